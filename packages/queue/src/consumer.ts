@@ -1,0 +1,155 @@
+import { type Job, Queue, UnrecoverableError, WaitingError, Worker } from "bullmq";
+import { Redis } from "ioredis";
+import { queueName, replayJobName } from "./queue-name.ts";
+import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
+
+/** One delivery of an event. It may be the first, a retry, or the same again after a crash. */
+export interface Delivery {
+  /** What came out of Redis, not yet parsed: Redis is a boundary. */
+  data: unknown;
+  /** The event's id as the queue knows it, for an event whose data can't be read. */
+  jobId: string;
+  /** This attempt's number, from 1. */
+  attempt: number;
+  isLastAttempt: boolean;
+  /** An operator has put the event back after it had been given up. */
+  isReplay: boolean;
+  /** Epoch milliseconds at which ingest queued the event. */
+  queuedAtMs: number;
+}
+
+export interface Consumer {
+  /** Starts to take deliveries. Waits for Redis without limit, and reconnects by itself. */
+  start(): void;
+  isConnected(): boolean;
+  /** Events in the queue, apart from those that are being handled. */
+  countBacklog(): Promise<{ waiting: number; delayed: number }>;
+  /**
+   * Takes the events out of the queue that BullMQ has given up by itself, as it does with one whose worker died too
+   * often. An event leaves Redis only after `keep` has put it somewhere safe.
+   *
+   * @returns how many there were
+   */
+  sweepFailed(keep: (delivery: Delivery, reason: string) => Promise<void>): Promise<number>;
+  /** Takes no more deliveries and resolves when the active ones are done. Without limit: the caller sets one. */
+  drain(): Promise<void>;
+  /** Closes the connections, whatever is active. */
+  close(): Promise<void>;
+}
+
+/**
+ * Thrown by a handler that was told to stop before it could apply the event: the event goes back to the head of the
+ * queue, and no attempt is counted.
+ */
+export class ReleaseDelivery extends Error {
+  override name = "ReleaseDelivery";
+}
+
+/**
+ * How long a delivery stays with a worker that shows no sign of life, and how often others look for such deliveries.
+ * BullMQ's 30 s each would delay recovery needlessly.
+ */
+const defaultRecovery = { lockDurationMs: 10_000, stalledCheckIntervalMs: 5_000 };
+/**
+ * How often an event may be active while its worker dies. BullMQ's default of 1 gives an innocent event up at the
+ * second crash; without a limit an event that kills its worker would do so for ever.
+ */
+const maxStalledCount = 25;
+const longestReconnectDelayMs = 1_000;
+const sweepPageSize = 100;
+/** A Redis that vanished without closing the connection. Longer than the longest blocking read, which is 10 s. */
+const socketTimeoutMs = 30_000;
+
+/**
+ * @param options.handle applies one event. It returns when the event needs no further delivery, and throws an error
+ *   whose message holds nothing of the event, since BullMQ keeps it in Redis, to have the event delivered again later.
+ * @param options.onError told of connection errors and of failures inside BullMQ
+ */
+export function createConsumer(options: {
+  redisUrl: string;
+  prefix: string;
+  concurrency: number;
+  handle: (delivery: Delivery) => Promise<void>;
+  onError: (error: Error) => void;
+  recovery?: { lockDurationMs: number; stalledCheckIntervalMs: number };
+}): Consumer {
+  const { lockDurationMs, stalledCheckIntervalMs } = options.recovery ?? defaultRecovery;
+  // A worker waits for Redis as long as it takes. No commandTimeout: it would hit the blocking read for the next job.
+  const redis = new Redis(options.redisUrl, {
+    connectionName: "booking-events-worker",
+    maxRetriesPerRequest: null,
+    socketTimeout: socketTimeoutMs,
+    retryStrategy: (attempt) => Math.min(attempt * 100, longestReconnectDelayMs),
+  });
+  redis.on("error", options.onError);
+  const worker = new Worker(
+    queueName,
+    async (job: Job, token?: string) => {
+      try {
+        await options.handle(toDelivery(job));
+      } catch (error) {
+        if (!(error instanceof ReleaseDelivery)) throw toStorableError(error);
+        await job.moveToWait(token);
+        throw new WaitingError();
+      }
+    },
+    {
+      connection: redis,
+      prefix: options.prefix,
+      concurrency: options.concurrency,
+      autorun: false,
+      lockDuration: lockDurationMs,
+      stalledInterval: stalledCheckIntervalMs,
+      maxStalledCount,
+      settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
+    },
+  );
+  worker.on("error", options.onError);
+  // Waits for Redis as long as the worker does; adds nothing.
+  const queue = new Queue(queueName, { connection: redis, prefix: options.prefix, skipMetasUpdate: true });
+  queue.on("error", options.onError);
+
+  return {
+    start() {
+      worker.run().catch(options.onError);
+    },
+    isConnected: () => redis.status === "ready",
+    async countBacklog() {
+      const { waiting = 0, delayed = 0 } = await queue.getJobCounts("waiting", "delayed");
+      return { waiting, delayed };
+    },
+    async sweepFailed(keep) {
+      let count = 0;
+      for (;;) {
+        const jobs = await queue.getFailed(0, sweepPageSize - 1);
+        for (const job of jobs) {
+          await keep(toDelivery(job), job.failedReason);
+          await job.remove();
+        }
+        count += jobs.length;
+        if (jobs.length < sweepPageSize) return count;
+      }
+    },
+    drain: () => worker.pause(),
+    async close() {
+      await worker.close(true);
+      redis.disconnect();
+    },
+  };
+}
+
+function toDelivery(job: Job): Delivery {
+  return {
+    data: job.data,
+    jobId: job.id ?? "",
+    attempt: job.attemptsMade + 1,
+    isLastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? maxAttempts),
+    isReplay: job.name === replayJobName,
+    queuedAtMs: job.timestamp,
+  };
+}
+
+/** BullMQ stores an error's message and stack; a thrown value that is no error would leave the job stuck. */
+function toStorableError(error: unknown): Error {
+  return error instanceof Error ? error : new UnrecoverableError("The handler threw something that is not an error.");
+}

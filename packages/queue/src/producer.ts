@@ -1,0 +1,125 @@
+import { type EventEnvelope, envelopeVersion } from "@booking-events/schema";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { jobOptions } from "./job-options.ts";
+import { queueName, replayJobName } from "./queue-name.ts";
+import { findDurabilityProblems } from "./redis-durability.ts";
+import { reserveSequence } from "./sequence.ts";
+
+/** An event as ingest accepted it; the queue adds the version and the sequence. */
+export type AcceptedEvent = Omit<EventEnvelope, "version" | "sequence">;
+
+export interface Producer {
+  /**
+   * Puts the event on Redis' disk (with `appendfsync always`) and returns the envelope that was queued.
+   *
+   * @throws EnqueueError after at most {@link enqueueDeadlineMs}. The event may have been queued all the same: only
+   * the answer is missing.
+   */
+  enqueue(event: AcceptedEvent): Promise<EventEnvelope>;
+  /**
+   * Puts an event back that was given up: the data as it came out of the queue then, so its id and its sequence stay.
+   * Nothing happens while the event is in the queue.
+   *
+   * @throws EnqueueError as above
+   */
+  requeue(eventId: string, data: unknown): Promise<void>;
+  /**
+   * What keeps Redis from being reached or from holding events safely, as sentences for an operator. Empty: all is well.
+   * Never throws, and answers within {@link enqueueDeadlineMs}.
+   */
+  findProblems(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** The event could not be queued, or Redis did not say so in time. The message holds nothing of the event. */
+export class EnqueueError extends Error {
+  override name = "EnqueueError";
+}
+
+/** A partner hears of our outage within 2 s; this leaves room for the answer itself. */
+export const enqueueDeadlineMs = 1_500;
+
+/** A Redis that vanished without closing the connection is given up after this long without a byte. */
+const socketTimeoutMs = 5_000;
+const longestReconnectDelayMs = 500;
+/** BullMQ's own event stream; nothing of ours reads it, so it is kept short. */
+const bullmqEventsKept = 1_000;
+
+/**
+ * The connection fails fast: with BullMQ's and ioredis' defaults an add waits without limit while Redis is down. Both
+ * skip options are needed, since a queue built while Redis is down would otherwise never work again.
+ *
+ * @param onError told of each connection error; ioredis reconnects by itself
+ */
+export function createProducer(options: {
+  redisUrl: string;
+  prefix: string;
+  onError: (error: Error) => void;
+}): Producer {
+  const redis = new Redis(options.redisUrl, {
+    connectionName: "booking-events-ingest",
+    enableOfflineQueue: false,
+    commandTimeout: enqueueDeadlineMs,
+    connectTimeout: enqueueDeadlineMs,
+    socketTimeout: socketTimeoutMs,
+    maxRetriesPerRequest: 1,
+    retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
+  });
+  redis.on("error", options.onError);
+  const queue = new Queue(queueName, {
+    connection: redis,
+    prefix: options.prefix,
+    skipWaitingForReady: true,
+    skipVersionCheck: true,
+    streams: { events: { maxLen: bullmqEventsKept } },
+  });
+  queue.on("error", options.onError);
+
+  async function addToQueue(event: AcceptedEvent): Promise<EventEnvelope> {
+    const sequence = await reserveSequence(redis, options.prefix, 1);
+    const envelope: EventEnvelope = { version: envelopeVersion, sequence, ...event };
+    await queue.add(event.kind, envelope, jobOptions(event.eventId));
+    return envelope;
+  }
+
+  async function settle<Result>(work: Promise<Result>): Promise<Result> {
+    try {
+      return await settleWithin(enqueueDeadlineMs, work);
+    } catch (error) {
+      throw new EnqueueError("The event could not be queued, or Redis did not confirm it in time.", { cause: error });
+    }
+  }
+
+  return {
+    enqueue: (event) => settle(addToQueue(event)),
+    async requeue(eventId, data) {
+      await settle(queue.add(replayJobName, data, jobOptions(eventId)));
+    },
+    async findProblems() {
+      try {
+        return await settleWithin(enqueueDeadlineMs, findDurabilityProblems(redis));
+      } catch {
+        return ["Redis does not answer. Check that it runs and that REDIS_URL is right."];
+      }
+    },
+    async close() {
+      await queue.close();
+      redis.disconnect();
+    },
+  };
+}
+
+/**
+ * A command that was in flight when its connection broke may never settle (ioredis issue 2193), so that each wait on
+ * Redis has a limit of its own.
+ */
+async function settleWithin<Result>(limitMs: number, work: Promise<Result>): Promise<Result> {
+  const { promise: expired, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`No answer within ${limitMs} ms.`)), limitMs);
+  try {
+    return await Promise.race([work, expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

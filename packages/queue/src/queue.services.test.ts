@@ -1,0 +1,196 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseEnvelope } from "@booking-events/schema";
+import { type DataServer, startRedis } from "@booking-events/scripts/services";
+import { freePort, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Consumer, createConsumer, type Delivery, ReleaseDelivery } from "./consumer.ts";
+import { type AcceptedEvent, createProducer, EnqueueError, type Producer } from "./producer.ts";
+import { queueName } from "./queue-name.ts";
+
+let folder: string;
+let server: DataServer;
+let redis: Redis;
+let prefix: string;
+const cleanups: (() => Promise<void> | void)[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "booking-events-queue-"));
+  server = await startRedis({ dir: folder });
+  redis = new Redis(server.url);
+  redis.on("error", () => {});
+});
+
+beforeEach(() => {
+  prefix = uniquePrefix();
+});
+
+afterEach(async () => {
+  await Promise.all(cleanups.splice(0).map((cleanup) => cleanup()));
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function produce(redisUrl = server.url): Producer {
+  const producer = createProducer({ redisUrl, prefix, onError: () => {} });
+  cleanups.push(() => producer.close());
+  return producer;
+}
+
+function consume(handle: (delivery: Delivery) => Promise<void>): Consumer {
+  const consumer = createConsumer({ redisUrl: server.url, prefix, concurrency: 5, handle, onError: () => {} });
+  cleanups.push(() => consumer.close());
+  consumer.start();
+  return consumer;
+}
+
+function inspect(): Queue {
+  const queue = new Queue(queueName, { connection: redis, prefix });
+  cleanups.push(() => queue.close());
+  return queue;
+}
+
+function anEvent(number = 1): AcceptedEvent {
+  return {
+    eventId: `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`,
+    kind: "create",
+    partner: "acme",
+    receivedAt: "2026-11-20T00:00:00.000Z",
+    idempotencyKey: null,
+    payload: { consumerTripPartnerExternalReference: "TRIP-1" },
+  };
+}
+
+/** Until the connection is up, an event is refused: that is what fails fast means. */
+async function enqueue(producer: Producer, event = anEvent()) {
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  return producer.enqueue(event);
+}
+
+describe("an event on its way through the queue", () => {
+  test("comes out as it went in, with its version and its sequence", async () => {
+    const envelope = await enqueue(produce());
+    const deliveries: Delivery[] = [];
+    consume(async (delivery) => void deliveries.push(delivery));
+    await waitFor(() => expect(deliveries).toHaveLength(1));
+    expect(deliveries[0]).toMatchObject({ data: envelope, jobId: envelope.eventId, attempt: 1, isLastAttempt: false });
+    expect(parseEnvelope(deliveries[0]?.data)).toEqual({ success: true, envelope });
+    expect(envelope).toMatchObject({ version: 1, ...anEvent() });
+  });
+
+  test("leaves nothing in Redis when it is done", async () => {
+    await enqueue(produce());
+    consume(async () => {});
+    const queue = inspect();
+    await waitFor(async () => {
+      expect(await queue.getJobCounts()).toMatchObject({ completed: 0, waiting: 0, active: 0, failed: 0 });
+      expect(await redis.keys(`${prefix}:events:0199a000*`)).toEqual([]);
+    });
+  });
+
+  test("is delivered again later when its handler failed, by the retry policy", async () => {
+    await enqueue(produce());
+    const attempts: number[] = [];
+    consume(async ({ attempt }) => {
+      attempts.push(attempt);
+      if (attempt === 1) throw new Error("not this time");
+    });
+    await waitFor(() => expect(attempts).toEqual([1, 2]));
+  });
+
+  test("goes back without a lost attempt when the worker stops before it was applied", async () => {
+    await enqueue(produce());
+    const attempts: number[] = [];
+    const first = consume(async ({ attempt }) => {
+      attempts.push(attempt);
+      throw new ReleaseDelivery("stopping");
+    });
+    await waitFor(() => expect(attempts.length).toBeGreaterThan(0));
+    await first.drain();
+    await first.close();
+    const later: number[] = [];
+    consume(async ({ attempt }) => void later.push(attempt));
+    await waitFor(() => expect(later).toEqual([1]));
+    expect(new Set(attempts)).toEqual(new Set([1]));
+  });
+});
+
+describe("when Redis is not well", () => {
+  test("an event is refused within the deadline while nothing answers, and accepted when Redis is there", async () => {
+    const port = await freePort();
+    const producer = produce(`redis://127.0.0.1:${port}`);
+    await expect(producer.enqueue(anEvent())).rejects.toThrow(EnqueueError);
+    expect(await producer.findProblems()).toEqual([expect.stringContaining("Redis does not answer")]);
+  });
+
+  test("a Redis that was killed and restarted holds what was accepted, and accepts again", async () => {
+    const producer = produce();
+    await enqueue(producer, anEvent(1));
+    server.kill("SIGKILL");
+    await server.ended();
+    await expect(producer.enqueue(anEvent(2))).rejects.toThrow(EnqueueError);
+    await server.restart();
+    await enqueue(producer, anEvent(3));
+    expect(await redis.exists(`${prefix}:events:${anEvent(1).eventId}`)).toBe(1);
+    expect(await redis.exists(`${prefix}:events:${anEvent(3).eventId}`)).toBe(1);
+  });
+
+  test("a Redis that is frozen makes nobody wait for longer than the deadline", async () => {
+    const producer = produce();
+    await enqueue(producer, anEvent(1));
+    server.kill("SIGSTOP");
+    try {
+      await expect(producer.enqueue(anEvent(2))).rejects.toThrow(EnqueueError);
+    } finally {
+      server.kill("SIGCONT");
+    }
+    await enqueue(producer, anEvent(3));
+  });
+
+  test.each([
+    ["appendfsync", "everysec", "always", /appendfsync is everysec/],
+    ["appendonly", "no", "yes", /no append-only file/],
+    ["maxmemory-policy", "allkeys-lru", "noeviction", /maxmemory-policy is allkeys-lru/],
+  ])("%s %s is found to be a problem", async (name, bad, good, message) => {
+    const producer = produce();
+    await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+    await redis.config("SET", name, bad);
+    try {
+      expect(await producer.findProblems()).toEqual([expect.stringMatching(message)]);
+    } finally {
+      await redis.config("SET", name, good);
+    }
+    await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  });
+
+  test("a Redis that forbids CONFIG is taken at what INFO shows", async () => {
+    await redis.acl("SETUSER", "no-config", "on", ">password", "~*", "&*", "+@all", "-config");
+    const url = new URL(server.url);
+    url.username = "no-config";
+    url.password = "password";
+    const producer = produce(url.href);
+    await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  });
+
+  test.each([
+    ["READONLY", (on: boolean) => (on ? redis.replicaof("127.0.0.1", "1") : redis.replicaof("NO", "ONE"))],
+    ["OOM", (on: boolean) => redis.config("SET", "maxmemory", on ? "1" : "0")],
+  ])("%s refuses an event, and is over by itself", async (_, set) => {
+    const producer = produce();
+    await enqueue(producer, anEvent(1));
+    await set(true);
+    try {
+      await expect(producer.enqueue(anEvent(2))).rejects.toThrow(EnqueueError);
+    } finally {
+      await set(false);
+    }
+    await enqueue(producer, anEvent(3));
+  });
+});
