@@ -1,0 +1,136 @@
+import type { Queryable } from "./database.ts";
+
+/** A row of `bookings` without its payload, which the payload's event holds too. */
+export interface BookingRow {
+  bookingKey: Buffer;
+  partner: string;
+  reference: string;
+  state: "active" | "deleted";
+  /** The event that decided the state. */
+  eventId: string;
+  sequence: number;
+  /** SHA-256 of the canonical content; null: only a delete has been received. */
+  contentDigest: Buffer | null;
+  /** The newest event without an idempotency key that sent this content. */
+  contentSequence: number | null;
+  /** The newest event that was folded in. */
+  lastSequence: number;
+  createdAt: Date;
+  updatedAt: Date;
+  deletedAt: Date | null;
+}
+
+export interface BookingToSave extends BookingRow {
+  /** JSON text of the content; null with a null digest. Undefined: the stored payload is this content already. */
+  payload: string | null | undefined;
+}
+
+/**
+ * Locks those of the bookings that exist, until the transaction ends. The order is the same in every transaction, so
+ * that two of them never wait for each other.
+ */
+export async function lockBookings(client: Queryable, bookingKeys: Buffer[]): Promise<BookingRow[]> {
+  const { rows } = await client.query<BookingRow>(
+    `select booking_key as "bookingKey", partner, reference, state, event_id as "eventId", sequence,
+       content_digest as "contentDigest", content_sequence as "contentSequence", last_sequence as "lastSequence",
+       created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"
+     from bookings
+     where booking_key = any($1)
+     order by booking_key
+     for update`,
+    [bookingKeys],
+  );
+  return rows;
+}
+
+/**
+ * @returns false when another transaction has inserted one of the bookings since {@link lockBookings}: roll back and
+ *   begin again
+ */
+export async function insertBookings(client: Queryable, bookings: BookingToSave[]): Promise<boolean> {
+  // In the order of the keys, like the locks: two transactions with the same new bookings wait, and don't deadlock.
+  const sorted = bookings.toSorted((a, b) => Buffer.compare(a.bookingKey, b.bookingKey));
+  const { rowCount } = await client.query(
+    `insert into bookings (booking_key, partner, reference, state, event_id, sequence, content_digest,
+       content_sequence, last_sequence, created_at, updated_at, deleted_at, payload)
+     select * from unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
+       $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::jsonb[])
+     on conflict (booking_key) do nothing`,
+    [...toColumns(sorted), sorted.map(({ payload }) => payload ?? null)],
+  );
+  return rowCount === bookings.length;
+}
+
+/** The bookings must be locked by this transaction. */
+export async function updateBookings(client: Queryable, bookings: BookingToSave[]): Promise<void> {
+  await client.query(
+    `update bookings set
+       state = changed.state,
+       event_id = changed.event_id,
+       sequence = changed.sequence,
+       content_digest = changed.content_digest,
+       content_sequence = changed.content_sequence,
+       last_sequence = changed.last_sequence,
+       created_at = changed.created_at,
+       updated_at = changed.updated_at,
+       deleted_at = changed.deleted_at,
+       payload = case when changed.keeps_payload then bookings.payload else changed.payload end
+     from unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
+       $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::jsonb[],
+       $14::boolean[])
+       as changed (booking_key, partner, reference, state, event_id, sequence, content_digest, content_sequence,
+         last_sequence, created_at, updated_at, deleted_at, payload, keeps_payload)
+     where bookings.booking_key = changed.booking_key`,
+    [
+      ...toColumns(bookings),
+      bookings.map(({ payload }) => payload ?? null),
+      bookings.map(({ payload }) => payload === undefined),
+    ],
+  );
+}
+
+/** Takes away bookings of which no event counts any more. They must be locked by this transaction. */
+export async function deleteBookings(client: Queryable, bookingKeys: Buffer[]): Promise<void> {
+  await client.query("delete from bookings where booking_key = any($1)", [bookingKeys]);
+}
+
+function toColumns(bookings: BookingRow[]): unknown[] {
+  return [
+    bookings.map((booking) => booking.bookingKey),
+    bookings.map((booking) => booking.partner),
+    bookings.map((booking) => booking.reference),
+    bookings.map((booking) => booking.state),
+    bookings.map((booking) => booking.eventId),
+    bookings.map((booking) => booking.sequence),
+    bookings.map((booking) => booking.contentDigest),
+    bookings.map((booking) => booking.contentSequence),
+    bookings.map((booking) => booking.lastSequence),
+    bookings.map((booking) => booking.createdAt),
+    bookings.map((booking) => booking.updatedAt),
+    bookings.map((booking) => booking.deletedAt),
+  ];
+}
+
+/** A booking as an operator sees it. */
+export interface BookingDetails {
+  partner: string;
+  reference: string;
+  state: "active" | "deleted";
+  sequence: number;
+  payload: unknown;
+  createdAt: Date;
+  updatedAt: Date;
+  deletedAt: Date | null;
+}
+
+/** @returns undefined when no such booking is known */
+export async function findBooking(client: Queryable, bookingKey: Buffer): Promise<BookingDetails | undefined> {
+  const { rows } = await client.query<BookingDetails>(
+    `select partner, reference, state, sequence, payload, created_at as "createdAt", updated_at as "updatedAt",
+       deleted_at as "deletedAt"
+     from bookings
+     where booking_key = $1`,
+    [bookingKey],
+  );
+  return rows[0];
+}

@@ -1,0 +1,75 @@
+import pg from "pg";
+
+/** A pool, or one of its clients in a transaction. */
+export type Queryable = Pick<pg.ClientBase, "query">;
+
+/** Limits of one connection, in milliseconds. Each makes a stuck database an error that the caller can wait out. */
+const connectTimeoutMs = 5_000;
+const statementTimeoutMs = 30_000;
+/** A little longer than the server's own limit: it speaks when the server can't. */
+const answerTimeoutMs = statementTimeoutMs + 5_000;
+/** A frozen process must not hold its locks against all others for longer than this. */
+const idleInTransactionTimeoutMs = 10_000;
+
+/**
+ * A pool of connections to PostgreSQL. `bigint` columns read as numbers: sequences and ids stay below 2^53.
+ *
+ * @param onError told when an idle connection breaks; the pool replaces it
+ */
+export function createPool(options: {
+  databaseUrl: string;
+  applicationName: string;
+  maxConnections: number;
+  onError: (error: Error) => void;
+}): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: options.databaseUrl,
+    application_name: options.applicationName,
+    max: options.maxConnections,
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    query_timeout: answerTimeoutMs,
+    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+    keepAlive: true,
+    types: { getTypeParser },
+  });
+  pool.on("error", options.onError);
+  return pool;
+}
+
+/** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
+export async function inTransaction<Result>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect();
+  try {
+    await client.query("begin");
+    const result = await work(client);
+    await client.query("commit");
+    client.release();
+    return result;
+  } catch (error) {
+    client.release(!(await wasRolledBack(client, error)));
+    throw error;
+  }
+}
+
+/**
+ * Only a connection on which PostgreSQL itself reported the error is used again. After a time-out of ours the answer
+ * may still be on its way, and would be taken for the answer to something else.
+ */
+async function wasRolledBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  try {
+    await client.query("rollback");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function getTypeParser(oid: number, format?: "text" | "binary"): (value: string) => unknown {
+  if (oid === pg.types.builtins.INT8 && format !== "binary") return Number;
+  return pg.types.getTypeParser(oid, format ?? "text");
+}

@@ -1,0 +1,131 @@
+import type { Queryable } from "./database.ts";
+
+export interface DeadLetterToWrite {
+  eventId: string;
+  partner: string | null;
+  kind: string | null;
+  reference: string | null;
+  sequence: number | null;
+  /** An SQLSTATE or one of the worker's own codes. */
+  errorCode: string;
+  /** For a person; holds nothing of the event's content. */
+  error: string;
+  attempts: number;
+  /** The job's data as it came from Redis. */
+  envelope: Buffer;
+}
+
+/**
+ * An event has one dead letter. Another delivery of the same event adds none; one that was replayed and failed again
+ * says so in its letter.
+ */
+export async function writeDeadLetter(client: Queryable, letter: DeadLetterToWrite): Promise<void> {
+  await client.query(
+    `insert into dead_letters (event_id, partner, kind, reference, sequence, error_code, error, attempts, envelope)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     on conflict (event_id) do update set
+       error_code = excluded.error_code,
+       error = excluded.error,
+       attempts = dead_letters.attempts + excluded.attempts,
+       failed_at = excluded.failed_at
+     where dead_letters.resolved_at is null and dead_letters.replayed_at > dead_letters.failed_at`,
+    [
+      letter.eventId,
+      letter.partner,
+      letter.kind,
+      letter.reference,
+      letter.sequence,
+      letter.errorCode,
+      letter.error,
+      letter.attempts,
+      letter.envelope,
+    ],
+  );
+}
+
+/** A dead letter as an operator sees it. */
+export interface DeadLetter {
+  eventId: string;
+  partner: string | null;
+  kind: string | null;
+  reference: string | null;
+  sequence: number | null;
+  errorCode: string;
+  error: string;
+  attempts: number;
+  failedAt: Date;
+  replayedAt: Date | null;
+  replayedBy: string | null;
+  resolvedAt: Date | null;
+  resolvedBy: string | null;
+  resolution: string | null;
+}
+
+const deadLetterColumns = `event_id as "eventId", partner, kind, reference, sequence, error_code as "errorCode", error,
+  attempts, failed_at as "failedAt", replayed_at as "replayedAt", replayed_by as "replayedBy",
+  resolved_at as "resolvedAt", resolved_by as "resolvedBy", resolution`;
+
+export interface DeadLetterFilter {
+  partner?: string | undefined;
+  errorCode?: string | undefined;
+  /** Also those of which nothing is left to do. */
+  includeResolved?: boolean;
+  limit: number;
+}
+
+/** Oldest first. */
+export async function listDeadLetters(client: Queryable, filter: DeadLetterFilter): Promise<DeadLetter[]> {
+  const { rows } = await client.query<DeadLetter>(
+    `select ${deadLetterColumns}
+     from dead_letters
+     where ($1::text is null or partner = $1) and ($2::text is null or error_code = $2)
+       and ($3 or resolved_at is null)
+     order by failed_at, event_id
+     limit $4`,
+    [filter.partner ?? null, filter.errorCode ?? null, filter.includeResolved ?? false, filter.limit],
+  );
+  return rows;
+}
+
+/**
+ * @returns the letter and the job's data as it came from Redis, which holds guests' data; undefined when the event has
+ *   no dead letter
+ */
+export async function findDeadLetter(
+  client: Queryable,
+  eventId: string,
+): Promise<(DeadLetter & { envelope: Buffer }) | undefined> {
+  const { rows } = await client.query<DeadLetter & { envelope: Buffer }>(
+    `select ${deadLetterColumns}, envelope from dead_letters where event_id = $1`,
+    [eventId],
+  );
+  return rows[0];
+}
+
+/**
+ * Notes that the event goes back into the queue. Call it before that, so that the worker which applies the event finds
+ * an open letter.
+ *
+ * @returns false when nothing is left to do, so that the event must not be replayed
+ */
+export async function markReplayed(client: Queryable, eventId: string, replayedBy: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update dead_letters set replayed_at = clock_timestamp(), replayed_by = $2
+     where event_id = $1 and resolved_at is null`,
+    [eventId, replayedBy],
+  );
+  return rowCount === 1;
+}
+
+/** Closes an open letter. A letter that is closed already stays as it is. */
+export async function resolveDeadLetter(
+  client: Queryable,
+  resolution: { eventId: string; resolvedBy: string; resolution: string },
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update dead_letters set resolved_at = clock_timestamp(), resolved_by = $2, resolution = $3
+     where event_id = $1 and resolved_at is null`,
+    [resolution.eventId, resolution.resolvedBy, resolution.resolution],
+  );
+  return rowCount === 1;
+}

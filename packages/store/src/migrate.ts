@@ -1,0 +1,54 @@
+import { readdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { runner } from "node-pg-migrate";
+import { Client } from "pg";
+
+const migrationsFolder = fileURLToPath(new URL("../migrations", import.meta.url));
+const migrationsTable = "schema_migrations";
+
+/** The database's schema is newer than this program. */
+export class NewerSchemaError extends Error {
+  override name = "NewerSchemaError";
+}
+
+/**
+ * Brings the database's schema up to date, one process at a time: others wait for the advisory lock and then find
+ * nothing to do. Migrations go forward only, all that are missing in one transaction.
+ *
+ * @returns the names of the migrations that were run
+ * @throws NewerSchemaError when a newer version of the program has migrated the database already
+ */
+export async function migrate(databaseUrl: string): Promise<string[]> {
+  const client = new Client({ connectionString: databaseUrl, application_name: "booking-events-migrate" });
+  await client.connect();
+  try {
+    await refuseNewerSchema(client);
+    const applied = await runner({
+      dbClient: client,
+      dir: migrationsFolder,
+      migrationsTable,
+      direction: "up",
+      singleTransaction: true,
+      advisoryLockMode: "wait",
+      logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    });
+    return applied.map(({ name }) => name);
+  } finally {
+    await client.end();
+  }
+}
+
+async function refuseNewerSchema(client: Client): Promise<void> {
+  const { rows: tables } = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
+    migrationsTable,
+  ]);
+  if (tables[0]?.found !== true) return;
+  const known = new Set((await readdir(migrationsFolder)).map((file) => file.replace(/\.sql$/, "")));
+  const { rows } = await client.query<{ name: string }>(`select name from ${migrationsTable} order by id`);
+  const unknown = rows.map(({ name }) => name).filter((name) => !known.has(name));
+  if (unknown.length > 0) {
+    throw new NewerSchemaError(
+      `The database has been migrated by a newer version of this program (${unknown.join(", ")}). Run that version.`,
+    );
+  }
+}
