@@ -1,0 +1,63 @@
+import { describe, expect, test } from "vitest";
+import { adminPort, parseEnvironment, variables } from "./environment.ts";
+import { StartError } from "./start-error.ts";
+
+const required = { REDIS_URL: "redis://127.0.0.1:6379", DATABASE_URL: "postgres://127.0.0.1/x" };
+const all = { ...variables, ADMIN_PORT: adminPort(9101) };
+
+test("what is not set has its documented default", () => {
+  expect(parseEnvironment(all, required)).toEqual({
+    ...required,
+    PORT: 8080,
+    HOST: "0.0.0.0",
+    ADMIN_PORT: 9101,
+    PARTNERS_FILE: "./partners.json",
+    TRUSTED_PROXY_HOPS: 0,
+    BODY_LIMIT_BYTES: 65_536,
+    CONCURRENCY: 20,
+    DUPLICATE_WINDOW_HOURS: 72,
+    QUEUE_PREFIX: "{booking-events}",
+    LOG_LEVEL: "info",
+    SHUTDOWN_TIMEOUT_MS: 15_000,
+  });
+});
+
+test("an empty variable counts as absent", () => {
+  expect(parseEnvironment({ PORT: variables.PORT }, { PORT: "" })).toEqual({ PORT: 8080 });
+});
+
+describe("a bad environment", () => {
+  function messageFor(environment: Record<string, string>): string {
+    try {
+      parseEnvironment(all, environment);
+    } catch (error) {
+      expect(error).toBeInstanceOf(StartError);
+      return (error as Error).message;
+    }
+    throw new Error("It was to be refused.");
+  }
+
+  test("is refused with every bad variable and its rule at once", () => {
+    const message = messageFor({ PORT: "99999", LOG_LEVEL: "loud", BODY_LIMIT_BYTES: "64k", QUEUE_PREFIX: "a:b" });
+    for (const name of ["PORT", "LOG_LEVEL", "BODY_LIMIT_BYTES", "QUEUE_PREFIX", "REDIS_URL", "DATABASE_URL"]) {
+      expect(message).toMatch(new RegExp(`^ {2}${name} \\S`, "m"));
+    }
+    expect(message).toContain("PORT must be at most 65535");
+  });
+
+  test("is refused without repeating a value, which may be a password", () => {
+    expect(messageFor({ REDIS_URL: "http://user:canary@host" })).not.toContain("canary");
+  });
+
+  test.each([
+    ["REDIS_URL", "redis is here"],
+    ["REDIS_URL", "postgres://127.0.0.1"],
+    ["DATABASE_URL", "mysql://127.0.0.1"],
+    ["PORT", "-1"],
+    ["PORT", "80.5"],
+    ["CONCURRENCY", "0"],
+    ["QUEUE_PREFIX", "no-braces"],
+  ])("%s may not be %s", (name, value) => {
+    expect(messageFor({ ...required, [name]: value })).toMatch(new RegExp(`^ {2}${name} `, "m"));
+  });
+});

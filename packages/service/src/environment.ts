@@ -1,0 +1,80 @@
+import * as v from "valibot";
+import { StartError } from "./start-error.ts";
+
+const wholeNumber = (minimum: number, maximum: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\d+$/, `must be a whole number from ${minimum} to ${maximum}`),
+    v.transform(Number),
+    v.minValue(minimum, `must be at least ${minimum}`),
+    v.maxValue(maximum, `must be at most ${maximum}`),
+  );
+
+const urlWithProtocol = (...protocols: string[]) => {
+  const wanted = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`;
+  return v.pipe(
+    v.string(`is required: it ${wanted}`),
+    v.check((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), wanted),
+  );
+};
+
+const port = wholeNumber(0, 65_535);
+
+/**
+ * The variables of the service. A process names the ones that it reads; the name, the rule and the default stand here
+ * once. `DATABASE_URL` and `REDIS_URL` carry passwords, so they have no default.
+ */
+export const variables = {
+  PORT: v.optional(port, "8080"),
+  HOST: v.optional(v.pipe(v.string(), v.nonEmpty("must be an address to listen on")), "0.0.0.0"),
+  REDIS_URL: urlWithProtocol("redis:", "rediss:"),
+  DATABASE_URL: urlWithProtocol("postgres:", "postgresql:"),
+  PARTNERS_FILE: v.optional(v.pipe(v.string(), v.nonEmpty("must be the path of a file")), "./partners.json"),
+  TRUSTED_PROXY_HOPS: v.optional(wholeNumber(0, 16), "0"),
+  BODY_LIMIT_BYTES: v.optional(wholeNumber(1_024, 16 * 1_024 * 1_024), "65536"),
+  CONCURRENCY: v.optional(wholeNumber(1, 1_000), "20"),
+  DUPLICATE_WINDOW_HOURS: v.optional(wholeNumber(0, 24 * 365), "72"),
+  QUEUE_PREFIX: v.optional(
+    v.pipe(v.string(), v.regex(/^\{[^{}:]+\}$/, "must be a name in braces, such as {booking-events}, without a colon")),
+    "{booking-events}",
+  ),
+  LOG_LEVEL: v.optional(
+    v.picklist(
+      ["fatal", "error", "warn", "info", "debug", "trace", "silent"],
+      "must be one of fatal, error, warn, info, debug, trace, silent",
+    ),
+    "info",
+  ),
+  SHUTDOWN_TIMEOUT_MS: v.optional(wholeNumber(100, 600_000), "15000"),
+} satisfies v.ObjectEntries;
+
+/** `ADMIN_PORT` has a default of its own in each process. */
+export const adminPort = (defaultPort: number) => v.optional(port, String(defaultPort));
+
+/**
+ * Parses the named variables.
+ *
+ * @param environment usually `process.env`; an empty value counts as absent
+ * @throws StartError that names every bad variable, and the value of none
+ */
+export function parseEnvironment<const Entries extends v.ObjectEntries>(
+  entries: Entries,
+  environment: Record<string, string | undefined>,
+): v.InferOutput<v.ObjectSchema<Entries, undefined>> {
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ""),
+  );
+  const result = v.safeParse(v.object(entries), given);
+  if (result.success) return result.output;
+  const lines = result.issues.map((issue) => {
+    const name = v.getDotPath(issue) ?? "(environment)";
+    return `  ${name} ${Object.hasOwn(given, name) ? issue.message : missingMessage(entries, name, issue.message)}`;
+  });
+  throw new StartError(`These environment variables have to be set right:\n${lines.join("\n")}`);
+}
+
+/** valibot reports an absent key as such; what the variable must be is said by its own rule. */
+function missingMessage(entries: v.ObjectEntries, name: string, fallback: string): string {
+  const rule = entries[name];
+  return rule === undefined ? fallback : (v.safeParse(rule, undefined).issues?.[0].message ?? fallback);
+}

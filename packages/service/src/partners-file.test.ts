@@ -1,0 +1,47 @@
+import { describe, expect, test } from "vitest";
+import { digestSecret, parsePartnersFile } from "./partners-file.ts";
+
+const sha256 = digestSecret("a secret");
+const secret = { id: "s1", sha256, createdAt: "2026-11-20T00:00:00Z", expiresAt: null };
+const partner = {
+  id: "acme",
+  name: "Acme Travel",
+  enabled: true,
+  kinds: ["create", "update", "delete"],
+  rateLimit: { perSecond: 200, burst: 400 },
+  secrets: [secret],
+};
+
+test("a digest is the hex of the secret's SHA-256", () => {
+  expect(digestSecret("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+});
+
+test("a valid file gives its partners", () => {
+  const file = { partners: [partner] };
+  expect(parsePartnersFile(JSON.stringify(file))).toEqual({ success: true, file });
+});
+
+describe("a file that is not valid says where and what, and repeats no value", () => {
+  test.each<[name: string, file: unknown, problem: RegExp]>([
+    ["not JSON", undefined, /is not JSON/],
+    ["a list", [], /partners is missing/],
+    ["an unknown field", { partners: [{ ...partner, canary: 1 }] }, /partners\.0\.canary is not a known field/],
+    ["a missing field", { partners: [{ ...partner, enabled: undefined }] }, /partners\.0\.enabled is missing/],
+    ["a wrong type", { partners: [{ ...partner, enabled: "canary" }] }, /partners\.0\.enabled must be boolean/],
+    ["a bad id", { partners: [{ ...partner, id: "Canary!" }] }, /partners\.0\.id must be 1 to 64/],
+    [
+      "a bad digest",
+      { partners: [{ ...partner, secrets: [{ ...secret, sha256: "canary" }] }] },
+      /secrets\.0\.sha256 must be the 64/,
+    ],
+    ["a bad kind", { partners: [{ ...partner, kinds: ["canary"] }] }, /partners\.0\.kinds\.0 must be/],
+    ["no kind", { partners: [{ ...partner, kinds: [] }] }, /partners\.0\.kinds must name at least one/],
+    ["two partners with one id", { partners: [partner, { ...partner, secrets: [] }] }, /two partners with the same id/],
+    ["one secret of two partners", { partners: [partner, { ...partner, id: "other" }] }, /the same secret twice/],
+  ])("%s", (_, file, problem) => {
+    const result = parsePartnersFile(file === undefined ? "canary" : JSON.stringify(file));
+    const problems = result.success ? [] : result.problems;
+    expect(problems.join("\n")).toMatch(problem);
+    expect(problems.join("\n")).not.toMatch(/canary(?! is not)/i);
+  });
+});
