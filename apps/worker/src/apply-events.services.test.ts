@@ -1,0 +1,246 @@
+import type { EventEnvelope, EventKind } from "@booking-events/schema";
+import { createTestDatabase } from "@booking-events/scripts/testing";
+import { createPool } from "@booking-events/store";
+import type { Pool } from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { applyEvents } from "./apply-events.ts";
+
+const options = { duplicateWindowMs: 72 * 3_600_000 };
+const start = Date.UTC(2026, 10, 20) * 1_000;
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 10, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, idempotency_keys, dead_letters"));
+
+/** Events are numbered in the order of receipt; their ids tell the number. */
+function event(number: number, kind: EventKind, content: string, more: Partial<EventEnvelope> = {}): EventEnvelope {
+  const sequence = start + number * 1_000_000;
+  return {
+    version: 1,
+    eventId: eventId(number),
+    kind,
+    partner: "acme",
+    sequence,
+    receivedAt: new Date(sequence / 1_000).toISOString(),
+    idempotencyKey: null,
+    payload: { consumerTripPartnerExternalReference: "TRIP-1", ...(kind === "delete" ? {} : { note: content }) },
+    ...more,
+  };
+}
+
+function eventId(number: number): string {
+  return `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
+}
+
+async function apply(...events: EventEnvelope[]): Promise<string> {
+  const outcomes = await applyEvents(pool, events, options);
+  return events.map(({ eventId }) => outcomes.get(eventId)).join(", ");
+}
+
+async function readBookings(): Promise<string[]> {
+  const { rows } = await pool.query(
+    "select reference, state, payload ->> 'note' as note, event_id from bookings order by partner, reference",
+  );
+  return rows.map(
+    ({ reference, state, note, event_id }) => `${reference} ${state} ${note} by ${Number(event_id.slice(-4))}`,
+  );
+}
+
+async function readChanges(): Promise<string[]> {
+  const { rows } = await pool.query("select reference, change, event_id from booking_changes order by id");
+  return rows.map(({ reference, change, event_id }) => `${reference} ${change} by ${Number(event_id.slice(-4))}`);
+}
+
+async function readLog(): Promise<string[]> {
+  const { rows } = await pool.query("select id, outcome, duplicate_of from booking_events order by sequence");
+  return rows.map(
+    ({ id, outcome, duplicate_of }) =>
+      `${Number(id.slice(-4))} ${outcome}${duplicate_of === null ? "" : ` of ${Number(duplicate_of.slice(-4))}`}`,
+  );
+}
+
+describe("in the order of receipt", () => {
+  test("an event, its booking and its change are written together", async () => {
+    expect(await apply(event(1, "create", "A"))).toBe("created");
+    const { rows } = await pool.query("select * from bookings");
+    expect(rows).toMatchObject([
+      {
+        partner: "acme",
+        reference: "TRIP-1",
+        state: "active",
+        sequence: start + 1_000_000,
+        payload: { consumerTripPartnerExternalReference: "TRIP-1", note: "A" },
+        created_at: new Date("2026-11-20T00:00:01Z"),
+        updated_at: new Date("2026-11-20T00:00:01Z"),
+        deleted_at: null,
+      },
+    ]);
+    expect(await readLog()).toEqual(["1 created"]);
+    expect(await readChanges()).toEqual(["TRIP-1 created by 1"]);
+  });
+
+  test("a booking's life is a change for each event that changed it", async () => {
+    await apply(event(1, "create", "A"));
+    await apply(event(2, "update", "B"));
+    await apply(event(3, "update", "B"));
+    await apply(event(4, "delete", ""));
+    await apply(event(5, "create", "A"));
+    await apply(event(6, "update", "C"));
+    expect(await readLog()).toEqual([
+      "1 created",
+      "2 updated",
+      "3 unchanged",
+      "4 deleted",
+      "5 duplicate",
+      "6 recreated",
+    ]);
+    expect(await readChanges()).toEqual(
+      ["created by 1", "updated by 2", "deleted by 4", "recreated by 6"].map((x) => `TRIP-1 ${x}`),
+    );
+    expect(await readBookings()).toEqual(["TRIP-1 active C by 6"]);
+  });
+
+  test("a batch gives what its events give one by one", async () => {
+    const batch = [event(1, "create", "A"), event(2, "update", "B"), event(3, "delete", ""), event(4, "create", "A")];
+    expect(await apply(...batch)).toBe("created, updated, deleted, duplicate");
+    expect(await readChanges()).toEqual(["TRIP-1 created by 1", "TRIP-1 updated by 2", "TRIP-1 deleted by 3"]);
+    expect(await readBookings()).toEqual(["TRIP-1 deleted B by 3"]);
+  });
+
+  test("partners with the same reference have a booking each", async () => {
+    await apply(event(1, "create", "A"), event(2, "create", "B", { partner: "other" }));
+    expect(await readBookings()).toEqual(["TRIP-1 active A by 1", "TRIP-1 active B by 2"]);
+  });
+
+  test("a reference of 1,024 characters of 4 bytes each has its booking", async () => {
+    const payload = { consumerPartnerExternalReference: "🧳".repeat(1_024) };
+    expect(await apply(event(1, "create", "", { payload }))).toBe("created");
+    expect(await apply(event(2, "delete", "", { payload }))).toBe("deleted");
+  });
+
+  test("the order of keys and unknown fields: the first makes no difference, the second does", async () => {
+    const reference = { consumerTripPartnerExternalReference: "TRIP-1" };
+    await apply(event(1, "create", "", { payload: { ...reference, extra: { a: 1, b: [2] } } }));
+    expect(await apply(event(2, "update", "", { payload: { extra: { b: [2], a: 1 }, ...reference } }))).toBe(
+      "unchanged",
+    );
+    expect(await apply(event(3, "update", "", { payload: { ...reference, extra: { a: 1, b: [3] } } }))).toBe("updated");
+  });
+});
+
+describe("delivered more than once", () => {
+  test("the same event again changes nothing and has the same outcome", async () => {
+    expect(await apply(event(1, "create", "A"))).toBe("created");
+    expect(await apply(event(1, "create", "A"), event(1, "create", "A"))).toBe("created, created");
+    expect(await readLog()).toEqual(["1 created"]);
+    expect(await readChanges()).toEqual(["TRIP-1 created by 1"]);
+  });
+
+  test("the same first event on eight workers at once is applied once", async () => {
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => apply(event(1, "create", "A"))));
+    expect(outcomes).toEqual(Array.from({ length: 8 }, () => "created"));
+    expect(await readChanges()).toEqual(["TRIP-1 created by 1"]);
+  });
+
+  test("two first events of one booking at once are both applied", async () => {
+    await Promise.all([apply(event(1, "create", "A")), apply(event(2, "update", "B"))]);
+    expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
+    expect((await readLog()).length).toBe(2);
+  });
+});
+
+describe("with idempotency keys", () => {
+  const key = { idempotencyKey: "k-1" };
+
+  test("the second event with a key is recorded as a duplicate and changes nothing", async () => {
+    await apply(event(1, "create", "A", key));
+    expect(await apply(event(2, "update", "B", key))).toBe("duplicate");
+    expect(await readLog()).toEqual(["1 created", "2 duplicate of 1"]);
+    expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
+  });
+
+  test("in one batch, too", async () => {
+    expect(await apply(event(1, "create", "A", key), event(2, "update", "B", key))).toBe("created, duplicate");
+    expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
+  });
+
+  test("another partner's same key is another key", async () => {
+    await apply(event(1, "create", "A", key));
+    expect(await apply(event(2, "create", "B", { ...key, partner: "other" }))).toBe("created");
+  });
+
+  test("the first received counts, though it is applied last", async () => {
+    await apply(event(2, "create", "B", key));
+    expect(await apply(event(1, "create", "A", key))).toBe("created");
+    expect(await readLog()).toEqual(["1 created", "2 duplicate of 1"]);
+    expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
+    expect(await readChanges()).toEqual(["TRIP-1 created by 2", "TRIP-1 updated by 1"]);
+  });
+
+  test("a booking whose only event lost its key is gone, and the feed says so", async () => {
+    const other = { consumerTripPartnerExternalReference: "TRIP-2", note: "B" };
+    await apply(event(2, "create", "", { ...key, payload: other }));
+    await apply(event(1, "create", "A", key));
+    expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
+    expect((await readChanges()).toSorted()).toEqual([
+      "TRIP-1 created by 1",
+      "TRIP-2 created by 2",
+      "TRIP-2 deleted by 2",
+    ]);
+    expect(await apply(event(3, "create", "", { payload: other }))).toBe("created");
+    expect(await readBookings()).toEqual(["TRIP-1 active A by 1", "TRIP-2 active B by 3"]);
+  });
+});
+
+describe("late events", () => {
+  test("an event that arrives after a later one is superseded", async () => {
+    await apply(event(2, "update", "B"));
+    expect(await apply(event(1, "create", "A"))).toBe("superseded");
+    expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
+    expect(await readChanges()).toEqual(["TRIP-1 created by 2"]);
+  });
+
+  test("a create that is older than the tombstone stays dead, a younger one lives", async () => {
+    await apply(event(2, "delete", ""));
+    expect(await apply(event(1, "create", "A"))).toBe("superseded");
+    expect(await readBookings()).toEqual(["TRIP-1 deleted A by 2"]);
+    expect(await apply(event(3, "update", "C"))).toBe("recreated");
+  });
+
+  test("a late event that changes what a later one did corrects the booking and the feed", async () => {
+    await apply(event(1, "create", "A"));
+    expect(await apply(event(3, "create", "A"))).toBe("unchanged");
+    // With B in between, the second create of A is a sender's retry that must not undo B.
+    expect(await apply(event(2, "update", "B"))).toBe("updated");
+    expect(await readLog()).toEqual(["1 created", "2 updated", "3 duplicate"]);
+    expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
+    expect(await readChanges()).toEqual(["TRIP-1 created by 1", "TRIP-1 updated by 2"]);
+  });
+
+  test("a late event can give the last word to an event that was in the log already", async () => {
+    await apply(event(1, "create", "A"), event(2, "delete", ""), event(4, "update", "A"));
+    expect(await readBookings()).toEqual(["TRIP-1 deleted A by 2"]);
+    expect(await apply(event(3, "update", "B"))).toBe("superseded");
+    expect(await readBookings()).toEqual(["TRIP-1 active A by 4"]);
+    expect(await readLog()).toEqual(["1 created", "2 deleted", "3 superseded", "4 updated"]);
+    expect(await readChanges()).toEqual(["created by 1", "deleted by 2", "recreated by 4"].map((x) => `TRIP-1 ${x}`));
+  });
+
+  test("late and new events in one batch", async () => {
+    await apply(event(2, "update", "B"));
+    expect(await apply(event(3, "update", "C"), event(1, "create", "A"))).toBe("updated, superseded");
+    expect(await readBookings()).toEqual(["TRIP-1 active C by 3"]);
+    expect(await readChanges()).toEqual(["TRIP-1 created by 2", "TRIP-1 updated by 3"]);
+  });
+});

@@ -1,0 +1,298 @@
+import type { EventEnvelope, EventKind } from "@booking-events/schema";
+import { createTestDatabase } from "@booking-events/scripts/testing";
+import { bookingKey, createPool } from "@booking-events/store";
+import fc from "fast-check";
+import type { Pool } from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { applyEvents } from "./apply-events.ts";
+import { contentDigest } from "./content-digest.ts";
+import { type FoldStep, foldEvents } from "./fold.ts";
+import { toIncomingEvent } from "./incoming-event.ts";
+
+/** `CONVERGENCE_RUNS=5000 pnpm vitest run convergence` looks longer. */
+const numRuns = Number(process.env["CONVERGENCE_RUNS"] ?? 150);
+const options = { duplicateWindowMs: 72 * 3_600_000 };
+const start = Date.UTC(2026, 0, 1);
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 8, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+interface Note {
+  partner: string;
+  booking: string;
+  kind: EventKind;
+  content: string;
+  key: string | null;
+  hoursLater: number;
+}
+
+/** Few partners, bookings, contents and keys, so that events meet; gaps around the 72 h of the duplicate window. */
+const note: fc.Arbitrary<Note> = fc.record({
+  partner: fc.constantFrom("acme", "zenith"),
+  booking: fc.constantFrom("T1", "T2", "T3"),
+  kind: fc.constantFrom<EventKind>("create", "create", "update", "update", "delete"),
+  content: fc.constantFrom("A", "B", "C"),
+  key: fc.option(fc.constantFrom("k1", "k2", "k3"), { freq: 4 }),
+  hoursLater: fc.constantFrom(0, 0, 1, 20, 80),
+});
+
+interface Scenario {
+  notes: Note[];
+  /** For each delivery: which event, and which worker's batch it joins. */
+  deliveries: { event: number; batch: number }[];
+  workers: number;
+}
+
+const scenario: fc.Arbitrary<Scenario> = fc.array(note, { minLength: 1, maxLength: 14 }).chain((notes) => {
+  const all = notes.map((_, index) => index);
+  return fc.record({
+    notes: fc.constant(notes),
+    deliveries: fc
+      .tuple(fc.shuffledSubarray(all, { minLength: all.length }), fc.array(fc.nat(all.length - 1), { maxLength: 6 }))
+      .chain(([once, again]) => fc.shuffledSubarray([...once, ...again], { minLength: once.length + again.length }))
+      .chain((order) =>
+        fc
+          .array(fc.nat(5), { minLength: order.length, maxLength: order.length })
+          .map((batches) => order.map((event, index) => ({ event, batch: batches[index] ?? 0 }))),
+      ),
+    workers: fc.constantFrom(1, 1, 2, 4),
+  });
+});
+
+/** Milliseconds: a long look takes its time. */
+const timeout = 60_000 + numRuns * 100;
+
+test("whatever the order, repetition and grouping of deliveries, the bookings are the fold", { timeout }, async () => {
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ notes, deliveries, workers }) => {
+      const events = toEnvelopes(notes);
+      await pool.query("truncate bookings, booking_events, booking_changes, idempotency_keys");
+      await deliver(batchesOf(events, deliveries), workers);
+
+      const expected = foldAll(events);
+      expect(await readBookings(), "bookings").toEqual(describeStates(expected));
+      expect(await followFeed(), "state by following the feed").toEqual(describeContents(expected));
+      const log = await readLog();
+      expect(
+        log.map(({ id }) => id),
+        "log",
+      ).toEqual(events.map(({ eventId }) => eventId));
+      expect(
+        log.filter(({ duplicateOf }) => duplicateOf !== null).map(({ id }) => id),
+        "key duplicates",
+      ).toEqual(events.filter((event) => !counts(event, events)).map(({ eventId }) => eventId));
+      // What an event did when it arrived depends on what had arrived before; what stands in the end does not. An event
+      // that gave an active booking the content which it had already (superseded, unchanged) may decide as well.
+      for (const [name, steps] of expected) {
+        const { state, eventId } = stateAfter(steps);
+        const recorded = log.find(({ id }) => id === eventId)?.outcome;
+        const possible =
+          state === "deleted" ? ["deleted", "unchanged"] : ["created", "updated", "recreated", "unchanged"];
+        expect([...possible, "superseded"], `outcome of the event that decides ${name}`).toContain(recorded);
+      }
+    }),
+    { numRuns, reporter: throwReadably },
+  );
+});
+
+test("delivered in the order of receipt, the log and the feed are the fold's, step by step", { timeout }, async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(note, { minLength: 1, maxLength: 14 }),
+      fc.integer({ min: 1, max: 5 }),
+      async (notes, size) => {
+        const events = toEnvelopes(notes);
+        await pool.query("truncate bookings, booking_events, booking_changes, idempotency_keys");
+        const batches = events.flatMap((_, index) => (index % size === 0 ? [events.slice(index, index + size)] : []));
+        await deliver(batches, 1);
+
+        const steps = [...foldAll(events).values()].flat();
+        const outcomes = new Map(steps.map(({ event, outcome }) => [event.id, outcome as string]));
+        expect((await readLog()).map(({ id, outcome }) => [id, outcome])).toEqual(
+          events.map(({ eventId }) => [eventId, outcomes.get(eventId) ?? "duplicate"]),
+        );
+        const { rows } = await pool.query("select event_id, change from booking_changes order by sequence");
+        expect(rows).toEqual(
+          steps
+            .filter(({ outcome }) => outcome !== "unchanged" && outcome !== "duplicate")
+            .sort((a, b) => a.event.sequence - b.event.sequence)
+            .map(({ event, outcome }) => ({ event_id: event.id, change: outcome })),
+        );
+      },
+    ),
+    { numRuns: Math.ceil(numRuns / 3) },
+  );
+});
+
+function toEnvelopes(notes: Note[]): EventEnvelope[] {
+  let atMs = start;
+  return notes.map(({ partner, booking, kind, content, key, hoursLater }, index) => {
+    atMs += hoursLater * 3_600_000;
+    return {
+      version: 1,
+      eventId: `0199a000-0000-7000-8000-${String(index + 1).padStart(12, "0")}`,
+      kind,
+      partner,
+      sequence: atMs * 1_000 + index,
+      receivedAt: new Date(atMs).toISOString(),
+      idempotencyKey: key,
+      payload: { consumerTripPartnerExternalReference: booking, ...(kind === "delete" ? {} : { note: content }) },
+    };
+  });
+}
+
+function batchesOf(events: EventEnvelope[], deliveries: Scenario["deliveries"]): EventEnvelope[][] {
+  return [...Map.groupBy(deliveries, ({ batch }) => batch).values()].map((group) =>
+    group.flatMap(({ event }) => events[event] ?? []),
+  );
+}
+
+/** Each worker takes the next batch when it is done with its last. */
+async function deliver(batches: EventEnvelope[][], workers: number): Promise<void> {
+  const queue = [...batches];
+  await Promise.all(
+    Array.from({ length: workers }, async () => {
+      for (let batch = queue.shift(); batch !== undefined; batch = queue.shift())
+        await applyEvents(pool, batch, options);
+    }),
+  );
+}
+
+/** Of the events of a partner with one key, only the one received first counts. */
+function counts(event: EventEnvelope, events: EventEnvelope[]): boolean {
+  const { partner, idempotencyKey, sequence } = event;
+  if (idempotencyKey === null) return true;
+  return !events.some(
+    (other) => other.partner === partner && other.idempotencyKey === idempotencyKey && other.sequence < sequence,
+  );
+}
+
+function foldAll(events: EventEnvelope[]): Map<string, FoldStep[]> {
+  const counted = events.filter((event) => counts(event, events)).map(toIncomingEvent);
+  const bookings = Map.groupBy(counted, ({ partner, reference }) => `${partner} ${reference}`);
+  return new Map(
+    [...bookings].map(([name, ofBooking]) => [
+      name,
+      foldEvents(null, ofBooking, { earlierCreates: new Map(), ...options }),
+    ]),
+  );
+}
+
+function describeStates(expected: Map<string, FoldStep[]>): Record<string, unknown> {
+  return Object.fromEntries(
+    [...expected].map(([name, steps]) => {
+      const { state, eventId, sequence, content, lastSequence, createdAt, updatedAt, deletedAt } = stateAfter(steps);
+      const times = { created_at: createdAt, updated_at: updatedAt, deleted_at: deletedAt };
+      const digest = content?.digest ?? null;
+      return [name, { state, event_id: eventId, sequence, digest, last_sequence: lastSequence, ...times }];
+    }),
+  );
+}
+
+async function readBookings(): Promise<Record<string, unknown>> {
+  const { rows } = await pool.query(
+    `select partner, reference, payload, booking_key, state, event_id, sequence,
+       encode(content_digest, 'hex') as digest, last_sequence, created_at, updated_at, deleted_at
+     from bookings`,
+  );
+  return Object.fromEntries(
+    rows.map(({ partner, reference, payload, booking_key, ...state }) => {
+      expect(booking_key).toEqual(bookingKey(partner, reference));
+      // The payload is the content that the digest says.
+      if (payload !== null) expect(digestOf(payload)).toBe(state.digest);
+      else expect(state.digest).toBe(null);
+      return [`${partner} ${reference}`, state];
+    }),
+  );
+}
+
+function describeContents(expected: Map<string, FoldStep[]>): Record<string, string> {
+  return Object.fromEntries(
+    [...expected].map(([name, steps]) => {
+      const { state, content } = stateAfter(steps);
+      return [name, state === "active" ? (content?.digest ?? "") : "deleted"];
+    }),
+  );
+}
+
+/** What a consumer knows that reads only the feed, in the order of its ids, and the payloads that it names. */
+async function followFeed(): Promise<Record<string, string>> {
+  const { rows } = await pool.query(
+    `select booking_changes.partner, booking_changes.reference, change, payload
+     from booking_changes join booking_events on booking_events.id = booking_changes.event_id
+     order by booking_changes.id`,
+  );
+  const known: Record<string, string> = {};
+  for (const { partner, reference, change, payload } of rows) {
+    const name = `${partner} ${reference}`;
+    const before = known[name];
+    const after = change === "deleted" ? "deleted" : digestOf(payload);
+    // To the feed, a booking of which no event counts any more is a deleted one, and may be deleted once more.
+    if (change !== "deleted") expect(after, `${change} changes something`).not.toBe(before);
+    const possible =
+      before === undefined
+        ? ["created", "deleted"]
+        : before === "deleted"
+          ? ["created", "recreated", "deleted"]
+          : ["updated", "deleted"];
+    expect(possible, `what may follow ${before}`).toContain(change);
+    known[name] = after;
+  }
+  const { rows: bookings } = await pool.query("select partner, reference from bookings");
+  const names = new Set(bookings.map(({ partner, reference }) => `${partner} ${reference}`));
+  // A booking of which no event counts any more ends as deleted.
+  return Object.fromEntries(
+    Object.entries(known).filter(([name, state]) => {
+      if (!names.has(name)) expect(state).toBe("deleted");
+      return names.has(name);
+    }),
+  );
+}
+
+async function readLog(): Promise<{ id: string; outcome: string; duplicateOf: string | null }[]> {
+  const { rows } = await pool.query(
+    `select id, outcome, duplicate_of as "duplicateOf" from booking_events order by sequence`,
+  );
+  return rows;
+}
+
+function stateAfter(steps: FoldStep[]): FoldStep["after"] {
+  const last = steps.at(-1);
+  if (last === undefined) throw new Error("A booking has at least one event.");
+  return last.after;
+}
+
+function digestOf(payload: unknown): string {
+  return contentDigest(payload).toString("hex");
+}
+
+/** A counterexample as a history: the events in the order of receipt, then the deliveries in theirs. */
+function throwReadably(result: fc.RunDetails<[Scenario]>): void {
+  if (!result.failed) return;
+  const [found] = result.counterexample ?? [];
+  const history = found?.notes.map(({ partner, booking, kind, content, key, hoursLater }, index) => {
+    const what = `${kind}${kind === "delete" ? "" : ` ${content}`}${key === null ? "" : ` key ${key}`}`;
+    return `  ${index + 1}. +${hoursLater} h  ${partner} ${booking}: ${what}`;
+  });
+  const batches = Map.groupBy(found?.deliveries ?? [], ({ batch }) => batch);
+  const groups = [...batches.values()].map((group) => group.map(({ event }) => event + 1).join("+"));
+  throw new Error(
+    [
+      `Not the fold of its events (seed ${result.seed}, path ${result.counterexamplePath}, after ${result.numShrinks} shrinks).`,
+      "Events in the order of receipt:",
+      ...(history ?? []),
+      `Delivered to ${found?.workers} worker(s), batch by batch: ${groups.join(", ")}`,
+      result.errorInstance instanceof Error ? result.errorInstance.message : String(result.errorInstance),
+    ].join("\n"),
+  );
+}

@@ -1,0 +1,190 @@
+import type { Delivery } from "@booking-events/queue";
+import { ReleaseDelivery } from "@booking-events/queue";
+import { createTestDatabase } from "@booking-events/scripts/testing";
+import { createLogger } from "@booking-events/service";
+import { createPool, listDeadLetters, markReplayed, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
+import type { Pool } from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { applyEvents } from "./apply-events.ts";
+import { classifyFault } from "./classify-fault.ts";
+import { buryGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
+import { createOutageGate } from "./wait-out-outage.ts";
+
+const eventId = "0199a000-0000-7000-8000-000000000001";
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 4, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, idempotency_keys, dead_letters"));
+
+function envelope(more: object = {}): unknown {
+  return {
+    version: 1,
+    eventId,
+    kind: "create",
+    partner: "acme",
+    sequence: 1_763_596_800_000_000,
+    receivedAt: "2026-11-20T00:00:00.000Z",
+    idempotencyKey: null,
+    payload: { consumerTripPartnerExternalReference: "TRIP-1", consumerGivenName: "Canary" },
+    ...more,
+  };
+}
+
+function delivery(data: unknown, more: Partial<Delivery> = {}): Delivery {
+  return { data, jobId: eventId, attempt: 1, isLastAttempt: false, isReplay: false, queuedAtMs: 0, ...more };
+}
+
+function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
+  return {
+    apply: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }),
+    writeDeadLetter: (letter) => writeDeadLetter(pool, letter),
+    closeDeadLetter: (id, outcome) =>
+      resolveDeadLetter(pool, { eventId: id, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
+    count: () => {},
+    outageGate: createOutageGate({ classify: classifyFault, onChange: () => {} }),
+    logger: createLogger({ name: "test", level: "silent" }),
+    signal: new AbortController().signal,
+    ...more,
+  };
+}
+
+async function readDeadLetters() {
+  const { rows } = await pool.query("select * from dead_letters order by event_id");
+  return rows;
+}
+
+test("a valid event is applied", async () => {
+  await processDelivery(delivery(envelope()), options());
+  const { rows } = await pool.query("select partner, reference, state from bookings");
+  expect(rows).toEqual([{ partner: "acme", reference: "TRIP-1", state: "active" }]);
+});
+
+describe("a dead letter at once", () => {
+  test.each([
+    ["an unknown version", envelope({ version: 2 }), /version/],
+    ["no object", "text", /envelope/],
+    ["a payload against the contract", envelope({ payload: { consumerPhone: 42 } }), /consumerPhone/],
+    [
+      "what PostgreSQL can't hold",
+      envelope({ payload: { consumerTripPartnerExternalReference: "T", x: "\u0000" } }),
+      /x/,
+    ],
+    [
+      "a name that PostgreSQL can't hold",
+      envelope({ payload: { consumerTripPartnerExternalReference: "T", "\u0000\ud800": 1 } }),
+      /u0000/,
+    ],
+  ])("for an envelope with %s, and what was queued is kept", async (_, data, message) => {
+    await processDelivery(delivery(data), options());
+    const letters = await readDeadLetters();
+    expect(letters).toMatchObject([
+      { event_id: eventId, error_code: "INVALID_ENVELOPE", attempts: 1, resolved_at: null },
+    ]);
+    expect(letters[0].error).toMatch(message);
+    expect(JSON.parse(letters[0].envelope)).toEqual(data);
+  });
+
+  test("for an event that PostgreSQL refuses, with who and what it was", async () => {
+    const apply = () => pool.query("select $1::date", ["canary"]) as never;
+    await processDelivery(delivery(envelope()), options({ apply }));
+    expect(await readDeadLetters()).toMatchObject([
+      { event_id: eventId, partner: "acme", kind: "create", reference: "TRIP-1", error_code: "22007", attempts: 1 },
+    ]);
+  });
+
+  test("once, however often the event is delivered", async () => {
+    await processDelivery(delivery("text"), options());
+    await processDelivery(delivery("text"), options());
+    expect(await readDeadLetters()).toHaveLength(1);
+  });
+
+  test("under an id of its own for a job that no ingest has queued", async () => {
+    await processDelivery(delivery("text", { jobId: "7" }), options());
+    await processDelivery(delivery("text", { jobId: "7" }), options());
+    await processDelivery(delivery("text", { jobId: "8" }), options());
+    expect(await readDeadLetters()).toHaveLength(2);
+  });
+});
+
+describe("an attempt that fails by our own mistake", () => {
+  const apply = async () => {
+    throw new TypeError("cannot read Canary");
+  };
+
+  test("is tried again, and says nothing of the content", async () => {
+    const failure = processDelivery(delivery(envelope()), options({ apply }));
+    await expect(failure).rejects.toThrow("TypeError: The worker failed to apply the event (TypeError).");
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("is a dead letter when it was the last", async () => {
+    await processDelivery(delivery(envelope(), { attempt: 15, isLastAttempt: true }), options({ apply }));
+    const letters = await readDeadLetters();
+    expect(letters).toMatchObject([{ event_id: eventId, error_code: "TypeError", attempts: 15 }]);
+    expect(letters[0].error).not.toContain("Canary");
+  });
+});
+
+describe("an event that an operator puts back into the queue", () => {
+  const apply = async () => {
+    throw new TypeError("a mistake that a new release has mended");
+  };
+  const last = { attempt: 15, isLastAttempt: true };
+
+  test("is applied, and its dead letter is closed with the outcome", async () => {
+    await processDelivery(delivery(envelope(), last), options({ apply }));
+    expect(await markReplayed(pool, eventId, "olga")).toBe(true);
+    await processDelivery(delivery(envelope(), { isReplay: true }), options());
+    expect(await readDeadLetters()).toMatchObject([
+      { event_id: eventId, replayed_by: "olga", resolved_by: "worker", resolution: "replayed: created" },
+    ]);
+    expect(await listDeadLetters(pool, { limit: 10 })).toEqual([]);
+    expect(await markReplayed(pool, eventId, "olga")).toBe(false);
+  });
+
+  test("that was applied meanwhile does nothing, and its dead letter is closed", async () => {
+    await processDelivery(delivery(envelope(), last), options({ apply }));
+    await processDelivery(delivery(envelope()), options());
+    await markReplayed(pool, eventId, "olga");
+    await processDelivery(delivery(envelope(), { isReplay: true }), options());
+    expect(await readDeadLetters()).toMatchObject([{ resolution: "replayed: created" }]);
+    expect((await pool.query("select * from booking_changes")).rowCount).toBe(1);
+  });
+
+  test("and that fails again has one dead letter still, which says so", async () => {
+    await processDelivery(delivery(envelope(), last), options({ apply }));
+    await markReplayed(pool, eventId, "olga");
+    await processDelivery(delivery(envelope(), { ...last, isReplay: true }), options({ apply }));
+    expect(await readDeadLetters()).toMatchObject([{ attempts: 30, resolved_at: null }]);
+  });
+});
+
+test("an event that the queue has given up becomes a dead letter, once", async () => {
+  const reason = "job stalled more than allowable limit";
+  await buryGivenUp(delivery(envelope()), reason, options());
+  await buryGivenUp(delivery(envelope()), reason, options());
+  expect(await readDeadLetters()).toMatchObject([{ event_id: eventId, partner: "acme", error_code: "STALLED" }]);
+});
+
+test("an event that waits for the database goes back to the queue when the worker stops", async () => {
+  const stopping = new AbortController();
+  const outage = Object.assign(new Error("connect ECONNREFUSED"), { syscall: "connect", code: "ECONNREFUSED" });
+  const waiting = processDelivery(
+    delivery(envelope(), { isLastAttempt: true }),
+    options({ apply: () => Promise.reject(outage), signal: stopping.signal }),
+  );
+  stopping.abort(new Error("stopping"));
+  await expect(waiting).rejects.toThrow(ReleaseDelivery);
+  expect(await readDeadLetters()).toEqual([]);
+});

@@ -1,0 +1,121 @@
+import { createHash } from "node:crypto";
+import { type Delivery, ReleaseDelivery } from "@booking-events/queue";
+import { bookingReferenceOf, type EventEnvelope, parseEnvelope } from "@booking-events/schema";
+import { type Logger, safeMessage } from "@booking-events/service";
+import type { DeadLetterToWrite, Outcome } from "@booking-events/store";
+import { classifyFault, type Fault } from "./classify-fault.ts";
+import type { OutageGate } from "./wait-out-outage.ts";
+
+export interface ProcessOptions {
+  /** Returns the outcome of each event by its id. */
+  apply: (envelopes: EventEnvelope[]) => Promise<Map<string, Outcome>>;
+  writeDeadLetter: (letter: DeadLetterToWrite) => Promise<void>;
+  /** Closes the dead letter of an event that was applied after all. */
+  closeDeadLetter: (eventId: string, outcome: Outcome) => Promise<unknown>;
+  outageGate: OutageGate;
+  /** Told of each event that came to its end, with its outcome or "dead", and of each attempt that failed. */
+  count: (what: { kind: string; outcome: Outcome | "dead" | "attempt-failed" }) => void;
+  logger: Logger;
+  /** Aborts when the worker stops: what waits for the database then goes back to the queue. */
+  signal: AbortSignal;
+}
+
+/** The event could not be applied; BullMQ delivers it again by the retry policy, and stores this message. */
+class AttemptFailed extends Error {
+  override name = "AttemptFailed";
+  readonly [safeMessage] = true;
+}
+
+/**
+ * Takes one delivery to its end: the event stands applied in PostgreSQL, or as a dead letter.
+ *
+ * @throws AttemptFailed when it should be delivered again later; ReleaseDelivery when the worker stops first
+ */
+export async function processDelivery(delivery: Delivery, options: ProcessOptions): Promise<void> {
+  const parsed = parseEnvelope(delivery.data);
+  if (!parsed.success) {
+    const fault: Fault = {
+      who: "event",
+      code: "INVALID_ENVELOPE",
+      message: `The queued event is not valid: ${parsed.problem}`,
+    };
+    return await bury(delivery, null, fault, options);
+  }
+  const { envelope } = parsed;
+  const { partner, kind, eventId, sequence } = envelope;
+  try {
+    const outcomes = await throughOutages(() => options.apply([envelope]), options);
+    const outcome = outcomes.get(eventId) ?? "unchanged";
+    if (delivery.isReplay) await throughOutages(() => options.closeDeadLetter(eventId, outcome), options);
+    options.count({ kind, outcome });
+    options.logger.info({ eventId, partner, kind, sequence, outcome, attempt: delivery.attempt }, "event applied");
+  } catch (error) {
+    if (error instanceof ReleaseDelivery) throw error;
+    const fault = classifyFault(error);
+    const isFinal = fault.who === "event" || delivery.isLastAttempt;
+    if (isFinal) return await bury(delivery, envelope, fault, options);
+    options.count({ kind, outcome: "attempt-failed" });
+    options.logger.warn(
+      { eventId, partner, kind, code: fault.code, attempt: delivery.attempt, err: error },
+      "attempt failed",
+    );
+    throw new AttemptFailed(`${fault.code}: ${fault.message}`);
+  }
+}
+
+/**
+ * Makes a dead letter of an event that BullMQ has given up by itself: its worker died with it too often, or the worker
+ * could not say why it failed.
+ */
+export async function buryGivenUp(delivery: Delivery, reason: string, options: ProcessOptions): Promise<void> {
+  const parsed = parseEnvelope(delivery.data);
+  const fault: Fault = /stalled/.test(reason)
+    ? { who: "event", code: "STALLED", message: "Each worker that took the event died before it was done." }
+    : { who: "event", code: "GIVEN_UP", message: "The queue gave the event up." };
+  await bury(delivery, parsed.success ? parsed.envelope : null, fault, options);
+}
+
+async function bury(
+  delivery: Delivery,
+  envelope: EventEnvelope | null,
+  fault: Fault,
+  options: ProcessOptions,
+): Promise<void> {
+  const letter: DeadLetterToWrite = {
+    eventId: envelope?.eventId ?? toUuid(delivery.jobId),
+    partner: envelope?.partner ?? null,
+    kind: envelope?.kind ?? null,
+    reference: envelope === null ? null : bookingReferenceOf(envelope.payload),
+    sequence: envelope?.sequence ?? null,
+    errorCode: fault.code,
+    // The path to a fault may lead through a key that PostgreSQL can't hold.
+    error: fault.message.toWellFormed().replaceAll("\0", "\\0"),
+    attempts: delivery.attempt,
+    envelope: Buffer.from(JSON.stringify(delivery.data) ?? "null"),
+  };
+  await throughOutages(() => options.writeDeadLetter(letter), options);
+  const { eventId, partner, kind, attempts } = letter;
+  options.count({ kind: kind ?? "unknown", outcome: "dead" });
+  options.logger.error({ eventId, partner, kind, code: fault.code, attempts }, "event became a dead letter");
+}
+
+async function throughOutages<Result>(
+  work: () => Promise<Result>,
+  { outageGate, signal }: ProcessOptions,
+): Promise<Result> {
+  try {
+    return await outageGate.run(work, signal);
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) throw new ReleaseDelivery("The worker is stopping.");
+    throw error;
+  }
+}
+
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The queue's ids are event ids. Another one, which only a stranger can have queued, is made into one (UUIDv8). */
+function toUuid(jobId: string): string {
+  if (uuidPattern.test(jobId)) return jobId;
+  const hex = createHash("sha256").update(jobId).digest("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}

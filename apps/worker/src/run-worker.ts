@@ -1,0 +1,173 @@
+import { createConsumer } from "@booking-events/queue";
+import {
+  adminPort,
+  createLogger,
+  createMetrics,
+  installGracefulShutdown,
+  parseEnvironment,
+  startHealthServer,
+  variables,
+} from "@booking-events/service";
+import { createPool, migrate, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
+import { applyEvents } from "./apply-events.ts";
+import { classifyFault } from "./classify-fault.ts";
+import { buryGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
+import { createOutageGate } from "./wait-out-outage.ts";
+import { lookIntervalMs, watchProgress } from "./watch-progress.ts";
+import { createWorkerMetrics } from "./worker-metrics.ts";
+
+const entries = {
+  HOST: variables.HOST,
+  ADMIN_PORT: adminPort(9102),
+  REDIS_URL: variables.REDIS_URL,
+  DATABASE_URL: variables.DATABASE_URL,
+  QUEUE_PREFIX: variables.QUEUE_PREFIX,
+  CONCURRENCY: variables.CONCURRENCY,
+  DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS,
+  LOG_LEVEL: variables.LOG_LEVEL,
+  SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
+};
+
+const millisecondsPerHour = 60 * 60 * 1_000;
+/** Of the 100 that PostgreSQL allows by default, so that several workers fit in. */
+const maxConnections = 10;
+/** BullMQ gives an event up only after many crashes, so there is seldom anything to sweep. */
+const sweepIntervalMs = 30_000;
+
+/** What a worker is made of where it matters to a test that lets it stop, or go wrong, at a chosen point. */
+const workerParts = { applyEvents, createConsumer, createPool };
+export type WorkerParts = typeof workerParts;
+
+/**
+ * Constructs the worker and starts it. Resolves when it takes events, or when it was told to stop before that.
+ *
+ * @param parts replaces some of what the worker is made of
+ * @throws StartError
+ */
+export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<WorkerParts> = {}): Promise<void> {
+  const made = { ...workerParts, ...parts };
+  const settings = parseEnvironment(entries, environment);
+  const logger = createLogger({ name: "worker", level: settings.LOG_LEVEL });
+  const metrics = createMetrics("worker");
+  const stopping = new AbortController();
+  let isMigrated = false;
+
+  const pool = made.createPool({
+    databaseUrl: settings.DATABASE_URL,
+    applicationName: "booking-events-worker",
+    maxConnections,
+    onError: (error) => logger.debug({ err: error }, "lost an idle connection to PostgreSQL"),
+  });
+  const outageGate = createOutageGate({
+    classify: classifyFault,
+    onChange: (outage) => {
+      if (outage === null) logger.info("PostgreSQL is back: applying events again");
+      else logger.error({ code: outage.code }, "PostgreSQL is out: waiting for it, no event loses an attempt");
+    },
+  });
+  const applyOptions = { duplicateWindowMs: settings.DUPLICATE_WINDOW_HOURS * millisecondsPerHour };
+  const consumer = made.createConsumer({
+    redisUrl: settings.REDIS_URL,
+    prefix: settings.QUEUE_PREFIX,
+    concurrency: settings.CONCURRENCY,
+    handle: (delivery) => processDelivery(delivery, processOptions),
+    onError: (error) => logger.debug({ err: error }, "trouble with Redis: the queue reconnects by itself"),
+  });
+  const workerMetrics = createWorkerMetrics(metrics, {
+    countBacklog: () => consumer.countBacklog(),
+    isDatabaseOut: () => outageGate.currentOutage() !== null,
+    isStuck: () => progressWatch.isStuck(),
+  });
+  const progressWatch = watchProgress({
+    countWaiting: async () => (await consumer.countBacklog()).waiting,
+    countFinished: workerMetrics.countFinished,
+    isWaitingForDatabase: () => outageGate.currentOutage() !== null,
+    logger,
+  });
+  const processOptions: ProcessOptions = {
+    apply: (envelopes) => made.applyEvents(pool, envelopes, applyOptions),
+    writeDeadLetter: (letter) => writeDeadLetter(pool, letter),
+    closeDeadLetter: (eventId, outcome) =>
+      resolveDeadLetter(pool, { eventId, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
+    outageGate,
+    count: workerMetrics.count,
+    logger,
+    signal: stopping.signal,
+  };
+
+  async function sweep(): Promise<void> {
+    const count = await consumer.sweepFailed((delivery, reason) => buryGivenUp(delivery, reason, processOptions));
+    if (count > 0) logger.warn({ count }, "swept events that the queue had given up into dead letters");
+  }
+
+  async function findProblems(): Promise<string[]> {
+    const problems: string[] = [];
+    if (stopping.signal.aborted) problems.push("The worker is stopping.");
+    if (!consumer.isConnected())
+      problems.push("Redis does not answer. Check that it runs and that REDIS_URL is right.");
+    const outage = outageGate.currentOutage();
+    if (outage !== null) {
+      problems.push(`PostgreSQL is out (${outage.code}): the worker waits for it. Check that it runs and is writable.`);
+    } else if (!isMigrated) {
+      problems.push("The database is being migrated.");
+    } else {
+      await pool.query("select 1").catch((error: unknown) => {
+        const { code } = classifyFault(error);
+        problems.push(`PostgreSQL does not answer (${code}). Check that it runs and that DATABASE_URL is right.`);
+      });
+    }
+    if (progressWatch.isStuck()) problems.push("Events wait and none comes to an end. Restart this worker.");
+    return problems;
+  }
+
+  const healthServer = await startHealthServer({
+    host: settings.HOST,
+    port: settings.ADMIN_PORT,
+    findProblems,
+    metrics,
+  });
+  const shutdown = installGracefulShutdown({
+    timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+    logger,
+    phases: [
+      {
+        name: "finish or release active events",
+        limitMs: settings.SHUTDOWN_TIMEOUT_MS * 0.8,
+        run: async () => {
+          stopping.abort(new Error("The worker is stopping."));
+          await consumer.drain();
+        },
+      },
+      {
+        name: "close connections",
+        limitMs: settings.SHUTDOWN_TIMEOUT_MS * 0.2,
+        run: async () => {
+          healthServer.close();
+          await Promise.all([consumer.close(), pool.end()]);
+        },
+      },
+    ],
+  });
+
+  try {
+    const migrations = await outageGate.run(() => migrate(settings.DATABASE_URL), stopping.signal);
+    isMigrated = true;
+    consumer.start();
+    repeat(() => progressWatch.look(Date.now()), lookIntervalMs);
+    repeat(sweep, sweepIntervalMs);
+    logger.info({ migrations, concurrency: settings.CONCURRENCY }, "ready to take events");
+  } catch (error) {
+    if (!stopping.signal.aborted) shutdown.fail("stopping: the database could not be migrated", error);
+  }
+}
+
+/** Runs the work at the interval, one at a time, for as long as the process lives. */
+function repeat(work: () => Promise<void>, intervalMs: number): void {
+  const run = () => {
+    // What can fail here is Redis or a stop; the next run comes anyway, and both are said elsewhere.
+    void work()
+      .catch(() => {})
+      .finally(() => setTimeout(run, intervalMs).unref());
+  };
+  run();
+}
