@@ -1,0 +1,32 @@
+# One build, three images: `docker build --target ingest|worker|ops .`
+FROM node:24-slim AS build
+WORKDIR /app
+COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
+RUN npm install --global "$(node -p 'require("./package.json").packageManager')"
+COPY . .
+# No optional packages: Node is the image's own.
+RUN pnpm install --frozen-lockfile --no-optional
+RUN pnpm build
+RUN for app in ingest worker ops; do pnpm --filter "@booking-events/$app" deploy --prod --no-optional "/out/$app"; done
+
+FROM node:24-slim AS base
+ENV NODE_ENV=production
+WORKDIR /app
+USER node
+# Node is process 1 and handles SIGTERM itself, so that a stop is graceful.
+
+FROM base AS ingest
+COPY --from=build --chown=root:root /out/ingest ./
+EXPOSE 8080 9101
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9101/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/main.js"]
+
+FROM base AS worker
+COPY --from=build --chown=root:root /out/worker ./
+EXPOSE 9102
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9102/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/main.js"]
+
+FROM base AS ops
+COPY --from=build --chown=root:root /out/ops ./
+ENTRYPOINT ["node", "dist/main.js"]
