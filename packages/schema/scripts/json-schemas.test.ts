@@ -1,0 +1,126 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { datePattern } from "../src/date-pattern.ts";
+import { bookingFields, type EventEnvelope, type EventKind, validatePayload } from "../src/index.ts";
+import { buildJsonSchemas } from "./json-schemas.ts";
+
+const readJson = (path: string): unknown => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
+const fileNames = readdirSync(new URL("../json-schema/", import.meta.url));
+
+// Formats are hints; the patterns beside them decide.
+const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false, validateFormats: false });
+for (const fileName of fileNames) ajv.addSchema(readJson(`../json-schema/${fileName}`) as object, fileName);
+
+function isAcceptedBy(fileName: string, value: unknown): boolean {
+  const validate = ajv.getSchema(fileName);
+  if (validate === undefined) throw new Error(`No schema ${fileName}.`);
+  return validate(value) === true;
+}
+
+function isAccepted(kind: EventKind, payload: unknown): boolean {
+  return isAcceptedBy(kind === "delete" ? "booking-reference.json" : "booking-input.json", payload);
+}
+
+test("the committed files are up to date: if not, run `pnpm --filter @booking-events/schema json-schema`", () => {
+  const committed = Object.fromEntries(fileNames.map((fileName) => [fileName, readJson(`../json-schema/${fileName}`)]));
+
+  expect(committed).toEqual(JSON.parse(JSON.stringify(buildJsonSchemas())));
+});
+
+test("every listed field has a description and a type", () => {
+  const { properties = {} } = buildJsonSchemas()["booking-input.json"] ?? {};
+
+  for (const { name, nullable } of bookingFields) {
+    const text = { type: "string" };
+    expect(properties[name]).toMatchObject({
+      description: expect.stringMatching(/^[A-Z].{10,}\.$/),
+      ...(nullable ? { anyOf: [text, { type: "null" }] } : text),
+    });
+  }
+});
+
+describe("the JSON Schema agrees with the validator", () => {
+  const examples = readdirSync(new URL("../examples/", import.meta.url)).map((fileName) => {
+    const example = readJson(`../examples/${fileName}`) as {
+      kind: EventKind;
+      payload: object;
+      beyondJsonSchema?: true;
+      expect: object;
+    };
+    return { fileName, ...example };
+  });
+
+  test.each(examples)("on $fileName", ({ kind, payload, beyondJsonSchema, expect: expected }) => {
+    expect(isAccepted(kind, payload)).toBe("valid" in expected || beyondJsonSchema === true);
+  });
+
+  const fieldValues = fc.oneof(
+    fc.constantFrom(null, true, 7, "", [], {}, "text", "2026-02-29", "2026-06-14T07:27:17.335+0200"),
+    fc.constantFrom("sam.o'example@example.com", "sam@localhost", "sam@example..com"),
+    fc.stringMatching(datePattern),
+    fc.emailAddress(),
+    // Code points, some of which are two UTF-16 code units.
+    fc.integer({ min: 250, max: 260 }).map((length) => "😀".repeat(length)),
+    fc.integer({ min: 1_020, max: 1_030 }).map((length) => "😀".repeat(length)),
+  );
+  const names = fc.constantFrom(
+    ...bookingFields.map(({ name }) => name),
+    "consumerTripBookingDate",
+    "consumerTripDepartureFlightAirline",
+    "loyalty",
+  );
+  const kinds = fc.constantFrom<EventKind>("create", "update", "delete");
+
+  test("on any values of listed fields", () => {
+    fc.assert(
+      fc.property(kinds, fc.dictionary(names, fieldValues, { maxKeys: 3 }), fc.boolean(), (kind, fields, isNamed) => {
+        const payload = { ...(isNamed && { consumerTripPartnerExternalReference: "booking-2001" }), ...fields };
+
+        expect(isAccepted(kind, payload)).toBe(validatePayload(kind, payload).success);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test("on whatever the validator accepts", () => {
+    fc.assert(
+      fc.property(kinds, fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), (kind, unlisted) => {
+        const payload = { ...unlisted, consumerPartnerExternalReference: "customer-1001" };
+        fc.pre(validatePayload(kind, payload).success);
+
+        expect(isAccepted(kind, payload)).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("on an envelope, whose payload has the rules of its kind", () => {
+    const envelope: EventEnvelope = {
+      version: 1,
+      eventId: "01932f3e-7b3a-7c6e-9d2f-3a5b7c9d1e2f",
+      kind: "create",
+      partner: "acme",
+      sequence: 1,
+      receivedAt: "2026-06-14T07:27:17.335Z",
+      idempotencyKey: null,
+      payload: { consumerTripPartnerExternalReference: "booking-2001" },
+    };
+    const withPhone = { consumerTripPartnerExternalReference: "booking-2001", consumerPhone: 7 };
+
+    expect(isAcceptedBy("event-envelope.json", envelope)).toBe(true);
+    expect(isAcceptedBy("event-envelope.json", { ...envelope, kind: "update", payload: withPhone })).toBe(false);
+    expect(isAcceptedBy("event-envelope.json", { ...envelope, kind: "delete", payload: withPhone })).toBe(true);
+    expect(isAcceptedBy("event-envelope.json", { ...envelope, kind: "delete", payload: {} })).toBe(false);
+    for (const wrong of [
+      { version: 2 },
+      { eventId: "" },
+      { sequence: 0 },
+      { receivedAt: "" },
+      { idempotencyKey: "" },
+    ]) {
+      expect(isAcceptedBy("event-envelope.json", { ...envelope, ...wrong })).toBe(false);
+    }
+  });
+});

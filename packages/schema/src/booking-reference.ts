@@ -1,0 +1,36 @@
+import * as v from "valibot";
+import { type BookingInput, bookingEntries } from "./booking-input.ts";
+import { requireReference } from "./reference-rule.ts";
+import { requireStorableUnknownFields } from "./unknown-fields.ts";
+
+const entries = {
+  /** Your reference of the consumer, if that is what the booking was sent with. */
+  consumerPartnerExternalReference: bookingEntries.consumerPartnerExternalReference,
+  /** Your reference of the trip or booking. */
+  consumerTripPartnerExternalReference: bookingEntries.consumerTripPartnerExternalReference,
+};
+
+/** The names that `referenceFields` has rules for. */
+export const referenceNames: ReadonlySet<string> = new Set(Object.keys(entries));
+
+/** All rules but those of unknown fields. */
+export const referenceFields = v.pipe(v.looseObject(entries), requireReference());
+
+/**
+ * The payload of delete: the booking's reference. Any other field is an unknown one, even if create lists it, so that a
+ * partner may send the whole booking once more, whatever state its other fields are in.
+ */
+export const BookingReference = v.pipe(referenceFields, requireStorableUnknownFields(referenceNames));
+export type BookingReference = v.InferOutput<typeof BookingReference>;
+
+/**
+ * Which booking a payload means: its trip reference, else its consumer reference.
+ *
+ * @param payload one that `validatePayload` has accepted
+ */
+export function bookingReferenceOf(payload: BookingInput | BookingReference): string {
+  const reference = payload.consumerTripPartnerExternalReference ?? payload.consumerPartnerExternalReference;
+  if (typeof reference !== "string")
+    throw new TypeError("Only a payload that was validated is sure to have a reference.");
+  return reference;
+}

@@ -1,0 +1,179 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type EventEnvelope, eventKinds, isIdempotencyKey, parseEnvelope } from "./index.ts";
+
+const envelope: EventEnvelope = {
+  version: 1,
+  eventId: "01932f3e-7b3a-7c6e-9d2f-3a5b7c9d1e2f",
+  kind: "create",
+  partner: "acme",
+  sequence: 1_764_000_000_000_000,
+  receivedAt: "2026-06-14T07:27:17.335Z",
+  idempotencyKey: "key-1",
+  payload: { consumerTripPartnerExternalReference: "booking-2001", loyalty: { tier: "gold" } },
+};
+
+function problemOf(value: unknown): string {
+  const result = parseEnvelope(value);
+  return result.success ? "" : result.problem;
+}
+
+describe("an envelope", () => {
+  test.each(eventKinds)("survives its way through Redis: %s", (kind) => {
+    const received: unknown = JSON.parse(JSON.stringify({ ...envelope, kind }));
+
+    expect(parseEnvelope(received)).toEqual({ success: true, envelope: { ...envelope, kind } });
+  });
+
+  test("keeps the very payload that was given, with fields of any name", () => {
+    const payload = JSON.parse('{"consumerPartnerExternalReference":"c","__proto__":{"a":1},"constructor":"b"}');
+
+    const result = parseEnvelope({ ...envelope, payload });
+
+    expect(result.success && result.envelope.payload).toBe(payload);
+  });
+
+  test("need not have an idempotency key", () => {
+    expect(parseEnvelope({ ...envelope, idempotencyKey: null }).success).toBe(true);
+  });
+
+  test("may have fields of a later release of the same version", () => {
+    expect(parseEnvelope({ ...envelope, traceparent: "00-1-1-01" })).toEqual({ success: true, envelope });
+  });
+
+  test.each([{ version: 2 }, { version: "1" }, { version: null }, {}])(
+    "of another version is said to be: %o",
+    (start) => {
+      const { version: _, ...rest } = envelope;
+
+      expect(problemOf({ ...start, ...rest, sequence: "wrong too" })).toMatch(
+        /^The envelope's version is unknown: this release reads version 1 only\./,
+      );
+    },
+  );
+
+  test.each([[undefined], [null], ["{}"], [7], [[]], [[envelope]]])("is an object, and not %j", (value) => {
+    expect(problemOf(value)).toBe("The envelope must be an object.");
+  });
+
+  test.each(["eventId", "kind", "partner", "sequence", "receivedAt", "idempotencyKey", "payload"] as const)(
+    "must have its %s",
+    (name) => {
+      const { [name]: _, ...rest } = envelope;
+
+      expect(problemOf(rest)).toBe(`${name}: Must be there.`);
+    },
+  );
+
+  test.each<[keyof EventEnvelope, unknown[]]>([
+    ["eventId", [null, 7, "", "01932f3e", "01932F3E-7B3A-7C6E-9D2F-3A5B7C9D1E2F", `${envelope.eventId}\n`]],
+    ["kind", [null, 7, "", "Create", "cancel", ["create"]]],
+    ["partner", [null, 7, "", "ac\0me", "\ud800"]],
+    ["sequence", [null, "7", 0, -1, 1.5, 2 ** 53, Number.NaN, 7n]],
+    ["receivedAt", [null, 1_764_000_000_000, "", "2026-06-14", "2026-06-14T07:27:17Z", "2026-06-31T07:27:17.335Z"]],
+    ["idempotencyKey", [7, "", "two words", "é", "x".repeat(256), "line\n"]],
+    ["payload", [null, 7, "{}", [], [envelope.payload]]],
+  ])("must have a right %s", (name, values) => {
+    for (const value of values) {
+      const problem = problemOf({ ...envelope, [name]: value });
+
+      expect(problem).toMatch(/^\w+: Must (?:not )?be .+\.$/);
+      expect(problem.split(": Must ")).toEqual([name, expect.any(String)]);
+    }
+  });
+
+  test("that is wrong in many ways names each", () => {
+    const problem = problemOf({ ...envelope, eventId: 7, sequence: 0, receivedAt: "" });
+
+    expect(problem).toMatch(/^eventId: .+\. sequence: .+\. receivedAt: .+\.$/);
+  });
+});
+
+describe("the payload of an envelope", () => {
+  const problemWith = (kind: string, payload: object) => problemOf({ ...envelope, kind, payload });
+  const reference = { consumerTripPartnerExternalReference: "booking-2001" };
+
+  test.each(["create", "update"])("has the rules of its kind: %s", (kind) => {
+    expect(problemWith(kind, { ...reference, consumerPhone: 7 })).toMatch(/^payload\.consumerPhone: Must be a string/);
+    expect(problemWith(kind, {})).toMatch(/^payload\.consumerTripPartnerExternalReference: Must be sent/);
+  });
+
+  test("has the rules of its kind: delete", () => {
+    expect(problemWith("delete", { ...reference, consumerPhone: 7 })).toBe("");
+    expect(problemWith("delete", {})).toMatch(/^payload\.consumerTripPartnerExternalReference: Must be sent/);
+  });
+
+  test("is named by its path, however a partner called the field", () => {
+    expect(problemWith("create", { ...reference, notes: [{ "a b\0\ud800": 1 }] })).toMatch(
+      /^payload\.notes\.0\["a b\\u0000\\ud800"\]: The field's name/,
+    );
+  });
+
+  test("gives a problem of bounded length, in text that PostgreSQL can store", () => {
+    const names = Array.from(
+      { length: 60 },
+      (_, index) => `${"x".repeat(index % 2)}${index}\0\ud83d${"😀".repeat(200)}`,
+    );
+    const deep = Object.fromEntries(names.map((name) => [name, { [name]: "\0" }]));
+
+    const problem = problemWith("create", { ...reference, deep });
+
+    expect(problem).toMatch(/ And 40 more\.$/);
+    expect(problem.length).toBeLessThan(5_000);
+    expect(problem.isWellFormed()).toBe(true);
+    expect(problem).not.toContain("\0");
+  });
+});
+
+test("a problem never tells a value again", () => {
+  const canary = "canary";
+  const value = fc.oneof(
+    fc.string().map((text) => canary + text),
+    fc.constant([canary]),
+    fc.constant({ canary: `${canary}\0` }),
+    fc.constant(7_744_221_199.5),
+  );
+  const broken = fc.record(
+    {
+      version: fc.oneof(fc.constant(1), value),
+      eventId: value,
+      kind: fc.oneof(fc.constantFrom(...eventKinds), value),
+      partner: value,
+      sequence: fc.oneof(fc.constant(7), value),
+      receivedAt: value,
+      idempotencyKey: value,
+      payload: fc.oneof(value, fc.dictionary(fc.constantFrom("consumerPhone", "agentEmail", "extra"), value)),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(broken, (fields) => {
+      // Right in all that the run does not break, so that the payload's rules are reached too.
+      const problem = problemOf({ ...envelope, ...fields }).replaceAll(/\.canary\b/g, "");
+
+      expect(problem).not.toContain(canary);
+      expect(problem).not.toContain("7744221199");
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+describe("isIdempotencyKey", () => {
+  test("accepts 1 to 255 visible ASCII characters", () => {
+    expect(isIdempotencyKey("x")).toBe(true);
+    expect(isIdempotencyKey("x".repeat(255))).toBe(true);
+    for (let code = 0x21; code <= 0x7e; code += 1) expect(isIdempotencyKey(String.fromCharCode(code))).toBe(true);
+  });
+
+  test("refuses any other", () => {
+    const others = [0, 9, 10, 13, 0x1f, 0x20, 0x7f, 0x80, 0xa0, 0xe9, 0x2028, 0xd83d];
+
+    expect(isIdempotencyKey("")).toBe(false);
+    expect(isIdempotencyKey("x".repeat(256))).toBe(false);
+    for (const code of others) {
+      expect(isIdempotencyKey(String.fromCharCode(code))).toBe(false);
+      expect(isIdempotencyKey(`a${String.fromCharCode(code)}`)).toBe(false);
+      expect(isIdempotencyKey(`a${String.fromCharCode(code)}b`)).toBe(false);
+    }
+  });
+});

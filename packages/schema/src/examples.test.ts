@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from "node:fs";
+import * as v from "valibot";
+import { describe, expect, test } from "vitest";
+import { bookingFields, eventKinds, validatePayload } from "./index.ts";
+
+const directory = new URL("../examples/", import.meta.url);
+
+const Example = v.pipe(
+  v.strictObject({
+    description: v.pipe(v.string(), v.nonEmpty()),
+    kind: v.picklist(eventKinds),
+    contentType: v.optional(v.picklist(["application/json", "application/x-www-form-urlencoded"])),
+    body: v.optional(v.string()),
+    payload: v.custom<Record<string, unknown>>((payload) => typeof payload === "object" && payload !== null),
+    beyondJsonSchema: v.optional(v.literal(true)),
+    expect: v.union([
+      v.strictObject({ valid: v.literal(true) }),
+      v.strictObject({
+        violationList: v.pipe(
+          v.array(v.strictObject({ message: v.string(), propertyPath: v.array(v.string()) })),
+          v.nonEmpty(),
+        ),
+      }),
+    ]),
+  }),
+  v.check(({ body, contentType }) => (body === undefined) === (contentType === undefined), "a body has a type"),
+);
+
+const examples = readdirSync(directory).map((fileName) => {
+  const example = v.parse(Example, JSON.parse(readFileSync(new URL(fileName, directory), "utf8")));
+  return { fileName, ...example };
+});
+
+describe("examples", () => {
+  test.each(examples)("$fileName gives what it says", ({ fileName, kind, payload, expect: expected }) => {
+    const before = structuredClone(payload);
+
+    const result = validatePayload(kind, payload);
+
+    if ("valid" in expected) expect(result).toEqual({ success: true, payload });
+    else expect(result).toEqual({ success: false, violationList: expected.violationList });
+    expect(payload).toStrictEqual(before);
+    expect(fileName.startsWith("invalid-")).toBe("violationList" in expected);
+  });
+
+  test.each(examples)("$fileName: what is sent gives the payload", ({ contentType, body, payload }) => {
+    const received =
+      contentType === "application/x-www-form-urlencoded"
+        ? Object.fromEntries(new URLSearchParams(body))
+        : JSON.parse(body ?? JSON.stringify(payload));
+
+    expect(received).toStrictEqual(payload);
+  });
+
+  test("the full booking has every listed field, in order", () => {
+    const full = examples.find(({ fileName }) => fileName === "full-booking.json");
+
+    expect(Object.keys(full?.payload ?? {})).toEqual(bookingFields.map(({ name }) => name));
+  });
+});

@@ -1,0 +1,14 @@
+export {
+  type BookingField,
+  type BookingFieldName,
+  BookingInput,
+  bookingFields,
+} from "./booking-input.ts";
+export { BookingReference, bookingReferenceOf } from "./booking-reference.ts";
+export { type EnvelopeParsing, EventEnvelope, envelopeVersion, parseEnvelope } from "./event-envelope.ts";
+export { type EventKind, eventKinds } from "./event-kind.ts";
+export type { FieldType } from "./field-types.ts";
+export { idempotencyKeyPattern, isIdempotencyKey } from "./idempotency-key.ts";
+export { maxNestingLevels } from "./unknown-fields.ts";
+export { type BookingPayload, type PayloadValidation, validatePayload } from "./validate-payload.ts";
+export { maxViolations, type Violation } from "./violation.ts";

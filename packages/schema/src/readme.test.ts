@@ -1,0 +1,34 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { bookingFields } from "./index.ts";
+
+const packageDirectory = new URL("../", import.meta.url);
+const readme = readFileSync(new URL("README.md", packageDirectory), "utf8");
+
+const examples = Array.from(
+  readme.matchAll(/## (?<title>[^\n]+)\n(?:(?!## ).)*?```ts\n(?<code>.*?)```\n\n```text\n(?<output>.*?)```/gs),
+  ({ groups: { title = "", code = "", output = "" } = {} }) => ({ title, code, output }),
+);
+
+test.each(examples)("the README's example prints what it says: $title", ({ code, output }) => {
+  const printed = execFileSync(
+    process.execPath,
+    ["--conditions=@booking-events/source", "--input-type=module-typescript", "--eval", code],
+    { cwd: packageDirectory, encoding: "utf8" },
+  );
+
+  expect(printed).toBe(output);
+});
+
+test("every block of code in the README is such an example", () => {
+  expect(examples).toHaveLength(readme.split("```ts\n").length - 1);
+  expect(examples).toHaveLength(3);
+});
+
+test("the README names the fields that may be null", () => {
+  const row = readme.split("\n").find((line) => line.startsWith("| Which fields may be null?"));
+  const nullable = bookingFields.filter((field) => field.nullable).map(({ name }) => `\`${name}\``);
+
+  expect(row).toContain(`| ${nullable.join(", ")}. `);
+});

@@ -1,0 +1,22 @@
+import * as v from "valibot";
+
+/** The fields that say which booking is meant. The first one that is present does. */
+const namesByPreference = ["consumerTripPartnerExternalReference", "consumerPartnerExternalReference"] as const;
+
+const missingReferenceMessage =
+  "Must be sent, since it says which booking is meant. If your consumers never have more than one booking, consumerPartnerExternalReference will do instead.";
+
+/**
+ * A payload must say which booking it means. One that says it wrongly breaks the rule of the field that it used, and
+ * not this one as well. A raw check, since valibot runs others only when no field has a wrong type.
+ */
+export function requireReference<Payload extends object>() {
+  return v.rawCheck<Payload>(({ dataset, addIssue }) => {
+    const payload: unknown = dataset.value;
+    if (typeof payload !== "object" || payload === null || namesByPreference.some((name) => name in payload)) return;
+    addIssue({
+      message: missingReferenceMessage,
+      path: [{ type: "unknown", origin: "key", input: payload, key: namesByPreference[0], value: undefined }],
+    });
+  });
+}

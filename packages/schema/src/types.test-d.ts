@@ -1,0 +1,79 @@
+import { describe, expectTypeOf, test } from "vitest";
+import {
+  type BookingField,
+  type BookingInput,
+  type BookingPayload,
+  type BookingReference,
+  bookingReferenceOf,
+  type EventEnvelope,
+  type EventKind,
+  type envelopeVersion,
+  parseEnvelope,
+  type Violation,
+  validatePayload,
+} from "./index.ts";
+
+describe("BookingInput", () => {
+  test("has a type for each listed field, and any field may be left out", () => {
+    expectTypeOf<BookingInput["consumerPhone"]>().toEqualTypeOf<string | undefined>();
+    expectTypeOf<BookingInput["consumerTripArrivalDate"]>().toEqualTypeOf<string | undefined>();
+    expectTypeOf<BookingInput["consumerLanguage"]>().toEqualTypeOf<string | null | undefined>();
+    expectTypeOf<BookingInput["consumerEmail"]>().toEqualTypeOf<string | null | undefined>();
+    expectTypeOf({}).toExtend<BookingInput>();
+  });
+
+  test("takes unlisted fields, and gives them as unknown", () => {
+    expectTypeOf({ consumerPhone: "+15550100123", loyalty: { tier: "gold" } }).toExtend<BookingInput>();
+    expectTypeOf<BookingInput["loyalty"]>().toEqualTypeOf<unknown>();
+  });
+
+  test("takes no other type, no null that is not stated, no undefined, no retired name", () => {
+    // @ts-expect-error a number
+    const number: BookingInput = { consumerPhone: 15_550_100_123 };
+    // @ts-expect-error null
+    const nothing: BookingInput = { consumerPhone: null };
+    // @ts-expect-error undefined is not the same as left out
+    const left: BookingInput = { consumerPhone: undefined };
+    // @ts-expect-error retired
+    const retired: BookingInput = { consumerTripBookingDate: "2026-06-14" };
+    expectTypeOf([number, nothing, left, retired]).toExtend<BookingInput[]>();
+  });
+});
+
+test("BookingReference has the two references", () => {
+  expectTypeOf<BookingReference["consumerTripPartnerExternalReference"]>().toEqualTypeOf<string | undefined>();
+  expectTypeOf<BookingReference["consumerPartnerExternalReference"]>().toEqualTypeOf<string | undefined>();
+  expectTypeOf<BookingReference["consumerPhone"]>().toEqualTypeOf<unknown>();
+});
+
+test("a result is a payload or a list of violations, and never both", () => {
+  const result = validatePayload("create", {});
+
+  if (result.success) expectTypeOf(result).toEqualTypeOf<{ success: true; payload: BookingPayload }>();
+  else expectTypeOf(result).toEqualTypeOf<{ success: false; violationList: Violation[] }>();
+  expectTypeOf(validatePayload).parameters.toEqualTypeOf<[kind: EventKind, value: unknown]>();
+  expectTypeOf(bookingReferenceOf).parameters.toEqualTypeOf<[payload: BookingPayload]>();
+});
+
+test("an envelope is one object type, so that Omit and spread keep its fields", () => {
+  expectTypeOf<EventEnvelope>().toEqualTypeOf<{
+    version: 1;
+    eventId: string;
+    kind: EventKind;
+    partner: string;
+    sequence: number;
+    receivedAt: string;
+    idempotencyKey: string | null;
+    payload: BookingPayload;
+  }>();
+  expectTypeOf<typeof envelopeVersion>().toEqualTypeOf<1>();
+  const result = parseEnvelope({});
+  if (result.success) expectTypeOf(result.envelope).toEqualTypeOf<EventEnvelope>();
+  else expectTypeOf(result).toEqualTypeOf<{ success: false; problem: string }>();
+});
+
+test("a field's description is precise", () => {
+  expectTypeOf<BookingField["type"]>().toEqualTypeOf<"text" | "phone" | "flag" | "date" | "email" | "language">();
+  expectTypeOf<"consumerPhone">().toExtend<BookingField["name"]>();
+  expectTypeOf<"loyalty">().not.toExtend<BookingField["name"]>();
+});

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import { maxNestingLevels, maxViolations, validatePayload } from "./index.ts";
+
+const reference = { consumerTripPartnerExternalReference: "booking-2001" };
+
+/** `levels` objects or arrays inside each other. */
+function nest(levels: number, kind: "arrays" | "objects"): unknown {
+  let value: unknown = kind === "arrays" ? [] : {};
+  for (let level = 1; level < levels; level += 1) value = kind === "arrays" ? [value] : { inner: value };
+  return value;
+}
+
+describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (kind) => {
+  const violationsOf = (fields: object) => {
+    const result = validatePayload(kind, { ...reference, ...fields });
+    return result.success ? [] : result.violationList;
+  };
+
+  test.each([
+    ["text", "any text, as long as it may be: ".repeat(1_000)],
+    ["empty text", ""],
+    ["a line break and a tab", "\n\t"],
+    ["a whole pair of surrogates", "😀"],
+    ["true", true],
+    ["null", null],
+    ["zero", 0],
+    ["negative zero", -0],
+    ["the largest whole number", Number.MAX_SAFE_INTEGER],
+    ["the smallest whole number", Number.MIN_SAFE_INTEGER],
+    ["a fraction", -0.1],
+    ["the smallest fraction", Number.MIN_VALUE],
+    ["an empty array", []],
+    ["an empty object", {}],
+    ["an object without a prototype", Object.assign(Object.create(null), { tier: "gold" })],
+  ])("may hold %s", (_, value) => {
+    expect(violationsOf({ extra: value, list: [value], object: { value } })).toEqual([]);
+  });
+
+  test.each([
+    ["U+0000", "a\0", "U+0000"],
+    ["half of a surrogate pair", "\udfff", "surrogate"],
+    ["2^53", 2 ** 53, "as a string"],
+    ["-2^53", -(2 ** 53), "as a string"],
+    ["what 1e400 is read as", JSON.parse("1e400"), "as a string"],
+    ["what -1e400 is read as", JSON.parse("-1e400"), "as a string"],
+    ["NaN", Number.NaN, "as a string"],
+    ["undefined", undefined, "value of JSON"],
+    ["a BigInt", 1n, "value of JSON"],
+    ["a function", () => 1, "value of JSON"],
+    ["a symbol", Symbol("s"), "value of JSON"],
+    ["a Date", new Date(0), "value of JSON"],
+    ["a Map", new Map(), "value of JSON"],
+  ])("may not hold %s, at any depth", (_, value, rule) => {
+    const message = expect.stringContaining(rule);
+    expect(violationsOf({ extra: value, deep: { list: ["fine", { value }] } })).toEqual([
+      { message, propertyPath: ["extra"] },
+      { message, propertyPath: ["deep", "list", "1", "value"] },
+    ]);
+  });
+
+  test.each(["a\0", "\ud800", "😀\udc00"])("may not have the name %j, at any depth", (name) => {
+    const message = expect.stringContaining("The field's name");
+    expect(violationsOf({ [name]: 1, deep: [{ [name]: 1 }] })).toEqual([
+      { message, propertyPath: [name] },
+      { message, propertyPath: ["deep", "0", name] },
+    ]);
+  });
+
+  test.each(["arrays", "objects"] as const)("may be nested 16 levels deep, counting %s and the payload", (values) => {
+    const propertyPath = ["deep", ...Array.from({ length: 15 }, () => (values === "arrays" ? "0" : "inner"))];
+
+    expect(maxNestingLevels).toBe(16);
+    expect(violationsOf({ deep: nest(15, values) })).toEqual([]);
+    expect(violationsOf({ deep: nest(16, values) })).toEqual([
+      { message: expect.stringContaining("at most 16 levels"), propertyPath },
+    ]);
+  });
+
+  test("text of 64 KiB of brackets does not overflow the stack", () => {
+    const depth = 32_000;
+    const deep: unknown = JSON.parse("[".repeat(depth) + "]".repeat(depth));
+
+    expect(violationsOf({ deep })).toHaveLength(1);
+    expect(violationsOf({ deep: { a: [deep, deep] } })).toHaveLength(2);
+  });
+
+  test("an object that holds itself comes to an end", () => {
+    const cycle: Record<string, unknown> = {};
+    Object.assign(cycle, { a: cycle, b: cycle, c: [cycle, cycle] });
+
+    expect(violationsOf({ cycle })).toHaveLength(maxViolations);
+  });
+
+  test("a long name is cut, so that an answer can't grow far beyond its payload", () => {
+    const name = "n".repeat(60_000);
+
+    const violations = violationsOf({ [name]: Array.from({ length: 60 }, () => "\0") });
+
+    expect(violations).toHaveLength(maxViolations);
+    expect(violations[49]?.propertyPath).toEqual([`${"n".repeat(255)}…`, "49"]);
+  });
+});

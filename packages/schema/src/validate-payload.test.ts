@@ -1,0 +1,250 @@
+import { runInNewContext } from "node:vm";
+import fc from "fast-check";
+import * as v from "valibot";
+import { afterEach, describe, expect, test } from "vitest";
+import {
+  BookingInput,
+  BookingReference,
+  bookingFields,
+  bookingReferenceOf,
+  eventKinds,
+  maxViolations,
+  validatePayload,
+} from "./index.ts";
+
+const reference = { consumerTripPartnerExternalReference: "booking-2001" };
+const listedNames = bookingFields.map(({ name }) => name);
+const retiredNames = ["consumerTripBookingDate", "consumerTripDepartureFlightAirline"];
+
+describe("what is accepted", () => {
+  test.each(eventKinds)("%s: the payload is the very object that was given", (kind) => {
+    const payload = Object.freeze({ ...reference, loyalty: Object.freeze({ tier: "gold" }) });
+
+    const result = validatePayload(kind, payload);
+
+    expect(result.success && result.payload).toBe(payload);
+  });
+
+  test.each(eventKinds)("%s: fields that are named like parts of objects are kept", (kind) => {
+    const text =
+      '{"consumerTripPartnerExternalReference":"r","__proto__":{"a":1},"constructor":"b","prototype":2,"toString":null}';
+
+    const result = validatePayload(kind, JSON.parse(text));
+
+    expect(JSON.stringify(result.success && result.payload)).toBe(text);
+  });
+
+  test("an object without a prototype", () => {
+    const payload = Object.assign(Object.create(null), reference, { loyalty: Object.create(null) });
+
+    expect(validatePayload("create", payload)).toEqual({ success: true, payload });
+  });
+
+  test("an object of another window or context", () => {
+    const payload: unknown = runInNewContext(
+      '({ consumerTripPartnerExternalReference: "r", loyalty: { tags: [{}] } })',
+    );
+
+    expect(validatePayload("create", payload).success).toBe(true);
+  });
+
+  test("a delete with any listed field in any state", () => {
+    for (const name of [...listedNames, ...retiredNames].filter((name) => !name.endsWith("PartnerExternalReference"))) {
+      for (const value of [null, 7, "", [], {}]) {
+        expect(validatePayload("delete", { ...reference, [name]: value }).success).toBe(true);
+      }
+    }
+  });
+});
+
+describe("the reference", () => {
+  const tripName = "consumerTripPartnerExternalReference";
+  const consumerName = "consumerPartnerExternalReference";
+
+  test.each(eventKinds)("%s: there must be one", (kind) => {
+    const missing = [{ message: expect.stringContaining(consumerName), propertyPath: [tripName] }];
+
+    expect(validatePayload(kind, {})).toEqual({ success: false, violationList: missing });
+    expect(validatePayload(kind, { consumerGivenName: "Robin" })).toEqual({ success: false, violationList: missing });
+  });
+
+  test.each(eventKinds)("%s: there may be either or both", (kind) => {
+    expect(validatePayload(kind, { [tripName]: "t" }).success).toBe(true);
+    expect(validatePayload(kind, { [consumerName]: "c" }).success).toBe(true);
+    expect(validatePayload(kind, { [tripName]: "t", [consumerName]: "c" }).success).toBe(true);
+  });
+
+  test.each(eventKinds)("%s: one that is wrong is one violation, and not missing as well", (kind) => {
+    for (const value of [null, "", 7, "x".repeat(1_025)]) {
+      const wrongTrip = [{ message: expect.stringContaining("; got "), propertyPath: [tripName] }];
+      const wrongConsumer = [{ message: expect.stringContaining("; got "), propertyPath: [consumerName] }];
+
+      expect(validatePayload(kind, { [tripName]: value })).toMatchObject({ violationList: wrongTrip });
+      expect(validatePayload(kind, { [tripName]: value, [consumerName]: "c" })).toEqual({
+        success: false,
+        violationList: wrongTrip,
+      });
+      expect(validatePayload(kind, { [consumerName]: value })).toEqual({
+        success: false,
+        violationList: wrongConsumer,
+      });
+      expect(validatePayload(kind, { [tripName]: value, [consumerName]: value })).toEqual({
+        success: false,
+        violationList: [...wrongConsumer, ...wrongTrip],
+      });
+    }
+  });
+
+  test("bookingReferenceOf takes the trip's, else the consumer's", () => {
+    expect(bookingReferenceOf({ [tripName]: "t", [consumerName]: "c" })).toBe("t");
+    expect(bookingReferenceOf({ [tripName]: " t " })).toBe(" t ");
+    expect(bookingReferenceOf({ [consumerName]: "c" })).toBe("c");
+    expect(() => bookingReferenceOf({})).toThrow(TypeError);
+  });
+});
+
+describe("the list of violations", () => {
+  test("has listed fields in the contract's order, then retired names, then others in the order sent", () => {
+    const names = ["zebra", ...retiredNames.toReversed(), ...listedNames.toReversed(), "apple"];
+
+    const result = validatePayload("create", Object.fromEntries(names.map((name) => [name, 2 ** 53])));
+
+    const paths = result.success ? [] : result.violationList.map(({ propertyPath }) => propertyPath);
+    expect(paths).toEqual([...listedNames, ...retiredNames, "zebra", "apple"].map((name) => [name]));
+  });
+
+  test("has the missing reference in its field's place", () => {
+    const result = validatePayload("create", { consumerEmail: "", consumerGivenName: null });
+
+    const paths = result.success ? [] : result.violationList.map(({ propertyPath }) => propertyPath);
+    expect(paths).toEqual([["consumerGivenName"], ["consumerTripPartnerExternalReference"], ["consumerEmail"]]);
+  });
+
+  test("has no more than maxViolations, listed fields first", () => {
+    const unlisted = Array.from({ length: 100 }, (_, index) => [`extra${index}`, "\0"]);
+    const payload = Object.fromEntries([...unlisted, ...listedNames.map((name) => [name, null])]);
+
+    const result = validatePayload("create", payload);
+
+    const violations = result.success ? [] : result.violationList;
+    const nullable = bookingFields.filter((field) => field.nullable).length;
+    expect(maxViolations).toBe(50);
+    expect(violations).toHaveLength(50);
+    expect(violations[listedNames.length - nullable]?.propertyPath).toEqual(["extra0"]);
+  });
+
+  test.each([
+    { value: null },
+    { value: undefined },
+    { value: true },
+    { value: 7 },
+    { value: "consumerTripPartnerExternalReference" },
+    { value: [] },
+    { value: [reference] },
+    { value: new Map(Object.entries(reference)) },
+    { value: Object.assign(new Date(0), reference) },
+    { value: () => reference },
+  ])("of a value that is no plain object is about the value itself: $value", ({ value }) => {
+    for (const kind of eventKinds) {
+      expect(validatePayload(kind, value)).toEqual({
+        success: false,
+        violationList: [{ message: expect.stringContaining("Must be an object"), propertyPath: [] }],
+      });
+    }
+  });
+
+  describe("with an application's own valibot configuration", () => {
+    afterEach(() => v.deleteGlobalConfig());
+
+    test("is the same", () => {
+      const payload = { ...reference, consumerPhone: 7, agentEmail: "", consumerTripBookingDate: null };
+      const expected = validatePayload("create", payload);
+
+      v.setGlobalConfig({ abortEarly: true, abortPipeEarly: true });
+
+      expect(validatePayload("create", payload)).toEqual(expected);
+    });
+  });
+});
+
+describe("whatever is sent", () => {
+  const canary = "canary";
+  const canaryNumber = 7_744_221_199.5;
+  /** Values of JSON whose every string and number could be told again if a message repeated it. */
+  const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 5, withCrossShrink: true },
+      fc.constantFrom(null, true, false, "", canaryNumber, -canaryNumber * 1e300),
+      fc.string({ unit: "binary" }).map((text) => canary + text),
+      fc.constantFrom(`${canary}\0`, `${canary}\ud800`, canary.repeat(300)),
+      fc.array(tie("value"), { maxLength: 5 }),
+      fc.dictionary(fc.string({ unit: "binary" }), tie("value"), { maxKeys: 5 }),
+    ),
+  }));
+  const names = fc.oneof(fc.constantFrom(...listedNames, ...retiredNames, "__proto__", "constructor"), fc.string());
+  const payloads = fc.oneof(fc.dictionary(names, value), fc.dictionary(names, value, { noNullPrototype: true }), value);
+  const kinds = fc.constantFrom(...eventKinds);
+
+  test("no value is told again in a message", () => {
+    fc.assert(
+      fc.property(kinds, payloads, (kind, payload) => {
+        const result = validatePayload(kind, payload);
+
+        for (const { message } of result.success ? [] : result.violationList) {
+          expect(message).not.toContain(canary);
+          expect(message).not.toContain("7744221199");
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("it is either accepted as it is, or refused for 1 to 50 reasons", () => {
+    fc.assert(
+      fc.property(kinds, fc.oneof(payloads, fc.anything()), (kind, payload) => {
+        const result = validatePayload(kind, payload);
+
+        if (result.success) {
+          expect(result.payload).toBe(payload);
+        } else {
+          expect(result.violationList.length).toBeGreaterThanOrEqual(1);
+          expect(result.violationList.length).toBeLessThanOrEqual(maxViolations);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("what is accepted survives being written as JSON, read, and checked again", () => {
+    const fields = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4 });
+    fc.assert(
+      fc.property(kinds, fields, (kind, unlisted) => {
+        const payload = { ...unlisted, ...reference };
+        fc.pre(validatePayload(kind, payload).success);
+        const text = JSON.stringify(payload);
+
+        const again = validatePayload(kind, JSON.parse(text));
+
+        expect(again.success && JSON.stringify(again.payload)).toBe(text);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("the schemas, used by themselves, decide the same", () => {
+    // valibot drops these names, so that it can't see what is in them.
+    const seen = fc.dictionary(
+      names.filter((name) => !["__proto__", "constructor", "prototype"].includes(name)),
+      value,
+    );
+    fc.assert(
+      fc.property(kinds, seen, fc.boolean(), (kind, fields, hasReference) => {
+        const payload = { ...fields, ...(hasReference && reference) };
+        const schema = kind === "delete" ? BookingReference : BookingInput;
+
+        expect(v.is(schema, payload)).toBe(validatePayload(kind, payload).success);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,13 @@
+/** One broken rule. It is safe to send and to log: it never holds a value that was sent. */
+export type Violation = {
+  /** What to send instead, as sentences for a person. */
+  message: string;
+  /**
+   * The names that lead from the payload to what is wrong; an array's index is a name in digits. Empty: the payload
+   * itself. Of a name longer than 255 UTF-16 code units, the beginning and "…".
+   */
+  propertyPath: string[];
+};
+
+/** An answer lists no more violations than this. A payload that breaks every rule of every listed field has fewer. */
+export const maxViolations = 50;
