@@ -134,6 +134,24 @@ test("delivered in the order of receipt, the log and the feed are the fold's, st
   );
 });
 
+test("eight workers on ten hot bookings never deadlock, and give the fold", { timeout }, async () => {
+  await pool.query("truncate bookings, booking_events, booking_changes, idempotency_keys");
+  const random = fc.sample(note, { numRuns: 1_200, seed: 1 });
+  const hot = random.map((one, index) => ({
+    ...one,
+    hoursLater: 0,
+    booking: `T${index % 5}`,
+    key: index % 3 === 0 ? `k${index % 40}` : null,
+  }));
+  const events = toEnvelopes(hot);
+  const [shuffled = []] = fc.sample(fc.shuffledSubarray(events, { minLength: events.length }), { numRuns: 1, seed: 2 });
+  const batches = shuffled.flatMap((_, index) => (index % 15 === 0 ? [shuffled.slice(index, index + 20)] : []));
+  // A deadlock is an error of PostgreSQL, which nothing here catches.
+  await deliver(batches, 8);
+  expect(await readBookings()).toEqual(describeStates(foldAll(events)));
+  expect(await followFeed()).toEqual(describeContents(foldAll(events)));
+});
+
 function toEnvelopes(notes: Note[]): EventEnvelope[] {
   let atMs = start;
   return notes.map(({ partner, booking, kind, content, key, hoursLater }, index) => {

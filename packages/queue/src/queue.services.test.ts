@@ -122,6 +122,49 @@ describe("an event on its way through the queue", () => {
   });
 });
 
+describe("an event that BullMQ has given up", () => {
+  const giveUp = Object.assign(new Error("given up"), { name: "UnrecoverableError" });
+
+  async function untilGivenUp(): Promise<Consumer> {
+    await enqueue(produce());
+    const consumer = consume(() => Promise.reject(giveUp));
+    const queue = inspect();
+    await waitFor(async () => expect(await queue.getJobCounts("failed")).toEqual({ failed: 1 }));
+    return consumer;
+  }
+
+  test("is swept once it is kept elsewhere", async () => {
+    const consumer = await untilGivenUp();
+    const kept: [string, string][] = [];
+    expect(await consumer.sweepFailed(async ({ jobId }, reason) => void kept.push([jobId, reason]))).toBe(1);
+    expect(kept).toEqual([[anEvent().eventId, "given up"]]);
+    expect(await consumer.sweepFailed(async () => {})).toBe(0);
+  });
+
+  test("stays in Redis while it can't be kept elsewhere", async () => {
+    const consumer = await untilGivenUp();
+    await expect(consumer.sweepFailed(() => Promise.reject(new Error("no room")))).rejects.toThrow("no room");
+    expect(await consumer.sweepFailed(async () => {})).toBe(1);
+  });
+
+  test("can be put back, as the same event, as often as it is asked for", async () => {
+    const consumer = await untilGivenUp();
+    let data: unknown;
+    await consumer.sweepFailed(async (delivery) => {
+      data = delivery.data;
+    });
+    await consumer.drain();
+    const producer = produce();
+    await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+    for (let times = 0; times < 3; times += 1) await producer.requeue(anEvent().eventId, data);
+    const deliveries: Delivery[] = [];
+    consume(async (delivery) => void deliveries.push(delivery));
+    await waitFor(() => expect(deliveries).toHaveLength(1));
+    expect(deliveries[0]).toMatchObject({ data, jobId: anEvent().eventId, isReplay: true, attempt: 1 });
+    expect(await consumer.countBacklog()).toEqual({ waiting: 0, delayed: 0 });
+  });
+});
+
 describe("when Redis is not well", () => {
   test("an event is refused within the deadline while nothing answers, and accepted when Redis is there", async () => {
     const port = await freePort();
