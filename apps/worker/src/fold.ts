@@ -32,7 +32,7 @@ export interface BookingState {
   deletedAt: Date | null;
 }
 
-export type FoldOutcome = Change | "unchanged" | "duplicate";
+type FoldOutcome = Change | "unchanged" | "duplicate";
 
 type Condition = "same content" | "repeats an earlier create" | "repeats the last content" | "otherwise";
 type Rule = readonly [condition: Condition, outcome: FoldOutcome];
