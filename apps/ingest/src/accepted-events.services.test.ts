@@ -1,0 +1,182 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { type BookingField, bookingFields, type EventEnvelope } from "@booking-events/schema";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { exchange, type RawAnswer } from "./testing/http-client.ts";
+import { acmeSecret } from "./testing/partners.ts";
+import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
+
+/** What is in Redis after an answer: exactly what was sent, or nothing. */
+
+const reference = { consumerTripPartnerExternalReference: "T-1" };
+const form = "application/x-www-form-urlencoded";
+
+const validValues: Record<BookingField["type"], string> = {
+  text: "Zoë & 東京 + 100 %",
+  phone: "+1 555 0100 123",
+  flag: "true",
+  date: "2026-06-14T07:27:17.335+02:00",
+  email: "o'brien@example.com",
+  language: "en-GB",
+};
+
+let ingest: TestIngest;
+
+beforeAll(async () => {
+  ingest = await startIngest();
+});
+afterAll(() => ingest.close());
+
+describe.each(bookingFields)("$name", (field) => {
+  const valid = validValues[field.type];
+
+  test.each(["create", "update"])("is accepted by %s as JSON and as a form, and queued as sent", async (kind) => {
+    for (const value of [valid, ...(field.nullable ? [null] : [])]) {
+      const payload = { ...reference, [field.name]: value };
+      expect((await queuedAfter(postJson(kind, payload))).payload).toEqual(payload);
+    }
+    const payload = { ...reference, [field.name]: valid };
+    expect((await queuedAfter(postForm(kind, payload))).payload).toEqual(payload);
+  });
+
+  test("is refused with a value that it can't have, and nothing is queued", async () => {
+    const before = (await ingest.queuedEvents()).length;
+    const wrong = [1, true, [valid], { value: valid }, "", tooLong(field), ...(field.nullable ? [] : [null])];
+    for (const value of wrong) {
+      expectViolationOf(field, await postJson("create", { ...reference, [field.name]: value }));
+    }
+    for (const value of ["", tooLong(field)]) {
+      expectViolationOf(field, await postForm("update", { ...reference, [field.name]: value }));
+    }
+    expect(await ingest.queuedEvents()).toHaveLength(before);
+  });
+});
+
+const folder = new URL("../../../packages/schema/examples/", import.meta.url);
+const examples = readdirSync(folder).map((name) => ({
+  name,
+  ...JSON.parse(readFileSync(new URL(name, folder), "utf8")),
+}));
+
+test.each(examples)("the example $name gets the answer that it names", async (example) => {
+  const { kind, contentType = "application/json", body = JSON.stringify(example.payload), payload } = example;
+  const answer = await post(kind, body, { "Content-Type": contentType });
+  if (example.expect.valid) {
+    const event = await queuedAfter(Promise.resolve(answer));
+    expect(event).toMatchObject({ kind, partner: "acme" });
+    // As text: `toEqual` takes no notice of a key named __proto__.
+    expect(JSON.stringify(event.payload)).toBe(JSON.stringify(payload));
+  } else {
+    expect(answer.status).toBe(422);
+    const { violationList } = example.expect;
+    expect(JSON.parse(answer.body)).toEqual({ message: "Invalid data", violationList });
+  }
+});
+
+describe("a queued event", () => {
+  test("is an envelope and nothing else", async () => {
+    const before = Date.now();
+    const answer = await postJson("create", reference, { "Idempotency-Key": "key-1", "webhook-id": "msg-1" });
+    const event = await queuedAfter(Promise.resolve(answer));
+    expect(event).toEqual({
+      version: 1,
+      eventId: JSON.parse(answer.body).eventId,
+      kind: "create",
+      partner: "acme",
+      sequence: expect.any(Number),
+      receivedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      idempotencyKey: "key-1",
+      payload: reference,
+    });
+    expect(Date.parse(event.receivedAt)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(event.receivedAt)).toBeLessThanOrEqual(Date.now());
+  });
+
+  test("has the key that webhook-id names, or none", async () => {
+    const named = await queuedAfter(postJson("create", reference, { "webhook-id": "msg-1" }));
+    const unnamed = await queuedAfter(postJson("create", reference));
+    expect([named.idempotencyKey, unnamed.idempotencyKey]).toEqual(["msg-1", null]);
+  });
+
+  test("is that of the partner whose secret it came with", async () => {
+    const { body } = await exchange(ingest.port, {
+      path: "/booking-event/delete/zenith-secret",
+      body: JSON.stringify(reference),
+    });
+    expect((await findQueued(JSON.parse(body).eventId)).partner).toBe("zenith");
+  });
+
+  test("comes after those that were accepted before it", async () => {
+    const sequences: number[] = [];
+    for (let index = 0; index < 20; index += 1) {
+      sequences.push((await queuedAfter(postJson("update", reference))).sequence);
+    }
+    expect(new Set(sequences).size).toBe(20);
+    expect(sequences).toEqual(sequences.toSorted((a, b) => a - b));
+  });
+
+  test("leaves no other trace in Redis than its job, its place in the queue, and the sequence", async () => {
+    const fresh = await startIngest();
+    try {
+      const path = `/booking-event/create/${acmeSecret}`;
+      const { body } = await exchange(fresh.port, { path, body: JSON.stringify(reference) });
+      const keys = (await fresh.redis.keys("*")).filter((key) => key.startsWith(fresh.prefix));
+      const names = [
+        "sequence",
+        `events:${JSON.parse(body).eventId}`,
+        ...["events", "id", "marker", "meta", "wait"].map((name) => `events:${name}`),
+      ];
+      expect(keys.map((key) => key.slice(fresh.prefix.length + 1)).sort()).toEqual(names.sort());
+    } finally {
+      await fresh.close();
+    }
+  });
+
+  test("of a thousand at once is there once each", async () => {
+    const fresh = await startIngest();
+    try {
+      const path = `/booking-event/create/${acmeSecret}`;
+      const body = JSON.stringify(reference);
+      const answers = await Promise.all(Array.from({ length: 1_000 }, () => exchange(fresh.port, { path, body })));
+      const receipts = answers.map((answer) => JSON.parse(answer.body).eventId);
+      const queued = await fresh.queuedEvents();
+      expect(queued.map(({ eventId }) => eventId).sort()).toEqual(receipts.sort());
+      expect(new Set(queued.map(({ sequence }) => sequence)).size).toBe(1_000);
+    } finally {
+      await fresh.close();
+    }
+  });
+});
+
+function tooLong({ type, maxLength }: BookingField): string {
+  return type === "email" ? `${"x".repeat(maxLength)}@example.com` : "x".repeat(maxLength + 1);
+}
+
+function expectViolationOf(field: BookingField, answer: RawAnswer): void {
+  expect(answer.status).toBe(422);
+  const paths = JSON.parse(answer.body).violationList.map(
+    (violation: { propertyPath: string[] }) => violation.propertyPath,
+  );
+  expect(paths).toEqual([[field.name]]);
+}
+
+function postJson(kind: string, payload: object, headers: Record<string, string> = {}): Promise<RawAnswer> {
+  return post(kind, JSON.stringify(payload), headers);
+}
+
+function postForm(kind: string, payload: Record<string, string>): Promise<RawAnswer> {
+  return post(kind, new URLSearchParams(payload).toString(), { "Content-Type": form });
+}
+
+function post(kind: string, body: string, headers: Record<string, string>): Promise<RawAnswer> {
+  return exchange(ingest.port, { path: `/booking-event/${kind}/${acmeSecret}`, headers, body });
+}
+
+async function queuedAfter(answer: Promise<RawAnswer>): Promise<EventEnvelope> {
+  const { status, body } = await answer;
+  expect([status, body]).toEqual([200, expect.stringContaining("eventId")]);
+  return findQueued(JSON.parse(body).eventId);
+}
+
+async function findQueued(eventId: string): Promise<EventEnvelope> {
+  return JSON.parse((await ingest.redis.hget(`${ingest.prefix}:events:${eventId}`, "data")) ?? "null");
+}

@@ -1,0 +1,117 @@
+import type { Violation } from "@booking-events/schema";
+
+/** What a partner gets. Every body that this service sends is made in this file; none holds a secret or a value. */
+export interface Answer {
+  status: number;
+  /** JSON. */
+  body: string;
+  /** What the log calls it, as a code. */
+  outcome: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** Thrown where a request can't go on; it carries the answer. */
+export class Refusal extends Error {
+  override name = "Refusal";
+  readonly answer: Answer;
+  /** The cause for the log, where the answer must not tell it. */
+  readonly outcome: string;
+
+  constructor(answer: Answer, options: { outcome?: string; cause?: unknown } = {}) {
+    super(answer.outcome, { cause: options.cause });
+    this.answer = answer;
+    this.outcome = options.outcome ?? answer.outcome;
+  }
+}
+
+export const accepted = (eventId: string): Answer => ({
+  status: 200,
+  outcome: "accepted",
+  body: JSON.stringify({ success: true, eventId }),
+});
+
+export const dryRunPassed: Answer = {
+  status: 200,
+  outcome: "dry-run-passed",
+  body: JSON.stringify({ success: true, dryRun: true }),
+};
+
+/** The same bytes for every cause, so that a guesser learns nothing. */
+export const invalidSecret = refused(403, "invalid-secret", "Invalid secret");
+
+export const invalidData = (violationList: Violation[]): Answer => ({
+  status: 422,
+  outcome: "invalid-data",
+  body: JSON.stringify({ message: "Invalid data", violationList }),
+});
+
+export const malformedHttp = refused(
+  400,
+  "malformed-http",
+  "The request is not valid HTTP/1.1, or its method is not known. Use POST, with a Host header.",
+);
+export const invalidUtf8 = refused(400, "invalid-utf8", "The body is not valid UTF-8.");
+export const malformedJson = refused(400, "malformed-json", "The body is not valid JSON.");
+export const notAnObject = refused(400, "not-an-object", "The body must be one JSON object.");
+export const malformedFormEscape = refused(
+  400,
+  "malformed-form",
+  "The body has a percent sign without two hex digits, or percent escapes that are not valid UTF-8.",
+);
+export const repeatedFormField = refused(400, "repeated-form-field", "The body has the same form field twice.");
+export const nestedFormField = refused(
+  400,
+  "nested-form-field",
+  "The body has a form field with brackets in its name. Send a flat list of fields.",
+);
+export const invalidIdempotencyKey = refused(
+  400,
+  "invalid-idempotency-key",
+  "The header Idempotency-Key (or webhook-id) must be 1 to 255 visible ASCII characters, and stand there once.",
+);
+export const invalidDryRun = refused(400, "invalid-dry-run", "The header X-Dry-Run must be true or false.");
+
+export const notFound = refused(
+  404,
+  "no-such-path",
+  "No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}.",
+);
+export const methodNotAllowed = refused(405, "wrong-method", "Use the method POST.", { Allow: "POST" });
+export const requestTimeout = refused(408, "too-slow", "The request did not arrive in time.");
+export const bodyTooLarge = (limitBytes: number): Answer =>
+  refused(413, "body-too-large", `The body is larger than ${limitBytes} bytes.`);
+export const unsupportedType = refused(
+  415,
+  "unsupported-type",
+  "Send the body in UTF-8, with Content-Type: application/json or application/x-www-form-urlencoded.",
+);
+export const unsupportedEncoding = refused(
+  415,
+  "unsupported-encoding",
+  "Send the body uncompressed, without the header Content-Encoding.",
+);
+export const headersTooLarge = refused(431, "headers-too-large", "The URL and the headers are too large together.");
+
+export const internalError = refused(
+  500,
+  "internal-error",
+  "Something went wrong on our side. Send the same request again later.",
+);
+/** The event may be queued all the same, when only the confirmation is missing: the partner's retry is a duplicate. */
+export const queueUnavailable = refused(
+  503,
+  "queue-unavailable",
+  "The event could not be stored now. Send the same request again after the time in Retry-After.",
+  { "Retry-After": "5" },
+);
+export const shuttingDown = refused(
+  503,
+  "shutting-down",
+  "This server is shutting down. Send the same request again after the time in Retry-After.",
+  { "Retry-After": "1" },
+);
+
+function refused(status: number, outcome: string, message: string, headers?: Record<string, string>): Answer {
+  const answer = { status, outcome, body: JSON.stringify({ message }) };
+  return headers === undefined ? answer : { ...answer, headers };
+}

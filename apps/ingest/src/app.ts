@@ -1,0 +1,187 @@
+import type { IncomingMessage } from "node:http";
+import type { Producer } from "@booking-events/queue";
+import { type BookingPayload, type EventKind, eventKinds, validatePayload } from "@booking-events/schema";
+import { describeError, type Logger } from "@booking-events/service";
+import { Router, type RouterContext } from "@koa/router";
+import Koa from "koa";
+import { v7 as createEventId } from "uuid";
+import {
+  type Answer,
+  accepted,
+  dryRunPassed,
+  internalError,
+  invalidData,
+  malformedHttp,
+  methodNotAllowed,
+  notFound,
+  queueUnavailable,
+  Refusal,
+  shuttingDown,
+} from "./answers.ts";
+import { authenticate, SecretRefused } from "./authenticate.ts";
+import type { BodyObject } from "./decode-body.ts";
+import { readEventOptions } from "./event-options.ts";
+import type { ObservedRequest, ObserveRequest } from "./observe-requests.ts";
+import type { PartnerRegistry } from "./partner-registry.ts";
+import { ClientGone, createBodyReader } from "./read-body.ts";
+import { sendAnswer } from "./send-answer.ts";
+
+export interface AppOptions {
+  /** The partners in force now. */
+  partners: () => PartnerRegistry;
+  enqueue: Producer["enqueue"];
+  /** False: Redis is known to be down, or to be unfit to keep what it accepts. */
+  isQueueAvailable: () => boolean;
+  isShuttingDown: () => boolean;
+  bodyLimitBytes: number;
+  trustedProxyHops: number;
+  observe: ObserveRequest;
+  logger: Logger;
+}
+
+/** What becomes known of a request on its way. */
+export interface RequestState {
+  partner?: string;
+  eventId?: string;
+  answer?: Answer;
+}
+
+type Context = RouterContext<RequestState>;
+
+export function createApp(options: AppOptions): Koa<RequestState> {
+  const { trustedProxyHops, logger } = options;
+  const app = new Koa<RequestState>({
+    proxy: trustedProxyHops > 0,
+    // Counted from the right: what stands further left was written by whoever sent the request.
+    maxIpsCount: trustedProxyHops,
+  });
+  // Only what happens to a response after it was sent gets here, and Koa would print all of it.
+  app.on("error", (error) => logger.debug({ err: error }, "response failed"));
+  app.use(answerRequests(options));
+  app.use(createRouter(options).routes());
+  app.use((ctx) => {
+    throw new Refusal(matchedKind(ctx) === undefined ? notFound : methodNotAllowed);
+  });
+  return app;
+}
+
+/** Three routes. The empty secret is one of them, since it is as invalid as any other. */
+function createRouter(options: AppOptions): Router<RequestState> {
+  const router = new Router<RequestState>({ sensitive: true, strict: true });
+  for (const kind of eventKinds) {
+    router.post(kind, `/booking-event/${kind}/{:secret}`, receiveEvents(kind, options));
+  }
+  return router;
+}
+
+/** An event's whole way from the secret to the queue. Each step throws the Refusal that ends it. */
+function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => Promise<void> {
+  const readBody = createBodyReader(options.bodyLimitBytes);
+
+  return async function receiveEvent(ctx) {
+    // First of all, so that a stranger learns nothing but that, and makes us read nothing.
+    const { secret = "" } = ctx.params;
+    const partner = authenticate(options.partners(), secret, kind, Date.now());
+    ctx.state.partner = partner.id;
+    if (options.isShuttingDown()) throw new Refusal(shuttingDown);
+    const body = await readBody(ctx);
+    const receivedAt = new Date().toISOString();
+    const { idempotencyKey, isDryRun } = readEventOptions(ctx.req.headers);
+    const payload = checkPayload(kind, body);
+    if (isDryRun) {
+      ctx.state.answer = dryRunPassed;
+      return;
+    }
+    if (!options.isQueueAvailable()) throw new Refusal(queueUnavailable);
+    const eventId = createEventId();
+    ctx.state.eventId = eventId;
+    try {
+      await options.enqueue({ eventId, kind, partner: partner.id, receivedAt, idempotencyKey, payload });
+    } catch (error) {
+      throw new Refusal(queueUnavailable, { cause: error });
+    }
+    ctx.state.answer = accepted(eventId);
+  };
+}
+
+function checkPayload(kind: EventKind, body: BodyObject): BookingPayload {
+  const result = validatePayload(kind, body);
+  if (!result.success) throw new Refusal(invalidData(result.violationList));
+  return result.payload;
+}
+
+/** The one place where a request gets its answer, its line in the log and its count, whatever happened to it. */
+function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
+  const { observe, isShuttingDown } = options;
+
+  return async function answerRequest(ctx, next) {
+    const startedAtMs = performance.now();
+    // Koa's own way to send knows nothing of unread bodies, and its way to fail drops our headers.
+    ctx.respond = false;
+    let answer: Answer | undefined;
+    let error: unknown;
+    try {
+      ctx.url = toOriginForm(ctx.req);
+      await next();
+      answer = ctx.state.answer ?? internalError;
+    } catch (thrown) {
+      error = thrown;
+      answer = toAnswer(thrown);
+    }
+    // Sent already: the server answered in the app's place, while the body was still coming in.
+    const wasSent = ctx.res.headersSent;
+    const sending =
+      answer !== undefined && !wasSent ? sendAnswer(ctx.res, answer, { close: isShuttingDown() }) : undefined;
+    observe({
+      method: ctx.method,
+      kind: matchedKind(ctx),
+      partner: ctx.state.partner,
+      eventId: ctx.state.eventId,
+      status: wasSent ? ctx.status : answer?.status,
+      outcome: wasSent ? "cut-off" : (answer?.outcome ?? "client-gone"),
+      durationMs: performance.now() - startedAtMs,
+      ...detailsForLog(ctx, error),
+    });
+    await sending;
+  };
+}
+
+/** undefined: there is nobody to answer. */
+function toAnswer(error: unknown): Answer | undefined {
+  if (error instanceof Refusal) return error.answer;
+  return error instanceof ClientGone ? undefined : internalError;
+}
+
+/** The router notes the routes whose path matched, whatever the method; undefined: none did. */
+function matchedKind(ctx: Koa.ParameterizedContext<RequestState>): string | undefined {
+  const { matched } = ctx;
+  return matched?.[0]?.name;
+}
+
+function detailsForLog(ctx: Koa.ParameterizedContext<RequestState>, error: unknown): Partial<ObservedRequest> {
+  if (error === undefined || error instanceof ClientGone) return {};
+  if (error instanceof SecretRefused) return { outcome: error.outcome, partner: error.partnerId, ip: ctx.ip };
+  if (error instanceof Refusal) return error.cause === undefined ? {} : { cause: describeRootCause(error.cause) };
+  return { err: error };
+}
+
+/** Such as `ReplyError OOM`: in an outage, the same stack on each line would bury everything else. */
+function describeRootCause(error: unknown): string {
+  if (error instanceof Error && error.cause !== undefined) return describeRootCause(error.cause);
+  const { type, code } = describeError(error);
+  return code === undefined ? type : `${type} ${code}`;
+}
+
+/**
+ * The path and query of a request, from either form that RFC 9112 makes a server take.
+ *
+ * Nothing but a path may reach Koa and its router: they give anything else to Node's `url.parse`, which prints a URL
+ * with a malformed port, secret and all, as a warning (DEP0170).
+ */
+function toOriginForm(req: IncomingMessage): string {
+  // Node would check this itself, and answer without a body.
+  if (req.httpVersion === "1.1" && req.headers.host === undefined) throw new Refusal(malformedHttp);
+  const path = /^(?:https?:\/\/[^/?#]*)?(\/[^#]*)$/i.exec(req.url ?? "")?.[1];
+  if (path === undefined) throw new Refusal(notFound);
+  return path;
+}

@@ -1,0 +1,115 @@
+import { describe, expect, test } from "vitest";
+import { Refusal } from "./answers.ts";
+import { decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
+
+describe("UTF-8", () => {
+  test("is decoded as it is", () => {
+    const text = "Zoë 東京 👩‍👩‍👧 \u0000 \u00a0\ufeffx";
+    expect(decodeUtf8(Buffer.from(text))).toBe(text);
+  });
+
+  test("may start with a byte order mark, which is no part of the text", () => {
+    expect(decodeUtf8(Buffer.from("\ufeff{}"))).toBe("{}");
+  });
+
+  test.each([
+    ["a lone continuation byte", [0x80]],
+    ["a sequence cut short", [0xe2, 0x82]],
+    ["an overlong slash", [0xc0, 0xaf]],
+    ["a surrogate", [0xed, 0xa0, 0x80]],
+    ["beyond Unicode", [0xf4, 0x90, 0x80, 0x80]],
+    ["Latin-1", [...Buffer.from("Zoë", "latin1")]],
+    ["UTF-16", [...Buffer.from("\ufeff{}", "utf16le")]],
+  ])("with %s is refused", (_what, bytes) => {
+    expect(outcomeOf(() => decodeUtf8(Uint8Array.from(bytes)))).toBe("invalid-utf8");
+  });
+});
+
+describe("JSON", () => {
+  test("keeps every key as the object's own, whatever its name", () => {
+    const object = decodeJson('{"__proto__": {"isAdmin": true}, "constructor": 1, "a.b": null, "a[b]": []}');
+    expect(Object.keys(object)).toEqual(["__proto__", "constructor", "a.b", "a[b]"]);
+    expect(object["isAdmin"]).toBeUndefined();
+    expect(JSON.stringify(object)).toBe('{"__proto__":{"isAdmin":true},"constructor":1,"a.b":null,"a[b]":[]}');
+  });
+
+  test.each(["{", '{"a":1,}', "{'a':1}", '{"a":1} x', " ", "undefined", '{"a":NaN}', '{"a":"\n"}', "a=1"])(
+    "%j is malformed",
+    (text) => expect(outcomeOf(() => decodeJson(text))).toBe("malformed-json"),
+  );
+
+  test.each(["[]", '[{"a":1}]', "null", "true", "1", '"{}"'])("%s is no object", (text) => {
+    expect(outcomeOf(() => decodeJson(text))).toBe("not-an-object");
+  });
+
+  test("in a refusal nothing is left of the body", () => {
+    const refusal = refusalOf(() => decodeJson('{"consumerGivenName": "canary-7ab"'));
+    expect(`${refusal.message} ${refusal.stack} ${refusal.cause} ${JSON.stringify(refusal)}`).not.toContain("canary");
+  });
+});
+
+describe("a form", () => {
+  test.each([
+    ["a=1&b=2", { a: "1", b: "2" }],
+    ["a=b+c%20d%2Be", { a: "b c d+e" }],
+    ["a+b=1", { "a b": "1" }],
+    ["a.b=1", { "a.b": "1" }],
+    ["name=Zo%C3%AB&city=東京", { name: "Zoë", city: "東京" }],
+    ["a=x=y==", { a: "x=y==" }],
+    ["a&b=", { a: "", b: "" }],
+    ["&a=1&&b=2&", { a: "1", b: "2" }],
+    ["a=%00", { a: "\u0000" }],
+    ["A=1&a=2", { A: "1", a: "2" }],
+    ["a;b=1", { "a;b": "1" }],
+    ["=1", { "": "1" }],
+    ["", {}],
+  ])("%s is one flat object", (text, fields) => {
+    expect({ ...decodeForm(text) }).toEqual(fields);
+  });
+
+  test("keeps names that objects have as names of its own", () => {
+    const fields = decodeForm("__proto__=1&constructor=2");
+    expect(Object.entries(fields)).toEqual([
+      ["__proto__", "1"],
+      ["constructor", "2"],
+    ]);
+  });
+
+  test("keeps each of 5,000 fields", () => {
+    const names = Array.from({ length: 5_000 }, (_, index) => `f${index}`);
+    expect(Object.keys(decodeForm(names.map((name) => `${name}=1`).join("&")))).toEqual(names);
+  });
+
+  test.each([
+    ["a=1&a=2", "repeated-form-field"],
+    ["a=1&%61=1", "repeated-form-field"],
+    ["__proto__=1&__proto__=2", "repeated-form-field"],
+    ["a[]=1", "nested-form-field"],
+    ["a[b]=1", "nested-form-field"],
+    ["a%5Bb%5D=1", "nested-form-field"],
+    ["a]=1", "nested-form-field"],
+    ["a=%", "malformed-form"],
+    ["a=%4", "malformed-form"],
+    ["a=%zz", "malformed-form"],
+    ["%E0%A4%A=1", "malformed-form"],
+    ["a=%FF", "malformed-form"],
+    ["a=%ED%A0%80", "malformed-form"],
+    ["=1&=2", "repeated-form-field"],
+  ])("%s is refused", (text, outcome) => {
+    expect(outcomeOf(() => decodeForm(text))).toBe(outcome);
+  });
+});
+
+function outcomeOf(decode: () => unknown): string {
+  return refusalOf(decode).outcome;
+}
+
+function refusalOf(decode: () => unknown): Refusal {
+  try {
+    decode();
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+  throw new Error("It was not refused");
+}

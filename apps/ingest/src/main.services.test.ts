@@ -1,0 +1,198 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { connect, exchange, requestBytes } from "./testing/http-client.ts";
+import { acmeSecret, partner, partnersFile } from "./testing/partners.ts";
+import { type RunningMain, runMain, startMain } from "./testing/run-main.ts";
+
+const create = `/booking-event/create/${acmeSecret}`;
+const booking = '{"consumerTripPartnerExternalReference":"T-1"}';
+
+let folder: string;
+let partnersPath: string;
+let environment: Record<string, string>;
+const running: RunningMain[] = [];
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "booking-events-ingest-"));
+  partnersPath = join(folder, "partners.json");
+  environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix(), PARTNERS_FILE: partnersPath };
+});
+
+afterEach(async () => {
+  for (const { child } of running) child.kill("SIGKILL");
+  await Promise.all(running.splice(0).map(({ exited }) => exited));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("a start that can't be", () => {
+  test("names every variable that is missing or wrong", async () => {
+    const main = await run({ PORT: "http", ADMIN_PORT: "-1", LOG_LEVEL: "loud", TRUSTED_PROXY_HOPS: "all" });
+    expect(await main.exited).toBe(1);
+    for (const name of ["PORT", "ADMIN_PORT", "LOG_LEVEL", "TRUSTED_PROXY_HOPS", "REDIS_URL"]) {
+      expect(main.output()).toMatch(new RegExp(`^ +${name} `, "m"));
+    }
+    expect(main.output()).not.toContain("    at ");
+  });
+
+  test.each([
+    ["no partners file", "nowhere.json", undefined, /can't be read \(ENOENT\).*pnpm ops partners add/],
+    ["an invalid partners file", "invalid.json", '{"partners":[{}]}', /is not valid: partners\.0/],
+  ])("for %s says what to do", async (_why, name, text, message) => {
+    const path = join(folder, name);
+    if (text !== undefined) writeFileSync(path, text);
+    const main = await run({ ...environment, PARTNERS_FILE: path });
+    expect(await main.exited).toBe(1);
+    expect(main.output()).toMatch(message);
+    expect(main.output()).not.toContain("    at ");
+  });
+
+  test.each(["PORT", "ADMIN_PORT"])("for a %s in use says so", async (variable) => {
+    writePartners();
+    const holder = createServer();
+    await new Promise<void>((resolve) => holder.listen(0, "127.0.0.1", resolve));
+    const { port } = holder.address() as { port: number };
+    const main = await run({ ...environment, [variable]: String(port) });
+    expect(await main.exited).toBe(1);
+    expect(main.output()).toContain(`Port ${port} on 127.0.0.1 is in use`);
+    expect(main.output()).toContain(`Set ${variable} `);
+    expect(main.output()).not.toContain("    at ");
+    holder.close();
+  });
+});
+
+describe("a stop", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)("by %s answers the request that is under way", async (signal) => {
+    const main = await start();
+    const connection = await connect(main.port);
+    const bytes = requestBytes({ path: create, headers: { Expect: "100-continue" }, body: booking });
+    connection.send(bytes.subarray(0, -1));
+    // Being asked for the body shows that the request is in the app.
+    expect((await connection.answer()).status).toBe(100);
+    main.child.kill(signal);
+    await waitFor(() => main.logLines().some(({ msg }) => msg === "stopping"));
+    expect(await main.readiness()).toMatchObject({ status: 503, body: { ready: false } });
+    connection.send(bytes.subarray(-1));
+    expect(await connection.answer()).toMatchObject({ status: 200, headers: { Connection: "close" } });
+    expect(await main.exited).toBe(0);
+    await expect(connect(main.port)).rejects.toThrow("ECONNREFUSED");
+  });
+
+  test("does not wait for connections that are only kept open", async () => {
+    const main = await start();
+    const connections = await Promise.all([connect(main.port), connect(main.port)]);
+    connections[0]?.send(requestBytes({ path: create, body: booking }));
+    await connections[0]?.answer();
+    main.child.kill("SIGTERM");
+    expect(await main.exited).toBe(0);
+    const { durationMs } = main.logLines().find(({ msg }) => msg === "stopped") ?? {};
+    expect(durationMs).toBeLessThan(1_000);
+  });
+});
+
+test("a change of the partners file is in force without a restart; an invalid one changes nothing and is told", async () => {
+  const main = await start();
+  const statusOf = async (secret: string) =>
+    (await exchange(main.port, { path: `/booking-event/create/${secret}`, body: booking })).status;
+  expect(await statusOf("added-secret")).toBe(403);
+
+  writePartners([...partnersFile.partners, partner("added", { "added-secret": null })]);
+  await waitFor(async () => (await statusOf("added-secret")) === 200);
+  expect(await statusOf("zenith-secret")).toBe(200);
+  expect(await main.readiness()).toEqual({ status: 200, body: { ready: true } });
+
+  writeFileSync(partnersPath, "{");
+  const warnings = [expect.stringMatching(/partners\.json is not valid: is not JSON/)];
+  await waitFor(async () => expect(await main.readiness()).toEqual({ status: 200, body: { ready: true, warnings } }));
+  expect(await statusOf("added-secret")).toBe(200);
+  expect(await main.metrics()).toMatch(/^ingest_partners_file_stale\{.*\} 1$/m);
+  expect(main.logLines()).toContainEqual(
+    expect.objectContaining({ level: "error", msg: expect.stringContaining("refused") }),
+  );
+
+  writePartners();
+  await waitFor(async () => (await statusOf("added-secret")) === 403);
+  expect(await main.readiness()).toEqual({ status: 200, body: { ready: true } });
+});
+
+describe("the log", () => {
+  test("has a line for each request: what became of it, and nothing of what was in it", async () => {
+    const main = await start({ LOG_LEVEL: "trace", TRUSTED_PROXY_HOPS: "1" });
+    const canary = "canary-9d41";
+    const withCanary = JSON.stringify({ consumerTripPartnerExternalReference: canary, agentEmail: canary });
+    const headers = { "X-Forwarded-For": "203.0.113.7, 198.51.100.9", "User-Agent": canary, [canary]: canary };
+    const form = { ...headers, "Content-Type": "application/x-www-form-urlencoded" };
+    const requests = [
+      { path: `${create}?q=${canary}`, headers, body: booking },
+      { path: create, headers, body: withCanary },
+      { path: create, headers, body: withCanary.slice(0, -1) },
+      { path: create, headers: form, body: `${canary}=1&${canary}=1` },
+      { path: create, headers: { ...headers, "Idempotency-Key": `${canary} x` }, body: booking },
+      { path: create, headers: { ...headers, "Content-Type": canary }, body: withCanary },
+      { path: `/booking-event/create/${canary}`, headers, body: withCanary },
+      { path: `/booking-event/create/acme-expired`, headers, body: withCanary },
+      { path: `/${canary}`, headers, body: withCanary },
+      { path: `http://x:1x/booking-event/create/${acmeSecret}/${canary}`, headers, body: withCanary },
+      `POST ${create} HTTP/1.1\r\n${canary}\r\n\r\n`,
+    ];
+    const statuses: number[] = [];
+    for (const request of requests) statuses.push((await exchange(main.port, request)).status);
+    expect(statuses).toEqual([200, 422, 400, 400, 400, 415, 403, 403, 404, 404, 400]);
+    main.child.kill("SIGTERM");
+    expect(await main.exited).toBe(0);
+
+    const lines = main.logLines().filter(({ msg }) => msg === "request");
+    expect(lines.map(({ status, outcome, partner: id, route, ip }) => ({ status, outcome, id, route, ip }))).toEqual([
+      { status: 200, outcome: "accepted", id: "acme", route },
+      { status: 422, outcome: "invalid-data", id: "acme", route },
+      { status: 400, outcome: "malformed-json", id: "acme", route },
+      { status: 400, outcome: "repeated-form-field", id: "acme", route },
+      { status: 400, outcome: "invalid-idempotency-key", id: "acme", route },
+      { status: 415, outcome: "unsupported-type", id: "acme", route },
+      { status: 403, outcome: "unknown-secret", route, ip: "198.51.100.9" },
+      { status: 403, outcome: "expired-secret", id: "acme", route, ip: "198.51.100.9" },
+      { status: 404, outcome: "no-such-path" },
+      { status: 404, outcome: "no-such-path" },
+      { status: 400, outcome: "malformed-http" },
+    ]);
+    for (const secretOrData of [canary, acmeSecret, "acme-expired", "T-1"]) {
+      expect(main.output()).not.toContain(secretOrData);
+    }
+  });
+
+  test("is not all: the metrics hold nothing of it either", async () => {
+    const main = await start();
+    for (const path of [create, "/booking-event/create/canary-9d41", "/canary-9d41"]) {
+      await exchange(main.port, { path, body: booking });
+    }
+    const metrics = await main.metrics();
+    expect(metrics).toMatch(/^ingest_requests_total\{.*kind="create",status="200",partner="acme".*\} 1$/m);
+    expect(metrics).toMatch(/^ingest_requests_total\{.*kind="create",status="403",partner="none".*\} 1$/m);
+    expect(metrics).toMatch(/^ingest_requests_total\{.*kind="none",status="404",partner="none".*\} 1$/m);
+    expect(metrics).toMatch(/^ingest_request_duration_seconds_count\{.*status="200".*\} 1$/m);
+    for (const secretOrData of ["canary", "T-1"]) expect(metrics).not.toContain(secretOrData);
+  });
+});
+
+const route = "/booking-event/create/:secret";
+
+function writePartners(partners = partnersFile.partners): void {
+  writeFileSync(partnersPath, JSON.stringify({ partners }));
+}
+
+async function run(given: Record<string, string>): Promise<RunningMain> {
+  const main = await runMain(given);
+  running.push(main);
+  return main;
+}
+
+async function start(more: Record<string, string> = {}): Promise<RunningMain> {
+  writePartners();
+  const main = await startMain({ ...environment, ...more });
+  running.push(main);
+  return main;
+}

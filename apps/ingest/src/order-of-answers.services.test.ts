@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connect, exchange, type RequestParts, requestBytes } from "./testing/http-client.ts";
+import { acmeSecret } from "./testing/partners.ts";
+import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
+
+/** What can be wrong with a request, in the order in which it is told: the earlier one hides the later one. */
+const faults = [
+  { name: "no such path", status: 404 },
+  { name: "wrong method", status: 405 },
+  { name: "invalid secret", status: 403 },
+  { name: "wrong type", status: 415 },
+  { name: "too large", status: 413 },
+  { name: "malformed JSON", status: 400 },
+  { name: "malformed key", status: 400 },
+  { name: "invalid data", status: 422 },
+  { name: "queue unavailable", status: 503 },
+] as const;
+type Fault = (typeof faults)[number]["name"];
+
+const pairs = faults.flatMap((earlier, index) => faults.slice(index + 1).map((later) => [earlier, later] as const));
+
+let ingest: TestIngest;
+let withoutQueue: TestIngest;
+
+beforeAll(async () => {
+  ingest = await startIngest();
+  withoutQueue = await startIngest({ isQueueAvailable: () => false });
+});
+afterAll(() => Promise.all([ingest.close(), withoutQueue.close()]));
+
+test.each(pairs)("%s before %s", async (earlier, later) => {
+  const { port } = later.name === "queue unavailable" ? withoutQueue : ingest;
+  const answer = await exchange(port, requestWith(earlier.name, later.name));
+  expect(answer.status).toBe(earlier.status);
+  if (earlier.name === "malformed JSON") expect(answer.body).toContain("JSON");
+});
+
+test("each fault alone is told", async () => {
+  for (const { name, status } of faults) {
+    const { port } = name === "queue unavailable" ? withoutQueue : ingest;
+    expect([name, (await exchange(port, requestWith(name))).status]).toEqual([name, status]);
+  }
+});
+
+test("a request without a fault is accepted", async () => {
+  expect((await exchange(ingest.port, requestWith())).status).toBe(200);
+});
+
+test("a dry run needs no queue, and tells of everything else", async () => {
+  const dryRun = (...given: Fault[]) => {
+    const request = requestWith(...given);
+    return { ...request, headers: { ...request.headers, "X-Dry-Run": "true" } };
+  };
+  for (const { name, status } of faults.slice(0, -1)) {
+    expect([name, (await exchange(withoutQueue.port, dryRun(name))).status]).toEqual([name, status]);
+  }
+  expect((await exchange(withoutQueue.port, dryRun())).body).toBe('{"success":true,"dryRun":true}');
+});
+
+describe("authentication comes before the body", () => {
+  test("a stranger gets 403 although no byte of the body was sent", async () => {
+    const headers = { "Content-Length": "1000", "Content-Type": "application/json" };
+    expect((await exchange(ingest.port, { path: "/booking-event/create/nobody", headers })).status).toBe(403);
+  });
+
+  test("a client that waits to be asked for its body is asked only if it is a partner", async () => {
+    const path = `/booking-event/create/${acmeSecret}`;
+    const body = JSON.stringify({ consumerTripPartnerExternalReference: "T-1" });
+    const headers = { Expect: "100-continue", "Content-Type": "application/json", "Content-Length": `${body.length}` };
+
+    const partner = await connect(ingest.port);
+    partner.send(requestBytes({ path, headers }));
+    expect((await partner.answer()).status).toBe(100);
+    partner.send(body);
+    expect((await partner.answer()).status).toBe(200);
+    partner.socket.destroy();
+
+    for (const [request, status] of [
+      [{ path: "/booking-event/create/nobody", headers }, 403],
+      [{ path, headers: { ...headers, "Content-Length": "65537" } }, 413],
+      [{ path, headers: { ...headers, "Content-Type": "text/plain" } }, 415],
+      [
+        { path, headers: { ...headers, "Content-Type": "", "Content-Length": "", "Transfer-Encoding": "chunked" } },
+        415,
+      ],
+      [{ path: "/nowhere", headers }, 404],
+    ] as const) {
+      expect((await exchange(ingest.port, request)).status).toBe(status);
+    }
+  });
+});
+
+function requestWith(...given: Fault[]): RequestParts {
+  const has = (fault: Fault) => given.includes(fault);
+  const secret = has("invalid secret") ? "nobody" : acmeSecret;
+  const valid = JSON.stringify({ consumerTripPartnerExternalReference: "T-1" });
+  const content = has("malformed JSON") ? "{" : has("invalid data") ? "{}" : valid;
+  return {
+    method: has("wrong method") ? "PUT" : "POST",
+    path: has("no such path") ? `/bookings/create/${secret}` : `/booking-event/create/${secret}`,
+    headers: {
+      ...(has("wrong type") ? { "Content-Type": "text/plain" } : {}),
+      ...(has("malformed key") ? { "Idempotency-Key": "a b" } : {}),
+    },
+    body: has("too large") ? content.padEnd(70_000) : content,
+  };
+}

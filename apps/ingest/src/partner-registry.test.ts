@@ -1,0 +1,84 @@
+import { digestSecret, parsePartnersFile } from "@booking-events/service";
+import { describe, expect, test } from "vitest";
+import { invalidSecret } from "./answers.ts";
+import { authenticate, SecretRefused } from "./authenticate.ts";
+import { createPartnerRegistry, type PartnerRegistry } from "./partner-registry.ts";
+
+const expiresAt = "2026-11-20T12:00:00Z";
+const expiresAtMs = Date.parse(expiresAt);
+
+const registry = createRegistry([
+  partner("acme", { secrets: [secret("acme-old", expiresAt), secret("acme-new")] }),
+  partner("zenith", { kinds: ["update", "delete"], secrets: [secret("zenith-secret")] }),
+  partner("closed", { enabled: false, secrets: [secret("closed-secret")] }),
+]);
+
+describe("a secret", () => {
+  test.each([
+    ["acme-old", "acme"],
+    ["acme-new", "acme"],
+    ["zenith-secret", "zenith"],
+  ])("%s is that of %s", (given, id) => {
+    expect(authenticate(registry, given, "update", expiresAtMs - 1).id).toBe(id);
+  });
+
+  test.each([
+    ["unknown", "no-such-secret", undefined],
+    ["empty", "", undefined],
+    ["part of another", "acme-ne", undefined],
+    ["in another case", "ACME-NEW", undefined],
+    ["the digest of another", digestSecret("acme-new"), undefined],
+    ["a name that objects have", "__proto__", undefined],
+    ["of a disabled partner", "closed-secret", "closed"],
+    ["not for this kind", "zenith-secret", "zenith"],
+  ])("that is %s is refused, and the log knows the partner only by its secret", (_what, given, partnerId) => {
+    const refusal = refusalOf(registry, given, expiresAtMs - 1);
+    expect(refusal.answer).toBe(invalidSecret);
+    expect(refusal.partnerId).toBe(partnerId);
+  });
+
+  test("is valid until the very millisecond of its expiry", () => {
+    expect(authenticate(registry, "acme-old", "create", expiresAtMs - 1).id).toBe("acme");
+    expect(refusalOf(registry, "acme-old", expiresAtMs).outcome).toBe("expired-secret");
+  });
+
+  test("never expires without an expiry", () => {
+    expect(authenticate(registry, "acme-new", "create", Number.MAX_SAFE_INTEGER).id).toBe("acme");
+  });
+
+  test("whose expiry passes for a date-time and is none is refused", () => {
+    // valibot's isoTimestamp lets both through; Date.parse makes NaN of the first and 3 March of the second.
+    const odd = createRegistry([partner("acme", { secrets: [secret("odd", "2026-01-01T00:00:00 +02:00")] })]);
+    expect(Date.parse("2026-01-01T00:00:00 +02:00")).toBeNaN();
+    expect(refusalOf(odd, "odd", 0).outcome).toBe("expired-secret");
+  });
+});
+
+test("a registry tells how many partners and secrets it has", () => {
+  expect(registry).toMatchObject({ partnerCount: 3, secretCount: 4 });
+});
+
+function refusalOf(partners: PartnerRegistry, given: string, nowMs: number): SecretRefused {
+  try {
+    authenticate(partners, given, "create", nowMs);
+  } catch (error) {
+    if (error instanceof SecretRefused) return error;
+    throw error;
+  }
+  throw new Error("The secret was accepted");
+}
+
+function createRegistry(partners: unknown[]): PartnerRegistry {
+  const result = parsePartnersFile(JSON.stringify({ partners }));
+  if (!result.success) throw new Error(result.problems.join());
+  return createPartnerRegistry(result.file);
+}
+
+function partner(id: string, more: object): object {
+  const rateLimit = { perSecond: 200, burst: 400 };
+  return { id, name: id, enabled: true, kinds: ["create", "update", "delete"], rateLimit, ...more };
+}
+
+function secret(value: string, expires: string | null = null): object {
+  return { id: "s1", sha256: digestSecret(value), createdAt: "2026-01-01T00:00:00Z", expiresAt: expires };
+}

@@ -1,0 +1,104 @@
+import type { IncomingMessage } from "node:http";
+import type Koa from "koa";
+import { koaBody } from "koa-body";
+import { bodyTooLarge, Refusal, unsupportedEncoding, unsupportedType } from "./answers.ts";
+import { bodyTypeOf } from "./content-type.ts";
+import { type BodyObject, decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
+import { hasBody } from "./send-answer.ts";
+
+export type ReadBody = (ctx: Koa.Context) => Promise<BodyObject>;
+
+/** The client went away in the middle of its request: nobody is left to answer. */
+export class ClientGone extends Error {
+  override name = "ClientGone";
+}
+
+/**
+ * koa-body only gathers the bytes, within the limit, as a string of one character a byte. Its own decoders guess where
+ * we must refuse: they replace invalid UTF-8, cut a form after 1,000 keys, and make arrays of repeated ones.
+ */
+export function createBodyReader(limitBytes: number): ReadBody {
+  const gatherBytes = koaBody({
+    text: true,
+    textTypes: ["application/json", "application/x-www-form-urlencoded"],
+    textLimit: limitBytes,
+    encoding: "binary",
+    json: false,
+    urlencoded: false,
+    multipart: false,
+  });
+
+  async function gather(ctx: Koa.Context): Promise<string> {
+    try {
+      await gatherBytes(ctx, doNothing);
+    } catch (error) {
+      throw toReadError(error, limitBytes);
+    }
+    return ctx.request.body as string;
+  }
+
+  /**
+   * @returns the body's object; an absent or empty body is an empty object
+   * @throws Refusal that says why it can't be read as one object, ClientGone
+   */
+  return async function readBody(ctx) {
+    const { req, res } = ctx;
+    if (!hasBody(req)) return {};
+    const bodyType = bodyTypeOf(req.headers["content-type"]);
+    const refusal = findRefusal(req, bodyType, limitBytes);
+    if (refusal !== undefined) {
+      if (await isEmptyAfterAll(req)) return {};
+      throw refusal;
+    }
+    if (expectsContinue(req)) res.writeContinue();
+    // koa-body reads these two headers again, and more narrowly: it must come to the same conclusion.
+    req.headers["content-type"] = "application/json";
+    delete req.headers["content-encoding"];
+    const bytes = Buffer.from(await gather(ctx), "latin1");
+    // The rest of a body may still come in after its sender got 408; the event must not be accepted then.
+    if (res.headersSent) throw new ClientGone();
+    if (bytes.length === 0) return {};
+    const text = decodeUtf8(bytes);
+    return bodyType === "json" ? decodeJson(text) : decodeForm(text);
+  };
+}
+
+/** What the headers alone say against reading the body. */
+function findRefusal(req: IncomingMessage, bodyType: string | undefined, limitBytes: number): Refusal | undefined {
+  const { "content-encoding": encoding, "transfer-encoding": framing, "content-length": length } = req.headers;
+  // Inflating would need limits of its own; an aborted gzip upload never settles in koa-body, and a corrupt one is a 500.
+  if (!isOnly("identity", encoding) || !isOnly("chunked", framing)) return new Refusal(unsupportedEncoding);
+  if (bodyType === undefined) return new Refusal(unsupportedType);
+  return Number(length ?? 0) > limitBytes ? new Refusal(bodyTooLarge(limitBytes)) : undefined;
+}
+
+function isOnly(coding: string, header: string | undefined): boolean {
+  return header === undefined || header.toLowerCase() === coding;
+}
+
+/** A chunked body tells only at its first byte, or its end, whether there is one; an empty one needs no type. */
+async function isEmptyAfterAll(req: IncomingMessage): Promise<boolean> {
+  if (req.headers["transfer-encoding"] === undefined || expectsContinue(req)) return false;
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+  req.once("readable", () => resolve(req.read() === null));
+  req.once("close", () => reject(new ClientGone()));
+  return promise;
+}
+
+/** Such a client waits for us to ask for its body, and we ask only once we know that we want it. */
+function expectsContinue(req: IncomingMessage): boolean {
+  return req.httpVersion === "1.1" && /\b100-continue\b/i.test(req.headers.expect ?? "");
+}
+
+function toReadError(error: unknown, limitBytes: number): unknown {
+  switch ((error as { type?: unknown }).type) {
+    case "entity.too.large":
+      return new Refusal(bodyTooLarge(limitBytes));
+    case "request.aborted":
+      return new ClientGone();
+    default:
+      return error;
+  }
+}
+
+async function doNothing(): Promise<void> {}

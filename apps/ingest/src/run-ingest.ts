@@ -1,0 +1,92 @@
+import type { AddressInfo } from "node:net";
+import { createProducer } from "@booking-events/queue";
+import {
+  adminPort,
+  createLogger,
+  createMetrics,
+  installGracefulShutdown,
+  listen,
+  parseEnvironment,
+  startHealthServer,
+  variables,
+} from "@booking-events/service";
+import { createApp } from "./app.ts";
+import { createServer } from "./create-server.ts";
+import { createRequestObserver } from "./observe-requests.ts";
+import { watchPartnersFile } from "./watch-partners-file.ts";
+import { watchQueue } from "./watch-queue.ts";
+
+const entries = {
+  PORT: variables.PORT,
+  HOST: variables.HOST,
+  ADMIN_PORT: adminPort(9101),
+  REDIS_URL: variables.REDIS_URL,
+  QUEUE_PREFIX: variables.QUEUE_PREFIX,
+  PARTNERS_FILE: variables.PARTNERS_FILE,
+  TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
+  BODY_LIMIT_BYTES: variables.BODY_LIMIT_BYTES,
+  LOG_LEVEL: variables.LOG_LEVEL,
+  SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
+};
+
+/** What ingest is made of where it matters to a test that lets it stop, or go wrong, at a chosen point. */
+const ingestParts = { createProducer };
+export type IngestParts = typeof ingestParts;
+
+/**
+ * Constructs ingest and starts it. Resolves when it accepts events, or refuses them because Redis is out.
+ *
+ * @param parts replaces some of what ingest is made of
+ * @throws StartError
+ */
+export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<IngestParts> = {}): Promise<void> {
+  const made = { ...ingestParts, ...parts };
+  const settings = parseEnvironment(entries, environment);
+  const logger = createLogger({ name: "ingest", level: settings.LOG_LEVEL });
+  const metrics = createMetrics("ingest");
+  const observe = createRequestObserver(logger, metrics);
+  const partners = await watchPartnersFile({ path: settings.PARTNERS_FILE, logger, metrics });
+  const producer = made.createProducer({
+    redisUrl: settings.REDIS_URL,
+    prefix: settings.QUEUE_PREFIX,
+    // The watch below says at level error that there is a problem, and when it is over.
+    onError: (error) => logger.debug({ err: error }, "Redis connection failed"),
+  });
+  const queue = await watchQueue({ findProblems: () => producer.findProblems(), logger });
+  const app = createApp({
+    partners: partners.registry,
+    enqueue: (event) => producer.enqueue(event),
+    isQueueAvailable: () => queue.problems().length === 0,
+    isShuttingDown: () => shutdown.isShuttingDown(),
+    bodyLimitBytes: settings.BODY_LIMIT_BYTES,
+    trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
+    observe,
+    logger,
+  });
+  const { server, stop } = createServer(app, observe);
+  const shutdown = installGracefulShutdown({
+    phases: [
+      { name: "answer requests under way", limitMs: settings.SHUTDOWN_TIMEOUT_MS, run: stop },
+      {
+        name: "close the queue",
+        limitMs: 2_000,
+        async run() {
+          partners.stop();
+          queue.stop();
+          await producer.close();
+        },
+      },
+    ],
+    timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+    logger,
+  });
+  await startHealthServer({
+    host: settings.HOST,
+    port: settings.ADMIN_PORT,
+    findProblems: () => [...queue.problems(), ...(shutdown.isShuttingDown() ? ["The process is shutting down."] : [])],
+    findWarnings: partners.problems,
+    metrics,
+  });
+  await listen(server, { host: settings.HOST, port: settings.PORT, variable: "PORT" });
+  logger.info({ host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
+}

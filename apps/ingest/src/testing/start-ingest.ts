@@ -1,0 +1,75 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { createProducer } from "@booking-events/queue";
+import type { EventEnvelope } from "@booking-events/schema";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
+import { createLogger } from "@booking-events/service";
+import { Redis } from "ioredis";
+import { expect } from "vitest";
+import { type AppOptions, createApp } from "../app.ts";
+import { createServer, type IngestServer, serverLimits } from "../create-server.ts";
+import type { ObservedRequest } from "../observe-requests.ts";
+import { createPartnerRegistry } from "../partner-registry.ts";
+import { partnersFile } from "./partners.ts";
+
+export interface TestIngest {
+  port: number;
+  server: IngestServer;
+  /** What the log would say, in order. */
+  observed: ObservedRequest[];
+  /** The queued events as they are in Redis, in order. */
+  queuedEvents(): Promise<EventEnvelope[]>;
+  redis: Redis;
+  prefix: string;
+  close(): Promise<void>;
+}
+
+/** The app behind the real server, on a real socket and a real Redis, put together as `run-ingest.ts` does. */
+export async function startIngest(
+  overrides: Partial<AppOptions> = {},
+  limits: Partial<typeof serverLimits> = {},
+): Promise<TestIngest> {
+  const prefix = uniquePrefix();
+  const observed: ObservedRequest[] = [];
+  const observe = (request: ObservedRequest) => void observed.push(request);
+  const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  const redis = new Redis(redisUrl());
+  const registry = createPartnerRegistry(partnersFile);
+  const app = createApp({
+    partners: () => registry,
+    enqueue: (event) => producer.enqueue(event),
+    isQueueAvailable: () => true,
+    isShuttingDown: () => false,
+    bodyLimitBytes: 65_536,
+    trustedProxyHops: 0,
+    observe,
+    logger: createLogger({ name: "test", level: "silent" }),
+    ...overrides,
+  });
+  const server = createServer(app, observe, { ...serverLimits, ...limits });
+  server.server.listen(0, "127.0.0.1");
+  await once(server.server, "listening");
+  // The producer refuses at once what comes before its connection.
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    server,
+    observed,
+    redis,
+    prefix,
+    async queuedEvents() {
+      const ids = await redis.lrange(`${prefix}:events:wait`, 0, -1);
+      const jobs = await Promise.all(ids.reverse().map((id) => redis.hget(`${prefix}:events:${id}`, "data")));
+      return jobs.map((data) => JSON.parse(data ?? "null"));
+    },
+    async close() {
+      server.server.closeAllConnections();
+      server.server.close();
+      await producer.close();
+      const keys = await redis.keys(`${prefix.replaceAll(/[[\]*?]/g, "\\$&")}:*`);
+      if (keys.length > 0) await redis.del(keys);
+      redis.disconnect();
+    },
+  };
+}
