@@ -1,0 +1,205 @@
+import type { BookingFieldName } from "@booking-events/schema";
+import {
+  type BookingDetails,
+  bookingKey,
+  type EventDetails,
+  findBooking,
+  listBookingEvents,
+} from "@booking-events/store";
+import type { Command } from "commander";
+import { CommandFailure } from "./command-failure.ts";
+import type { Context } from "./context.ts";
+import type { Column } from "./format-table.ts";
+import { printFields, printHeading, printJson, printLine, printTable, toSeconds } from "./print.ts";
+import { readDatabase } from "./read-database.ts";
+
+/**
+ * What a booking says of the trip and not of a person. Where a guest stays (accommodation, venue) is left out with the
+ * names, numbers and addresses: a field is shown only if it stands here.
+ */
+const tripFields = [
+  "consumerTripExternalProductName",
+  "consumerTripDestinationName",
+  "consumerTripDestinationCountryName",
+  "consumerTripDestinationAirportCode",
+  "consumerTripDepartureCityName",
+  "consumerTripDepartureCountryName",
+  "consumerTripDepartureAirportCode",
+  "consumerTripDepartureAirportName",
+  "consumerTripDepartureFlightNumber",
+  "consumerTripArrivalAirportName",
+  "consumerTripArrivalFlightNumber",
+  "consumerTripArrivalDate",
+  "consumerTripReturnDate",
+  "consumerTripIsInternational",
+  "consumerTripIsRegional",
+  "consumerTripIsLocal",
+] as const satisfies BookingFieldName[];
+
+type Trip = Partial<Record<(typeof tripFields)[number], string>>;
+
+export function addBookingsCommands(program: Command, context: Context): void {
+  const bookings = program
+    .command("bookings")
+    .summary("a booking's state now, and how it came to it")
+    .description("A booking's state now, and how it came to it.");
+
+  bookings
+    .command("show")
+    .summary("show one booking and its events")
+    .description(
+      "Show a booking's state, its trip, and its events in the order that decides the state. Everything else in the " +
+        "booking may be guests' personal data, and is shown only with --payload.",
+    )
+    .argument("<partner>", "the partner's id")
+    .argument("<reference>", "what the partner calls the booking")
+    .option("--payload", "show the whole booking: guests' personal data")
+    .option(
+      "--json",
+      "print a JSON object: partner, reference, state, sequence, createdAt, updatedAt, deletedAt, fieldCount, trip, " +
+        "events; payload if asked for",
+    )
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ pnpm ops bookings show acme TRIP-1
+  $ npm run -s ops -- bookings show acme TRIP-1 --json | jq .state`,
+    )
+    .action((partner: string, reference: string, options: ShowOptions) => show(context, partner, reference, options));
+}
+
+interface ShowOptions {
+  payload?: true;
+  json?: true;
+}
+
+async function show(context: Context, partner: string, reference: string, options: ShowOptions): Promise<void> {
+  const key = bookingKey(partner, reference);
+  const { booking, events } = await readDatabase(context, async (client) => ({
+    booking: await findBooking(client, key),
+    events: await listBookingEvents(client, key),
+  }));
+  if (booking === undefined) {
+    throw new CommandFailure(
+      `Partner ${partner} has no booking ${reference}. What the partner sent of late: ` +
+        `pnpm ops events list --partner ${partner}`,
+    );
+  }
+  if (options.json) printBookingJson(context, booking, events, options);
+  else printBooking(context, booking, events, options);
+}
+
+function printBookingJson(
+  { stdout }: Context,
+  { payload, ...booking }: BookingDetails,
+  events: EventDetails[],
+  options: ShowOptions,
+): void {
+  const content = toContent(payload);
+  printJson(stdout, {
+    ...booking,
+    fieldCount: Object.keys(content).length,
+    trip: pickTrip(content),
+    events: events.map(({ partner: _partner, reference: _reference, ...event }) => event),
+    ...(options.payload ? { payload } : {}),
+  });
+}
+
+function printBooking(
+  { stdout }: Context,
+  booking: BookingDetails,
+  events: EventDetails[],
+  options: ShowOptions,
+): void {
+  const content = toContent(booking.payload);
+  const trip = pickTrip(content);
+  printHeading(stdout, `Booking ${booking.reference} of ${booking.partner}: ${booking.state}`);
+  printLine(stdout);
+  printFields(stdout, [
+    ["Created", toSeconds(booking.createdAt)],
+    ["Updated", toSeconds(booking.updatedAt)],
+    ["Deleted", booking.deletedAt && toSeconds(booking.deletedAt)],
+    ["Product", trip.consumerTripExternalProductName ?? null],
+    ["Destination", describeDestination(trip)],
+    ["From", describeDeparture(trip)],
+    ["Arrival", describeArrival(trip)],
+    ["Return", trip.consumerTripReturnDate ?? null],
+    ["Content", describeContent(content, options)],
+  ]);
+  printLine(stdout);
+  const columns: Column<EventDetails>[] = [
+    { header: "RECEIVED", value: (event) => toSeconds(event.receivedAt) },
+    { header: "KIND", value: (event) => event.kind },
+    { header: "OUTCOME", value: (event) => event.outcome },
+    { header: "EVENT ID", value: (event) => event.id, ifNarrow: "below" },
+    { header: "SEQUENCE", value: (event) => String(event.sequence), ifNarrow: "drop" },
+  ];
+  printTable(stdout, columns, events);
+  if (!options.payload) return;
+  printLine(stdout);
+  printHeading(stdout, "Payload");
+  printJson(stdout, booking.payload);
+}
+
+/** Null in the database: only a delete has been received. */
+function toContent(payload: unknown): Record<string, unknown> {
+  return typeof payload === "object" && payload !== null ? { ...payload } : {};
+}
+
+function pickTrip(content: Record<string, unknown>): Trip {
+  return Object.fromEntries(
+    tripFields.map((name) => [name, content[name]]).filter(([, value]) => typeof value === "string"),
+  );
+}
+
+function describeContent(content: Record<string, unknown>, options: ShowOptions): string {
+  const count = Object.keys(content).length;
+  if (count === 0) return "none: no create or update has been received";
+  const fields = count === 1 ? "1 field" : `${count} fields`;
+  return options.payload ? fields : `${fields}; --payload shows them all`;
+}
+
+/** Lisbon, Portugal (LIS) */
+function describeDestination(trip: Trip): string | null {
+  return joinPlace(
+    [trip.consumerTripDestinationName, trip.consumerTripDestinationCountryName],
+    trip.consumerTripDestinationAirportCode,
+  );
+}
+
+/** London, United Kingdom (LHR), flight BA500 */
+function describeDeparture(trip: Trip): string | null {
+  const place = joinPlace(
+    [
+      trip.consumerTripDepartureCityName ?? trip.consumerTripDepartureAirportName,
+      trip.consumerTripDepartureCountryName,
+    ],
+    trip.consumerTripDepartureAirportCode,
+  );
+  return joinPresent([place, flight(trip.consumerTripDepartureFlightNumber)]);
+}
+
+/** 2027-06-14, Lisbon Airport, flight BA500 */
+function describeArrival(trip: Trip): string | null {
+  return joinPresent([
+    trip.consumerTripArrivalDate,
+    trip.consumerTripArrivalAirportName,
+    flight(trip.consumerTripArrivalFlightNumber),
+  ]);
+}
+
+function flight(number: string | undefined): string | null {
+  return number === undefined ? null : `flight ${number}`;
+}
+
+function joinPlace(names: (string | undefined)[], code: string | undefined): string | null {
+  const name = joinPresent(names);
+  if (code === undefined) return name;
+  return name === null ? code : `${name} (${code})`;
+}
+
+function joinPresent(parts: (string | null | undefined)[]): string | null {
+  const present = parts.filter((part) => typeof part === "string");
+  return present.length === 0 ? null : present.join(", ");
+}

@@ -1,0 +1,56 @@
+import stringWidth from "string-width";
+import { expect, test } from "vitest";
+import { type Column, formatTable } from "./format-table.ts";
+
+type Row = [when: string, id: string, name: string, note: string];
+
+const columns: Column<Row>[] = [
+  { header: "WHEN", value: ([when]) => when },
+  { header: "ID", value: ([, id]) => id, ifNarrow: "below" },
+  { header: "NAME", value: ([, , name]) => name, ifNarrow: "shorten" },
+  { header: "NOTE", value: ([, , , note]) => note, ifNarrow: "drop" },
+];
+const rows: Row[] = [
+  ["2026", "0123456789", "short", "aa"],
+  ["2027", "0123456789", "東京旅行のとても長い名前", "b"],
+];
+
+test("with room, all columns stand below their headers", () => {
+  expect(formatTable(columns, rows, 100)).toEqual([
+    "WHEN  ID          NAME                      NOTE",
+    "2026  0123456789  short                     aa",
+    "2027  0123456789  東京旅行のとても長い名前  b",
+  ]);
+});
+
+test("with less room, a column goes, then texts are cut, then a column stands below", () => {
+  expect(formatTable(columns, rows, 45)).toEqual([
+    "WHEN  ID          NAME",
+    "2026  0123456789  short",
+    "2027  0123456789  東京旅行のとても長い名前",
+  ]);
+  expect(formatTable(columns, rows, 34)).toEqual([
+    "WHEN  ID          NAME",
+    "2026  0123456789  short",
+    "2027  0123456789  東京旅行のとて…",
+  ]);
+  expect(formatTable(columns, rows, 25)).toEqual([
+    "WHEN  NAME",
+    "2026  short",
+    "  0123456789",
+    "2027  東京旅行のとても長…",
+    "  0123456789",
+  ]);
+});
+
+test("no line is wider than the terminal, as long as there is a way", () => {
+  for (let width = 18; width < 60; width += 1) {
+    const widths = formatTable(columns, rows, width).map((line) => stringWidth(line));
+    expect(Math.max(...widths)).toBeLessThanOrEqual(width);
+  }
+});
+
+test("no value can steer the terminal or break the line", () => {
+  const lines = formatTable(columns, [["a\nb", "\u001b[2J", "\u009b31m", "\u202eabc"]], 100);
+  expect(lines[1]).toBe(String.raw`a\u000ab  \u001b[2J  \u009b31m  \u202eabc`);
+});

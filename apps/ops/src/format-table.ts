@@ -1,0 +1,104 @@
+import stringWidth from "string-width";
+import { printable } from "./printable.ts";
+
+export interface Column<Row> {
+  header: string;
+  value: (row: Row) => string;
+  /**
+   * What to do when the table is wider than the terminal, in this order until it fits: leave the column out (the
+   * rightmost first), cut its texts, put it on a line of its own below the row.
+   */
+  ifNarrow?: "drop" | "shorten" | "below";
+}
+
+const gap = "  ";
+const minShortWidth = 12;
+
+/**
+ * A table without borders.
+ *
+ * @param width in terminal cells
+ * @returns the header, then one line for each row, or two if a column stands below
+ */
+export function formatTable<Row>(columns: Column<Row>[], rows: Row[], width: number): string[] {
+  const measured = columns.map((column) => toMeasured(column, rows));
+  const kept = dropToFit(measured, width);
+  const below = minWidth(kept) > width ? kept.find(({ ifNarrow }) => ifNarrow === "below") : undefined;
+  const shown = shortenToFit(
+    kept.filter((column) => column !== below),
+    width,
+  );
+  return [
+    toLine(shown, ({ header }) => header),
+    ...rows.flatMap((_, row) => {
+      const line = toLine(shown, ({ cells }) => cells[row] ?? "");
+      return below === undefined ? [line] : [line, `${gap}${below.cells[row] ?? ""}`];
+    }),
+  ];
+}
+
+interface MeasuredColumn {
+  header: string;
+  cells: string[];
+  width: number;
+  ifNarrow: Column<never>["ifNarrow"];
+}
+
+function toMeasured<Row>({ header, value, ifNarrow }: Column<Row>, rows: Row[]): MeasuredColumn {
+  const cells = rows.map((row) => printable(value(row)));
+  return { header, cells, width: Math.max(...[header, ...cells].map((text) => stringWidth(text))), ifNarrow };
+}
+
+function dropToFit(columns: MeasuredColumn[], width: number): MeasuredColumn[] {
+  const dropped = columns.findLast(({ ifNarrow }) => ifNarrow === "drop");
+  if (dropped === undefined || totalWidth(columns) <= width) return columns;
+  return dropToFit(
+    columns.filter((column) => column !== dropped),
+    width,
+  );
+}
+
+/** Takes from the widest column first. */
+function shortenToFit(columns: MeasuredColumn[], width: number): MeasuredColumn[] {
+  const widest = columns
+    .filter(({ ifNarrow, width: own }) => ifNarrow === "shorten" && own > minShortWidth)
+    .reduce<MeasuredColumn | undefined>((a, b) => (a !== undefined && a.width >= b.width ? a : b), undefined);
+  const excess = totalWidth(columns) - width;
+  if (widest === undefined || excess <= 0) return columns;
+  const shortWidth = Math.max(widest.width - excess, minShortWidth);
+  const short = { ...widest, width: shortWidth, cells: widest.cells.map((cell) => shorten(cell, shortWidth)) };
+  return shortenToFit(
+    columns.map((column) => (column === widest ? short : column)),
+    width,
+  );
+}
+
+function totalWidth(columns: MeasuredColumn[]): number {
+  return columns.reduce((total, column) => total + column.width, gap.length * (columns.length - 1));
+}
+
+/** When all is cut that may be. */
+function minWidth(columns: MeasuredColumn[]): number {
+  return totalWidth(
+    columns.map((column) =>
+      column.ifNarrow === "shorten" ? { ...column, width: Math.min(column.width, minShortWidth) } : column,
+    ),
+  );
+}
+
+function shorten(text: string, width: number): string {
+  if (stringWidth(text) <= width) return text;
+  let short = "";
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    if (stringWidth(short + segment) > width - 1) break;
+    short += segment;
+  }
+  return `${short}…`;
+}
+
+function toLine(columns: MeasuredColumn[], textOf: (column: MeasuredColumn) => string): string {
+  return columns
+    .map((column) => textOf(column) + " ".repeat(Math.max(column.width - stringWidth(textOf(column)), 0)))
+    .join(gap)
+    .trimEnd();
+}

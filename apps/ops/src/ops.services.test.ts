@@ -1,0 +1,340 @@
+import { spawn } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import type { EventKind } from "@booking-events/schema";
+import { createTestDatabase } from "@booking-events/scripts/testing";
+import {
+  bookingKey,
+  createPool,
+  type EventToInsert,
+  insertBookings,
+  insertEvents,
+  type Outcome,
+  writeDeadLetter,
+} from "@booking-events/store";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Ran, spawnOps } from "./testing/run-ops.ts";
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: ReturnType<typeof createPool>;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+beforeEach(() => pool.query("truncate bookings, booking_events, dead_letters"));
+
+const start = Date.UTC(2026, 10, 20) * 1_000;
+const guest = "Robin Canary";
+const payload = {
+  consumerGivenName: guest,
+  consumerTripPartnerExternalReference: "TRIP-1",
+  consumerTripAccommodationName: "Canary Hotel",
+  consumerTripDestinationName: "Lisbon",
+  consumerTripDestinationCountryName: "Portugal",
+  consumerTripDestinationAirportCode: "LIS",
+  consumerTripDepartureAirportCode: "LHR",
+  consumerTripDepartureFlightNumber: "XX1234",
+  consumerTripArrivalDate: "2027-06-14",
+};
+
+function eventId(number: number): string {
+  return `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
+}
+
+/** Events are numbered in the order of receipt. */
+function event(number: number, kind: EventKind, outcome: Outcome, more: Partial<EventToInsert> = {}): EventToInsert {
+  const { partner = "acme", reference = "TRIP-1" } = more;
+  const sequence = start + number * 1_000_000;
+  return {
+    id: eventId(number),
+    partner,
+    kind,
+    reference,
+    bookingKey: bookingKey(partner, reference),
+    sequence,
+    idempotencyKey: null,
+    payload: JSON.stringify(payload),
+    contentDigest: createHash("sha256").update(String(number)).digest(),
+    outcome,
+    duplicateOf: null,
+    receivedAt: new Date(sequence / 1_000),
+    ...more,
+  };
+}
+
+async function insertBooking(state: "active" | "deleted", content: unknown = payload, reference = "TRIP-1") {
+  await insertBookings(pool, [
+    {
+      bookingKey: bookingKey("acme", reference),
+      partner: "acme",
+      reference,
+      state,
+      eventId: eventId(1),
+      sequence: start,
+      contentDigest: null,
+      contentSequence: null,
+      lastSequence: start,
+      createdAt: new Date("2026-11-20T00:00:01Z"),
+      updatedAt: new Date("2026-11-20T00:00:02.500Z"),
+      deletedAt: state === "deleted" ? new Date("2026-11-20T00:00:03Z") : null,
+      payload: content === null ? null : JSON.stringify(content),
+    },
+  ]);
+}
+
+async function ops(...args: string[]): Promise<Ran> {
+  return spawnOps(args, { DATABASE_URL: database.url });
+}
+
+async function ok(...args: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await ops(...args);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+  return stdout;
+}
+
+describe("events list", () => {
+  test("shows the newest first, with what became of them", async () => {
+    await insertEvents(pool, [event(1, "create", "created"), event(2, "delete", "deleted", { partner: "other" })]);
+    expect(await ok("events", "list")).toBe(
+      [
+        "RECEIVED              KIND    OUTCOME  EVENT ID                              PARTNER  REFERENCE",
+        `2026-11-20T00:00:02Z  delete  deleted  ${eventId(2)}  other    TRIP-1`,
+        `2026-11-20T00:00:01Z  create  created  ${eventId(1)}  acme     TRIP-1`,
+        "",
+      ].join("\n"),
+    );
+  });
+
+  test("--json has every column but the payload; --partner and --limit choose", async () => {
+    await insertEvents(pool, [
+      event(1, "create", "created", { partner: "other" }),
+      event(2, "create", "created", { idempotencyKey: "k-1" }),
+      event(3, "update", "duplicate", { idempotencyKey: "k-1", duplicateOf: eventId(2) }),
+      event(4, "delete", "deleted", { partner: "other" }),
+    ]);
+    const json = await ok("events", "list", "--json", "--partner", "acme", "--limit", "1");
+    expect(JSON.parse(json)).toEqual([
+      {
+        id: eventId(3),
+        partner: "acme",
+        kind: "update",
+        reference: "TRIP-1",
+        sequence: start + 3_000_000,
+        idempotencyKey: "k-1",
+        outcome: "duplicate",
+        duplicateOf: eventId(2),
+        receivedAt: "2026-11-20T00:00:03.000Z",
+        processedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      },
+    ]);
+    expect(json).not.toContain("Canary");
+  });
+
+  test("without events says so, to programs with an empty list", async () => {
+    expect(await ok("events", "list", "--partner", "acme")).toBe("No events of partner acme yet.\n");
+    expect(JSON.parse(await ok("events", "list", "--json"))).toEqual([]);
+  });
+});
+
+describe("events show", () => {
+  test("shows what the partner sent only on request", async () => {
+    await insertEvents(pool, [event(1, "create", "created", { idempotencyKey: "k-1" })]);
+    const shown = await ok("events", "show", eventId(1).toUpperCase());
+    expect(shown).toMatch(new RegExp(`^Event ${eventId(1)}: created\n`));
+    expect(shown).toMatch(/^ {2}Idempotency key {2}k-1$/m);
+    const json = await ok("events", "show", eventId(1), "--json");
+    expect(JSON.parse(json)).not.toHaveProperty("payload");
+    expect(shown + json).not.toContain("Canary");
+    expect(await ok("events", "show", eventId(1), "--payload")).toContain(guest);
+    expect(JSON.parse(await ok("events", "show", eventId(1), "--payload", "--json")).payload).toEqual(payload);
+  });
+
+  test("of an event that could not be applied tells why, and never what was sent", async () => {
+    await writeDeadLetter(pool, {
+      eventId: eventId(1),
+      partner: "acme",
+      kind: "create",
+      reference: "TRIP-1",
+      sequence: start,
+      errorCode: "22P02",
+      error: "The database can't hold it.",
+      attempts: 3,
+      envelope: Buffer.from(JSON.stringify(payload)),
+    });
+    const shown = await ok("events", "show", eventId(1));
+    expect(shown).toMatch(/could not be applied\n.*Error +22P02: The database can't hold it\./s);
+    const { stdout } = await ops("events", "show", eventId(1), "--json", "--payload");
+    expect(JSON.parse(stdout)).toMatchObject({
+      id: eventId(1),
+      outcome: null,
+      deadLetter: { errorCode: "22P02", attempts: 3, resolvedAt: null },
+    });
+    expect(shown + stdout).not.toContain("Canary");
+    expect(JSON.parse(stdout).deadLetter).not.toHaveProperty("envelope");
+  });
+
+  test("of an unknown event fails, of something else is a wrong call", async () => {
+    const unknown = await ops("events", "show", randomUUID());
+    expect(unknown).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(unknown.stderr).toMatch(/^No event .* has been processed.*\n$/);
+    expect((await ops("events", "show", "1")).exitCode).toBe(2);
+  });
+});
+
+describe("bookings show", () => {
+  test("shows the state, the trip and the history, and nothing of the guest", async () => {
+    await insertBooking("active");
+    await insertEvents(pool, [
+      event(1, "create", "created"),
+      event(2, "update", "updated"),
+      event(3, "create", "created", { reference: "TRIP-2" }),
+    ]);
+    expect(await ok("bookings", "show", "acme", "TRIP-1")).toBe(
+      [
+        "Booking TRIP-1 of acme: active",
+        "",
+        "  Created      2026-11-20T00:00:01Z",
+        "  Updated      2026-11-20T00:00:02Z",
+        "  Destination  Lisbon, Portugal (LIS)",
+        "  From         LHR, flight XX1234",
+        "  Arrival      2027-06-14",
+        "  Content      9 fields; --payload shows them all",
+        "",
+        "RECEIVED              KIND    OUTCOME  EVENT ID                              SEQUENCE",
+        `2026-11-20T00:00:01Z  create  created  ${eventId(1)}  1795132801000000`,
+        `2026-11-20T00:00:02Z  update  updated  ${eventId(2)}  1795132802000000`,
+        "",
+      ].join("\n"),
+    );
+    expect(await ok("bookings", "show", "acme", "TRIP-1", "--payload")).toContain(guest);
+  });
+
+  test("--json has the trip, the events and, only on request, the payload", async () => {
+    await insertBooking("deleted");
+    await insertEvents(pool, [event(1, "create", "created"), event(2, "delete", "deleted")]);
+    const json = await ok("bookings", "show", "acme", "TRIP-1", "--json");
+    const shown = JSON.parse(json);
+    expect(shown).toMatchObject({
+      partner: "acme",
+      reference: "TRIP-1",
+      state: "deleted",
+      sequence: start,
+      createdAt: "2026-11-20T00:00:01.000Z",
+      updatedAt: "2026-11-20T00:00:02.500Z",
+      deletedAt: "2026-11-20T00:00:03.000Z",
+      fieldCount: 9,
+      events: [
+        { id: eventId(1), kind: "create", outcome: "created", receivedAt: "2026-11-20T00:00:01.000Z" },
+        { id: eventId(2), kind: "delete", outcome: "deleted" },
+      ],
+    });
+    expect(shown.trip).toEqual({
+      consumerTripDestinationName: "Lisbon",
+      consumerTripDestinationCountryName: "Portugal",
+      consumerTripDestinationAirportCode: "LIS",
+      consumerTripDepartureAirportCode: "LHR",
+      consumerTripDepartureFlightNumber: "XX1234",
+      consumerTripArrivalDate: "2027-06-14",
+    });
+    expect(json).not.toContain("Canary");
+    expect(JSON.parse(await ok("bookings", "show", "acme", "TRIP-1", "--json", "--payload")).payload).toEqual(payload);
+  });
+
+  test("a booking of which only a delete is known has no content", async () => {
+    await insertBooking("deleted", null, "GONE");
+    expect(await ok("bookings", "show", "acme", "GONE")).toMatch(/Content {2}none: no create or update/);
+  });
+
+  test("an unknown booking fails with a sentence", async () => {
+    const { exitCode, stdout, stderr } = await ops("bookings", "show", "acme", "TRIP-1");
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+    expect(stderr).toMatch(/^Partner acme has no booking TRIP-1\..*\n$/);
+  });
+});
+
+describe("migrate", () => {
+  test("says when there is nothing to do", async () => {
+    expect(await ok("migrate")).toBe("Nothing to apply: the schema is up to date.\n");
+  });
+
+  test("names what it applied to a new database, which the other commands ask for", async () => {
+    const name = `ops_${randomUUID().replaceAll("-", "")}`;
+    const environment = { DATABASE_URL: Object.assign(new URL(database.url), { pathname: `/${name}` }).href };
+    await pool.query(`create database ${name}`);
+    try {
+      const before = await spawnOps(["events", "list"], environment);
+      expect(before).toMatchObject({ exitCode: 1, stdout: "" });
+      expect(before.stderr).toMatch(/has not been migrated.*pnpm ops migrate\n$/);
+      const migrated = await spawnOps(["migrate"], environment);
+      expect(migrated).toMatchObject({ exitCode: 0, stderr: "" });
+      expect(migrated.stdout).toMatch(/^Applied 0001_.*\n.*The schema is up to date\.\n$/s);
+      expect((await spawnOps(["events", "list"], environment)).exitCode).toBe(0);
+    } finally {
+      await pool.query(`drop database ${name}`);
+    }
+  });
+
+  test("refuses a schema that a newer program made", async () => {
+    await pool.query("insert into schema_migrations (name, run_on) values ('9999_newer', now())");
+    try {
+      const { exitCode, stderr } = await ops("migrate");
+      expect(exitCode).toBe(1);
+      expect(stderr).toMatch(
+        /^The database has been migrated by a newer version of this program \(9999_newer\)\..*\n$/,
+      );
+    } finally {
+      await pool.query("delete from schema_migrations where name = '9999_newer'");
+    }
+  });
+});
+
+describe("when the database can't be used", () => {
+  const commands = ["events list", "bookings show acme TRIP-1", "migrate"];
+
+  test.each(commands)("%s says that DATABASE_URL is missing", async (command) => {
+    const { exitCode, stdout, stderr } = await spawnOps(command.split(" "), {});
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+    expect(stderr).toMatch(/DATABASE_URL is required/);
+  });
+
+  test.each(commands)("%s never shows the password", async (command) => {
+    const wrong = Object.assign(new URL(database.url), { password: "canary-password" });
+    const nowhere = new URL("postgres://ops:canary-password@127.0.0.1:1/x");
+    for (const url of [wrong, nowhere]) {
+      const { exitCode, stdout, stderr } = await spawnOps(command.split(" "), { DATABASE_URL: url.href });
+      expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+      expect(stderr).toMatch(/^PostgreSQL at 127\.0\.0\.1:\d+ .*\n$/);
+      expect(stderr).not.toContain("canary");
+    }
+  });
+
+  test("commands that don't need it don't ask for it", async () => {
+    const { exitCode, stdout } = await spawnOps(["--help"], {});
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain("Usage: pnpm ops");
+  });
+});
+
+test("a reader who has seen enough ends the command quietly", async () => {
+  await insertEvents(
+    pool,
+    Array.from({ length: 1_000 }, (_, number) => event(number, "create", "created", { reference: "x".repeat(500) })),
+  );
+  const main = fileURLToPath(new URL("./main.ts", import.meta.url));
+  const command = `"${process.execPath}" --conditions=@booking-events/source "${main}" events list --json --limit 1000`;
+  const child = spawn("bash", ["-c", `set -o pipefail; ${command} | head -n 1`], {
+    env: { ...process.env, DATABASE_URL: database.url },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  expect({ stdout, stderr, exitCode: child.exitCode }).toEqual({ stdout: "[\n", stderr: "", exitCode: 0 });
+});

@@ -1,0 +1,80 @@
+import { describeError, StartError } from "@booking-events/service";
+import { Command, CommanderError } from "commander";
+import { addBookingsCommands } from "./bookings.ts";
+import { CommandFailure } from "./command-failure.ts";
+import type { Context } from "./context.ts";
+import { addEventsCommands } from "./events.ts";
+import { addMigrateCommand } from "./migrate.ts";
+import { addPartnersCommands } from "./partners.ts";
+import { printLine } from "./print.ts";
+import { printable } from "./printable.ts";
+import { addSendCommand } from "./send.ts";
+
+/** Help for what is no terminal, such as a file. */
+const helpWidth = 100;
+
+/**
+ * Runs one command.
+ *
+ * @param args without the programs that come first on the command line
+ * @returns the exit code: 0 fine, 1 refused or failed, 2 called wrongly
+ */
+export async function runProgram(args: string[], context: Context): Promise<0 | 1 | 2> {
+  try {
+    await createProgram(context).parseAsync(args, { from: "user" });
+    return 0;
+  } catch (error) {
+    // The message has been printed by then. Of these errors, only those of --help and the like have exit code 0.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommandFailure) {
+      printLine(context.stderr, printable(error.message));
+      return error.exitCode;
+    }
+    if (error instanceof StartError) printLine(context.stderr, error.message);
+    else reportBug(context, error);
+    return 1;
+  }
+}
+
+function createProgram(context: Context): Command {
+  const { stdout, stderr } = context;
+  const program = new Command("pnpm ops")
+    .description("Looks after the booking-event receiver: its partners, what they sent, and what became of it.")
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      getOutHelpWidth: () => stdout.columns ?? helpWidth,
+      getErrHelpWidth: () => stderr.columns ?? helpWidth,
+    })
+    .exitOverride()
+    .showHelpAfterError("Add --help to see how to call it.")
+    .addHelpText(
+      "after",
+      `
+Environment:
+  PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
+  DATABASE_URL    the worker's PostgreSQL; events, bookings and migrate need it
+Both are read from .data/env too, which npm start writes. All times are in UTC.
+
+Exit codes: 0 fine; 1 refused or failed, and one sentence on stderr says why; 2 called wrongly.
+
+Examples:
+  $ pnpm ops partners add acme --name "Acme Travel"
+  $ pnpm ops events list --partner acme
+  $ pnpm ops bookings show acme TRIP-1
+In scripts, npm prints nothing of its own: npm run -s ops -- partners list --json`,
+    );
+  addPartnersCommands(program, context);
+  addEventsCommands(program, context);
+  addBookingsCommands(program, context);
+  addSendCommand(program, context);
+  addMigrateCommand(program, context);
+  return program;
+}
+
+/** Without the message, which could hold data. */
+function reportBug({ stderr }: Context, error: unknown): void {
+  const { type, code, message, stack } = describeError(error);
+  printLine(stderr, `This is an error in the program itself: ${[type, code, message].filter(Boolean).join(" ")}`);
+  if (stack !== undefined) printLine(stderr, stack);
+}

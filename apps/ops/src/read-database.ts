@@ -1,0 +1,70 @@
+import { parseEnvironment, variables } from "@booking-events/service";
+import { createPool, inTransaction, type Queryable } from "@booking-events/store";
+import { CommandFailure } from "./command-failure.ts";
+import type { Context } from "./context.ts";
+
+/**
+ * Runs queries on one state of the database that nothing changes meanwhile. They can't write.
+ *
+ * @throws CommandFailure when the database can't be reached or has no tables yet
+ */
+export async function readDatabase<Result>(
+  { environment }: Context,
+  read: (client: Queryable) => Promise<Result>,
+): Promise<Result> {
+  const databaseUrl = readDatabaseUrl(environment);
+  const pool = createPool({
+    databaseUrl,
+    applicationName: "booking-events-ops",
+    maxConnections: 1,
+    // A broken connection fails the query on it, and that is reported.
+    onError: () => {},
+  });
+  try {
+    return await inTransaction(pool, async (client) => {
+      await client.query("set transaction isolation level repeatable read, read only");
+      return read(client);
+    });
+  } catch (error) {
+    throw describeDatabaseError(error, databaseUrl);
+  } finally {
+    await pool.end();
+  }
+}
+
+export function readDatabaseUrl(environment: Context["environment"]): string {
+  return parseEnvironment({ DATABASE_URL: variables.DATABASE_URL }, environment).DATABASE_URL;
+}
+
+/** @returns a sentence for the operator, without the URL's password; or the error itself if it is none of a database */
+export function describeDatabaseError(error: unknown, databaseUrl: string): unknown {
+  if (!(error instanceof Error)) return error;
+  const { code, severity } = error as { code?: unknown; severity?: unknown };
+  const where = new URL(databaseUrl).host || "the local socket";
+  if (typeof code === "string" && severity !== undefined) {
+    return new CommandFailure(describeSqlState(code, error.message, where), { cause: error });
+  }
+  if (typeof code !== "string" && error.constructor !== Error) return error;
+  // The driver's own errors are plain ones that say what happened to the connection.
+  const what = typeof code === "string" ? code : error.message;
+  return new CommandFailure(
+    `PostgreSQL at ${where} can't be reached (${what}). Check that it runs, and that DATABASE_URL is right.`,
+    { cause: error },
+  );
+}
+
+function describeSqlState(code: string, message: string, where: string): string {
+  switch (code) {
+    case "28000":
+    case "28P01":
+      return `PostgreSQL at ${where} refuses the user or the password in DATABASE_URL (${code}).`;
+    case "3D000":
+      return `PostgreSQL at ${where} has no database of the name in DATABASE_URL (${code}).`;
+    case "42P01":
+    case "42703":
+      return `The database has not been migrated to what this program needs (${code}). Run: pnpm ops migrate`;
+  }
+  // These two classes are about data, and their messages repeat it.
+  const isAboutData = code.startsWith("22") || code.startsWith("23");
+  return `PostgreSQL at ${where} refused it (${isAboutData ? code : `${code}: ${message}`}).`;
+}

@@ -1,0 +1,51 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { runProgram } from "../program.ts";
+
+export interface Ran {
+  exitCode: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a command in this process, with nothing of this process's own environment. */
+export async function runOps(
+  args: string[],
+  options: { environment?: Record<string, string>; stdin?: string; now?: Date } = {},
+): Promise<Ran> {
+  const [stdout, stderr] = [createCollector(), createCollector()];
+  const exitCode = await runProgram(args, {
+    stdin: Readable.from([options.stdin ?? ""]),
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+    environment: options.environment ?? {},
+    now: () => options.now ?? new Date(),
+  });
+  return { exitCode, stdout: stdout.collected(), stderr: stderr.collected() };
+}
+
+const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+
+/** Runs a command as the operator does, as a process of its own, from source. */
+export async function spawnOps(args: string[], environment: Record<string, string>): Promise<Ran> {
+  const child = spawn(process.execPath, ["--conditions=@booking-events/source", main, ...args], {
+    env: environment,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  return { exitCode: child.exitCode, stdout, stderr };
+}
+
+function createCollector(): { stream: Writable; collected: () => string } {
+  let collected = "";
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      collected += chunk;
+      done();
+    },
+  });
+  return { stream, collected: () => collected };
+}
