@@ -1,0 +1,164 @@
+import { execFile } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+/** A clone with a pretended npx and pnpm, which note their calls and make what a real install would. */
+let clone: string;
+
+beforeEach(() => {
+  clone = mkdtempSync(join(tmpdir(), "bootstrap-"));
+  write("package.json", JSON.stringify({ packageManager: "pnpm@1.2.3", devDependencies: { a: "1.0.0" } }));
+  write("pnpm-lock.yaml", "lockfileVersion: '9.0'\n");
+  write("pnpm-workspace.yaml", "packages:\n  - apps/*\n");
+  write("apps/one/package.json", JSON.stringify({ name: "one", dependencies: { b: "1.0.0" } }));
+  write("scripts/show.ts", "console.log(JSON.stringify({ args: process.argv.slice(2), env: process.env }));");
+  write("scripts/exit.ts", "process.exit(7);");
+  copyFileSync(join(import.meta.dirname, "bootstrap.mjs"), join(clone, "scripts/bootstrap.mjs"));
+  writeProgram("tools/npx", `echo "npx $*" >> '${clone}/calls'; echo '${clone}/cache/pnpm'`);
+  writeProgram(
+    "cache/pnpm",
+    `echo "pnpm $1" >> '${clone}/calls'
+    mkdir -p node_modules/.bin
+    [ -z "$FAIL_INSTALL" ] || exit 1
+    mkdir -p apps/one/node_modules
+    ln -sf '${process.execPath}' node_modules/.bin/node
+    echo "$$" > node_modules/.modules.yaml`,
+  );
+});
+
+afterEach(() => {
+  rmSync(clone, { recursive: true, force: true });
+});
+
+test("a fresh clone is installed with the pnpm that package.json pins, and a second start installs nothing", async () => {
+  expect((await bootstrap("show")).code).toBe(0);
+  expect(calls()).toEqual(["npx -y -p pnpm@1.2.3 -c command -v pnpm", "pnpm install"]);
+  expect((await bootstrap("show")).code).toBe(0);
+  expect(calls()).toEqual([]);
+});
+
+test.each([
+  ["the lockfile changed", () => write("pnpm-lock.yaml", "lockfileVersion: '9.1'\n")],
+  [
+    "a package's manifest changed",
+    () => write("apps/one/package.json", JSON.stringify({ dependencies: { c: "1.0.0" } })),
+  ],
+  ["a package was added", () => write("apps/two/package.json", JSON.stringify({ name: "two" }))],
+  ["node_modules was deleted", () => remove("node_modules")],
+  ["one package's node_modules was deleted", () => remove("apps/one/node_modules")],
+  ["pnpm was run by hand", () => write("node_modules/.modules.yaml", "other")],
+  ["npm's cache was cleaned", () => moveCache()],
+])("it is installed again when %s", async (_why, change) => {
+  await bootstrap("show");
+  calls();
+  change();
+  await bootstrap("show");
+  expect(calls()).toContain("npx -y -p pnpm@1.2.3 -c command -v pnpm");
+});
+
+test("an install that failed says what to do, and is repeated at the next start", async () => {
+  const failed = await bootstrap("show", [], { FAIL_INSTALL: "1" });
+  expect(failed.code).toBe(1);
+  expect(failed.stderr).toContain("pnpm could not install the packages");
+  calls();
+  expect((await bootstrap("show")).code).toBe(0);
+  expect(calls()).toContain("pnpm install");
+});
+
+test("an install that failed over an earlier complete one is repeated, too", async () => {
+  await bootstrap("show");
+  write("pnpm-lock.yaml", "lockfileVersion: '9.1'\n");
+  await bootstrap("show", [], { FAIL_INSTALL: "1" });
+  write("pnpm-lock.yaml", "lockfileVersion: '9.0'\n");
+  calls();
+  await bootstrap("show");
+  expect(calls()).toContain("pnpm install");
+});
+
+test("arguments and exit code pass through", async () => {
+  const { stdout } = await bootstrap("show", ["packages/schema", "-t", "two words"]);
+  expect(shown(stdout).args).toEqual(["packages/schema", "-t", "two words"]);
+  expect((await bootstrap("exit")).code).toBe(7);
+});
+
+test("of npm's settings only the way to the packages is passed on, and pnpm is told it", async () => {
+  const { stdout } = await bootstrap("show", [], {
+    npm_config_registry: "http://localhost:1/",
+    npm_config_omit: "dev",
+    npm_config_prefix: "/nowhere",
+    npm_config_user_agent: "npm/11",
+    npm_lifecycle_event: "",
+    NODE_ENV: "production",
+  });
+  const { env } = shown(stdout);
+  expect(env).toMatchObject({
+    npm_config_registry: "http://localhost:1/",
+    pnpm_config_registry: "http://localhost:1/",
+  });
+  expect(Object.keys(env)).not.toEqual(
+    expect.arrayContaining([expect.stringMatching(/^npm_config_(omit|prefix|user_agent)$|^NODE_ENV$/)]),
+  );
+});
+
+interface Ending {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function bootstrap(command: string, args: string[] = [], env: Record<string, string> = {}): Promise<Ending> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [join(clone, "scripts/bootstrap.mjs"), command, ...args],
+      { env: { PATH: [join(clone, "tools"), "/usr/bin", "/bin"].join(delimiter), HOME: clone, ...env } },
+      (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    );
+  });
+}
+
+/** What npx and pnpm were asked since the last look. */
+function calls(): string[] {
+  const file = join(clone, "calls");
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, "utf8").trim().split("\n");
+  rmSync(file);
+  return lines;
+}
+
+function shown(stdout: string): { args: string[]; env: Record<string, string> } {
+  return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+}
+
+function write(path: string, text: string): void {
+  const file = join(clone, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+function writeProgram(path: string, script: string): void {
+  write(path, `#!/bin/sh\n${script}\n`);
+  chmodSync(join(clone, path), 0o755);
+}
+
+/** pnpm is no longer where it was; npx fetches it anew, to another place. */
+function moveCache(): void {
+  renameSync(join(clone, "cache"), join(clone, "cache2"));
+  writeProgram("tools/npx", `echo "npx $*" >> '${clone}/calls'; echo '${clone}/cache2/pnpm'`);
+}
+
+function remove(path: string): void {
+  rmSync(join(clone, path), { recursive: true });
+}

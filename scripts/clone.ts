@@ -1,0 +1,16 @@
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+
+/** Where things are in this clone. Commands run at its root. */
+export const root = join(import.meta.dirname, "..");
+/** What a start keeps: data, logs, secrets. Deleting it starts afresh. */
+export const dataDir = join(root, ".data");
+export const logDir = join(dataDir, "log");
+export const environmentFile = join(dataDir, "env");
+export const demoSecretFile = join(dataDir, "demo-secret");
+export const runRecordFile = join(dataDir, "running.json");
+export const claimLockFile = join(dataDir, "claim.lock");
+/** For all clones of this user on this machine: they share its ports. */
+export const portsLockFile = join(tmpdir(), `booking-events-ports-${userInfo().uid}.lock`);
+
+export const binary = (name: string) => join(root, "node_modules", ".bin", name);

@@ -1,0 +1,52 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { findRedis, redisInstructions } from "./install-redis.ts";
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "find-redis-"));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test.each([
+  ["redis-server", "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64", "Redis 7.0.15"],
+  ["redis-server", "Redis server v=6.2.0 sha=00000000:0", "Redis 6.2.0"],
+  ["valkey-server", "Valkey server v=8.1.1 sha=00000000:0", "Valkey 8.1.1"],
+])("%s that says '%s' is found", (name, says, version) => {
+  program(name, says);
+  expect(findRedis([join(folder, "missing"), folder].join(delimiter))).toEqual({ file: join(folder, name), version });
+});
+
+test("a Redis that is too old is passed over for a Valkey that is not", () => {
+  program("redis-server", "Redis server v=5.0.14 sha=00000000:0");
+  expect(findRedis(folder)).toBeUndefined();
+  program("valkey-server", "Valkey server v=7.2.5 sha=00000000:0");
+  expect(findRedis(folder)?.version).toBe("Valkey 7.2.5");
+});
+
+test.each([
+  ["macOS", "darwin", [], "brew install redis"],
+  ["Debian", "linux", ["debian"], "sudo apt-get update && sudo apt-get install -y redis-server"],
+  ["Ubuntu", "linux", ["ubuntu", "debian"], "sudo apt-get update && sudo apt-get install -y redis-server"],
+  ["Fedora", "linux", ["fedora"], "sudo dnf install -y valkey"],
+  ["RHEL's kin", "linux", ["rocky", "rhel", "centos", "fedora"], "sudo dnf install -y valkey"],
+  ["Alpine", "linux", ["alpine"], "apk add redis"],
+  ["Arch", "linux", ["arch"], "sudo pacman -S --needed valkey"],
+  ["openSUSE", "linux", ["opensuse-tumbleweed", "opensuse", "suse"], "sudo zypper install -y redis"],
+  ["Windows", "win32", [], "wsl --install"],
+] as const)("on %s the instructions name the command", (_name, platform, distribution, command) => {
+  const instructions = redisInstructions({ platform, distribution });
+  expect(instructions).toContain(command);
+  expect(instructions).toContain("REDIS_URL=");
+});
+
+function program(name: string, says: string): void {
+  writeFileSync(join(folder, name), `#!/bin/sh\necho '${says}'\n`);
+  chmodSync(join(folder, name), 0o755);
+}

@@ -1,0 +1,120 @@
+import { execFile } from "node:child_process";
+import { connect, createServer } from "node:net";
+import { basename } from "node:path";
+import { commandLine } from "./process-record.ts";
+import { SetupProblem } from "./setup-problem.ts";
+
+/** A TCP port of 127.0.0.1 that nothing listens on now. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("A TCP server has an address and a port");
+  return address.port;
+}
+
+/**
+ * Can a server listen on this port, and would a client on this machine reach it? Both are asked: macOS lets one
+ * program listen on all addresses while another holds the same port of one address, and gets its clients.
+ */
+export async function isPortFree(port: number, host = "127.0.0.1"): Promise<boolean> {
+  const answered = await Promise.all([isAnswered(port, "127.0.0.1"), isAnswered(port, "::1")]);
+  return !answered.includes(true) && (await canListen(port, host));
+}
+
+/** How many ports after a default one are looked at before any free one will do. */
+const NEIGHBOURS_MAX = 20;
+
+/**
+ * The port that a listener shall use: the wanted one, or a neighbour of it when that is taken and was only a default.
+ * Asked for by the user and taken, it is the user's to decide.
+ */
+export async function choosePort(wanted: {
+  variable: string;
+  port: number;
+  isDefault: boolean;
+  host?: string | undefined;
+  avoid?: readonly number[];
+}): Promise<number> {
+  const { variable, port, isDefault, host, avoid = [] } = wanted;
+  if (!isDefault) {
+    if (await isPortFree(port, host)) return port;
+    throw await portTaken(variable, port);
+  }
+  for (let candidate = port; candidate <= port + NEIGHBOURS_MAX; candidate += 1) {
+    if (!avoid.includes(candidate) && (await isPortFree(candidate, host))) return candidate;
+  }
+  return freePort();
+}
+
+async function portTaken(variable: string, port: number): Promise<SetupProblem> {
+  const holder = await portHolder(port);
+  return new SetupProblem(
+    `Port ${port}, asked for by ${variable}, is in use${holder ? ` by ${holder}` : " by another program"}.`,
+    (holder ? "Stop that program" : `See which one it is (lsof -nP -iTCP:${port} -sTCP:LISTEN, as root) and stop it`) +
+      `, or choose another port: ${variable}=${port + 10} npm start`,
+  );
+}
+
+/** Who listens on a port, such as "`node main.js` (process 123)", as far as this user may see it with the tools at hand. */
+export async function portHolder(port: number): Promise<string | undefined> {
+  const byLsof = await output("lsof", ["-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-Fp"]);
+  const pid =
+    /^p(\d+)$/m.exec(byLsof)?.[1] ?? /pid=(\d+)/.exec(await output("ss", ["-Hltnp", `sport = :${port}`]))?.[1];
+  if (pid === undefined) return undefined;
+  const [program = "", ...args] = commandLine(Number(pid)).split(" ");
+  return `\`${[basename(program), ...args].join(" ").trim().slice(0, 60)}\` (process ${pid})`;
+}
+
+function canListen(port: number, host: string): Promise<boolean> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "EADDRINUSE") resolve(false);
+      else if (error.code === "EACCES") reject(portNotAllowed(port, error));
+      else if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND") reject(noSuchAddress(host, error));
+      else reject(error);
+    });
+    server.listen(port, host, () => server.close(() => resolve(true)));
+  });
+}
+
+function isAnswered(port: number, host: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host, timeout: 500 });
+    const settle = (answered: boolean) => {
+      socket.destroy();
+      resolve(answered);
+    };
+    socket.once("connect", () => settle(true));
+    socket.once("timeout", () => settle(false));
+    socket.once("error", () => settle(false));
+  });
+}
+
+function portNotAllowed(port: number, cause: Error): SetupProblem {
+  return new SetupProblem(
+    `This user may not listen on port ${port}.`,
+    "Choose a port above 1023, for example: PORT=8080 npm start",
+    { cause },
+  );
+}
+
+function noSuchAddress(host: string, cause: Error): SetupProblem {
+  return new SetupProblem(
+    `This machine has no address ${host} to listen on (asked for by HOST=${host}).`,
+    "Leave HOST out, or set it to an address of this machine.",
+    { cause },
+  );
+}
+
+function output(file: string, args: string[]): Promise<string> {
+  return new Promise((resolve) => {
+    // A tool that is missing or finds nothing tells nothing.
+    execFile(file, args, { encoding: "utf8", timeout: 5_000 }, (_error, stdout) => resolve(stdout ?? ""));
+  });
+}

@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { afterEach, expect, test } from "vitest";
+import {
+  commandLine,
+  isRunning,
+  type ProcessRecord,
+  recordProcess,
+  signalFamily,
+  stopProcess,
+} from "./process-record.ts";
+
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+
+test("a process runs until it has ended", async () => {
+  const { child, record } = start("setInterval(() => {}, 1000)");
+  expect(isRunning(record)).toBe(true);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  expect(isRunning(record)).toBe(false);
+});
+
+test("another process with the same pid is not taken for the recorded one, and is left alone", async () => {
+  const { child, record } = start("setInterval(() => {}, 1000)");
+  const predecessor: ProcessRecord = { ...record, began: "at another time" };
+  expect(isRunning(predecessor)).toBe(false);
+  await stopProcess(predecessor, { signal: "SIGKILL", timeoutMs: 1_000 });
+  expect(child.exitCode ?? child.signalCode).toBeNull();
+});
+
+test("a process that ignores the request to stop is killed when its time is up", async () => {
+  const { child, record } = start("process.on('SIGTERM', () => {}); console.log(); setInterval(() => {}, 1000)");
+  if (child.stdout) await once(child.stdout, "data");
+  await stopProcess(record, { signal: "SIGTERM", timeoutMs: 100 });
+  expect(isRunning(record)).toBe(false);
+});
+
+test("a frozen process can be stopped", async () => {
+  const { record } = start("setInterval(() => {}, 1000)");
+  signalFamily(record, "SIGSTOP");
+  await stopProcess(record, { signal: "SIGTERM", timeoutMs: 10_000 });
+  expect(isRunning(record)).toBe(false);
+});
+
+test("a command line can be read", () => {
+  expect(commandLine(start("'a marker'").record.pid)).toContain("a marker");
+});
+
+function start(code: string): { child: ChildProcess; record: ProcessRecord } {
+  const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "pipe", "ignore"] });
+  children.push(child);
+  const record = child.pid === undefined ? undefined : recordProcess(child.pid);
+  if (!record) throw new Error("the child did not start");
+  return { child, record };
+}

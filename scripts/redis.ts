@@ -1,0 +1,95 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { Redis } from "ioredis";
+import { type DataServer, startServer, untilAnswers } from "./data-server.ts";
+import { hostOf } from "./given-url.ts";
+import { findRedis, redisMissing } from "./install-redis.ts";
+import { keepPassword } from "./keep-password.ts";
+import { SetupProblem } from "./setup-problem.ts";
+
+/**
+ * Starts a Redis on 127.0.0.1 whose acknowledged writes are on disk, as the service demands of every Redis: an append
+ * only file that is synced before each answer, and no eviction. `dir` holds its data, and is made if need be.
+ */
+export async function startRedis(options: {
+  dir: string;
+  /** Default: the port that this directory used last, if it is free, else any free one. */
+  port?: number;
+  signal?: AbortSignal;
+}): Promise<DataServer> {
+  const dir = resolve(options.dir);
+  const program = findRedis();
+  if (!program) throw redisMissing();
+  mkdirSync(dir, { recursive: true });
+  chmodSync(dir, 0o700); // Redis writes guests' data into files that anyone may read.
+  const password = keepPassword(join(dir, "password"));
+  const configFile = join(dir, "redis.conf");
+  const url = (port: number) => `redis://:${password}@127.0.0.1:${port}`;
+
+  return startServer(
+    {
+      name: "Redis",
+      dir,
+      logFile: "redis.log",
+      stopSignal: "SIGTERM",
+      command: (port) => {
+        writeFileSync(configFile, configuration({ dir, port, password }), { mode: 0o600 });
+        return { file: program.file, args: [configFile] };
+      },
+      ping: (port) => ping(url(port)),
+      url,
+    },
+    options,
+  );
+}
+
+const GIVEN_REDIS_TIMEOUT_MS = 15_000;
+
+/** For a Redis that somebody else runs. */
+export async function untilRedisAnswers(url: string, signal?: AbortSignal): Promise<void> {
+  const host = hostOf("REDIS_URL", url);
+  const tooLate = (cause: unknown) =>
+    new SetupProblem(
+      `REDIS_URL is set, but the Redis at ${host} does not answer. ${cause}`,
+      "Start it or correct REDIS_URL; or leave REDIS_URL out to have one started here.",
+      { cause },
+    );
+  await untilAnswers(() => ping(url), { timeoutMs: GIVEN_REDIS_TIMEOUT_MS, tooLate, signal });
+}
+
+/** A password, since a port may be another program's tomorrow: a client of one Redis must not work on another's data. */
+function configuration({ dir, port, password }: { dir: string; port: number; password: string }): string {
+  return `# Written at each start.
+bind 127.0.0.1
+port ${port}
+requirepass ${password}
+dir ${JSON.stringify(dir)}
+appendonly yes
+appendfsync always
+save ""
+maxmemory-policy noeviction
+daemonize no
+`;
+}
+
+async function ping(url: string): Promise<void> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    retryStrategy: null,
+    connectTimeout: 2_000,
+    commandTimeout: 2_000,
+  });
+  let reason: unknown;
+  redis.on("error", (error) => {
+    reason = error;
+  });
+  try {
+    await redis.connect();
+    await redis.ping();
+  } catch (error) {
+    // The rejection says no more than "Connection is closed"; why it was, is told to the listener.
+    throw reason ?? error;
+  } finally {
+    redis.disconnect();
+  }
+}

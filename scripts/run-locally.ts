@@ -1,0 +1,241 @@
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { choosePorts, type Ports } from "./app-ports.ts";
+import { AppEnded, type AppProcess, startApp, untilReady } from "./app-process.ts";
+import { build } from "./build.ts";
+import { claimLockFile, dataDir, demoSecretFile, environmentFile, logDir, portsLockFile, root } from "./clone.ts";
+import { CommandFailed, commandOutput } from "./command.ts";
+import type { DataServer } from "./data-server.ts";
+import { ensureDemoPartner, type RunOps } from "./demo-partner.ts";
+import { writeEnvironmentFile } from "./environment-file.ts";
+import { findOrInstallRedis } from "./install-redis.ts";
+import { withLock } from "./lock.ts";
+import { startPostgres, untilPostgresAnswers } from "./postgres.ts";
+import { Progress } from "./progress.ts";
+import { startRedis, untilRedisAnswers } from "./redis.ts";
+import { claimClone, releaseClone } from "./run-record.ts";
+import { SetupProblem } from "./setup-problem.ts";
+import { stopRequested } from "./stop-signals.ts";
+import { together } from "./together.ts";
+import { tryDemoBooking, type Welcome, welcome } from "./welcome.ts";
+
+/** From the built code; or from source, where each app starts again when one of its files changes. */
+export type CodeFrom = "dist" | "source";
+
+/** What the stages of a start share. */
+interface Run {
+  from: CodeFrom;
+  progress: Progress;
+  /** Aborted when we are told to stop. */
+  stop: AbortSignal;
+  servers: DataServer[];
+  apps: AppProcess[];
+}
+
+/** Brings up the service, prints how to use it, and stays until told to stop or until a part of it ends by itself. */
+export async function runLocally(from: CodeFrom): Promise<never> {
+  const progress = new Progress();
+  const servers: DataServer[] = [];
+  const apps: AppProcess[] = [];
+  const stop = stopRequested({ force: () => killAll(run) });
+  const run: Run = { from, progress, stop, servers, apps };
+  let exitCode = 0;
+  try {
+    const startedAtMs = Date.now();
+    const result = await bringUp(run);
+    progress.line(welcome(result, Date.now() - startedAtMs));
+    await untilSomethingEnds(run);
+  } catch (error) {
+    if (!stop.aborted) {
+      exitCode = 1;
+      progress.problem(error);
+    }
+  }
+  await takeDown(run);
+  process.exit(exitCode);
+}
+
+async function bringUp(run: Run): Promise<Welcome> {
+  const { from, progress, stop } = run;
+  progress.line("Starting. Ctrl-C stops everything.");
+  mkdirSync(logDir, { recursive: true });
+  const leftBehind = await withLock(claimLockFile, stop, claimClone);
+  if (leftBehind > 0) progress.line(`Ended ${leftBehind} app(s) of an earlier start that was killed.`);
+  // Only a look, so that a port which is taken is reported now and not after the build.
+  await choosePorts(process.env);
+
+  const [redisUrl, databaseUrl] = await together(stop, [
+    (signal) => provideRedis(run, signal),
+    (signal) => providePostgres(run, signal),
+    (signal) => buildIfNeeded(run, signal),
+  ]);
+  const partnersFile = process.env["PARTNERS_FILE"] || "./partners.json";
+  const forOps = { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl, PARTNERS_FILE: partnersFile };
+  writeEnvironmentFile(environmentFile, { ...forOps, ...pick(process.env, "QUEUE_PREFIX") });
+  const environment = { ...process.env, ...forOps };
+
+  const runOps = opsRunner(from, environment, stop);
+  await progress.step("Migrations", () => runOps("migrate"));
+  const demo = await ensureDemoPartner({
+    partnersFile: resolve(root, partnersFile),
+    mayChange: !process.env["PARTNERS_FILE"],
+    secretFile: demoSecretFile,
+    runOps,
+  });
+  const url = await startApps(run, environment);
+  if ("secret" in demo) await tryDemoBooking(url, demo.secret, stop);
+  return { url, demo, partnersFile };
+}
+
+async function provideRedis({ progress, servers }: Run, signal: AbortSignal): Promise<string> {
+  const given = process.env["REDIS_URL"];
+  if (given) {
+    await progress.step("Redis of REDIS_URL", () => untilRedisAnswers(given, signal));
+    return given;
+  }
+  const { version } = await findOrInstallRedis({ say: (text) => progress.line(text), signal });
+  const start = () => startRedis({ dir: join(dataDir, "redis"), signal });
+  const server = await progress.step("Redis", start, ({ port }) => `${version} on 127.0.0.1:${port}`);
+  servers.push(server);
+  return server.url;
+}
+
+async function providePostgres({ progress, servers }: Run, signal: AbortSignal): Promise<string> {
+  const given = process.env["DATABASE_URL"];
+  if (given) {
+    await progress.step("PostgreSQL of DATABASE_URL", () => untilPostgresAnswers(given, signal));
+    return given;
+  }
+  const dir = join(dataDir, "postgres");
+  const start = () => startPostgres({ dir, signal });
+  const server = await progress.step("PostgreSQL", start, ({ port, home }) => {
+    const elsewhere = home === dir ? "" : `, data in ${home} (its user can't reach this folder)`;
+    return `on 127.0.0.1:${port}${elsewhere}`;
+  });
+  servers.push(server);
+  return server.url;
+}
+
+async function buildIfNeeded({ from, progress }: Run, signal: AbortSignal): Promise<void> {
+  if (from === "dist")
+    await progress.step(
+      "Build",
+      () => build(signal),
+      (summary) => summary,
+    );
+}
+
+/**
+ * Starts ingest and worker. Clones that start at the same time take turns from the look at the default ports until the
+ * apps have them; else both could find a port free, and the one could take the other's apps for its own.
+ *
+ * @returns the URL of ingest
+ */
+async function startApps(run: Run, environment: NodeJS.ProcessEnv): Promise<string> {
+  const { progress, stop, apps } = run;
+  return withLock(portsLockFile, stop, async () => {
+    const ports = await choosePorts(process.env);
+    if (ports.instead) progress.line(ports.instead);
+    apps.push(startIngest(run, environment, ports), startWorker(run, environment, ports));
+    await progress.step("Ingest and worker", () =>
+      together(
+        stop,
+        apps.map((app) => (signal: AbortSignal) => untilReady(app, signal)),
+      ),
+    );
+    return ports.url;
+  });
+}
+
+function startIngest({ from, progress }: Run, environment: NodeJS.ProcessEnv, ports: Ports): AppProcess {
+  return startApp({
+    name: "ingest",
+    args: [...watching(from), ...entryPoint(from, "ingest")],
+    environment: { ...environment, PORT: String(ports.ingest) },
+    adminPort: ports.ingestAdmin,
+    showLine: (line) => progress.line(line),
+  });
+}
+
+function startWorker({ from, progress }: Run, environment: NodeJS.ProcessEnv, ports: Ports): AppProcess {
+  return startApp({
+    name: "worker",
+    args: [...watching(from), ...entryPoint(from, "worker")],
+    environment,
+    adminPort: ports.workerAdmin,
+    showLine: (line) => progress.line(line),
+  });
+}
+
+/** Resolves when we are told to stop; rejects when a part that should stay up has ended. */
+async function untilSomethingEnds({ stop, servers, apps }: Run): Promise<void> {
+  const told = new Promise<void>((resolve) => {
+    if (stop.aborted) resolve();
+    else stop.addEventListener("abort", () => resolve());
+  });
+  await Promise.race([
+    told,
+    ...apps.map(async (app) => {
+      throw new AppEnded(app, await app.ended);
+    }),
+    ...servers.map(async (server) => {
+      await server.ended();
+      throw new SetupProblem(
+        `${server.name} ended by itself.`,
+        `Its log may say why: ${server.logPath}. Then start again.`,
+      );
+    }),
+  ]);
+}
+
+/** Those who use the data first, then those who keep it. */
+async function takeDown({ progress, servers, apps }: Run): Promise<void> {
+  if (apps.length > 0 || servers.length > 0) {
+    progress.line("\nStopping. Ctrl-C once more kills what does not end by itself.");
+    await Promise.all(apps.map((app) => app.stop()));
+    await Promise.all(servers.map((server) => server.stop()));
+    progress.line("Stopped. The data stays in .data, and the next start finds it.");
+  }
+  releaseClone();
+}
+
+/** What was acknowledged is on disk already, so this loses nothing; the next start takes a little longer. */
+function killAll({ servers, apps }: Run): never {
+  for (const app of apps) app.kill();
+  for (const server of servers) server.kill("SIGKILL");
+  process.exit(130);
+}
+
+function opsRunner(from: CodeFrom, environment: NodeJS.ProcessEnv, signal: AbortSignal): RunOps {
+  return async (...args) => {
+    try {
+      return await commandOutput(process.execPath, [...entryPoint(from, "ops"), ...args], {
+        cwd: root,
+        env: environment,
+        signal,
+      });
+    } catch (error) {
+      if (!(error instanceof CommandFailed)) throw error;
+      throw new SetupProblem(
+        `\`ops ${args.join(" ")}\` failed:\n\n${error.output.trim()}`,
+        "Mend what it names and start again.",
+        { cause: error },
+      );
+    }
+  };
+}
+
+function entryPoint(from: CodeFrom, app: string): string[] {
+  return from === "dist"
+    ? [`apps/${app}/dist/main.js`]
+    : ["--disable-warning=ExperimentalWarning", "--conditions=@booking-events/source", `apps/${app}/src/main.ts`];
+}
+
+function watching(from: CodeFrom): string[] {
+  return from === "dist" ? [] : ["--watch", "--watch-preserve-output"];
+}
+
+function pick(environment: NodeJS.ProcessEnv, name: string): Record<string, string> {
+  const value = environment[name];
+  return value ? { [name]: value } : {};
+}

@@ -1,0 +1,168 @@
+import { execFile } from "node:child_process";
+import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { recordProcess } from "./process-record.ts";
+import { type DataServer, startPostgres, startRedis } from "./services.ts";
+
+let dir: string;
+const started: DataServer[] = [];
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "services-"));
+  chmodSync(dir, 0o711);
+});
+
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((server) => server.stop()));
+  rmSync(dir, { recursive: true, force: true });
+});
+
+interface Kind {
+  name: string;
+  start: (dir: string, port?: number) => Promise<DataServer>;
+  write: (url: string, value: string) => Promise<void>;
+  read: (url: string) => Promise<string | null>;
+}
+
+const redis: Kind = {
+  name: "Redis",
+  start: (at, port) => track(startRedis({ dir: at, ...(port === undefined ? {} : { port }) })),
+  write: (url, value) => withRedis(url, async (client) => void (await client.set("key", value))),
+  read: (url) => withRedis(url, (client) => client.get("key")),
+};
+
+const postgres: Kind = {
+  name: "PostgreSQL",
+  start: (at, port) => track(startPostgres({ dir: at, ...(port === undefined ? {} : { port }) })),
+  write: (url, value) =>
+    withPostgres(url, async (client) => {
+      await client.query("create table if not exists kept (value text)");
+      await client.query("insert into kept values ($1)", [value]);
+    }),
+  read: (url) => withPostgres(url, async (client) => (await client.query("select value from kept")).rows[0].value),
+};
+
+describe.each([redis, postgres])("$name", ({ start, write, read }) => {
+  test("keeps its data and its port over a stop and a start, and answers on the loopback address only", async () => {
+    const first = await start(dir);
+    await write(first.url, "kept");
+    await first.stop();
+    const second = await start(dir);
+    expect(second.url).toBe(first.url);
+    expect(new URL(second.url).hostname).toBe("127.0.0.1");
+    expect(await read(second.url)).toBe("kept");
+    expect(statSync(join(dir, "password")).mode & 0o777).toBe(0o600);
+  });
+
+  test("keeps what it acknowledged when it is killed, and restarts on the same port", async () => {
+    const server = await start(dir);
+    await write(server.url, "kept");
+    const { pid } = server;
+    server.kill("SIGKILL");
+    await server.ended();
+    await server.restart();
+    expect(server.pid).not.toBe(pid);
+    expect(await read(server.url)).toBe("kept");
+  });
+
+  test("a server that is frozen can be continued, and stopped", async () => {
+    const server = await start(dir);
+    server.kill("SIGSTOP");
+    server.kill("SIGCONT");
+    await write(server.url, "kept");
+    server.kill("SIGSTOP");
+    await server.stop();
+    expect(recordProcess(server.pid)).toBeUndefined();
+  });
+
+  test("the server of a start that was killed is stopped by the next start, which finds the data", async () => {
+    const { url, pid } = await startInProcessThatIsKilled(start === redis.start ? "startRedis" : "startPostgres");
+    expect(recordProcess(pid)).toBeDefined();
+    await write(url, "kept");
+    const next = await start(dir);
+    expect(recordProcess(pid)).toBeUndefined();
+    expect(await read(next.url)).toBe("kept");
+  });
+
+  test("a copy of the directory does not touch the server of the original", async () => {
+    const original = await start(join(dir, "original"));
+    await write(original.url, "kept");
+    cpSync(join(dir, "original"), join(dir, "copy"), { recursive: true });
+    rmSync(join(dir, "copy", "data"), { recursive: true, force: true }); // A copy of live data is none.
+    const copy = await start(join(dir, "copy"));
+    expect(copy.port).not.toBe(original.port);
+    expect(await read(original.url)).toBe("kept");
+  });
+
+  test("a port that is taken is reported, with the server's own words", async () => {
+    const first = await start(join(dir, "first"));
+    await expect(start(join(dir, "second"), first.port)).rejects.toThrow(/did not start.*[Aa]ddress already in use/s);
+  });
+});
+
+test("Redis is durable and never evicts", async () => {
+  const { url } = await redis.start(dir);
+  const settings = await withRedis(url, (client) => client.config("GET", "append*", "maxmemory-policy", "save"));
+  expect(settings).toEqual(expect.arrayContaining(["appendonly", "yes", "appendfsync", "always", "noeviction"]));
+});
+
+test("PostgreSQL starts although its lock file names a process, which is by now another program", async () => {
+  const first = await startPostgres({ dir });
+  started.push(first);
+  await postgres.write(first.url, "kept");
+  const lock = join(first.home, "data", "postmaster.pid");
+  const text = readFileSync(lock, "utf8");
+  first.kill("SIGKILL");
+  await first.ended();
+  writeFileSync(lock, text.replace(/^\d+/, String(process.pid)));
+  expect(await postgres.read((await postgres.start(dir)).url)).toBe("kept");
+});
+
+test("a PostgreSQL cluster whose making was interrupted is made again", async () => {
+  const { stop, home } = await startPostgres({ dir });
+  await stop();
+  cpSync(join(home, "data"), join(home, "data.unfinished"), { recursive: true });
+  rmSync(join(home, "data"), { recursive: true });
+  await postgres.write((await postgres.start(dir)).url, "works");
+  expect(existsSync(join(home, "data.unfinished"))).toBe(false);
+});
+
+async function track(start: Promise<DataServer>): Promise<DataServer> {
+  const server = await start;
+  started.push(server);
+  return server;
+}
+
+function startInProcessThatIsKilled(starter: string): Promise<{ url: string; pid: number }> {
+  const services = JSON.stringify(join(import.meta.dirname, "services.ts"));
+  const code = `
+    const { ${starter} } = await import(${services});
+    const { url, pid } = await ${starter}({ dir: ${JSON.stringify(dir)} });
+    process.stdout.write(JSON.stringify({ url, pid }), () => process.kill(process.pid, "SIGKILL"));`;
+  return new Promise((resolve) => {
+    execFile(process.execPath, ["--input-type=module", "-e", code], (_killed, stdout) => resolve(JSON.parse(stdout)));
+  });
+}
+
+async function withRedis<Result>(url: string, work: (client: Redis) => Promise<Result>): Promise<Result> {
+  const client = new Redis(url);
+  try {
+    return await work(client);
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function withPostgres<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

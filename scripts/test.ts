@@ -1,0 +1,17 @@
+/** `npm test`: format, lint, types, unused code, build, and every test, against a real Redis and PostgreSQL. */
+import { runChecks } from "./checks.ts";
+import { findOrInstallRedis } from "./install-redis.ts";
+import { SetupProblem } from "./setup-problem.ts";
+import { stopRequested } from "./stop-signals.ts";
+
+const stop = stopRequested({ force: () => process.exit(130) });
+try {
+  const { version } = await findOrInstallRedis({ say: console.log, signal: stop });
+  console.log(`The tests use ${version} and the embedded PostgreSQL, each on a free port and with data of its own.`);
+  process.exit(await runChecks(process.argv.slice(2), stop));
+} catch (error) {
+  if (stop.aborted) process.exit(130);
+  if (!(error instanceof SetupProblem)) throw error;
+  console.error(`\n✗ ${error.message}\n\n  What to do: ${error.advice}`);
+  process.exit(1);
+}
