@@ -1,0 +1,18 @@
+import { describe, expect, test } from "vitest";
+import { brokenBuilds } from "./builds.ts";
+import { runChaos } from "./run-chaos.ts";
+
+// The run that must pass, in `run-chaos.services.test.ts`, has the same faults in it.
+describe("a run fails with a build that does", () => {
+  test.each(brokenBuilds)("$name: $mustFind", { timeout: 300_000 }, async (build) => {
+    const report = await runChaos({
+      ...{ seed: 1, build, faults: build.faults, postMs: build.postMs, ratePerSecond: 60, keepsEvidence: false },
+      say: () => {},
+      signal: new AbortController().signal,
+    });
+    expect(report.passed).toBe(false);
+    expect(report.violationCounts[build.mustFind], JSON.stringify(report.violationCounts)).toBeGreaterThan(0);
+    // It was the mistake that was found, and not a run that never got going.
+    expect(report.violationCounts).toMatchObject({ crashed: 0, stuck: 0, dead: 0 });
+  });
+});

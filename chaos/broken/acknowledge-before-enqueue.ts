@@ -1,0 +1,17 @@
+import { createProducer } from "@booking-events/queue";
+import { envelopeVersion } from "@booking-events/schema";
+import { runIngest } from "../../apps/ingest/src/run-ingest.ts";
+
+/** The mistake: ingest answers first, and puts the event into the queue afterwards. */
+await runIngest(process.env, {
+  createProducer: (options) => {
+    const producer = createProducer(options);
+    return {
+      ...producer,
+      async enqueue(event) {
+        void producer.enqueue(event).catch(() => {});
+        return { version: envelopeVersion, sequence: 1, ...event };
+      },
+    };
+  },
+});

@@ -1,0 +1,156 @@
+import { describe, expect, test } from "vitest";
+import { canonicalContent } from "./canonical-content.ts";
+import { check, type Evidence, type ViolationKind } from "./check.ts";
+import type { Attempt, Post } from "./post-histories.ts";
+import type { DatabaseContent } from "./read-database.ts";
+
+const hourMs = 3_600_000;
+const contentA = { consumerTripPartnerExternalReference: "T1", note: "A" };
+const contentB = { consumerTripPartnerExternalReference: "T1", note: "B" };
+
+/** Created; updated with a key, of which the first request was refused and queued all the same; nothing else. */
+function goodRun(): Evidence & { posts: [Post, Post]; database: DatabaseContent } {
+  const create = post({ kind: "create", payload: contentA }, [
+    request(0, 10, { result: "acknowledged", eventId: "e1" }),
+  ]);
+  const update = post({ kind: "update", payload: contentB, idempotencyKey: "k1" }, [
+    request(20, 30, { result: "unreachable" }),
+    request(40, 50, { result: "refused" }),
+    request(60, 70, { result: "acknowledged", eventId: "e3" }),
+  ]);
+  const logged = { partner: "acme", reference: "T1", idempotencyKey: null };
+  const updated = { ...logged, kind: "update" as const, content: canonicalContent(contentB), idempotencyKey: "k1" };
+  const database: DatabaseContent = {
+    log: [
+      { ...logged, id: "e1", kind: "create", content: canonicalContent(contentA), sequence: 1, outcome: "created" },
+      { ...updated, id: "e2", sequence: 2, outcome: "updated" },
+      { ...updated, id: "e3", sequence: 3, outcome: "duplicate" },
+    ],
+    bookings: [{ partner: "acme", reference: "T1", state: "active", sequence: 2, content: canonicalContent(contentB) }],
+    changes: [
+      { id: 1, partner: "acme", reference: "T1", change: "created", eventId: "e1" },
+      { id: 2, partner: "acme", reference: "T1", change: "updated", eventId: "e2" },
+    ],
+    deadLetters: [],
+  };
+  return { posts: [create, update], database, followedChangeIds: [1, 2], duplicateWindowMs: 72 * hourMs };
+}
+
+function post(intent: Partial<Post>, attempts: Attempt[]): Post {
+  const payload = { consumerTripPartnerExternalReference: "T1" };
+  const any = {
+    partner: "acme",
+    kind: "create",
+    reference: "T1",
+    payload,
+    idempotencyKey: null,
+    asForm: false,
+  } as const;
+  return { ...any, ...intent, attempts };
+}
+
+function request(sentAtMs: number, endedAtMs: number, end: Attempt["end"]): Attempt {
+  return { sentAtMs, endedAtMs, end };
+}
+
+test("in a run in which every promise was kept, nothing is found", () => {
+  const { violations, tally } = check(goodRun());
+  expect(violations).toEqual([]);
+  expect(tally).toEqual({
+    ...{ attempted: 2, requests: 4, acknowledged: 2, givenUp: 0, applied: 3, unacknowledged: 1, duplicated: 1 },
+    ...{ superseded: 0, bookings: 1, changes: 2 },
+  });
+});
+
+type Run = ReturnType<typeof goodRun>;
+
+describe("is found", () => {
+  test.each<[what: string, kind: ViolationKind, spoil: (run: Run) => void]>([
+    ["an acknowledged event that is not in the log", "lost", ({ database }) => database.log.pop()],
+    [
+      "an event that nobody has sent",
+      "unexpected",
+      ({ database }) => database.log.push({ ...at(database.log, 0), id: "e4", sequence: 4, outcome: "unchanged" }),
+    ],
+    [
+      "an event more than there were requests without an answer",
+      "unexpected",
+      ({ database }) => database.log.push({ ...at(database.log, 1), id: "e4", sequence: 4, outcome: "duplicate" }),
+    ],
+    [
+      "an event that no connection could have brought",
+      "unexpected",
+      ({ posts: [, update] }) => update.attempts.splice(1, 1),
+    ],
+    [
+      "an event that stands in the log otherwise than it was sent",
+      "unexpected",
+      ({ posts: [create] }) => {
+        create.payload = { ...contentA, note: "C" };
+      },
+    ],
+    [
+      "one receipt for two posts",
+      "unexpected",
+      ({ posts: [create] }) => create.attempts.push({ ...at(create.attempts, 0) }),
+    ],
+    [
+      "an answer that no partner should get",
+      "unexpected",
+      ({ posts: [create] }) => create.attempts.unshift(request(0, 1, { result: "unexpected", what: "answer 400" })),
+    ],
+    [
+      "an order other than that of receipt",
+      "out of order",
+      ({ database }) => {
+        at(database.log, 0).sequence = 9;
+      },
+    ],
+    [
+      "a booking in another state",
+      "wrong state",
+      ({ database }) => {
+        at(database.bookings, 0).state = "deleted";
+      },
+    ],
+    [
+      "a booking with another content",
+      "wrong state",
+      ({ database }) => {
+        at(database.bookings, 0).content = canonicalContent(contentA);
+      },
+    ],
+    ["a booking that is not there", "wrong state", ({ database }) => database.bookings.pop()],
+    [
+      "a booking of which there is no event",
+      "wrong state",
+      ({ database }) => database.bookings.push({ ...at(database.bookings, 0), reference: "T2" }),
+    ],
+    [
+      "a key that counted twice",
+      "wrong state",
+      ({ database }) => {
+        at(database.log, 2).outcome = "updated";
+      },
+    ],
+    ["a change that the feed does not tell", "wrong feed", ({ database }) => database.changes.pop()],
+    [
+      "a change that a reader of the feed has missed",
+      "wrong feed",
+      (run) => {
+        run.followedChangeIds = [2];
+      },
+    ],
+    ["a dead letter", "dead", ({ database }) => database.deadLetters.push({ eventId: "e1", errorCode: "STALLED" })],
+  ])("%s: %s", (_, kind, spoil) => {
+    const run = goodRun();
+    spoil(run);
+    expect(check(run).violations.map((violation) => violation.kind)).toContain(kind);
+  });
+});
+
+function at<Item>(items: Item[], index: number): Item {
+  const item = items[index];
+  if (item === undefined) throw new RangeError(`There is no item ${index}.`);
+  return item;
+}

@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Fault, TargetName } from "./fault-plan.ts";
+
+/** A process or server that can be hit. */
+export interface FaultTarget {
+  /** To its child processes, too. */
+  kill(signal: NodeJS.Signals): void;
+  ended(): Promise<void>;
+  restart(): Promise<void>;
+}
+
+/**
+ * Carries the plan out. Resolves when all is over: everything that was ended runs again, everything frozen has been
+ * continued. That holds also when the signal aborts, or when a server does not come back, and this rejects.
+ */
+export async function injectFaults(
+  plan: readonly Fault[],
+  targets: Readonly<Record<TargetName, FaultTarget>>,
+  { signal, onFault }: { signal: AbortSignal; onFault: (fault: Fault) => void },
+): Promise<void> {
+  const startedAtMs = performance.now();
+  /** Of each target, its last end and start: the next one waits for it. */
+  const restarts = new Map<TargetName, Promise<void>>();
+  const thaws: Promise<void>[] = [];
+
+  async function endAndRestart({ target, signal: how, downMs }: Fault & { action: "end" }): Promise<void> {
+    await restarts.get(target);
+    const hit = targets[target];
+    const ended = hit.ended();
+    hit.kill(how);
+    await ended;
+    await sleep(downMs, undefined, { signal }).catch(() => {});
+    await hit.restart();
+  }
+
+  async function freeze({ target, forMs }: Fault & { action: "freeze" }): Promise<void> {
+    targets[target].kill("SIGSTOP");
+    await sleep(forMs, undefined, { signal }).catch(() => {});
+    targets[target].kill("SIGCONT");
+  }
+
+  for (const fault of plan) {
+    const waitMs = startedAtMs + fault.atMs - performance.now();
+    if (waitMs > 0) await sleep(waitMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) break;
+    onFault(fault);
+    if (fault.action === "freeze") {
+      thaws.push(freeze(fault));
+    } else {
+      const restart = endAndRestart(fault);
+      restart.catch(() => {});
+      restarts.set(fault.target, restart);
+    }
+  }
+  await Promise.all(thaws);
+  await Promise.all(restarts.values());
+}

@@ -1,0 +1,81 @@
+import { randomInt } from "node:crypto";
+import { parseArgs } from "node:util";
+import { build } from "../scripts/build.ts";
+import { findOrInstallRedis } from "../scripts/services.ts";
+import { SetupProblem } from "../scripts/setup-problem.ts";
+import { stopRequested } from "../scripts/stop-signals.ts";
+import { brokenBuilds, realBuild } from "./builds.ts";
+import { planFaults } from "./fault-plan.ts";
+import { createRandom } from "./random.ts";
+import { formatReport, writeReport } from "./report.ts";
+import { runChaos } from "./run-chaos.ts";
+
+const help = `Starts the whole service, posts random histories, kills and freezes random processes,
+Redis and PostgreSQL included, and checks from outside that nothing was lost.
+
+  pnpm chaos [--minutes N] [--seed S] [--rate R] [--report FILE]
+
+  --minutes N    how long to post; then the queue is drained. Default: 2
+  --seed S       a whole number; the same one gives the same posts and the same plan
+                 of faults. Default: a new one
+  --rate R       events per second. Default: 100
+  --report FILE  where to write the report. Default: .data/chaos-report.json
+  --broken NAME  runs a build with a deliberate mistake instead, which must fail, with
+                 its own plan of faults: ${brokenBuilds.map(({ name }) => name).join(",\n                 ")}
+
+Exit code: 0 when every promise was kept, 1 when not, 2 when it could not run.
+`;
+
+const options = {
+  minutes: { type: "string", default: "2" },
+  seed: { type: "string", default: String(randomInt(2 ** 31)) },
+  rate: { type: "string", default: "100" },
+  report: { type: "string", default: ".data/chaos-report.json" },
+  broken: { type: "string" },
+  help: { type: "boolean", default: false },
+} as const;
+
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const advice = error instanceof SetupProblem ? `\n${error.advice}` : "";
+  process.stderr.write(`${error instanceof Error ? error.message : error}${advice}\n`);
+  process.exitCode = 2;
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options });
+  if (values.help) {
+    say(help);
+    return 0;
+  }
+  const seed = readNumber("seed", values.seed);
+  const broken = brokenBuilds.find(({ name }) => name === values.broken);
+  if (values.broken !== undefined && broken === undefined)
+    throw new Error(`There is no broken build ${values.broken}.`);
+  const postMs = broken?.postMs ?? readNumber("minutes", values.minutes) * 60_000;
+  const signal = stopRequested({ force: () => process.exit(130) });
+
+  say(`Seed ${seed}. Ctrl-C stops everything.`);
+  await findOrInstallRedis({ say, signal });
+  await build(signal);
+  const report = await runChaos({
+    ...{ seed, postMs, say, signal },
+    build: broken ?? realBuild,
+    faults: broken?.faults ?? planFaults(createRandom(seed, "faults"), postMs),
+    ratePerSecond: readNumber("rate", values.rate),
+    keepsEvidence: true,
+  });
+  await writeReport(report, values.report);
+  say(formatReport(report));
+  say(`Report: ${values.report}`);
+  return report.passed ? 0 : 1;
+}
+
+function readNumber(name: string, text: string): number {
+  const number = Number(text);
+  if (!Number.isFinite(number) || number <= 0) throw new Error(`--${name} must be a number above 0.`);
+  return number;
+}

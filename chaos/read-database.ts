@@ -1,0 +1,69 @@
+import type { EventKind } from "@booking-events/schema";
+import pg from "pg";
+import { canonicalContent } from "./canonical-content.ts";
+
+/** What stands in PostgreSQL, read with SQL of our own from the tables that users query. */
+export interface DatabaseContent {
+  log: LoggedEvent[];
+  bookings: BookingRow[];
+  /** In the order of their ids. */
+  changes: ChangeRow[];
+  deadLetters: { eventId: string; errorCode: string }[];
+}
+
+export interface LoggedEvent {
+  id: string;
+  partner: string;
+  kind: EventKind;
+  reference: string;
+  sequence: number;
+  idempotencyKey: string | null;
+  content: string;
+  outcome: string;
+}
+
+interface BookingRow {
+  partner: string;
+  reference: string;
+  state: string;
+  sequence: number;
+  content: string | null;
+}
+
+export interface ChangeRow {
+  id: number;
+  partner: string;
+  reference: string;
+  change: string;
+  eventId: string;
+}
+
+export async function readDatabase(databaseUrl: string): Promise<DatabaseContent> {
+  const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 10_000 });
+  await client.connect();
+  try {
+    const log = await client.query(
+      `select id, partner, kind, reference, sequence::float8, idempotency_key as "idempotencyKey", payload, outcome
+       from booking_events`,
+    );
+    const bookings = await client.query("select partner, reference, state, sequence::float8, payload from bookings");
+    const changes = await client.query<ChangeRow>(
+      `select id::float8, partner, reference, change, event_id as "eventId" from booking_changes order by id`,
+    );
+    const deadLetters = await client.query<DatabaseContent["deadLetters"][number]>(
+      `select event_id as "eventId", error_code as "errorCode" from dead_letters`,
+    );
+    return {
+      log: log.rows.map(withContent),
+      bookings: bookings.rows.map(withContent),
+      changes: changes.rows,
+      deadLetters: deadLetters.rows,
+    };
+  } finally {
+    await client.end();
+  }
+}
+
+function withContent({ payload, ...row }: { payload: unknown }): never {
+  return { ...row, content: payload === null ? null : canonicalContent(payload) } as never;
+}

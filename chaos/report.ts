@@ -1,0 +1,98 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Tally, Violation, ViolationKind } from "./check.ts";
+import { violationKinds } from "./check.ts";
+import type { Fault } from "./fault-plan.ts";
+
+/** The outcome of one run, as it is written to the JSON report. */
+export interface Report {
+  passed: boolean;
+  seed: number;
+  /** The build under test: "real", or the name of a broken one. */
+  build: string;
+  ratePerSecond: number;
+  postedForMs: number;
+  startedAt: string;
+  tookMs: number;
+  tally: Tally;
+  violationCounts: Record<ViolationKind, number>;
+  /** The first of each kind. */
+  violations: Violation[];
+  faults: Fault[];
+}
+
+const maxViolationsOfAKind = 20;
+const maxExamplesShown = 3;
+const maxExampleLength = 250;
+
+export function makeReport(
+  run: Pick<Report, "seed" | "build" | "ratePerSecond" | "postedForMs" | "startedAt" | "tookMs" | "tally" | "faults">,
+  violations: Violation[],
+): Report {
+  const ofKind = (kind: ViolationKind) => violations.filter((violation) => violation.kind === kind);
+  return {
+    passed: violations.length === 0,
+    ...run,
+    // Each kind is a key of the result, since `violationKinds` lists them all.
+    violationCounts: Object.fromEntries(
+      violationKinds.map((kind) => [kind, ofKind(kind).length]),
+    ) as Report["violationCounts"],
+    violations: violationKinds.flatMap((kind) => ofKind(kind).slice(0, maxViolationsOfAKind)),
+  };
+}
+
+export async function writeReport(report: Report, path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, `${JSON.stringify(report, null, 2)}\n`);
+}
+
+const meanings: Record<ViolationKind, string> = {
+  lost: "acknowledged, and not in the log",
+  unexpected: "in the log or answered, and nobody can explain it",
+  "out of order": "sent after another was acknowledged, logged before it",
+  "wrong state": "bookings that are not the fold of their events",
+  "wrong feed": "bookings that the feed of changes tells otherwise",
+  dead: "dead letters",
+  crashed: "processes that ended by themselves or did not recover",
+  stuck: "queues that did not become empty",
+};
+
+/** The final table, and the first violations. */
+export function formatReport(report: Report): string {
+  const { tally, violationCounts, violations, faults, passed, seed, tookMs } = report;
+  const rows: [string, number, string][] = [
+    ["attempted", tally.attempted, `events, in ${format(tally.requests)} requests`],
+    ["acknowledged", tally.acknowledged, `${format(tally.givenUp)} given up by the partner after the last retry`],
+    ["applied", tally.applied, `events in the log, ${format(tally.unacknowledged)} of them never acknowledged`],
+    ["duplicated", tally.duplicated, "of these, recorded as repetitions"],
+    ["superseded", tally.superseded, "of these, applied after a later event"],
+    ["bookings", tally.bookings, `changed ${format(tally.changes)} times`],
+    ["faults", faults.length, "kills and freezes"],
+  ];
+  const checks = violationKinds.map((kind): [string, number, string] => [kind, violationCounts[kind], meanings[kind]]);
+  return [
+    "",
+    ...rows.map(formatRow),
+    "",
+    "These must be 0:",
+    ...checks.map(([name, count, meaning]) => `${formatRow([name, count, meaning])}${count > 0 ? "   VIOLATED" : ""}`),
+    "",
+    ...violationKinds.flatMap((kind) => examples(violations, kind)),
+    `${passed ? "Passed" : "FAILED"}. Seed ${seed}, build ${report.build}, ${Math.round(tookMs / 1_000)} s in all.`,
+  ].join("\n");
+}
+
+function examples(violations: Violation[], kind: ViolationKind): string[] {
+  return violations
+    .filter((violation) => violation.kind === kind)
+    .slice(0, maxExamplesShown)
+    .map(({ what }) => `  ${kind}: ${what.slice(0, maxExampleLength)}`);
+}
+
+function formatRow([name, count, meaning]: [string, number, string]): string {
+  return `  ${name.padEnd(13)}${format(count).padStart(10)}   ${meaning}`;
+}
+
+function format(count: number): string {
+  return count.toLocaleString("en");
+}

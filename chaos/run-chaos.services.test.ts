@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { realBuild } from "./builds.ts";
+import { planFaults } from "./fault-plan.ts";
+import { createRandom } from "./random.ts";
+import { formatReport } from "./report.ts";
+import { runChaos } from "./run-chaos.ts";
+
+/** Each run of the tests is the same one. `pnpm chaos` takes a new seed each time. */
+const seed = 20_261_120;
+const postMs = 60_000;
+
+test("whatever is killed or frozen, no acknowledged event is lost and every booking is right", async ({ signal }) => {
+  const report = await runChaos({
+    ...{ seed, postMs, signal, build: realBuild, ratePerSecond: 60, keepsEvidence: true, say: console.log },
+    faults: planFaults(createRandom(seed, "faults"), postMs),
+  });
+  console.log(formatReport(report));
+  expect(report.violations).toEqual([]);
+  expect(report.tally.acknowledged).toBeGreaterThan(0);
+}, 600_000);

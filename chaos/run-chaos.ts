@@ -1,0 +1,155 @@
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Build } from "./builds.ts";
+import { check, type Violation } from "./check.ts";
+import { createQueueCounter, type QueueCounter, sumCounts } from "./count-queue.ts";
+import { drain } from "./drain.ts";
+import { describeFault, type Fault } from "./fault-plan.ts";
+import { type DatabaseFollower, followDatabase } from "./follow-database.ts";
+import { inventHistories, partners } from "./histories.ts";
+import { injectFaults } from "./inject-faults.ts";
+import { type Load, postHistories } from "./post-histories.ts";
+import { createRandom } from "./random.ts";
+import { readDatabase } from "./read-database.ts";
+import { makeReport, type Report } from "./report.ts";
+import { type System, startSystem } from "./start-system.ts";
+import type { SupervisedApp } from "./supervise.ts";
+
+export interface ChaosOptions {
+  seed: number;
+  build: Build;
+  faults: readonly Fault[];
+  postMs: number;
+  ratePerSecond: number;
+  /** Keeps data and logs when something is violated, and says where. */
+  keepsEvidence: boolean;
+  say: (line: string) => void;
+  /** Stops everything. */
+  signal: AbortSignal;
+}
+
+const progressIntervalMs = 5_000;
+const readyTimeoutMs = 90_000;
+const readyPollMs = 200;
+
+/**
+ * One run: starts the system, posts random histories while faults hit it, lets it come to rest, and compares what
+ * partners were told with what stands in the database.
+ *
+ * @throws the signal's reason when it aborts; whatever keeps the run from being a run. What the system does wrong is
+ *   in the report.
+ */
+export async function runChaos(options: ChaosOptions): Promise<Report> {
+  const { say, signal, keepsEvidence } = options;
+  const dir = await mkdtemp(join(tmpdir(), "booking-events-chaos-"));
+  // PostgreSQL's own user must get to its data.
+  await chmod(dir, 0o711);
+  let keeps = false;
+  try {
+    const crashes: string[] = [];
+    const system = await startSystem({ ...options, dir, partners, onCrash: (what) => crashes.push(what) });
+    try {
+      const report = await runOn(system, crashes, options);
+      keeps = keepsEvidence && !report.passed;
+      return report;
+    } finally {
+      if (signal.aborted) say("Stopping.");
+      await system.stop();
+    }
+  } finally {
+    if (keeps) say(`Data and logs of the run: ${dir}`);
+    else await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function runOn(system: System, crashes: string[], options: ChaosOptions): Promise<Report> {
+  const { seed, build, faults, postMs, ratePerSecond, say, signal } = options;
+  const startedAt = new Date();
+  const violations: Violation[] = [];
+  const asCrash = (what: string): Violation => ({ kind: "crashed", what });
+  violations.push(...(await findUnready(system.apps, signal)).map(asCrash));
+  say(`Ready. Posting ${ratePerSecond} events/s for ${postMs / 1_000} s, with ${faults.length} faults.`);
+
+  const queue = createQueueCounter(system.redisUrl, system.queuePrefix);
+  const follower = followDatabase(system.databaseUrl);
+  const load = postHistories({
+    intents: inventHistories(createRandom(seed, "histories")),
+    random: createRandom(seed, "partners"),
+    ...{ ratePerSecond, durationMs: postMs, signal },
+    ingestUrls: system.ingestUrls,
+    secretOf: system.secretOf,
+  });
+  const progress = { lastFault: "none yet", stop: new AbortController() };
+  const telling = tellProgress({ load, queue, follower, progress, say });
+  try {
+    const onFault = (fault: Fault) => {
+      progress.lastFault = describeFault(fault);
+    };
+    await Promise.all([load.done, injectFaults(faults, system.targets, { signal, onFault })]);
+    signal.throwIfAborted();
+    say("All faults are over and all partners have stopped. Waiting for the queue to become empty.");
+    violations.push(...(await findUnready(system.apps, signal)).map(asCrash));
+    const left = await drain({ countQueue: () => queue.count(), countApplied: () => follower.applied, signal });
+    if (left !== undefined) violations.push({ kind: "stuck", what: left });
+    await follower.finish();
+    const database = await readDatabase(system.databaseUrl);
+    const { duplicateWindowMs } = system;
+    const checked = check({ posts: load.posts, database, followedChangeIds: follower.changeIds, duplicateWindowMs });
+    violations.push(...checked.violations, ...crashes.map(asCrash));
+    const tookMs = Date.now() - startedAt.getTime();
+    const run = {
+      seed,
+      build: build.name,
+      ratePerSecond,
+      postedForMs: postMs,
+      startedAt: startedAt.toISOString(),
+      tookMs,
+    };
+    return makeReport({ ...run, tally: checked.tally, faults: [...faults] }, violations);
+  } finally {
+    progress.stop.abort();
+    follower.stop();
+    await telling;
+    await queue.close();
+  }
+}
+
+/** Waits until each app says that it is ready. Resolves to sentences about those that do not become so. */
+async function findUnready(apps: SupervisedApp[], signal: AbortSignal): Promise<string[]> {
+  const endAtMs = performance.now() + readyTimeoutMs;
+  const unready = await Promise.all(
+    apps.map(async (app) => {
+      while (!(await app.isReady())) {
+        if (performance.now() > endAtMs) return `${app.name} was not ready after ${readyTimeoutMs / 1_000} s`;
+        await sleep(readyPollMs, undefined, { signal });
+      }
+      return undefined;
+    }),
+  );
+  return unready.filter((sentence) => sentence !== undefined);
+}
+
+async function tellProgress(options: {
+  load: Load;
+  queue: QueueCounter;
+  follower: DatabaseFollower;
+  progress: { lastFault: string; stop: AbortController };
+  say: (line: string) => void;
+}): Promise<void> {
+  const { load, queue, follower, progress, say } = options;
+  const { signal } = progress.stop;
+  const startedAtMs = performance.now();
+  while (!signal.aborted) {
+    await sleep(progressIntervalMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+    const counts = await queue.count();
+    const elapsedS = Math.round((performance.now() - startedAtMs) / 1_000);
+    say(
+      `${String(elapsedS).padStart(5)} s  posted ${load.posts.length}  acknowledged ${load.acknowledged}` +
+        `  applied ${follower.applied}  in the queue ${counts === null ? "?" : sumCounts(counts)}` +
+        `  last fault: ${progress.lastFault}`,
+    );
+  }
+}

@@ -1,0 +1,140 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { type DataServer, startPostgres, startRedis } from "../scripts/services.ts";
+import type { Build } from "./builds.ts";
+import type { AppName, TargetName } from "./fault-plan.ts";
+import { freePort } from "./free-port.ts";
+import type { FaultTarget } from "./inject-faults.ts";
+import { type SupervisedApp, superviseApp } from "./supervise.ts";
+
+/** Redis, PostgreSQL, two ingests and three workers, each of which may be hit. */
+export interface System {
+  redisUrl: string;
+  databaseUrl: string;
+  queuePrefix: string;
+  duplicateWindowMs: number;
+  ingestUrls: string[];
+  secretOf(partner: string): string;
+  targets: Record<TargetName, FaultTarget>;
+  apps: SupervisedApp[];
+  stop(): Promise<void>;
+}
+
+const queuePrefix = "{chaos}";
+const duplicateWindowHours = 72;
+
+/**
+ * Starts everything on ports of its own, with its data and logs in `dir`.
+ *
+ * @param options.onCrash told when an app ends by itself
+ */
+export async function startSystem(options: {
+  dir: string;
+  build: Build;
+  partners: readonly string[];
+  signal: AbortSignal;
+  onCrash: (what: string) => void;
+}): Promise<System> {
+  const { dir, build, partners, signal, onCrash } = options;
+  const redis = await startRedis({ dir: join(dir, "redis"), port: await freePort(), signal });
+  let postgres: DataServer | undefined;
+  try {
+    await applyRedisSettings(redis, build);
+    postgres = await startPostgres({ dir: join(dir, "postgres"), port: await freePort(), signal });
+    return await startApps({ redis, postgres });
+  } catch (error) {
+    await Promise.all([redis.stop(), postgres?.stop()]);
+    throw error;
+  }
+
+  async function startApps(servers: { redis: DataServer; postgres: DataServer }): Promise<System> {
+    const { redis, postgres } = servers;
+    const { partnersFile, secrets } = await writePartnersFile(dir, partners);
+    const ingestPorts = [await freePort(), await freePort()] as const;
+    await mkdir(join(dir, "log"));
+    const startApp = async (name: AppName, port = 0) =>
+      superviseApp({
+        name,
+        args: name.startsWith("ingest") ? build.ingest : build.worker,
+        environment: {
+          REDIS_URL: redis.url,
+          DATABASE_URL: postgres.url,
+          QUEUE_PREFIX: queuePrefix,
+          PARTNERS_FILE: partnersFile,
+          DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
+          PORT: String(port),
+        },
+        adminPort: await freePort(),
+        logPath: join(dir, "log", `${name}.log`),
+        onCrash,
+      });
+    const apps: Record<AppName, SupervisedApp> = {
+      "ingest-1": await startApp("ingest-1", ingestPorts[0]),
+      "ingest-2": await startApp("ingest-2", ingestPorts[1]),
+      "worker-1": await startApp("worker-1"),
+      "worker-2": await startApp("worker-2"),
+      "worker-3": await startApp("worker-3"),
+    };
+    return {
+      redisUrl: redis.url,
+      databaseUrl: postgres.url,
+      queuePrefix,
+      duplicateWindowMs: duplicateWindowHours * 3_600_000,
+      ingestUrls: ingestPorts.map((port) => `http://127.0.0.1:${port}`),
+      secretOf: (partner) => secrets.get(partner) ?? "",
+      targets: { ...apps, redis: keepingSettings(redis, build), postgres },
+      apps: Object.values(apps),
+      async stop() {
+        await Promise.all(Object.values(apps).map((app) => app.stop()));
+        await Promise.all([redis.stop(), postgres.stop()]);
+      },
+    };
+  }
+}
+
+/** The server's own configuration is what the service demands; a broken build has a broken Redis, after a restart, too. */
+function keepingSettings(redis: DataServer, build: Build): FaultTarget {
+  return {
+    kill: redis.kill,
+    ended: redis.ended,
+    async restart() {
+      await redis.restart();
+      await applyRedisSettings(redis, build);
+    },
+  };
+}
+
+async function applyRedisSettings({ url }: DataServer, { redisSettings }: Build): Promise<void> {
+  if (Object.keys(redisSettings).length === 0) return;
+  const redis = new Redis(url);
+  try {
+    for (const [name, value] of Object.entries(redisSettings)) await redis.config("SET", name, value);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function writePartnersFile(
+  dir: string,
+  ids: readonly string[],
+): Promise<{ partnersFile: string; secrets: Map<string, string> }> {
+  const secrets = new Map(ids.map((id) => [id, randomBytes(32).toString("base64url")]));
+  const partners = [...secrets].map(([id, secret]) => ({
+    ...{ id, name: id, enabled: true, kinds: ["create", "update", "delete"] },
+    // Out of the way: it is not what this is about.
+    rateLimit: { perSecond: 100_000, burst: 100_000 },
+    secrets: [
+      {
+        id: "s1",
+        sha256: createHash("sha256").update(secret).digest("hex"),
+        createdAt: new Date().toISOString(),
+        expiresAt: null,
+      },
+    ],
+  }));
+  const partnersFile = join(dir, "partners.json");
+  await writeFile(partnersFile, JSON.stringify({ partners }), { mode: 0o600 });
+  return { partnersFile, secrets };
+}
