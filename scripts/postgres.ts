@@ -1,4 +1,4 @@
-import { chownSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import pg from "pg";
 import { commandOutput } from "./command.ts";
@@ -57,6 +57,8 @@ export async function startPostgres(options: {
         env: serverEnvironment(),
       }),
       ping: async (port) => {
+        // Whoever answers before that is another server on the same port, and ours is about to end because of it.
+        if (!saysReady(data)) throw new Error("PostgreSQL is starting.");
         await query(url(port, "postgres"), "select 1").catch((error: pg.DatabaseError) => {
           throw error.code === INVALID_PASSWORD ? notThisPassword(data, dir, error) : error;
         });
@@ -147,6 +149,15 @@ function removeStaleLock(data: string): void {
     );
   }
   rmSync(join(data, "postmaster.pid"), { force: true });
+}
+
+/** The server writes its state into its lock file, padded with spaces. */
+function saysReady(data: string): boolean {
+  try {
+    return /^ready *$/m.test(readFileSync(join(data, "postmaster.pid"), "utf8"));
+  } catch {
+    return false;
+  }
 }
 
 function notThisPassword(data: string, dir: string, cause: Error): SetupProblem {
