@@ -19,13 +19,6 @@ export default defineConfig({
           name: "unit",
           include: ["**/*.test.ts"],
           exclude: [...defaultExclude, ...needServices],
-          // Errors outside the type tests are the type check's to report.
-          typecheck: {
-            enabled: true,
-            include: ["**/*.test-d.ts"],
-            tsconfig: "tsconfig.json",
-            ignoreSourceErrors: true,
-          },
         },
       },
       {
