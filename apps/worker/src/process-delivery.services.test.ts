@@ -6,6 +6,7 @@ import { createPool, listDeadLetters, markReplayed, resolveDeadLetter, writeDead
 import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
+import { createBatchApplier } from "./apply-in-batches.ts";
 import { classifyFault } from "./classify-fault.ts";
 import { buryGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
 import { createOutageGate } from "./wait-out-outage.ts";
@@ -47,7 +48,12 @@ function delivery(data: unknown, more: Partial<Delivery> = {}): Delivery {
 
 function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
   return {
-    apply: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }),
+    apply: createBatchApplier({
+      applyBatch: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }),
+      maxBatchSize: 1,
+      maxConcurrentBatches: 1,
+      signal: new AbortController().signal,
+    }),
     writeDeadLetter: (letter) => writeDeadLetter(pool, letter),
     closeDeadLetter: (id, outcome) =>
       resolveDeadLetter(pool, { eventId: id, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
@@ -179,10 +185,14 @@ test("an event that the queue has given up becomes a dead letter, once", async (
 
 test("an event that waits for the database goes back to the queue when the worker stops", async () => {
   const stopping = new AbortController();
+  const outageGate = createOutageGate({ classify: classifyFault, onChange: () => {} });
   const outage = Object.assign(new Error("connect ECONNREFUSED"), { syscall: "connect", code: "ECONNREFUSED" });
   const waiting = processDelivery(
     delivery(envelope(), { isLastAttempt: true }),
-    options({ apply: () => Promise.reject(outage), signal: stopping.signal }),
+    options({
+      apply: () => outageGate.run(() => Promise.reject(outage), stopping.signal),
+      signal: stopping.signal,
+    }),
   );
   stopping.abort(new Error("stopping"));
   await expect(waiting).rejects.toThrow(ReleaseDelivery);

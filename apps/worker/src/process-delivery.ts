@@ -7,8 +7,8 @@ import { classifyFault, type Fault } from "./classify-fault.ts";
 import type { OutageGate } from "./wait-out-outage.ts";
 
 export interface ProcessOptions {
-  /** Returns the outcome of each event by its id. */
-  apply: (envelopes: EventEnvelope[]) => Promise<Map<string, Outcome>>;
+  /** Applies the event and returns its outcome. Waits out outages; throws the signal's reason when it aborts. */
+  apply: (envelope: EventEnvelope) => Promise<Outcome>;
   writeDeadLetter: (letter: DeadLetterToWrite) => Promise<void>;
   /** Closes the dead letter of an event that was applied after all. */
   closeDeadLetter: (eventId: string, outcome: Outcome) => Promise<unknown>;
@@ -44,8 +44,7 @@ export async function processDelivery(delivery: Delivery, options: ProcessOption
   const { envelope } = parsed;
   const { partner, kind, eventId, sequence } = envelope;
   try {
-    const outcomes = await throughOutages(() => options.apply([envelope]), options);
-    const outcome = outcomes.get(eventId) ?? "unchanged";
+    const outcome = await releaseOnStop(() => options.apply(envelope), options);
     if (delivery.isReplay) await throughOutages(() => options.closeDeadLetter(eventId, outcome), options);
     options.count({ kind, outcome });
     options.logger.info({ eventId, partner, kind, sequence, outcome, attempt: delivery.attempt }, "event applied");
@@ -99,12 +98,13 @@ async function bury(
   options.logger.error({ eventId, partner, kind, code: fault.code, attempts }, "event became a dead letter");
 }
 
-async function throughOutages<Result>(
-  work: () => Promise<Result>,
-  { outageGate, signal }: ProcessOptions,
-): Promise<Result> {
+function throughOutages<Result>(work: () => Promise<Result>, options: ProcessOptions): Promise<Result> {
+  return releaseOnStop(() => options.outageGate.run(work, options.signal), options);
+}
+
+async function releaseOnStop<Result>(work: () => Promise<Result>, { signal }: ProcessOptions): Promise<Result> {
   try {
-    return await outageGate.run(work, signal);
+    return await work();
   } catch (error) {
     if (signal.aborted && error === signal.reason) throw new ReleaseDelivery("The worker is stopping.");
     throw error;

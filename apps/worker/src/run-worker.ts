@@ -10,6 +10,7 @@ import {
 } from "@booking-events/service";
 import { createPool, migrate, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
 import { applyEvents } from "./apply-events.ts";
+import { createBatchApplier } from "./apply-in-batches.ts";
 import { classifyFault } from "./classify-fault.ts";
 import { buryGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
 import { createOutageGate } from "./wait-out-outage.ts";
@@ -23,14 +24,17 @@ const entries = {
   DATABASE_URL: variables.DATABASE_URL,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
   CONCURRENCY: variables.CONCURRENCY,
+  BATCH_SIZE: variables.BATCH_SIZE,
   DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS,
   LOG_LEVEL: variables.LOG_LEVEL,
   SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
 };
 
 const millisecondsPerHour = 60 * 60 * 1_000;
-/** Of the 100 that PostgreSQL allows by default, so that several workers fit in. */
-const maxConnections = 10;
+/** While one batch waits for its commit, the next one's queries run. */
+const maxConcurrentBatches = 2;
+/** For the batches, dead letters and the health check. Of the 100 that PostgreSQL allows, so that many workers fit in. */
+const maxConnections = maxConcurrentBatches + 3;
 /** BullMQ gives an event up only after many crashes, so there is seldom anything to sweep. */
 const sweepIntervalMs = 30_000;
 
@@ -85,7 +89,12 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     logger,
   });
   const processOptions: ProcessOptions = {
-    apply: (envelopes) => made.applyEvents(pool, envelopes, applyOptions),
+    apply: createBatchApplier({
+      applyBatch: (envelopes) => outageGate.run(() => made.applyEvents(pool, envelopes, applyOptions), stopping.signal),
+      maxBatchSize: settings.BATCH_SIZE,
+      maxConcurrentBatches,
+      signal: stopping.signal,
+    }),
     writeDeadLetter: (letter) => writeDeadLetter(pool, letter),
     closeDeadLetter: (eventId, outcome) =>
       resolveDeadLetter(pool, { eventId, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),

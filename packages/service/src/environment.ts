@@ -32,7 +32,8 @@ export const variables = {
   PARTNERS_FILE: v.optional(v.pipe(v.string(), v.nonEmpty("must be the path of a file")), "./partners.json"),
   TRUSTED_PROXY_HOPS: v.optional(wholeNumber(0, 16), "0"),
   BODY_LIMIT_BYTES: v.optional(wholeNumber(1_024, 16 * 1_024 * 1_024), "65536"),
-  CONCURRENCY: v.optional(wholeNumber(1, 1_000), "20"),
+  CONCURRENCY: v.optional(wholeNumber(1, 5_000), "400"),
+  BATCH_SIZE: v.optional(wholeNumber(1, 1_000), "200"),
   DUPLICATE_WINDOW_HOURS: v.optional(wholeNumber(0, 24 * 365), "72"),
   QUEUE_PREFIX: v.optional(
     v.pipe(v.string(), v.regex(/^\{[^{}:]+\}$/, "must be a name in braces, such as {booking-events}, without a colon")),
