@@ -38,7 +38,7 @@ export const brokenBuilds: readonly BrokenBuild[] = [
     name: "redis-without-append-only-file",
     ingest: fromSource("ignore-redis-settings"),
     redisSettings: { appendonly: "no" },
-    faults: scenarios["postgres frozen, redis killed"],
+    faults: scenarios["postgres frozen, redis and all workers killed"],
     mustFind: "lost",
   },
   {

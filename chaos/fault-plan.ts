@@ -32,10 +32,11 @@ export const scenarios = {
     { atMs: 3_000, target: "redis", action: "end", signal: "SIGKILL", downMs: 2_000 },
     ...ingestNames.map((target): Fault => ({ atMs: 3_200, target, action: "end", signal: "SIGKILL", downMs: 0 })),
   ],
-  /** Events pile up in Redis, which must have them on disk. */
-  "postgres frozen, redis killed": [
+  /** What was acknowledged meanwhile is nowhere but on Redis' disk: the workers took all of it into their memory. */
+  "postgres frozen, redis and all workers killed": [
     { atMs: 1_000, target: "postgres", action: "freeze", forMs: 4_000 },
     { atMs: 4_000, target: "redis", action: "end", signal: "SIGKILL", downMs: 500 },
+    ...workerNames.map((target): Fault => ({ atMs: 4_100, target, action: "end", signal: "SIGKILL", downMs: 0 })),
   ],
   /** What the killed worker held comes back many seconds later, after events that were received later. */
   "postgres frozen, a worker killed": [
