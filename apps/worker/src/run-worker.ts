@@ -60,7 +60,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     databaseUrl: settings.DATABASE_URL,
     applicationName: "booking-events-worker",
     maxConnections,
-    onError: (error) => logger.debug({ err: error }, "lost an idle connection to PostgreSQL"),
+    onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
   });
   const outageGate = createOutageGate({
     classify: classifyFault,

@@ -14,7 +14,7 @@ const idleInTransactionTimeoutMs = 10_000;
 /**
  * A pool of connections to PostgreSQL. `bigint` columns read as numbers: sequences and ids stay below 2^53.
  *
- * @param onError told when an idle connection breaks; the pool replaces it
+ * @param onError told when a connection breaks; the pool replaces it, and whatever ran on it fails by itself
  */
 export function createPool(options: {
   databaseUrl: string;
@@ -33,7 +33,9 @@ export function createPool(options: {
     keepAlive: true,
     types: { getTypeParser },
   });
-  pool.on("error", options.onError);
+  // An error event that nobody listens to would end the process, and the pool listens to idle connections only.
+  pool.on("connect", (client) => client.on("error", options.onError));
+  pool.on("error", () => {});
   return pool;
 }
 
