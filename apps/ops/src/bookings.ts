@@ -9,9 +9,9 @@ import {
 import type { Command } from "commander";
 import { CommandFailure } from "./command-failure.ts";
 import type { Context } from "./context.ts";
+import { readDatabase } from "./database.ts";
 import type { Column } from "./format-table.ts";
 import { printFields, printHeading, printJson, printLine, printTable, toSeconds } from "./print.ts";
-import { readDatabase } from "./read-database.ts";
 
 /**
  * What a booking says of the trip and not of a person. Where a guest stays (accommodation, venue) is left out with the

@@ -1,10 +1,11 @@
 import { type DeadLetter, type EventDetails, findDeadLetter, findEvent, listEvents } from "@booking-events/store";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
+import { parseEventId, parseLimitUpTo } from "./arguments.ts";
 import { CommandFailure } from "./command-failure.ts";
 import type { Context } from "./context.ts";
+import { readDatabase } from "./database.ts";
 import type { Column } from "./format-table.ts";
 import { printFields, printHeading, printJson, printLine, printTable, toSeconds } from "./print.ts";
-import { readDatabase } from "./read-database.ts";
 
 const defaultLimit = 20;
 const maxLimit = 1_000;
@@ -20,7 +21,7 @@ export function addEventsCommands(program: Command, context: Context): void {
     .summary("list the events received last")
     .description("List the events received last, newest first. Shows nothing of guests.")
     .option("--partner <id>", "only this partner's")
-    .option("--limit <number>", `how many, up to ${maxLimit}`, parseLimit, defaultLimit)
+    .option("--limit <number>", `how many, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option(
       "--json",
       "print a JSON array: id, partner, kind, reference, sequence, idempotencyKey, outcome, duplicateOf, receivedAt, processedAt",
@@ -147,19 +148,4 @@ function showFailed(
     ["Resolved", failure.resolvedAt?.toISOString() ?? "no"],
     ["Resolution", failure.resolution],
   ]);
-}
-
-function parseLimit(text: string): number {
-  const limit = Number(text);
-  if (!/^\d+$/.test(text) || limit < 1 || limit > maxLimit) {
-    throw new InvalidArgumentError(`Give a whole number from 1 to ${maxLimit}.`);
-  }
-  return limit;
-}
-
-function parseEventId(text: string): string {
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) {
-    throw new InvalidArgumentError("An event's id is a UUID, such as 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e.");
-  }
-  return text;
 }

@@ -2,8 +2,8 @@ import { migrate, NewerSchemaError } from "@booking-events/store";
 import type { Command } from "commander";
 import { CommandFailure } from "./command-failure.ts";
 import type { Context } from "./context.ts";
+import { describeDatabaseError, readDatabaseUrl } from "./database.ts";
 import { printLine } from "./print.ts";
-import { describeDatabaseError, readDatabaseUrl } from "./read-database.ts";
 
 export function addMigrateCommand(program: Command, context: Context): void {
   program

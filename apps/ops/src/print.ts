@@ -33,7 +33,7 @@ export function toSeconds(time: Date): string {
   return time.toISOString().replace(/\.\d{3}Z$/, "Z");
 }
 
-/** What is not a terminal has no width, and nothing has to fit. */
+/** What is not a terminal has no width, and a terminal may not know its own (0). Nothing has to fit then. */
 function widthOf(output: Output): number {
-  return (output.isTTY === true ? output.columns : undefined) ?? Number.POSITIVE_INFINITY;
+  return (output.isTTY === true && output.columns) || Number.POSITIVE_INFINITY;
 }

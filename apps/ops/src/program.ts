@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { addBookingsCommands } from "./bookings.ts";
 import { CommandFailure } from "./command-failure.ts";
 import type { Context } from "./context.ts";
+import { addDeadLettersCommands } from "./dead-letters.ts";
 import { addEventsCommands } from "./events.ts";
 import { addMigrateCommand } from "./migrate.ts";
 import { addPartnersCommands } from "./partners.ts";
@@ -53,8 +54,9 @@ function createProgram(context: Context): Command {
       `
 Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
-  DATABASE_URL    the worker's PostgreSQL; events, bookings and migrate need it
-Both are read from .data/env too, which npm start writes. All times are in UTC.
+  DATABASE_URL    the worker's PostgreSQL; events, bookings, dead-letters and migrate need it
+  REDIS_URL       the queue; dead-letters replay needs it, and QUEUE_PREFIX if yours is not the default
+All are read from .data/env too, which npm start writes. All times are in UTC.
 
 Exit codes: 0 fine; 1 refused or failed, and one sentence on stderr says why; 2 called wrongly.
 
@@ -67,6 +69,7 @@ In scripts, npm prints nothing of its own: npm run -s ops -- partners list --jso
   addPartnersCommands(program, context);
   addEventsCommands(program, context);
   addBookingsCommands(program, context);
+  addDeadLettersCommands(program, context);
   addSendCommand(program, context);
   addMigrateCommand(program, context);
   return program;

@@ -14,11 +14,11 @@ export interface Ran {
 /** Runs a command in this process, with nothing of this process's own environment. */
 export async function runOps(
   args: string[],
-  options: { environment?: Record<string, string>; stdin?: string; now?: Date } = {},
+  options: { environment?: Record<string, string>; stdin?: string; isTerminal?: boolean; now?: Date } = {},
 ): Promise<Ran> {
   const [stdout, stderr] = [createCollector(), createCollector()];
   const exitCode = await runProgram(args, {
-    stdin: Readable.from([options.stdin ?? ""]),
+    stdin: Object.assign(Readable.from([options.stdin ?? ""]), { isTTY: options.isTerminal === true }),
     stdout: stdout.stream,
     stderr: stderr.stream,
     environment: options.environment ?? {},

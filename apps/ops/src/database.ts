@@ -9,8 +9,25 @@ import type { Context } from "./context.ts";
  * @throws CommandFailure when the database can't be reached or has no tables yet
  */
 export async function readDatabase<Result>(
-  { environment }: Context,
+  context: Context,
   read: (client: Queryable) => Promise<Result>,
+): Promise<Result> {
+  return withDatabase(context, (pool) =>
+    inTransaction(pool, async (client) => {
+      await client.query("set transaction isolation level repeatable read, read only");
+      return read(client);
+    }),
+  );
+}
+
+/**
+ * Runs queries each of which stands for itself.
+ *
+ * @throws CommandFailure when the database can't be reached or has no tables yet
+ */
+export async function withDatabase<Result>(
+  { environment }: Context,
+  work: (pool: ReturnType<typeof createPool>) => Promise<Result>,
 ): Promise<Result> {
   const databaseUrl = readDatabaseUrl(environment);
   const pool = createPool({
@@ -21,10 +38,7 @@ export async function readDatabase<Result>(
     onError: () => {},
   });
   try {
-    return await inTransaction(pool, async (client) => {
-      await client.query("set transaction isolation level repeatable read, read only");
-      return read(client);
-    });
+    return await work(pool);
   } catch (error) {
     throw describeDatabaseError(error, databaseUrl);
   } finally {

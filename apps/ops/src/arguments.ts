@@ -1,0 +1,19 @@
+import { InvalidArgumentError } from "commander";
+
+/** @returns a parser of how many rows are wanted */
+export function parseLimitUpTo(maximum: number): (text: string) => number {
+  return (text) => {
+    const limit = Number(text);
+    if (!/^\d+$/.test(text) || limit < 1 || limit > maximum) {
+      throw new InvalidArgumentError(`Give a whole number from 1 to ${maximum}.`);
+    }
+    return limit;
+  };
+}
+
+export function parseEventId(text: string): string {
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) {
+    throw new InvalidArgumentError("An event's id is a UUID, such as 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e.");
+  }
+  return text.toLowerCase();
+}

@@ -1,0 +1,128 @@
+import { createTestDatabase, redisUrl, uniquePrefix } from "@booking-events/scripts/testing";
+import { createPool, writeDeadLetter } from "@booking-events/store";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Ran, runOps } from "./testing/run-ops.ts";
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: ReturnType<typeof createPool>;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+beforeEach(async () => {
+  await pool.query("truncate dead_letters");
+  environment = { DATABASE_URL: database.url, REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix() };
+});
+
+const eventId = "0199a000-0000-7000-8000-000000000001";
+const envelope = {
+  ...{ version: 1, eventId, kind: "create", partner: "acme", sequence: 1, receivedAt: "2026-11-20T00:00:00.000Z" },
+  ...{ idempotencyKey: null, payload: { consumerTripPartnerExternalReference: "TRIP-1" } },
+};
+
+async function insertLetter(data: unknown, more: { eventId?: string; errorCode?: string; partner?: string } = {}) {
+  await writeDeadLetter(pool, {
+    ...{ eventId, partner: "acme", kind: "create", reference: "TRIP-1", sequence: 1 },
+    ...{
+      errorCode: "TypeError",
+      error: "The worker failed.",
+      attempts: 15,
+      envelope: Buffer.from(JSON.stringify(data)),
+    },
+    ...more,
+  });
+}
+
+function ops(args: string[], terminal: { stdin?: string; isTerminal?: boolean } = {}): Promise<Ran> {
+  return runOps(["dead-letters", ...args], { environment, ...terminal });
+}
+
+async function isMarked(): Promise<boolean> {
+  const { rows } = await pool.query<{ marked: boolean }>("select replayed_at is not null as marked from dead_letters");
+  return rows[0]?.marked === true;
+}
+
+describe("on a terminal", () => {
+  test.each(["n", "", "what?"])("the answer %j leaves everything as it was", async (answer) => {
+    await insertLetter(envelope);
+    const { exitCode, stderr } = await ops(["replay", "--all"], { stdin: `${answer}\n`, isTerminal: true });
+    expect(stderr).toBe("Replay 1 dead letter (1 TypeError)? [y/N] Nothing was done.\n");
+    expect(exitCode).toBe(1);
+    expect(await isMarked()).toBe(false);
+  });
+
+  test("the answer y replays", async () => {
+    await insertLetter(envelope);
+    const { exitCode, stdout } = await ops(["replay", "--all", "--no-wait"], { stdin: "y\n", isTerminal: true });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(new RegExp(`${eventId} +waiting`));
+    expect(await isMarked()).toBe(true);
+  });
+});
+
+describe("replay", () => {
+  test("--code and --partner choose", async () => {
+    await insertLetter(envelope);
+    await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2"), errorCode: "STALLED" });
+    await insertLetter(envelope, { eventId: eventId.replace(/1$/, "3"), errorCode: "STALLED", partner: "globe" });
+    const { stderr } = await ops(["replay", "--all", "--code", "STALLED", "--partner", "globe"]);
+    expect(stderr).toMatch(/^Replay 1 dead letter \(1 STALLED\)\?/);
+  });
+
+  test("what no worker can read is not replayed, and the reason is given", async () => {
+    await insertLetter({ ...envelope, version: 99 });
+    const { exitCode, stdout, stderr } = await ops(["replay", eventId, "--yes"]);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/invalid +.*version/);
+    expect(stderr).toContain("1 of 1 could not be applied");
+    expect(await isMarked()).toBe(false);
+  });
+
+  test("while Redis is out nothing is touched", async () => {
+    await insertLetter(envelope);
+    environment["REDIS_URL"] = "redis://127.0.0.1:1";
+    const { exitCode, stderr } = await ops(["replay", eventId, "--yes"]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/Redis does not answer\. .* Nothing was replayed\./);
+    expect(await isMarked()).toBe(false);
+  });
+
+  test.each([
+    ["neither ids nor --all", []],
+    ["ids and --all", [eventId, "--all"]],
+    ["--code without --all", [eventId, "--code", "STALLED"]],
+    ["what is no id", ["TRIP-1"]],
+  ])("%s is a wrong call", async (_, args) => {
+    expect((await ops(["replay", ...args, "--yes"])).exitCode).toBe(2);
+  });
+
+  test("of an event without a dead letter fails before anything is done", async () => {
+    await insertLetter(envelope);
+    const unknown = eventId.replace(/1$/, "9");
+    const { exitCode, stderr } = await ops(["replay", eventId, unknown, "--yes"]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(`Event ${unknown} has no dead letter.`);
+    expect(await isMarked()).toBe(false);
+  });
+});
+
+test("discard needs a reason", async () => {
+  await insertLetter(envelope);
+  expect((await ops(["discard", eventId, "--yes"])).exitCode).toBe(2);
+});
+
+test("list --resolved tells the state of each", async () => {
+  await insertLetter(envelope);
+  await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2") });
+  await ops(["discard", eventId, "--reason", "a test", "--yes"]);
+  const { stdout } = await ops(["list", "--resolved"]);
+  expect(stdout).toMatch(/discarded: a test\n[^\n]* open\n$/);
+});
