@@ -92,6 +92,23 @@ export const unsupportedEncoding = refused(
 );
 export const headersTooLarge = refused(431, "headers-too-large", "The URL and the headers are too large together.");
 
+/** Authentic, but more than the partner's limit allows. */
+export const overRateLimit = (retryAfterS: number): Answer =>
+  refused(
+    429,
+    "over-rate-limit",
+    "You send more requests than your limit allows. Send the same request again after the time in Retry-After.",
+    { "Retry-After": String(retryAfterS) },
+  );
+/** In place of {@link invalidSecret}, and as blind to the cause. Each further guess needs a connection of its own. */
+export const tooManyGuesses = (retryAfterS: number): Answer =>
+  refused(
+    429,
+    "too-many-guesses",
+    "Too many requests with an invalid secret came from your address. Correct the secret, and wait for the time in Retry-After.",
+    { "Retry-After": String(retryAfterS), Connection: "close" },
+  );
+
 export const internalError = refused(
   500,
   "internal-error",

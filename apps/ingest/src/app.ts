@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Producer } from "@booking-events/queue";
 import { type BookingPayload, type EventKind, eventKinds, validatePayload } from "@booking-events/schema";
-import { describeError, type Logger } from "@booking-events/service";
+import { describeError, type Logger, type Partner } from "@booking-events/service";
 import { Router, type RouterContext } from "@koa/router";
 import Koa from "koa";
 import { v7 as createEventId } from "uuid";
@@ -14,6 +14,7 @@ import {
   malformedHttp,
   methodNotAllowed,
   notFound,
+  overRateLimit,
   queueUnavailable,
   Refusal,
   shuttingDown,
@@ -21,14 +22,18 @@ import {
 import { authenticate, SecretRefused } from "./authenticate.ts";
 import type { BodyObject } from "./decode-body.ts";
 import { readEventOptions } from "./event-options.ts";
+import type { LimitPartner } from "./limit-partners.ts";
 import type { ObservedRequest, ObserveRequest } from "./observe-requests.ts";
 import type { PartnerRegistry } from "./partner-registry.ts";
 import { ClientGone, createBodyReader } from "./read-body.ts";
 import { sendAnswer } from "./send-answer.ts";
+import type { AnswerGuess } from "./throttle-guessing.ts";
 
 export interface AppOptions {
   /** The partners in force now. */
   partners: () => PartnerRegistry;
+  answerGuess: AnswerGuess;
+  limitPartner: LimitPartner;
   enqueue: Producer["enqueue"];
   /** False: Redis is known to be down, or to be unfit to keep what it accepts. */
   isQueueAvailable: () => boolean;
@@ -42,6 +47,7 @@ export interface AppOptions {
 /** What becomes known of a request on its way. */
 export interface RequestState {
   partner?: string;
+  rateLimitHeaders?: Answer["headers"];
   eventId?: string;
   answer?: Answer;
 }
@@ -81,9 +87,10 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
   return async function receiveEvent(ctx) {
     // First of all, so that a stranger learns nothing but that, and makes us read nothing.
     const { secret = "" } = ctx.params;
-    const partner = authenticate(options.partners(), secret, kind, Date.now());
+    const partner = authenticate(options.partners(), secret, kind, Date.now(), () => options.answerGuess(ctx.ip));
     ctx.state.partner = partner.id;
     if (options.isShuttingDown()) throw new Refusal(shuttingDown);
+    await spendToken(ctx, partner, options);
     const body = await readBody(ctx);
     const receivedAt = new Date().toISOString();
     const { idempotencyKey, isDryRun } = readEventOptions(ctx.req.headers);
@@ -102,6 +109,14 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     }
     ctx.state.answer = accepted(eventId);
   };
+}
+
+/** Every authentic request takes one, dry runs and what is refused later too, before we do any work for it. */
+async function spendToken(ctx: Context, partner: Partner, { limitPartner }: AppOptions): Promise<void> {
+  const { retryAfterS, headers } = await limitPartner(partner);
+  ctx.state.rateLimitHeaders = headers;
+  if (retryAfterS !== undefined) throw new Refusal(overRateLimit(retryAfterS));
+  if (ctx.req.destroyed) throw new ClientGone();
 }
 
 function checkPayload(kind: EventKind, body: BodyObject): BookingPayload {
@@ -127,6 +142,10 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
     } catch (thrown) {
       error = thrown;
       answer = toAnswer(thrown);
+    }
+    const { rateLimitHeaders } = ctx.state;
+    if (answer !== undefined && rateLimitHeaders !== undefined) {
+      answer = { ...answer, headers: { ...answer.headers, ...rateLimitHeaders } };
     }
     // Sent already: the server answered in the app's place, while the body was still coming in.
     const wasSent = ctx.res.headersSent;

@@ -40,8 +40,16 @@ export function createRequestObserver(logger: Logger, metrics: Registry): Observ
     registers: [metrics],
   });
 
+  const refusedSecrets = new Counter({
+    name: "ingest_refused_secrets_total",
+    help: "Requests whose secret was refused, by cause and status. Status 429: their address is throttled.",
+    labelNames: ["cause", "status"],
+    registers: [metrics],
+  });
+
   return function observe({ kind, ip, durationMs, ...request }) {
     const status = String(request.status ?? "none");
+    if (ip !== undefined) refusedSecrets.inc({ cause: request.outcome, status });
     requests.inc({ kind: kind ?? "none", status, partner: request.partner ?? "none" });
     if (durationMs !== undefined) durations.observe({ status }, durationMs / 1_000);
     logger[request.status === 500 ? "error" : "info"](

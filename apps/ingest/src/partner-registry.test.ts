@@ -1,7 +1,8 @@
-import { digestSecret, parsePartnersFile } from "@booking-events/service";
+import type { EventKind } from "@booking-events/schema";
+import { digestSecret, type Partner, parsePartnersFile } from "@booking-events/service";
 import { describe, expect, test } from "vitest";
 import { invalidSecret } from "./answers.ts";
-import { authenticate, SecretRefused } from "./authenticate.ts";
+import { authenticate as authenticateWithAnswer, SecretRefused } from "./authenticate.ts";
 import { createPartnerRegistry, type PartnerRegistry } from "./partner-registry.ts";
 
 const expiresAt = "2026-11-20T12:00:00Z";
@@ -54,9 +55,35 @@ describe("a secret", () => {
   });
 });
 
+test("among 10,000 partners each secret finds its own, and no other passes", () => {
+  const ids = Array.from({ length: 10_000 }, (_, index) => `partner-${index}`);
+  const many = createRegistry(ids.map((id) => partner(id, { secrets: [secret(`secret of ${id}`)] })));
+  for (const id of ids) expect(authenticate(many, `secret of ${id}`, "create", 0).id).toBe(id);
+  expect(refusalOf(many, "secret of partner-10000", 0).outcome).toBe("unknown-secret");
+});
+
+test("every refused secret is counted, whatever the cause, and a valid one never is", () => {
+  let refused = 0;
+  const answerRefused = () => {
+    refused += 1;
+    return invalidSecret;
+  };
+  const given = ["no-such-secret", "closed-secret", "zenith-secret", "acme-old", "acme-new"];
+  for (const value of given) {
+    try {
+      authenticateWithAnswer(registry, value, "create", expiresAtMs, answerRefused);
+    } catch {}
+  }
+  expect(refused).toBe(4);
+});
+
 test("a registry tells how many partners and secrets it has", () => {
   expect(registry).toMatchObject({ partnerCount: 3, secretCount: 4 });
 });
+
+function authenticate(partners: PartnerRegistry, given: string, kind: EventKind, nowMs: number): Partner {
+  return authenticateWithAnswer(partners, given, kind, nowMs, () => invalidSecret);
+}
 
 function refusalOf(partners: PartnerRegistry, given: string, nowMs: number): SecretRefused {
   try {

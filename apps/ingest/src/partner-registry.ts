@@ -15,9 +15,12 @@ export interface PartnerRegistry {
   findSecret(secret: string): KnownSecret | undefined;
 }
 
+/** What an unknown secret is compared with, for the time's sake. No digest equals it. */
+const nobodysDigest = Buffer.alloc(64);
+
 /**
  * Secrets are looked up by their SHA-256, so the time a lookup takes depends on digests, which a guesser can't steer,
- * and not on how much of a secret was guessed right.
+ * and not on how much of a secret was guessed right, nor on how many there are.
  */
 export function createPartnerRegistry({ partners }: PartnersFile): PartnerRegistry {
   const byDigest = new Map<string, KnownSecret & { digest: Buffer }>();
@@ -33,7 +36,7 @@ export function createPartnerRegistry({ partners }: PartnersFile): PartnerRegist
     findSecret(secret) {
       const digest = digestSecret(secret);
       const known = byDigest.get(digest);
-      return known !== undefined && timingSafeEqual(known.digest, Buffer.from(digest)) ? known : undefined;
+      return timingSafeEqual(known?.digest ?? nobodysDigest, Buffer.from(digest)) ? known : undefined;
     },
   };
 }

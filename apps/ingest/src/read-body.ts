@@ -81,6 +81,8 @@ async function isEmptyAfterAll(req: IncomingMessage): Promise<boolean> {
   if (req.headers["transfer-encoding"] === undefined || expectsContinue(req)) return false;
   const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   req.once("readable", () => resolve(req.read() === null));
+  // When all has arrived already, there is nothing more to be readable.
+  req.once("end", () => resolve(true));
   req.once("close", () => reject(new ClientGone()));
   return promise;
 }

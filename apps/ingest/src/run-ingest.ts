@@ -12,7 +12,10 @@ import {
 } from "@booking-events/service";
 import { createApp } from "./app.ts";
 import { createServer } from "./create-server.ts";
+import { createPartnerLimiter } from "./limit-partners.ts";
 import { createRequestObserver } from "./observe-requests.ts";
+import { createGuessThrottle } from "./throttle-guessing.ts";
+import { createTokenBuckets } from "./token-buckets.ts";
 import { watchPartnersFile } from "./watch-partners-file.ts";
 import { watchQueue } from "./watch-queue.ts";
 
@@ -52,9 +55,16 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     // The watch below says at level error that there is a problem, and when it is over.
     onError: (error) => logger.debug({ err: error }, "Redis connection failed"),
   });
+  const tokenBuckets = createTokenBuckets({
+    redisUrl: settings.REDIS_URL,
+    prefix: settings.QUEUE_PREFIX,
+    onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
+  });
   const queue = await watchQueue({ findProblems: () => producer.findProblems(), logger });
   const app = createApp({
     partners: partners.registry,
+    answerGuess: createGuessThrottle(),
+    limitPartner: createPartnerLimiter({ takeTokens: tokenBuckets.take, logger, metrics }),
     enqueue: (event) => producer.enqueue(event),
     isQueueAvailable: () => queue.problems().length === 0,
     isShuttingDown: () => shutdown.isShuttingDown(),
@@ -73,6 +83,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
         async run() {
           partners.stop();
           queue.stop();
+          tokenBuckets.close();
           await producer.close();
         },
       },

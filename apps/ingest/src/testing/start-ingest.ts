@@ -6,6 +6,7 @@ import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing
 import { createLogger } from "@booking-events/service";
 import { Redis } from "ioredis";
 import { expect } from "vitest";
+import { invalidSecret } from "../answers.ts";
 import { type AppOptions, createApp } from "../app.ts";
 import { createServer, type IngestServer, serverLimits } from "../create-server.ts";
 import type { ObservedRequest } from "../observe-requests.ts";
@@ -37,6 +38,9 @@ export async function startIngest(
   const registry = createPartnerRegistry(partnersFile);
   const app = createApp({
     partners: () => registry,
+    // Off, but in the tests that are about them.
+    answerGuess: () => invalidSecret,
+    limitPartner: async () => ({ headers: {} }),
     enqueue: (event) => producer.enqueue(event),
     isQueueAvailable: () => true,
     isShuttingDown: () => false,

@@ -1,0 +1,87 @@
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
+
+const prefix = uniquePrefix();
+/** Of two processes. */
+let buckets: [TokenBuckets, TokenBuckets];
+let redis: Redis;
+
+beforeAll(async () => {
+  const create = () => createTokenBuckets({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  buckets = [create(), create()];
+  redis = new Redis(redisUrl());
+  // A bucket refuses at once what comes before its connection.
+  for (const { take } of buckets) await waitFor(() => take("connection", { perSecond: 1, burst: 1 }, 1));
+});
+
+afterAll(async () => {
+  for (const { close } of buckets) close();
+  await redis.del(await redis.keys(`${prefix}:*`));
+  redis.disconnect();
+});
+
+/** In the time of a test, no token comes. */
+const slow = { perSecond: 0.01, burst: 10 };
+
+test("processes share a bucket, to the last token", async () => {
+  expect(await buckets[0].take("shared", slow, 4)).toEqual({ granted: 4, left: 6, waitMs: expect.any(Number) });
+  expect(await buckets[1].take("shared", slow, 4)).toMatchObject({ granted: 4, left: 2 });
+  expect(await buckets[0].take("shared", slow, 4)).toMatchObject({ granted: 2, left: 0 });
+  const { waitMs, ...nothing } = await buckets[1].take("shared", slow, 1);
+  expect(nothing).toEqual({ granted: 0, left: 0 });
+  expect(waitMs).toBeGreaterThan(50_000);
+  expect(waitMs).toBeLessThanOrEqual(100_000);
+  expect(await buckets[1].take("another", slow, 1)).toMatchObject({ granted: 1, left: 9 });
+});
+
+test.each([
+  { perSecond: 1_000, burst: 50 },
+  { perSecond: 3_000, burst: 1 },
+  { perSecond: 333.3, burst: 7 },
+])("over any time, no more than the burst and the rate's tokens come out: %o", async (size) => {
+  const id = `bound-${size.perSecond}`;
+  let granted = 0;
+  const startedAtMs = await redisTimeMs();
+  while (granted < size.burst + 100) {
+    const taken = await Promise.all([...buckets, ...buckets].map(({ take }) => take(id, size, 3)));
+    granted += taken.reduce((sum, each) => sum + each.granted, 0);
+    const elapsedMs = (await redisTimeMs()) - startedAtMs;
+    expect(granted).toBeLessThanOrEqual(size.burst + (elapsedMs * size.perSecond) / 1_000 + 0.01);
+  }
+});
+
+test("a bucket never holds more than its burst, and leaves nothing in Redis when it is full", async () => {
+  const size = { perSecond: 100, burst: 3 };
+  expect(await buckets[0].take("full", size, 3)).toMatchObject({ granted: 3 });
+  await waitFor(async () => expect(await redis.exists(`${prefix}:rate-limit:full`)).toBe(0));
+  expect(await buckets[0].take("full", size, 5)).toMatchObject({ granted: 3, left: 0 });
+});
+
+test.each([0.01, 7, 999.9, 1_000_000])("a burst is whole at %d tokens a second", async (perSecond) => {
+  for (const burst of [1, 3, 10, 49, 1_000]) {
+    expect(await buckets[0].take(`whole-${perSecond}-${burst}`, { perSecond, burst }, burst)).toMatchObject({
+      granted: burst,
+    });
+  }
+});
+
+test("a raised limit counts at once: what was used up under the old one is not held against it", async () => {
+  expect(await buckets[0].take("raised", slow, 10)).toMatchObject({ granted: 10, left: 0 });
+  const raised = { perSecond: 1_000, burst: 10 };
+  await waitFor(async () => expect(await buckets[1].take("raised", raised, 1)).toMatchObject({ granted: 1 }));
+});
+
+test("a clock that was set back by a day costs one empty bucket, not a day", async () => {
+  const tomorrow = ((await redisTimeMs()) + 86_400_000) * 1_000;
+  await redis.set(`${prefix}:rate-limit:set-back`, tomorrow);
+  const size = { perSecond: 100, burst: 5 };
+  expect(await buckets[0].take("set-back", size, 1)).toMatchObject({ granted: 0 });
+  await waitFor(async () => expect(await buckets[0].take("set-back", size, 1)).toMatchObject({ granted: 1 }));
+});
+
+async function redisTimeMs(): Promise<number> {
+  const [seconds, microseconds] = await redis.time();
+  return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+}
