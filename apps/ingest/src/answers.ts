@@ -109,6 +109,14 @@ export const tooManyGuesses = (retryAfterS: number): Answer =>
     { "Retry-After": String(retryAfterS), Connection: "close" },
   );
 
+/** Before anything was done for it. */
+export const overloaded = refused(
+  503,
+  "overloaded",
+  "There are more events than can be taken now. Send the same request again after the time in Retry-After.",
+  { "Retry-After": "5" },
+);
+
 export const internalError = refused(
   500,
   "internal-error",

@@ -14,6 +14,7 @@ import {
   malformedHttp,
   methodNotAllowed,
   notFound,
+  overloaded,
   overRateLimit,
   queueUnavailable,
   Refusal,
@@ -26,6 +27,7 @@ import type { LimitPartner } from "./limit-partners.ts";
 import type { ObservedRequest, ObserveRequest } from "./observe-requests.ts";
 import type { PartnerRegistry } from "./partner-registry.ts";
 import { ClientGone, createBodyReader } from "./read-body.ts";
+import type { NoteUse } from "./record-last-use.ts";
 import { sendAnswer } from "./send-answer.ts";
 import type { AnswerGuess } from "./throttle-guessing.ts";
 
@@ -33,6 +35,9 @@ export interface AppOptions {
   /** The partners in force now. */
   partners: () => PartnerRegistry;
   answerGuess: AnswerGuess;
+  noteUse: NoteUse;
+  /** True: events are refused before anything is done for them. */
+  isOverloaded: () => boolean;
   limitPartner: LimitPartner;
   enqueue: Producer["enqueue"];
   /** False: Redis is known to be down, or to be unfit to keep what it accepts. */
@@ -87,9 +92,12 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
   return async function receiveEvent(ctx) {
     // First of all, so that a stranger learns nothing but that, and makes us read nothing.
     const { secret = "" } = ctx.params;
-    const partner = authenticate(options.partners(), secret, kind, Date.now(), () => options.answerGuess(ctx.ip));
+    const refuse = () => options.answerGuess(ctx.ip);
+    const { partner, secretId } = authenticate(options.partners(), secret, kind, Date.now(), refuse);
     ctx.state.partner = partner.id;
+    options.noteUse(partner.id, secretId);
     if (options.isShuttingDown()) throw new Refusal(shuttingDown);
+    if (options.isOverloaded()) throw new Refusal(overloaded);
     await spendToken(ctx, partner, options);
     const body = await readBody(ctx);
     const receivedAt = new Date().toISOString();

@@ -1,7 +1,6 @@
 import type { EventKind } from "@booking-events/schema";
-import type { Partner } from "@booking-events/service";
 import { type Answer, Refusal } from "./answers.ts";
-import type { PartnerRegistry } from "./partner-registry.ts";
+import type { KnownSecret, PartnerRegistry } from "./partner-registry.ts";
 
 /**
  * Every cause is looked up, counted and answered in the same way, so that neither the answer's bytes nor its time tells
@@ -16,7 +15,7 @@ export function authenticate(
   kind: EventKind,
   nowMs: number,
   answerRefused: () => Answer,
-): Partner {
+): KnownSecret {
   const known = registry.findSecret(secret);
   if (known === undefined) throw new SecretRefused(answerRefused(), "unknown-secret");
   const { partner, expiresAtMs } = known;
@@ -24,7 +23,7 @@ export function authenticate(
   // Not `nowMs >= expiresAtMs`: a date that can't be parsed is NaN, and must refuse rather than never expire.
   if (!(nowMs < expiresAtMs)) throw new SecretRefused(answerRefused(), "expired-secret", partner.id);
   if (!partner.kinds.includes(kind)) throw new SecretRefused(answerRefused(), "kind-not-allowed", partner.id);
-  return partner;
+  return known;
 }
 
 export class SecretRefused extends Refusal {

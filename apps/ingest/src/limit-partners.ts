@@ -2,7 +2,7 @@ import { Counter, type Logger, type Partner, type Registry } from "@booking-even
 import { describePolicy, describeQuota } from "./rate-limit-headers.ts";
 import type { TokenBuckets } from "./token-buckets.ts";
 
-export interface RateLimitVerdict {
+interface RateLimitVerdict {
   /** undefined: the request is within its partner's limit. */
   retryAfterS?: number;
   /** What the answer says of the limit, whatever else becomes of the request. */

@@ -82,7 +82,7 @@ test("a registry tells how many partners and secrets it has", () => {
 });
 
 function authenticate(partners: PartnerRegistry, given: string, kind: EventKind, nowMs: number): Partner {
-  return authenticateWithAnswer(partners, given, kind, nowMs, () => invalidSecret);
+  return authenticateWithAnswer(partners, given, kind, nowMs, () => invalidSecret).partner;
 }
 
 function refusalOf(partners: PartnerRegistry, given: string, nowMs: number): SecretRefused {

@@ -2,8 +2,9 @@ import { timingSafeEqual } from "node:crypto";
 import { digestSecret, type Partner, type PartnersFile } from "@booking-events/service";
 
 /** A secret that the partners file knows, whether or not it may be used now. */
-interface KnownSecret {
+export interface KnownSecret {
   partner: Partner;
+  secretId: string;
   /** Epoch milliseconds from which it is refused; Infinity: it does not expire. */
   expiresAtMs: number;
 }
@@ -25,9 +26,9 @@ const nobodysDigest = Buffer.alloc(64);
 export function createPartnerRegistry({ partners }: PartnersFile): PartnerRegistry {
   const byDigest = new Map<string, KnownSecret & { digest: Buffer }>();
   for (const partner of partners) {
-    for (const { sha256, expiresAt } of partner.secrets) {
+    for (const { id: secretId, sha256, expiresAt } of partner.secrets) {
       const expiresAtMs = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
-      byDigest.set(sha256, { partner, expiresAtMs, digest: Buffer.from(sha256) });
+      byDigest.set(sha256, { partner, secretId, expiresAtMs, digest: Buffer.from(sha256) });
     }
   }
   return {

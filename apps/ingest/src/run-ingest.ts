@@ -14,6 +14,8 @@ import { createApp } from "./app.ts";
 import { createServer } from "./create-server.ts";
 import { createPartnerLimiter } from "./limit-partners.ts";
 import { createRequestObserver } from "./observe-requests.ts";
+import { createLastUseRecorder } from "./record-last-use.ts";
+import { watchLoad } from "./shed-load.ts";
 import { createGuessThrottle } from "./throttle-guessing.ts";
 import { createTokenBuckets } from "./token-buckets.ts";
 import { watchPartnersFile } from "./watch-partners-file.ts";
@@ -28,9 +30,14 @@ const entries = {
   PARTNERS_FILE: variables.PARTNERS_FILE,
   TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
   BODY_LIMIT_BYTES: variables.BODY_LIMIT_BYTES,
+  MAX_BACKLOG: variables.MAX_BACKLOG,
+  REDIS_MEMORY_HIGH_WATER: variables.REDIS_MEMORY_HIGH_WATER,
   LOG_LEVEL: variables.LOG_LEVEL,
   SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
 };
+
+/** An event loop that is behind by this much on average answers nobody in good time. */
+const maxEventLoopDelayMs = 250;
 
 /** What ingest is made of where it matters to a test that lets it stop, or go wrong, at a chosen point. */
 const ingestParts = { createProducer };
@@ -61,9 +68,22 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
   });
   const queue = await watchQueue({ findProblems: () => producer.findProblems(), logger });
+  const load = await watchLoad({
+    measureLoad: () => producer.measureLoad(),
+    limits: {
+      maxBacklog: settings.MAX_BACKLOG,
+      memoryHighWater: settings.REDIS_MEMORY_HIGH_WATER,
+      maxEventLoopDelayMs,
+    },
+    logger,
+    metrics,
+  });
+  const lastUse = createLastUseRecorder((uses) => producer.writeLastUses(uses));
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
+    noteUse: lastUse.note,
+    isOverloaded: load.isOverloaded,
     limitPartner: createPartnerLimiter({ takeTokens: tokenBuckets.take, logger, metrics }),
     enqueue: (event) => producer.enqueue(event),
     isQueueAvailable: () => queue.problems().length === 0,
@@ -83,6 +103,8 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
         async run() {
           partners.stop();
           queue.stop();
+          load.stop();
+          await lastUse.stop();
           tokenBuckets.close();
           await producer.close();
         },
@@ -95,7 +117,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     host: settings.HOST,
     port: settings.ADMIN_PORT,
     findProblems: () => [...queue.problems(), ...(shutdown.isShuttingDown() ? ["The process is shutting down."] : [])],
-    findWarnings: partners.problems,
+    findWarnings: () => [...partners.problems(), ...load.warnings()],
     metrics,
   });
   await listen(server, { host: settings.HOST, port: settings.PORT, variable: "PORT" });

@@ -1,12 +1,12 @@
 import { Redis } from "ioredis";
 
 /** A token comes every 1 / perSecond seconds until the bucket holds `burst`. */
-export interface BucketSize {
+interface BucketSize {
   perSecond: number;
   burst: number;
 }
 
-export interface TakenTokens {
+interface TakenTokens {
   /** As many as were wanted, or as many as there were. */
   granted: number;
   /** In the bucket now. */
@@ -19,13 +19,13 @@ export interface TokenBuckets {
   /**
    * Takes up to `wanted` tokens, at least 1, out of a bucket that all processes share.
    *
-   * @throws when Redis refuses, or has not answered within {@link takeDeadlineMs}
+   * @throws when Redis refuses, or has not answered within 100 ms
    */
   take(id: string, size: BucketSize, wanted: number): Promise<TakenTokens>;
   close(): void;
 }
 
-export const takeDeadlineMs = 100;
+const takeDeadlineMs = 100;
 
 const connectTimeoutMs = 1_500;
 /** A Redis that vanished without closing the connection is given up after this long without a byte. */

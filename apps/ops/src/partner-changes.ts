@@ -83,6 +83,28 @@ export function setEnabled(file: PartnersFile, { id, enabled }: { id: string; en
   return partner.enabled === enabled ? file : replacePartner(file, { ...partner, enabled });
 }
 
+/** What is not given stays as it is. */
+export interface PartnerChanges {
+  name?: string | undefined;
+  kinds?: EventKind[] | undefined;
+  perSecond?: number | undefined;
+  burst?: number | undefined;
+}
+
+export function changePartner(
+  file: PartnersFile,
+  { id, name, kinds, perSecond, burst }: PartnerChanges & { id: string },
+): { file: PartnersFile; partner: Partner } {
+  const partner = getPartner(file, id);
+  const changed: Partner = {
+    ...partner,
+    name: name ?? partner.name,
+    kinds: kinds ?? partner.kinds,
+    rateLimit: { perSecond: perSecond ?? partner.rateLimit.perSecond, burst: burst ?? partner.rateLimit.burst },
+  };
+  return { file: replacePartner(file, changed), partner: changed };
+}
+
 /** As ingest decides it: a date that can't be read refuses. */
 export function isValid(secret: PartnerSecret | undefined, now: Date): boolean {
   if (secret === undefined) return false;

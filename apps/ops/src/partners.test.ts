@@ -111,6 +111,23 @@ test("rotate says when the partner is disabled, and --json keeps that from stdou
   expect(JSON.parse(stdout)).toMatchObject({ secretId: "s2" });
 });
 
+test("set changes what is given, and leaves the rest", async () => {
+  await ok("add", "acme", "--name", "Acme Travel", "--kinds", "create", "--rate", "50");
+  expect(await ok("set", "acme", "--rate", "500")).toBe(
+    "Partner acme (Acme Travel) may send create, 500/s, burst 100.\n",
+  );
+  expect(await ok("set", "acme", "--kinds", "create,update,delete", "--burst", "1000")).toBe(
+    "Partner acme (Acme Travel) may send all, 500/s, burst 1000.\n",
+  );
+  expect(readPartnersFile(path).partners[0]).toMatchObject({
+    ...{ name: "Acme Travel", kinds: ["create", "update", "delete"] },
+    rateLimit: { perSecond: 500, burst: 1_000 },
+    secrets: [{ id: "s1", expiresAt: null }],
+  });
+  expect((await partners("set", "acme")).exitCode).toBe(2);
+  expect((await partners("set", "nobody", "--rate", "1")).exitCode).toBe(1);
+});
+
 test("list shows each partner's secrets and their state, and no digest, not even a part of one", async () => {
   await ok("add", "acme", "--name", "Acme Travel", "--kinds", "create");
   await ok("rotate", "acme", "--overlap", "1h");

@@ -1,3 +1,4 @@
+import { type LastUses, readLastUses } from "@booking-events/queue";
 import { type EventKind, eventKinds } from "@booking-events/schema";
 import {
   type Partner,
@@ -7,10 +8,19 @@ import {
   variables,
 } from "@booking-events/service";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { CommandFailure } from "./command-failure.ts";
 import type { Context } from "./context.ts";
 import { parseDurationMs, parseExpiry } from "./duration.ts";
 import type { Column } from "./format-table.ts";
-import { addPartner, isValid, type NewSecret, revokeSecret, rotateSecret, setEnabled } from "./partner-changes.ts";
+import {
+  addPartner,
+  changePartner,
+  isValid,
+  type NewSecret,
+  revokeSecret,
+  rotateSecret,
+  setEnabled,
+} from "./partner-changes.ts";
 import { changePartnersFile, readPartnersFile } from "./partners-file-store.ts";
 import { printJson, printLine, printTable, toSeconds } from "./print.ts";
 
@@ -61,9 +71,24 @@ Examples:
   partners
     .command("list")
     .summary("list the partners and the state of their secrets")
-    .description("List the partners and the state of their secrets.")
+    .description(
+      "List the partners and the state of their secrets. When each was last used is told by Redis, if REDIS_URL is set; " +
+        "ingest writes it down every few seconds.",
+    )
     .option("--json", "print a JSON array: id, name, enabled, kinds, rateLimit, secrets")
     .action((options: { json?: true }) => list(context, options.json === true));
+
+  partners
+    .command("set")
+    .summary("change a partner's name, kinds or limit")
+    .description("Change a partner's name, the kinds of event that it may send, or its limit. The rest stays.")
+    .argument("<id>", "the partner's id")
+    .option("--name <name>", "for people")
+    .option("--kinds <list>", "the kinds of event that the partner may send", parseKinds)
+    .option("--rate <perSecond>", "events a second, averaged over time", parseRate)
+    .option("--burst <events>", "events at once", parseBurst)
+    .addHelpText("after", "\nExample:\n  $ pnpm ops partners set acme --rate 500 --burst 1000")
+    .action((id: string, options: SetOptions) => set(context, id, options));
 
   partners
     .command("rotate")
@@ -121,6 +146,13 @@ interface AddOptions {
   json?: true;
 }
 
+interface SetOptions {
+  name?: string;
+  kinds?: EventKind[];
+  rate?: number;
+  burst?: number;
+}
+
 async function add(context: Context, id: string, options: AddOptions): Promise<void> {
   const partner = {
     id,
@@ -149,6 +181,15 @@ async function add(context: Context, id: string, options: AddOptions): Promise<v
   }
   const until = partner.expiresAt === null ? "does not expire" : `expires at ${toSeconds(partner.expiresAt)}`;
   printSecret(context, `Added partner ${id}. Its secret ${added.secretId}, which ${until}:`, added, partner.kinds);
+}
+
+async function set(context: Context, id: string, { rate, ...changes }: SetOptions): Promise<void> {
+  if (rate === undefined && Object.keys(changes).length === 0) {
+    throw new CommandFailure("Say what to change: --name, --kinds, --rate or --burst.", { exitCode: 2 });
+  }
+  const { partner } = await change(context, (file) => changePartner(file, { id, perSecond: rate, ...changes }));
+  const { name, kinds } = partner;
+  printLine(context.stdout, `Partner ${id} (${name}) may send ${describeKinds(kinds)}, ${describeRate(partner)}.`);
 }
 
 async function rotate(context: Context, id: string, options: { overlap: number; json?: true }): Promise<void> {
@@ -203,22 +244,38 @@ async function enable(context: Context, id: string, enabled: boolean): Promise<v
   );
 }
 
-function list(context: Context, json: boolean): void {
+async function list(context: Context, json: boolean): Promise<void> {
   const path = partnersPath(context);
   const { partners } = readPartnersFile(path);
   const now = context.now();
+  const lastUses = await readLastUsesIfPossible(context);
   if (json) {
-    const shown = partners.map((partner) => withoutDigests(partner, now));
+    const shown = partners.map((partner) => withoutDigests(partner, now, lastUses));
     printJson(context.stdout, shown);
   } else if (partners.length === 0) {
     printLine(context.stdout, `There are no partners in ${path} yet.`);
   } else {
-    printTable(context.stdout, createColumns(now), partners.flatMap(toRows));
+    printTable(context.stdout, createColumns(now, lastUses), partners.flatMap(toRows));
   }
 }
 
-function createColumns(now: Date): Column<SecretRow>[] {
-  return [
+/** The list is of use without it, so an absent or broken Redis is no failure. */
+async function readLastUsesIfPossible({ environment, stderr }: Context): Promise<LastUses | undefined> {
+  if (!environment["REDIS_URL"]) return undefined;
+  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
+    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
+    environment,
+  );
+  try {
+    return await readLastUses({ redisUrl, prefix });
+  } catch {
+    printLine(stderr, "Redis does not answer, so that it is not known when the secrets were last used.");
+    return undefined;
+  }
+}
+
+function createColumns(now: Date, lastUses: LastUses | undefined): Column<SecretRow>[] {
+  const columns: Column<SecretRow>[] = [
     { header: "PARTNER", value: ({ partner }) => partner?.id ?? "" },
     { header: "NAME", value: ({ partner }) => partner?.name ?? "", ifNarrow: "shorten" },
     { header: "ENABLED", value: ({ partner }) => (partner ? (partner.enabled ? "yes" : "no") : "") },
@@ -228,27 +285,38 @@ function createColumns(now: Date): Column<SecretRow>[] {
     { header: "CREATED", value: ({ secret }) => secret?.createdAt.slice(0, 10) ?? "", ifNarrow: "drop" },
     { header: "VALID", value: ({ secret }) => (secret ? describeValidity(secret, now) : "") },
   ];
+  if (lastUses === undefined) return columns;
+  return [...columns, { header: "LAST USED", value: ({ id, secret }) => describeUse(lastUses, id, secret) }];
 }
 
 /** A line of the list. The partner stands on the first of its secrets only. */
 interface SecretRow {
+  id: string;
   partner: Partner | undefined;
   secret: PartnerSecret | undefined;
 }
 
 function toRows(partner: Partner): SecretRow[] {
   const [first, ...others] = partner.secrets;
-  return [{ partner, secret: first }, ...others.map((secret) => ({ partner: undefined, secret }))];
+  const { id } = partner;
+  return [{ id, partner, secret: first }, ...others.map((secret) => ({ id, partner: undefined, secret }))];
 }
 
-function withoutDigests(partner: Partner, now: Date): unknown {
+function withoutDigests(partner: Partner, now: Date, lastUses: LastUses | undefined): unknown {
   const secrets = partner.secrets.map((secret) => ({
     id: secret.id,
     createdAt: secret.createdAt,
     expiresAt: secret.expiresAt,
     valid: isValid(secret, now),
+    ...(lastUses === undefined ? {} : { lastUsedAt: lastUses.of(partner.id, secret.id) }),
   }));
   return { ...partner, secrets };
+}
+
+function describeUse(lastUses: LastUses, id: string, secret: PartnerSecret | undefined): string {
+  if (secret === undefined) return "";
+  const usedAt = lastUses.of(id, secret.id);
+  return usedAt === null ? "never" : toSeconds(usedAt);
 }
 
 function describeKinds(kinds: EventKind[]): string {

@@ -55,7 +55,8 @@ function createProgram(context: Context): Command {
 Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
   DATABASE_URL    the worker's PostgreSQL; events, bookings, dead-letters and migrate need it
-  REDIS_URL       the queue; dead-letters replay needs it, and QUEUE_PREFIX if yours is not the default
+  REDIS_URL       the queue; dead-letters replay needs it, partners list shows more with it;
+                  and QUEUE_PREFIX, if yours is not the default
 All are read from .data/env too, which npm start writes. All times are in UTC.
 
 Exit codes: 0 fine; 1 refused or failed, and one sentence on stderr says why; 2 called wrongly.

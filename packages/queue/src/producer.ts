@@ -3,6 +3,8 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 import { jobOptions } from "./job-options.ts";
+import { type SecretUse, writeLastUses } from "./last-use.ts";
+import { measureQueueLoad, type QueueLoad } from "./queue-load.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { findDurabilityProblems } from "./redis-durability.ts";
 import { reserveSequence } from "./sequence.ts";
@@ -30,6 +32,10 @@ export interface Producer {
    * Never throws, and answers within {@link enqueueDeadlineMs}.
    */
   findProblems(): Promise<string[]>;
+  /** @throws when Redis does not answer within {@link enqueueDeadlineMs} */
+  measureLoad(): Promise<QueueLoad>;
+  /** @throws as above */
+  writeLastUses(uses: SecretUse[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -48,7 +54,8 @@ const longestReconnectDelayMs = 500;
 const bullmqEventsKept = 1_000;
 
 /**
- * The connection fails fast: with BullMQ's and ioredis' defaults an add waits without limit while Redis is down. Both
+ * The connection fails fast: with BullMQ's and ioredis' defaults an add waits without limit while Redis is down. Each
+ * wait has a deadline of ours instead of ioredis' commandTimeout, which sets a timer for each command of a batch. Both
  * skip options are needed, since a queue built while Redis is down would otherwise never work again.
  *
  * @param onError told of each connection error; ioredis reconnects by itself
@@ -61,7 +68,6 @@ export function createProducer(options: {
   const redis = new Redis(options.redisUrl, {
     connectionName: "booking-events-ingest",
     enableOfflineQueue: false,
-    commandTimeout: enqueueDeadlineMs,
     connectTimeout: enqueueDeadlineMs,
     socketTimeout: socketTimeoutMs,
     maxRetriesPerRequest: 1,
@@ -79,7 +85,10 @@ export function createProducer(options: {
 
   /** Part of them may have been added when it throws. */
   async function addToQueue(events: AcceptedEvent[]): Promise<EventEnvelope[]> {
+    const deadlineMs = performance.now() + enqueueDeadlineMs;
     const first = await reserveSequence(redis, options.prefix, events.length);
+    // Their senders were told that it failed, and may have sent newer events since. These must not come after those.
+    if (performance.now() > deadlineMs) throw new Error("The sequence came too late.");
     const envelopes = events.map(
       (event, index): EventEnvelope => ({ version: envelopeVersion, sequence: first + index, ...event }),
     );
@@ -110,6 +119,8 @@ export function createProducer(options: {
         return ["Redis does not answer. Check that it runs and that REDIS_URL is right."];
       }
     },
+    measureLoad: () => settleWithin(enqueueDeadlineMs, measureQueueLoad(redis, queue)),
+    writeLastUses: (uses) => settleWithin(enqueueDeadlineMs, writeLastUses(redis, options.prefix, uses)),
     async close() {
       await queue.close();
       redis.disconnect();

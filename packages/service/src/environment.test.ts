@@ -14,6 +14,8 @@ test("what is not set has its documented default", () => {
     PARTNERS_FILE: "./partners.json",
     TRUSTED_PROXY_HOPS: 0,
     BODY_LIMIT_BYTES: 65_536,
+    MAX_BACKLOG: 1_000_000,
+    REDIS_MEMORY_HIGH_WATER: 0.7,
     CONCURRENCY: 400,
     BATCH_SIZE: 200,
     DUPLICATE_WINDOW_HOURS: 72,
@@ -57,6 +59,9 @@ describe("a bad environment", () => {
     ["PORT", "-1"],
     ["PORT", "80.5"],
     ["CONCURRENCY", "0"],
+    ["MAX_BACKLOG", "0"],
+    ["REDIS_MEMORY_HIGH_WATER", "70"],
+    ["REDIS_MEMORY_HIGH_WATER", "0"],
     ["QUEUE_PREFIX", "no-braces"],
   ])("%s may not be %s", (name, value) => {
     expect(messageFor({ ...required, [name]: value })).toMatch(new RegExp(`^ {2}${name} `, "m"));

@@ -32,6 +32,16 @@ export const variables = {
   PARTNERS_FILE: v.optional(v.pipe(v.string(), v.nonEmpty("must be the path of a file")), "./partners.json"),
   TRUSTED_PROXY_HOPS: v.optional(wholeNumber(0, 16), "0"),
   BODY_LIMIT_BYTES: v.optional(wholeNumber(1_024, 16 * 1_024 * 1_024), "65536"),
+  MAX_BACKLOG: v.optional(wholeNumber(1, 1_000_000_000), "1000000"),
+  REDIS_MEMORY_HIGH_WATER: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^(0?\.\d+|1(\.0+)?)$/, "must be a number from 0 to 1, such as 0.7"),
+      v.transform(Number),
+      v.minValue(0.01, "must be at least 0.01"),
+    ),
+    "0.7",
+  ),
   CONCURRENCY: v.optional(wholeNumber(1, 5_000), "400"),
   BATCH_SIZE: v.optional(wholeNumber(1, 1_000), "200"),
   DUPLICATE_WINDOW_HOURS: v.optional(wholeNumber(0, 24 * 365), "72"),

@@ -40,6 +40,8 @@ export async function startIngest(
     partners: () => registry,
     // Off, but in the tests that are about them.
     answerGuess: () => invalidSecret,
+    noteUse: () => {},
+    isOverloaded: () => false,
     limitPartner: async () => ({ headers: {} }),
     enqueue: (event) => producer.enqueue(event),
     isQueueAvailable: () => true,

@@ -1,0 +1,42 @@
+import type { Producer } from "@booking-events/queue";
+
+/** Told of each request that came with a valid secret. */
+export type NoteUse = (partner: string, secretId: string) => void;
+
+export interface LastUseRecorder {
+  note: NoteUse;
+  /** Writes what is left. Never throws. */
+  stop(): Promise<void>;
+}
+
+const writeIntervalMs = 5_000;
+
+/**
+ * Keeps in memory when each secret was last used, and writes it to Redis every few seconds: a request costs an entry
+ * in a map, and no write. What can't be written is written the next time.
+ */
+export function createLastUseRecorder(writeLastUses: Producer["writeLastUses"]): LastUseRecorder {
+  const uses = new Map<string, { partner: string; secretId: string; usedAt: Date }>();
+
+  async function write(): Promise<void> {
+    const written = [...uses];
+    if (written.length === 0) return;
+    try {
+      await writeLastUses(written.map(([, use]) => use));
+    } catch {
+      return;
+    }
+    for (const [name, use] of written) if (uses.get(name) === use) uses.delete(name);
+  }
+
+  const timer = setInterval(() => void write(), writeIntervalMs).unref();
+  return {
+    note(partner, secretId) {
+      uses.set(`${partner}/${secretId}`, { partner, secretId, usedAt: new Date() });
+    },
+    async stop() {
+      clearInterval(timer);
+      await write();
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import type { Queue } from "bullmq";
+import type { Redis } from "ioredis";
+
+export interface QueueLoad {
+  /** Events that wait for a worker, or for their next attempt. */
+  backlog: number;
+  /** Used memory as a part of `maxmemory`; 0 when Redis has no such limit. */
+  memoryShare: number;
+}
+
+/** @throws what ioredis throws when Redis does not answer */
+export async function measureQueueLoad(redis: Redis, queue: Queue): Promise<QueueLoad> {
+  const [counts, info] = await Promise.all([queue.getJobCounts("waiting", "delayed"), redis.info("memory")]);
+  const used = readNumber(info, "used_memory");
+  const maximum = readNumber(info, "maxmemory");
+  return {
+    backlog: (counts["waiting"] ?? 0) + (counts["delayed"] ?? 0),
+    memoryShare: maximum === 0 ? 0 : used / maximum,
+  };
+}
+
+function readNumber(info: string, field: string): number {
+  return Number(new RegExp(`^${field}:(\\d+)`, "m").exec(info)?.[1] ?? 0);
+}
