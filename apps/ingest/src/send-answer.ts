@@ -37,7 +37,8 @@ export async function sendAnswer(
   if (bodyIsUnread) {
     res.flushHeaders();
     res.write(answer.body);
-    await discardRestOfBody(res.req);
+    // A client that has closed its side sends nothing more.
+    if (!res.req.socket.readableEnded) await discardRestOfBody(res.req);
   }
   res.end(bodyIsUnread ? undefined : answer.body);
 }

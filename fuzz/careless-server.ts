@@ -1,0 +1,29 @@
+import { createServer } from "node:http";
+
+/** What the fuzzer must find: a server with one mistake, named by the first argument. */
+const mistake = process.argv[2];
+
+const events = createServer(async (request, response) => {
+  try {
+    let text = "";
+    for await (const chunk of request) text += chunk;
+    if (mistake === "prints" && text !== "") console.log(`received ${text}`);
+    if (mistake === "hangs" && text.includes("canary")) return;
+    const event = JSON.parse(text);
+    if (mistake === "throws") for (const value of Object.values(event)) (value as string).trim();
+    respond(200);
+  } catch (error) {
+    respond(error instanceof SyntaxError || mistake !== "throws" ? 400 : 500);
+  }
+
+  function respond(status: number): void {
+    response.writeHead(status, { Connection: "close" }).end();
+  }
+});
+events.listen(Number(process.env["PORT"]), "127.0.0.1");
+
+createServer((_request, response) => {
+  response.end('nodejs_active_resources_total{process="careless"} 1\n');
+}).listen(Number(process.env["ADMIN_PORT"]), "127.0.0.1");
+
+process.on("SIGTERM", () => process.exit(0));

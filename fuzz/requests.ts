@@ -1,0 +1,207 @@
+import * as fc from "fast-check";
+
+/** Stands in each body, key and header that is sent; none of it may come out of the service's log. */
+export const canary = "canary-7d20b4";
+
+const kinds = ["create", "update", "delete"] as const;
+const paths = [
+  ...kinds.map((kind) => `/booking-event/${kind}/`),
+  "/booking-event/CREATE/",
+  "/booking-event//",
+  "//booking-event/create/",
+  "/booking-event/create/../update/",
+  "/",
+];
+const pathEnds = ["", "/", "//", "?", `?x=${canary}`, "#", "%2F", "%00", "%E0%A4%A", "/..", ";x", "%"];
+const types = [
+  "application/json",
+  "application/x-www-form-urlencoded",
+  "APPLICATION/JSON; charset=UTF-8",
+  'application/json; charset="utf-8"',
+  "application/json; charset=utf-16",
+  "application/problem+json",
+  "application/json, text/plain",
+  "multipart/form-data; boundary=x",
+  "text/plain",
+  "",
+  ";",
+];
+const oddHeaders = [
+  "Content-Encoding: gzip",
+  "Content-Encoding: identity",
+  "Transfer-Encoding: chunked",
+  "Transfer-Encoding: gzip, chunked",
+  "Content-Length: 0",
+  "Content-Length: 7",
+  "Content-Length: 99999999",
+  "Content-Length: -1",
+  "Expect: 100-continue",
+  "Expect: anything",
+  "Connection: close",
+  "Connection: upgrade",
+  "Upgrade: websocket",
+  "Trailer: x",
+  "X-Dry-Run: true",
+  `X-Dry-Run: ${canary}`,
+  `Idempotency-Key: ${canary}`,
+  "Idempotency-Key:",
+  "webhook-id: a, b",
+  `X-Forwarded-For: ${canary}, 192.0.2.1`,
+  "Host: another",
+  `X-Long: ${"x".repeat(9_000)}`,
+];
+const methods = ["GET", "HEAD", "PUT", "OPTIONS", "TRACE", "DELETE", "BREW", "post"];
+/** What parsers trip over. */
+const oddTexts = [
+  ...["\0", "\ud800", "\udc00x", "\u2028", "\ufeff", "__proto__", "constructor", "toString", "hasOwnProperty"],
+  ...["%00", "%", "a[b]", "a.b", "[]", "null", "1e999", "-0", "2026-02-31", "9".repeat(400), "x".repeat(2_000)],
+];
+const listedFields = [
+  "consumerTripPartnerExternalReference",
+  "consumerPartnerExternalReference",
+  "consumerGivenName",
+  "consumerPhone",
+  "consumerEmail",
+  "agentEmail",
+  "consumerTripArrivalDate",
+  "consumerTripBookingDate",
+  "consumerLanguage",
+];
+
+const text = fc.oneof(
+  { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 30 }) },
+  { weight: 1, arbitrary: fc.constantFrom(...oddTexts) },
+  { weight: 4, arbitrary: fc.constantFrom("Ada", "Zoë", "+442071838750", "2027-06-14", "a@example.org") },
+  { weight: 4, arbitrary: fc.string({ maxLength: 10 }).map((tail) => canary + tail) },
+);
+const name = fc.oneof(fc.constantFrom(...listedFields), fc.constantFrom(...listedFields), text);
+
+const reference = { consumerTripPartnerExternalReference: "TRIP-1" };
+
+/** An object as partners send it, and as they should not. */
+export const payload: fc.Arbitrary<unknown> = fc.oneof(
+  { weight: 4, arbitrary: fc.dictionary(name, text, { maxKeys: 4 }).map((fields) => ({ ...fields, ...reference })) },
+  { weight: 4, arbitrary: fc.dictionary(name, fc.oneof(text, fc.jsonValue({ maxDepth: 3 })), { maxKeys: 8 }) },
+  { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 20, depthSize: "large" }) },
+);
+
+const jsonBody = payload.map((value) => JSON.stringify(value) ?? "");
+const formBody = fc
+  .array(fc.tuple(name, text), { maxLength: 8 })
+  .map((fields) =>
+    new URLSearchParams(fields.map(([key, value]): [string, string] => [key, value.toWellFormed()])).toString(),
+  );
+const body = fc.oneof(
+  { weight: 4, arbitrary: jsonBody.map((json) => Buffer.from(json)) },
+  { weight: 2, arbitrary: formBody.map((form) => Buffer.from(form)) },
+  { weight: 1, arbitrary: fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom("", "{", "[]", '{"a":1,"a":2}', "a=1&a=2", "x".repeat(70_000))
+      .map((b) => Buffer.from(b)),
+  },
+);
+
+interface Edit {
+  at: number;
+  kind: "flip" | "remove" | "repeat" | "insert" | "cut";
+  length: number;
+  bytes: Uint8Array;
+}
+
+const edits: fc.Arbitrary<Edit[]> = fc.array(
+  fc.record({
+    at: fc.nat(),
+    kind: fc.constantFrom("flip", "remove", "repeat", "insert", "cut"),
+    length: fc.integer({ min: 1, max: 40 }),
+    bytes: fc.oneof(
+      fc.uint8Array({ minLength: 1, maxLength: 8 }),
+      fc.constantFrom("\r\n", "\r\n\r\n", "\n", "0\r\n\r\n", "\0", "ffffffffffffffff\r\n").map((t) => Buffer.from(t)),
+    ),
+  }),
+  { maxLength: 6 },
+);
+
+/** What is sent over one connection. */
+export interface Sent {
+  bytes: Buffer;
+  /**
+   * How many requests it is, as any HTTP server must see it; undefined: nobody knows. The client waits for that many
+   * answers, and otherwise closes its side after the last byte.
+   */
+  requests: number | undefined;
+}
+
+/**
+ * One or more requests, each right, odd or wrong, and then perhaps some of the bytes changed.
+ *
+ * @param secrets of which each request has one; the first is a valid one
+ */
+export function connectionsWith(secrets: readonly string[]): fc.Arbitrary<Sent> {
+  const validSecret = secrets[0] ?? "";
+  const anyBut = <Value>(usual: Value, other: readonly Value[]) =>
+    fc.oneof({ weight: 12, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constantFrom(...other) });
+  const request = fc
+    .record({
+      method: anyBut("POST", methods),
+      path: fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...paths.slice(0, 3)) }, fc.constantFrom(...paths)),
+      secret: anyBut(validSecret, secrets),
+      end: anyBut("", pathEnds),
+      type: fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...types.slice(0, 2)) }, fc.constantFrom(...types)),
+      odd: fc.oneof({ weight: 4, arbitrary: fc.constant([]) }, fc.subarray(oddHeaders, { maxLength: 3 })),
+      framing: fc.constantFrom("length", "length", "length", "length", "chunked", "none"),
+      version: anyBut("1.1", ["1.0", "2.0"]),
+      body,
+    })
+    .map(({ method, path, secret, end, type, odd, framing, version, body: content }) => {
+      const headers = [
+        "Host: localhost",
+        `Content-Type: ${type}`,
+        ...(framing === "length" ? [`Content-Length: ${content.length}`] : []),
+        ...(framing === "chunked" ? ["Transfer-Encoding: chunked"] : []),
+        ...odd,
+      ];
+      const head = `${method} ${path}${secret}${end} HTTP/${version}\r\n${headers.join("\r\n")}\r\n\r\n`;
+      const framed = framing === "chunked" ? toChunk(content) : content;
+      const isClear = odd.length === 0 && framing !== "none" && version === "1.1";
+      return { bytes: Buffer.concat([Buffer.from(head, "latin1"), framed]), isClear };
+    });
+  return fc
+    .tuple(
+      fc.array(request, { minLength: 1, maxLength: 3 }),
+      fc.oneof({ weight: 2, arbitrary: fc.constant<Edit[]>([]) }, edits),
+    )
+    .map(([requests, changes]) => ({
+      bytes: changes.reduce(applyEdit, Buffer.concat(requests.map(({ bytes }) => bytes))),
+      requests: changes.length === 0 && requests.every(({ isClear }) => isClear) ? requests.length : undefined,
+    }));
+}
+
+function toChunk(content: Buffer): Buffer {
+  const end = Buffer.from("0\r\n\r\n");
+  return content.length === 0
+    ? end
+    : Buffer.concat([Buffer.from(`${content.length.toString(16)}\r\n`), content, Buffer.from("\r\n"), end]);
+}
+
+function applyEdit(bytes: Buffer, { at, kind, length, bytes: inserted }: Edit): Buffer {
+  const start = bytes.length === 0 ? 0 : at % bytes.length;
+  const [before, slice, after] = [
+    bytes.subarray(0, start),
+    bytes.subarray(start, start + length),
+    bytes.subarray(start + length),
+  ];
+  switch (kind) {
+    case "flip":
+      return Buffer.concat([before, slice.map((byte) => byte ^ (1 << (length % 8))), after]);
+    case "remove":
+      return Buffer.concat([before, after]);
+    case "repeat":
+      return Buffer.concat([before, slice, slice, after]);
+    case "insert":
+      return Buffer.concat([before, inserted, slice, after]);
+    case "cut":
+      return Buffer.from(before);
+  }
+}
