@@ -121,6 +121,7 @@ describe("a queued event", () => {
       const { body } = await exchange(fresh.port, { path, body: JSON.stringify(reference) });
       const keys = (await fresh.redis.keys("*")).filter((key) => key.startsWith(fresh.prefix));
       const names = [
+        "last-sequence",
         "sequence",
         `events:${JSON.parse(body).eventId}`,
         ...["events", "id", "marker", "meta", "wait"].map((name) => `events:${name}`),

@@ -1,6 +1,10 @@
-import { redisUrl, uniquePrefix } from "@booking-events/scripts/testing";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startRedis } from "@booking-events/scripts/services";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { reserveSequence } from "./sequence.ts";
 
 let redis: Redis;
@@ -40,15 +44,63 @@ test("a block of numbers is reserved as a whole", async () => {
   expect(await reserveSequence(redis, prefix, 1)).toBe(first + 1_000_000_000);
 });
 
-test("when the clock is behind the last number, numbers go on from there", async () => {
-  const ahead = (await clockMicroseconds()) + 3_600_000_000;
-  await redis.set(`${prefix}:sequence`, String(ahead));
-  expect(await reserveSequence(redis, prefix, 1)).toBe(ahead + 1);
-  expect(await reserveSequence(redis, prefix, 1)).toBe(ahead + 2);
+describe("when the clock is behind the last number", () => {
+  test("numbers go on from there", async () => {
+    const first = await reserveSequence(redis, prefix, 3_600_000_000);
+    const last = first + 3_600_000_000 - 1;
+    expect(await reserveSequence(redis, prefix, 1)).toBe(last + 1);
+    expect(await reserveSequence(redis, prefix, 1)).toBe(last + 2);
+  });
+
+  test("and Redis was restarted, numbers still come after all those that were given out before", async () => {
+    await reserveSequence(redis, prefix, 3_600_000_000);
+    const older = await redis.get(`${prefix}:last-sequence`);
+    const last = await reserveSequence(redis, prefix, 1_000_000);
+    // What the next run may find: an older last number, of a run that is not its own.
+    await redis.set(`${prefix}:last-sequence`, `another${older}`);
+    const next = await reserveSequence(redis, prefix, 1);
+    expect(next).toBeGreaterThan(last + 1_000_000 - 1);
+    expect(await reserveSequence(redis, prefix, 1)).toBe(next + 1);
+  });
+
+  test("and its last number is gone, likewise", async () => {
+    const last = (await reserveSequence(redis, prefix, 3_600_000_000)) + 3_600_000_000 - 1;
+    await redis.del(`${prefix}:last-sequence`);
+    expect(await reserveSequence(redis, prefix, 1)).toBeGreaterThan(last);
+  });
+});
+
+test("a number is seldom worth a write to disk", async () => {
+  await reserveSequence(redis, prefix, 1);
+  const bound = await redis.get(`${prefix}:sequence`);
+  await reserveSequence(redis, prefix, 10);
+  expect(await redis.get(`${prefix}:sequence`)).toBe(bound);
 });
 
 test("after Redis has lost its data, new numbers still come after the old ones", async () => {
   const before = await reserveSequence(redis, prefix, 1);
-  await redis.del(`${prefix}:sequence`);
+  await redis.del(`${prefix}:sequence`, `${prefix}:last-sequence`);
   expect(await reserveSequence(redis, prefix, 1)).toBeGreaterThan(before);
+});
+
+describe("a server that is killed and starts again", () => {
+  test("has the bound on its disk, and goes on after it", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "booking-events-sequence-"));
+    const server = await startRedis({ dir: folder });
+    const client = new Redis(server.url);
+    try {
+      await waitFor(() => client.status === "ready");
+      const last = (await reserveSequence(client, prefix, 3_600_000_000)) + 3_600_000_000 - 1;
+      server.kill("SIGKILL");
+      await server.ended();
+      await server.restart();
+      await waitFor(() => client.ping());
+      expect(await client.exists(`${prefix}:last-sequence`)).toBe(0);
+      expect(await reserveSequence(client, prefix, 1)).toBeGreaterThan(last);
+    } finally {
+      client.disconnect();
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
 });
