@@ -5,8 +5,12 @@ import { freePort, waitFor } from "@booking-events/scripts/testing";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
+/** Every secret of these tests begins like the first, and what stands for a guest's data holds the second. */
+const neverPrinted = /a-secret-of|canary/i;
+
 /** One of the built apps as a process of its own, as production runs it. */
 export interface RunningApp {
+  name: string;
   process: ChildProcess;
   adminUrl: string;
   /** Of ingest. */
@@ -15,7 +19,11 @@ export interface RunningApp {
   output(): string;
   readiness(): Promise<{ status: number; body: { ready?: boolean; problems?: string[] } }>;
   untilReady(): Promise<void>;
-  /** Sends the signal and resolves with the exit code, or the signal that ended the process. */
+  /**
+   * Sends the signal and resolves with the exit code, or the signal that ended the process.
+   *
+   * @throws when the app has printed something that it must not, see {@link neverPrinted}
+   */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
 }
 
@@ -46,10 +54,12 @@ export async function runApp(
   });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream?.setEncoding("utf8").on("data", (text) => (output += text));
-  const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
+  // Not "exit": the output may come after it.
+  const exited = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
   const adminUrl = `http://127.0.0.1:${adminPort}`;
 
   const app: RunningApp = {
+    name,
     process: child,
     adminUrl,
     url: `http://127.0.0.1:${port}`,
@@ -71,6 +81,7 @@ export async function runApp(
     async stop(signal = "SIGTERM") {
       if (child.exitCode === null && child.signalCode === null) child.kill(signal);
       const [code, endedBy] = await exited;
+      if (neverPrinted.test(output)) throw new Error(`${name} has printed a secret or a guest's data:\n${output}`);
       return code ?? endedBy;
     },
   };

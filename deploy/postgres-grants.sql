@@ -1,0 +1,36 @@
+-- PostgreSQL roles with the least that each process needs. The owner of the tables, who migrates, runs this in the
+-- service's database: after the first `pnpm ops migrate`, and after every later one. It is the whole truth, whatever
+-- had been granted to these roles before.
+--
+-- An administrator makes the roles once, and the owner:
+--   create role booking_events_owner login password '…';
+--   create role booking_events_worker login password '…';
+--   create role booking_events_ops login password '…';
+--   create role booking_events_reader login password '…';
+--   create database booking_events owner booking_events_owner;
+
+begin;
+
+revoke all on all tables in schema public from booking_events_worker, booking_events_ops, booking_events_reader;
+grant usage on schema public to booking_events_worker, booking_events_ops, booking_events_reader;
+
+-- The worker writes data and changes no table. The log of events and the feed are only ever appended to; an event's
+-- outcome is recorded anew when another one is folded in before it.
+grant select, insert, update, delete on bookings to booking_events_worker;
+grant select, insert, update (outcome, duplicate_of) on booking_events to booking_events_worker;
+grant select, insert, update on idempotency_keys to booking_events_worker;
+grant select, insert on booking_changes to booking_events_worker;
+grant select, insert, update on dead_letters to booking_events_worker;
+-- At its start it looks for missing migrations. PostgreSQL shows a table's primary key, which node-pg-migrate looks
+-- for, only to those who may do more with the table than read it; a reference to it is the least.
+grant select, references (id) on schema_migrations to booking_events_worker;
+
+-- pnpm ops shows everything, and marks dead letters.
+grant select on bookings, booking_details, booking_events, booking_changes, idempotency_keys, dead_letters
+  to booking_events_ops;
+grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution) on dead_letters to booking_events_ops;
+
+-- Whoever reads bookings and follows the feed.
+grant select on bookings, booking_details, booking_events, booking_changes to booking_events_reader;
+
+commit;

@@ -1,0 +1,19 @@
+import { generate } from "selfsigned";
+
+/** PEM texts. The certificate is its own authority. */
+export interface Certificate {
+  certificate: string;
+  key: string;
+}
+
+/** For servers on this machine that are called `localhost`. */
+export async function createCertificate(): Promise<Certificate> {
+  const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
+    algorithm: "sha256",
+    extensions: [
+      { name: "basicConstraints", cA: true, critical: true },
+      { name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }] },
+    ],
+  });
+  return { certificate: cert, key };
+}

@@ -1,0 +1,25 @@
+/** What must not be seen, by a name for the test's report. */
+export type Secrets = Readonly<Record<string, string>>;
+
+/** The names of the secrets that a text holds, as they are or encoded in a common way. */
+export function findLeaks(text: string, secrets: Secrets): string[] {
+  const inLowerCase = text.toLowerCase();
+  return Object.entries(secrets)
+    .filter(([, secret]) => formsOf(secret).some((form) => inLowerCase.includes(form.toLowerCase())))
+    .map(([name]) => name);
+}
+
+/** Case apart, since headers, host names and hex digits lose theirs. */
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  return [secret, encodeURIComponent(secret), bytes.toString("hex"), ...base64FormsOf(bytes)];
+}
+
+/** Base64 of a longer text that holds the secret: three ways, by where the secret begins, without what its neighbours decide. */
+function base64FormsOf(bytes: Buffer): string[] {
+  return [0, 1, 2].map((before) => {
+    const whole = Buffer.concat([Buffer.alloc(before), bytes]);
+    const usable = whole.subarray(before === 0 ? 0 : 3, whole.length - (whole.length % 3));
+    return usable.toString("base64");
+  });
+}
