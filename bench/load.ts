@@ -1,0 +1,50 @@
+import autocannon from "autocannon";
+import { IntegrityError, type Measurement } from "./scenario.ts";
+
+export interface Load {
+  url: string;
+  body: string;
+  contentType: string;
+  connections: number;
+  durationMs: number;
+  /** Requests a second over all connections; undefined: as many as it takes. */
+  rate?: number | undefined;
+  /** Answers that are no failure; 200 by default. */
+  expected?: number;
+}
+
+export interface LoadResult extends Pick<Measurement, "eventsPerSecond" | "p50Ms" | "p99Ms"> {
+  answered: number;
+}
+
+/**
+ * Posts the same request over and over.
+ *
+ * @throws IntegrityError when any of them failed
+ */
+export async function applyLoad(load: Load): Promise<LoadResult> {
+  const { expected = 200 } = load;
+  const result = await autocannon({
+    url: load.url,
+    method: "POST",
+    headers: { "content-type": load.contentType },
+    body: load.body,
+    connections: load.connections,
+    duration: load.durationMs / 1_000,
+    timeout: 10,
+    ...(load.rate === undefined ? {} : { overallRate: load.rate }),
+  });
+  const counts = Object.entries(result.statusCodeStats ?? {});
+  const wrong = counts.filter(([status]) => Number(status) !== expected);
+  if (wrong.length > 0 || result.errors > 0 || result.timeouts > 0) {
+    throw new IntegrityError(
+      `Requests failed: ${result.errors} errors, ${result.timeouts} time-outs, ${wrong.map(([status, { count }]) => `${count} × ${status}`).join(", ")}.`,
+    );
+  }
+  return {
+    answered: result["2xx"] + result.non2xx,
+    eventsPerSecond: result.requests.average,
+    p50Ms: result.latency.p50,
+    p99Ms: result.latency.p99,
+  };
+}
