@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 const example = fileURLToPath(new URL("../packages/schema/examples/full-booking.json", import.meta.url));
 
 /** The full booking of the examples: every listed field. */
-const fullBooking: Readonly<Record<string, string>> = Object.fromEntries(
+export const fullBooking: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries((JSON.parse(readFileSync(example, "utf8")) as { payload: Record<string, unknown> }).payload).map(
     ([name, value]) => [name, String(value)],
   ),

@@ -129,7 +129,11 @@ function readCpu({ services }: Bench, contestant: Contestant): CpuReading {
   };
 }
 
-function toMeasurement({ answered, ...figures }: LoadResult, before: CpuReading, after: CpuReading): Measurement {
+function toMeasurement(
+  { answered, statuses: _, ...figures }: LoadResult,
+  before: CpuReading,
+  after: CpuReading,
+): Measurement {
   const perEvent = (figure: keyof CpuReading) => {
     const [from, to] = [before[figure], after[figure]];
     return from === undefined || to === undefined ? undefined : (to - from) / answered;
