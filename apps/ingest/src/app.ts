@@ -4,7 +4,6 @@ import { type BookingPayload, type EventKind, eventKinds, validatePayload } from
 import { describeError, type Logger, type Partner } from "@booking-events/service";
 import { Router, type RouterContext } from "@koa/router";
 import Koa from "koa";
-import { v7 as createEventId } from "uuid";
 import {
   type Answer,
   accepted,
@@ -22,6 +21,7 @@ import {
 } from "./answers.ts";
 import { authenticate, SecretRefused } from "./authenticate.ts";
 import type { BodyObject } from "./decode-body.ts";
+import { createEventId } from "./event-id.ts";
 import { readEventOptions } from "./event-options.ts";
 import type { LimitPartner } from "./limit-partners.ts";
 import type { ObservedRequest, ObserveRequest } from "./observe-requests.ts";

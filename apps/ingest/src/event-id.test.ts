@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { createEventId } from "./event-id.ts";
+
+test("ids are UUIDs of version 7 with the time in front, and no two are the same", () => {
+  const before = Date.now();
+  const ids = Array.from({ length: 10_000 }, createEventId);
+  const after = Date.now();
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const id of ids) {
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    const timeMs = Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);
+    expect(timeMs).toBeGreaterThanOrEqual(before);
+    expect(timeMs).toBeLessThanOrEqual(after);
+  }
+});
