@@ -108,7 +108,7 @@ test("events that could not be applied are replayed in their own place, as often
 
   const unasked = await ops("replay", "--all");
   expect(unasked).toMatchObject({ exitCode: 2, stdout: "" });
-  expect(unasked.stderr).toMatch(/Replay 2 dead letters \(2 23514\)\? .*--yes/);
+  expect(unasked.stderr).toMatch(/Replay 2 dead letters \(2 × 23514\)\? .*--yes/);
   expect((await letters()).map(({ replayed_at }) => replayed_at)).toEqual([null, null]);
 
   const tooEarly = await ops("replay", first, "--yes");

@@ -11,6 +11,13 @@ export function parseLimitUpTo(maximum: number): (text: string) => number {
   };
 }
 
+/** For the record: whoever reads it later must find something. */
+export function parseNote(text: string): string {
+  const note = text.trim();
+  if (note === "") throw new InvalidArgumentError("Must not be empty.");
+  return note;
+}
+
 export function parseEventId(text: string): string {
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) {
     throw new InvalidArgumentError("An event's id is a UUID, such as 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e.");

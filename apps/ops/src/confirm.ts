@@ -16,10 +16,19 @@ export async function confirm({ stdin, stderr }: Context, what: string, isConfir
   if (stdin.isTTY !== true) {
     throw new CommandFailure(`${what}? There is no terminal to ask on: add --yes. Nothing was done.`, { exitCode: 2 });
   }
-  const terminal = createInterface({ input: stdin, output: stderr });
+  const answer = await ask(`${what}? [y/N] `, { stdin, stderr });
+  // Ctrl-C and Ctrl-D leave the cursor behind the question.
+  if (answer === null) stderr.write("\n");
+  if (!/^y(es)?$/i.test(answer?.trim() ?? "")) throw new CommandFailure("Nothing was done.");
+}
+
+/** @returns null for Ctrl-C, Ctrl-D and the end of the input, of which a question of readline's own tells nothing or throws */
+async function ask(question: string, { stdin, stderr }: Pick<Context, "stdin" | "stderr">): Promise<string | null> {
+  const terminal = createInterface({ input: stdin, output: stderr, prompt: question });
   try {
-    const answer = await terminal.question(`${what}? [y/N] `);
-    if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailure("Nothing was done.");
+    terminal.prompt();
+    for await (const line of terminal) return line;
+    return null;
   } finally {
     terminal.close();
   }

@@ -1,5 +1,5 @@
 import { createTestDatabase, redisUrl, uniquePrefix } from "@booking-events/scripts/testing";
-import { createPool, writeDeadLetter } from "@booking-events/store";
+import { bookingKey, createPool, insertEvents, writeDeadLetter } from "@booking-events/store";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Ran, runOps } from "./testing/run-ops.ts";
 
@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  await pool.query("truncate dead_letters");
+  await pool.query("truncate dead_letters, booking_events");
   environment = { DATABASE_URL: database.url, REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix() };
 });
 
@@ -54,7 +54,15 @@ describe("on a terminal", () => {
   test.each(["n", "", "what?"])("the answer %j leaves everything as it was", async (answer) => {
     await insertLetter(envelope);
     const { exitCode, stderr } = await ops(["replay", "--all"], { stdin: `${answer}\n`, isTerminal: true });
-    expect(stderr).toBe("Replay 1 dead letter (1 TypeError)? [y/N] Nothing was done.\n");
+    expect(stderr).toBe("Replay 1 dead letter (1 × TypeError)? [y/N] Nothing was done.\n");
+    expect(exitCode).toBe(1);
+    expect(await isMarked()).toBe(false);
+  });
+
+  test("Ctrl-C, Ctrl-D and the end of the input leave everything as it was", async () => {
+    await insertLetter(envelope);
+    const { exitCode, stderr } = await ops(["replay", "--all"], { stdin: "", isTerminal: true });
+    expect(stderr).toBe("Replay 1 dead letter (1 × TypeError)? [y/N] \nNothing was done.\n");
     expect(exitCode).toBe(1);
     expect(await isMarked()).toBe(false);
   });
@@ -74,7 +82,7 @@ describe("replay", () => {
     await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2"), errorCode: "STALLED" });
     await insertLetter(envelope, { eventId: eventId.replace(/1$/, "3"), errorCode: "STALLED", partner: "globe" });
     const { stderr } = await ops(["replay", "--all", "--code", "STALLED", "--partner", "globe"]);
-    expect(stderr).toMatch(/^Replay 1 dead letter \(1 STALLED\)\?/);
+    expect(stderr).toMatch(/^Replay 1 dead letter \(1 × STALLED\)\?/);
   });
 
   test("what no worker can read is not replayed, and the reason is given", async () => {
@@ -84,6 +92,30 @@ describe("replay", () => {
     expect(stdout).toMatch(/invalid +.*version/);
     expect(stderr).toContain("1 of 1 could not be applied");
     expect(await isMarked()).toBe(false);
+  });
+
+  test("an event that was applied meanwhile is not queued, and its letter says so", async () => {
+    await insertLetter(envelope);
+    await insertEvents(pool, [
+      {
+        ...{ id: eventId, partner: "acme", kind: "create", reference: "TRIP-1", sequence: 1, outcome: "created" },
+        ...{ bookingKey: bookingKey("acme", "TRIP-1"), contentDigest: Buffer.alloc(32), payload: "{}" },
+        ...{ idempotencyKey: null, duplicateOf: null, receivedAt: new Date(0) },
+      },
+    ]);
+    const { exitCode, stdout } = await ops(["replay", eventId, "--yes", "--by", "Ada", "--json"]);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toEqual([{ eventId, result: "resolved", detail: "applied meanwhile: created" }]);
+    expect(await isMarked()).toBe(false);
+    expect((await ops(["show", eventId])).stdout).toMatch(/: applied meanwhile: created\n[\s\S]*Resolved .* by Ada\n/);
+  });
+
+  test("what is closed already is not counted among what will be touched", async () => {
+    await insertLetter(envelope);
+    await ops(["discard", eventId, "--reason", "a test", "--yes"]);
+    const { exitCode, stdout, stderr } = await ops(["replay", eventId]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(/resolved +discarded: a test\n$/);
   });
 
   test("while Redis is out nothing is touched", async () => {
@@ -114,9 +146,30 @@ describe("replay", () => {
   });
 });
 
-test("discard needs a reason", async () => {
+test.each([
+  ["a reason", ["discard", eventId]],
+  ["a reason that says something", ["discard", eventId, "--reason", " "]],
+  ["a name that says something", ["discard", eventId, "--reason", "a test", "--by", ""]],
+])("for the record, discard needs %s", async (_, args) => {
   await insertLetter(envelope);
-  expect((await ops(["discard", eventId, "--yes"])).exitCode).toBe(2);
+  expect((await ops([...args, "--yes"])).exitCode).toBe(2);
+  expect((await ops(["list", "--json"])).stdout).toContain(eventId);
+});
+
+test("what was queued is shown on demand only, and can't steer the terminal", async () => {
+  await insertLetter({ ...envelope, payload: { consumerGivenName: "Canary\u009b2J\u202e" } });
+  expect((await ops(["show", eventId])).stdout).not.toContain("Canary");
+  for (const more of [[], ["--json"]]) {
+    const { stdout } = await ops(["show", eventId, "--payload", ...more]);
+    expect(stdout).toContain('"Canary\\u009b2J\\u202e"');
+  }
+});
+
+test("a list that was cut says so", async () => {
+  await insertLetter(envelope);
+  await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2") });
+  expect((await ops(["list", "--limit", "2"])).stderr).toBe("");
+  expect((await ops(["list", "--limit", "1"])).stderr).toBe("There are more than these 1: --limit shows them.\n");
 });
 
 test("list --resolved tells the state of each", async () => {

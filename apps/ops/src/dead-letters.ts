@@ -1,14 +1,20 @@
 import { userInfo } from "node:os";
-import { type DeadLetter, findDeadLetter, listDeadLetters, resolveDeadLetter } from "@booking-events/store";
+import {
+  type DeadLetter,
+  findDeadLetter,
+  listDeadLetters,
+  type Queryable,
+  resolveDeadLetter,
+} from "@booking-events/store";
 import type { Command } from "commander";
-import { parseEventId, parseLimitUpTo } from "./arguments.ts";
+import { parseEventId, parseLimitUpTo, parseNote } from "./arguments.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { confirm } from "./confirm.ts";
 import type { Context } from "./context.ts";
 import { readDatabase, withDatabase } from "./database.ts";
 import type { Column } from "./format-table.ts";
 import { printFields, printHeading, printJson, printLine, printTable, toSeconds } from "./print.ts";
-import { type Replay, replayDeadLetters } from "./replay-dead-letters.ts";
+import { isInQueue, type Replay, replayDeadLetters } from "./replay-dead-letters.ts";
 
 const defaultLimit = 100;
 const maxLimit = 10_000;
@@ -52,7 +58,7 @@ Examples:
         "with --payload.",
     )
     .argument("<eventId>", "a UUID", parseEventId)
-    .option("--payload", "show what was queued, as it was: guests' personal data")
+    .option("--payload", "show what was queued: guests' personal data")
     .option("--json", "print a JSON object like those of the list, with envelope if asked for")
     .addHelpText("after", "\nExample:\n  $ pnpm ops dead-letters show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e")
     .action((eventId: string, options: ShowOptions) => show(context, eventId, options));
@@ -64,12 +70,12 @@ Examples:
       "Put dead letters back into the queue, each with the event's own id and place in the order, and say what became " +
         "of them. To do so twice is safe: an event that has been applied is not applied again.",
     )
-    .argument("[eventId...]", "UUIDs", collectEventIds, [])
+    .argument("[eventId...]", "UUIDs", collectEventIds)
     .option("--all", "all that are open, or those of --partner and --code")
     .option("--partner <id>", "with --all: only this partner's")
     .option("--code <code>", "with --all: only those with this error code")
     .option("--yes", "don't ask")
-    .option("--by <name>", "who replays them, for the record", defaultName())
+    .option("--by <name>", "who replays them, for the record", parseNote, defaultName())
     .option("--no-wait", "don't wait for what becomes of them")
     .option("--json", "print a JSON array: eventId, result (applied, dead, waiting, invalid or resolved), detail")
     .addHelpText(
@@ -85,10 +91,10 @@ Examples:
     .command("discard")
     .summary("close them: the events are never applied")
     .description("Close dead letters, so that their events are never applied. The rows stay, with the reason.")
-    .argument("<eventId...>", "UUIDs", collectEventIds, [])
-    .requiredOption("--reason <text>", "why, for the record")
+    .argument("<eventId...>", "UUIDs", collectEventIds)
+    .requiredOption("--reason <text>", "why, for the record", parseNote)
     .option("--yes", "don't ask")
-    .option("--by <name>", "who discards them, for the record", defaultName())
+    .option("--by <name>", "who discards them, for the record", parseNote, defaultName())
     .addHelpText(
       "after",
       `
@@ -128,8 +134,10 @@ interface DiscardOptions {
 }
 
 async function list(context: Context, { partner, code, resolved, limit, json }: ListOptions): Promise<void> {
-  const filter = { partner, errorCode: code, includeResolved: resolved === true, limit };
-  const letters = await readDatabase(context, (client) => listDeadLetters(client, filter));
+  const filter = { partner, errorCode: code, includeResolved: resolved === true, limit: limit + 1 };
+  const found = await readDatabase(context, (client) => listDeadLetters(client, filter));
+  const letters = found.slice(0, limit);
+  if (found.length > limit) printLine(context.stderr, `There are more than these ${limit}: --limit shows them.`);
   if (json) printJson(context.stdout, letters);
   else if (letters.length === 0) printLine(context.stdout, "No dead letters.");
   else printTable(context.stdout, resolved ? [...columns, stateColumn] : columns, letters);
@@ -146,18 +154,18 @@ const columns: Column<DeadLetter>[] = [
 ];
 const stateColumn: Column<DeadLetter> = { header: "STATE", value: describeState, ifNarrow: "shorten" };
 
-function describeState({ resolution, replayedAt, failedAt }: DeadLetter): string {
-  if (resolution !== null) return resolution;
-  return replayedAt !== null && replayedAt > failedAt ? "replayed, waiting" : "open";
+function describeState(letter: DeadLetter): string {
+  if (letter.resolution !== null) return letter.resolution;
+  return isInQueue(letter) ? "replayed, waiting" : "open";
 }
 
 async function show(context: Context, eventId: string, { payload, json }: ShowOptions): Promise<void> {
   const found = await readDatabase(context, (client) => findDeadLetter(client, eventId));
   if (found === undefined) throw noLetter(eventId);
   const { envelope, ...letter } = found;
-  const queued = payload ? { envelope: envelope.toString() } : {};
+  const queued: unknown = payload ? JSON.parse(envelope.toString()) : undefined;
   if (json) {
-    printJson(context.stdout, { ...letter, ...queued });
+    printJson(context.stdout, { ...letter, envelope: queued });
     return;
   }
   const { stdout } = context;
@@ -177,7 +185,7 @@ async function show(context: Context, eventId: string, { payload, json }: ShowOp
   if (!payload) return;
   printLine(stdout);
   printHeading(stdout, "Queued");
-  printLine(stdout, envelope.toString());
+  printJson(stdout, queued);
 }
 
 function describeDeed(at: Date | null, by: string | null): string | null {
@@ -193,14 +201,15 @@ async function replay(context: Context, eventIds: string[], options: ReplayOptio
     throw new CommandFailure("Give either the ids of events, or --all.", { exitCode: 2 });
   }
   const letters = await readDatabase(context, (client) =>
-    all ? listDeadLetters(client, { partner, errorCode: code, limit: maxLimit }) : findAll(client, eventIds),
+    all ? listDeadLetters(client, { partner, errorCode: code }) : findAll(client, eventIds),
   );
   if (letters.length === 0) {
     if (options.json) printJson(context.stdout, []);
     else printLine(context.stdout, "No dead letters: nothing to replay.");
     return;
   }
-  await confirm(context, `Replay ${describeLetters(letters)}`, options.yes === true);
+  const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
+  if (open.length > 0) await confirm(context, `Replay ${describeLetters(open)}`, options.yes === true);
   const replays = await replayDeadLetters(context, letters, { by: options.by, isAwaited: options.wait });
   if (options.json) printJson(context.stdout, replays);
   else printTable(context.stdout, replayColumns, replays);
@@ -239,13 +248,10 @@ async function discard(context: Context, eventIds: string[], { reason, yes, by }
 }
 
 /** @throws CommandFailure before anything was done, when one of them has no dead letter */
-async function findAll(client: Parameters<typeof findDeadLetter>[0], eventIds: string[]): Promise<DeadLetter[]> {
-  const letters: DeadLetter[] = [];
-  for (const eventId of new Set(eventIds)) {
-    const letter = await findDeadLetter(client, eventId);
-    if (letter === undefined) throw noLetter(eventId);
-    letters.push(letter);
-  }
+async function findAll(client: Queryable, eventIds: string[]): Promise<DeadLetter[]> {
+  const letters = await listDeadLetters(client, { eventIds, includeResolved: true });
+  const missing = eventIds.find((wanted) => letters.every(({ eventId }) => eventId !== wanted));
+  if (missing !== undefined) throw noLetter(missing);
   return letters;
 }
 
@@ -255,15 +261,15 @@ function noLetter(eventId: string): CommandFailure {
   );
 }
 
-/** Such as `3 dead letters (2 STALLED, 1 22P02)`. */
+/** Such as `3 dead letters (2 × STALLED, 1 × 22P02)`. */
 function describeLetters(letters: DeadLetter[]): string {
   const counts = [...Map.groupBy(letters, ({ errorCode }) => errorCode)].map(
-    ([code, { length }]) => `${length} ${code}`,
+    ([code, { length }]) => `${length} × ${code}`,
   );
   return `${letters.length} dead letter${letters.length === 1 ? "" : "s"} (${counts.join(", ")})`;
 }
 
-function collectEventIds(text: string, previous: string[]): string[] {
+function collectEventIds(text: string, previous: string[] = []): string[] {
   return [...previous, parseEventId(text)];
 }
 

@@ -2,22 +2,33 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createProducer, EnqueueError, type Producer } from "@booking-events/queue";
 import { parseEnvelope } from "@booking-events/schema";
 import { parseEnvironment, variables } from "@booking-events/service";
-import { type DeadLetter, findDeadLetter, markReplayed, type Queryable } from "@booking-events/store";
+import {
+  type DeadLetter,
+  findDeadLetter,
+  findProcessed,
+  listDeadLetters,
+  markReplayed,
+  type Queryable,
+  resolveDeadLetter,
+} from "@booking-events/store";
 import { CommandFailure } from "./command-failure.ts";
 import type { Context } from "./context.ts";
 import { withDatabase } from "./database.ts";
+import { printLine } from "./print.ts";
 
 /** What became of one dead letter. */
 export interface Replay {
   eventId: string;
   /**
    * `applied`: it stands in the log. `dead`: it failed again. `waiting`: it is in the queue still. `invalid`: it was not
-   * replayed, since no worker could read it. `resolved`: there was nothing left to do.
+   * replayed, since no worker could read it. `resolved`: there was nothing left to do, so nothing was done.
    */
   result: "applied" | "dead" | "waiting" | "invalid" | "resolved";
   detail: string;
 }
 
+/** How the worker begins the resolution of an event that it has applied; the outcome follows. */
+const appliedPrefix = "replayed: ";
 const waitMs = 30_000;
 const pollIntervalMs = 200;
 
@@ -43,7 +54,9 @@ export async function replayDeadLetters(
       await untilReady(producer);
       const replays: Replay[] = [];
       for (const { eventId } of letters) replays.push(await replayOne(pool, producer, eventId, options.by));
-      return options.isAwaited ? await untilSettled(pool, replays) : replays;
+      if (!options.isAwaited) return replays;
+      if (replays.some(({ result }) => result === "waiting")) printLine(context.stderr, waitsNow);
+      return await untilSettled(pool, replays);
     } catch (error) {
       if (error instanceof EnqueueError) throw new CommandFailure(redisIsOut, { cause: error });
       throw error;
@@ -53,8 +66,14 @@ export async function replayDeadLetters(
   });
 }
 
+const waitsNow = `Back in the queue. Waiting up to ${waitMs / 1_000} s for the outcome.`;
 const redisIsOut =
   "Redis did not take all of it. Check that it runs, then replay again: what was replayed is not applied twice.";
+
+/** It was replayed, and has not come to its end since. Also if Redis refused it then or has lost its data. */
+export function isInQueue({ resolvedAt, replayedAt, failedAt }: DeadLetter): boolean {
+  return resolvedAt === null && replayedAt !== null && replayedAt > failedAt;
+}
 
 async function untilReady(producer: Producer): Promise<void> {
   const giveUpAtMs = Date.now() + 2_000;
@@ -67,36 +86,48 @@ async function untilReady(producer: Producer): Promise<void> {
 }
 
 async function replayOne(client: Queryable, producer: Producer, eventId: string, by: string): Promise<Replay> {
+  // Before its letter is read: what was applied by another operator's replay has a letter that says so then.
+  const outcome = (await findProcessed(client, [eventId])).get(eventId);
   const letter = await findDeadLetter(client, eventId);
-  const data: unknown = JSON.parse(letter?.envelope.toString() ?? "null");
-  const parsed = parseEnvelope(data);
-  if (letter?.resolvedAt === null && !parsed.success) return { eventId, result: "invalid", detail: parsed.problem };
-  // First: the worker that applies the event must find an open letter that is marked.
-  if (!(await markReplayed(client, eventId, by))) {
-    return { eventId, result: "resolved", detail: letter?.resolution ?? "gone" };
+  if (letter === undefined || letter.resolvedAt !== null) return resolved(eventId, letter?.resolution ?? "deleted");
+  // A delivery that failed was repeated, since its worker died, and succeeded.
+  if (outcome !== undefined && !isInQueue(letter)) {
+    const resolution = `applied meanwhile: ${outcome}`;
+    await resolveDeadLetter(client, { eventId, resolvedBy: by, resolution });
+    return resolved(eventId, resolution);
   }
+  const data: unknown = JSON.parse(letter.envelope.toString());
+  const parsed = parseEnvelope(data);
+  if (!parsed.success) return { eventId, result: "invalid", detail: parsed.problem };
+  // First: the worker that applies the event must find an open letter that is marked.
+  if (!(await markReplayed(client, eventId, by))) return resolved(eventId, "closed meanwhile");
   await producer.requeue(eventId, data);
   return { eventId, result: "waiting", detail: "in the queue" };
+}
+
+function resolved(eventId: string, detail: string): Replay {
+  return { eventId, result: "resolved", detail };
 }
 
 async function untilSettled(client: Queryable, replays: Replay[]): Promise<Replay[]> {
   const giveUpAtMs = Date.now() + waitMs;
   for (;;) {
-    const settled = await Promise.all(
-      replays.map(async (replay) => (replay.result === "waiting" ? await look(client, replay) : replay)),
-    );
-    if (Date.now() > giveUpAtMs || settled.every(({ result }) => result !== "waiting")) return settled;
+    const eventIds = replays.filter(({ result }) => result === "waiting").map(({ eventId }) => eventId);
+    if (eventIds.length === 0 || Date.now() > giveUpAtMs) return replays;
     await sleep(pollIntervalMs);
+    const letters = await listDeadLetters(client, { eventIds, includeResolved: true });
+    const settled = new Map(letters.map((letter) => [letter.eventId, readResult(letter)]));
+    replays = replays.map((replay) => settled.get(replay.eventId) ?? replay);
   }
 }
 
-async function look(client: Queryable, replay: Replay): Promise<Replay> {
-  const letter = await findDeadLetter(client, replay.eventId);
-  if (letter?.resolution != null) {
-    // Or another operator has discarded it meanwhile.
-    const result = letter.resolution.startsWith("replayed: ") ? "applied" : "resolved";
-    return { ...replay, result, detail: letter.resolution };
+/** @returns undefined while the event is on its way */
+function readResult(letter: DeadLetter): Replay | undefined {
+  const { eventId, resolution, errorCode, error } = letter;
+  if (resolution?.startsWith(appliedPrefix)) {
+    return { eventId, result: "applied", detail: resolution.slice(appliedPrefix.length) };
   }
-  const hasFailedAgain = letter?.replayedAt != null && letter.failedAt > letter.replayedAt;
-  return hasFailedAgain ? { ...replay, result: "dead", detail: `${letter.errorCode}: ${letter.error}` } : replay;
+  // Another operator has discarded it.
+  if (resolution !== null) return resolved(eventId, resolution);
+  return isInQueue(letter) ? undefined : { eventId, result: "dead", detail: `${errorCode}: ${error}` };
 }

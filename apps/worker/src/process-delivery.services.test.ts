@@ -2,7 +2,14 @@ import type { Delivery } from "@booking-events/queue";
 import { ReleaseDelivery } from "@booking-events/queue";
 import { createTestDatabase } from "@booking-events/scripts/testing";
 import { createLogger } from "@booking-events/service";
-import { createPool, listDeadLetters, markReplayed, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
+import {
+  createPool,
+  findDeadLetter,
+  listDeadLetters,
+  markReplayed,
+  resolveDeadLetter,
+  writeDeadLetter,
+} from "@booking-events/store";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
@@ -55,6 +62,7 @@ function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
       signal: new AbortController().signal,
     }),
     writeDeadLetter: (letter) => writeDeadLetter(pool, letter),
+    isDeadLetterClosed: async (id) => (await findDeadLetter(pool, id))?.resolvedAt != null,
     closeDeadLetter: (id, outcome) =>
       resolveDeadLetter(pool, { eventId: id, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
     count: () => {},
@@ -166,6 +174,15 @@ describe("an event that an operator puts back into the queue", () => {
     await processDelivery(delivery(envelope(), { isReplay: true }), options());
     expect(await readDeadLetters()).toMatchObject([{ resolution: "replayed: created" }]);
     expect((await pool.query("select * from booking_changes")).rowCount).toBe(1);
+  });
+
+  test("whose dead letter was discarded while it waited is not applied", async () => {
+    await processDelivery(delivery(envelope(), last), options({ apply }));
+    await markReplayed(pool, eventId, "olga");
+    await resolveDeadLetter(pool, { eventId, resolvedBy: "olga", resolution: "discarded: sent again" });
+    await processDelivery(delivery(envelope(), { isReplay: true }), options());
+    expect(await readDeadLetters()).toMatchObject([{ resolution: "discarded: sent again" }]);
+    expect((await pool.query("select 1 from booking_events")).rowCount).toBe(0);
   });
 
   test("and that fails again has one dead letter still, which says so", async () => {

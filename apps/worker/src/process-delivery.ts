@@ -10,6 +10,8 @@ export interface ProcessOptions {
   /** Applies the event and returns its outcome. Waits out outages; throws the signal's reason when it aborts. */
   apply: (envelope: EventEnvelope) => Promise<Outcome>;
   writeDeadLetter: (letter: DeadLetterToWrite) => Promise<void>;
+  /** Whether the event's dead letter was closed: it was discarded after it had been put back into the queue. */
+  isDeadLetterClosed: (eventId: string) => Promise<boolean>;
   /** Closes the dead letter of an event that was applied after all. */
   closeDeadLetter: (eventId: string, outcome: Outcome) => Promise<unknown>;
   outageGate: OutageGate;
@@ -44,6 +46,10 @@ export async function processDelivery(delivery: Delivery, options: ProcessOption
   const { envelope } = parsed;
   const { partner, kind, eventId, sequence } = envelope;
   try {
+    if (delivery.isReplay && (await throughOutages(() => options.isDeadLetterClosed(eventId), options))) {
+      options.logger.info({ eventId, partner, kind }, "replay dropped: its dead letter is closed");
+      return;
+    }
     const outcome = await releaseOnStop(() => options.apply(envelope), options);
     if (delivery.isReplay) await throughOutages(() => options.closeDeadLetter(eventId, outcome), options);
     options.count({ kind, outcome });

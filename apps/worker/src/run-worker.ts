@@ -8,7 +8,7 @@ import {
   startHealthServer,
   variables,
 } from "@booking-events/service";
-import { createPool, migrate, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
+import { createPool, findDeadLetter, migrate, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
 import { applyEvents } from "./apply-events.ts";
 import { createBatchApplier } from "./apply-in-batches.ts";
 import { classifyFault } from "./classify-fault.ts";
@@ -96,6 +96,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
       signal: stopping.signal,
     }),
     writeDeadLetter: (letter) => writeDeadLetter(pool, letter),
+    isDeadLetterClosed: async (eventId) => (await findDeadLetter(pool, eventId))?.resolvedAt != null,
     closeDeadLetter: (eventId, outcome) =>
       resolveDeadLetter(pool, { eventId, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
     outageGate,

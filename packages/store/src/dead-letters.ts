@@ -66,11 +66,14 @@ const deadLetterColumns = `event_id as "eventId", partner, kind, reference, sequ
   resolved_at as "resolvedAt", resolved_by as "resolvedBy", resolution`;
 
 export interface DeadLetterFilter {
+  /** Only those of these. Ids without a dead letter are passed over. */
+  eventIds?: string[] | undefined;
   partner?: string | undefined;
   errorCode?: string | undefined;
   /** Also those of which nothing is left to do. */
   includeResolved?: boolean;
-  limit: number;
+  /** Without one: all. */
+  limit?: number;
 }
 
 /** Oldest first. */
@@ -79,10 +82,16 @@ export async function listDeadLetters(client: Queryable, filter: DeadLetterFilte
     `select ${deadLetterColumns}
      from dead_letters
      where ($1::text is null or partner = $1) and ($2::text is null or error_code = $2)
-       and ($3 or resolved_at is null)
+       and ($3 or resolved_at is null) and ($4::uuid[] is null or event_id = any($4))
      order by failed_at, event_id
-     limit $4`,
-    [filter.partner ?? null, filter.errorCode ?? null, filter.includeResolved ?? false, filter.limit],
+     limit $5`,
+    [
+      filter.partner ?? null,
+      filter.errorCode ?? null,
+      filter.includeResolved ?? false,
+      filter.eventIds ?? null,
+      filter.limit ?? null,
+    ],
   );
   return rows;
 }
