@@ -10,7 +10,7 @@ import { type Bench, IntegrityError, type Measurement, type Scenario, type Secti
 
 /** Large enough that starting and ending don't show. */
 const eventsMeasured = 20_000;
-const eventsOfTextbook = 6_000;
+const eventsOfTextbook = 3_000;
 const textbookConcurrencies = [5, 20, 50];
 const ourConcurrency = "400";
 const pollIntervalMs = 5;
