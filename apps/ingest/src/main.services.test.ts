@@ -110,8 +110,10 @@ test("a change of the partners file is in force without a restart; an invalid on
   await waitFor(async () => expect(await main.readiness()).toEqual({ status: 200, body: { ready: true, warnings } }));
   expect(await statusOf("added-secret")).toBe(200);
   expect(await main.metrics()).toMatch(/^ingest_partners_file_stale\{.*\} 1$/m);
-  expect(main.logLines()).toContainEqual(
-    expect.objectContaining({ level: "error", msg: expect.stringContaining("refused") }),
+  await waitFor(() =>
+    expect(main.logLines()).toContainEqual(
+      expect.objectContaining({ level: "error", msg: expect.stringContaining("refused") }),
+    ),
   );
 
   writePartners();

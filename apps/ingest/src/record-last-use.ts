@@ -9,13 +9,20 @@ export interface LastUseRecorder {
   stop(): Promise<void>;
 }
 
-const writeIntervalMs = 5_000;
+const defaultIntervalMs = 5_000;
 
 /**
  * Keeps in memory when each secret was last used, and writes it to Redis every few seconds: a request costs an entry
  * in a map, and no write. What can't be written is written the next time.
+ *
+ * @param options.onError told of each write that failed
  */
-export function createLastUseRecorder(writeLastUses: Producer["writeLastUses"]): LastUseRecorder {
+export function createLastUseRecorder(options: {
+  writeLastUses: Producer["writeLastUses"];
+  onError: (error: unknown) => void;
+  intervalMs?: number;
+}): LastUseRecorder {
+  const { writeLastUses, onError, intervalMs = defaultIntervalMs } = options;
   const uses = new Map<string, { partner: string; secretId: string; usedAt: Date }>();
 
   async function write(): Promise<void> {
@@ -23,13 +30,14 @@ export function createLastUseRecorder(writeLastUses: Producer["writeLastUses"]):
     if (written.length === 0) return;
     try {
       await writeLastUses(written.map(([, use]) => use));
-    } catch {
+    } catch (error) {
+      onError(error);
       return;
     }
     for (const [name, use] of written) if (uses.get(name) === use) uses.delete(name);
   }
 
-  const timer = setInterval(() => void write(), writeIntervalMs).unref();
+  const timer = setInterval(() => void write(), intervalMs).unref();
   return {
     note(partner, secretId) {
       uses.set(`${partner}/${secretId}`, { partner, secretId, usedAt: new Date() });

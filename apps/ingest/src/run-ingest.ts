@@ -78,7 +78,10 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     logger,
     metrics,
   });
-  const lastUse = createLastUseRecorder((uses) => producer.writeLastUses(uses));
+  const lastUse = createLastUseRecorder({
+    writeLastUses: (uses) => producer.writeLastUses(uses),
+    onError: (error) => logger.debug({ err: error }, "the last use of secrets could not be written: later"),
+  });
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),

@@ -24,13 +24,16 @@ type Measure = keyof LoadLimits;
 
 /** Events are accepted again when the measure is below this part of its limit, so that it does not go to and fro. */
 const recoveredShare = 0.9;
-const lookIntervalMs = 500;
+/** What all ingest processes take in meanwhile must fit into Redis above the high-water mark. */
+const redisIntervalMs = 100;
+/** Long enough that one garbage collection does not make a mean. */
+const delayIntervalMs = 500;
 const delayResolutionMs = 20;
 const nanosecondsPerMs = 1_000_000;
 
 /**
- * Looks twice a second how full the queue, Redis' memory and this process are, so that a request needs no look of its
- * own. Resolves after the first look.
+ * Looks several times a second how full the queue and Redis' memory are, and how far behind this process is, so that a
+ * request needs no look of its own. Resolves after the first look.
  */
 export async function watchLoad(options: {
   measureLoad: Producer["measureLoad"];
@@ -62,11 +65,14 @@ export async function watchLoad(options: {
     else logger.info({ measure, value, limit }, "no longer overloaded by this measure");
   }
 
-  async function look(): Promise<void> {
+  function lookAtDelay(): void {
     // A histogram without a sample has a mean of NaN.
     const delayMs = delays.mean / nanosecondsPerMs - delayResolutionMs;
     delays.reset();
     judge("maxEventLoopDelayMs", Number.isNaN(delayMs) ? 0 : delayMs);
+  }
+
+  async function lookAtRedis(): Promise<void> {
     try {
       const { backlog, memoryShare } = await measureLoad();
       judge("maxBacklog", backlog);
@@ -76,15 +82,17 @@ export async function watchLoad(options: {
     }
   }
 
-  async function keepLooking(): Promise<void> {
+  async function repeat(look: () => void | Promise<void>, intervalMs: number): Promise<void> {
     while (!stopping.signal.aborted) {
-      await wait(lookIntervalMs, undefined, { signal: stopping.signal }).catch(() => {});
+      await wait(intervalMs, undefined, { signal: stopping.signal }).catch(() => {});
       if (!stopping.signal.aborted) await look();
     }
   }
 
-  await look();
-  void keepLooking();
+  lookAtDelay();
+  await lookAtRedis();
+  void repeat(lookAtDelay, delayIntervalMs);
+  void repeat(lookAtRedis, redisIntervalMs);
   return {
     isOverloaded: () => exceeded.size > 0,
     warnings: () => [...exceeded].map(([measure, value]) => describe(measure, value, limits[measure])),
@@ -95,14 +103,16 @@ export async function watchLoad(options: {
   };
 }
 
+/** True from the first refusal to the last one, also when the value has come down to between the two bounds. */
 function describe(measure: Measure, value: number, limit: number): string {
+  const recoversAt = limit * recoveredShare;
   switch (measure) {
     case "maxBacklog":
-      return `Events are refused: ${value} wait in the queue, more than MAX_BACKLOG (${limit}). Add workers, or see what holds them up.`;
+      return `Events are refused until at most ${Math.floor(recoversAt)} wait in the queue: ${value} do now, and MAX_BACKLOG is ${limit}. Add workers, or see what holds them up.`;
     case "memoryHighWater":
-      return `Events are refused: Redis has used ${toPercent(value)} of its maxmemory, more than REDIS_MEMORY_HIGH_WATER (${toPercent(limit)}). Let the workers drain it, or raise maxmemory.`;
+      return `Events are refused until Redis uses at most ${toPercent(recoversAt)} of its maxmemory: it uses ${toPercent(value)} now, and REDIS_MEMORY_HIGH_WATER is ${toPercent(limit)}. Let the workers drain it, or raise maxmemory.`;
     case "maxEventLoopDelayMs":
-      return `Events are refused: this process is behind by ${Math.round(value)} ms, more than ${limit} ms. Add ingest processes.`;
+      return `Events are refused until this process is behind by at most ${recoversAt} ms: it is by ${Math.round(value)} ms now, and the limit is ${limit} ms. Add ingest processes.`;
   }
 }
 

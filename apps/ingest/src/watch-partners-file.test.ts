@@ -1,4 +1,4 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/scripts/testing";
@@ -71,6 +71,27 @@ describe("a change of the partners file", () => {
     await waitFor(() => !isKnown("secret-1"));
     expect(watch?.problems()).toEqual([]);
   });
+});
+
+test("a change by another folder behind a symbolic link, as Kubernetes makes it, is in force without a restart", async () => {
+  const mount = (name: string, secret: string) => {
+    mkdirSync(join(folder, name));
+    writeFileSync(
+      join(folder, name, "partners.json"),
+      JSON.stringify({ partners: [partner("acme", { [secret]: null })] }),
+    );
+    symlinkSync(name, join(folder, "..data_tmp"));
+    renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
+  };
+  mount("..2026_1", "secret-1");
+  symlinkSync(join("..data", "partners.json"), path);
+  watch = await start();
+  expect(isKnown("secret-1")).toBe(true);
+  mount("..2026_2", "secret-2");
+  rmSync(join(folder, "..2026_1"), { recursive: true });
+  await waitFor(() => isKnown("secret-2"));
+  expect(isKnown("secret-1")).toBe(false);
+  expect(await reloads()).toEqual({ loaded: 1, refused: 0, stale: 0 });
 });
 
 test("a problem that stays is counted once", async () => {

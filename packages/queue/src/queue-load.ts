@@ -10,13 +10,13 @@ export interface QueueLoad {
 
 /** @throws what ioredis throws when Redis does not answer */
 export async function measureQueueLoad(redis: Redis, queue: Queue): Promise<QueueLoad> {
-  const [counts, info] = await Promise.all([queue.getJobCounts("waiting", "delayed"), redis.info("memory")]);
+  const [backlog, info] = await Promise.all([
+    queue.getJobCountByTypes("waiting", "delayed", "prioritized"),
+    redis.info("memory"),
+  ]);
   const used = readNumber(info, "used_memory");
   const maximum = readNumber(info, "maxmemory");
-  return {
-    backlog: (counts["waiting"] ?? 0) + (counts["delayed"] ?? 0),
-    memoryShare: maximum === 0 ? 0 : used / maximum,
-  };
+  return { backlog, memoryShare: maximum === 0 ? 0 : used / maximum };
 }
 
 function readNumber(info: string, field: string): number {
