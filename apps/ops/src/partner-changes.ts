@@ -40,13 +40,13 @@ export function addPartner(
  */
 export function rotateSecret(
   file: PartnersFile,
-  { id, overlapMs }: { id: string; overlapMs: number },
+  { id, overlapMs, expiresAt = null }: { id: string; overlapMs: number; expiresAt?: Date | null },
   now: Date,
 ): { file: PartnersFile; added: NewSecret; previousSecretsExpireAt: Date | null } {
   const partner = getPartner(file, id);
   const overlapEnd = new Date(now.getTime() + overlapMs);
   const previous = partner.secrets.map((secret) => expireBy(secret, overlapEnd, now));
-  const { added, record } = createSecret(partner.secrets, now, null);
+  const { added, record } = createSecret(partner.secrets, now, expiresAt);
   const ends = previous
     .filter((_, place) => isValid(partner.secrets[place], now))
     .map(({ expiresAt }) => Date.parse(expiresAt ?? ""));

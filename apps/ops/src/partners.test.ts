@@ -96,6 +96,18 @@ test("rotate adds a secret and tells until when the old one is valid: a day, unl
   ]);
 });
 
+test("rotate --expires limits the new secret's life", async () => {
+  await ok("add", "acme");
+  expect(await ok("rotate", "acme", "--expires", "90d")).toContain("s2 of partner acme, which expires at 2027-02-18T");
+  const { expiresAt } = JSON.parse(await ok("rotate", "acme", "--expires", "2027-01-01", "--json"));
+  expect(expiresAt).toBe("2027-01-01T00:00:00.000Z");
+  expect(readPartnersFile(path).partners[0]?.secrets).toMatchObject([
+    { expiresAt: "2026-11-21T12:00:00.000Z" },
+    { expiresAt: "2026-11-21T12:00:00.000Z" },
+    { expiresAt: "2027-01-01T00:00:00.000Z" },
+  ]);
+});
+
 test("revoke warns when the partner is left without a valid secret", async () => {
   await ok("add", "acme");
   await ok("rotate", "acme");

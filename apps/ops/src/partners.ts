@@ -103,15 +103,18 @@ Examples:
         .argParser(parseDurationMs)
         .default(parseDurationMs(defaultOverlap), defaultOverlap),
     )
-    .option("--json", "print one JSON object: partner, secretId, secret, previousSecretsExpireAt")
+    .option("--expires <when>", "until when the new secret is valid: a time or a duration", (text) =>
+      parseExpiry(text, context.now()),
+    )
+    .option("--json", "print one JSON object: partner, secretId, secret, expiresAt, previousSecretsExpireAt")
     .addHelpText(
       "after",
       `
 Examples:
-  $ pnpm ops partners rotate acme --overlap 7d
+  $ pnpm ops partners rotate acme --overlap 7d --expires 90d
   $ pnpm ops partners rotate acme --overlap 0     # the old secret leaked`,
     )
-    .action((id: string, options: { overlap: number; json?: true }) => rotate(context, id, options));
+    .action((id: string, options: RotateOptions) => rotate(context, id, options));
 
   partners
     .command("revoke")
@@ -146,6 +149,12 @@ interface AddOptions {
   json?: true;
 }
 
+interface RotateOptions {
+  overlap: number;
+  expires?: Date;
+  json?: true;
+}
+
 interface SetOptions {
   name?: string;
   kinds?: EventKind[];
@@ -154,6 +163,7 @@ interface SetOptions {
 }
 
 async function add(context: Context, id: string, options: AddOptions): Promise<void> {
+  const { expires: expiresAt = null } = options;
   const partner = {
     id,
     name: options.name ?? id,
@@ -162,7 +172,7 @@ async function add(context: Context, id: string, options: AddOptions): Promise<v
       perSecond: options.rate,
       burst: options.burst ?? Math.max(1, Math.ceil(options.rate * burstSeconds)),
     },
-    expiresAt: options.expires ?? null,
+    expiresAt,
   };
   const path = partnersPath(context);
   const { added, isNew } = await change(context, (file) => addPartner(file, partner, context.now()), true);
@@ -174,13 +184,12 @@ async function add(context: Context, id: string, options: AddOptions): Promise<v
     );
   }
   if (options.json) {
-    const { secretId, secret } = added;
-    const expiry = partner.expiresAt === null ? {} : { expiresAt: partner.expiresAt };
-    printJson(context.stdout, { partner: id, secretId, secret, ...expiry });
+    const expiry = expiresAt === null ? {} : { expiresAt };
+    printJson(context.stdout, { partner: id, ...added, ...expiry });
     return;
   }
-  const until = partner.expiresAt === null ? "does not expire" : `expires at ${toSeconds(partner.expiresAt)}`;
-  printSecret(context, `Added partner ${id}. Its secret ${added.secretId}, which ${until}:`, added, partner.kinds);
+  const heading = `Added partner ${id}. Its secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
+  printSecret(context, heading, added, partner.kinds);
 }
 
 async function set(context: Context, id: string, { rate, ...changes }: SetOptions): Promise<void> {
@@ -192,22 +201,28 @@ async function set(context: Context, id: string, { rate, ...changes }: SetOption
   printLine(context.stdout, `Partner ${id} (${name}) may send ${describeKinds(kinds)}, ${describeRate(partner)}.`);
 }
 
-async function rotate(context: Context, id: string, options: { overlap: number; json?: true }): Promise<void> {
+async function rotate(context: Context, id: string, options: RotateOptions): Promise<void> {
+  const { overlap: overlapMs, expires: expiresAt = null } = options;
   const { added, previousSecretsExpireAt, file } = await change(context, (before) =>
-    rotateSecret(before, { id, overlapMs: options.overlap }, context.now()),
+    rotateSecret(before, { id, overlapMs, expiresAt }, context.now()),
   );
   const partner = file.partners.find((candidate) => candidate.id === id);
   if (partner?.enabled === false) {
     printLine(context.stderr, `Note: partner ${id} is disabled. To let it in: pnpm ops partners enable ${id}`);
   }
   if (options.json) {
-    const { secretId, secret } = added;
-    printJson(context.stdout, { partner: id, secretId, secret, previousSecretsExpireAt });
+    const expiry = expiresAt === null ? {} : { expiresAt };
+    printJson(context.stdout, { partner: id, ...added, ...expiry, previousSecretsExpireAt });
     return;
   }
-  printSecret(context, `The new secret ${added.secretId} of partner ${id}:`, added, partner?.kinds ?? []);
+  const heading = `The new secret ${added.secretId} of partner ${id}, which ${describeExpiry(expiresAt)}:`;
+  printSecret(context, heading, added, partner?.kinds ?? []);
   printLine(context.stdout);
   printLine(context.stdout, describePrevious(previousSecretsExpireAt, context.now()));
+}
+
+function describeExpiry(expiresAt: Date | null): string {
+  return expiresAt === null ? "does not expire" : `expires at ${toSeconds(expiresAt)}`;
 }
 
 function describePrevious(expireAt: Date | null, now: Date): string {
