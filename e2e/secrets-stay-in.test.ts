@@ -137,8 +137,10 @@ describe("an accepted event", () => {
       expect(JSON.stringify(rows)).toContain(canary("nested-value"));
       expect(rows[0].idempotency_key).toBe(canary("idempotency-key"));
     });
-    const line = logLines(ingest).find((line) => line["eventId"] === eventId);
-    expect(line).toEqual({
+    const line = () => logLines(ingest).find((line) => line["eventId"] === eventId);
+    // Lines are written some at a time.
+    await waitFor(() => line() !== undefined);
+    expect(line()).toEqual({
       ...{ level: "info", name: "ingest", msg: "request", time: expect.any(String), pid: expect.any(Number) },
       ...{ method: "POST", route: "/booking-event/create/:secret", partner: "acme", eventId },
       ...{ status: 200, outcome: "accepted", durationMs: expect.any(Number) },
