@@ -30,10 +30,7 @@ const Partner = v.strictObject({
     perSecond: v.pipe(v.number(), v.minValue(0.01, "must be above 0")),
     burst: v.pipe(v.number(), v.integer("must be a whole number"), v.minValue(1, "must be at least 1")),
   }),
-  secrets: v.pipe(
-    v.array(PartnerSecret),
-    v.check((secrets) => areUnique(secrets.map(({ id }) => id)), "has two secrets with the same id"),
-  ),
+  secrets: v.array(PartnerSecret),
 });
 
 const PartnersFile = v.pipe(
