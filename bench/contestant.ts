@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { digestSecret, type PartnersFile } from "@booking-events/service";
-import { freePort } from "../chaos/free-port.ts";
+import { freePort } from "../scripts/ports.ts";
 import { cpuTimeUs } from "./cpu-time.ts";
 import { onCpus } from "./cpus.ts";
 import type { Bench } from "./scenario.ts";

@@ -2,10 +2,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { freePort } from "../scripts/ports.ts";
 import { type DataServer, startPostgres, startRedis } from "../scripts/services.ts";
 import type { Build } from "./builds.ts";
 import type { AppName, TargetName } from "./fault-plan.ts";
-import { freePort } from "./free-port.ts";
 import type { FaultTarget } from "./inject-faults.ts";
 import { type SupervisedApp, superviseApp } from "./supervise.ts";
 

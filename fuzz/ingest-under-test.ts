@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { digestSecret, type PartnersFile } from "@booking-events/service";
-import { freePort } from "../chaos/free-port.ts";
+import { freePort } from "../scripts/ports.ts";
 import { waitFor } from "../scripts/testing.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));

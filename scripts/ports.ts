@@ -4,17 +4,22 @@ import { basename } from "node:path";
 import { commandLine } from "./process-record.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
-/** A TCP port of 127.0.0.1 that nothing listens on now. */
+/**
+ * Below the ports that operating systems give to outgoing connections (from 32768 on Linux, 49152 on macOS): until the
+ * server listens, or while one that was killed is down, no client's connection may take its port.
+ */
+const FIRST_PORT = 15_000;
+const PORT_COUNT = 17_000;
+const handedOut = new Set<number>();
+
+/** A TCP port of 127.0.0.1 that nothing listens on now, and that this process has not handed out before. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("A TCP server has an address and a port");
-  return address.port;
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORT_COUNT);
+    if (handedOut.has(port) || !(await isPortFree(port))) continue;
+    handedOut.add(port);
+    return port;
+  }
 }
 
 /**
