@@ -3,6 +3,9 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { freePort, waitFor } from "@booking-events/scripts/testing";
 
+/** Secrets and guests' data of these tests have this in them. */
+const neverPrinted = /canary/i;
+
 /** `main.ts` as a process of its own. */
 export interface RunningMain {
   child: ChildProcess;
@@ -13,7 +16,10 @@ export interface RunningMain {
   logLines(): Record<string, unknown>[];
   readiness(): Promise<{ status: number; body: unknown }>;
   metrics(): Promise<string>;
-  /** Resolves with the exit code, or the signal that ended the process. */
+  /**
+   * Resolves with the exit code, or the signal that ended the process; rejects when it has printed something that it
+   * must not.
+   */
   exited: Promise<number | NodeJS.Signals>;
 }
 
@@ -51,7 +57,10 @@ export async function runMain(environment: Record<string, string>): Promise<Runn
     },
     metrics: async () => (await fetch(`${adminUrl}/metrics`)).text(),
     // Not "exit": the output may come after it.
-    exited: once(child, "close").then(([code, signal]) => code ?? signal),
+    exited: once(child, "close").then(([code, signal]) => {
+      if (neverPrinted.test(output)) throw new Error(`Ingest has printed a secret or a guest's data:\n${output}`);
+      return code ?? signal;
+    }),
   };
 }
 
