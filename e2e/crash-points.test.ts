@@ -1,49 +1,16 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createTestDatabase, redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
-import { createPool } from "@booking-events/store";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { partnersFileFor } from "./partner.ts";
-import { type RunningApp, runApp } from "./running-app.ts";
+import { waitFor } from "@booking-events/scripts/testing";
+import { describe, expect, test } from "vitest";
+import type { RunningApp } from "./running-app.ts";
+import { prepareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-crash-tests-0123456789";
-let folder: string;
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: ReturnType<typeof createPool>;
-let environment: Record<string, string>;
-const apps: RunningApp[] = [];
+const surroundings = prepareSurroundings(secret);
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "booking-events-crash-points-"));
-  await writeFile(join(folder, "partners.json"), partnersFileFor("acme", secret));
-});
-
-beforeEach(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
-  environment = {
-    REDIS_URL: redisUrl(),
-    DATABASE_URL: database.url,
-    PARTNERS_FILE: join(folder, "partners.json"),
-    QUEUE_PREFIX: uniquePrefix(),
-  };
-});
-
-afterEach(async () => {
-  await Promise.all(apps.splice(0).map((app) => app.stop("SIGKILL")));
-  await pool.end();
-  await database.drop();
-});
-
-afterAll(() => rm(folder, { recursive: true, force: true }));
-
-async function start(name: "ingest" | "worker", pause?: string): Promise<RunningApp> {
-  const entry = { entry: `e2e/pausing-${name}.ts` };
-  const app = await runApp(name, { ...environment, ...(pause === undefined ? {} : { PAUSE_AT: pause }) }, entry);
-  apps.push(app);
-  await app.untilReady();
-  return app;
+function start(name: "ingest" | "worker", pause?: string): Promise<RunningApp> {
+  return surroundings().start(name, {
+    entry: `e2e/pausing-${name}.ts`,
+    environment: pause === undefined ? {} : { PAUSE_AT: pause },
+  });
 }
 
 /** Starts a worker, waits until it stands at the point, and kills it there. */
@@ -62,7 +29,7 @@ async function post(ingest: RunningApp, headers: Record<string, string> = {}): P
 }
 
 async function count(table: string): Promise<number> {
-  const { rows } = await pool.query<{ count: number }>(`select count(*) as count from ${table}`);
+  const { rows } = await surroundings().pool.query<{ count: number }>(`select count(*) as count from ${table}`);
   return rows[0]?.count ?? 0;
 }
 
@@ -112,7 +79,7 @@ test("ingest that is killed between Redis' acknowledgement and the answer: the p
   expect((await post(await start("ingest"), headers)).status).toBe(200);
   await start("worker");
   await waitFor(async () => expect(await count("booking_events")).toBe(2));
-  const { rows } = await pool.query("select outcome from booking_events order by sequence");
+  const { rows } = await surroundings().pool.query("select outcome from booking_events order by sequence");
   expect(rows.map(({ outcome }) => outcome)).toEqual(["created", "duplicate"]);
   expect(await count("booking_changes")).toBe(1);
 });

@@ -1,50 +1,13 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir, userInfo } from "node:os";
-import { join } from "node:path";
-import { createTestDatabase, redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
-import { createPool } from "@booking-events/store";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { partnersFileFor } from "./partner.ts";
-import { type RunningApp, runApp } from "./running-app.ts";
+import { userInfo } from "node:os";
+import { waitFor } from "@booking-events/scripts/testing";
+import { expect, test } from "vitest";
+import type { RunningApp } from "./running-app.ts";
+import { prepareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-dead-letter-tests-012345";
-let folder: string;
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: ReturnType<typeof createPool>;
-let environment: Record<string, string>;
-const apps: RunningApp[] = [];
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "booking-events-dead-letters-"));
-  await writeFile(join(folder, "partners.json"), partnersFileFor("acme", secret));
-});
-
-beforeEach(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
-  environment = {
-    REDIS_URL: redisUrl(),
-    DATABASE_URL: database.url,
-    PARTNERS_FILE: join(folder, "partners.json"),
-    QUEUE_PREFIX: uniquePrefix(),
-  };
-});
-
-afterEach(async () => {
-  await Promise.all(apps.splice(0).map((app) => app.stop("SIGKILL")));
-  await pool.end();
-  await database.drop();
-});
-
-afterAll(() => rm(folder, { recursive: true, force: true }));
-
-async function start(name: "ingest" | "worker"): Promise<RunningApp> {
-  const app = await runApp(name, environment);
-  apps.push(app);
-  await app.untilReady();
-  return app;
-}
+const surroundings = prepareSurroundings(secret);
+const start = (name: "ingest" | "worker") => surroundings().start(name);
 
 async function post(ingest: RunningApp, reference: string, name: string): Promise<string> {
   const response = await fetch(`${ingest.url}/booking-event/update/${secret}`, {
@@ -67,7 +30,7 @@ function ops(...args: string[]): Promise<Ran> {
     execFile(
       process.execPath,
       ["apps/ops/dist/main.js", "dead-letters", ...args],
-      { env: environment },
+      { env: surroundings().environment },
       (error, stdout, stderr) => resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),
     );
   });
@@ -75,12 +38,12 @@ function ops(...args: string[]): Promise<Ran> {
 
 /** An operator's mistake: PostgreSQL refuses the content of some events. */
 async function breakDatabase(): Promise<void> {
-  await pool.query("alter table bookings add constraint mistake check (reference not like 'POISON%')");
+  await surroundings().pool.query("alter table bookings add constraint mistake check (reference not like 'POISON%')");
 }
-const mendDatabase = () => pool.query("alter table bookings drop constraint mistake");
+const mendDatabase = () => surroundings().pool.query("alter table bookings drop constraint mistake");
 
 async function letters() {
-  const { rows } = await pool.query("select * from dead_letters order by event_id");
+  const { rows } = await surroundings().pool.query("select * from dead_letters order by event_id");
   return rows;
 }
 
@@ -92,7 +55,7 @@ test("events that could not be applied are replayed in their own place, as often
   await post(ingest, "GOOD", "Canary-Three");
   await waitFor(async () => expect(await letters()).toHaveLength(2), { timeoutMs: 30_000 });
   await waitFor(async () =>
-    expect((await pool.query("select reference from bookings")).rows).toEqual([{ reference: "GOOD" }]),
+    expect((await surroundings().pool.query("select reference from bookings")).rows).toEqual([{ reference: "GOOD" }]),
   );
 
   const listed = await ops("list", "--json");
@@ -124,14 +87,14 @@ test("events that could not be applied are replayed in their own place, as often
   // Sent after the first one, and applied before it.
   await post(ingest, "POISON-1", "Canary-Newest");
   await waitFor(async () =>
-    expect((await pool.query("select 1 from bookings where reference = 'POISON-1'")).rowCount).toBe(1),
+    expect((await surroundings().pool.query("select 1 from bookings where reference = 'POISON-1'")).rowCount).toBe(1),
   );
   const [once, atOnce] = await Promise.all([ops("replay", "--all", "--yes", "--json"), ops("replay", first, "--yes")]);
   expect([once.exitCode, atOnce.exitCode]).toEqual([0, 0]);
   const again = await ops("replay", first, second, "--yes", "--json");
   expect(JSON.parse(again.stdout).map(({ result }: { result: string }) => result)).toEqual(["resolved", "resolved"]);
 
-  const { rows: bookings } = await pool.query(
+  const { rows: bookings } = await surroundings().pool.query(
     "select reference, payload ->> 'consumerGivenName' as name from bookings order by reference",
   );
   expect(bookings).toEqual([
@@ -139,7 +102,7 @@ test("events that could not be applied are replayed in their own place, as often
     { reference: "POISON-1", name: "Canary-Newest" },
     { reference: "POISON-2", name: "Canary-Two" },
   ]);
-  const { rows: events } = await pool.query(
+  const { rows: events } = await surroundings().pool.query(
     "select id from booking_events where reference = 'POISON-1' order by sequence",
   );
   expect(events[0]).toEqual({ id: first });
@@ -163,7 +126,7 @@ test("an event that is discarded is never applied, and the reason stands in its 
   );
   await mendDatabase();
   expect((await ops("replay", eventId, "--yes")).stdout).toMatch(/resolved +discarded: sent again/);
-  expect((await pool.query("select 1 from bookings")).rowCount).toBe(0);
+  expect((await surroundings().pool.query("select 1 from bookings")).rowCount).toBe(0);
   expect(await letters()).toMatchObject([
     { resolved_by: "Ada", resolution: "discarded: sent again", replayed_at: null },
   ]);
