@@ -4,9 +4,10 @@ WORKDIR /app
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
 RUN npm install --global "$(node -p 'require("./package.json").packageManager')"
 COPY . .
-# No optional packages: Node is the image's own.
-RUN pnpm install --frozen-lockfile --no-optional
+# With optional packages: the compiler and turbo are among them.
+RUN pnpm install --frozen-lockfile
 RUN pnpm build
+# Without them: Node is the image's own.
 RUN for app in ingest worker ops; do pnpm --filter "@booking-events/$app" deploy --prod --no-optional "/out/$app"; done
 
 FROM node:24-slim AS base
