@@ -19,7 +19,7 @@ afterEach(() => {
 
 test("where there is no partners file, the demo partner is added and its secret kept for its owner only", async () => {
   expect(await ensure()).toEqual({ secret: "new-secret" });
-  expect(opsCalls).toEqual(["partners add demo --name Demo partner --json"]);
+  expect(opsCalls).toEqual(["partners add demo --name Demo partner --rate 100000 --json"]);
   expect(readFileSync(join(dir, "secret"), "utf8")).toBe("new-secret\n");
   expect(statSync(join(dir, "secret")).mode & 0o777).toBe(0o600);
 });
@@ -45,7 +45,7 @@ test.each([
 test("other partners of the local file stay beside the demo partner", async () => {
   writePartners([{ id: "acme", enabled: true, secrets: [] }]);
   await ensure();
-  expect(opsCalls).toEqual(["partners add demo --name Demo partner --json"]);
+  expect(opsCalls).toEqual(["partners add demo --name Demo partner --rate 100000 --json"]);
 });
 
 test("a partners file that the user named is left as it is", async () => {
