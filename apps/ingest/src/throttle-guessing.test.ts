@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { invalidSecret } from "./answers.ts";
 import { createGuessThrottle, guessLimits } from "./throttle-guessing.ts";
 
@@ -12,6 +12,18 @@ test("an address is answered 403 up to its limit, and 429 from then on", () => {
     expect(Number(headers?.["Retry-After"])).toBeLessThanOrEqual(60);
   }
   expect(answerGuess("192.0.2.2")).toBe(invalidSecret);
+});
+
+test("Retry-After is never 0, not even at the last moment of a window", () => {
+  const clock = vi.spyOn(performance, "now").mockReturnValue(1);
+  try {
+    const answerGuess = createGuessThrottle({ ...guessLimits, refusalsPerWindow: 1 });
+    answerGuess("192.0.2.1");
+    clock.mockReturnValue(1 + guessLimits.windowMs);
+    expect(answerGuess("192.0.2.1").headers?.["Retry-After"]).toBe("1");
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 test.each([

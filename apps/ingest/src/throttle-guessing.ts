@@ -35,7 +35,8 @@ export function createGuessThrottle(limits = guessLimits): AnswerGuess {
     const count = (refusals.get(sender) ?? 0) + 1;
     refusals.set(sender, count);
     if (count <= limits.refusalsPerWindow) return invalidSecret;
-    return tooManyGuesses(Math.ceil(refusals.getRemainingTTL(sender) / 1_000));
+    // At the very end of the window nothing remains of it, and it is still in force.
+    return tooManyGuesses(Math.max(1, Math.ceil(refusals.getRemainingTTL(sender) / 1_000)));
   };
 }
 
