@@ -3,6 +3,8 @@ import { connect as connectSocket, type Socket } from "node:net";
 
 /** An answer as it came over the wire. */
 export interface RawAnswer {
+  /** Status line and headers, byte by byte. */
+  head: string;
   status: number;
   /** With names as they were sent. */
   headers: Record<string, string>;
@@ -65,13 +67,15 @@ export async function connect(port: number): Promise<Connection> {
 function takeAnswer(received: Buffer, toHead: boolean): { answer: RawAnswer; rest: Buffer } | undefined {
   const headEnd = received.indexOf("\r\n\r\n");
   if (headEnd === -1) return undefined;
-  const [statusLine = "", ...lines] = received.subarray(0, headEnd).toString("latin1").split("\r\n");
+  const head = received.subarray(0, headEnd).toString("latin1");
+  const [statusLine = "", ...lines] = head.split("\r\n");
   const headers = Object.fromEntries(lines.map((line) => line.split(/: (.*)/s, 2) as [string, string]));
   const bodyStart = headEnd + 4;
   const bodyEnd = bodyStart + (toHead ? 0 : Number(headers["Content-Length"] ?? 0));
   if (received.length < bodyEnd) return undefined;
   const body = received.subarray(bodyStart, bodyEnd).toString();
-  return { answer: { status: Number(statusLine.split(" ")[1]), headers, body }, rest: received.subarray(bodyEnd) };
+  const status = Number(statusLine.split(" ")[1]);
+  return { answer: { head, status, headers, body }, rest: received.subarray(bodyEnd) };
 }
 
 export interface RequestParts {
