@@ -1,3 +1,4 @@
+import { gatherPerTurn } from "@booking-events/queue";
 import { Counter, type Logger, type Partner, type Registry } from "@booking-events/service";
 import { describePolicy, describeQuota } from "./rate-limit-headers.ts";
 import type { TokenBuckets } from "./token-buckets.ts";
@@ -19,9 +20,9 @@ interface Wallet {
   left: number;
   /** No token is there before this time. */
   emptyUntilMs: number;
-  /** Requests that wait for the refill. */
-  waiting: number;
-  refill: Promise<void> | undefined;
+  takesUnderWay: number;
+  /** For a request that finds none here. */
+  takeToken: (partner: Partner) => Promise<RateLimitVerdict>;
   policy: string;
 }
 
@@ -36,8 +37,9 @@ const tryAgainMs = 1_000;
 const unchecked: RateLimitVerdict = { headers: {} };
 
 /**
- * One token for each request, out of a bucket per partner that all processes share. While Redis gives none in time,
- * requests pass unchecked: an event that can't be queued is refused soon enough, and one that can be should be.
+ * One token for each request, out of a bucket per partner that all processes share. A request waits for one answer of
+ * Redis at most, so for no longer than `takeTokens` does. While Redis gives no tokens in time, requests pass unchecked:
+ * an event that can't be queued is refused soon enough, and one that can be should be.
  */
 export function createPartnerLimiter(options: {
   takeTokens: TokenBuckets["take"];
@@ -52,63 +54,74 @@ export function createPartnerLimiter(options: {
   });
   // By the object, which is a new one in each version of the partners file: a changed limit begins with a new wallet.
   const wallets = new WeakMap<Partner, Wallet>();
+  /** 0: Redis gives tokens in time. */
   let tryAgainAtMs = 0;
 
   function walletOf(partner: Partner): Wallet {
     let wallet = wallets.get(partner);
     if (wallet === undefined) {
+      const takeToken = gatherPerTurn<Partner, RateLimitVerdict>((requests) => takeFor(requests.length, partner));
       const policy = describePolicy(partner.rateLimit);
-      wallet = { held: 0, left: 0, emptyUntilMs: 0, waiting: 0, refill: undefined, policy };
+      wallet = { held: 0, left: 0, emptyUntilMs: 0, takesUnderWay: 0, takeToken, policy };
       wallets.set(partner, wallet);
     }
     return wallet;
   }
 
-  /** One at a time for each partner, for all requests that wait for it. */
-  async function refill(wallet: Wallet, { id, rateLimit }: Partner): Promise<void> {
-    const wanted = Math.max(wallet.waiting, takenAhead(rateLimit));
+  /** For all requests of one turn. Those of the next do not wait for it, but ask for themselves. */
+  async function takeFor(requests: number, partner: Partner): Promise<RateLimitVerdict[]> {
+    const wallet = walletOf(partner);
+    const isTrial = tryAgainAtMs > 0;
+    // Of several that are under way only one takes ahead, or a slow Redis would make us hold more than the share.
+    const wanted = Math.max(requests, wallet.takesUnderWay === 0 ? takenAhead(partner.rateLimit) : 1);
+    wallet.takesUnderWay += 1;
     try {
-      const { granted, left, waitMs } = await takeTokens(id, rateLimit, wanted);
-      wallet.held += granted;
+      const { granted, left, waitMs } = await takeTokens(partner.id, partner.rateLimit, wanted);
+      // Not the answer to one that was asked before another failed, or a Redis at the edge of slow would fill the log.
+      if (isTrial) {
+        tryAgainAtMs = 0;
+        logger.info("rate limits are checked again");
+      }
+      const passing = Math.min(granted, requests);
+      wallet.held += granted - passing;
       wallet.left = left;
       if (granted < wanted) wallet.emptyUntilMs = performance.now() + waitMs;
-      if (tryAgainAtMs > 0) logger.info("rate limits are checked again");
-      tryAgainAtMs = 0;
+      const [passed, refused] = [pass(wallet), refusal(wallet, waitMs)];
+      return Array.from({ length: requests }, (_, place) => (place < passing ? passed : refused));
     } catch (error) {
       if (tryAgainAtMs === 0) logger.warn({ err: error }, "rate limits are not checked: Redis gives no tokens in time");
       tryAgainAtMs = performance.now() + tryAgainMs;
+      uncheckedRequests.inc(requests);
+      return new Array<RateLimitVerdict>(requests).fill(unchecked);
+    } finally {
+      wallet.takesUnderWay -= 1;
     }
-  }
-
-  async function waitForRefill(wallet: Wallet, partner: Partner): Promise<void> {
-    wallet.waiting += 1;
-    wallet.refill ??= refill(wallet, partner).finally(() => {
-      wallet.refill = undefined;
-    });
-    await wallet.refill;
-    wallet.waiting -= 1;
   }
 
   return async function limitPartner(partner) {
     const wallet = walletOf(partner);
-    // A refill serves those who waited when it was asked for, so nobody waits for more than two.
-    for (;;) {
-      const nowMs = performance.now();
-      if (wallet.held > 0) {
-        wallet.held -= 1;
-        return { headers: headersOf(wallet, 1) };
-      }
-      if (nowMs < wallet.emptyUntilMs) {
-        const retryAfterS = Math.ceil((wallet.emptyUntilMs - nowMs) / 1_000);
-        return { retryAfterS, headers: headersOf(wallet, retryAfterS) };
-      }
-      if (nowMs < tryAgainAtMs) {
-        uncheckedRequests.inc();
-        return unchecked;
-      }
-      await waitForRefill(wallet, partner);
+    if (wallet.held > 0) {
+      wallet.held -= 1;
+      return pass(wallet);
     }
+    const nowMs = performance.now();
+    if (nowMs < wallet.emptyUntilMs) return refusal(wallet, wallet.emptyUntilMs - nowMs);
+    if (nowMs < tryAgainAtMs) {
+      uncheckedRequests.inc();
+      return unchecked;
+    }
+    if (tryAgainAtMs > 0) tryAgainAtMs = nowMs + tryAgainMs;
+    return wallet.takeToken(partner);
   };
+}
+
+function pass(wallet: Wallet): RateLimitVerdict {
+  return { headers: headersOf(wallet, 1) };
+}
+
+function refusal(wallet: Wallet, waitMs: number): RateLimitVerdict {
+  const retryAfterS = Math.max(1, Math.ceil(waitMs / 1_000));
+  return { retryAfterS, headers: headersOf(wallet, retryAfterS) };
 }
 
 function takenAhead({ perSecond, burst }: Partner["rateLimit"]): number {

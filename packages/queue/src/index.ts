@@ -1,4 +1,5 @@
 export { type Consumer, createConsumer, type Delivery, ReleaseDelivery } from "./consumer.ts";
+export { gatherPerTurn } from "./gather-per-turn.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";
 export { type AcceptedEvent, createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 export { defaultQueuePrefix, queueName } from "./queue-name.ts";

@@ -1,4 +1,4 @@
-import { type Logger, pino } from "pino";
+import { type DestinationStream, type Logger, pino } from "pino";
 
 export type { Logger } from "pino";
 
@@ -11,8 +11,13 @@ const writtenTogether = { minLength: 4_096, periodicFlush: 100 };
  *
  * An error is logged under the key `err` by {@link describeError}, never by pino's own serializer: that one prints
  * every property, and PostgreSQL's `detail` or a parser's `body` would put guests' data into the log.
+ *
+ * @param destination standard output by default
  */
-export function createLogger(options: { name: string; level: string }): Logger {
+export function createLogger(
+  options: { name: string; level: string },
+  destination: DestinationStream = pino.destination({ sync: false, ...writtenTogether }),
+): Logger {
   return pino(
     {
       name: options.name,
@@ -22,7 +27,7 @@ export function createLogger(options: { name: string; level: string }): Logger {
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
     },
-    pino.destination({ sync: false, ...writtenTogether }),
+    destination,
   );
 }
 
