@@ -57,7 +57,13 @@ export async function untilRedisAnswers(url: string, signal?: AbortSignal): Prom
   await untilAnswers(() => ping(url), { timeoutMs: GIVEN_REDIS_TIMEOUT_MS, tooLate, signal });
 }
 
-/** A password, since a port may be another program's tomorrow: a client of one Redis must not work on another's data. */
+/**
+ * The hash-max setting keeps the job of an event in one piece of memory, which takes a fifth less; Redis before 7 knows
+ * it by this name only.
+ *
+ * A password, since a port may be another program's tomorrow: a client of one Redis must not work on another's
+ * data.
+ */
 function configuration({ dir, port, password }: { dir: string; port: number; password: string }): string {
   return `# Written at each start.
 bind 127.0.0.1
@@ -68,6 +74,7 @@ appendonly yes
 appendfsync always
 save ""
 maxmemory-policy noeviction
+hash-max-ziplist-value 4096
 daemonize no
 `;
 }
