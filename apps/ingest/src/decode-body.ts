@@ -8,7 +8,7 @@ import {
   repeatedFormField,
 } from "./answers.ts";
 
-/** What a body holds, before validation. It may have no prototype, and `__proto__` may be one of its own keys. */
+/** What a body holds, before validation. `__proto__` may be one of its own keys. */
 export type BodyObject = Record<string, unknown>;
 
 /**
@@ -42,6 +42,8 @@ function parseJson(text: string): unknown {
   }
 }
 
+const ownField = { configurable: true, enumerable: true, writable: true };
+
 /**
  * Decodes application/x-www-form-urlencoded as one flat list: a dot in a name is a plain character, and each name
  * stands there once. Every field counts; only the body's size limits their number.
@@ -49,22 +51,28 @@ function parseJson(text: string): unknown {
  * @throws Refusal where a lenient parser would guess
  */
 export function decodeForm(text: string): BodyObject {
-  const fields: BodyObject = Object.create(null);
+  const fields: BodyObject = {};
   for (const pair of text.split("&")) {
     // Nothing between two ampersands, or after the last, is no field, as in the WHATWG URL standard.
     if (pair === "") continue;
     const equalsAt = pair.indexOf("=");
     const name = decodeFormText(equalsAt === -1 ? pair : pair.slice(0, equalsAt));
     if (/[[\]]/.test(name)) throw new Refusal(nestedFormField);
-    if (name in fields) throw new Refusal(repeatedFormField);
-    fields[name] = equalsAt === -1 ? "" : decodeFormText(pair.slice(equalsAt + 1));
+    if (Object.hasOwn(fields, name)) throw new Refusal(repeatedFormField);
+    const value = equalsAt === -1 ? "" : decodeFormText(pair.slice(equalsAt + 1));
+    // A field like any other, as in JSON.parse; an assignment would set the prototype.
+    if (name === "__proto__") Object.defineProperty(fields, name, { ...ownField, value });
+    else fields[name] = value;
   }
   return fields;
 }
 
 function decodeFormText(text: string): string {
+  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
+  // Most names and many values have nothing to decode, and finding that out is cheaper than decoding.
+  if (!spaced.includes("%")) return spaced;
   try {
-    return decodeURIComponent(text.replaceAll("+", " "));
+    return decodeURIComponent(spaced);
   } catch {
     throw new Refusal(malformedFormEscape);
   }
