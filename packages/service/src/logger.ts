@@ -3,7 +3,7 @@ import { type DestinationStream, type Logger, pino } from "pino";
 export type { Logger } from "pino";
 
 /** Lines are written together, a system call for this many bytes or this many milliseconds, whichever is first. */
-const writtenTogether = { minLength: 4_096, periodicFlush: 100 };
+const writtenTogether = { minLength: 8_192, periodicFlush: 100 };
 
 /**
  * One JSON line a message, on standard output. What is still to be written is written when the process ends, unless it

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import * as v from "valibot";
 
 const instant = v.pipe(v.string(), v.isoTimestamp("must be a date-time such as 2026-11-20T00:00:00Z"));
@@ -67,7 +67,7 @@ export function parsePartnersFile(
 
 /** The digest that the partners file holds of a secret. */
 export function digestSecret(secret: string): string {
-  return createHash("sha256").update(secret, "utf8").digest("hex");
+  return hash("sha256", secret, "hex");
 }
 
 /** Says where and what; valibot's own messages would repeat the value. */
