@@ -57,6 +57,8 @@ const defaultRecovery = { lockDurationMs: 10_000, stalledCheckIntervalMs: 5_000 
 const maxStalledCount = 25;
 const longestReconnectDelayMs = 1_000;
 const sweepPageSize = 100;
+/** BullMQ's own event stream; nothing of ours reads it, so it is kept short. */
+const bullmqEventsKept = 1_000;
 /** A Redis that vanished without closing the connection. Longer than the longest blocking read, which is 10 s. */
 const socketTimeoutMs = 30_000;
 
@@ -106,7 +108,11 @@ export function createConsumer(options: {
   );
   worker.on("error", options.onError);
   // Waits for Redis as long as the worker does; adds nothing.
-  const queue = new Queue(queueName, { connection: redis, prefix: options.prefix, skipMetasUpdate: true });
+  const queue = new Queue(queueName, {
+    connection: redis,
+    prefix: options.prefix,
+    streams: { events: { maxLen: bullmqEventsKept } },
+  });
   queue.on("error", options.onError);
 
   return {

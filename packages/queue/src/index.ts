@@ -1,6 +1,7 @@
+export type { AcceptedEvent } from "./add-events.ts";
 export { type Consumer, createConsumer, type Delivery, ReleaseDelivery } from "./consumer.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";
-export { type AcceptedEvent, createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
+export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 export { defaultQueuePrefix, queueName } from "./queue-name.ts";
 export { maxAttempts } from "./retry-policy.ts";

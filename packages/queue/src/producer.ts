@@ -1,16 +1,13 @@
-import { type EventEnvelope, envelopeVersion } from "@booking-events/schema";
+import type { EventEnvelope } from "@booking-events/schema";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
+import { type AcceptedEvent, createEventAdder } from "./add-events.ts";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 import { jobOptions } from "./job-options.ts";
 import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { measureQueueLoad, type QueueLoad } from "./queue-load.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { findDurabilityProblems } from "./redis-durability.ts";
-import { reserveSequence } from "./sequence.ts";
-
-/** An event as ingest accepted it; the queue adds the version and the sequence. */
-export type AcceptedEvent = Omit<EventEnvelope, "version" | "sequence">;
 
 export interface Producer {
   /**
@@ -50,8 +47,6 @@ export const enqueueDeadlineMs = 1_500;
 /** A Redis that vanished without closing the connection is given up after this long without a byte. */
 const socketTimeoutMs = 5_000;
 const longestReconnectDelayMs = 500;
-/** BullMQ's own event stream; nothing of ours reads it, so it is kept short. */
-const bullmqEventsKept = 1_000;
 
 /**
  * The connection fails fast: with BullMQ's and ioredis' defaults an add waits without limit while Redis is down. Each
@@ -79,24 +74,10 @@ export function createProducer(options: {
     prefix: options.prefix,
     skipWaitingForReady: true,
     skipVersionCheck: true,
-    streams: { events: { maxLen: bullmqEventsKept } },
+    skipMetasUpdate: true,
   });
   queue.on("error", options.onError);
-
-  /** Part of them may have been added when it throws. */
-  async function addToQueue(events: AcceptedEvent[]): Promise<EventEnvelope[]> {
-    const deadlineMs = performance.now() + enqueueDeadlineMs;
-    const first = await reserveSequence(redis, options.prefix, events.length);
-    // Their senders were told that it failed, and may have sent newer events since. These must not come after those.
-    if (performance.now() > deadlineMs) throw new Error("The sequence came too late.");
-    const envelopes = events.map(
-      (event, index): EventEnvelope => ({ version: envelopeVersion, sequence: first + index, ...event }),
-    );
-    await queue.addBulk(
-      envelopes.map((envelope) => ({ name: envelope.kind, data: envelope, opts: jobOptions(envelope.eventId) })),
-    );
-    return envelopes;
-  }
+  const addEvents = createEventAdder(redis, options.prefix);
 
   async function settle<Result>(work: Promise<Result>): Promise<Result> {
     try {
@@ -108,9 +89,12 @@ export function createProducer(options: {
 
   return {
     // Under load, most of what an add costs Redis, and us, is the way there and back.
-    enqueue: gatherPerTurn((events: AcceptedEvent[]) => settle(addToQueue(events))),
+    enqueue: gatherPerTurn((events: AcceptedEvent[]) =>
+      // Their senders are told then that it failed, and may send newer events. These must not come after those.
+      settle(addEvents(events, performance.now() + enqueueDeadlineMs)),
+    ),
     async requeue(eventId, data) {
-      await settle(queue.add(replayJobName, data, jobOptions(eventId)));
+      await settle(queue.add(replayJobName, data, { ...jobOptions, jobId: eventId }));
     },
     async findProblems() {
       try {

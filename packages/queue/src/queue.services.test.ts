@@ -7,8 +7,10 @@ import { freePort, uniquePrefix, waitFor } from "@booking-events/scripts/testing
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type AcceptedEvent, createEventAdder } from "./add-events.ts";
 import { type Consumer, createConsumer, type Delivery, ReleaseDelivery } from "./consumer.ts";
-import { type AcceptedEvent, createProducer, EnqueueError, type Producer } from "./producer.ts";
+import { jobOptions } from "./job-options.ts";
+import { createProducer, EnqueueError, type Producer } from "./producer.ts";
 import { queueName } from "./queue-name.ts";
 
 let folder: string;
@@ -120,6 +122,82 @@ describe("an event on its way through the queue", () => {
     await waitFor(() => expect(later).toEqual([1]));
     expect(new Set(attempts)).toEqual(new Set([1]));
   });
+});
+
+describe("an event in Redis", () => {
+  const notOurs = [":events:events", ":events:id", ":events:meta"];
+
+  /** Everything in the queue but BullMQ's event stream, its length, and a counter of ids that are not ours. */
+  async function dumpQueue(): Promise<Record<string, unknown>> {
+    const names = (await redis.keys(`${prefix}:${queueName}:*`)).map((key) => key.slice(prefix.length)).sort();
+    const dumped = names.filter((name) => !notOurs.includes(name));
+    return Object.fromEntries(await Promise.all(dumped.map(async (name) => [name, await dump(`${prefix}${name}`)])));
+  }
+
+  async function dump(key: string): Promise<unknown> {
+    switch (await redis.type(key)) {
+      case "hash": {
+        const { opts, timestamp, ...fields } = await redis.hgetall(key);
+        return { ...fields, ...(opts !== undefined && { opts: JSON.parse(opts), timestamp: timestamp?.length }) };
+      }
+      case "list":
+        return redis.lrange(key, 0, -1);
+      default:
+        return redis.zrange(key, "0", "-1", "WITHSCORES");
+    }
+  }
+
+  test("is what BullMQ itself would have put there", async () => {
+    const producer = produce();
+    await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+    const envelopes = await Promise.all([1, 2, 3].map((number) => producer.enqueue(anEvent(number))));
+    const ours = await dumpQueue();
+    expect(Object.keys(ours)).toEqual(expect.arrayContaining([":events:marker", ":events:wait"]));
+    prefix = uniquePrefix();
+    const queue = new Queue(queueName, { connection: redis, prefix });
+    cleanups.push(() => queue.close());
+    for (const envelope of envelopes) await queue.add("create", envelope, { ...jobOptions, jobId: envelope.eventId });
+    const theirs = await dumpQueue();
+    // Only here does BullMQ repeat an id that the key holds.
+    for (const { eventId } of envelopes) {
+      expect(theirs[`:${queueName}:${eventId}`]).toHaveProperty("opts.jobId", eventId);
+      Reflect.deleteProperty((theirs[`:${queueName}:${eventId}`] as { opts: object }).opts, "jobId");
+    }
+    expect(ours).toEqual(theirs);
+  });
+
+  test("wakes no worker while the queue is paused, and goes on when it is resumed", async () => {
+    const queue = inspect();
+    await queue.pause();
+    await enqueue(produce());
+    expect(await redis.exists(`${prefix}:${queueName}:marker`)).toBe(0);
+    const deliveries: Delivery[] = [];
+    consume(async (delivery) => void deliveries.push(delivery));
+    await queue.resume();
+    await waitFor(() => expect(deliveries).toHaveLength(1));
+  });
+
+  test("stays as it is when it is added again, as ioredis does after a lost connection", async () => {
+    const producer = produce();
+    await enqueue(producer);
+    const before = await dumpQueue();
+    await producer.enqueue({ ...anEvent(), kind: "delete" });
+    expect(await dumpQueue()).toEqual(before);
+  });
+
+  test("is never there if Redis got to it after its deadline", async () => {
+    const addEvents = createEventAdder(redis, prefix);
+    await expect(addEvents([anEvent(1)], performance.now() - 1)).rejects.toThrow("too late");
+    expect(await dumpQueue()).toEqual({});
+    // A clock that was set back, or another server's: what it shows is learnt from the refusal.
+    await addEvents([anEvent(2)], performance.now() + 1_000);
+    expect(Object.keys(await dumpQueue())).toContain(`:${queueName}:${anEvent(2).eventId}`);
+  });
+});
+
+test("BullMQ's own event stream, which nothing of ours reads, is kept short", async () => {
+  consume(async () => {});
+  await waitFor(async () => expect(await redis.hget(`${prefix}:${queueName}:meta`, "opts.maxLenEvents")).toBe("1000"));
 });
 
 describe("an event that BullMQ has given up", () => {

@@ -5,7 +5,7 @@ import { startRedis } from "@booking-events/scripts/services";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { reserveSequence } from "./sequence.ts";
+import { reserveSequenceInLua } from "./sequence.ts";
 
 let redis: Redis;
 let prefix: string;
@@ -19,6 +19,16 @@ beforeEach(() => {
 });
 
 afterAll(() => redis.disconnect());
+
+const reserveAlone = `
+${reserveSequenceInLua}
+local time = redis.call('TIME')
+return string.format('%.0f', reserveSequence(KEYS[1], KEYS[2], time[1] * 1000000 + time[2], ARGV[1]))
+`;
+
+async function reserveSequence(client: Redis, of: string, count: number): Promise<number> {
+  return Number(await client.eval(reserveAlone, 2, `${of}:sequence`, `${of}:last-sequence`, count));
+}
 
 async function clockMicroseconds(): Promise<number> {
   const [seconds, microseconds] = await redis.time();
