@@ -13,7 +13,7 @@ const eventsMeasured = 20_000;
 const eventsOfTextbook = 3_000;
 const textbookConcurrencies = [5, 20, 50];
 const ourConcurrency = "400";
-const pollIntervalMs = 5;
+const pollIntervalMs = 20;
 
 interface Workload {
   title: string;

@@ -86,9 +86,10 @@ async function insertBooking(state: "active" | "deleted", content: unknown = pay
       createdAt: new Date("2026-11-20T00:00:01Z"),
       updatedAt: new Date("2026-11-20T00:00:02.500Z"),
       deletedAt: state === "deleted" ? new Date("2026-11-20T00:00:03Z") : null,
-      payload: content === null ? null : JSON.stringify(content),
+      payloadEventId: null,
     },
   ]);
+  await pool.query("update bookings set payload = $1 where reference = $2", [JSON.stringify(content), reference]);
 }
 
 async function ops(...args: string[]): Promise<Ran> {

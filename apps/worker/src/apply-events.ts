@@ -12,7 +12,6 @@ import {
   type Outcome,
   type Queryable,
   readHistories,
-  readPayloads,
   updateBookings,
   updateOutcomes,
 } from "@booking-events/store";
@@ -29,17 +28,17 @@ export interface ApplyOptions {
 /** Each lost race means that another batch got through, so this many in a row do not happen by chance. */
 const maxRaces = 20;
 
-/** Another transaction inserted one of the bookings first. Nothing was written; the next try finds the booking. */
-class BookingRace extends Error {
-  override name = "BookingRace";
+/** Another transaction inserted one of the events or bookings first. Nothing was written; the next try finds it. */
+class Race extends Error {
+  override name = "Race";
 }
 
 /**
  * Applies events in one transaction: the log, the bookings and the feed of changes agree whenever anyone looks.
  *
  * The same event again changes nothing, and events may come in any order and in any grouping: each takes its place by
- * its sequence. All locks are taken in one order (idempotency keys, existing bookings, new bookings, the feed; each in
- * the order of its keys), so that concurrent batches wait for each other and never deadlock.
+ * its sequence. All locks are taken in one order (idempotency keys, existing bookings, new events, new bookings, the
+ * feed; each in the order of its keys), so that concurrent batches wait for each other and never deadlock.
  *
  * @returns the outcome of each event by its id; of one that was applied before, the outcome that stands in the log
  * @throws what PostgreSQL or its connection throws. Nothing was applied then, unless the connection broke during the
@@ -56,7 +55,7 @@ export async function applyEvents(
     try {
       return await inTransaction(pool, (client) => applyInTransaction(client, events, options));
     } catch (error) {
-      if (!(error instanceof BookingRace) || races >= maxRaces) throw error;
+      if (!(error instanceof Race) || races >= maxRaces) throw error;
     }
   }
 }
@@ -80,10 +79,10 @@ async function applyInTransaction(
   for (const plan of plans) for (const [id, outcome] of plan.outcomes) outcomes.set(id, outcome);
   for (const { id } of newEvents) if (settlement.keyDuplicates.has(id)) outcomes.set(id, "duplicate");
 
-  // The bookings first: if another transaction is applying the same event to a booking that is new to both, this is
-  // where they meet.
-  await writeBookings(client, plans);
+  // The events first: bookings get their payloads from them. And if another transaction is applying the same event to
+  // a booking that is new to both, this is where they meet.
   await writeLog(client, newEvents, outcomes, settlement, plans);
+  await writeBookings(client, plans);
   const changes = plans.flatMap((plan) => plan.changes);
   if (changes.length > 0) await appendChanges(client, changes);
   return outcomes;
@@ -142,17 +141,13 @@ async function planBookings(
 }
 
 async function writeBookings(client: Queryable, plans: BookingPlan[]): Promise<void> {
-  const payloadIds = plans.flatMap(({ payloadFrom }) => (payloadFrom === null ? [] : [payloadFrom]));
-  const payloads = payloadIds.length === 0 ? new Map<string, string>() : await readPayloads(client, payloadIds);
-  const bookings = plans.flatMap(({ booking, payloadFrom, work }) => {
-    if (booking === null) return [];
-    const payload = payloadFrom === null ? booking.payload : payloads.get(payloadFrom);
-    return [{ isNew: work.row === null, booking: { ...booking, payload } }];
-  });
+  const bookings = plans.flatMap(({ booking, work }) =>
+    booking === null ? [] : [{ isNew: work.row === null, booking }],
+  );
   const inserted = bookings.filter(({ isNew }) => isNew).map(({ booking }) => booking);
   const updated = bookings.filter(({ isNew }) => !isNew).map(({ booking }) => booking);
   const emptied = plans.filter(({ booking, work }) => booking === null && work.row !== null);
-  if (inserted.length > 0 && !(await insertBookings(client, inserted))) throw new BookingRace();
+  if (inserted.length > 0 && !(await insertBookings(client, inserted))) throw new Race();
   if (updated.length > 0) await updateBookings(client, updated);
   if (emptied.length > 0) {
     await deleteBookings(
@@ -175,7 +170,7 @@ async function writeLog(
     outcome: outcomeOf(event.id, outcomes),
     duplicateOf: keyDuplicates.get(event.id) ?? null,
   }));
-  if (rows.length > 0) await insertEvents(client, rows);
+  if (rows.length > 0 && !(await insertEvents(client, rows))) throw new Race();
   const revised = [
     ...plans.flatMap((plan) => [...plan.revisedOutcomes].map(([id, outcome]) => ({ id, outcome, duplicateOf: null }))),
     ...[...displaced].map(([id, duplicateOf]) => ({ id, outcome: "duplicate" as const, duplicateOf })),

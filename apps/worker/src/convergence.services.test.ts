@@ -291,7 +291,7 @@ function stateAfter(steps: FoldStep[]): FoldStep["after"] {
 }
 
 function digestOf(payload: unknown): string {
-  return contentDigest(payload).toString("hex");
+  return contentDigest(payload);
 }
 
 /** A counterexample as a history: the events in the order of receipt, then the deliveries in theirs. */

@@ -25,7 +25,7 @@ export function toIncomingEvent(envelope: EventEnvelope): IncomingEvent {
     idempotencyKey: envelope.idempotencyKey,
     hasIdempotencyKey: envelope.idempotencyKey !== null,
     payload: JSON.stringify(envelope.payload),
-    contentDigest: contentDigest(envelope.payload).toString("hex"),
+    contentDigest: contentDigest(envelope.payload),
     receivedAt: new Date(envelope.receivedAt),
   };
 }

@@ -20,8 +20,6 @@ export interface BookingPlan {
   work: BookingWork;
   /** The booking afterwards; null: none of its events counts any more. */
   booking: BookingToSave | null;
-  /** An event in the log whose payload the booking gets, where none of the new ones has it. */
-  payloadFrom: string | null;
   changes: ChangeToInsert[];
   /** Of the new events, by id. */
   outcomes: Map<string, Outcome>;
@@ -48,7 +46,6 @@ export function planBooking(
   const plan: BookingPlan = {
     work,
     booking: null,
-    payloadFrom: null,
     changes: [],
     outcomes: new Map(),
     revisedOutcomes: new Map(),
@@ -130,8 +127,7 @@ function setBooking(plan: BookingPlan, state: BookingState, logged: FoldEvent[])
   const { content, ...rest } = state;
   const isStored = row !== null && (row.contentDigest?.toString("hex") ?? null) === (content?.digest ?? null);
   const hasContent = ({ kind, contentDigest }: FoldEvent) => kind !== "delete" && contentDigest === content?.digest;
-  const source = events.find(hasContent);
-  if (content !== null && !isStored && source === undefined) plan.payloadFrom = logged.find(hasContent)?.id ?? null;
+  const source = events.find(hasContent) ?? logged.find(hasContent);
   plan.booking = {
     bookingKey,
     partner,
@@ -139,7 +135,7 @@ function setBooking(plan: BookingPlan, state: BookingState, logged: FoldEvent[])
     ...rest,
     contentDigest: content === null ? null : Buffer.from(content.digest, "hex"),
     contentSequence: content?.newestKeylessSequence ?? null,
-    payload: isStored ? undefined : (source?.payload ?? null),
+    payloadEventId: isStored ? undefined : (source?.id ?? null),
   };
 }
 

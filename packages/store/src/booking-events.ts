@@ -21,28 +21,40 @@ export interface EventToInsert {
   receivedAt: Date;
 }
 
-/** The events must not stand in the log yet: see {@link findProcessed}. */
-export async function insertEvents(client: Queryable, events: EventToInsert[]): Promise<void> {
-  await client.query(
-    `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, payload,
-       content_digest, outcome, duplicate_of, received_at)
-     select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::text[],
-       $8::jsonb[], $9::bytea[], $10::text[], $11::uuid[], $12::timestamptz[])`,
+/**
+ * The payloads go as one JSON array: as elements of a PostgreSQL array, each of their quotation marks would be escaped
+ * here and unescaped there.
+ *
+ * @returns false when another transaction has inserted one of the events since {@link findProcessed}: roll back and
+ *   begin again
+ */
+export async function insertEvents(client: Queryable, events: EventToInsert[]): Promise<boolean> {
+  // In one order: two transactions with the same events wait, and don't deadlock.
+  const sorted = events.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const { rowCount } = await client.query(
+    `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest,
+       outcome, duplicate_of, received_at, payload)
+     select * from rows from (
+       unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::text[], $8::bytea[],
+         $9::text[], $10::uuid[], $11::timestamptz[]),
+       jsonb_array_elements($12::jsonb))
+     on conflict (id) do nothing`,
     [
-      events.map((event) => event.id),
-      events.map((event) => event.partner),
-      events.map((event) => event.kind),
-      events.map((event) => event.reference),
-      events.map((event) => event.bookingKey),
-      events.map((event) => event.sequence),
-      events.map((event) => event.idempotencyKey),
-      events.map((event) => event.payload),
-      events.map((event) => event.contentDigest),
-      events.map((event) => event.outcome),
-      events.map((event) => event.duplicateOf),
-      events.map((event) => event.receivedAt),
+      sorted.map((event) => event.id),
+      sorted.map((event) => event.partner),
+      sorted.map((event) => event.kind),
+      sorted.map((event) => event.reference),
+      sorted.map((event) => event.bookingKey),
+      sorted.map((event) => event.sequence),
+      sorted.map((event) => event.idempotencyKey),
+      sorted.map((event) => event.contentDigest),
+      sorted.map((event) => event.outcome),
+      sorted.map((event) => event.duplicateOf),
+      sorted.map((event) => event.receivedAt),
+      `[${sorted.map((event) => event.payload).join(",")}]`,
     ],
   );
+  return rowCount === events.length;
 }
 
 /** @returns the outcomes of those of the events that stand in the log already */
@@ -120,15 +132,6 @@ export async function readHistories(client: Queryable, bookingKeys: Buffer[]): P
     [bookingKeys],
   );
   return rows;
-}
-
-/** @returns JSON texts by event id */
-export async function readPayloads(client: Queryable, ids: string[]): Promise<Map<string, string>> {
-  const { rows } = await client.query<{ id: string; payload: string }>(
-    "select id, payload::text as payload from booking_events where id = any($1)",
-    [ids],
-  );
-  return new Map(rows.map(({ id, payload }) => [id, payload]));
 }
 
 /** Records outcomes anew after a late event has changed what other events did. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /**
  * The identity of a booking: SHA-256 over the partner's id and the reference. A reference may have 1,024 characters,
@@ -6,5 +6,5 @@ import { createHash } from "node:crypto";
  */
 export function bookingKey(partner: string, reference: string): Buffer {
   // A partner's id holds no zero byte, so no two pairs give the same text.
-  return createHash("sha256").update(partner).update("\0").update(reference).digest();
+  return hash("sha256", `${partner}\0${reference}`, "buffer");
 }

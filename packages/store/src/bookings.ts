@@ -21,8 +21,11 @@ export interface BookingRow {
 }
 
 export interface BookingToSave extends BookingRow {
-  /** JSON text of the content; null with a null digest. Undefined: the stored payload is this content already. */
-  payload: string | null | undefined;
+  /**
+   * An event in the log with this content, whose payload the booking gets; null with a null digest. Undefined: the
+   * stored payload is this content already.
+   */
+  payloadEventId: string | null | undefined;
 }
 
 /**
@@ -53,10 +56,12 @@ export async function insertBookings(client: Queryable, bookings: BookingToSave[
   const { rowCount } = await client.query(
     `insert into bookings (booking_key, partner, reference, state, event_id, sequence, content_digest,
        content_sequence, last_sequence, created_at, updated_at, deleted_at, payload)
-     select * from unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
-       $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::jsonb[])
+     select booking_key, partner, reference, state, event_id, sequence, content_digest, content_sequence,
+       last_sequence, created_at, updated_at, deleted_at,
+       (select payload from booking_events where id = payload_event_id)
+     from ${unnestColumns}
      on conflict (booking_key) do nothing`,
-    [...toColumns(sorted), sorted.map(({ payload }) => payload ?? null)],
+    toColumns(sorted),
   );
   return rowCount === bookings.length;
 }
@@ -74,18 +79,13 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
        created_at = changed.created_at,
        updated_at = changed.updated_at,
        deleted_at = changed.deleted_at,
-       payload = case when changed.keeps_payload then bookings.payload else changed.payload end
-     from unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
-       $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::jsonb[],
-       $14::boolean[])
-       as changed (booking_key, partner, reference, state, event_id, sequence, content_digest, content_sequence,
-         last_sequence, created_at, updated_at, deleted_at, payload, keeps_payload)
+       payload = case
+         when changed.keeps_payload then bookings.payload
+         else (select payload from booking_events where id = changed.payload_event_id)
+       end
+     from ${unnestColumns}
      where bookings.booking_key = changed.booking_key`,
-    [
-      ...toColumns(bookings),
-      bookings.map(({ payload }) => payload ?? null),
-      bookings.map(({ payload }) => payload === undefined),
-    ],
+    toColumns(bookings),
   );
 }
 
@@ -94,7 +94,14 @@ export async function deleteBookings(client: Queryable, bookingKeys: Buffer[]): 
   await client.query("delete from bookings where booking_key = any($1)", [bookingKeys]);
 }
 
-function toColumns(bookings: BookingRow[]): unknown[] {
+/** The parameters of {@link toColumns} as rows. */
+const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
+       $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::uuid[],
+       $14::boolean[])
+       as changed (booking_key, partner, reference, state, event_id, sequence, content_digest, content_sequence,
+         last_sequence, created_at, updated_at, deleted_at, payload_event_id, keeps_payload)`;
+
+function toColumns(bookings: BookingToSave[]): unknown[] {
   return [
     bookings.map((booking) => booking.bookingKey),
     bookings.map((booking) => booking.partner),
@@ -108,6 +115,8 @@ function toColumns(bookings: BookingRow[]): unknown[] {
     bookings.map((booking) => booking.createdAt),
     bookings.map((booking) => booking.updatedAt),
     bookings.map((booking) => booking.deletedAt),
+    bookings.map((booking) => booking.payloadEventId ?? null),
+    bookings.map((booking) => booking.payloadEventId === undefined),
   ];
 }
 

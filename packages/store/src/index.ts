@@ -12,7 +12,6 @@ export {
   listEvents,
   type Outcome,
   readHistories,
-  readPayloads,
   updateOutcomes,
 } from "./booking-events.ts";
 export { bookingKey } from "./booking-key.ts";
