@@ -10,11 +10,14 @@ export interface CpuPlan {
 /**
  * The process under test has one CPU of its own; Redis, PostgreSQL and the load generator share the others. So what it
  * does in a second depends on its own work, and not on how the others were scheduled.
+ *
+ * @param isShared all have all CPUs, as they would on one machine
  */
-export function planCpus(): CpuPlan {
-  const [first, ...others] = allowedCpus();
+export function planCpus(isShared = false): CpuPlan {
+  const [first, ...others] = cpusAtStart;
   if (first === undefined || others.length === 0 || !hasTaskset()) return { underTest: undefined, others: undefined };
-  return { underTest: String(first), others: others.join(",") };
+  const all = cpusAtStart.join(",");
+  return isShared ? { underTest: all, others: all } : { underTest: String(first), others: others.join(",") };
 }
 
 /** This process, and with it all that it will start. */
@@ -40,6 +43,9 @@ function allowedCpus(): number[] {
     return [];
   }
 }
+
+/** Before this process was given fewer. */
+const cpusAtStart = allowedCpus();
 
 function hasTaskset(): boolean {
   try {

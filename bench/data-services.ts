@@ -15,7 +15,7 @@ export interface DataServices {
   stop(): Promise<void>;
 }
 
-interface BenchDatabase {
+export interface BenchDatabase {
   url: string;
   query<Row extends object>(sql: string): Promise<Row[]>;
   drop(): Promise<void>;

@@ -11,6 +11,8 @@ export interface Load {
   rate?: number | undefined;
   /** Answers that are no failure; 200 by default. */
   expected?: readonly number[];
+  /** Each `[<id>]` in the body is another text in each request. */
+  hasIds?: boolean;
   /** In a thread of its own, so that it is not in the way of another load. */
   isAside?: boolean;
 }
@@ -22,7 +24,7 @@ export interface LoadResult extends Pick<Measurement, "eventsPerSecond" | "p50Ms
 }
 
 /**
- * Posts the same request over and over.
+ * Posts the same request, or one that differs in its ids, over and over.
  *
  * @throws IntegrityError when any of them failed
  */
@@ -36,6 +38,7 @@ export async function applyLoad(load: Load): Promise<LoadResult> {
     connections: load.connections,
     duration: load.durationMs / 1_000,
     timeout: 10,
+    ...(load.hasIds ? { idReplacement: true } : {}),
     ...(load.isAside ? { workers: 1 } : {}),
     ...(load.rate === undefined ? {} : { overallRate: load.rate }),
   });

@@ -32,6 +32,6 @@ export function formatMachine(machine: Machine): string {
   const { cpu, cores, memoryGiB, system, node, redis, postgres, cpusUnderTest, cpusOfOthers } = machine;
   return (
     `${cpu}, ${cores} cores, ${memoryGiB} GiB, ${system}; Node ${node}, Redis ${redis}, PostgreSQL ${postgres}. ` +
-    `The process under test runs on CPU ${cpusUnderTest}, all others on ${cpusOfOthers}.`
+    `Unless a title says otherwise, the process under test runs on CPU ${cpusUnderTest}, all others on ${cpusOfOthers}.`
   );
 }

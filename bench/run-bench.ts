@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pinThisProcess, planCpus } from "./cpus.ts";
 import { startDataServices } from "./data-services.ts";
-import { describeMachine } from "./machine.ts";
+import { describeMachine, type Machine } from "./machine.ts";
 import { createReport, type Report } from "./report.ts";
 import type { Bench, Scenario, Section } from "./scenario.ts";
 
@@ -14,17 +14,35 @@ export interface RunOptions
 
 /** @throws IntegrityError when something that was measured did not do its work */
 export async function runBench({ scenarios, ...options }: RunOptions): Promise<Report> {
-  const cpus = planCpus();
+  const sections: Section[] = [];
+  let machine: Machine | undefined;
+  for (const scenario of scenarios) {
+    await withServices(scenario, options, async (bench) => {
+      machine ??= await describeMachine(bench.services, planCpus());
+      sections.push(...(await scenario.run(bench)));
+    });
+  }
+  if (machine === undefined) throw new RangeError("There is no scenario to run.");
+  return createReport(machine, options.rounds, sections);
+}
+
+/** New data services for each scenario: none finds another's data, and they have the CPUs that it gives them. */
+async function withServices(
+  { isOnWholeMachine }: Scenario,
+  options: Omit<RunOptions, "scenarios">,
+  run: (bench: Bench) => Promise<void>,
+): Promise<void> {
+  const cpus = planCpus(isOnWholeMachine);
   pinThisProcess(cpus.others);
   const dir = await mkdtemp(join(tmpdir(), "booking-events-bench-"));
-  const services = await startDataServices(dir, options.signal);
   try {
-    const bench: Bench = { ...options, services, cpus, dir };
-    const sections: Section[] = [];
-    for (const scenario of scenarios) sections.push(...(await scenario.run(bench)));
-    return createReport(await describeMachine(services, cpus), options.rounds, sections);
+    const services = await startDataServices(dir, options.signal);
+    try {
+      await run({ ...options, services, cpus, dir });
+    } finally {
+      await services.stop();
+    }
   } finally {
-    await services.stop();
     await rm(dir, { recursive: true, force: true });
   }
 }

@@ -14,3 +14,10 @@ export const bodies = {
   JSON: { contentType: "application/json", body: JSON.stringify(fullBooking) },
   form: { contentType: "application/x-www-form-urlencoded", body: new URLSearchParams(fullBooking).toString() },
 } as const;
+
+/** Each event with this body creates another booking: see `hasIds` of a load. */
+export const newBookings = {
+  contentType: "application/json",
+  body: JSON.stringify({ ...fullBooking, consumerTripPartnerExternalReference: "TRIP-[<id>]" }),
+  hasIds: true,
+};

@@ -6,6 +6,8 @@ export interface Scenario {
   name: string;
   /** One line for the help. */
   about: string;
+  /** True: all processes share all CPUs. Else the process under test has one of its own. */
+  isOnWholeMachine?: boolean;
   /** @throws IntegrityError when what was measured did not do its work */
   run(bench: Bench): Promise<Section[]>;
 }
@@ -55,6 +57,11 @@ export const figures = {
   redisCpuUs: { title: "Redis", digits: 1, isCost: true },
   postgresCpuUs: { title: "PostgreSQL", digits: 1, isCost: true },
   loadCpuUs: { title: "load generator", digits: 1, isCost: true },
+  redisBytes: { title: "Redis bytes/event", digits: 0, isCost: true },
+  postgresBytes: { title: "PostgreSQL bytes/event", digits: 0, isCost: true },
+  bookingBytes: { title: "bytes/booking", digits: 0, isCost: true },
+  timesPayload: { title: "times the payload", digits: 2, isCost: true },
+  memoryMiB: { title: "memory MiB", digits: 1, isCost: true },
   refusedShare: { title: "refused share of the other", digits: 3, isCost: false },
 } as const satisfies Record<string, { title: string; digits: number; isCost: boolean }>;
 

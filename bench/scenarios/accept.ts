@@ -1,25 +1,7 @@
-import { queueName } from "@booking-events/queue";
-import {
-  baseline,
-  type Contestant,
-  newQueuePrefix,
-  noLimit,
-  programs,
-  startContestant,
-  writePartners,
-} from "../contestant.ts";
-import { cpuTimeUs } from "../cpu-time.ts";
-import { applyLoad, type LoadResult } from "../load.ts";
+import { baseline, programs } from "../contestant.ts";
+import { measureAccept } from "../measure-accept.ts";
 import { runRounds } from "../rounds.ts";
-import { bodies } from "../sample-events.ts";
-import {
-  type Bench,
-  type Comparison,
-  IntegrityError,
-  type Measurement,
-  type Scenario,
-  type Section,
-} from "../scenario.ts";
+import type { Bench, Comparison, Scenario, Section } from "../scenario.ts";
 import { spreadOf } from "../statistics.ts";
 
 const contestants = {
@@ -52,7 +34,7 @@ export const accept: Scenario = {
         ] as const);
     for (const [connections, type] of loads) {
       const title = `accept, ${connections} connections, ${type}`;
-      const run = (name: Name) => () => measure(bench, name, { connections, type });
+      const run = (name: Name) => () => measureAccept(bench, { ...contestants[name], connections, type });
       const measurements = await runRounds(bench, title, {
         ours: run("ours"),
         stack: run("stack"),
@@ -76,7 +58,7 @@ async function atHalfLoad(bench: Bench, full: Section | undefined): Promise<Sect
   const sustained = full?.measurements["textbook"]?.map(({ eventsPerSecond = 0 }) => eventsPerSecond) ?? [];
   const rate = Math.round(spreadOf(sustained).median / 2);
   const title = `accept, ${rate} events/s over 64 connections, JSON`;
-  const run = (name: Name) => () => measure(bench, name, { connections: 64, type: "JSON", rate });
+  const run = (name: Name) => () => measureAccept(bench, { ...contestants[name], connections: 64, type: "JSON", rate });
   const measurements = await runRounds(bench, title, {
     ours: run("ours"),
     textbook: run("textbook"),
@@ -90,61 +72,4 @@ async function atHalfLoad(bench: Bench, full: Section | undefined): Promise<Sect
       { figure: "p50Ms", of: "ours", to: "textbook" },
     ],
   };
-}
-
-async function measure(
-  bench: Bench,
-  name: Name,
-  { connections, type, rate }: { connections: number; type: keyof typeof bodies; rate?: number },
-): Promise<Measurement> {
-  const { services } = bench;
-  const { program, queues } = contestants[name];
-  const { file, secretOf } = await writePartners(bench.dir, { acme: noLimit });
-  const queuePrefix = newQueuePrefix();
-  const contestant = await startContestant(bench, program, {
-    ...{ REDIS_URL: services.redisUrl, QUEUE_PREFIX: queuePrefix, PARTNERS_FILE: file },
-  });
-  try {
-    const url = `${contestant.url}/booking-event/create/${secretOf["acme"]}`;
-    const load = (durationMs: number) => applyLoad({ url, ...bodies[type], connections, rate, durationMs });
-    const warmUp = await load(bench.warmUpMs);
-    const before = readCpu(bench, contestant);
-    const result = await load(bench.measureMs);
-    const after = readCpu(bench, contestant);
-    if (queues) await checkQueued(bench, queuePrefix, warmUp.answered + result.answered, connections);
-    return toMeasurement(result, before, after);
-  } finally {
-    await contestant.stop();
-    await services.redis.flushall();
-  }
-}
-
-type CpuReading = Record<"cpuUs" | "redisCpuUs" | "loadCpuUs", number | undefined>;
-
-function readCpu({ services }: Bench, contestant: Contestant): CpuReading {
-  return {
-    cpuUs: contestant.cpuUs(),
-    redisCpuUs: cpuTimeUs(services.redisPid),
-    loadCpuUs: process.cpuUsage().user + process.cpuUsage().system,
-  };
-}
-
-function toMeasurement(
-  { answered, statuses: _, ...figures }: LoadResult,
-  before: CpuReading,
-  after: CpuReading,
-): Measurement {
-  const perEvent = (figure: keyof CpuReading) => {
-    const [from, to] = [before[figure], after[figure]];
-    return from === undefined || to === undefined ? undefined : (to - from) / answered;
-  };
-  return { ...figures, cpuUs: perEvent("cpuUs"), redisCpuUs: perEvent("redisCpuUs"), loadCpuUs: perEvent("loadCpuUs") };
-}
-
-/** A load generator stops in the middle: up to one more request for each connection may have been accepted. */
-async function checkQueued({ services }: Bench, prefix: string, answered: number, connections: number): Promise<void> {
-  const queued = await services.redis.llen(`${prefix}:${queueName}:wait`);
-  if (queued < answered || queued > answered + 2 * connections) {
-    throw new IntegrityError(`${answered} events were accepted, and ${queued} are in the queue.`);
-  }
 }

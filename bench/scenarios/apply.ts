@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { queueName } from "@booking-events/queue";
 import type { EventEnvelope } from "@booking-events/schema";
-import { baseline, newQueuePrefix, programs, startContestant } from "../contestant.ts";
-import { cpuTimeUs } from "../cpu-time.ts";
+import { baseline, newQueuePrefix, programs } from "../contestant.ts";
+import type { BenchDatabase } from "../data-services.ts";
 import { createEnvelope, fillQueue } from "../fill-queue.ts";
+import { measureApply, ourConcurrency } from "../measure-apply.ts";
 import { runRounds } from "../rounds.ts";
 import { fullBooking } from "../sample-events.ts";
 import { type Bench, IntegrityError, type Measurement, type Scenario, type Section } from "../scenario.ts";
@@ -12,8 +11,6 @@ import { type Bench, IntegrityError, type Measurement, type Scenario, type Secti
 const eventsMeasured = 20_000;
 const eventsOfTextbook = 3_000;
 const textbookConcurrencies = [5, 20, 50];
-const ourConcurrency = "400";
-const pollIntervalMs = 20;
 
 interface Workload {
   title: string;
@@ -72,7 +69,7 @@ async function compare(bench: Bench, workload: Workload): Promise<Section> {
     concurrency: String(concurrency),
   }));
   const title = `apply, ${workload.title}`;
-  const count = (events: number) => (bench.isSmoke ? 500 : events);
+  const count = (events: number) => (bench.isSmoke ? 1_500 : events);
   const measurements: Record<string, Measurement[]> = await runRounds(bench, title, {
     ours: () => measure(bench, workload, ours, count(eventsMeasured)),
     ...Object.fromEntries(
@@ -86,6 +83,7 @@ async function compare(bench: Bench, workload: Workload): Promise<Section> {
     comparisons: [
       ...textbooks.map(({ name }) => ({ figure: "eventsPerSecond" as const, of: "ours", to: name, atLeast: 3 })),
       { figure: "eventsPerSecond", of: "ours", to: "no-op", atLeast: 0.5 },
+      { figure: "cpuUs", of: "ours", to: "no-op", atLeast: 0.5 },
     ],
   };
 }
@@ -101,63 +99,16 @@ async function measure(
   const database = await services.createDatabase();
   try {
     await fillQueue(services.redisUrl, queuePrefix, workload.create(count));
-    const before = [cpuTimeUs(services.redisPid), cpuTimeUs(services.postgresPid)];
-    const contestant = await startContestant(bench, program, {
-      ...{ REDIS_URL: services.redisUrl, DATABASE_URL: database.url, QUEUE_PREFIX: queuePrefix },
-      ...{ CONCURRENCY: concurrency, LOG_LEVEL: "warn" },
-    });
-    const eventsPerSecond = await untilDrained(bench, queuePrefix);
-    const after = [cpuTimeUs(services.redisPid), cpuTimeUs(services.postgresPid)];
-    const cpu = contestant.cpuUs();
-    await contestant.stop();
+    const measurement = await measureApply(bench, { program, concurrency, queuePrefix, database, count });
     if (isApplied) await checkApplied(database, workload, count);
-    const perEvent = (place: 0 | 1) => {
-      const [from, to] = [before[place], after[place]];
-      return from === undefined || to === undefined ? undefined : (to - from) / count;
-    };
-    return {
-      eventsPerSecond,
-      cpuUs: cpu === undefined ? undefined : cpu / count,
-      redisCpuUs: perEvent(0),
-      postgresCpuUs: perEvent(1),
-    };
+    return measurement;
   } finally {
     await database.drop();
     await services.redis.flushall();
   }
 }
 
-/** @returns events per second from the first look at which some are gone to the one at which all are */
-async function untilDrained({ services, signal }: Bench, prefix: string): Promise<number> {
-  const countLeft = async () => {
-    const counts = await Promise.all([
-      services.redis.llen(`${prefix}:${queueName}:wait`),
-      services.redis.llen(`${prefix}:${queueName}:active`),
-      services.redis.zcard(`${prefix}:${queueName}:delayed`),
-    ]);
-    return counts.reduce((sum, each) => sum + each, 0);
-  };
-  const leftAtFirst = await countLeft();
-  let left = leftAtFirst;
-  while (left === leftAtFirst) {
-    signal.throwIfAborted();
-    await sleep(pollIntervalMs);
-    left = await countLeft();
-  }
-  const [startedAtMs, leftAtStart] = [performance.now(), left];
-  while (left > 0) {
-    signal.throwIfAborted();
-    await sleep(pollIntervalMs);
-    left = await countLeft();
-  }
-  return (leftAtStart * 1_000) / (performance.now() - startedAtMs);
-}
-
-async function checkApplied(
-  database: Awaited<ReturnType<Bench["services"]["createDatabase"]>>,
-  workload: Workload,
-  count: number,
-): Promise<void> {
+async function checkApplied(database: BenchDatabase, workload: Workload, count: number): Promise<void> {
   const [found] = await database.query<{ events: number; bookings: number; dead: number }>(
     `select (select count(*)::int from booking_events) as events, (select count(*)::int from bookings) as bookings,
        (select count(*)::int from dead_letters) as dead`,

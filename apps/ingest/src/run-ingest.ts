@@ -39,8 +39,8 @@ const entries = {
 /** An event loop that is behind by this much on average answers nobody in good time. */
 const maxEventLoopDelayMs = 250;
 
-/** What ingest is made of where it matters to a test that lets it stop, or go wrong, at a chosen point. */
-const ingestParts = { createProducer };
+/** What ingest is made of where it matters to a test that lets it stop, go wrong, or go without, at a chosen point. */
+const ingestParts = { createProducer, createPartnerLimiter };
 export type IngestParts = typeof ingestParts;
 
 /**
@@ -87,7 +87,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     answerGuess: createGuessThrottle(),
     noteUse: lastUse.note,
     isOverloaded: load.isOverloaded,
-    limitPartner: createPartnerLimiter({ takeTokens: tokenBuckets.take, logger, metrics }),
+    limitPartner: made.createPartnerLimiter({ takeTokens: tokenBuckets.take, logger, metrics }),
     enqueue: (event) => producer.enqueue(event),
     isQueueAvailable: () => queue.problems().length === 0,
     isShuttingDown: () => shutdown.isShuttingDown(),

@@ -1,0 +1,191 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { programs } from "../contestant.ts";
+import { applyLoad, type LoadResult } from "../load.ts";
+import { ourConcurrency } from "../measure-apply.ts";
+import { type Pipeline, startPipeline } from "../pipeline.ts";
+import { runRounds } from "../rounds.ts";
+import { fullBooking, newBookings } from "../sample-events.ts";
+import { type Bench, IntegrityError, type Measurement, type Scenario, type Section } from "../scenario.ts";
+import { quantile } from "../statistics.ts";
+
+const connections = 64;
+/** Of the search for what is sustained. */
+const searchSteps = 5;
+/** The backlog is flat if what waits at the end is worth no more than this. */
+const flatBacklogS = 0.25;
+/** Between two events whose way is followed under load. */
+const probeIntervalMs = 20;
+
+export const endToEnd: Scenario = {
+  name: "end-to-end",
+  about: "from the POST to the row: what is sustained with a flat backlog, and how long it takes",
+  isOnWholeMachine: true,
+  async run(bench) {
+    return [await oneAtATime(bench), await sustained(bench)];
+  },
+};
+
+async function oneAtATime(bench: Bench): Promise<Section> {
+  const title = "end to end, one event at a time, all processes on all CPUs";
+  const measurements = await runRounds(bench, title, {
+    "POST to row": () => withProbe(bench, ({ follow, pipeline }) => repeat(bench, pipeline, follow)),
+    "each hop once": () => withProbe(bench, ({ callEachHop, pipeline }) => repeat(bench, pipeline, callEachHop)),
+  });
+  return {
+    title,
+    measurements,
+    comparisons: [
+      { figure: "p50Ms", of: "POST to row", to: "each hop once" },
+      { figure: "p99Ms", of: "POST to row", to: "each hop once" },
+    ],
+  };
+}
+
+async function sustained(bench: Bench): Promise<Section> {
+  const title = `end to end, sustained with a flat backlog, and the way of an event at half of that, all processes on all CPUs`;
+  const measurements = await runRounds(bench, title, {
+    ours: () =>
+      withProbe(bench, async (probe) => {
+        const rate = await findSustained(bench, probe.pipeline);
+        const latency = await underLoad(bench, probe, rate / 2);
+        await checkApplied(probe.pipeline);
+        return { eventsPerSecond: rate, ...latency };
+      }),
+  });
+  return { title, measurements, comparisons: [] };
+}
+
+interface Probe {
+  pipeline: Pipeline;
+  /** Posts an event and resolves when its row is visible. */
+  follow(): Promise<void>;
+  /** An HTTP request that ingest answers by itself, a write to Redis' disk, a read of Redis, a commit of PostgreSQL. */
+  callEachHop(): Promise<void>;
+}
+
+async function withProbe(bench: Bench, measure: (probe: Probe) => Promise<Measurement>): Promise<Measurement> {
+  const pipeline = await startPipeline(bench, {
+    ...{ ingest: programs.ours, worker: programs.worker, concurrency: ourConcurrency },
+  });
+  const client = new pg.Client({ connectionString: pipeline.database.url });
+  await client.connect();
+  await client.query("create table hops (id uuid primary key)");
+  const { redis } = bench.services;
+  try {
+    return await measure({
+      pipeline,
+      async follow() {
+        const id = await post(pipeline.url);
+        const isVisible = async () => (await client.query("select 1 from booking_events where id = $1", [id])).rowCount;
+        while ((await isVisible()) === 0) bench.signal.throwIfAborted();
+      },
+      async callEachHop() {
+        await post(pipeline.url, { "x-dry-run": "true" });
+        await redis.set("hop", "1");
+        await redis.get("hop");
+        await client.query("insert into hops values ($1)", [randomUUID()]);
+      },
+    });
+  } finally {
+    await client.end();
+    await pipeline.stop();
+  }
+}
+
+/** @returns the event's id; undefined after a dry run */
+async function post(url: string, headers: Record<string, string> = {}): Promise<string | undefined> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify({ ...fullBooking, consumerTripPartnerExternalReference: `PROBE-${randomUUID()}` }),
+  });
+  const { success, eventId } = (await response.json()) as { success?: boolean; eventId?: string };
+  if (!success) throw new IntegrityError(`An event was answered ${response.status}.`);
+  return eventId;
+}
+
+async function repeat(bench: Bench, pipeline: Pipeline, work: () => Promise<void>): Promise<Measurement> {
+  const run = async (durationMs: number) => {
+    const timesMs: number[] = [];
+    for (const endAtMs = performance.now() + durationMs; performance.now() < endAtMs; ) timesMs.push(await time(work));
+    return timesMs;
+  };
+  await run(bench.warmUpMs);
+  const timesMs = await run(bench.measureMs);
+  await untilApplied(bench, pipeline);
+  return toLatency(timesMs);
+}
+
+async function underLoad(bench: Bench, { pipeline, follow }: Probe, rate: number): Promise<Measurement> {
+  const timesMs: number[] = [];
+  let isOver = false;
+  const probing = (async () => {
+    await sleep(bench.warmUpMs);
+    while (!isOver) {
+      timesMs.push(await time(follow));
+      await sleep(probeIntervalMs);
+    }
+  })();
+  await load(pipeline, bench.warmUpMs + bench.measureMs, rate).finally(() => {
+    isOver = true;
+  });
+  await probing;
+  await untilApplied(bench, pipeline);
+  return toLatency(timesMs);
+}
+
+async function time(work: () => Promise<void>): Promise<number> {
+  const startedAtMs = performance.now();
+  await work();
+  return performance.now() - startedAtMs;
+}
+
+function toLatency(timesMs: number[]): Measurement {
+  return { p50Ms: quantile(timesMs, 0.5), p99Ms: quantile(timesMs, 0.99) };
+}
+
+/** Halves the interval between what is surely sustained, nothing, and what is surely not: all that ingest accepts. */
+async function findSustained(bench: Bench, pipeline: Pipeline): Promise<number> {
+  const { eventsPerSecond = 0 } = await load(pipeline, bench.warmUpMs);
+  await untilApplied(bench, pipeline);
+  let [low, high] = [0, eventsPerSecond];
+  for (let step = 0; step < (bench.isSmoke ? 1 : searchSteps); step += 1) {
+    const rate = (low + high) / 2;
+    const result = await load(pipeline, bench.measureMs, rate);
+    const isFlat =
+      (await pipeline.countBacklog()) <= rate * flatBacklogS &&
+      result.answered > 0.95 * rate * (bench.measureMs / 1_000);
+    bench.say(
+      `  ${Math.round(rate)} events/s: ${isFlat ? "flat" : "the backlog grows, or they are not accepted in time"}`,
+    );
+    if (isFlat) low = rate;
+    else high = rate;
+    await untilApplied(bench, pipeline);
+  }
+  // Not even the least that was tried: it is what was shown not to be sustained.
+  return low === 0 ? high : low;
+}
+
+function load({ url }: Pipeline, durationMs: number, rate?: number): Promise<LoadResult> {
+  return applyLoad({ url, ...newBookings, connections, durationMs, rate, isAside: true });
+}
+
+async function untilApplied({ signal }: Bench, pipeline: Pipeline): Promise<void> {
+  while ((await pipeline.countBacklog()) > 0) {
+    signal.throwIfAborted();
+    await sleep(20);
+  }
+}
+
+/** Each event was for a booking of its own, so that none may be lost or counted twice. */
+async function checkApplied({ database }: Pipeline): Promise<void> {
+  const [found] = await database.query<{ events: number; bookings: number; dead: number }>(
+    `select (select count(*)::int from booking_events) as events, (select count(*)::int from bookings) as bookings,
+       (select count(*)::int from dead_letters) as dead`,
+  );
+  if (found === undefined || found.events !== found.bookings || found.events === 0 || found.dead > 0) {
+    throw new IntegrityError(`PostgreSQL has ${JSON.stringify(found)}.`);
+  }
+}
