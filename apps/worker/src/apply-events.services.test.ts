@@ -153,6 +153,21 @@ describe("delivered more than once", () => {
     expect(await readChanges()).toEqual(["TRIP-1 created by 1"]);
   });
 
+  test("the same first events in overlapping batches at once are applied once each, and nobody deadlocks", async () => {
+    const events = Array.from({ length: 40 }, (_, index) => {
+      // Ids in another order than sequences and bookings, so that only a common order of locks keeps them apart.
+      const reference = { consumerTripPartnerExternalReference: `TRIP-${(index * 7) % 40}` };
+      return event(index + 1, "create", "", { eventId: eventId((index * 17) % 40), payload: reference });
+    });
+    const batches = Array.from({ length: 16 }, (_, worker) => events.slice(worker, worker + 25).reverse());
+    await Promise.all(batches.map((batch) => apply(...batch)));
+    const { rows } = await pool.query(
+      "select (select count(*)::int from booking_events) as events, (select count(*)::int from booking_changes) as changes",
+    );
+    expect(rows).toEqual([{ events: 40, changes: 40 }]);
+    expect(await readBookings()).toHaveLength(40);
+  });
+
   test("two first events of one booking at once are both applied", async () => {
     await Promise.all([apply(event(1, "create", "A")), apply(event(2, "update", "B"))]);
     expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
