@@ -1,4 +1,4 @@
-import { type Job, Queue, UnrecoverableError, WaitingError, Worker } from "bullmq";
+import { type Job, Queue, UnrecoverableError, WaitingError, Worker, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
@@ -57,6 +57,12 @@ const defaultRecovery = { lockDurationMs: 10_000, stalledCheckIntervalMs: 5_000 
 const maxStalledCount = 25;
 const longestReconnectDelayMs = 1_000;
 const sweepPageSize = 100;
+/**
+ * A BullMQ worker fetches jobs one after the other, each in a round trip with a write to disk, and begins to process
+ * them when it has as many as it may hold, or the queue is empty. With one worker that may hold 1,000, events of a busy
+ * queue waited for up to 0.7 s before anything was done for them; so many small ones share the work.
+ */
+const eventsPerLoop = 50;
 /** BullMQ's own event stream; nothing of ours reads it, so it is kept short. */
 const bullmqEventsKept = 1_000;
 /** A Redis that vanished without closing the connection. Longer than the longest blocking read, which is 10 s. */
@@ -84,29 +90,29 @@ export function createConsumer(options: {
     retryStrategy: (attempt) => Math.min(attempt * 100, longestReconnectDelayMs),
   });
   redis.on("error", options.onError);
-  const worker = new Worker(
-    queueName,
-    async (job: Job, token?: string) => {
-      try {
-        await options.handle(toDelivery(job));
-      } catch (error) {
-        if (!(error instanceof ReleaseDelivery)) throw toStorableError(error);
-        await job.moveToWait(token);
-        throw new WaitingError();
-      }
-    },
-    {
-      connection: redis,
-      prefix: options.prefix,
-      concurrency: options.concurrency,
-      autorun: false,
-      lockDuration: lockDurationMs,
-      stalledInterval: stalledCheckIntervalMs,
-      maxStalledCount,
-      settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
-    },
-  );
-  worker.on("error", options.onError);
+  async function handleJob(job: Job, token?: string): Promise<void> {
+    try {
+      await options.handle(toDelivery(job));
+    } catch (error) {
+      if (!(error instanceof ReleaseDelivery)) throw toStorableError(error);
+      await job.moveToWait(token);
+      throw new WaitingError();
+    }
+  }
+
+  const loops = Math.ceil(options.concurrency / eventsPerLoop);
+  const workerOptions: WorkerOptions = {
+    connection: redis,
+    prefix: options.prefix,
+    concurrency: Math.ceil(options.concurrency / loops),
+    autorun: false,
+    lockDuration: lockDurationMs,
+    stalledInterval: stalledCheckIntervalMs,
+    maxStalledCount,
+    settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
+  };
+  const workers = Array.from({ length: loops }, () => new Worker(queueName, handleJob, workerOptions));
+  for (const worker of workers) worker.on("error", options.onError);
   // Waits for Redis as long as the worker does; adds nothing.
   const queue = new Queue(queueName, {
     connection: redis,
@@ -117,7 +123,7 @@ export function createConsumer(options: {
 
   return {
     start() {
-      worker.run().catch(options.onError);
+      for (const worker of workers) worker.run().catch(options.onError);
     },
     isConnected: () => redis.status === "ready",
     async countBacklog() {
@@ -136,9 +142,11 @@ export function createConsumer(options: {
         if (jobs.length < sweepPageSize) return count;
       }
     },
-    drain: () => worker.pause(),
+    async drain() {
+      await Promise.all(workers.map((worker) => worker.pause()));
+    },
     async close() {
-      await worker.close(true);
+      await Promise.all(workers.map((worker) => worker.close(true)));
       redis.disconnect();
     },
   };

@@ -46,8 +46,8 @@ function produce(redisUrl = server.url): Producer {
   return producer;
 }
 
-function consume(handle: (delivery: Delivery) => Promise<void>): Consumer {
-  const consumer = createConsumer({ redisUrl: server.url, prefix, concurrency: 5, handle, onError: () => {} });
+function consume(handle: (delivery: Delivery) => Promise<void>, concurrency = 5): Consumer {
+  const consumer = createConsumer({ redisUrl: server.url, prefix, concurrency, handle, onError: () => {} });
   cleanups.push(() => consumer.close());
   consumer.start();
   return consumer;
@@ -193,6 +193,25 @@ describe("an event in Redis", () => {
     await addEvents([anEvent(2)], performance.now() + 1_000);
     expect(Object.keys(await dumpQueue())).toContain(`:${queueName}:${anEvent(2).eventId}`);
   });
+});
+
+test("a consumer that may hold many events takes them in several loops at once, and no more of them than it may", async () => {
+  const producer = produce();
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  await Promise.all(Array.from({ length: 200 }, (_, index) => producer.enqueue(anEvent(index))));
+  const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>();
+  let held = 0;
+  const countBlocked = async () => Number(/blocked_clients:(\d+)/.exec(await redis.info("clients"))?.[1]);
+  const consumer = consume(async () => {
+    held += 1;
+    await mayGoOn;
+  }, 120);
+  await waitFor(() => expect(held).toBe(120));
+  expect(await consumer.countBacklog()).toEqual({ waiting: 80, delayed: 0 });
+  goOn();
+  await waitFor(() => expect(held).toBe(200));
+  // Each waits for the next event on a connection of its own.
+  await waitFor(async () => expect(await countBlocked()).toBe(3));
 });
 
 test("BullMQ's own event stream, which nothing of ours reads, is kept short", async () => {
