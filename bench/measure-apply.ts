@@ -6,7 +6,7 @@ import type { BenchDatabase } from "./data-services.ts";
 import type { Bench, Measurement } from "./scenario.ts";
 
 /** What the worker's own default is. */
-export const ourConcurrency = "400";
+export const ourConcurrency = "1000";
 /** Often enough for a measurement of a second, and seldom enough to cost Redis nothing. */
 const lookIntervalMs = 20;
 
