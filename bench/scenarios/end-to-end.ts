@@ -75,16 +75,15 @@ async function withProbe(bench: Bench, measure: (probe: Probe) => Promise<Measur
   const pipeline = await startPipeline(bench, {
     ...{ ingest: programs.ours, worker: programs.worker, concurrency: ourConcurrency },
   });
-  const client = new pg.Client({ connectionString: pipeline.database.url });
-  await client.connect();
-  await client.query("create table hops (id uuid primary key)");
+  const pool = new pg.Pool({ connectionString: pipeline.database.url });
+  await pool.query("create table hops (id uuid primary key)");
   const { redis } = bench.services;
   try {
     return await measure({
       pipeline,
       async follow() {
         const id = await post(pipeline.url);
-        const isVisible = async () => (await client.query("select 1 from booking_events where id = $1", [id])).rowCount;
+        const isVisible = async () => (await pool.query("select 1 from booking_events where id = $1", [id])).rowCount;
         while ((await isVisible()) === 0) {
           bench.signal.throwIfAborted();
           await sleep(1);
@@ -94,11 +93,11 @@ async function withProbe(bench: Bench, measure: (probe: Probe) => Promise<Measur
         await post(pipeline.url, { "x-dry-run": "true" });
         await redis.set("hop", "1");
         await redis.get("hop");
-        await client.query("insert into hops values ($1)", [randomUUID()]);
+        await pool.query("insert into hops values ($1)", [randomUUID()]);
       },
     });
   } finally {
-    await client.end();
+    await pool.end();
     await pipeline.stop();
   }
 }
