@@ -1,3 +1,5 @@
+import { restoreStringMethods } from "./restore-string-methods.ts";
+
 export type { AcceptedEvent } from "./add-events.ts";
 export { type Consumer, createConsumer, type Delivery, ReleaseDelivery } from "./consumer.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";
@@ -5,3 +7,6 @@ export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";
 export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 export { defaultQueuePrefix, queueName } from "./queue-name.ts";
 export { maxAttempts } from "./retry-policy.ts";
+
+// All imports, ioredis among them, have been evaluated by now.
+restoreStringMethods();
