@@ -10,9 +10,9 @@ await runIngest(process.env, {
     return {
       ...producer,
       async enqueue(event) {
-        const envelope = await producer.enqueue(event);
+        const sequence = await producer.enqueue(event);
         await pauseAt("before-answer");
-        return envelope;
+        return sequence;
       },
     };
   },

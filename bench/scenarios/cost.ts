@@ -1,5 +1,5 @@
 import { migrate } from "@booking-events/store";
-import { createEventAdder } from "../../packages/queue/src/add-events.ts";
+import { createEventAdder, serializeEvent } from "../../packages/queue/src/add-events.ts";
 import { reserveSequenceInLua } from "../../packages/queue/src/sequence.ts";
 import { baseline, newQueuePrefix } from "../contestant.ts";
 import { cpuTimeUs } from "../cpu-time.ts";
@@ -67,7 +67,7 @@ async function costOfNumbering(bench: Bench): Promise<Section> {
     "added to the queue": () =>
       callRedis(bench, () => {
         const { version: _, sequence: __, ...event } = createEnvelope(index++, sample);
-        return addEvents([event], Number.MAX_SAFE_INTEGER / 1_000_000);
+        return addEvents([serializeEvent(event)], Number.MAX_SAFE_INTEGER / 1_000_000);
       }),
     "only numbered": () =>
       callRedis(bench, () => redis.eval(numberAlone, 2, `${prefix}:sequence`, `${prefix}:last-sequence`)),

@@ -1,5 +1,4 @@
 import { createProducer } from "@booking-events/queue";
-import { envelopeVersion } from "@booking-events/schema";
 import { runIngest } from "../../apps/ingest/src/run-ingest.ts";
 
 /** The mistake: ingest answers first, and puts the event into the queue afterwards. */
@@ -10,7 +9,7 @@ await runIngest(process.env, {
       ...producer,
       async enqueue(event) {
         void producer.enqueue(event).catch(() => {});
-        return { version: envelopeVersion, sequence: 1, ...event };
+        return 1;
       },
     };
   },

@@ -1,5 +1,8 @@
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { waitFor } from "@booking-events/scripts/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Connection, connect, type RequestParts, requestBytes } from "./testing/http-client.ts";
@@ -130,15 +133,41 @@ describe("a connection", () => {
   });
 });
 
+describe("the memory of a request", () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+
+  test("is free once it is answered, though its connection stays", async () => {
+    const responses: WeakRef<ServerResponse>[] = [];
+    ingest.server.server.once("request", (_req, res) => void responses.push(new WeakRef(res)));
+    const connection = await connect(ingest.port);
+    connection.send(requestBytes({ path: create, body: booking }));
+    expect((await connection.answer()).status).toBe(200);
+    await waitFor(() => {
+      collectGarbage();
+      expect(responses.map((response) => response.deref())).toEqual([undefined]);
+    });
+    expect(connection.isClosed()).toBe(false);
+  });
+
+  test("has none of Koa's listeners in it, which would last until the next full garbage collection", async () => {
+    const response = new Promise((resolve) => ingest.server.server.once("request", (_req, res) => resolve(res)));
+    const connection = await connect(ingest.port);
+    connection.send(requestBytes({ path: create, body: booking }));
+    expect(await response).not.toHaveProperty("__onFinished");
+    expect((await connection.answer()).status).toBe(200);
+  });
+});
+
 describe("the server, when it stops", () => {
   test("answers what is under way, and closes what is idle, unused or kept open", async () => {
     let isShuttingDown = false;
     const answerIt = Promise.withResolvers<void>();
     const stopping = await startIngest({
       isShuttingDown: () => isShuttingDown,
-      async enqueue(event) {
+      async enqueue() {
         await answerIt.promise;
-        return { version: 1, sequence: 1, ...event };
+        return 1;
       },
     });
     let requests = 0;

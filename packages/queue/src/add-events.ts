@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import { type EventEnvelope, envelopeVersion } from "@booking-events/schema";
-import type { Redis } from "ioredis";
+import { Command, type Redis } from "ioredis";
 import { jobOptions } from "./job-options.ts";
 import { queueName } from "./queue-name.ts";
 import { reserveSequenceInLua } from "./sequence.ts";
@@ -7,13 +8,21 @@ import { reserveSequenceInLua } from "./sequence.ts";
 /** An event as ingest accepted it; the queue adds the version and the sequence. */
 export type AcceptedEvent = Omit<EventEnvelope, "version" | "sequence">;
 
+/** What the script takes for one event. */
+type SerializedEvent = readonly [eventId: string, kind: string, json: string];
+
+/** The JSON is without its opening brace, since the script puts the version and the sequence in front. */
+export function serializeEvent(event: AcceptedEvent): SerializedEvent {
+  return [event.eventId, event.kind, JSON.stringify(event).slice(1)];
+}
+
 /**
- * Puts the events into the queue, all or none, in the order given.
+ * Puts the events into the queue, all or none, in the order given, and returns their sequence numbers.
  *
  * @param deadlineMs when to give up, of `performance.now()`
  * @throws what ioredis throws. Redis adds nothing after the deadline, however late it gets to read the command
  */
-export type AddEvents = (events: AcceptedEvent[], deadlineMs: number) => Promise<EventEnvelope[]>;
+export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promise<number[]>;
 
 /**
  * Numbers the events and writes each as BullMQ's own `addStandardJob` would write a job without a parent, a delay, a
@@ -24,7 +33,7 @@ export type AddEvents = (events: AcceptedEvent[], deadlineMs: number) => Promise
  *
  * KEYS: the sequence's bound and last number; then the queue's wait, active, meta and marker.
  * ARGV: the deadline in microseconds of this clock, the prefix of job keys, the jobs' options, their timestamp, the
- * envelope's version; then for each event its id, its kind, and its JSON without the opening brace.
+ * envelope's version; then each event as {@link serializeEvent} makes it.
  * Returns the clock and, unless it was too late, the first sequence number.
  */
 const addScript = `
@@ -52,15 +61,36 @@ end
 return { shownClock, string.format('%.0f', first) }
 `;
 
-type RedisWithScript = Redis & {
-  addBookingEvents(...args: (string | number)[]): Promise<[clock: string, first?: string]>;
-};
+const addScriptDigest = createHash("sha1").update(addScript).digest("hex");
+
+type AddScriptAnswer = [clock: string, first?: string];
+
+/**
+ * As ioredis' own `defineCommand` would run it, but the arguments are let go of as soon as there is an answer. ioredis
+ * holds them by closures that V8 allocates among its old objects, so that every event would live, and be copied, until
+ * the next full garbage collection: measured, most of what survived the collections in between.
+ */
+async function runAddScript(redis: Redis, args: (string | number)[]): Promise<AddScriptAnswer> {
+  const run = async (name: string, script: string) => {
+    const command = new Command(name, [script, ...args], { replyEncoding: "utf8" });
+    try {
+      return (await redis.sendCommand(command)) as AddScriptAnswer;
+    } finally {
+      command.args = [];
+    }
+  };
+  try {
+    return await run("evalsha", addScriptDigest);
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith("NOSCRIPT")) return run("eval", addScript);
+    throw error;
+  }
+}
 
 /** An answer that took longer tells too little of what Redis' clock shows now. */
 const clockPrecisionMs = 100;
 
 export function createEventAdder(redis: Redis, prefix: string): AddEvents {
-  redis.defineCommand("addBookingEvents", { lua: addScript, numberOfKeys: 6 });
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
   const keys = [
     ...[`${prefix}:sequence`, `${prefix}:last-sequence`],
@@ -78,19 +108,20 @@ export function createEventAdder(redis: Redis, prefix: string): AddEvents {
   return async function addEvents(events, deadlineMs) {
     const aheadMs = clockAheadMs ?? learnClock(toMilliseconds(await redis.time()));
     const startedAtMs = performance.now();
-    const [clock, first] = await (redis as RedisWithScript).addBookingEvents(
+    const [clock, first] = await runAddScript(redis, [
+      keys.length,
       ...keys,
       Math.round((deadlineMs + aheadMs) * 1_000),
       queueKey(""),
       options,
       Date.now(),
       envelopeVersion,
-      ...events.flatMap((event) => [event.eventId, event.kind, JSON.stringify(event).slice(1)]),
-    );
+      ...events.flat(),
+    ]);
     const isTooLate = first === undefined;
     if (isTooLate || performance.now() - startedAtMs < clockPrecisionMs) learnClock(Number(clock) / 1_000);
     if (isTooLate) throw new Error("Redis got to the events too late.");
-    return events.map((event, index) => ({ version: envelopeVersion, sequence: Number(first) + index, ...event }));
+    return events.map((_, index) => Number(first) + index);
   };
 }
 

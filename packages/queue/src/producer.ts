@@ -1,7 +1,6 @@
-import type { EventEnvelope } from "@booking-events/schema";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
-import { type AcceptedEvent, createEventAdder } from "./add-events.ts";
+import { type AcceptedEvent, createEventAdder, serializeEvent } from "./add-events.ts";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 import { jobOptions } from "./job-options.ts";
 import { type SecretUse, writeLastUses } from "./last-use.ts";
@@ -11,12 +10,12 @@ import { findDurabilityProblems } from "./redis-durability.ts";
 
 export interface Producer {
   /**
-   * Puts the event on Redis' disk (with `appendfsync always`) and returns the envelope that was queued.
+   * Puts the event on Redis' disk (with `appendfsync always`) and returns its sequence number.
    *
    * @throws EnqueueError after at most {@link enqueueDeadlineMs}. The event may have been queued all the same: only
    * the answer is missing.
    */
-  enqueue(event: AcceptedEvent): Promise<EventEnvelope>;
+  enqueue(event: AcceptedEvent): Promise<number>;
   /**
    * Puts an event back that was given up: the data as it came out of the queue then, so its id and its sequence stay.
    * Nothing happens while the event is in the queue.
@@ -78,6 +77,11 @@ export function createProducer(options: {
   });
   queue.on("error", options.onError);
   const addEvents = createEventAdder(redis, options.prefix);
+  // Under load, most of what an add costs Redis, and us, is the way there and back.
+  const addTogether = gatherPerTurn((events: Parameters<typeof addEvents>[0]) =>
+    // Their senders are told then that it failed, and may send newer events. These must not come after those.
+    settle(addEvents(events, performance.now() + enqueueDeadlineMs)),
+  );
 
   async function settle<Result>(work: Promise<Result>): Promise<Result> {
     try {
@@ -88,11 +92,8 @@ export function createProducer(options: {
   }
 
   return {
-    // Under load, most of what an add costs Redis, and us, is the way there and back.
-    enqueue: gatherPerTurn((events: AcceptedEvent[]) =>
-      // Their senders are told then that it failed, and may send newer events. These must not come after those.
-      settle(addEvents(events, performance.now() + enqueueDeadlineMs)),
-    ),
+    // At once, so that while Redis works nothing of the event has to live but its text.
+    enqueue: (event) => addTogether(serializeEvent(event)),
     async requeue(eventId, data) {
       await settle(queue.add(replayJobName, data, { ...jobOptions, jobId: eventId }));
     },
