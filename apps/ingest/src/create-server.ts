@@ -29,8 +29,8 @@ export interface IngestServer {
 /** The HTTP server with every limit that acts before, or outside, the app. */
 export function createServer(app: Koa<RequestState>, observe: ObserveRequest, limits = serverLimits): IngestServer {
   const handle = app.callback();
-  const connections = new Set<Socket>();
-  const newestResponse = new WeakMap<Socket, ServerResponse>();
+  /** Each with the response to its newest request, until that is answered. */
+  const connections = new Map<Socket, ServerResponse | undefined>();
 
   const server = createHttpServer({
     requestTimeout: limits.requestTimeoutMs,
@@ -42,19 +42,22 @@ export function createServer(app: Koa<RequestState>, observe: ObserveRequest, li
     requireHostHeader: false,
   });
   server.on("connection", (socket) => {
-    connections.add(socket);
+    connections.set(socket, undefined);
     socket.once("close", () => connections.delete(socket));
   });
   // Without a listener of its own, Node answers an Expect header by asking for the body before we know the partner.
   for (const event of ["request", "checkContinue", "checkExpectation"] as const) {
-    server.on(event, (req, res) => {
-      newestResponse.set(req.socket, res);
-      handle(req, res);
+    server.on(event, async (req, res) => {
+      const { socket } = req;
+      connections.set(socket, res);
+      await handle(req, res);
+      // Kept any longer, the last request of each idle connection would stay in memory.
+      if (connections.get(socket) === res) connections.set(socket, undefined);
     });
   }
   server.on("connect", (_req, socket) => sendAnswerOnSocket(socket as Socket, methodNotAllowed));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    answerClientError(error, socket, newestResponse.get(socket), observe);
+    answerClientError(error, socket, connections.get(socket), observe);
   });
 
   return {
@@ -62,7 +65,7 @@ export function createServer(app: Koa<RequestState>, observe: ObserveRequest, li
     async stop() {
       const closed = new Promise((resolve) => server.close(resolve));
       // Node counts a connection on which nothing was sent yet as busy, and stops its own timers when it closes.
-      for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
+      for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy();
       const cutOff = setTimeout(() => server.closeAllConnections(), limits.requestTimeoutMs);
       await closed;
       clearTimeout(cutOff);
@@ -73,7 +76,7 @@ export function createServer(app: Koa<RequestState>, observe: ObserveRequest, li
 /**
  * Node could not go on reading a request: too slow, too large, or not HTTP.
  *
- * @param response of the newest request on this connection; it may be long finished
+ * @param response to the newest request on this connection, unless it has been answered
  */
 function answerClientError(
   error: NodeJS.ErrnoException,

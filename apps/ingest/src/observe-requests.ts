@@ -47,14 +47,14 @@ export function createRequestObserver(logger: Logger, metrics: Registry): Observ
     registers: [metrics],
   });
 
-  return function observe({ kind, ip, durationMs, ...request }) {
-    const status = String(request.status ?? "none");
-    if (ip !== undefined) refusedSecrets.inc({ cause: request.outcome, status });
-    requests.inc({ kind: kind ?? "none", status, partner: request.partner ?? "none" });
-    if (durationMs !== undefined) durations.observe({ status }, durationMs / 1_000);
-    logger[request.status === 500 ? "error" : "info"](
+  return function observe({ method, kind, partner, eventId, status, outcome, durationMs, ip, cause, err }) {
+    const label = String(status ?? "none");
+    if (ip !== undefined) refusedSecrets.inc({ cause: outcome, status: label });
+    requests.inc({ kind: kind ?? "none", status: label, partner: partner ?? "none" });
+    if (durationMs !== undefined) durations.observe({ status: label }, durationMs / 1_000);
+    logger[status === 500 ? "error" : "info"](
       {
-        ...request,
+        ...{ method, partner, eventId, status, outcome, cause, err },
         route: kind === undefined ? undefined : `/booking-event/${kind}/:secret`,
         // Behind fewer proxies than TRUSTED_PROXY_HOPS says, it is whatever the client wrote.
         ip: ip !== undefined && isIP(ip) !== 0 ? ip : undefined,

@@ -34,7 +34,10 @@ export function createBodyReader(limitBytes: number): ReadBody {
     } catch (error) {
       throw toReadError(error, limitBytes);
     }
-    return ctx.request.body as string;
+    const body = ctx.request.body as string;
+    // Guests' data; it would stay as long as the request.
+    ctx.request.body = null;
+    return body;
   }
 
   /**

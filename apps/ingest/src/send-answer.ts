@@ -14,7 +14,7 @@ const lingerBytes = 256 * 1_024;
 const lingerMs = 1_000;
 
 /**
- * Sends the answer. If the request's body was not read, the connection closes after it: Node would otherwise go on to
+ * Sends the answer, with the given headers beside its own. If the request's body was not read, the connection closes after it: Node would otherwise go on to
  * read all of it (281 MB of a refused upload, measured) to get at the next request.
  *
  * Node destroys the socket at once after the last byte of an answer with `Connection: close`. The kernel then resets
@@ -25,13 +25,14 @@ const lingerMs = 1_000;
 export async function sendAnswer(
   res: ServerResponse,
   answer: Answer,
-  { close = false }: { close?: boolean } = {},
+  { headers, close = false }: { headers?: Answer["headers"]; close?: boolean } = {},
 ): Promise<void> {
   const bodyIsUnread = hasBody(res.req) && !res.req.readableEnded;
   res.writeHead(answer.status, {
     ...headersOfEveryAnswer,
     ...answer.headers,
-    ...(close || bodyIsUnread ? { Connection: "close" } : {}),
+    ...headers,
+    ...(close || bodyIsUnread ? { Connection: "close" } : undefined),
     "Content-Length": Buffer.byteLength(answer.body),
   });
   if (bodyIsUnread) {
