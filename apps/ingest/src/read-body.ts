@@ -13,28 +13,32 @@ export class ClientGone extends Error {
   override name = "ClientGone";
 }
 
+/** What koa-body takes each body for. */
+const gatheredType = "text/plain";
+
 /**
- * koa-body only gathers the bytes, within the limit, as a string of one character a byte. Its own decoders guess where
- * we must refuse: they replace invalid UTF-8, cut a form after 1,000 keys, and make arrays of repeated ones.
+ * koa-body only gathers the bytes, within the limit. Its own decoders guess where we must refuse: they replace invalid
+ * UTF-8, cut a form after 1,000 keys, and make arrays of repeated ones.
  */
 export function createBodyReader(limitBytes: number): ReadBody {
   const gatherBytes = koaBody({
     text: true,
-    textTypes: ["application/json", "application/x-www-form-urlencoded"],
+    textTypes: [gatheredType],
     textLimit: limitBytes,
-    encoding: "binary",
+    // None, so that raw-body, which does the work, gives the bytes as they came.
+    encoding: "",
     json: false,
     urlencoded: false,
     multipart: false,
   });
 
-  async function gather(ctx: Koa.Context): Promise<string> {
+  async function gather(ctx: Koa.Context): Promise<Buffer> {
     try {
       await gatherBytes(ctx, doNothing);
     } catch (error) {
       throw toReadError(error, limitBytes);
     }
-    const body = ctx.request.body as string;
+    const body = ctx.request.body as unknown as Buffer;
     // Guests' data; it would stay as long as the request.
     ctx.request.body = null;
     return body;
@@ -55,9 +59,9 @@ export function createBodyReader(limitBytes: number): ReadBody {
     }
     if (expectsContinue(req)) res.writeContinue();
     // koa-body reads these two headers again, and more narrowly: it must come to the same conclusion.
-    req.headers["content-type"] = "application/json";
+    req.headers["content-type"] = gatheredType;
     delete req.headers["content-encoding"];
-    const bytes = Buffer.from(await gather(ctx), "latin1");
+    const bytes = await gather(ctx);
     // The rest of a body may still come in after its sender got 408; the event must not be accepted then.
     if (res.headersSent) throw new ClientGone();
     if (bytes.length === 0) return {};
