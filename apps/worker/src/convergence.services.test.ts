@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import { createTestDatabase } from "@booking-events/scripts/testing";
 import { bookingKey, createPool } from "@booking-events/store";
@@ -5,7 +6,7 @@ import fc from "fast-check";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
-import { contentDigest } from "./content-digest.ts";
+import { toCanonicalJson } from "./canonical-json.ts";
 import { type FoldStep, foldEvents } from "./fold.ts";
 import { toIncomingEvent } from "./incoming-event.ts";
 
@@ -291,7 +292,7 @@ function stateAfter(steps: FoldStep[]): FoldStep["after"] {
 }
 
 function digestOf(payload: unknown): string {
-  return contentDigest(payload);
+  return hash("sha256", toCanonicalJson(payload), "hex");
 }
 
 /** A counterexample as a history: the events in the order of receipt, then the deliveries in theirs. */

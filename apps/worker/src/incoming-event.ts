@@ -1,6 +1,7 @@
+import { hash } from "node:crypto";
 import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
 import { bookingKey } from "@booking-events/store";
-import { contentDigest } from "./content-digest.ts";
+import { toCanonicalJson } from "./canonical-json.ts";
 import type { FoldEvent } from "./fold.ts";
 
 /** An event to apply, with what is derived from its envelope once. */
@@ -9,12 +10,13 @@ export interface IncomingEvent extends FoldEvent {
   reference: string;
   bookingKey: Buffer;
   idempotencyKey: string | null;
-  /** JSON text. */
+  /** Canonical JSON, of which the content digest is the SHA-256 in hex. */
   payload: string;
 }
 
 export function toIncomingEvent(envelope: EventEnvelope): IncomingEvent {
   const reference = bookingReferenceOf(envelope.payload);
+  const payload = toCanonicalJson(envelope.payload);
   return {
     id: envelope.eventId,
     partner: envelope.partner,
@@ -24,8 +26,8 @@ export function toIncomingEvent(envelope: EventEnvelope): IncomingEvent {
     sequence: envelope.sequence,
     idempotencyKey: envelope.idempotencyKey,
     hasIdempotencyKey: envelope.idempotencyKey !== null,
-    payload: JSON.stringify(envelope.payload),
-    contentDigest: contentDigest(envelope.payload),
+    payload,
+    contentDigest: hash("sha256", payload, "hex"),
     receivedAt: new Date(envelope.receivedAt),
   };
 }
