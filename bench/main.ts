@@ -50,7 +50,7 @@ async function main(): Promise<void> {
     scenarios: scenarios.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
     ...(values.smoke
       ? { rounds: 1, measureMs: 1_000, warmUpMs: 1_000, isSmoke: true }
-      : { rounds: Number(values.rounds), measureMs, warmUpMs: Math.max(1_000, measureMs / 2), isSmoke: false }),
+      : { rounds: Number(values.rounds), measureMs, warmUpMs: Math.max(1_000, measureMs), isSmoke: false }),
     profileDir: values.profile,
     say,
     signal,

@@ -1,6 +1,7 @@
 import { queueName } from "@booking-events/queue";
 import { type Contestant, newQueuePrefix, noLimit, startContestant, writePartners } from "./contestant.ts";
 import { cpuTimeUs } from "./cpu-time.ts";
+import { callEvenly, post, timeMs, toLatency } from "./even-load.ts";
 import { applyLoad, type LoadResult } from "./load.ts";
 import { bodies } from "./sample-events.ts";
 import { type Bench, IntegrityError, type Measurement } from "./scenario.ts";
@@ -11,7 +12,7 @@ export interface AcceptOptions {
   queues: boolean;
   connections: number;
   type: keyof typeof bodies;
-  /** Requests a second; undefined: as many as it takes. */
+  /** Requests a second, in even steps, over 64 connections at the most; undefined: as many as it takes. */
   rate?: number;
   environment?: Record<string, string>;
   /** A queue with events in it, which are left there with the new ones. Default: a new one, which is deleted. */
@@ -34,10 +35,13 @@ export async function measureAccept(
   });
   try {
     const url = `${contestant.url}/booking-event/create/${secretOf["acme"]}`;
-    const load = (durationMs: number) => applyLoad({ url, ...bodies[type], connections, rate, durationMs });
+    const load = (durationMs: number) => applyLoad({ url, ...bodies[type], connections, durationMs });
+    // As fast as it goes: at a lower rate V8 would still be compiling while the measurement runs.
     const warmUp = await load(bench.warmUpMs);
     const before = readCpu(bench, contestant);
-    const result = await load(bench.measureMs);
+    const result = await (rate === undefined
+      ? load(bench.measureMs)
+      : applyEvenLoad(rate, bench.measureMs, () => post(url, bodies[type])));
     const after = readCpu(bench, contestant);
     if (queues) checkQueued((await countQueued()) - queuedBefore, warmUp.answered + result.answered, connections);
     return toMeasurement(result, before, after);
@@ -45,6 +49,13 @@ export async function measureAccept(
     await contestant.stop();
     if (queuePrefix === undefined) await services.redis.flushall();
   }
+}
+
+async function applyEvenLoad(rate: number, durationMs: number, send: () => Promise<unknown>) {
+  const startedAtMs = performance.now();
+  const timesMs = await callEvenly(rate, durationMs, () => timeMs(send));
+  const eventsPerSecond = (timesMs.length * 1_000) / (performance.now() - startedAtMs);
+  return { answered: timesMs.length, eventsPerSecond, ...toLatency(timesMs) };
 }
 
 type CpuReading = Record<"cpuUs" | "redisCpuUs" | "loadCpuUs", number | undefined>;
@@ -58,7 +69,7 @@ function readCpu({ services }: Bench, contestant: Contestant): CpuReading {
 }
 
 function toMeasurement(
-  { answered, statuses: _, ...figures }: LoadResult,
+  { answered, eventsPerSecond, p50Ms, p99Ms }: Omit<LoadResult, "statuses">,
   before: CpuReading,
   after: CpuReading,
 ): Measurement {
@@ -66,7 +77,14 @@ function toMeasurement(
     const [from, to] = [before[figure], after[figure]];
     return from === undefined || to === undefined ? undefined : (to - from) / answered;
   };
-  return { ...figures, cpuUs: perEvent("cpuUs"), redisCpuUs: perEvent("redisCpuUs"), loadCpuUs: perEvent("loadCpuUs") };
+  return {
+    eventsPerSecond,
+    p50Ms,
+    p99Ms,
+    cpuUs: perEvent("cpuUs"),
+    redisCpuUs: perEvent("redisCpuUs"),
+    loadCpuUs: perEvent("loadCpuUs"),
+  };
 }
 
 /** A load generator stops in the middle: up to one more request for each connection may have been accepted. */

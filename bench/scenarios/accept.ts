@@ -48,7 +48,7 @@ export const accept: Scenario = {
       ]);
       sections.push({ title, measurements, comparisons });
     }
-    if (!bench.isSmoke) sections.push(await atHalfLoad(bench, sections[0]));
+    sections.push(await atHalfLoad(bench, sections[0]));
     return sections;
   },
 };

@@ -7,8 +7,8 @@ import { runRounds } from "../rounds.ts";
 import { fullBooking } from "../sample-events.ts";
 import { type Bench, IntegrityError, type Measurement, type Scenario, type Section } from "../scenario.ts";
 
-/** Large enough that starting and ending don't show. */
-const eventsMeasured = 20_000;
+/** Large enough that the end doesn't show. */
+const eventsMeasured = 30_000;
 const eventsOfTextbook = 3_000;
 const textbookConcurrencies = [5, 20, 50];
 

@@ -1,17 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { Agent, type IncomingMessage, request } from "node:http";
-import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { programs } from "../contestant.ts";
+import { callEvenly, post, timeMs, toLatency } from "../even-load.ts";
 import { applyLoad, type LoadResult } from "../load.ts";
 import { ourConcurrency } from "../measure-apply.ts";
 import { type Pipeline, startPipeline } from "../pipeline.ts";
 import { runRounds } from "../rounds.ts";
 import { fullBooking, newBookings } from "../sample-events.ts";
 import { type Bench, IntegrityError, type Measurement, type Scenario, type Section } from "../scenario.ts";
-import { quantile } from "../statistics.ts";
 
 const connections = 64;
 /** Of the search for what is sustained. */
@@ -19,10 +16,8 @@ const searchSteps = 8;
 const raise = 1.4;
 /** The backlog is flat if what waits at the end is worth no more than this. */
 const flatBacklogS = 0.25;
-const stepMs = 5;
-const agent = new Agent({ keepAlive: true, maxSockets: connections });
-/** Between two events whose way is followed under load. */
-const followIntervalMs = 50;
+/** Events a second whose way is followed under load. */
+const followRate = 20;
 
 export const endToEnd: Scenario = {
   name: "end-to-end",
@@ -82,7 +77,7 @@ async function withProbe(bench: Bench, measure: (probe: Probe) => Promise<Measur
     return await measure({
       pipeline,
       async follow() {
-        const id = await post(pipeline.url);
+        const { eventId: id } = await post(pipeline.url, newEvent());
         const isVisible = async () => (await pool.query("select 1 from booking_events where id = $1", [id])).rowCount;
         while ((await isVisible()) === 0) {
           bench.signal.throwIfAborted();
@@ -90,7 +85,7 @@ async function withProbe(bench: Bench, measure: (probe: Probe) => Promise<Measur
         }
       },
       async callEachHop() {
-        await post(pipeline.url, { "x-dry-run": "true" });
+        await post(pipeline.url, { ...newEvent(), headers: { "x-dry-run": "true" } });
         await redis.set("hop", "1");
         await redis.get("hop");
         await pool.query("insert into hops values ($1)", [randomUUID()]);
@@ -102,25 +97,16 @@ async function withProbe(bench: Bench, measure: (probe: Probe) => Promise<Measur
   }
 }
 
-/**
- * By node:http, which costs a third of fetch and leaves more of the machine to what is measured.
- *
- * @returns the event's id; undefined after a dry run
- */
-async function post(url: string, headers: Record<string, string> = {}): Promise<string | undefined> {
-  const body = JSON.stringify({ ...fullBooking, consumerTripPartnerExternalReference: `TRIP-${randomUUID()}` });
-  const sent = request(url, { method: "POST", agent, headers: { "content-type": "application/json", ...headers } });
-  sent.end(body);
-  const [response] = (await once(sent, "response")) as [IncomingMessage];
-  const { success, eventId } = (await json(response)) as { success?: boolean; eventId?: string };
-  if (!success) throw new IntegrityError(`An event was answered ${response.statusCode}.`);
-  return eventId;
+function newEvent(): { body: string; contentType: string } {
+  const booking = { ...fullBooking, consumerTripPartnerExternalReference: `TRIP-${randomUUID()}` };
+  return { body: JSON.stringify(booking), contentType: "application/json" };
 }
 
 async function repeat(bench: Bench, pipeline: Pipeline, work: () => Promise<void>): Promise<Measurement> {
   const run = async (durationMs: number) => {
     const timesMs: number[] = [];
-    for (const endAtMs = performance.now() + durationMs; performance.now() < endAtMs; ) timesMs.push(await time(work));
+    for (const endAtMs = performance.now() + durationMs; performance.now() < endAtMs; )
+      timesMs.push(await timeMs(work));
     return timesMs;
   };
   await run(bench.warmUpMs);
@@ -129,31 +115,14 @@ async function repeat(bench: Bench, pipeline: Pipeline, work: () => Promise<void
   return toLatency(timesMs);
 }
 
-/** Events in even steps: autocannon would send each second's all at once, and most would wait for each other. */
 async function underLoad(bench: Bench, { pipeline, follow }: Probe, rate: number): Promise<Measurement> {
-  const timesMs: number[] = [];
-  const sending: Promise<unknown>[] = [];
-  const startedAtMs = performance.now();
-  const elapsedMs = () => performance.now() - startedAtMs;
-  for (let followedAtMs = bench.warmUpMs; elapsedMs() < bench.warmUpMs + bench.measureMs; await sleep(stepMs)) {
-    while (sending.length < (elapsedMs() / 1_000) * rate) sending.push(post(pipeline.url));
-    if (elapsedMs() < followedAtMs) continue;
-    followedAtMs += followIntervalMs;
-    sending.push(time(follow).then((durationMs) => timesMs.push(durationMs)));
-  }
-  await Promise.all(sending);
+  const { warmUpMs, measureMs } = bench;
+  const [timesMs] = await Promise.all([
+    sleep(warmUpMs).then(() => callEvenly(followRate, measureMs, () => timeMs(follow))),
+    callEvenly(rate, warmUpMs + measureMs, () => post(pipeline.url, newEvent())),
+  ]);
   await untilApplied(bench, pipeline);
   return toLatency(timesMs);
-}
-
-async function time(work: () => Promise<void>): Promise<number> {
-  const startedAtMs = performance.now();
-  await work();
-  return performance.now() - startedAtMs;
-}
-
-function toLatency(timesMs: number[]): Measurement {
-  return { p50Ms: quantile(timesMs, 0.5), p99Ms: quantile(timesMs, 0.99) };
 }
 
 /**
