@@ -203,6 +203,14 @@ describe("with idempotency keys", () => {
     expect(await readChanges()).toEqual(["TRIP-1 created by 2", "TRIP-1 updated by 1"]);
   });
 
+  test("a retry that is applied before its original gives its place up, and the booking does not change", async () => {
+    expect(await apply(event(2, "create", "A", key))).toBe("created");
+    expect(await apply(event(1, "create", "A", key))).toBe("superseded");
+    expect(await readLog()).toEqual(["1 superseded", "2 duplicate of 1"]);
+    expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
+    expect(await readChanges()).toEqual(["TRIP-1 created by 2"]);
+  });
+
   test("a booking whose only event lost its key is gone, and the feed says so", async () => {
     const other = { consumerTripPartnerExternalReference: "TRIP-2", note: "B" };
     await apply(event(2, "create", "", { ...key, payload: other }));
