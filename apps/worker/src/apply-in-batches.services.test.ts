@@ -2,7 +2,7 @@ import type { EventEnvelope } from "@booking-events/schema";
 import { createTestDatabase } from "@booking-events/scripts/testing";
 import { createPool } from "@booking-events/store";
 import type { Pool } from "pg";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 import { createBatchApplier } from "./apply-in-batches.ts";
 
@@ -101,6 +101,54 @@ test("no more batches than allowed are applied at once", async () => {
   });
   await Promise.all(createEvents(50).map(apply));
   expect(most).toBe(2);
+});
+
+describe("of two batches at a time", () => {
+  /** Applies events one in a batch, and tells which are being applied together. */
+  async function applyTogether(events: EventEnvelope[]) {
+    const together: string[] = [];
+    const running: number[] = [];
+    const apply = createBatchApplier({
+      async applyBatch(envelopes) {
+        const numbers = envelopes.map(({ sequence }) => sequence - createEvent(0).sequence);
+        running.push(...numbers);
+        together.push(running.join());
+        const outcomes = await applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+        for (const number of numbers) running.splice(running.indexOf(number), 1);
+        return outcomes;
+      },
+      ...{ maxBatchSize: 1, maxConcurrentBatches: 2, signal: new AbortController().signal },
+    });
+    return { outcomes: await Promise.all(events.map(apply)), together };
+  }
+  const trip = (reference: string) => ({ consumerTripPartnerExternalReference: reference });
+
+  test("each has events of other bookings, in the order in which they came", async () => {
+    const events = [
+      createEvent(1, trip("A")),
+      createEvent(2, { ...trip("A"), note: "second" }),
+      createEvent(3, { ...trip("A"), note: "third" }),
+      createEvent(4, trip("B")),
+    ];
+    const { outcomes, together } = await applyTogether(events);
+    expect(outcomes).toEqual(["created", "updated", "updated", "created"]);
+    expect(together.slice(0, 2)).toEqual(["1", "1,4"]);
+    expect(together.filter((numbers) => /[123],[123]/.test(numbers))).toEqual([]);
+  });
+
+  test("an event that waits for its booking is not overtaken by one with its idempotency key", async () => {
+    const key = { idempotencyKey: "a-key" };
+    const events = [createEvent(1, trip("A")), { ...createEvent(2, trip("A")), ...key }, { ...createEvent(3), ...key }];
+    const { outcomes, together } = await applyTogether(events);
+    expect(outcomes).toEqual(["created", "unchanged", "duplicate"]);
+    expect(together).toEqual(["1", "2", "3"]);
+  });
+
+  test("another partner's booking and key of the same names are others", async () => {
+    const event = { ...createEvent(1), idempotencyKey: "a-key" };
+    const { together } = await applyTogether([event, { ...event, eventId: createEvent(2).eventId, partner: "other" }]);
+    expect(together).toEqual(["1", "1,1"]);
+  });
 });
 
 test("an event that PostgreSQL can't hold fails alone: the others of its batch are applied", async () => {

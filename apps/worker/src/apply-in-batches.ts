@@ -1,8 +1,10 @@
-import type { EventEnvelope } from "@booking-events/schema";
+import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
 import type { Outcome } from "@booking-events/store";
 
 interface Waiting {
   envelope: EventEnvelope;
+  /** What two transactions would wait for each other about: its booking, and its idempotency key. */
+  subjects: string[];
   resolve: (outcome: Outcome) => void;
   reject: (error: unknown) => void;
 }
@@ -11,6 +13,9 @@ interface Waiting {
  * Makes a function that applies one event, together with whichever others are at hand: what comes in while batches are
  * being applied makes up the next ones. So an idle worker applies an event at once, and a busy one pays for a
  * transaction once for many events.
+ *
+ * Events of one booking, or with one idempotency key, are never in two batches at a time, and keep the order in which
+ * they came: one of the two transactions would wait for the other, or be done again where the booking is new to both.
  *
  * When a batch fails, it is halved until the events that made it fail stand alone, and only those fail.
  *
@@ -25,6 +30,7 @@ export function createBatchApplier(options: {
 }): (envelope: EventEnvelope) => Promise<Outcome> {
   const { applyBatch, maxBatchSize, maxConcurrentBatches, signal } = options;
   let waiting: Waiting[] = [];
+  const busySubjects = new Set<string>();
   let batches = 0;
   let isStarting = false;
 
@@ -34,16 +40,37 @@ export function createBatchApplier(options: {
     // The queue hands over what came out of Redis in one answer within one turn of the event loop.
     setImmediate(() => {
       isStarting = false;
-      void applyWaiting();
+      const batch = takeBatch();
+      // All that wait depend on a batch that is being applied. Its end starts them.
+      if (batch.length === 0) return;
+      void applyBatchOf(batch);
       startSoon();
     });
   }
 
-  async function applyWaiting(): Promise<void> {
-    const batch = waiting.slice(0, maxBatchSize);
-    waiting = waiting.slice(maxBatchSize);
+  function takeBatch(): Waiting[] {
+    const batch: Waiting[] = [];
+    const left: Waiting[] = [];
+    const blocked = new Set<string>();
+    for (const event of waiting) {
+      const mustWait = event.subjects.some((subject) => busySubjects.has(subject) || blocked.has(subject));
+      if (batch.length < maxBatchSize && !mustWait) {
+        batch.push(event);
+      } else {
+        left.push(event);
+        for (const subject of event.subjects) blocked.add(subject);
+      }
+    }
+    waiting = left;
+    return batch;
+  }
+
+  async function applyBatchOf(batch: Waiting[]): Promise<void> {
+    const subjects = batch.flatMap((event) => event.subjects);
     batches += 1;
+    for (const subject of subjects) busySubjects.add(subject);
     await applyOrHalve(batch);
+    for (const subject of subjects) busySubjects.delete(subject);
     batches -= 1;
     startSoon();
   }
@@ -65,9 +92,15 @@ export function createBatchApplier(options: {
 
   return (envelope) =>
     new Promise((resolve, reject) => {
-      waiting.push({ envelope, resolve, reject });
+      waiting.push({ envelope, subjects: subjectsOf(envelope), resolve, reject });
       startSoon();
     });
+}
+
+/** As in the database: both are a partner's own. Neither a partner's id nor an idempotency key holds a space. */
+function subjectsOf({ partner, idempotencyKey, payload }: EventEnvelope): string[] {
+  const booking = `${partner} booking ${bookingReferenceOf(payload)}`;
+  return idempotencyKey === null ? [booking] : [booking, `${partner} key ${idempotencyKey}`];
 }
 
 function outcomeOf({ eventId }: EventEnvelope, outcomes: ReadonlyMap<string, Outcome>): Outcome {
