@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { type EventEnvelope, envelopeVersion } from "@booking-events/schema";
-import { Command, type Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { jobOptions } from "./job-options.ts";
 import { queueName } from "./queue-name.ts";
+import { defineScript, runScript } from "./run-script.ts";
 import { reserveSequenceInLua } from "./sequence.ts";
 
 /** An event as ingest accepted it; the queue adds the version and the sequence. */
@@ -36,7 +36,7 @@ export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promi
  * envelope's version; then each event as {@link serializeEvent} makes it.
  * Returns the clock and, unless it was too late, the first sequence number.
  */
-const addScript = `
+const addScript = defineScript(`
 ${reserveSequenceInLua}
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
@@ -59,33 +59,9 @@ if not paused and not (concurrency and redis.call('LLEN', KEYS[4]) >= tonumber(c
   redis.call('ZADD', KEYS[6], '0', '0')
 end
 return { shownClock, string.format('%.0f', first) }
-`;
-
-const addScriptDigest = createHash("sha1").update(addScript).digest("hex");
+`);
 
 type AddScriptAnswer = [clock: string, first?: string];
-
-/**
- * As ioredis' own `defineCommand` would run it, but the arguments are let go of as soon as there is an answer. ioredis
- * holds them by closures that V8 allocates among its old objects, so that every event would live, and be copied, until
- * the next full garbage collection: measured, most of what survived the collections in between.
- */
-async function runAddScript(redis: Redis, args: (string | number)[]): Promise<AddScriptAnswer> {
-  const run = async (name: string, script: string) => {
-    const command = new Command(name, [script, ...args], { replyEncoding: "utf8" });
-    try {
-      return (await redis.sendCommand(command)) as AddScriptAnswer;
-    } finally {
-      command.args = [];
-    }
-  };
-  try {
-    return await run("evalsha", addScriptDigest);
-  } catch (error) {
-    if (error instanceof Error && error.message.startsWith("NOSCRIPT")) return run("eval", addScript);
-    throw error;
-  }
-}
 
 /** An answer that took longer tells too little of what Redis' clock shows now. */
 const clockPrecisionMs = 100;
@@ -108,9 +84,7 @@ export function createEventAdder(redis: Redis, prefix: string): AddEvents {
   return async function addEvents(events, deadlineMs) {
     const aheadMs = clockAheadMs ?? learnClock(toMilliseconds(await redis.time()));
     const startedAtMs = performance.now();
-    const [clock, first] = await runAddScript(redis, [
-      keys.length,
-      ...keys,
+    const [clock, first] = await runScript<AddScriptAnswer>(redis, addScript, keys, [
       Math.round((deadlineMs + aheadMs) * 1_000),
       queueKey(""),
       options,

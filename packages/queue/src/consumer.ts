@@ -1,5 +1,6 @@
 import { type Job, Queue, UnrecoverableError, WaitingError, Worker, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
+import { createFinishingBackend } from "./finish-events.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
 
@@ -111,7 +112,8 @@ export function createConsumer(options: {
     maxStalledCount,
     settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
   };
-  const workers = Array.from({ length: loops }, () => new Worker(queueName, handleJob, workerOptions));
+  const createBackend = createFinishingBackend(redis, options.prefix, lockDurationMs);
+  const workers = Array.from({ length: loops }, () => new Worker(queueName, handleJob, workerOptions, createBackend));
   for (const worker of workers) worker.on("error", options.onError);
   // Waits for Redis as long as the worker does; adds nothing.
   const queue = new Queue(queueName, {

@@ -14,6 +14,16 @@ test("what comes within one turn of the event loop is one call, and each gets it
   expect(calls).toEqual([[1, 2, 3], [4]]);
 });
 
+test("no call gets more items than it may", async () => {
+  const calls: number[][] = [];
+  const double = gatherPerTurn(async (numbers: number[]) => {
+    calls.push(numbers);
+    return numbers.map((number) => number * 2);
+  }, 2);
+  expect(await Promise.all([1, 2, 3, 4, 5].map(double))).toEqual([2, 4, 6, 8, 10]);
+  expect(calls).toEqual([[1, 2], [3, 4], [5]]);
+});
+
 test("a call does not wait for the one before it", async () => {
   const releases: (() => void)[] = [];
   const wait = gatherPerTurn(async (names: string[]) => {

@@ -12,6 +12,7 @@ import { type Consumer, createConsumer, type Delivery, ReleaseDelivery } from ".
 import { jobOptions } from "./job-options.ts";
 import { createProducer, EnqueueError, type Producer } from "./producer.ts";
 import { queueName } from "./queue-name.ts";
+import { dumpQueue } from "./testing/dump-queue.ts";
 
 let folder: string;
 let server: DataServer;
@@ -125,28 +126,6 @@ describe("an event on its way through the queue", () => {
 });
 
 describe("an event in Redis", () => {
-  const notOurs = [":events:events", ":events:id", ":events:meta"];
-
-  /** Everything in the queue but BullMQ's event stream, its length, and a counter of ids that are not ours. */
-  async function dumpQueue(): Promise<Record<string, unknown>> {
-    const names = (await redis.keys(`${prefix}:${queueName}:*`)).map((key) => key.slice(prefix.length)).sort();
-    const dumped = names.filter((name) => !notOurs.includes(name));
-    return Object.fromEntries(await Promise.all(dumped.map(async (name) => [name, await dump(`${prefix}${name}`)])));
-  }
-
-  async function dump(key: string): Promise<unknown> {
-    switch (await redis.type(key)) {
-      case "hash": {
-        const { opts, timestamp, ...fields } = await redis.hgetall(key);
-        return { ...fields, ...(opts !== undefined && { opts: JSON.parse(opts), timestamp: timestamp?.length }) };
-      }
-      case "list":
-        return redis.lrange(key, 0, -1);
-      default:
-        return redis.zrange(key, "0", "-1", "WITHSCORES");
-    }
-  }
-
   test("is what BullMQ itself would have put there", async () => {
     const producer = produce();
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
@@ -156,13 +135,13 @@ describe("an event in Redis", () => {
         return { version: 1, sequence: await producer.enqueue(event), ...event };
       }),
     );
-    const ours = await dumpQueue();
+    const ours = await dumpQueue(redis, prefix);
     expect(Object.keys(ours)).toEqual(expect.arrayContaining([":events:marker", ":events:wait"]));
     prefix = uniquePrefix();
     const queue = new Queue(queueName, { connection: redis, prefix });
     cleanups.push(() => queue.close());
     for (const envelope of envelopes) await queue.add("create", envelope, { ...jobOptions, jobId: envelope.eventId });
-    const theirs = await dumpQueue();
+    const theirs = await dumpQueue(redis, prefix);
     // Only here does BullMQ repeat an id that the key holds.
     for (const { eventId } of envelopes) {
       expect(theirs[`:${queueName}:${eventId}`]).toHaveProperty("opts.jobId", eventId);
@@ -185,9 +164,9 @@ describe("an event in Redis", () => {
   test("stays as it is when it is added again, as ioredis does after a lost connection", async () => {
     const producer = produce();
     await enqueue(producer);
-    const before = await dumpQueue();
+    const before = await dumpQueue(redis, prefix);
     await producer.enqueue({ ...anEvent(), kind: "delete" });
-    expect(await dumpQueue()).toEqual(before);
+    expect(await dumpQueue(redis, prefix)).toEqual(before);
   });
 
   test("is added by a Redis that has forgotten our script", async () => {
@@ -214,10 +193,10 @@ describe("an event in Redis", () => {
   test("is never there if Redis got to it after its deadline", async () => {
     const addEvents = createEventAdder(redis, prefix);
     await expect(addEvents([serializeEvent(anEvent(1))], performance.now() - 1)).rejects.toThrow("too late");
-    expect(await dumpQueue()).toEqual({});
+    expect(await dumpQueue(redis, prefix)).toEqual({});
     // A clock that was set back, or another server's: what it shows is learnt from the refusal.
     await addEvents([serializeEvent(anEvent(2))], performance.now() + 1_000);
-    expect(Object.keys(await dumpQueue())).toContain(`:${queueName}:${anEvent(2).eventId}`);
+    expect(Object.keys(await dumpQueue(redis, prefix))).toContain(`:${queueName}:${anEvent(2).eventId}`);
   });
 });
 

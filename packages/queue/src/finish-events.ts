@@ -1,0 +1,135 @@
+import { type BackendFactory, createRedisBackend, type RedisQueueBackend, raw2NextJobData } from "bullmq";
+import type { Redis } from "ioredis";
+import { gatherPerTurn } from "./gather-per-turn.ts";
+import { queueName } from "./queue-name.ts";
+import { defineScript, runScript } from "./run-script.ts";
+
+interface FinishedJob {
+  jobId: string;
+  /** Of the lock that this worker holds. The next job gets a lock with the same one, as BullMQ has it. */
+  token: string;
+  wantsNext: boolean;
+}
+
+/**
+ * A job as BullMQ's own scripts return the next one, or two zeros and when the first delayed job is due (epoch
+ * milliseconds, 0 when there is none).
+ */
+type NextJob = [fields: string[] | 0, jobId: string | 0, rateLimitedMs: 0, delayedUntilMs: number];
+
+/** An error code of BullMQ's, 0 when no next job was wanted, or "ask" when BullMQ is to say which one is next. */
+type FinishAnswer = number | "ask" | NextJob;
+
+/**
+ * Takes applied events out of the queue, and gives each one's worker the event that has waited longest. It does what
+ * BullMQ's `moveToFinished` does with a completed job that is to be removed and has neither a parent nor a
+ * deduplication key; a test compares the two. It leaves out BullMQ's event stream, as adding does.
+ *
+ * Whatever makes another job than the longest waiting one the next is left to BullMQ's `moveToActive`: a paused queue, a
+ * limit for all workers, delayed jobs that are due, priorities.
+ *
+ * KEYS: the queue's wait, active, prioritized, pc (the counter of those), stalled, delayed, meta and marker.
+ * ARGV: the prefix of job keys, the time (epoch milliseconds), how long the locks of the next jobs hold (milliseconds);
+ * then for each event its id, the token of its lock, and 1 if a next one is wanted.
+ * Returns a {@link FinishAnswer} for each.
+ */
+const finishScript = defineScript(`
+local wait, active, prioritized, priorityCounter, stalled, delayed, meta, marker = unpack(KEYS)
+local prefix, now, lockMs = ARGV[1], ARGV[2], ARGV[3]
+local paused, concurrency, rateLimit = unpack(redis.call('HMGET', meta, 'paused', 'concurrency', 'max'))
+-- BullMQ's scores are milliseconds and 12 bits that tell jobs of one millisecond apart.
+local firstDelayed = tonumber(redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2])
+local isDue = firstDelayed and firstDelayed < (now + 1) * 0x1000
+local mustAsk = paused or concurrency or rateLimit or isDue
+local hasTaken = false
+
+local function finish(id, token)
+  local job = prefix .. id
+  local lock = job .. ':lock'
+  if redis.call('EXISTS', job) == 0 then return -1 end
+  local holder = redis.call('GET', lock)
+  if holder ~= token then return holder and -6 or -2 end
+  redis.call('DEL', lock)
+  redis.call('SREM', stalled, id)
+  if redis.call('LREM', active, -1, id) == 0 then return -3 end
+  redis.call('DEL', job, job .. ':logs', job .. ':dependencies', job .. ':processed', job .. ':failed',
+    job .. ':unsuccessful')
+  return 0
+end
+
+local function takeNext(token)
+  if mustAsk then return 'ask' end
+  local id = redis.call('RPOPLPUSH', wait, active)
+  if not id then
+    if redis.call('EXISTS', prioritized, priorityCounter) > 0 then return 'ask' end
+    return { 0, 0, 0, firstDelayed and firstDelayed / 0x1000 or 0 }
+  end
+  hasTaken = true
+  local job = prefix .. id
+  redis.call('SET', job .. ':lock', token, 'PX', lockMs)
+  redis.call('HSET', job, 'processedOn', now)
+  redis.call('HINCRBY', job, 'ats', 1)
+  return { redis.call('HGETALL', job), id, 0, 0 }
+end
+
+local answers = {}
+for place = 4, #ARGV, 3 do
+  local id, token, wantsNext = ARGV[place], ARGV[place + 1], ARGV[place + 2] == '1'
+  local code = finish(id, token)
+  answers[#answers + 1] = code == 0 and wantsNext and takeNext(token) or code
+end
+if hasTaken then redis.call('ZADD', marker, 0, '0') end
+return answers
+`);
+
+/**
+ * Redis answers nobody else meanwhile. And the sooner the first next events are here, the sooner they can be worked on
+ * while Redis is at the others: with all in one call the worker applied a tenth fewer.
+ */
+const maxEventsPerCall = 50;
+
+/**
+ * Makes BullMQ's own backends for the workers of one process, except that events which are done within one turn of the
+ * event loop leave the queue, and are followed by the next ones, by few calls instead of one each.
+ */
+export function createFinishingBackend(
+  redis: Redis,
+  prefix: string,
+  lockDurationMs: number,
+): BackendFactory<RedisQueueBackend> {
+  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const keys = ["wait", "active", "prioritized", "pc", "stalled", "delayed", "meta", "marker"].map(queueKey);
+  const finish = gatherPerTurn(
+    (jobs: FinishedJob[]) =>
+      runScript<FinishAnswer[]>(redis, finishScript, keys, [
+        ...[queueKey(""), Date.now(), lockDurationMs],
+        ...jobs.flatMap(({ jobId, token, wantsNext }) => [jobId, token, wantsNext ? 1 : 0]),
+      ]),
+    maxEventsPerCall,
+  );
+
+  return (name, options, connections) => {
+    const backend = createRedisBackend(name, options, connections);
+    const moveToCompleted = backend.moveToCompleted.bind(backend);
+    backend.moveToCompleted = async (job, returnValue, removeOnComplete, token, fetchNext) => {
+      const { id: jobId, parentKey, opts } = job;
+      // No job of ours, so there is nothing to be gained.
+      if (
+        jobId === undefined ||
+        parentKey !== undefined ||
+        opts.deduplication !== undefined ||
+        removeOnComplete !== true
+      )
+        return moveToCompleted(job, returnValue, removeOnComplete, token, fetchNext);
+
+      const answer = await finish({ jobId, token, wantsNext: fetchNext && backend.closing === undefined });
+      if (typeof answer === "number" && answer < 0)
+        throw backend.finishedErrors({ code: answer, jobId, command: "moveToFinished", state: "active" });
+      let result: unknown[] | undefined;
+      if (answer === "ask") result = await backend.moveToActive(token);
+      else if (Array.isArray(answer)) result = raw2NextJobData(answer);
+      return { result, finishedOn: Date.now() };
+    };
+    return backend;
+  };
+}
