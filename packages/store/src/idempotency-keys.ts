@@ -20,12 +20,14 @@ export async function claimIdempotencyKeys(client: Queryable, claims: Idempotenc
   );
   const partners = sorted.map(({ partner }) => partner);
   const keys = sorted.map(({ idempotencyKey }) => idempotencyKey);
-  await client.query(
+  const { rowCount } = await client.query(
     `insert into idempotency_keys (partner, idempotency_key, event_id, sequence)
      select * from unnest($1::text[], $2::text[], $3::uuid[], $4::bigint[])
      on conflict (partner, idempotency_key) do nothing`,
     [partners, keys, sorted.map(({ eventId }) => eventId), sorted.map(({ sequence }) => sequence)],
   );
+  // None had an owner, as usual; and who inserts a row has its lock.
+  if (rowCount === sorted.length) return sorted;
   const { rows } = await client.query<IdempotencyClaim>(
     `select partner, idempotency_key as "idempotencyKey", event_id as "eventId", sequence
      from idempotency_keys
