@@ -12,6 +12,7 @@ import {
   type Outcome,
   type Queryable,
   readHistories,
+  settleAll,
   updateBookings,
   updateOutcomes,
 } from "@booking-events/store";
@@ -66,37 +67,42 @@ async function applyInTransaction(
   options: ApplyOptions,
 ): Promise<Map<string, Outcome>> {
   const settlement = await settleIdempotencyKeys(client, events);
-  const works = await lockWorks(client, events, settlement);
-  // Only now: until the locks were held, another transaction could have been applying the same events.
-  const outcomes = await findProcessed(
-    client,
-    events.map(({ id }) => id),
-  );
+  const works = await groupByBooking(client, events, settlement);
+  const keys = [...works.values()].map(({ bookingKey }) => bookingKey);
+  const ids = events.map(({ id }) => id);
+  // The locks first: until they are held, another transaction may be applying the same events.
+  const [rows, outcomes] = await settleAll([lockBookings(client, keys), findProcessed(client, ids)]);
+  for (const row of rows) {
+    const work = works.get(nameBooking(row));
+    if (work !== undefined) work.row = row;
+  }
   const newEvents = events.filter(({ id }) => !outcomes.has(id));
-  for (const work of works) work.events = work.events.filter(({ id }) => !outcomes.has(id));
+  for (const work of works.values()) work.events = work.events.filter(({ id }) => !outcomes.has(id));
 
-  const plans = await planBookings(client, works, options);
+  const plans = await planBookings(client, [...works.values()], options);
   for (const plan of plans) for (const [id, outcome] of plan.outcomes) outcomes.set(id, outcome);
   for (const { id } of newEvents) if (settlement.keyDuplicates.has(id)) outcomes.set(id, "duplicate");
 
-  // The events first: bookings get their payloads from them. And if another transaction is applying the same event to
-  // a booking that is new to both, this is where they meet.
-  await writeLog(client, newEvents, outcomes, settlement, plans);
-  await writeBookings(client, plans);
-  const changes = plans.flatMap((plan) => plan.changes);
-  if (changes.length > 0) await appendChanges(client, changes);
+  // In this order. The events first: bookings get their payloads from them. And if another transaction is applying the
+  // same event to a booking that is new to both, this is where they meet. The feed last: it lets one transaction through
+  // at a time.
+  await settleAll([
+    ...writeLog(client, newEvents, outcomes, settlement, plans),
+    ...writeBookings(client, plans),
+    ...writeChanges(client, plans),
+  ]);
   return outcomes;
 }
 
-/** Groups the events that count by booking, and locks each booking that the batch touches. */
-async function lockWorks(
+/** The bookings that the batch touches, with the events that count. */
+async function groupByBooking(
   client: Queryable,
   events: IncomingEvent[],
   { keyDuplicates, displaced }: KeySettlement,
-): Promise<BookingWork[]> {
+): Promise<Map<string, BookingWork>> {
   const works = new Map<string, BookingWork & { displacedIds: Set<string> }>();
   const workOn = ({ bookingKey, partner, reference }: Pick<BookingWork, "bookingKey" | "partner" | "reference">) => {
-    const name = bookingKey.toString("hex");
+    const name = nameBooking({ bookingKey });
     const work = works.get(name) ?? {
       ...{ bookingKey, partner, reference },
       row: null,
@@ -110,9 +116,7 @@ async function lockWorks(
   if (displaced.size > 0) {
     for (const event of await findBookingKeys(client, [...displaced.keys()])) workOn(event).displacedIds.add(event.id);
   }
-  const keys = [...works.values()].map(({ bookingKey }) => bookingKey);
-  for (const row of await lockBookings(client, keys)) workOn(row).row = row;
-  return [...works.values()];
+  return works;
 }
 
 async function planBookings(
@@ -121,14 +125,15 @@ async function planBookings(
   { duplicateWindowMs }: ApplyOptions,
 ): Promise<BookingPlan[]> {
   const refolded = works.filter(needsHistory).map(({ bookingKey }) => bookingKey);
-  const histories = Map.groupBy(refolded.length === 0 ? [] : await readHistories(client, refolded), nameBooking);
   const repeatable = works
     .filter((work) => work.row !== null && !needsHistory(work))
     .flatMap(({ events }) => events.filter(({ kind, hasIdempotencyKey }) => kind === "create" && !hasIdempotencyKey));
-  const creates = Map.groupBy(
-    repeatable.length === 0 ? [] : await findEarlierCreates(client, repeatable.map(toCreateKey)),
-    nameBooking,
-  );
+  const [logged, earlier] = await settleAll([
+    refolded.length === 0 ? Promise.resolve([]) : readHistories(client, refolded),
+    repeatable.length === 0 ? Promise.resolve([]) : findEarlierCreates(client, repeatable.map(toCreateKey)),
+  ]);
+  const histories = Map.groupBy(logged, nameBooking);
+  const creates = Map.groupBy(earlier, nameBooking);
   return works
     .filter(({ events, displacedIds }) => events.length > 0 || displacedIds.size > 0)
     .map((work) => {
@@ -140,42 +145,52 @@ async function planBookings(
     });
 }
 
-async function writeBookings(client: Queryable, plans: BookingPlan[]): Promise<void> {
-  const bookings = plans.flatMap(({ booking, work }) =>
-    booking === null ? [] : [{ isNew: work.row === null, booking }],
-  );
-  const inserted = bookings.filter(({ isNew }) => isNew).map(({ booking }) => booking);
-  const updated = bookings.filter(({ isNew }) => !isNew).map(({ booking }) => booking);
-  const emptied = plans.filter(({ booking, work }) => booking === null && work.row !== null);
-  if (inserted.length > 0 && !(await insertBookings(client, inserted))) throw new Race();
-  if (updated.length > 0) await updateBookings(client, updated);
-  if (emptied.length > 0) {
-    await deleteBookings(
-      client,
-      emptied.map(({ work }) => work.bookingKey),
-    );
-  }
-}
-
-async function writeLog(
+function writeLog(
   client: Queryable,
   newEvents: IncomingEvent[],
   outcomes: Map<string, Outcome>,
   { keyDuplicates, displaced }: KeySettlement,
   plans: BookingPlan[],
-): Promise<void> {
+): Promise<void>[] {
   const rows = newEvents.map((event) => ({
     ...event,
     contentDigest: Buffer.from(event.contentDigest, "hex"),
     outcome: outcomeOf(event.id, outcomes),
     duplicateOf: keyDuplicates.get(event.id) ?? null,
   }));
-  if (rows.length > 0 && !(await insertEvents(client, rows))) throw new Race();
   const revised = [
     ...plans.flatMap((plan) => [...plan.revisedOutcomes].map(([id, outcome]) => ({ id, outcome, duplicateOf: null }))),
     ...[...displaced].map(([id, duplicateOf]) => ({ id, outcome: "duplicate" as const, duplicateOf })),
   ];
-  if (revised.length > 0) await updateOutcomes(client, revised);
+  return [
+    ...(rows.length > 0 ? [orRace(insertEvents(client, rows))] : []),
+    ...(revised.length > 0 ? [updateOutcomes(client, revised)] : []),
+  ];
+}
+
+function writeBookings(client: Queryable, plans: BookingPlan[]): Promise<void>[] {
+  const bookings = plans.flatMap(({ booking, work }) =>
+    booking === null ? [] : [{ isNew: work.row === null, booking }],
+  );
+  const inserted = bookings.filter(({ isNew }) => isNew).map(({ booking }) => booking);
+  const updated = bookings.filter(({ isNew }) => !isNew).map(({ booking }) => booking);
+  const emptied = plans
+    .filter(({ booking, work }) => booking === null && work.row !== null)
+    .map(({ work }) => work.bookingKey);
+  return [
+    ...(inserted.length > 0 ? [orRace(insertBookings(client, inserted))] : []),
+    ...(updated.length > 0 ? [updateBookings(client, updated)] : []),
+    ...(emptied.length > 0 ? [deleteBookings(client, emptied)] : []),
+  ];
+}
+
+function writeChanges(client: Queryable, plans: BookingPlan[]): Promise<void>[] {
+  const changes = plans.flatMap((plan) => plan.changes);
+  return changes.length > 0 ? [appendChanges(client, changes)] : [];
+}
+
+async function orRace(isFirst: Promise<boolean>): Promise<void> {
+  if (!(await isFirst)) throw new Race();
 }
 
 function outcomeOf(id: string, outcomes: Map<string, Outcome>): Outcome {

@@ -1,4 +1,4 @@
-import type { Queryable } from "./database.ts";
+import { type Queryable, settleAll } from "./database.ts";
 
 export type Change = "created" | "updated" | "deleted" | "recreated";
 
@@ -19,8 +19,8 @@ const feedLock = 7_245_113_001;
  * ids become visible in their order, and a reader who asks for `id > last` never misses a row.
  */
 export async function appendChanges(client: Queryable, changes: ChangeToInsert[]): Promise<void> {
-  await client.query("select pg_advisory_xact_lock($1)", [feedLock]);
-  await client.query(
+  const locking = client.query("select pg_advisory_xact_lock($1)", [feedLock]);
+  const appending = client.query(
     `insert into booking_changes (partner, reference, change, event_id, sequence)
      select * from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::bigint[])`,
     [
@@ -31,6 +31,7 @@ export async function appendChanges(client: Queryable, changes: ChangeToInsert[]
       changes.map(({ sequence }) => sequence),
     ],
   );
+  await settleAll([locking, appending]);
 }
 
 /** A change as a reader of the feed gets it. */

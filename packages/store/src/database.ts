@@ -31,6 +31,8 @@ export function createPool(options: {
     query_timeout: answerTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     keepAlive: true,
+    // A statement is sent while those before it are under way. PostgreSQL deals with them in their order.
+    pipeline: true,
     types: { getTypeParser },
   });
   // An error event that nobody listens to would end the process, and the pool listens to idle connections only.
@@ -55,6 +57,19 @@ export async function inTransaction<Result>(
     client.release(!(await wasRolledBack(client, error)));
     throw error;
   }
+}
+
+/**
+ * Waits for statements that were sent one behind the other, in the order in which they were sent. All of them are over
+ * when it returns or throws, so that none can reach the connection after a rollback.
+ *
+ * @throws what the first that failed threw. In a transaction those behind it failed because of it
+ */
+export async function settleAll<Results extends unknown[]>(
+  statements: [...{ [Place in keyof Results]: Promise<Results[Place]> }],
+): Promise<Results> {
+  await Promise.allSettled(statements);
+  return (await Promise.all(statements)) as Results;
 }
 
 /**

@@ -25,7 +25,7 @@ export {
   lockBookings,
   updateBookings,
 } from "./bookings.ts";
-export { createPool, inTransaction, type Queryable } from "./database.ts";
+export { createPool, inTransaction, type Queryable, settleAll } from "./database.ts";
 export {
   type DeadLetter,
   type DeadLetterToWrite,
