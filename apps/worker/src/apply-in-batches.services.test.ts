@@ -181,3 +181,24 @@ test("when the worker stops, a batch that fails is not tried in parts", async ()
   expect(results).toEqual(Array(4).fill({ status: "rejected", reason: stopping.signal.reason }));
   expect(batchSizes).toEqual([4]);
 });
+
+test("when the worker stops, events that wait or come fail at once, and a batch that is being applied ends", async () => {
+  const stopping = new AbortController();
+  const release = Promise.withResolvers<void>();
+  const apply = createBatchApplier({
+    async applyBatch(envelopes) {
+      await release.promise;
+      return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+    },
+    ...{ maxBatchSize: 1, maxConcurrentBatches: 1, signal: stopping.signal },
+  });
+  const active = apply(createEvent(1));
+  const waiting = apply(createEvent(2));
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  const reason = new Error("stopping");
+  stopping.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  await expect(apply(createEvent(3))).rejects.toBe(reason);
+  release.resolve();
+  expect(await active).toBe("created");
+});

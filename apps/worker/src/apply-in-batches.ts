@@ -20,7 +20,8 @@ interface Waiting {
  * When a batch fails, it is halved until the events that made it fail stand alone, and only those fail.
  *
  * @param options.applyBatch applies all of the events or none, and returns the outcome of each by its id
- * @param options.signal aborts when the worker stops: a batch that fails then fails as a whole
+ * @param options.signal aborts when the worker stops: events that wait fail with its reason then, and a batch that fails
+ *   fails as a whole
  */
 export function createBatchApplier(options: {
   applyBatch: (envelopes: EventEnvelope[]) => Promise<ReadonlyMap<string, Outcome>>;
@@ -90,8 +91,15 @@ export function createBatchApplier(options: {
     }
   }
 
+  function rejectWaiting(): void {
+    for (const { reject } of waiting) reject(signal.reason);
+    waiting = [];
+  }
+  signal.addEventListener("abort", rejectWaiting, { once: true });
+
   return (envelope) =>
     new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
       waiting.push({ envelope, subjects: subjectsOf(envelope), resolve, reject });
       startSoon();
     });
