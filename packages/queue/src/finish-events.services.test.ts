@@ -70,11 +70,43 @@ const toMinutes = (untilMs: number) => (untilMs > 0 ? Math.round((untilMs - Date
 const ours = (prefix: string) => createFinishingBackend(redis, prefix, lockDuration);
 const theirs = () => createRedisBackend;
 const drainWait = async ({ finish }: Prepared) => [await finish("a"), await finish("b"), await finish("c")];
+const finishTogether = ({ finish }: Prepared) => Promise.all([finish("a"), finish("b"), finish("c")]);
 
 const situations: [name: string, act: (prepared: Prepared) => Promise<unknown>][] = [
   ["the next one is taken", ({ finish }) => finish("a")],
   ["no next one is wanted", ({ finish }) => finish("a", { fetchNext: false })],
   ["one after the other", drainWait],
+  ["several at once", finishTogether],
+  [
+    "several at once, and too few wait",
+    async (prepared) => [
+      await drainWait(prepared),
+      await Promise.all([prepared.finish("d", { token: "token-a" }), prepared.finish("e", { token: "token-b" })]),
+    ],
+  ],
+  [
+    "several at once, and a delayed one is due",
+    async (prepared) => {
+      await prepared.add("soon", { delay: 1 });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return finishTogether(prepared);
+    },
+  ],
+  [
+    "several at once, and all that wait have a priority",
+    async (prepared) => {
+      await drainWait(prepared);
+      for (const id of ["urgent", "urgent-too"]) await prepared.add(id, { priority: 1 });
+      return Promise.all([
+        ...[prepared.finish("d", { token: "token-a" }), prepared.finish("e", { token: "token-b" })],
+        prepared.finish("f", { token: "token-c" }),
+      ]);
+    },
+  ],
+  [
+    "several at once, and one is another worker's",
+    ({ finish }) => Promise.all([finish("a"), finish("b", { token: "another" }), finish("c")]),
+  ],
   ["nothing waits any more", async (prepared) => [await drainWait(prepared), await finishNext(prepared)]],
   [
     "only a delayed one is left",

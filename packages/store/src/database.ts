@@ -6,7 +6,10 @@ export type Queryable = Pick<pg.ClientBase, "query">;
 /** Limits of one connection, in milliseconds. Each makes a stuck database an error that the caller can wait out. */
 const connectTimeoutMs = 5_000;
 const statementTimeoutMs = 30_000;
-/** A little longer than the server's own limit: it speaks when the server can't. */
+/**
+ * A little longer than the server's own limit: it speaks when the server can't. It runs from when a statement is sent, so
+ * that statements which were sent together have it for all of them.
+ */
 const answerTimeoutMs = statementTimeoutMs + 5_000;
 /** A frozen process must not hold its locks against all others for longer than this. */
 const idleInTransactionTimeoutMs = 10_000;
