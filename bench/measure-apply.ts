@@ -6,7 +6,7 @@ import type { BenchDatabase } from "./data-services.ts";
 import type { Bench, Measurement } from "./scenario.ts";
 
 /** What the worker's own default is. */
-export const ourConcurrency = "1000";
+export const ourConcurrency = "3000";
 /** Often enough for a measurement of a second, and seldom enough to cost Redis nothing. */
 const lookIntervalMs = 20;
 /** Of the events, while V8 still compiles what is used most. */
@@ -30,11 +30,13 @@ export async function measureApply(bench: Bench, options: ApplyOptions): Promise
   const { program, concurrency, processes = 1, queuePrefix, database, count, environment } = options;
   const { services, signal } = bench;
   const leftAtFirst = await countLeft(bench, queuePrefix);
+  // Of a small queue, all would be taken at once, and none be left to measure.
+  const heldAtOnce = Math.min(Number(concurrency), Math.ceil(count / 10));
   const contestants = await Promise.all(
     Array.from({ length: processes }, () =>
       startContestant(bench, program, {
         ...{ REDIS_URL: services.redisUrl, DATABASE_URL: database.url, QUEUE_PREFIX: queuePrefix },
-        ...{ CONCURRENCY: concurrency, LOG_LEVEL: "warn", ...environment },
+        ...{ CONCURRENCY: String(heldAtOnce), LOG_LEVEL: "warn", ...environment },
       }),
     ),
   );

@@ -61,9 +61,9 @@ const sweepPageSize = 100;
 /**
  * A BullMQ worker fetches jobs one after the other, each in a round trip with a write to disk, and begins to process
  * them when it has as many as it may hold, or the queue is empty. With one worker that may hold 1,000, events of a busy
- * queue waited for up to 0.7 s before anything was done for them; so many small ones share the work.
+ * queue waited for up to 0.7 s before anything was done for them; so smaller ones share the work.
  */
-const eventsPerLoop = 50;
+const eventsPerLoop = 100;
 /** BullMQ's own event stream; nothing of ours reads it, so it is kept short. */
 const bullmqEventsKept = 1_000;
 /** A Redis that vanished without closing the connection. Longer than the longest blocking read, which is 10 s. */

@@ -42,8 +42,8 @@ export const variables = {
     ),
     "0.7",
   ),
-  CONCURRENCY: v.optional(wholeNumber(1, 5_000), "1000"),
-  BATCH_SIZE: v.optional(wholeNumber(1, 1_000), "400"),
+  CONCURRENCY: v.optional(wholeNumber(1, 5_000), "3000"),
+  BATCH_SIZE: v.optional(wholeNumber(1, 1_000), "800"),
   DUPLICATE_WINDOW_HOURS: v.optional(wholeNumber(0, 24 * 365), "72"),
   QUEUE_PREFIX: v.optional(
     v.pipe(v.string(), v.regex(/^\{[^{}:]+\}$/, "must be a name in braces, such as {booking-events}, without a colon")),
