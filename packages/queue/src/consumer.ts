@@ -105,7 +105,6 @@ export function createConsumer(options: {
   const workerOptions: WorkerOptions = {
     connection: redis,
     prefix: options.prefix,
-    concurrency: Math.ceil(options.concurrency / loops),
     autorun: false,
     lockDuration: lockDurationMs,
     stalledInterval: stalledCheckIntervalMs,
@@ -113,7 +112,11 @@ export function createConsumer(options: {
     settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
   };
   const createBackend = createFinishingBackend(redis, options.prefix, lockDurationMs);
-  const workers = Array.from({ length: loops }, () => new Worker(queueName, handleJob, workerOptions, createBackend));
+  const workers = Array.from({ length: loops }, (_, index) => {
+    // As even as can be; the sum is what was asked for.
+    const concurrency = Math.floor((options.concurrency + index) / loops);
+    return new Worker(queueName, handleJob, { ...workerOptions, concurrency }, createBackend);
+  });
   for (const worker of workers) worker.on("error", options.onError);
   // Waits for Redis as long as the worker does; adds nothing.
   const queue = new Queue(queueName, {

@@ -203,18 +203,18 @@ describe("an event in Redis", () => {
 test("a consumer that may hold many events takes them in several loops at once, and no more of them than it may", async () => {
   const producer = produce();
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
-  await Promise.all(Array.from({ length: 200 }, (_, index) => producer.enqueue(anEvent(index))));
+  await Promise.all(Array.from({ length: 400 }, (_, index) => producer.enqueue(anEvent(index))));
   const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>();
   let held = 0;
   const countBlocked = async () => Number(/blocked_clients:(\d+)/.exec(await redis.info("clients"))?.[1]);
   const consumer = consume(async () => {
     held += 1;
     await mayGoOn;
-  }, 120);
-  await waitFor(() => expect(held).toBe(120));
-  expect(await consumer.countBacklog()).toEqual({ waiting: 80, delayed: 0 });
+  }, 250);
+  await waitFor(() => expect(held).toBe(250));
+  expect(await consumer.countBacklog()).toEqual({ waiting: 150, delayed: 0 });
   goOn();
-  await waitFor(() => expect(held).toBe(200));
+  await waitFor(() => expect(held).toBe(400));
   // Each waits for the next event on a connection of its own.
   await waitFor(async () => expect(await countBlocked()).toBe(3));
 });
