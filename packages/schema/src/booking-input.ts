@@ -102,12 +102,6 @@ const retiredEntries = {
 
 const entries = { ...bookingEntries, ...retiredEntries };
 
-/** The names that `listedFields` has rules for. */
-export const listedNames: ReadonlySet<string> = new Set(Object.keys(entries));
-
-/** All rules but those of unknown fields. */
-export const listedFields = v.pipe(v.looseObject(entries), requireReference());
-
 /**
  * The payload of create and update: a whole booking, flat, with every field optional but one of the two references.
  * Fields that are not listed may be there too.
@@ -115,7 +109,7 @@ export const listedFields = v.pipe(v.looseObject(entries), requireReference());
  * `validatePayload` applies the same rules and is what the service uses: it says every violation in a fixed order, and
  * keeps fields of any name, where valibot's output leaves out `__proto__`, `constructor` and `prototype`.
  */
-export const BookingInput = v.pipe(listedFields, requireStorableUnknownFields(listedNames));
+export const BookingInput = v.pipe(v.looseObject(entries), requireReference(), requireStorableUnknownFields(entries));
 export type BookingInput = v.InferOutput<typeof BookingInput>;
 
 export type BookingFieldName = keyof typeof bookingEntries;

@@ -10,17 +10,15 @@ const entries = {
   consumerTripPartnerExternalReference: bookingEntries.consumerTripPartnerExternalReference,
 };
 
-/** The names that `referenceFields` has rules for. */
-export const referenceNames: ReadonlySet<string> = new Set(Object.keys(entries));
-
-/** All rules but those of unknown fields. */
-export const referenceFields = v.pipe(v.looseObject(entries), requireReference());
-
 /**
  * The payload of delete: the booking's reference. Any other field is an unknown one, even if create lists it, so that a
  * partner may send the whole booking once more, whatever state its other fields are in.
  */
-export const BookingReference = v.pipe(referenceFields, requireStorableUnknownFields(referenceNames));
+export const BookingReference = v.pipe(
+  v.looseObject(entries),
+  requireReference(),
+  requireStorableUnknownFields(entries),
+);
 export type BookingReference = v.InferOutput<typeof BookingReference>;
 
 /**

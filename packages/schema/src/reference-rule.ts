@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import type { Violation } from "./violation.ts";
 
 /** The fields that say which booking is meant. The first one that is present does. */
 const namesByPreference = ["consumerTripPartnerExternalReference", "consumerPartnerExternalReference"] as const;
@@ -6,14 +7,23 @@ const namesByPreference = ["consumerTripPartnerExternalReference", "consumerPart
 const missingReferenceMessage =
   "Must be sent, since it says which booking is meant. If your consumers never have more than one booking, consumerPartnerExternalReference will do instead.";
 
+export function missingReference(): Violation {
+  return { message: missingReferenceMessage, propertyPath: [namesByPreference[0]] };
+}
+
 /**
  * A payload must say which booking it means. One that says it wrongly breaks the rule of the field that it used, and
- * not this one as well. A raw check, since valibot runs others only when no field has a wrong type.
+ * not this one as well.
  */
+export function hasReference(payload: object): boolean {
+  return namesByPreference.some((name) => Object.prototype.propertyIsEnumerable.call(payload, name));
+}
+
+/** The same as a step of a valibot pipe: a raw check, since others run only when no field has a wrong type. */
 export function requireReference<Payload extends object>() {
   return v.rawCheck<Payload>(({ dataset, addIssue }) => {
     const payload: unknown = dataset.value;
-    if (typeof payload !== "object" || payload === null || namesByPreference.some((name) => name in payload)) return;
+    if (typeof payload !== "object" || payload === null || hasReference(payload)) return;
     addIssue({
       message: missingReferenceMessage,
       path: [{ type: "unknown", origin: "key", input: payload, key: namesByPreference[0], value: undefined }],

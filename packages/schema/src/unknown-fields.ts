@@ -23,7 +23,7 @@ const unstorableNameMessage = `The field's name: ${unstorableTextMessage}`;
  * @returns violations in the order of the payload's keys, those of a value before those inside it. The search ends at
  *   about `maxViolations`
  */
-export function checkUnknownFields(payload: PlainObject, knownNames: ReadonlySet<string>): Violation[] {
+export function checkUnknownFields(payload: PlainObject, knownNames: Pick<ReadonlySet<string>, "has">): Violation[] {
   const search: Search = { violations: [], path: [] };
   for (const name of Object.keys(payload)) {
     if (!knownNames.has(name)) checkField(search, name, payload[name]);
@@ -32,7 +32,8 @@ export function checkUnknownFields(payload: PlainObject, knownNames: ReadonlySet
 }
 
 /** The same as a step of a valibot pipe. valibot leaves out fields named `__proto__`, `constructor` or `prototype`. */
-export function requireStorableUnknownFields<Payload extends object>(knownNames: ReadonlySet<string>) {
+export function requireStorableUnknownFields<Payload extends object>(knownEntries: object) {
+  const knownNames = new Set(Object.keys(knownEntries));
   return v.rawCheck<Payload>(({ dataset, addIssue }) => {
     const payload: unknown = dataset.value;
     if (!isPlainObject(payload)) return;
