@@ -1,5 +1,58 @@
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { describeError, safeMessage } from "./logger.ts";
+
+describe("the log of a process", () => {
+  /** What a process prints that runs this code with a logger. */
+  async function outputOf(code: string): Promise<string> {
+    const loggerUrl = new URL("./logger.ts", import.meta.url).href;
+    const program = `import { createLogger } from ${JSON.stringify(loggerUrl)};
+      const logger = createLogger({ name: "test", level: "info" });
+      ${code}`;
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", program], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    return text(child.stdout);
+  }
+  const linesOf = (output: string) => output.trimEnd().split("\n");
+
+  test("has every line when the process ends at once, more than are written together too", async () => {
+    const output = await outputOf("for (let i = 0; i < 400; i += 1) logger.info({ i }, 'line'); process.exit(0);");
+    const numbers = linesOf(output).map((line) => JSON.parse(line).i);
+    expect(output.length).toBeGreaterThan(32_768);
+    expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 400 }, (_, i) => i));
+  });
+
+  test("has a line soon, while the process goes on and has nothing more to say", async () => {
+    const output = await outputOf(
+      "logger.info('first'); setTimeout(() => process.kill(process.pid, 'SIGKILL'), 2_000);",
+    );
+    expect(linesOf(output)).toEqual([expect.stringContaining('"msg":"first"')]);
+  });
+
+  test("has its last line when the reader is slow, and what came before fills the pipe", async () => {
+    const output = await outputOf(`
+      import { writeSync } from "node:fs";
+      try { for (;;) writeSync(1, "-".repeat(4_095) + "\\n"); } catch {}
+      logger.info("last");
+      process.exit(0);`);
+    expect(linesOf(output).at(-1)).toContain('"msg":"last"');
+  });
+
+  test("has a fatal line, and those before it, at once", async () => {
+    const output = await outputOf(`
+      for (let i = 0; i < 100; i += 1) logger.info("é".repeat(200));
+      logger.fatal("last");
+      process.kill(process.pid, "SIGKILL");`);
+    expect(linesOf(output)).toHaveLength(101);
+    expect(linesOf(output).at(-1)).toContain('"msg":"last"');
+  });
+
+  test("has its last line when nothing is left to do", async () => {
+    expect(linesOf(await outputOf("logger.info('last');"))).toEqual([expect.stringContaining('"msg":"last"')]);
+  });
+});
 
 describe("an error in the log", () => {
   test("of unknown origin keeps its class and frames, not its message", () => {
