@@ -105,7 +105,7 @@ export function createFinishingBackend(
         ...[queueKey(""), Date.now(), lockDurationMs],
         ...jobs.flatMap(({ jobId, token, wantsNext }) => [jobId, token, wantsNext ? 1 : 0]),
       ]),
-    maxEventsPerCall,
+    { maxItems: maxEventsPerCall },
   );
 
   return (name, options, connections) => {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 
 test("what comes within one turn of the event loop is one call, and each gets its own result", async () => {
@@ -16,10 +16,13 @@ test("what comes within one turn of the event loop is one call, and each gets it
 
 test("no call gets more items than it may", async () => {
   const calls: number[][] = [];
-  const double = gatherPerTurn(async (numbers: number[]) => {
-    calls.push(numbers);
-    return numbers.map((number) => number * 2);
-  }, 2);
+  const double = gatherPerTurn(
+    async (numbers: number[]) => {
+      calls.push(numbers);
+      return numbers.map((number) => number * 2);
+    },
+    { maxItems: 2 },
+  );
   expect(await Promise.all([1, 2, 3, 4, 5].map(double))).toEqual([2, 4, 6, 8, 10]);
   expect(calls).toEqual([[1, 2], [3, 4], [5]]);
 });
@@ -38,6 +41,47 @@ test("a call does not wait for the one before it", async () => {
   expect(await second).toBe("second");
   releases[0]?.();
   expect(await first).toBe("first");
+});
+
+test("while as many calls are under way as may be, what comes is gathered for the next", async () => {
+  const calls: { items: string[]; end: () => void; fail: () => void }[] = [];
+  const wait = gatherPerTurn(
+    async (items: string[]) => {
+      await new Promise<void>((resolve, reject) =>
+        calls.push({ items, end: resolve, fail: () => reject(new Error()) }),
+      );
+      return items;
+    },
+    { underWay: { maxCalls: 2, patienceMs: 60_000 } },
+  );
+  const results: Promise<unknown>[] = [];
+  for (const item of ["a", "b", "c", "d"]) {
+    results.push(wait(item).catch(() => "failed"));
+    await nextTurn();
+  }
+  expect(calls.map(({ items }) => items)).toEqual([["a"], ["b"]]);
+  calls[1]?.fail();
+  await nextTurn();
+  await nextTurn();
+  expect(calls.map(({ items }) => items)).toEqual([["a"], ["b"], ["c", "d"]]);
+  for (const { end } of calls) end();
+  expect(await Promise.all(results)).toEqual(["a", "failed", "c", "d"]);
+});
+
+test("a call that takes too long holds nothing up", async () => {
+  const calls: string[][] = [];
+  const neverEnding = gatherPerTurn(
+    (items: string[]) => {
+      calls.push(items);
+      return new Promise<string[]>(() => {});
+    },
+    { underWay: { maxCalls: 1, patienceMs: 20 } },
+  );
+  for (const item of ["a", "b", "c"]) {
+    void neverEnding(item);
+    await nextTurn();
+  }
+  await vi.waitFor(() => expect(calls).toEqual([["a"], ["b", "c"]]));
 });
 
 test("when a call fails, each of its items does, and the next call is a new one", async () => {

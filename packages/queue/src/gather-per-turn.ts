@@ -1,36 +1,74 @@
+export interface GatherLimits {
+  /** Of one call: more that are at hand are more calls. Default: no limit. */
+  maxItems?: number;
+  /**
+   * How many calls may be under way; what comes meanwhile is gathered for the next. One that takes longer than
+   * `patienceMs` is no longer counted, so that nothing waits for longer. Default: no limit.
+   */
+  underWay?: { maxCalls: number; patienceMs: number };
+}
+
 /**
- * Makes one call for all items that are handed over within one turn of the event loop. An item that comes alone waits
- * for the rest of its turn, and for nothing else.
+ * Makes one call for all items that are handed over within one turn of the event loop. An item that comes alone, while
+ * nothing is under way, waits for the rest of its turn, and for nothing else.
  *
  * @param work gets the items in the order in which they came, and returns the results in the same order. When it
  *   throws, each of its items fails with that
- * @param maxItems of one call. More that come within a turn are more calls, made at once
  */
 export function gatherPerTurn<Item, Result>(
   work: (items: Item[]) => Promise<Result[]>,
-  maxItems = Number.POSITIVE_INFINITY,
+  { maxItems = Number.POSITIVE_INFINITY, underWay }: GatherLimits = {},
 ): (item: Item) => Promise<Result> {
   type Gathered = { item: Item; resolve: (result: Result) => void; reject: (error: unknown) => void };
   let gathered: Gathered[] = [];
+  let callsUnderWay = 0;
+  let isFlushDue = false;
+
+  function flushThisTurn(): void {
+    if (isFlushDue || gathered.length === 0) return;
+    isFlushDue = true;
+    setImmediate(flush);
+  }
+
+  function flush(): void {
+    isFlushDue = false;
+    while (gathered.length > 0 && (underWay === undefined || callsUnderWay < underWay.maxCalls)) {
+      const batch = gathered.slice(0, maxItems);
+      gathered = gathered.slice(maxItems);
+      void call(batch);
+    }
+  }
 
   async function call(batch: Gathered[]): Promise<void> {
+    const stopCounting = count();
     try {
       const results = await work(batch.map(({ item }) => item));
       batch.forEach(({ resolve }, index) => void resolve(results[index] as Result));
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
+    stopCounting();
   }
 
-  function flush(): void {
-    const all = gathered;
-    gathered = [];
-    for (let start = 0; start < all.length; start += maxItems) void call(all.slice(start, start + maxItems));
+  /** Counts a call as under way until the function that it returns is called, or it has taken too long. */
+  function count(): () => void {
+    if (underWay === undefined) return () => {};
+    callsUnderWay += 1;
+    let isCounted = true;
+    const stopCounting = () => {
+      clearTimeout(timer);
+      if (!isCounted) return;
+      isCounted = false;
+      callsUnderWay -= 1;
+      flushThisTurn();
+    };
+    const timer = setTimeout(stopCounting, underWay.patienceMs);
+    return stopCounting;
   }
 
   return (item) =>
     new Promise((resolve, reject) => {
       gathered.push({ item, resolve, reject });
-      if (gathered.length === 1) setImmediate(flush);
+      flushThisTurn();
     });
 }

@@ -12,8 +12,8 @@ export interface Producer {
   /**
    * Puts the event on Redis' disk (with `appendfsync always`) and returns its sequence number.
    *
-   * @throws EnqueueError after at most {@link enqueueDeadlineMs}. The event may have been queued all the same: only
-   * the answer is missing.
+   * @throws EnqueueError after at most {@link enqueueDeadlineMs}, and a tenth of a second if others are under way. The
+   * event may have been queued all the same: only the answer is missing.
    */
   enqueue(event: AcceptedEvent): Promise<number>;
   /**
@@ -46,6 +46,11 @@ export const enqueueDeadlineMs = 1_500;
 /** A Redis that vanished without closing the connection is given up after this long without a byte. */
 const socketTimeoutMs = 5_000;
 const longestReconnectDelayMs = 500;
+/**
+ * One call is with Redis, and one waits at its socket. More would not be answered sooner, but be smaller, and each
+ * costs Redis a write to its disk. While Redis stands still, events go on to its socket: it may be back in time.
+ */
+const addsUnderWay = { maxCalls: 2, patienceMs: 100 };
 
 /**
  * The connection fails fast: with BullMQ's and ioredis' defaults an add waits without limit while Redis is down. Each
@@ -77,10 +82,12 @@ export function createProducer(options: {
   });
   queue.on("error", options.onError);
   const addEvents = createEventAdder(redis, options.prefix);
-  // Under load, most of what an add costs Redis, and us, is the way there and back.
-  const addTogether = gatherPerTurn((events: Parameters<typeof addEvents>[0]) =>
-    // Their senders are told then that it failed, and may send newer events. These must not come after those.
-    settle(addEvents(events, performance.now() + enqueueDeadlineMs)),
+  // Under load, most of what an add costs Redis, and us, is the way there and back, and the write to disk.
+  const addTogether = gatherPerTurn(
+    (events: Parameters<typeof addEvents>[0]) =>
+      // Their senders are told then that it failed, and may send newer events. These must not come after those.
+      settle(addEvents(events, performance.now() + enqueueDeadlineMs)),
+    { underWay: addsUnderWay },
   );
 
   async function settle<Result>(work: Promise<Result>): Promise<Result> {

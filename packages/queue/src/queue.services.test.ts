@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { parseEnvelope } from "@booking-events/schema";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { freePort, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
@@ -10,7 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { type AcceptedEvent, createEventAdder, serializeEvent } from "./add-events.ts";
 import { type Consumer, createConsumer, type Delivery, ReleaseDelivery } from "./consumer.ts";
 import { jobOptions } from "./job-options.ts";
-import { createProducer, EnqueueError, type Producer } from "./producer.ts";
+import { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 import { queueName } from "./queue-name.ts";
 import { dumpQueue } from "./testing/dump-queue.ts";
 
@@ -301,6 +302,26 @@ describe("when Redis is not well", () => {
     await enqueue(producer, anEvent(4));
     expect(await redis.exists(`${prefix}:events:${anEvent(2).eventId}`)).toBe(0);
     expect(await redis.exists(`${prefix}:events:${anEvent(4).eventId}`)).toBe(1);
+  });
+
+  test("an event that is gathered behind others while Redis is frozen is refused soon after them", async () => {
+    const [producer, another] = [produce(), produce()];
+    for (const each of [producer, another]) await enqueue(each);
+    server.kill("SIGSTOP");
+    try {
+      const refused: string[] = [];
+      const attempt = (by: Producer, name: string) => by.enqueue(anEvent()).catch(() => void refused.push(name));
+      const attempts: Promise<unknown>[] = [];
+      for (const name of ["sent", "sent", "waiting"]) {
+        attempts.push(attempt(producer, name));
+        await nextTurn();
+      }
+      await wait(enqueueDeadlineMs / 2);
+      await Promise.all([...attempts, attempt(another, "later")]);
+      expect(refused).toEqual(["sent", "sent", "waiting", "later"]);
+    } finally {
+      server.kill("SIGCONT");
+    }
   });
 
   test.each([
