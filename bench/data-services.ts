@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { startPostgres, startRedis } from "../scripts/services.ts";
@@ -9,6 +10,8 @@ export interface DataServices {
   redisPid: number;
   postgresPid: number;
   redis: Redis;
+  /** Deletes all that is in Redis, and lets its append-only file begin anew. */
+  emptyRedis(): Promise<void>;
   /** A new, empty database. PostgreSQL's other ones stay as they are. */
   createDatabase(): Promise<BenchDatabase>;
   versions(): Promise<{ redis: string; postgres: string }>;
@@ -21,10 +24,14 @@ export interface BenchDatabase {
   drop(): Promise<void>;
 }
 
+const rewriteLookMs = 10;
+
 export async function startDataServices(dir: string, signal: AbortSignal): Promise<DataServices> {
   const redisServer = await startRedis({ dir: join(dir, "redis"), signal });
   const postgresServer = await startPostgres({ dir: join(dir, "postgres"), signal });
   const redis = new Redis(redisServer.url);
+  // A rewrite of the append-only file takes a CPU, and would begin in the middle of some measurements.
+  await redis.config("SET", "auto-aof-rewrite-percentage", "0");
   const admin = new pg.Client({ connectionString: postgresServer.url });
   await admin.connect();
   let databases = 0;
@@ -34,6 +41,13 @@ export async function startDataServices(dir: string, signal: AbortSignal): Promi
     redisPid: redisServer.pid,
     postgresPid: postgresServer.pid,
     redis,
+    async emptyRedis() {
+      await redis.flushall();
+      await redis.bgrewriteaof();
+      while (/aof_rewrite_(in_progress|scheduled):1/.test(await redis.info("persistence"))) {
+        await sleep(rewriteLookMs, undefined, { signal });
+      }
+    },
     async createDatabase() {
       databases += 1;
       const name = `bench_${databases}`;

@@ -47,7 +47,7 @@ export async function measureAccept(
     return toMeasurement(result, before, after);
   } finally {
     await contestant.stop();
-    if (queuePrefix === undefined) await services.redis.flushall();
+    if (queuePrefix === undefined) await services.emptyRedis();
   }
 }
 

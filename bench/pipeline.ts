@@ -40,7 +40,7 @@ export async function startPipeline(bench: Bench, programs: PipelinePrograms): P
     async stop() {
       await Promise.all([ingest.stop(), worker.stop()]);
       await database.drop();
-      await services.redis.flushall();
+      await services.emptyRedis();
     },
   };
 }

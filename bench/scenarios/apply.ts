@@ -104,7 +104,7 @@ async function measure(
     return measurement;
   } finally {
     await database.drop();
-    await services.redis.flushall();
+    await services.emptyRedis();
   }
 }
 

@@ -72,7 +72,7 @@ async function costOfNumbering(bench: Bench): Promise<Section> {
     "only numbered": () =>
       callRedis(bench, () => redis.eval(numberAlone, 2, `${prefix}:sequence`, `${prefix}:last-sequence`)),
   });
-  await redis.flushall();
+  await bench.services.emptyRedis();
   return {
     title,
     measurements,
@@ -137,6 +137,6 @@ async function applyTwice(bench: Bench, table: (typeof tables)[number] | undefin
     return measurement;
   } finally {
     await database.drop();
-    await services.redis.flushall();
+    await services.emptyRedis();
   }
 }

@@ -108,8 +108,6 @@ function toSection(
 async function fill({ services, signal, say }: Bench, queuePrefix: string, count: number): Promise<Measurement> {
   const usedBytes = async () => Number(/used_memory:(\d+)/.exec(await services.redis.info("memory"))?.[1]);
   const before = await usedBytes();
-  // It would go on while we measure, by a process that needs the CPU which Redis is on.
-  await services.redis.config("SET", "auto-aof-rewrite-percentage", "0");
   for (let start = 0; start < count; start += eventsPerFill) {
     signal.throwIfAborted();
     await fillQueue(services.redisUrl, queuePrefix, createEvents(Math.min(eventsPerFill, count - start), start));

@@ -50,6 +50,6 @@ async function measure(bench: Bench, { isNoisy }: { isNoisy: boolean }): Promise
     return { eventsPerSecond, p50Ms, p99Ms, refusedShare };
   } finally {
     await contestant.stop();
-    await services.redis.flushall();
+    await services.emptyRedis();
   }
 }

@@ -49,6 +49,6 @@ async function measure(bench: Bench, processes: number): Promise<Measurement> {
     return measurement;
   } finally {
     await database.drop();
-    await services.redis.flushall();
+    await services.emptyRedis();
   }
 }
