@@ -14,10 +14,12 @@ begin;
 revoke all on all tables in schema public from booking_events_worker, booking_events_ops, booking_events_reader;
 grant usage on schema public to booking_events_worker, booking_events_ops, booking_events_reader;
 
--- The worker writes data and changes no table. The log of events and the feed are only ever appended to; an event's
--- outcome is recorded anew when another one is folded in before it.
+-- The worker writes data and changes no table. The log of events and the feed are only ever appended to; what an event
+-- did is recorded again when another one takes a place before it.
 grant select, insert, update, delete on bookings to booking_events_worker;
-grant select, insert, update (outcome, duplicate_of) on booking_events to booking_events_worker;
+grant select, insert,
+  update (outcome, duplicate_of, state_after, decided_by, content_from, content_sequence_after)
+  on booking_events to booking_events_worker;
 grant select, insert, update on idempotency_keys to booking_events_worker;
 grant select, insert on booking_changes to booking_events_worker;
 grant select, insert, update on dead_letters to booking_events_worker;

@@ -1,5 +1,5 @@
 import { parseEnvironment, variables } from "@booking-events/service";
-import { createPool, inTransaction, type Queryable } from "@booking-events/store";
+import { createPool, inTransaction, NotBegun, type Queryable } from "@booking-events/store";
 import { CommandFailure } from "./command-failure.ts";
 import type { Context } from "./context.ts";
 
@@ -53,6 +53,7 @@ export function readDatabaseUrl(environment: Context["environment"]): string {
 /** @returns a sentence for the operator, without the URL's password; or the error itself if it is none of a database */
 export function describeDatabaseError(error: unknown, databaseUrl: string): unknown {
   if (!(error instanceof Error)) return error;
+  if (error instanceof NotBegun) return describeDatabaseError(error.cause, databaseUrl);
   const { code, severity } = error as { code?: unknown; severity?: unknown };
   const where = new URL(databaseUrl).host || "the local socket";
   if (typeof code === "string" && severity !== undefined) {

@@ -100,7 +100,7 @@ describe("replay", () => {
       {
         ...{ id: eventId, partner: "acme", kind: "create", reference: "TRIP-1", sequence: 1, outcome: "created" },
         ...{ bookingKey: bookingKey("acme", "TRIP-1"), contentDigest: Buffer.alloc(32), payload: "{}" },
-        ...{ idempotencyKey: null, duplicateOf: null, receivedAt: new Date(0) },
+        ...{ idempotencyKey: null, duplicateOf: null, after: null, receivedAt: new Date(0) },
       },
     ]);
     const { exitCode, stdout } = await ops(["replay", eventId, "--yes", "--by", "Ada", "--json"]);

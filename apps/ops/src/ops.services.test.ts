@@ -3,6 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import type { Outcome } from "@booking-events/bookings";
 import type { EventKind } from "@booking-events/schema";
 import { createTestDatabase } from "@booking-events/scripts/testing";
 import {
@@ -11,7 +12,6 @@ import {
   type EventToInsert,
   insertBookings,
   insertEvents,
-  type Outcome,
   writeDeadLetter,
 } from "@booking-events/store";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -66,6 +66,7 @@ function event(number: number, kind: EventKind, outcome: Outcome, more: Partial<
     contentDigest: createHash("sha256").update(String(number)).digest(),
     outcome,
     duplicateOf: null,
+    after: null,
     receivedAt: new Date(sequence / 1_000),
     ...more,
   };
@@ -81,12 +82,13 @@ async function insertBooking(state: "active" | "deleted", content: unknown = pay
       eventId: eventId(1),
       sequence: start,
       contentDigest: null,
+      contentEventId: null,
       contentSequence: null,
       lastSequence: start,
       createdAt: new Date("2026-11-20T00:00:01Z"),
       updatedAt: new Date("2026-11-20T00:00:02.500Z"),
       deletedAt: state === "deleted" ? new Date("2026-11-20T00:00:03Z") : null,
-      payloadEventId: null,
+      keepsPayload: false,
     },
   ]);
   await pool.query("update bookings set payload = $1 where reference = $2", [JSON.stringify(content), reference]);

@@ -1,5 +1,5 @@
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
-import { createTestDatabase } from "@booking-events/scripts/testing";
+import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import { createPool } from "@booking-events/store";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -45,6 +45,11 @@ function eventId(number: number): string {
 
 async function apply(...events: EventEnvelope[]): Promise<string> {
   const outcomes = await applyEvents(pool, events, options);
+  // What was left out, because another transaction had its booking, is applied alone.
+  for (const event of events.filter(({ eventId }) => !outcomes.has(eventId))) {
+    const [own] = await applyEvents(pool, [event], { ...options, isAlone: true });
+    if (own !== undefined) outcomes.set(...own);
+  }
   return events.map(({ eventId }) => outcomes.get(eventId)).join(", ");
 }
 
@@ -205,8 +210,8 @@ describe("with idempotency keys", () => {
 
   test("a retry that is applied before its original gives its place up, and the booking does not change", async () => {
     expect(await apply(event(2, "create", "A", key))).toBe("created");
-    expect(await apply(event(1, "create", "A", key))).toBe("superseded");
-    expect(await readLog()).toEqual(["1 superseded", "2 duplicate of 1"]);
+    expect(await apply(event(1, "create", "A", key))).toBe("created");
+    expect(await readLog()).toEqual(["1 created", "2 duplicate of 1"]);
     expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
     expect(await readChanges()).toEqual(["TRIP-1 created by 2"]);
   });
@@ -265,5 +270,94 @@ describe("late events", () => {
     expect(await apply(event(3, "update", "C"), event(1, "create", "A"))).toBe("updated, superseded");
     expect(await readBookings()).toEqual(["TRIP-1 active C by 3"]);
     expect(await readChanges()).toEqual(["TRIP-1 created by 2", "TRIP-1 updated by 3"]);
+  });
+});
+
+describe("a booking with a long history", () => {
+  /** 3,000 updates, each with other content: more than may be read while other bookings wait. */
+  async function applyHistory(content: (number: number) => string): Promise<void> {
+    const events = Array.from({ length: 3_000 }, (_, index) => event(2 * index + 1, "update", content(index)));
+    for (let start = 0; start < events.length; start += 500)
+      await applyEvents(pool, events.slice(start, start + 500), options);
+  }
+
+  test.each([2, 200, 5_000])("takes a late event for what it displaces: %i places late", async (places) => {
+    await applyHistory(String);
+    const late = event(5_999 - places + 1, "update", "late");
+    expect((await applyEvents(pool, [late], options)).get(late.eventId)).toBe("superseded");
+    expect(await readBookings()).toEqual(["TRIP-1 active 2999 by 5999"]);
+  });
+
+  test("is left out of a transaction with others if it needs too much of it, and then applied alone", async () => {
+    // All but the first repeat what was there, so a late change of the second one changes what all of them do.
+    await applyHistory(() => "same");
+    const late = event(2, "update", "late");
+    const other = event(9_000, "create", "", { payload: { consumerTripPartnerExternalReference: "TRIP-2" } });
+    expect([...(await applyEvents(pool, [late, other], options))]).toEqual([[other.eventId, "created"]]);
+    expect([...(await applyEvents(pool, [late], { ...options, isAlone: true }))]).toEqual([
+      [late.eventId, "superseded"],
+    ]);
+    expect(await readBookings()).toEqual(["TRIP-1 active same by 3", "TRIP-2 active null by 9000"]);
+    const { rows } = await pool.query(
+      "select outcome, count(*)::int from booking_events where reference = 'TRIP-1' group by 1 order by 2",
+    );
+    expect(rows).toEqual([
+      { outcome: "created", count: 1 },
+      { outcome: "superseded", count: 1 },
+      { outcome: "updated", count: 1 },
+      { outcome: "unchanged", count: 2_998 },
+    ]);
+  });
+
+  test("whose states were not stored yet gets them with the first late event", async () => {
+    await applyHistory((number) => String(number % 7));
+    await pool.query("update booking_events set state_after = null, content_sequence_after = null");
+    await pool.query("update bookings set content_event_id = null");
+    const late = event(5_998, "delete", "");
+    expect((await applyEvents(pool, [late], { ...options, isAlone: true })).get(late.eventId)).toBe("superseded");
+    expect(await readBookings()).toEqual([`TRIP-1 active ${2_999 % 7} by 5999`]);
+    const { rows } = await pool.query("select count(*)::int as missing from booking_events where state_after is null");
+    expect(rows).toEqual([{ missing: 0 }]);
+  });
+});
+
+test("two events with one sequence are both applied, in the order of their ids", async () => {
+  await apply(event(2, "update", "B"), event(3, "update", "C", { sequence: event(2, "update", "").sequence }));
+  expect(await apply(event(1, "update", "A", { sequence: event(2, "update", "").sequence }))).toBe("superseded");
+  expect(await readBookings()).toEqual(["TRIP-1 active C by 3"]);
+});
+
+describe("a booking that another transaction has locked", () => {
+  test("is left out, and the others of its batch are applied", async () => {
+    await apply(event(1, "create", "A"));
+    const holder = await pool.connect();
+    try {
+      await holder.query("begin");
+      await holder.query("select from bookings for update");
+      const other = event(3, "create", "", { payload: { consumerTripPartnerExternalReference: "TRIP-2" } });
+      const outcomes = await applyEvents(pool, [event(2, "update", "B"), other], options);
+      expect([...outcomes]).toEqual([[other.eventId, "created"]]);
+    } finally {
+      await holder.query("rollback");
+      holder.release();
+    }
+    expect(await apply(event(2, "update", "B"))).toBe("updated");
+  });
+
+  test("is waited for when it stands alone", async () => {
+    await apply(event(1, "create", "A"));
+    const holder = await pool.connect();
+    await holder.query("begin");
+    await holder.query("select from bookings for update");
+    const applying = applyEvents(pool, [event(2, "update", "B")], { ...options, isAlone: true });
+    await waitFor(async () => {
+      const { rows } = await pool.query(
+        "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+      );
+      expect(rows).toHaveLength(1);
+    });
+    await holder.query("rollback");
+    holder.release();
+    expect([...(await applying).values()]).toEqual(["updated"]);
   });
 });

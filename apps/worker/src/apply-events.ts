@@ -1,33 +1,63 @@
+import type { Outcome } from "@booking-events/bookings";
+import { gatherPerTurn } from "@booking-events/queue";
 import type { EventEnvelope } from "@booking-events/schema";
 import {
   appendChanges,
+  type CreatesAround,
   deleteBookings,
-  findBookingKeys,
-  findEarlierCreates,
+  findCreatesAround,
+  findLockedBookings,
+  findPlaces,
   findProcessed,
   insertBookings,
   insertEvents,
   inTransaction,
+  type LogPage,
+  type LogRange,
   lockBookings,
-  type Outcome,
+  markDuplicates,
   type Queryable,
-  readHistories,
+  readLog,
+  reviseEvents,
+  setLockTimeout,
   settleAll,
   updateBookings,
-  updateOutcomes,
 } from "@booking-events/store";
-import type { Pool } from "pg";
+import { DatabaseError, type Pool } from "pg";
 import { type IncomingEvent, toIncomingEvent } from "./incoming-event.ts";
-import { type BookingPlan, type BookingWork, needsHistory, planBooking } from "./plan-booking.ts";
+import {
+  type BookingPlan,
+  type BookingWork,
+  isRepeatable,
+  lateEvents,
+  needsRefolding,
+  planBooking,
+  toRevisedEvent,
+  toState,
+} from "./plan-booking.ts";
+import { type Refolding, refoldBooking, TooMuchHistory } from "./refold-booking.ts";
 import { type KeySettlement, settleIdempotencyKeys } from "./settle-idempotency-keys.ts";
 
 export interface ApplyOptions {
   /** How far apart two events may have been received to count as repetitions of each other. */
   duplicateWindowMs: number;
+  /**
+   * The events are of one booking, and no others wait for them: the transaction may wait for the booking's lock, and
+   * read as much of its log as it takes. Default: false.
+   */
+  isAlone?: boolean;
 }
 
 /** Each lost race means that another batch got through, so this many in a row do not happen by chance. */
 const maxRaces = 20;
+/** Events of one booking's log that are read while the events of other bookings wait. */
+const maxHistoryTogether = 2_000;
+/** How long a booking that stands alone waits for its lock. Other workers hold it for one transaction each. */
+const bookingLockTimeoutMs = 5_000;
+
+const lockNotAvailable = "55P03";
+const deadlockDetected = "40P01";
+const serializationFailure = "40001";
 
 /** Another transaction inserted one of the events or bookings first. Nothing was written; the next try finds it. */
 class Race extends Error {
@@ -41,7 +71,11 @@ class Race extends Error {
  * its sequence. All locks are taken in one order (idempotency keys, existing bookings, new events, new bookings, the
  * feed; each in the order of its keys), so that concurrent batches wait for each other and never deadlock.
  *
- * @returns the outcome of each event by its id; of one that was applied before, the outcome that stands in the log
+ * Nobody waits for a booking that another transaction has locked, or that needs much of its history: its events are
+ * left out, to be applied alone.
+ *
+ * @returns the outcome of each event by its id; of one that was applied before, the outcome that stands in the log.
+ *   Those that were left out have none
  * @throws what PostgreSQL or its connection throws. Nothing was applied then, unless the connection broke during the
  *   commit: apply the events again
  */
@@ -51,27 +85,56 @@ export async function applyEvents(
   options: ApplyOptions,
 ): Promise<Map<string, Outcome>> {
   const distinct = new Map(envelopes.map((envelope) => [envelope.eventId, envelope]));
-  const events = [...distinct.values()].map(toIncomingEvent).sort((a, b) => a.sequence - b.sequence);
-  for (let races = 0; ; races += 1) {
+  let events = [...distinct.values()].map(toIncomingEvent).sort((a, b) => a.sequence - b.sequence);
+  let waitsForLocks = options.isAlone === true;
+  for (let races = 0; events.length > 0; ) {
     try {
-      return await inTransaction(pool, (client) => applyInTransaction(client, events, options));
+      return await inTransaction(pool, (client) => applyInTransaction(client, events, { ...options, waitsForLocks }));
     } catch (error) {
-      if (!(error instanceof Race) || races >= maxRaces) throw error;
+      if (error instanceof TooMuchHistory) {
+        events = without(events, [error.bookingKey]);
+      } else if (!waitsForLocks && isDatabaseError(error, lockNotAvailable)) {
+        const locked = await findLockedBookings(pool, keysOf(events));
+        events = without(events, locked);
+        // It is free again, or it is not one of these events' own but one that loses an event to them.
+        waitsForLocks = locked.length === 0;
+      } else {
+        races += 1;
+        const isRace = error instanceof Race || isDatabaseError(error, deadlockDetected, serializationFailure);
+        if (!isRace || races > maxRaces) throw error;
+      }
     }
   }
+  return new Map();
+}
+
+function without(events: IncomingEvent[], bookingKeys: Buffer[]): IncomingEvent[] {
+  return events.filter((event) => !bookingKeys.some((key) => key.equals(event.bookingKey)));
+}
+
+function keysOf(events: IncomingEvent[]): Buffer[] {
+  return events.map((event) => event.bookingKey);
+}
+
+function isDatabaseError(error: unknown, ...codes: string[]): boolean {
+  return error instanceof DatabaseError && error.code !== undefined && codes.includes(error.code);
+}
+
+interface TransactionOptions extends ApplyOptions {
+  waitsForLocks: boolean;
 }
 
 async function applyInTransaction(
   client: Queryable,
   events: IncomingEvent[],
-  options: ApplyOptions,
+  options: TransactionOptions,
 ): Promise<Map<string, Outcome>> {
   const settlement = await settleIdempotencyKeys(client, events);
   const works = await groupByBooking(client, events, settlement);
-  const keys = [...works.values()].map(({ bookingKey }) => bookingKey);
+  const keys = [...works.values()].map((work) => work.bookingKey);
   const ids = events.map(({ id }) => id);
   // The locks first: until they are held, another transaction may be applying the same events.
-  const [rows, outcomes] = await settleAll([lockBookings(client, keys), findProcessed(client, ids)]);
+  const [rows, outcomes] = await settleAll([lockAll(client, keys, options), findProcessed(client, ids)]);
   for (const row of rows) {
     const work = works.get(nameBooking(row));
     if (work !== undefined) work.row = row;
@@ -80,7 +143,7 @@ async function applyInTransaction(
   for (const work of works.values()) work.events = work.events.filter(({ id }) => !outcomes.has(id));
 
   const plans = await planBookings(client, [...works.values()], options);
-  for (const plan of plans) for (const [id, outcome] of plan.outcomes) outcomes.set(id, outcome);
+  for (const plan of plans) for (const [id, { outcome }] of plan.recorded) outcomes.set(id, outcome);
   for (const { id } of newEvents) if (settlement.keyDuplicates.has(id)) outcomes.set(id, "duplicate");
 
   // In this order. The events first: bookings get their payloads from them. And if another transaction is applying the
@@ -94,27 +157,34 @@ async function applyInTransaction(
   return outcomes;
 }
 
+async function lockAll(client: Queryable, bookingKeys: Buffer[], { waitsForLocks, isAlone }: TransactionOptions) {
+  if (!waitsForLocks) return lockBookings(client, bookingKeys, "fail");
+  if (!isAlone) return lockBookings(client, bookingKeys, "wait");
+  const [, rows] = await settleAll([
+    setLockTimeout(client, bookingLockTimeoutMs),
+    lockBookings(client, bookingKeys, "wait"),
+    setLockTimeout(client, "default"),
+  ]);
+  return rows;
+}
+
 /** The bookings that the batch touches, with the events that count. */
 async function groupByBooking(
   client: Queryable,
   events: IncomingEvent[],
   { keyDuplicates, displaced }: KeySettlement,
 ): Promise<Map<string, BookingWork>> {
-  const works = new Map<string, BookingWork & { displacedIds: Set<string> }>();
-  const workOn = ({ bookingKey, partner, reference }: Pick<BookingWork, "bookingKey" | "partner" | "reference">) => {
-    const name = nameBooking({ bookingKey });
-    const work = works.get(name) ?? {
-      ...{ bookingKey, partner, reference },
-      row: null,
-      events: [],
-      displacedIds: new Set(),
-    };
+  const works = new Map<string, BookingWork>();
+  const workOn = (booking: Pick<BookingWork, "bookingKey" | "partner" | "reference">) => {
+    const name = nameBooking(booking);
+    const { bookingKey, partner, reference } = booking;
+    const work = works.get(name) ?? { bookingKey, partner, reference, row: null, events: [], displaced: [] };
     works.set(name, work);
     return work;
   };
   for (const event of events) if (!keyDuplicates.has(event.id)) workOn(event).events.push(event);
   if (displaced.size > 0) {
-    for (const event of await findBookingKeys(client, [...displaced.keys()])) workOn(event).displacedIds.add(event.id);
+    for (const place of await findPlaces(client, [...displaced.keys()])) workOn(place).displaced.push(place);
   }
   return works;
 }
@@ -122,27 +192,45 @@ async function groupByBooking(
 async function planBookings(
   client: Queryable,
   works: BookingWork[],
-  { duplicateWindowMs }: ApplyOptions,
+  options: TransactionOptions,
 ): Promise<BookingPlan[]> {
-  const refolded = works.filter(needsHistory).map(({ bookingKey }) => bookingKey);
-  const repeatable = works
-    .filter((work) => work.row !== null && !needsHistory(work))
-    .flatMap(({ events }) => events.filter(({ kind, hasIdempotencyKey }) => kind === "create" && !hasIdempotencyKey));
-  const [logged, earlier] = await settleAll([
-    refolded.length === 0 ? Promise.resolve([]) : readHistories(client, refolded),
-    repeatable.length === 0 ? Promise.resolve([]) : findEarlierCreates(client, repeatable.map(toCreateKey)),
-  ]);
-  const histories = Map.groupBy(logged, nameBooking);
-  const creates = Map.groupBy(earlier, nameBooking);
-  return works
-    .filter(({ events, displacedIds }) => events.length > 0 || displacedIds.size > 0)
-    .map((work) => {
-      const name = nameBooking(work);
-      const earlierCreates = new Map(
-        creates.get(name)?.map(({ contentDigest, sequence }) => [contentDigest.toString("hex"), sequence]),
-      );
-      return planBooking(work, histories.get(name) ?? [], earlierCreates, duplicateWindowMs);
+  const touched = works.filter(({ events, displaced }) => events.length > 0 || displaced.length > 0);
+  const creates = await findCreates(client, touched);
+  const refoldings = await refoldBookings(client, touched.filter(needsRefolding), creates, options);
+  return touched.map((work) => planBooking(work, refoldings.get(work), creates, options.duplicateWindowMs));
+}
+
+/** Of each create that can repeat or be repeated, the creates around it, by its id. A new booking has none. */
+async function findCreates(client: Queryable, works: BookingWork[]): Promise<Map<string, CreatesAround>> {
+  const repeatable = works.flatMap(({ row, events }) => (row === null ? [] : events.filter(isRepeatable)));
+  if (repeatable.length === 0) return new Map();
+  const around = await findCreatesAround(client, repeatable.map(withDigest));
+  return new Map(repeatable.map(({ id }, index) => [id, around[index] as CreatesAround]));
+}
+
+/** All of them at once: what they read in one turn of the event loop is one query. */
+async function refoldBookings(
+  client: Queryable,
+  works: BookingWork[],
+  creates: ReadonlyMap<string, CreatesAround>,
+  { duplicateWindowMs, isAlone }: TransactionOptions,
+): Promise<Map<BookingWork, Refolding>> {
+  const read = gatherPerTurn<LogRange, LogPage>((ranges) => readLog(client, ranges));
+  const refold = async (work: BookingWork): Promise<[BookingWork, Refolding][]> => {
+    if (work.row === null) return [];
+    const refolding = await refoldBooking({
+      bookingKey: work.bookingKey,
+      stored: toState(work.row),
+      late: lateEvents(work).map((event) => ({ event, creates: creates.get(event.id) })),
+      displaced: work.displaced,
+      duplicateWindowMs,
+      maxEvents: isAlone ? undefined : maxHistoryTogether,
+      read,
+      revise: (steps) => reviseEvents(client, steps.map(toRevisedEvent)),
     });
+    return [[work, refolding]];
+  };
+  return new Map((await settleAll(works.map(refold))).flat());
 }
 
 function writeLog(
@@ -152,19 +240,19 @@ function writeLog(
   { keyDuplicates, displaced }: KeySettlement,
   plans: BookingPlan[],
 ): Promise<void>[] {
+  const states = new Map(plans.flatMap(({ recorded }) => [...recorded].map(([id, { after }]) => [id, after])));
   const rows = newEvents.map((event) => ({
-    ...event,
-    contentDigest: Buffer.from(event.contentDigest, "hex"),
+    ...withDigest(event),
     outcome: outcomeOf(event.id, outcomes),
     duplicateOf: keyDuplicates.get(event.id) ?? null,
+    after: states.get(event.id) ?? null,
   }));
-  const revised = [
-    ...plans.flatMap((plan) => [...plan.revisedOutcomes].map(([id, outcome]) => ({ id, outcome, duplicateOf: null }))),
-    ...[...displaced].map(([id, duplicateOf]) => ({ id, outcome: "duplicate" as const, duplicateOf })),
-  ];
+  const revised = plans.flatMap((plan) => plan.revised);
+  const duplicates = [...displaced].map(([id, duplicateOf]) => ({ id, duplicateOf }));
   return [
     ...(rows.length > 0 ? [orRace(insertEvents(client, rows))] : []),
-    ...(revised.length > 0 ? [updateOutcomes(client, revised)] : []),
+    ...(revised.length > 0 ? [reviseEvents(client, revised)] : []),
+    ...(duplicates.length > 0 ? [markDuplicates(client, duplicates)] : []),
   ];
 }
 
@@ -203,6 +291,6 @@ function nameBooking({ bookingKey }: { bookingKey: Buffer }): string {
   return bookingKey.toString("hex");
 }
 
-function toCreateKey({ bookingKey, contentDigest }: IncomingEvent): { bookingKey: Buffer; contentDigest: Buffer } {
-  return { bookingKey, contentDigest: Buffer.from(contentDigest, "hex") };
+function withDigest(event: IncomingEvent): Omit<IncomingEvent, "contentDigest"> & { contentDigest: Buffer } {
+  return { ...event, contentDigest: Buffer.from(event.contentDigest, "hex") };
 }

@@ -1,5 +1,5 @@
+import type { Outcome } from "@booking-events/bookings";
 import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
-import type { Outcome } from "@booking-events/store";
 
 interface Waiting {
   envelope: EventEnvelope;

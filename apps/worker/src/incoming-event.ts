@@ -1,8 +1,7 @@
 import { hash } from "node:crypto";
+import { type FoldEvent, toCanonicalJson } from "@booking-events/bookings";
 import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
 import { bookingKey } from "@booking-events/store";
-import { toCanonicalJson } from "./canonical-json.ts";
-import type { FoldEvent } from "./fold.ts";
 
 /** An event to apply, with what is derived from its envelope once. */
 export interface IncomingEvent extends FoldEvent {

@@ -1,6 +1,14 @@
-import type { BookingRow, BookingToSave, Change, ChangeToInsert, LoggedEvent, Outcome } from "@booking-events/store";
-import { type BookingState, type FoldEvent, type FoldStep, foldEvents } from "./fold.ts";
+import {
+  type BookingState,
+  type Change,
+  type FoldEvent,
+  type FoldOutcome,
+  foldEvents,
+  type Outcome,
+} from "@booking-events/bookings";
+import type { BookingRow, BookingToSave, ChangeToInsert, CreatesAround, RevisedEvent } from "@booking-events/store";
 import type { IncomingEvent } from "./incoming-event.ts";
+import type { Place, Refolding, RevisedStep } from "./refold-booking.ts";
 
 /** What one batch brings to one booking. */
 export interface BookingWork {
@@ -12,7 +20,7 @@ export interface BookingWork {
   /** New events that count, in sequence order. */
   events: IncomingEvent[];
   /** Events in the log that count no longer. */
-  displacedIds: ReadonlySet<string>;
+  displaced: Place[];
 }
 
 /** What has to be written for one booking. */
@@ -21,92 +29,68 @@ export interface BookingPlan {
   /** The booking afterwards; null: none of its events counts any more. */
   booking: BookingToSave | null;
   changes: ChangeToInsert[];
-  /** Of the new events, by id. */
-  outcomes: Map<string, Outcome>;
-  /** Of events in the log whose effect has changed. */
-  revisedOutcomes: Map<string, Outcome>;
+  /** Of each new event, by its id: what is recorded of it. */
+  recorded: Map<string, { outcome: Outcome; after: BookingState }>;
+  /** Events in the log of which something else is recorded now. */
+  revised: RevisedEvent[];
 }
 
-/** Must the booking be folded anew from its log, because an event takes a place before, or leaves, what was folded? */
-export function needsHistory({ row, events, displacedIds }: BookingWork): boolean {
-  return row !== null && (displacedIds.size > 0 || events.some(({ sequence }) => sequence < row.lastSequence));
+/** Those that are earlier than what was folded in last. */
+export function lateEvents({ row, events }: BookingWork): IncomingEvent[] {
+  return row === null ? [] : events.filter(({ sequence }) => sequence <= row.lastSequence);
+}
+
+/** Does an event take a place before what was folded in last, or lose its place? */
+export function needsRefolding(work: BookingWork): boolean {
+  return work.row !== null && (work.displaced.length > 0 || lateEvents(work).length > 0);
 }
 
 /**
- * @param history the booking's events in the log that count, in sequence order; only read if {@link needsHistory}
- * @param earlierCreates see {@link foldEvents}; only read if not
+ * @param refolding with the late events, if the booking {@link needsRefolding}
+ * @param creates of each create without an idempotency key, by its id, the creates around it; of a new booking, none
  */
 export function planBooking(
   work: BookingWork,
-  history: LoggedEvent[],
-  earlierCreates: ReadonlyMap<string, number>,
+  refolding: Refolding | undefined,
+  creates: ReadonlyMap<string, CreatesAround>,
   duplicateWindowMs: number,
 ): BookingPlan {
   const stored = work.row === null ? null : toState(work.row);
-  const plan: BookingPlan = {
-    work,
-    booking: null,
-    changes: [],
-    outcomes: new Map(),
-    revisedOutcomes: new Map(),
-  };
-  const lastSequence = stored?.lastSequence ?? -1;
-  const onTime = work.events.filter(({ sequence }) => sequence > lastSequence);
+  const plan: BookingPlan = { work, booking: null, changes: [], recorded: new Map(), revised: [] };
+  if (stored !== null && refolding !== undefined) recordRefolding(plan, stored, refolding);
 
-  let state = stored;
-  let creates = earlierCreates;
-  const logged = history.filter(({ id }) => !work.displacedIds.has(id)).map(toFoldEvent);
-  if (stored !== null && needsHistory(work)) {
-    const late = work.events.filter(({ sequence }) => sequence < lastSequence);
-    const past = [...logged, ...late].sort((a, b) => a.sequence - b.sequence);
-    const steps = foldEvents(null, past, { earlierCreates: new Map(), duplicateWindowMs });
-    state = steps.at(-1)?.after ?? null;
-    creates = createsAmong(past);
-    recordCorrection(plan, { stored, corrected: state, steps, history, late });
-  }
-
-  for (const { event, outcome, after } of foldEvents(state, onTime, { earlierCreates: creates, duplicateWindowMs })) {
-    plan.outcomes.set(event.id, outcome);
+  const late = new Set(lateEvents(work));
+  const onTime = work.events.filter((event) => !late.has(event));
+  let state = refolding === undefined ? stored : refolding.state;
+  const options = { earlierCreates: findEarlierCreates(onTime, late, creates), duplicateWindowMs };
+  for (const { event, outcome, after } of foldEvents(state, onTime, options)) {
+    plan.recorded.set(event.id, { outcome, after });
     if (isChange(outcome)) addChange(plan, outcome, event);
     state = after;
   }
-  if (state !== null) setBooking(plan, state, logged);
+  if (state !== null) plan.booking = toBooking(work, state);
   return plan;
 }
 
 /**
  * After late events have taken their places: if the booking's state is the same as before, they are superseded and
- * nothing else is to say. If it is not, one change leads from the state that stood to the right one, and the outcomes
- * in the log say who decides now.
+ * nothing else is to say. If it is not, one change leads from the state that stood to the right one.
  */
-function recordCorrection(
-  plan: BookingPlan,
-  correction: {
-    stored: BookingState;
-    corrected: BookingState | null;
-    steps: FoldStep[];
-    history: LoggedEvent[];
-    late: IncomingEvent[];
-  },
-): void {
-  const { stored, corrected, steps, history, late } = correction;
-  for (const { id } of late) plan.outcomes.set(id, "superseded");
-  const change = changeBetween(stored, corrected);
-  if (change === null) return;
-
-  // Of a booking without any event left there is no deciding event: the one that decided until now has left.
-  const decidedBy = corrected ?? stored;
-  addChange(plan, change, { id: decidedBy.eventId, sequence: decidedBy.sequence });
-  const recorded = new Map(history.map(({ id, outcome }) => [id, outcome]));
-  for (const { event, outcome } of steps) {
-    const isDeciding = event.id === corrected?.eventId;
-    const before = recorded.get(event.id);
-    if (before === undefined) {
-      if (isDeciding) plan.outcomes.set(event.id, outcome);
-    } else if (before !== outcome && (isDeciding || before !== "superseded")) {
-      plan.revisedOutcomes.set(event.id, outcome);
-    }
+function recordRefolding(plan: BookingPlan, stored: BookingState, { state, late, revised }: Refolding): void {
+  for (const [id, { outcome, after }] of late) {
+    plan.recorded.set(id, { outcome: id === state?.eventId ? outcome : "superseded", after });
   }
+  plan.revised = revised.map(toRevisedEvent);
+  const change = changeBetween(stored, state);
+  if (change === null) return;
+  // Of a booking without any event left there is no deciding event: the one that decided until now has left.
+  const decidedBy = state ?? stored;
+  addChange(plan, change, { id: decidedBy.eventId, sequence: decidedBy.sequence });
+}
+
+export function toRevisedEvent({ event, outcome, after }: RevisedStep): RevisedEvent {
+  const { id, kind, contentDigest } = event;
+  return { id, kind, contentDigest: Buffer.from(contentDigest, "hex"), outcome, after };
 }
 
 /** Null: whoever follows the feed has the right state already. */
@@ -122,44 +106,52 @@ function addChange({ changes, work }: BookingPlan, change: Change, event: { id: 
   changes.push({ partner, reference, change, eventId: event.id, sequence: event.sequence });
 }
 
-function setBooking(plan: BookingPlan, state: BookingState, logged: FoldEvent[]): void {
-  const { bookingKey, partner, reference, row, events } = plan.work;
+/** By content, the newest create before the events that are on time: in the log, or a late one. */
+function findEarlierCreates(
+  onTime: IncomingEvent[],
+  late: ReadonlySet<IncomingEvent>,
+  creates: ReadonlyMap<string, CreatesAround>,
+): Map<string, number> {
+  const earlier = new Map<string, number>();
+  const note = (digest: string, sequence: number) =>
+    earlier.set(digest, Math.max(sequence, earlier.get(digest) ?? sequence));
+  for (const { id, contentDigest } of onTime) {
+    const logged = creates.get(id)?.earlier ?? null;
+    if (logged !== null) note(contentDigest, logged);
+  }
+  for (const event of late) if (isRepeatable(event)) note(event.contentDigest, event.sequence);
+  return earlier;
+}
+
+/** Only such creates make later ones repetitions. */
+export function isRepeatable({ kind, hasIdempotencyKey }: Pick<FoldEvent, "kind" | "hasIdempotencyKey">): boolean {
+  return kind === "create" && !hasIdempotencyKey;
+}
+
+function toBooking({ bookingKey, partner, reference, row }: BookingWork, state: BookingState): BookingToSave {
   const { content, ...rest } = state;
-  const isStored = row !== null && (row.contentDigest?.toString("hex") ?? null) === (content?.digest ?? null);
-  const hasContent = ({ kind, contentDigest }: FoldEvent) => kind !== "delete" && contentDigest === content?.digest;
-  const source = events.find(hasContent) ?? logged.find(hasContent);
-  plan.booking = {
+  return {
     bookingKey,
     partner,
     reference,
     ...rest,
     contentDigest: content === null ? null : Buffer.from(content.digest, "hex"),
+    contentEventId: content?.eventId ?? null,
     contentSequence: content?.newestKeylessSequence ?? null,
-    payloadEventId: isStored ? undefined : (source?.id ?? null),
+    keepsPayload: row !== null && (row.contentDigest?.toString("hex") ?? null) === (content?.digest ?? null),
   };
 }
 
-function toState(row: BookingRow): BookingState {
-  const { state, eventId, sequence, lastSequence, createdAt, updatedAt, deletedAt } = row;
+export function toState(row: BookingRow): BookingState {
+  const { state, eventId, sequence, contentDigest, contentEventId, lastSequence, createdAt, updatedAt, deletedAt } =
+    row;
   const content =
-    row.contentDigest === null
+    contentDigest === null || contentEventId === null
       ? null
-      : { digest: row.contentDigest.toString("hex"), newestKeylessSequence: row.contentSequence };
+      : { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence: row.contentSequence };
   return { state, eventId, sequence, content, lastSequence, createdAt, updatedAt, deletedAt };
 }
 
-function toFoldEvent({ id, kind, sequence, hasIdempotencyKey, contentDigest, receivedAt }: LoggedEvent): FoldEvent {
-  return { id, kind, sequence, hasIdempotencyKey, contentDigest: contentDigest.toString("hex"), receivedAt };
-}
-
-function createsAmong(events: FoldEvent[]): Map<string, number> {
-  return new Map(
-    events
-      .filter(({ kind, hasIdempotencyKey }) => kind === "create" && !hasIdempotencyKey)
-      .map(({ contentDigest, sequence }) => [contentDigest, sequence]),
-  );
-}
-
-function isChange(outcome: FoldStep["outcome"]): outcome is Change {
+function isChange(outcome: FoldOutcome): outcome is Change {
   return outcome !== "unchanged" && outcome !== "duplicate";
 }

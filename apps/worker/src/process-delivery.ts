@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
+import type { Outcome } from "@booking-events/bookings";
 import { type Delivery, ReleaseDelivery } from "@booking-events/queue";
 import { bookingReferenceOf, type EventEnvelope, parseEnvelope } from "@booking-events/schema";
 import { type Logger, safeMessage } from "@booking-events/service";
-import type { DeadLetterToWrite, Outcome } from "@booking-events/store";
+import type { DeadLetterToWrite } from "@booking-events/store";
 import { classifyFault, type Fault } from "./classify-fault.ts";
 import type { OutageGate } from "./wait-out-outage.ts";
 

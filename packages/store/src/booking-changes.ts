@@ -1,6 +1,5 @@
+import type { Change } from "@booking-events/bookings";
 import { type Queryable, settleAll } from "./database.ts";
-
-export type Change = "created" | "updated" | "deleted" | "recreated";
 
 export interface ChangeToInsert {
   partner: string;

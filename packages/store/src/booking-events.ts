@@ -1,8 +1,6 @@
+import type { BookingState, Outcome } from "@booking-events/bookings";
 import type { EventKind } from "@booking-events/schema";
 import type { Queryable } from "./database.ts";
-
-/** What became of an event. `superseded`: it arrived after a later one, which decided the state. */
-export type Outcome = "created" | "updated" | "deleted" | "recreated" | "unchanged" | "duplicate" | "superseded";
 
 export interface EventToInsert {
   id: string;
@@ -18,6 +16,8 @@ export interface EventToInsert {
   outcome: Outcome;
   /** The event that came first with the same idempotency key, if this one is not the first. */
   duplicateOf: string | null;
+  /** The booking after the event; null: the event takes no part in the fold. */
+  after: BookingState | null;
   receivedAt: Date;
 }
 
@@ -33,11 +33,11 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
   const sorted = events.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const { rowCount } = await client.query(
     `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest,
-       outcome, duplicate_of, received_at, payload)
+       outcome, duplicate_of, received_at, state_after, decided_by, content_from, content_sequence_after, payload)
      select * from rows from (
        unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::text[], $8::bytea[],
-         $9::text[], $10::uuid[], $11::timestamptz[]),
-       jsonb_array_elements($12::jsonb))
+         $9::text[], $10::uuid[], $11::timestamptz[], $12::text[], $13::uuid[], $14::uuid[], $15::bigint[]),
+       jsonb_array_elements($16::jsonb))
      on conflict (id) do nothing`,
     [
       sorted.map((event) => event.id),
@@ -51,6 +51,7 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
       sorted.map((event) => event.outcome),
       sorted.map((event) => event.duplicateOf),
       sorted.map((event) => event.receivedAt),
+      ...toStateColumns(sorted),
       `[${sorted.map((event) => event.payload).join(",")}]`,
     ],
   );
@@ -66,89 +67,234 @@ export async function findProcessed(client: Queryable, ids: string[]): Promise<M
   return new Map(rows.map(({ id, outcome }) => [id, outcome]));
 }
 
-/** The bookings of events in the log. */
-export async function findBookingKeys(
-  client: Queryable,
-  ids: string[],
-): Promise<{ id: string; bookingKey: Buffer; partner: string; reference: string }[]> {
-  const { rows } = await client.query<{ id: string; bookingKey: Buffer; partner: string; reference: string }>(
-    `select id, booking_key as "bookingKey", partner, reference from booking_events where id = any($1)`,
+/** Where events in the log have their places. */
+export async function findPlaces(client: Queryable, ids: string[]): Promise<LogPlace[]> {
+  const { rows } = await client.query<LogPlace>(
+    `select id, booking_key as "bookingKey", partner, reference, sequence from booking_events where id = any($1)`,
     [ids],
   );
   return rows;
 }
 
-export interface EarlierCreate {
+export interface LogPlace {
+  id: string;
   bookingKey: Buffer;
-  contentDigest: Buffer;
-  /** Of the newest such create. */
+  partner: string;
+  reference: string;
   sequence: number;
 }
 
-/**
- * For each pair of booking and content: the newest create without an idempotency key that counts in the fold.
- * Pairs without one are left out.
- */
-export async function findEarlierCreates(
+/** Creates of one content without an idempotency key, next to a place in a booking's log. */
+export interface CreatesAround {
+  /** The sequence of the newest one before it; null: there is none. */
+  earlier: number | null;
+  /** The oldest one after it, whose outcome depends on whether there is one at the place. */
+  nextId: string | null;
+  nextSequence: number | null;
+}
+
+/** @returns for each place, in the same order, the creates of the content that count in the fold */
+export async function findCreatesAround(
   client: Queryable,
-  pairs: { bookingKey: Buffer; contentDigest: Buffer }[],
-): Promise<EarlierCreate[]> {
-  const { rows } = await client.query<EarlierCreate>(
-    `select wanted.booking_key as "bookingKey", wanted.content_digest as "contentDigest", newest.sequence
-     from unnest($1::bytea[], $2::bytea[]) as wanted (booking_key, content_digest)
-     cross join lateral (
-       select sequence
-       from booking_events
-       where booking_key = wanted.booking_key and content_digest = wanted.content_digest
-         and kind = 'create' and idempotency_key is null
-       order by sequence desc
-       limit 1
-     ) as newest`,
-    [pairs.map(({ bookingKey }) => bookingKey), pairs.map(({ contentDigest }) => contentDigest)],
+  places: { bookingKey: Buffer; contentDigest: Buffer; sequence: number }[],
+): Promise<CreatesAround[]> {
+  const ofContent = `from booking_events
+       where booking_key = place.booking_key and content_digest = place.content_digest
+         and kind = 'create' and idempotency_key is null`;
+  const { rows } = await client.query<CreatesAround>(
+    `select earlier.sequence as earlier, next.id as "nextId", next.sequence as "nextSequence"
+     from unnest($1::bytea[], $2::bytea[], $3::bigint[]) with ordinality
+       as place (booking_key, content_digest, sequence, number)
+     left join lateral (
+       select sequence ${ofContent} and sequence < place.sequence order by sequence desc limit 1
+     ) as earlier on true
+     left join lateral (
+       select id, sequence ${ofContent} and sequence > place.sequence order by sequence limit 1
+     ) as next on true
+     order by place.number`,
+    [
+      places.map(({ bookingKey }) => bookingKey),
+      places.map(({ contentDigest }) => contentDigest),
+      places.map(({ sequence }) => sequence),
+    ],
   );
   return rows;
 }
 
-/** What the fold needs of an event in the log. */
+/** What the fold needs of an event in the log, and the state that it came to. */
 export interface LoggedEvent {
   id: string;
-  bookingKey: Buffer;
   kind: EventKind;
   sequence: number;
   hasIdempotencyKey: boolean;
-  contentDigest: Buffer;
+  contentDigest: string;
   outcome: Outcome;
   receivedAt: Date;
+  /** Of a create without an idempotency key: the sequence of the newest one before it that has the same content. */
+  earlierCreate: number | null;
+  /** The booking after the event; null: the event was applied before states were stored. `createdAt` is not stored. */
+  after: Omit<BookingState, "createdAt"> | null;
 }
 
-/** All events of the bookings that count in the fold, in sequence order. */
-export async function readHistories(client: Queryable, bookingKeys: Buffer[]): Promise<LoggedEvent[]> {
-  const { rows } = await client.query<LoggedEvent>(
-    `select id, booking_key as "bookingKey", kind, sequence, idempotency_key is not null as "hasIdempotencyKey",
-       content_digest as "contentDigest", outcome, received_at as "receivedAt"
-     from booking_events
-     where booking_key = any($1) and duplicate_of is null
-     order by sequence`,
-    [bookingKeys],
-  );
-  return rows;
+/** A part of a booking's log. */
+export interface LogPage {
+  /** The last event before the first of {@link events}; null: there is none. */
+  before: LoggedEvent | null;
+  events: LoggedEvent[];
+  /** No event comes after these. */
+  isEnd: boolean;
 }
 
-/** Records outcomes anew after a late event has changed what other events did. */
-export async function updateOutcomes(
-  client: Queryable,
-  outcomes: { id: string; outcome: Outcome; duplicateOf: string | null }[],
-): Promise<void> {
-  await client.query(
-    `update booking_events set outcome = changed.outcome, duplicate_of = changed.duplicate_of
-     from unnest($1::uuid[], $2::text[], $3::uuid[]) as changed (id, outcome, duplicate_of)
-     where booking_events.id = changed.id`,
+/** From a place on: sequence first, then id, which only tells events of one sequence apart. */
+export interface LogRange {
+  bookingKey: Buffer;
+  from: { sequence: number; id: string };
+  limit: number;
+}
+
+/** Less than any event's. */
+export const startOfLog = { sequence: 0, id: "00000000-0000-0000-0000-000000000000" };
+
+/**
+ * @returns for each range, in the same order, the events from the place on that count in the fold, in sequence order,
+ *   and the one before them
+ */
+export async function readLog(client: Queryable, ranges: LogRange[]): Promise<LogPage[]> {
+  const columns = `id, kind, sequence, booking_key, content_digest, idempotency_key, outcome, received_at, state_after,
+         decided_by, content_from, content_sequence_after`;
+  const counting = "from booking_events where booking_key = range.booking_key and duplicate_of is null";
+  const { rows } = await client.query<LogRow>(
+    `select range.number, event.is_before as "isBefore", event.id, event.kind, event.sequence, event.outcome,
+       event.idempotency_key is not null as "hasIdempotencyKey",
+       encode(event.content_digest, 'hex') as "contentDigest", event.received_at as "receivedAt",
+       case when event.kind = 'create' and event.idempotency_key is null then (
+         select earlier.sequence
+         from booking_events as earlier
+         where earlier.booking_key = event.booking_key and earlier.content_digest = event.content_digest
+           and earlier.kind = 'create' and earlier.idempotency_key is null and earlier.sequence < event.sequence
+         order by earlier.sequence desc
+         limit 1
+       ) end as "earlierCreate",
+       event.state_after as "stateAfter", event.decided_by as "decidedBy", event.content_from as "contentFrom",
+       event.content_sequence_after as "contentSequenceAfter",
+       decider.sequence as "deciderSequence", decider.received_at as "deciderReceivedAt",
+       encode(source.content_digest, 'hex') as "sourceDigest"
+     from unnest($1::bytea[], $2::bigint[], $3::uuid[], $4::int[]) with ordinality
+       as range (booking_key, sequence, id, "limit", number)
+     cross join lateral (
+       (select true as is_before, ${columns} ${counting} and (sequence, id) < (range.sequence, range.id)
+        order by sequence desc, id desc limit 1)
+       union all
+       (select false as is_before, ${columns} ${counting} and (sequence, id) >= (range.sequence, range.id)
+        order by sequence, id limit range."limit")
+     ) as event
+     left join booking_events as decider on decider.id = event.decided_by
+     left join booking_events as source on source.id = event.content_from
+     order by range.number, event.sequence, event.id`,
     [
-      outcomes.map(({ id }) => id),
-      outcomes.map(({ outcome }) => outcome),
-      outcomes.map(({ duplicateOf }) => duplicateOf),
+      ranges.map(({ bookingKey }) => bookingKey),
+      ranges.map(({ from }) => from.sequence),
+      ranges.map(({ from }) => from.id),
+      ranges.map(({ limit }) => limit),
     ],
   );
+  const byRange = Map.groupBy(rows, ({ number }) => number);
+  return ranges.map(({ limit }, index) => {
+    const ofRange = byRange.get(index + 1) ?? [];
+    const events = ofRange.filter(({ isBefore }) => !isBefore).map(toLoggedEvent);
+    const before = ofRange.find(({ isBefore }) => isBefore);
+    return { before: before === undefined ? null : toLoggedEvent(before), events, isEnd: events.length < limit };
+  });
+}
+
+interface LogRow extends Omit<LoggedEvent, "after"> {
+  /** Of the range, from 1. */
+  number: number;
+  isBefore: boolean;
+  stateAfter: BookingState["state"] | null;
+  decidedBy: string | null;
+  deciderSequence: number | null;
+  deciderReceivedAt: Date | null;
+  contentFrom: string | null;
+  sourceDigest: string | null;
+  contentSequenceAfter: number | null;
+}
+
+function toLoggedEvent(row: LogRow): LoggedEvent {
+  const { id, kind, sequence, hasIdempotencyKey, contentDigest, outcome, receivedAt, earlierCreate } = row;
+  const event = { id, kind, sequence, hasIdempotencyKey, contentDigest, outcome, receivedAt, earlierCreate };
+  if (row.stateAfter === null) return { ...event, after: null };
+  const decidedAt = row.deciderReceivedAt ?? receivedAt;
+  return {
+    ...event,
+    after: {
+      state: row.stateAfter,
+      eventId: row.decidedBy ?? id,
+      sequence: row.deciderSequence ?? sequence,
+      content: contentAfter(row),
+      lastSequence: sequence,
+      updatedAt: decidedAt,
+      deletedAt: row.stateAfter === "deleted" ? decidedAt : null,
+    },
+  };
+}
+
+function contentAfter(row: LogRow): BookingState["content"] {
+  const newestKeylessSequence = row.contentSequenceAfter;
+  if (row.contentFrom !== null && row.sourceDigest !== null)
+    return { digest: row.sourceDigest, eventId: row.contentFrom, newestKeylessSequence };
+  return row.kind === "delete" ? null : { digest: row.contentDigest, eventId: row.id, newestKeylessSequence };
+}
+
+export interface RevisedEvent {
+  id: string;
+  kind: EventKind;
+  contentDigest: Buffer;
+  outcome: Outcome;
+  after: BookingState;
+}
+
+/** Records what events in the log do after a late event has taken its place before them. */
+export async function reviseEvents(client: Queryable, events: RevisedEvent[]): Promise<void> {
+  await client.query(
+    `update booking_events set outcome = revised.outcome, state_after = revised.state_after,
+       decided_by = revised.decided_by, content_from = revised.content_from,
+       content_sequence_after = revised.content_sequence_after
+     from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[])
+       as revised (id, outcome, state_after, decided_by, content_from, content_sequence_after)
+     where booking_events.id = revised.id`,
+    [events.map(({ id }) => id), events.map(({ outcome }) => outcome), ...toStateColumns(events)],
+  );
+}
+
+/** Takes events out of the fold whose idempotency key an event received before them has. */
+export async function markDuplicates(
+  client: Queryable,
+  duplicates: { id: string; duplicateOf: string }[],
+): Promise<void> {
+  await client.query(
+    `update booking_events set outcome = 'duplicate', duplicate_of = duplicate.duplicate_of, state_after = null,
+       decided_by = null, content_from = null, content_sequence_after = null
+     from unnest($1::uuid[], $2::uuid[]) as duplicate (id, duplicate_of)
+     where booking_events.id = duplicate.id`,
+    [duplicates.map(({ id }) => id), duplicates.map(({ duplicateOf }) => duplicateOf)],
+  );
+}
+
+/** The columns state_after, decided_by, content_from and content_sequence_after. */
+function toStateColumns(
+  events: { id: string; kind: EventKind; contentDigest: Buffer; after: BookingState | null }[],
+): unknown[][] {
+  return [
+    events.map(({ after }) => after?.state ?? null),
+    events.map(({ id, after }) => (after === null || after.eventId === id ? null : after.eventId)),
+    events.map((event) => (event.after === null || sentContent(event) ? null : (event.after.content?.eventId ?? null))),
+    events.map(({ after }) => after?.content?.newestKeylessSequence ?? null),
+  ];
+}
+
+function sentContent(event: { kind: EventKind; contentDigest: Buffer; after: BookingState | null }): boolean {
+  return event.kind !== "delete" && event.contentDigest.toString("hex") === event.after?.content?.digest;
 }
 
 /** An event as an operator sees it. */

@@ -11,6 +11,8 @@ export interface BookingRow {
   sequence: number;
   /** SHA-256 of the canonical content; null: only a delete has been received. */
   contentDigest: Buffer | null;
+  /** An event that sent the content, whose payload it is. */
+  contentEventId: string | null;
   /** The newest event without an idempotency key that sent this content. */
   contentSequence: number | null;
   /** The newest event that was folded in. */
@@ -21,29 +23,59 @@ export interface BookingRow {
 }
 
 export interface BookingToSave extends BookingRow {
-  /**
-   * An event in the log with this content, whose payload the booking gets; null with a null digest. Undefined: the
-   * stored payload is this content already.
-   */
-  payloadEventId: string | null | undefined;
+  /** The stored payload is this content already. Else the booking gets the payload of the content's event. */
+  keepsPayload: boolean;
 }
+
+/** What a transaction does about bookings that another one has locked: `wait` for them, or fail with SQLSTATE 55P03. */
+export type IfLocked = "wait" | "fail";
 
 /**
  * Locks those of the bookings that exist, until the transaction ends. The order is the same in every transaction, so
  * that two of them never wait for each other.
  */
-export async function lockBookings(client: Queryable, bookingKeys: Buffer[]): Promise<BookingRow[]> {
+export async function lockBookings(
+  client: Queryable,
+  bookingKeys: Buffer[],
+  ifLocked: IfLocked = "wait",
+): Promise<BookingRow[]> {
   const { rows } = await client.query<BookingRow>(
     `select booking_key as "bookingKey", partner, reference, state, event_id as "eventId", sequence,
-       content_digest as "contentDigest", content_sequence as "contentSequence", last_sequence as "lastSequence",
-       created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"
+       content_digest as "contentDigest", ${contentEventId} as "contentEventId", content_sequence as "contentSequence",
+       last_sequence as "lastSequence", created_at as "createdAt", updated_at as "updatedAt",
+       deleted_at as "deletedAt"
      from bookings
      where booking_key = any($1)
      order by booking_key
-     for update`,
+     for update ${ifLocked === "fail" ? "nowait" : ""}`,
     [bookingKeys],
   );
   return rows;
+}
+
+/** Rows that were written before the column was there have none: an active booking's content is its event's. */
+const contentEventId = `coalesce(content_event_id, case
+         when content_digest is null then null
+         when state = 'active' then event_id
+         else (
+           select id
+           from booking_events
+           where booking_events.booking_key = bookings.booking_key and kind <> 'delete'
+             and booking_events.content_digest = bookings.content_digest
+           limit 1
+         )
+       end)`;
+
+/** @returns those of the bookings that another transaction has locked right now */
+export async function findLockedBookings(client: Queryable, bookingKeys: Buffer[]): Promise<Buffer[]> {
+  const { rows } = await client.query<{ bookingKey: Buffer }>(
+    `with free as (select booking_key from bookings where booking_key = any($1) for update skip locked)
+     select booking_key as "bookingKey"
+     from bookings
+     where booking_key = any($1) and booking_key not in (select booking_key from free)`,
+    [bookingKeys],
+  );
+  return rows.map(({ bookingKey }) => bookingKey);
 }
 
 /**
@@ -55,10 +87,10 @@ export async function insertBookings(client: Queryable, bookings: BookingToSave[
   const sorted = bookings.toSorted((a, b) => Buffer.compare(a.bookingKey, b.bookingKey));
   const { rowCount } = await client.query(
     `insert into bookings (booking_key, partner, reference, state, event_id, sequence, content_digest,
-       content_sequence, last_sequence, created_at, updated_at, deleted_at, payload)
-     select booking_key, partner, reference, state, event_id, sequence, content_digest, content_sequence,
-       last_sequence, created_at, updated_at, deleted_at,
-       (select payload from booking_events where id = payload_event_id)
+       content_event_id, content_sequence, last_sequence, created_at, updated_at, deleted_at, payload)
+     select booking_key, partner, reference, state, event_id, sequence, content_digest, content_event_id,
+       content_sequence, last_sequence, created_at, updated_at, deleted_at,
+       (select payload from booking_events where id = content_event_id)
      from ${unnestColumns}
      on conflict (booking_key) do nothing`,
     toColumns(sorted),
@@ -74,6 +106,7 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
        event_id = changed.event_id,
        sequence = changed.sequence,
        content_digest = changed.content_digest,
+       content_event_id = changed.content_event_id,
        content_sequence = changed.content_sequence,
        last_sequence = changed.last_sequence,
        created_at = changed.created_at,
@@ -81,7 +114,7 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
        deleted_at = changed.deleted_at,
        payload = case
          when changed.keeps_payload then bookings.payload
-         else (select payload from booking_events where id = changed.payload_event_id)
+         else (select payload from booking_events where id = changed.content_event_id)
        end
      from ${unnestColumns}
      where bookings.booking_key = changed.booking_key`,
@@ -99,7 +132,7 @@ const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $
        $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::uuid[],
        $14::boolean[])
        as changed (booking_key, partner, reference, state, event_id, sequence, content_digest, content_sequence,
-         last_sequence, created_at, updated_at, deleted_at, payload_event_id, keeps_payload)`;
+         last_sequence, created_at, updated_at, deleted_at, content_event_id, keeps_payload)`;
 
 function toColumns(bookings: BookingToSave[]): unknown[] {
   return [
@@ -115,8 +148,8 @@ function toColumns(bookings: BookingToSave[]): unknown[] {
     bookings.map((booking) => booking.createdAt),
     bookings.map((booking) => booking.updatedAt),
     bookings.map((booking) => booking.deletedAt),
-    bookings.map((booking) => booking.payloadEventId ?? null),
-    bookings.map((booking) => booking.payloadEventId === undefined),
+    bookings.map((booking) => booking.contentEventId),
+    bookings.map((booking) => booking.keepsPayload),
   ];
 }
 

@@ -44,14 +44,22 @@ export function createPool(options: {
   return pool;
 }
 
-/** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
+/** PostgreSQL, or the way to it, failed before the transaction began: nothing in it can be the reason. */
+export class NotBegun extends Error {
+  override name = "NotBegun";
+}
+
+/**
+ * Runs `work` in one transaction: committed when it returns, rolled back when it throws.
+ *
+ * @throws NotBegun when no connection can be had, or can begin a transaction; else what failed
+ */
 export async function inTransaction<Result>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  const client = await pool.connect();
+  const client = await begin(pool);
   try {
-    await client.query("begin");
     const result = await work(client);
     await client.query("commit");
     client.release();
@@ -60,6 +68,25 @@ export async function inTransaction<Result>(
     client.release(!(await wasRolledBack(client, error)));
     throw error;
   }
+}
+
+async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
+  let client: pg.PoolClient | undefined;
+  try {
+    client = await pool.connect();
+    await client.query("begin");
+    return client;
+  } catch (error) {
+    client?.release(true);
+    throw new NotBegun("No transaction could begin.", { cause: error });
+  }
+}
+
+/**
+ * How long statements of the transaction wait for a lock from here on, in milliseconds; or the connection's default.
+ */
+export async function setLockTimeout(client: Queryable, timeoutMs: number | "default"): Promise<void> {
+  await client.query(`set local lock_timeout to ${timeoutMs}`);
 }
 
 /**

@@ -1,18 +1,24 @@
-export { appendChanges, type BookingChange, type Change, type ChangeToInsert, readChanges } from "./booking-changes.ts";
+export { appendChanges, type BookingChange, type ChangeToInsert, readChanges } from "./booking-changes.ts";
 export {
+  type CreatesAround,
   type EventDetails,
   type EventToInsert,
-  findBookingKeys,
-  findEarlierCreates,
+  findCreatesAround,
   findEvent,
+  findPlaces,
   findProcessed,
   insertEvents,
   type LoggedEvent,
+  type LogPage,
+  type LogPlace,
+  type LogRange,
   listBookingEvents,
   listEvents,
-  type Outcome,
-  readHistories,
-  updateOutcomes,
+  markDuplicates,
+  type RevisedEvent,
+  readLog,
+  reviseEvents,
+  startOfLog,
 } from "./booking-events.ts";
 export { bookingKey } from "./booking-key.ts";
 export {
@@ -21,11 +27,13 @@ export {
   type BookingToSave,
   deleteBookings,
   findBooking,
+  findLockedBookings,
+  type IfLocked,
   insertBookings,
   lockBookings,
   updateBookings,
 } from "./bookings.ts";
-export { createPool, inTransaction, type Queryable, settleAll } from "./database.ts";
+export { createPool, inTransaction, NotBegun, type Queryable, setLockTimeout, settleAll } from "./database.ts";
 export {
   type DeadLetter,
   type DeadLetterToWrite,

@@ -1,5 +1,11 @@
 import type { EventKind } from "@booking-events/schema";
-import type { Change } from "@booking-events/store";
+
+/** A change of a booking's state, as the feed tells it. */
+export type Change = "created" | "updated" | "deleted" | "recreated";
+/** What an event does in the fold. */
+export type FoldOutcome = Change | "unchanged" | "duplicate";
+/** What became of an event. `superseded`: it arrived after a later one, which decided the state. */
+export type Outcome = FoldOutcome | "superseded";
 
 /** What the fold needs to know of an event. Contents are compared by their digests. */
 export interface FoldEvent {
@@ -22,6 +28,8 @@ export interface BookingState {
   /** What the booking holds; of a deleted booking, what it held. Null: only deletes have been received. */
   content: {
     digest: string;
+    /** An event that sent it, whose payload it is. */
+    eventId: string;
     /** The newest event without an idempotency key that sent this content. */
     newestKeylessSequence: number | null;
   } | null;
@@ -31,8 +39,6 @@ export interface BookingState {
   updatedAt: Date;
   deletedAt: Date | null;
 }
-
-type FoldOutcome = Change | "unchanged" | "duplicate";
 
 type Condition = "same content" | "repeats an earlier create" | "repeats the last content" | "otherwise";
 type Rule = readonly [condition: Condition, outcome: FoldOutcome];
@@ -82,13 +88,30 @@ export interface FoldStep {
 }
 
 /**
+ * Folds one event into its booking.
+ *
+ * @param before the state before the event; null: the booking is not known
+ * @param options.earlierCreate the sequence of the newest create before the event that has the same content and no
+ *   idempotency key; undefined: there is none. Only read if the event is such a create, too
+ * @param options.duplicateWindowMs how far apart two events may have been received to count as repetitions
+ */
+export function foldEvent(
+  before: BookingState | null,
+  event: FoldEvent,
+  options: { earlierCreate: number | undefined; duplicateWindowMs: number },
+): FoldStep {
+  const rules = transitions[before?.state ?? "none"][event.kind];
+  const outcome = findOutcome(rules, before, event, options);
+  return { event, outcome, after: applyOutcome(before, event, outcome) };
+}
+
+/**
  * Folds events of one booking into its state.
  *
- * @param before the state before the first of the events; null: the booking is not known
+ * @param before as for {@link foldEvent}
  * @param events in sequence order, all later than what `before` holds
  * @param options.earlierCreates for each content digest, the newest create without an idempotency key before `events`.
  *   Digests that none of the events has may be left out
- * @param options.duplicateWindowMs how far apart two events may have been received to count as repetitions
  * @returns one step for each event
  */
 export function foldEvents(
@@ -96,35 +119,42 @@ export function foldEvents(
   events: FoldEvent[],
   options: { earlierCreates: ReadonlyMap<string, number>; duplicateWindowMs: number },
 ): FoldStep[] {
+  const { duplicateWindowMs } = options;
   const creates = new Map(options.earlierCreates);
-  const windowMicroseconds = options.duplicateWindowMs * 1_000;
   let current = before;
   return events.map((event) => {
-    const rules = transitions[current?.state ?? "none"][event.kind];
-    const outcome = findOutcome(rules, current, event, creates, windowMicroseconds);
-    const after = applyOutcome(current, event, outcome);
+    const step = foldEvent(current, event, { earlierCreate: creates.get(event.contentDigest), duplicateWindowMs });
     if (event.kind === "create" && !event.hasIdempotencyKey) creates.set(event.contentDigest, event.sequence);
-    current = after;
-    return { event, outcome, after };
+    current = step.after;
+    return step;
   });
+}
+
+/** Whether all that follows does the same to both states. */
+export function isSameState(one: BookingState, other: BookingState): boolean {
+  return (
+    one.state === other.state &&
+    one.eventId === other.eventId &&
+    one.content?.digest === other.content?.digest &&
+    one.content?.newestKeylessSequence === other.content?.newestKeylessSequence
+  );
 }
 
 function findOutcome(
   rules: readonly Rule[],
   before: BookingState | null,
   event: FoldEvent,
-  creates: ReadonlyMap<string, number>,
-  windowMicroseconds: number,
+  { earlierCreate, duplicateWindowMs }: { earlierCreate: number | undefined; duplicateWindowMs: number },
 ): FoldOutcome {
   const content = before?.content ?? null;
   const isSameContent = content?.digest === event.contentDigest;
   const repeats = (earlierSequence: number | null | undefined): boolean =>
     !event.hasIdempotencyKey &&
     typeof earlierSequence === "number" &&
-    event.sequence - earlierSequence <= windowMicroseconds;
+    event.sequence - earlierSequence <= duplicateWindowMs * 1_000;
   const applies = {
     "same content": isSameContent,
-    "repeats an earlier create": repeats(creates.get(event.contentDigest)),
+    "repeats an earlier create": repeats(earlierCreate),
     "repeats the last content": isSameContent && repeats(content?.newestKeylessSequence),
     otherwise: true,
   } satisfies Record<Condition, boolean>;
@@ -144,6 +174,7 @@ function applyOutcome(before: BookingState | null, event: FoldEvent, outcome: Fo
         sequence: event.sequence,
         content: {
           digest: event.contentDigest,
+          eventId: event.id,
           newestKeylessSequence: event.hasIdempotencyKey ? null : event.sequence,
         },
         lastSequence: event.sequence,

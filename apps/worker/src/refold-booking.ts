@@ -1,0 +1,191 @@
+import { type BookingState, type FoldOutcome, foldEvent, isSameState, type Outcome } from "@booking-events/bookings";
+import { type CreatesAround, type LoggedEvent, type LogPage, type LogRange, startOfLog } from "@booking-events/store";
+import type { IncomingEvent } from "./incoming-event.ts";
+
+/** A place in the order of a booking's events. */
+export type Place = Pick<IncomingEvent, "id" | "sequence">;
+
+export interface Refolding {
+  /** The booking after all events that arrived in time, with the late ones in their places; null: none counts. */
+  state: BookingState | null;
+  /** What each late event did, and the booking after it, by the event's id. */
+  late: Map<string, { outcome: FoldOutcome; after: BookingState }>;
+  /** What an event in the log does and comes to now, where that is not what was recorded. */
+  revised: RevisedStep[];
+}
+
+export interface RevisedStep {
+  event: LoggedEvent;
+  outcome: Outcome;
+  after: BookingState;
+}
+
+/** The booking needs more of its log than it may have in a transaction that it shares with others. */
+export class TooMuchHistory extends Error {
+  override name = "TooMuchHistory";
+  readonly bookingKey: Buffer;
+
+  constructor(bookingKey: Buffer) {
+    super("The booking's history is to be read in a transaction of its own.");
+    this.bookingKey = bookingKey;
+  }
+}
+
+/** Events read at once: few at first, since most late events are settled by the next one. */
+const pageSizes = [20, 200, 1_000] as const;
+/** How many revised events are held before they are written. */
+const maxRevisedHeld = 1_000;
+
+/**
+ * Folds late events into a booking at their places, and events out of it that count no longer.
+ *
+ * The log has the booking's state after each event. So the fold starts from the state before the earliest place where
+ * something is another now, and ends as soon as it comes to the state that is stored: from there on, everything is as
+ * it was. What a create does depends on earlier creates of the same content, too; so the next one after a late create
+ * is a place to look at as well.
+ *
+ * @param options.stored the booking as all events in the log have left it
+ * @param options.late in sequence order, each with the creates around it if it is a create without an idempotency key
+ * @param options.displaced events in the log that count no longer
+ * @param options.maxEvents how many events may be read; undefined: any number, since no others wait for them
+ * @param options.read reads the log
+ * @param options.revise writes revised events that are too many to hold; those that are left are in the result
+ * @throws TooMuchHistory
+ */
+export async function refoldBooking(options: {
+  bookingKey: Buffer;
+  stored: BookingState;
+  late: { event: IncomingEvent; creates: CreatesAround | undefined }[];
+  displaced: Place[];
+  duplicateWindowMs: number;
+  maxEvents: number | undefined;
+  read: (range: LogRange) => Promise<LogPage>;
+  revise: (steps: RevisedStep[]) => Promise<void>;
+}): Promise<Refolding> {
+  const { bookingKey, stored, displaced, duplicateWindowMs, maxEvents } = options;
+  const displacedIds = new Set(displaced.map(({ id }) => id));
+  const places = [
+    ...options.late.map(({ event }) => event),
+    ...displaced,
+    ...options.late.flatMap(({ creates }) => toNextPlace(creates)),
+  ].sort(comparePlaces);
+  let lateLeft = options.late;
+  /** Of the late creates, since the log does not know them yet. */
+  const lateCreates = new Map<string, number>();
+  const refolding: Refolding = { state: stored, late: new Map(), revised: [] };
+  let { createdAt } = stored;
+  /** The newest event that decides the state after it, and is recorded as superseded. */
+  let decidesAfterAll: RevisedStep | undefined;
+  let eventsRead = 0;
+
+  async function read(from: Place, pageNumber: number): Promise<LogPage> {
+    const limit = pageSizes[Math.min(pageNumber, pageSizes.length - 1)] as number;
+    const page = await options.read({ bookingKey, from, limit });
+    eventsRead += page.events.length;
+    if (maxEvents !== undefined && eventsRead > maxEvents) throw new TooMuchHistory(bookingKey);
+    return page;
+  }
+
+  /** The page that begins at the place, and the state before it. */
+  async function begin(place: Place): Promise<{ page: LogPage; state: BookingState | null }> {
+    const page = await read(place, 0);
+    if (page.before === null) return { page, state: null };
+    if (page.before.after !== null) return { page, state: { ...page.before.after, createdAt } };
+    // From before states were stored. This fold stores them.
+    return { page: await read(startOfLog, 1), state: null };
+  }
+
+  function fold(state: BookingState | null, event: LoggedEvent | IncomingEvent, earlierCreate: number | null) {
+    const creates = [earlierCreate, lateCreates.get(event.contentDigest)];
+    const before = creates.filter((sequence) => sequence != null && sequence < event.sequence) as number[];
+    return foldEvent(state, event, {
+      earlierCreate: before.length === 0 ? undefined : Math.max(...before),
+      duplicateWindowMs,
+    });
+  }
+
+  function foldLate(state: BookingState | null, { event, creates }: (typeof lateLeft)[number]): BookingState {
+    const { outcome, after } = fold(state, event, creates?.earlier ?? null);
+    refolding.late.set(event.id, { outcome, after });
+    if (creates !== undefined) lateCreates.set(event.contentDigest, event.sequence);
+    return after;
+  }
+
+  function foldLogged(state: BookingState | null, event: LoggedEvent): { after: BookingState; isAsStored: boolean } {
+    const { outcome, after } = fold(state, event, event.earlierCreate);
+    const isAsStored = event.after !== null && isSameState(after, { ...event.after, createdAt });
+    // What was superseded stays so, until it decides the booking's state in the end.
+    const isSuperseded = event.outcome === "superseded";
+    if (isSuperseded && after.eventId === event.id) decidesAfterAll = { event, outcome, after };
+    if (!isAsStored || (event.outcome !== outcome && !isSuperseded))
+      refolding.revised.push({ event, outcome: isSuperseded ? "superseded" : outcome, after });
+    return { after, isAsStored };
+  }
+
+  /** Folds from the place on. @returns the state at the end of the log, or null when it comes to what is stored. */
+  async function foldFrom(place: Place): Promise<{ end: BookingState | null } | null> {
+    let { page, state } = await begin(place);
+    const isFromStart = state === null;
+    let folded: Place | undefined;
+    for (let pageNumber = 1; ; pageNumber += 1) {
+      const last = page.events.at(-1);
+      for (const event of page.events) {
+        if (folded !== undefined && comparePlaces(event, folded) <= 0) continue;
+        while (lateLeft[0] !== undefined && comparePlaces(lateLeft[0].event, event) < 0) {
+          state = foldLate(state, lateLeft[0]);
+          lateLeft = lateLeft.slice(1);
+        }
+        while (places[0] !== undefined && comparePlaces(places[0], event) <= 0) places.shift();
+        if (displacedIds.has(event.id)) continue;
+        const step = foldLogged(state, event);
+        state = step.after;
+        if (isFromStart) ({ createdAt } = state);
+        const isNextOnPage = places[0] !== undefined && last !== undefined && comparePlaces(places[0], last) <= 0;
+        if (step.isAsStored && !isNextOnPage) return null;
+      }
+      if (page.isEnd || last === undefined) break;
+      if (refolding.revised.length >= maxRevisedHeld) await options.revise(refolding.revised.splice(0));
+      folded = last;
+      page = await read(last, pageNumber);
+    }
+    for (const late of lateLeft) state = foldLate(state, late);
+    if (isFromStart && state !== null) ({ createdAt } = state);
+    places.length = 0;
+    return { end: state };
+  }
+
+  /** The event that decides the booking, if it is recorded as superseded. */
+  async function findDecider(state: BookingState | null): Promise<RevisedStep | undefined> {
+    if (state === null || state.eventId === stored.eventId || refolding.late.has(state.eventId)) return undefined;
+    if (state.eventId === decidesAfterAll?.event.id) return decidesAfterAll;
+    // Those after it were folded, or have left.
+    const { before, events } = await read({ id: state.eventId, sequence: state.sequence }, 0);
+    const [event] = events;
+    if (event?.id !== state.eventId || event.outcome !== "superseded") return undefined;
+    const stateBefore = before?.after == null ? null : { ...before.after, createdAt };
+    const { outcome, after } = fold(stateBefore, event, event.earlierCreate);
+    return { event, outcome, after };
+  }
+
+  for (let place = places[0]; place !== undefined; place = places[0]) {
+    const folded = await foldFrom(place);
+    refolding.state = folded === null ? { ...stored, createdAt } : folded.end;
+  }
+  const decider = await findDecider(refolding.state);
+  if (decider !== undefined) {
+    const others = refolding.revised.filter(({ event }) => event.id !== decider.event.id);
+    refolding.revised = [...others, decider];
+  }
+  return refolding;
+}
+
+function toNextPlace(creates: CreatesAround | undefined): Place[] {
+  if (creates === undefined || creates.nextId === null || creates.nextSequence === null) return [];
+  return [{ id: creates.nextId, sequence: creates.nextSequence }];
+}
+
+export function comparePlaces(one: Place, other: Place): number {
+  if (one.sequence !== other.sequence) return one.sequence - other.sequence;
+  if (one.id === other.id) return 0;
+  return one.id < other.id ? -1 : 1;
+}
