@@ -8,8 +8,8 @@ import { EventEnvelope } from "../src/event-envelope.ts";
 /**
  * The contract as JSON Schema, by file name: all that valibot's schemas say and JSON Schema can.
  *
- * JSON Schema can't say how deep values may be nested, that text must not hold half of a surrogate pair, or which number
- * a text stood for. So it accepts some payloads that the validator refuses; what the validator accepts, it accepts.
+ * JSON Schema can't say how many values there may be, how deep they may be nested, that text must not hold half of a
+ * surrogate pair, or which number a text stood for. So it accepts some payloads that the validator refuses; what the validator accepts, it accepts.
  */
 export function buildJsonSchemas(): Record<string, JsonSchema> {
   const saysWhichBooking: JsonSchema = {

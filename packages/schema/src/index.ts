@@ -5,6 +5,7 @@ export {
   bookingFields,
 } from "./booking-input.ts";
 export { BookingReference, bookingReferenceOf } from "./booking-reference.ts";
+export { countJsonValues, maxJsonValues } from "./count-json-values.ts";
 export { type EnvelopeParsing, EventEnvelope, envelopeVersion, parseEnvelope } from "./event-envelope.ts";
 export { type EventKind, eventKinds } from "./event-kind.ts";
 export type { FieldType } from "./field-types.ts";

@@ -81,6 +81,12 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
     const deep: unknown = JSON.parse("[".repeat(depth) + "]".repeat(depth));
 
     expect(violationsOf({ deep })).toHaveLength(1);
+    expect(violationsOf({ deep: { a: [deep, deep] } })).toHaveLength(1);
+  });
+
+  test("every place that is nested too deep is named", () => {
+    const deep = nest(900, "arrays");
+
     expect(violationsOf({ deep: { a: [deep, deep] } })).toHaveLength(2);
   });
 
@@ -88,7 +94,7 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
     const cycle: Record<string, unknown> = {};
     Object.assign(cycle, { a: cycle, b: cycle, c: [cycle, cycle] });
 
-    expect(violationsOf({ cycle })).toHaveLength(maxViolations);
+    expect(violationsOf({ cycle })).toHaveLength(1);
   });
 
   test("a long name is cut, so that an answer can't grow far beyond its payload", () => {

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { countJsonValues, maxJsonValues, tooManyValues } from "./count-json-values.ts";
 import { isPlainObject, type PlainObject } from "./plain-object.ts";
 import { isStorableText, unstorableTextMessage } from "./storable-text.ts";
 import { maxViolations, type Violation } from "./violation.ts";
@@ -21,14 +22,15 @@ const unstorableNameMessage = `The field's name: ${unstorableTextMessage}`;
  *
  * @param knownNames fields that have rules of their own, and are not looked at
  * @returns violations in the order of the payload's keys, those of a value before those inside it. The search ends at
- *   about `maxViolations`
+ *   about `maxViolations`. Only `tooManyValues` when the search came upon too many; it counts none inside known fields
  */
 export function checkUnknownFields(payload: PlainObject, knownNames: Pick<ReadonlySet<string>, "has">): Violation[] {
-  const search: Search = { violations: [], path: [] };
-  for (const name of Object.keys(payload)) {
+  const names = Object.keys(payload);
+  const search: Search = { violations: [], path: [], valueCount: 1 + names.length };
+  for (const name of names) {
     if (!knownNames.has(name)) checkField(search, name, payload[name]);
   }
-  return search.violations;
+  return search.valueCount > maxJsonValues ? [tooManyValues] : search.violations;
 }
 
 /** The same as a step of a valibot pipe. valibot leaves out fields named `__proto__`, `constructor` or `prototype`. */
@@ -37,6 +39,7 @@ export function requireStorableUnknownFields<Payload extends object>(knownEntrie
   return v.rawCheck<Payload>(({ dataset, addIssue }) => {
     const payload: unknown = dataset.value;
     if (!isPlainObject(payload)) return;
+    if (countJsonValues(payload) > maxJsonValues) return addIssue({ message: tooManyValues.message });
     for (const { message, propertyPath } of checkUnknownFields(payload, knownNames)) {
       const [name = "", ...rest] = propertyPath;
       addIssue({ message, path: [toPathItem(payload, name), ...rest.map((key) => toPathItem(payload[name], key))] });
@@ -48,10 +51,12 @@ interface Search {
   violations: Violation[];
   /** Where the search is. What it finds there has as many levels around it as the path has names. */
   path: string[];
+  /** Of all containers that the search came upon: themselves, and what is right inside them. */
+  valueCount: number;
 }
 
 function checkField(search: Search, name: string, value: unknown): void {
-  if (search.violations.length >= maxViolations) return;
+  if (search.violations.length >= maxViolations || search.valueCount > maxJsonValues) return;
   search.path.push(name);
   if (!isStorableText(name)) report(search, unstorableNameMessage);
   checkValue(search, value);
@@ -74,12 +79,15 @@ function checkValue(search: Search, value: unknown): void {
 
 function checkItems(search: Search, value: unknown[] | PlainObject): void {
   if (Array.isArray(value)) {
+    search.valueCount += value.length;
     for (let index = 0; index < value.length; index += 1) {
       checkField(search, String(index), value[index]);
     }
     return;
   }
-  for (const name of Object.keys(value)) {
+  const names = Object.keys(value);
+  search.valueCount += names.length;
+  for (const name of names) {
     checkField(search, name, value[name]);
   }
 }

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { BookingInput } from "./booking-input.ts";
 import { BookingReference } from "./booking-reference.ts";
+import { countJsonValues, maxJsonValues, tooManyValues } from "./count-json-values.ts";
 import type { EventKind } from "./event-kind.ts";
 import { isPlainObject, type PlainObject } from "./plain-object.ts";
 import { hasReference, missingReference } from "./reference-rule.ts";
@@ -29,13 +30,15 @@ export const everyIssue = { abortEarly: false, abortPipeEarly: false };
  * @param value what was sent, already parsed
  * @returns the value itself, unchanged, unknown fields included. Or every violation, up to `maxViolations`: first of
  *   listed fields in the order of `bookingFields`, at most one each; then of retired names; then of unknown fields in
- *   the order of the object's keys, each before what is inside it
+ *   the order of the object's keys, each before what is inside it. Of a payload with more than `maxJsonValues`, that only
  */
 export function validatePayload(kind: EventKind, value: unknown): PayloadValidation {
   if (!isPlainObject(value)) return { success: false, violationList: [notAnObject] };
   const rules = rulesByKind[kind];
   const violations = [...checkListedFields(value, rules), ...checkUnknownFields(value, rules)];
+  // What is not listed was counted on the way, and a listed field that holds more than one value breaks its own rule.
   if (violations.length === 0) return { success: true, payload: asPayload(value) };
+  if (countJsonValues(value) > maxJsonValues) return { success: false, violationList: [tooManyValues] };
   return { success: false, violationList: violations.slice(0, maxViolations) };
 }
 
