@@ -127,7 +127,7 @@ describe("an event on its way through the queue", () => {
 });
 
 describe("an event in Redis", () => {
-  test("is what BullMQ itself would have put there", async () => {
+  test("is what BullMQ itself would have put there, and its subject", async () => {
     const producer = produce();
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
     const envelopes = await Promise.all(
@@ -137,6 +137,11 @@ describe("an event in Redis", () => {
       }),
     );
     const ours = await dumpQueue(redis, prefix);
+    for (const { eventId } of envelopes) {
+      const job = ours[`:${queueName}:${eventId}`] as { subject?: string };
+      expect(job.subject).toMatch(/^[\w-]{16}$/);
+      delete job.subject;
+    }
     expect(Object.keys(ours)).toEqual(expect.arrayContaining([":events:marker", ":events:wait"]));
     prefix = uniquePrefix();
     const queue = new Queue(queueName, { connection: redis, prefix });

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { digestSubject } from "./event-subject.ts";
+
+const reference = { consumerTripPartnerExternalReference: "TRIP-1" };
+
+test("a booking's events have one subject, whatever else they say", () => {
+  const subject = digestSubject({ partner: "acme", payload: reference });
+
+  expect(digestSubject({ partner: "acme", payload: { ...reference, consumerPhone: "+442071838750" } })).toBe(subject);
+  expect(subject).toHaveLength(16);
+  expect(subject).not.toContain("TRIP");
+});
+
+test.each([
+  ["partner", { partner: "acme2", payload: reference }],
+  ["reference", { partner: "acme", payload: { consumerTripPartnerExternalReference: "TRIP-2" } }],
+  [
+    "place of the border between them",
+    { partner: "acme\0TRIP", payload: { consumerTripPartnerExternalReference: "1" } },
+  ],
+])("another %s is another subject", (_, event) => {
+  expect(digestSubject(event)).not.toBe(digestSubject({ partner: "acme", payload: reference }));
+});

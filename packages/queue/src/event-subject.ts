@@ -1,0 +1,19 @@
+import { hash } from "node:crypto";
+import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
+
+/** 96 bits: two bookings that share a subject by chance do no harm, they only wait for each other. */
+const digestLength = 16;
+
+/**
+ * What an event is about, short and without what the partner wrote: the same for all events of a booking. It is a field
+ * of the job, so that a worker can tell which events belong together before it parses any. Nothing relies on it but
+ * speed.
+ */
+export function digestSubject({ partner, payload }: Pick<EventEnvelope, "partner" | "payload">): string {
+  return hash("sha256", `${partner}\0${bookingReferenceOf(payload)}`, "base64url").slice(0, digestLength);
+}
+
+/** The subject of a job that has none, since it was put back or comes from an older release: it belongs to no other. */
+export function ownSubject(jobId: string): string {
+  return `job:${jobId}`;
+}
