@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type EventEnvelope, eventKinds, isIdempotencyKey, parseEnvelope } from "./index.ts";
+import { type EventEnvelope, eventKinds, isIdempotencyKey, parseEnvelope, parseEnvelopeText } from "./index.ts";
 
 const envelope: EventEnvelope = {
   version: 1,
@@ -24,6 +24,18 @@ describe("an envelope", () => {
 
     expect(parseEnvelope(received)).toEqual({ success: true, envelope: { ...envelope, kind } });
   });
+
+  test("is read from its text too", () => {
+    expect(parseEnvelopeText(JSON.stringify(envelope))).toEqual({ success: true, envelope });
+    expect(parseEnvelopeText("[]")).toEqual({ success: false, problem: "The envelope must be an object." });
+  });
+
+  test.each(["", "{", '{"canary": 1, }', "\0"])(
+    "text that is no JSON is a problem that tells nothing of it: %j",
+    (text) => {
+      expect(parseEnvelopeText(text)).toEqual({ success: false, problem: "The envelope must be JSON." });
+    },
+  );
 
   test("keeps the very payload that was given, with fields of any name", () => {
     const payload = JSON.parse('{"consumerPartnerExternalReference":"c","__proto__":{"a":1},"constructor":"b"}');

@@ -85,6 +85,17 @@ export function parseEnvelope(value: unknown): EnvelopeParsing {
   return success ? { success, envelope: output } : { success, problem: toProblem(issues) };
 }
 
+/** The same for an envelope that was not parsed. It need not be JSON; a problem tells nothing of the text either. */
+export function parseEnvelopeText(text: string): EnvelopeParsing {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { success: false, problem: "The envelope must be JSON." };
+  }
+  return parseEnvelope(value);
+}
+
 const unknownVersion = `The envelope's version is unknown: this release reads version ${envelopeVersion} only. Run one that knows the other.`;
 
 function toProblem(issues: readonly v.BaseIssue<unknown>[]): string {

@@ -6,7 +6,13 @@ export {
 } from "./booking-input.ts";
 export { BookingReference, bookingReferenceOf } from "./booking-reference.ts";
 export { countJsonValues, maxJsonValues } from "./count-json-values.ts";
-export { type EnvelopeParsing, EventEnvelope, envelopeVersion, parseEnvelope } from "./event-envelope.ts";
+export {
+  type EnvelopeParsing,
+  EventEnvelope,
+  envelopeVersion,
+  parseEnvelope,
+  parseEnvelopeText,
+} from "./event-envelope.ts";
 export { type EventKind, eventKinds } from "./event-kind.ts";
 export type { FieldType } from "./field-types.ts";
 export { idempotencyKeyPattern, isIdempotencyKey } from "./idempotency-key.ts";
