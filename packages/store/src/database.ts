@@ -13,6 +13,13 @@ const statementTimeoutMs = 30_000;
 const answerTimeoutMs = statementTimeoutMs + 5_000;
 /** A frozen process must not hold its locks against all others for longer than this. */
 const idleInTransactionTimeoutMs = 10_000;
+/**
+ * PostgreSQL gives up a connection whose other side takes no bytes for this long. While it sends to a frozen process
+ * the limit above does not count.
+ */
+const tcpUserTimeoutMs = 15_000;
+/** Longer than a frozen process can hold a lock by the two limits above, which act every few seconds. */
+const lockTimeoutMs = 25_000;
 
 /**
  * A pool of connections to PostgreSQL. `bigint` columns read as numbers: sequences and ids stay below 2^53.
@@ -33,6 +40,8 @@ export function createPool(options: {
     statement_timeout: statementTimeoutMs,
     query_timeout: answerTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+    lock_timeout: lockTimeoutMs,
+    options: `-c tcp_user_timeout=${tcpUserTimeoutMs}`,
     keepAlive: true,
     // A statement is sent while those before it are under way. PostgreSQL deals with them in their order.
     pipeline: true,

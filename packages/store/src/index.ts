@@ -45,3 +45,4 @@ export {
 } from "./dead-letters.ts";
 export { claimIdempotencyKeys, type IdempotencyClaim, updateKeyOwners } from "./idempotency-keys.ts";
 export { migrate, NewerSchemaError } from "./migrate.ts";
+export { probeWrites } from "./probe-writes.ts";

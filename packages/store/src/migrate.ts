@@ -5,6 +5,8 @@ import { Client } from "pg";
 
 const migrationsFolder = fileURLToPath(new URL("../migrations", import.meta.url));
 const migrationsTable = "schema_migrations";
+/** While a migration waits for a table, whoever comes after it waits, too. */
+const lockTimeoutMs = 10_000;
 
 /** The database's schema is newer than this program. */
 export class NewerSchemaError extends Error {
@@ -16,10 +18,15 @@ export class NewerSchemaError extends Error {
  * nothing to do. Migrations go forward only, all that are missing in one transaction.
  *
  * @returns the names of the migrations that were run
- * @throws NewerSchemaError when a newer version of the program has migrated the database already
+ * @throws NewerSchemaError when a newer version of the program has migrated the database already; what PostgreSQL
+ *   throws, such as 55P03 when a table stays locked for 10 s: try again
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
-  const client = new Client({ connectionString: databaseUrl, application_name: "booking-events-migrate" });
+  const client = new Client({
+    connectionString: databaseUrl,
+    application_name: "booking-events-migrate",
+    lock_timeout: lockTimeoutMs,
+  });
   // A connection that breaks fails the query that needs it; without a listener it would also end the process.
   client.on("error", () => {});
   await client.connect();

@@ -1,0 +1,75 @@
+import { createTestDatabase, freePort } from "@booking-events/scripts/testing";
+import type { Pool } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createPool, NotBegun } from "./database.ts";
+import { probeWrites } from "./probe-writes.ts";
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 3, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+test("leaves nothing behind, however many run at once", async () => {
+  await Promise.all(Array.from({ length: 5 }, () => probeWrites(pool)));
+  const { rows } = await pool.query(
+    `select (select count(*)::int from bookings) + (select count(*)::int from booking_events)
+       + (select count(*)::int from booking_changes) as rows`,
+  );
+  expect(rows).toEqual([{ rows: 0 }]);
+});
+
+describe("fails when PostgreSQL takes no events", () => {
+  test.each([
+    [
+      "a read-only database",
+      (name: string) => `alter database ${name} set default_transaction_read_only = on`,
+      "25006",
+    ],
+    ["a missing table", () => "alter table booking_changes rename to elsewhere", "42P01"],
+    ["a locked table", () => "begin; lock table bookings", "55P03"],
+  ])("%s", { timeout: 20_000 }, async (_, toSql, code) => {
+    const other = await createTestDatabase();
+    const options = { databaseUrl: other.url, applicationName: "test", maxConnections: 2, onError: () => {} };
+    const [admin, probing] = [createPool(options), createPool(options)];
+    const client = await admin.connect();
+    try {
+      await client.query(toSql(new URL(other.url).pathname.slice(1)));
+      await expect(probeWrites(probing)).rejects.toMatchObject({ code });
+    } finally {
+      client.release(true);
+      await Promise.all([admin.end(), probing.end()]);
+      await other.drop();
+    }
+  });
+
+  test("nobody at the address, a user that is not there, a database that is not there", async () => {
+    const changed = (change: Partial<URL>) => Object.assign(new URL(database.url), change).href;
+    for (const databaseUrl of [
+      changed({ port: String(await freePort()) }),
+      changed({ username: "nobody" }),
+      changed({ pathname: "/no_such_database" }),
+    ]) {
+      const other = createPool({ databaseUrl, applicationName: "test", maxConnections: 1, onError: () => {} });
+      await expect(probeWrites(other), databaseUrl).rejects.toThrow(NotBegun);
+      await other.end();
+    }
+  });
+});
+
+test("a connection gives up locks, and a client that takes no bytes", async () => {
+  const { rows } = await pool.query(
+    "select name, setting || coalesce(unit, '') as setting from pg_settings where name in ('lock_timeout', 'tcp_user_timeout') order by 1",
+  );
+  expect(rows).toEqual([
+    { name: "lock_timeout", setting: "25000ms" },
+    { name: "tcp_user_timeout", setting: "15000ms" },
+  ]);
+});
