@@ -28,7 +28,9 @@ const envelope = {
   ...{ idempotencyKey: null, payload: { consumerTripPartnerExternalReference: "TRIP-1" } },
 };
 
-async function insertLetter(data: unknown, more: { eventId?: string; errorCode?: string; partner?: string } = {}) {
+type More = { eventId?: string; errorCode?: string; partner?: string; envelope?: Buffer };
+
+async function insertLetter(data: unknown, more: More = {}) {
   await writeDeadLetter(pool, {
     ...{ eventId, partner: "acme", kind: "create", reference: "TRIP-1", sequence: 1 },
     ...{
@@ -92,6 +94,12 @@ describe("replay", () => {
     expect(stdout).toMatch(/invalid +.*version/);
     expect(stderr).toContain("1 of 1 could not be applied");
     expect(await isMarked()).toBe(false);
+  });
+
+  test("nor is what is no JSON; it is shown as text", async () => {
+    await insertLetter(null, { envelope: Buffer.from('{"version":1,') });
+    expect((await ops(["replay", eventId, "--yes"])).stdout).toMatch(/invalid +.*JSON/);
+    expect((await ops(["show", eventId, "--payload"])).stdout).toContain('"{\\"version\\":1,"');
   });
 
   test("an event that was applied meanwhile is not queued, and its letter says so", async () => {

@@ -163,7 +163,7 @@ async function show(context: Context, eventId: string, { payload, json }: ShowOp
   const found = await readDatabase(context, (client) => findDeadLetter(client, eventId));
   if (found === undefined) throw noLetter(eventId);
   const { envelope, ...letter } = found;
-  const queued: unknown = payload ? JSON.parse(envelope.toString()) : undefined;
+  const queued: unknown = payload ? parseIfJson(envelope.toString()) : undefined;
   if (json) {
     printJson(context.stdout, { ...letter, envelope: queued });
     return;
@@ -186,6 +186,15 @@ async function show(context: Context, eventId: string, { payload, json }: ShowOp
   printLine(stdout);
   printHeading(stdout, "Queued");
   printJson(stdout, queued);
+}
+
+/** What was queued may be anything; then it is shown as text. */
+function parseIfJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 function describeDeed(at: Date | null, by: string | null): string | null {

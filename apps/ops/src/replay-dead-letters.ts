@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createProducer, EnqueueError, type Producer } from "@booking-events/queue";
-import { parseEnvelope } from "@booking-events/schema";
+import { parseEnvelopeText } from "@booking-events/schema";
 import { parseEnvironment, variables } from "@booking-events/service";
 import {
   type DeadLetter,
@@ -96,12 +96,12 @@ async function replayOne(client: Queryable, producer: Producer, eventId: string,
     await resolveDeadLetter(client, { eventId, resolvedBy: by, resolution });
     return resolved(eventId, resolution);
   }
-  const data: unknown = JSON.parse(letter.envelope.toString());
-  const parsed = parseEnvelope(data);
+  const text = letter.envelope.toString();
+  const parsed = parseEnvelopeText(text);
   if (!parsed.success) return { eventId, result: "invalid", detail: parsed.problem };
   // First: the worker that applies the event must find an open letter that is marked.
   if (!(await markReplayed(client, eventId, by))) return resolved(eventId, "closed meanwhile");
-  await producer.requeue(eventId, data);
+  await producer.requeue(eventId, JSON.parse(text));
   return { eventId, result: "waiting", detail: "in the queue" };
 }
 

@@ -93,7 +93,7 @@ export async function applyEvents(
     } catch (error) {
       if (error instanceof TooMuchHistory) {
         events = without(events, [error.bookingKey]);
-      } else if (!waitsForLocks && isDatabaseError(error, lockNotAvailable)) {
+      } else if (!waitsForLocks && isLockTimeout(error)) {
         const locked = await findLockedBookings(pool, keysOf(events));
         events = without(events, locked);
         // It is free again, or it is not one of these events' own but one that loses an event to them.
@@ -114,6 +114,11 @@ function without(events: IncomingEvent[], bookingKeys: Buffer[]): IncomingEvent[
 
 function keysOf(events: IncomingEvent[]): Buffer[] {
   return events.map((event) => event.bookingKey);
+}
+
+/** Another transaction kept a lock for longer than this one waited. */
+export function isLockTimeout(error: unknown): boolean {
+  return isDatabaseError(error, lockNotAvailable);
 }
 
 function isDatabaseError(error: unknown, ...codes: string[]): boolean {

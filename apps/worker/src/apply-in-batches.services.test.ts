@@ -1,10 +1,10 @@
-import type { EventEnvelope } from "@booking-events/schema";
-import { createTestDatabase } from "@booking-events/scripts/testing";
+import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
+import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import { createPool } from "@booking-events/store";
-import type { Pool } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Pool, PoolClient } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
-import { createBatchApplier } from "./apply-in-batches.ts";
+import { type BatchLimits, createBatchApplier } from "./apply-in-batches.ts";
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>;
 let pool: Pool;
@@ -26,14 +26,33 @@ beforeEach(async () => {
   await pool.query("truncate bookings, booking_events, booking_changes, idempotency_keys");
 });
 
-function createApplier({ maxBatchSize = 200, maxConcurrentBatches = 1, signal = new AbortController().signal } = {}) {
-  return createBatchApplier({
-    applyBatch(envelopes) {
+const never = new AbortController().signal;
+const limits: BatchLimits = {
+  maxEvents: 200,
+  maxCharacters: 1_000_000,
+  maxJsonValues: 100_000,
+  maxConcurrentBatches: 1,
+};
+
+/** Applies by the real transaction unless the test has one of its own, and notes the size of each batch. */
+function createApplier({
+  applyBatch = (envelopes, how) => applyEvents(pool, envelopes, { duplicateWindowMs: 0, ...how }),
+  signal = never,
+  ...more
+}: Partial<BatchLimits & Pick<Parameters<typeof createBatchApplier>[0], "applyBatch" | "signal">> = {}) {
+  const apply = createBatchApplier({
+    applyBatch(envelopes, how) {
       batchSizes.push(envelopes.length);
-      return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+      return applyBatch(envelopes, how);
     },
-    ...{ maxBatchSize, maxConcurrentBatches, signal },
+    limits: { ...limits, ...more },
+    signal,
   });
+  return async (envelope: EventEnvelope) => (await apply(toQueued(envelope))).outcome;
+}
+
+function toQueued(envelope: EventEnvelope) {
+  return { text: JSON.stringify(envelope), subject: `${envelope.partner} ${bookingReferenceOf(envelope.payload)}` };
 }
 
 function createEvent(number: number, payload: object = {}): EventEnvelope {
@@ -50,8 +69,7 @@ function createEvent(number: number, payload: object = {}): EventEnvelope {
 }
 
 const createEvents = (count: number) => Array.from({ length: count }, (_, index) => createEvent(index));
-/** JSON that `jsonb` can't hold, though the envelope's parser would have stopped it. */
-const poison = (number: number) => createEvent(number, { note: "\u0000" });
+const sequenceOf = (envelopes: EventEnvelope[]) => envelopes.map(({ sequence }) => sequence - createEvent(0).sequence);
 
 async function countTransactions(): Promise<number> {
   const { rows } = await pool.query("select count(distinct xmin::text)::int as count from booking_events");
@@ -78,16 +96,48 @@ test("the same event twice in a batch is applied once", async () => {
 });
 
 test("what comes while a batch is applied makes up the next ones, none larger than the limit", async () => {
-  const apply = createApplier({ maxBatchSize: 8 });
+  const apply = createApplier({ maxEvents: 8 });
   const first = apply(createEvent(0));
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   await Promise.all([first, ...createEvents(21).slice(1).map(apply)]);
   expect(batchSizes).toEqual([1, 8, 8, 4]);
 });
 
+test("a batch has no more characters and JSON values than allowed; an event with more than that is alone", async () => {
+  const long = (number: number) => createEvent(number, { note: "x".repeat(4_000) });
+  await Promise.all([0, 1, 2, 3].map(long).map(createApplier({ maxCharacters: 9_000 })));
+  expect(batchSizes.splice(0)).toEqual([2, 2]);
+  const many = (number: number) => createEvent(number, { notes: Array(50).fill(0) });
+  await Promise.all([10, 11, 12, 13].map(many).map(createApplier({ maxJsonValues: 110 })));
+  expect(batchSizes.splice(0)).toEqual([2, 2]);
+  await Promise.all([20, 21, 22].map(many).map(createApplier({ maxJsonValues: 10, maxCharacters: 10 })));
+  expect(batchSizes).toEqual([1, 1, 1]);
+});
+
+test("what can't be read fails alone, and says why without a value of it", async () => {
+  const apply = createBatchApplier({
+    applyBatch: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }),
+    limits,
+    signal: never,
+  });
+  const bad = ["canary", "{", JSON.stringify({ ...createEvent(1), kind: "canary" })];
+  const results = await Promise.allSettled(
+    [...bad.map((text) => ({ text, subject: text })), toQueued(createEvent(2))].map(apply),
+  );
+  expect(
+    results.map((result) => (result.status === "rejected" ? result.reason.problem : result.value.outcome)),
+  ).toEqual([
+    "The envelope must be JSON.",
+    "The envelope must be JSON.",
+    expect.stringContaining("kind: Must be one of"),
+    "created",
+  ]);
+  expect(JSON.stringify(results)).not.toContain("canary");
+});
+
 test("no more batches than allowed are applied at once", async () => {
   let [running, most] = [0, 0];
-  const apply = createBatchApplier({
+  const apply = createApplier({
     async applyBatch(envelopes) {
       running += 1;
       most = Math.max(most, running);
@@ -95,86 +145,132 @@ test("no more batches than allowed are applied at once", async () => {
       running -= 1;
       return outcomes;
     },
-    maxBatchSize: 5,
+    maxEvents: 5,
     maxConcurrentBatches: 2,
-    signal: new AbortController().signal,
   });
   await Promise.all(createEvents(50).map(apply));
   expect(most).toBe(2);
 });
 
-describe("of two batches at a time", () => {
-  /** Applies events one in a batch, and tells which are being applied together. */
-  async function applyTogether(events: EventEnvelope[]) {
-    const together: string[] = [];
-    const running: number[] = [];
-    const apply = createBatchApplier({
-      async applyBatch(envelopes) {
-        const numbers = envelopes.map(({ sequence }) => sequence - createEvent(0).sequence);
-        running.push(...numbers);
-        together.push(running.join());
-        const outcomes = await applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
-        for (const number of numbers) running.splice(running.indexOf(number), 1);
-        return outcomes;
-      },
-      ...{ maxBatchSize: 1, maxConcurrentBatches: 2, signal: new AbortController().signal },
-    });
-    return { outcomes: await Promise.all(events.map(apply)), together };
-  }
+test("of two batches at a time, each has events of other bookings, in the order in which they came", async () => {
   const trip = (reference: string) => ({ consumerTripPartnerExternalReference: reference });
+  const together: string[] = [];
+  const running: number[] = [];
+  const apply = createApplier({
+    async applyBatch(envelopes) {
+      const numbers = sequenceOf(envelopes);
+      running.push(...numbers);
+      together.push(running.join());
+      const outcomes = await applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+      for (const number of numbers) running.splice(running.indexOf(number), 1);
+      return outcomes;
+    },
+    maxEvents: 1,
+    maxConcurrentBatches: 2,
+  });
+  const events = [
+    createEvent(1, trip("A")),
+    createEvent(2, { ...trip("A"), note: "second" }),
+    createEvent(3, { ...trip("A"), note: "third" }),
+    createEvent(4, trip("B")),
+  ];
+  expect(await Promise.all(events.map(apply))).toEqual(["created", "updated", "updated", "created"]);
+  expect(together.slice(0, 2)).toEqual(["1", "1,4"]);
+  expect(together.filter((numbers) => /[123],[123]/.test(numbers))).toEqual([]);
+});
 
-  test("each has events of other bookings, in the order in which they came", async () => {
-    const events = [
-      createEvent(1, trip("A")),
-      createEvent(2, { ...trip("A"), note: "second" }),
-      createEvent(3, { ...trip("A"), note: "third" }),
-      createEvent(4, trip("B")),
-    ];
-    const { outcomes, together } = await applyTogether(events);
-    expect(outcomes).toEqual(["created", "updated", "updated", "created"]);
-    expect(together.slice(0, 2)).toEqual(["1", "1,4"]);
-    expect(together.filter((numbers) => /[123],[123]/.test(numbers))).toEqual([]);
+describe("an event that fails though PostgreSQL takes others", () => {
+  beforeEach(() =>
+    pool.query(`
+      create function fail() returns trigger language plpgsql as
+        $$ begin raise exception 'no' using errcode = '57014'; end $$;
+      create trigger fail before insert on booking_events
+        for each row when (new.reference in ('TRIP-17', 'TRIP-64')) execute function fail()`),
+  );
+  afterEach(() => pool.query("drop trigger fail on booking_events; drop function fail"));
+
+  test("fails alone: the others of its batch are applied", async () => {
+    const results = await Promise.allSettled(createEvents(100).map(createApplier()));
+    const failed = results.flatMap(({ status }, index) => (status === "rejected" ? [index] : []));
+    expect(failed).toEqual([17, 64]);
+    expect(results[17]).toMatchObject({ reason: { code: "57014" } });
+    expect((await pool.query("select from bookings")).rowCount).toBe(98);
+    // Halving takes two batches for each level, and there are seven levels; a batch for each event would be 100.
+    expect(batchSizes.length).toBeLessThanOrEqual(2 + 2 * 2 * 7);
   });
 
-  test("an event that waits for its booking is not overtaken by one with its idempotency key", async () => {
-    const key = { idempotencyKey: "a-key" };
-    const events = [createEvent(1, trip("A")), { ...createEvent(2, trip("A")), ...key }, { ...createEvent(3), ...key }];
-    const { outcomes, together } = await applyTogether(events);
-    expect(outcomes).toEqual(["created", "unchanged", "duplicate"]);
-    expect(together).toEqual(["1", "2", "3"]);
-  });
-
-  test("another partner's booking and key of the same names are others", async () => {
-    const event = { ...createEvent(1), idempotencyKey: "a-key" };
-    const { together } = await applyTogether([event, { ...event, eventId: createEvent(2).eventId, partner: "other" }]);
-    expect(together).toEqual(["1", "1,1"]);
+  test("keeps no other waiting while it is looked for", async () => {
+    const apply = createApplier();
+    const troubled = Promise.allSettled(createEvents(100).map(apply));
+    await waitFor(() => batchSizes.length >= 3);
+    const order: string[] = [];
+    await Promise.all([
+      troubled.then(() => order.push("troubled")),
+      Promise.all(createEvents(120).slice(100).map(apply)).then(() => order.push("others")),
+    ]);
+    expect(order).toEqual(["others", "troubled"]);
   });
 });
 
-test("an event that PostgreSQL can't hold fails alone: the others of its batch are applied", async () => {
-  const apply = createApplier();
-  const events = createEvents(100);
-  events[17] = poison(17);
-  events[64] = poison(64);
-  const results = await Promise.allSettled(events.map(apply));
-  const failed = results.flatMap(({ status }, index) => (status === "rejected" ? [index] : []));
-  expect(failed).toEqual([17, 64]);
-  expect(results[17]).toMatchObject({ reason: { code: "22P05" } });
-  expect((await pool.query("select from bookings")).rowCount).toBe(98);
-  // Halving takes two batches for each level, and there are seven levels; a batch for each event would be 100.
-  expect(batchSizes.length).toBeLessThanOrEqual(1 + 2 * 2 * 7);
+test("a batch that failed once is applied as it is when that was not the fault of its events", async () => {
+  let failures = 1;
+  const apply = createApplier({
+    applyBatch(envelopes) {
+      if (failures-- > 0) return Promise.reject(new Error("the connection broke"));
+      return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+    },
+  });
+  expect(await Promise.all(createEvents(10).map(apply))).toEqual(Array(10).fill("created"));
+  expect(batchSizes).toEqual([10, 10]);
+});
+
+describe("a booking that somebody keeps locked", () => {
+  let holder: PoolClient;
+
+  beforeEach(async () => {
+    await applyEvents(pool, [createEvent(1), createEvent(2)], { duplicateWindowMs: 0 });
+    holder = await pool.connect();
+    await holder.query("begin");
+    await holder.query("select from bookings where reference = 'TRIP-1' for update");
+  });
+  afterEach(async () => {
+    await holder.query("rollback");
+    holder.release();
+  });
+
+  const update = (number: number, reference: string) =>
+    createEvent(number, { consumerTripPartnerExternalReference: reference, note: String(number) });
+
+  test("keeps no other booking waiting, and its own events fail together, to be tried again later", async () => {
+    const apply = createApplier();
+    const locked = Promise.allSettled([10, 11, 12].map((number) => update(number, "TRIP-1")).map(apply));
+    const others = await Promise.all([20, 21].map((number) => update(number, "TRIP-2")).map(apply));
+    expect(others).toEqual(["updated", "updated"]);
+    // What comes meanwhile shares their fate.
+    const later = Promise.allSettled([apply(update(13, "TRIP-1"))]);
+    for (const result of [...(await locked), ...(await later)])
+      expect(result).toMatchObject({ status: "rejected", reason: { code: "55P03" } });
+    expect(await apply(update(22, "TRIP-2"))).toBe("updated");
+  });
+
+  test("gets its events in their order when it is free again", async () => {
+    const apply = createApplier();
+    const updates = Promise.all([10, 11, 12].map((number) => update(number, "TRIP-1")).map(apply));
+    await waitFor(() => batchSizes.length === 2);
+    await holder.query("rollback");
+    expect(await updates).toEqual(["updated", "updated", "updated"]);
+    const { rows } = await pool.query("select payload ->> 'note' as note from bookings where reference = 'TRIP-1'");
+    expect(rows).toEqual([{ note: "12" }]);
+  });
 });
 
 test("when the worker stops, a batch that fails is not tried in parts", async () => {
   const stopping = new AbortController();
-  const apply = createBatchApplier({
-    applyBatch(envelopes) {
-      batchSizes.push(envelopes.length);
+  const apply = createApplier({
+    applyBatch() {
       stopping.abort(new Error("stopping"));
       return Promise.reject(stopping.signal.reason);
     },
-    maxBatchSize: 10,
-    maxConcurrentBatches: 1,
     signal: stopping.signal,
   });
   const results = await Promise.allSettled(createEvents(4).map(apply));
@@ -185,12 +281,13 @@ test("when the worker stops, a batch that fails is not tried in parts", async ()
 test("when the worker stops, events that wait or come fail at once, and a batch that is being applied ends", async () => {
   const stopping = new AbortController();
   const release = Promise.withResolvers<void>();
-  const apply = createBatchApplier({
+  const apply = createApplier({
     async applyBatch(envelopes) {
       await release.promise;
       return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
     },
-    ...{ maxBatchSize: 1, maxConcurrentBatches: 1, signal: stopping.signal },
+    maxEvents: 1,
+    signal: stopping.signal,
   });
   const active = apply(createEvent(1));
   const waiting = apply(createEvent(2));

@@ -1,94 +1,223 @@
 import type { Outcome } from "@booking-events/bookings";
-import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
+import { countJsonValues, type EventEnvelope, type EventKind, parseEnvelopeText } from "@booking-events/schema";
+import { isLockTimeout } from "./apply-events.ts";
 
-interface Waiting {
-  envelope: EventEnvelope;
-  /** What two transactions would wait for each other about: its booking, and its idempotency key. */
-  subjects: string[];
-  resolve: (outcome: Outcome) => void;
+/** An event as it came out of the queue. */
+export interface QueuedEvent {
+  /** JSON of the envelope, not yet parsed. */
+  text: string;
+  /** The same for events of one booking. */
+  subject: string;
+}
+
+export interface AppliedEvent {
+  eventId: string;
+  partner: string;
+  kind: EventKind;
+  sequence: number;
+  outcome: Outcome;
+}
+
+/** No worker of this release can read the event. */
+export class InvalidEnvelope extends Error {
+  override name = "InvalidEnvelope";
+  /** Sentences without any value of the event. */
+  readonly problem: string;
+
+  constructor(problem: string) {
+    super(problem);
+    this.problem = problem;
+  }
+}
+
+export interface BatchLimits {
+  maxEvents: number;
+  /** Of JSON. An event that is larger is applied alone. */
+  maxCharacters: number;
+  /** Objects, arrays and scalars: what costs the worker and PostgreSQL most, however short they are. */
+  maxJsonValues: number;
+  maxConcurrentBatches: number;
+}
+
+interface Waiting extends QueuedEvent {
+  resolve: (applied: AppliedEvent) => void;
   reject: (error: unknown) => void;
+}
+
+interface Batch {
+  events: Waiting[];
+  envelopes: EventEnvelope[];
 }
 
 /**
  * Makes a function that applies one event, together with whichever others are at hand: what comes in while batches are
  * being applied makes up the next ones. So an idle worker applies an event at once, and a busy one pays for a
- * transaction once for many events.
+ * transaction once for many events. Only the events of a batch are parsed; those that wait are kept as text.
  *
- * Events of one booking, or with one idempotency key, are never in two batches at a time, and keep the order in which
- * they came: one of the two transactions would wait for the other, or be done again where the booking is new to both.
+ * Events of one booking are never in two batches at a time, and keep the order in which they came.
  *
- * When a batch fails, it is halved until the events that made it fail stand alone, and only those fail.
+ * A batch that fails, and a booking that can't be applied together with others, stand aside: one such group at a time is
+ * applied beside the batches, each in its turn, and halved when it fails. So whatever is wrong with an event costs the
+ * others one transaction, and an event fails only after it has failed twice, the second time alone.
  *
- * @param options.applyBatch applies all of the events or none, and returns the outcome of each by its id
- * @param options.signal aborts when the worker stops: events that wait fail with its reason then, and a batch that fails
- *   fails as a whole
+ * @param options.applyBatch applies all of the events or none, and returns the outcome of each by its id. Those that
+ *   have none must be applied alone: with others of their booking only, with `isAlone` set
+ * @param options.signal aborts when the worker stops: events that wait fail with its reason then, and so does a batch
+ *   that fails
  */
 export function createBatchApplier(options: {
-  applyBatch: (envelopes: EventEnvelope[]) => Promise<ReadonlyMap<string, Outcome>>;
-  maxBatchSize: number;
-  maxConcurrentBatches: number;
+  applyBatch: (envelopes: EventEnvelope[], how: { isAlone: boolean }) => Promise<ReadonlyMap<string, Outcome>>;
+  limits: BatchLimits;
   signal: AbortSignal;
-}): (envelope: EventEnvelope) => Promise<Outcome> {
-  const { applyBatch, maxBatchSize, maxConcurrentBatches, signal } = options;
+}): (event: QueuedEvent) => Promise<AppliedEvent> {
+  const { applyBatch, limits, signal } = options;
   let waiting: Waiting[] = [];
-  const busySubjects = new Set<string>();
+  /** Groups that stand aside. */
+  const aside: Waiting[][] = [];
+  /** How many events of a booking are being applied or stand aside. */
+  const busySubjects = new Map<string, number>();
   let batches = 0;
   let isStarting = false;
+  let isApplyingAside = false;
 
   function startSoon(): void {
-    if (isStarting || waiting.length === 0 || batches >= maxConcurrentBatches) return;
+    if (isStarting || waiting.length === 0 || batches >= limits.maxConcurrentBatches) return;
     isStarting = true;
     // The queue hands over what came out of Redis in one answer within one turn of the event loop.
     setImmediate(() => {
       isStarting = false;
       const batch = takeBatch();
       // All that wait depend on a batch that is being applied. Its end starts them.
-      if (batch.length === 0) return;
-      void applyBatchOf(batch);
+      if (batch.events.length === 0) return;
+      void runBatch(batch);
       startSoon();
     });
   }
 
-  function takeBatch(): Waiting[] {
-    const batch: Waiting[] = [];
+  function takeBatch(): Batch {
+    const batch: Batch = { events: [], envelopes: [] };
     const left: Waiting[] = [];
     const blocked = new Set<string>();
+    const room = { events: limits.maxEvents, characters: limits.maxCharacters, values: limits.maxJsonValues };
     for (const event of waiting) {
-      const mustWait = event.subjects.some((subject) => busySubjects.has(subject) || blocked.has(subject));
-      if (batch.length < maxBatchSize && !mustWait) {
-        batch.push(event);
-      } else {
+      const mustWait = room.events === 0 || busySubjects.has(event.subject) || blocked.has(event.subject);
+      if (mustWait || !takeInto(batch, event, room)) {
         left.push(event);
-        for (const subject of event.subjects) blocked.add(subject);
+        blocked.add(event.subject);
       }
     }
     waiting = left;
+    for (const { subject } of batch.events) busySubjects.set(subject, (busySubjects.get(subject) ?? 0) + 1);
     return batch;
   }
 
-  async function applyBatchOf(batch: Waiting[]): Promise<void> {
-    const subjects = batch.flatMap((event) => event.subjects);
+  /** @returns false when there is no room for the event, and none for any after it */
+  function takeInto(
+    batch: Batch,
+    event: Waiting,
+    room: { events: number; characters: number; values: number },
+  ): boolean {
+    const isFirst = batch.events.length === 0;
+    if (isFirst || event.text.length <= room.characters) {
+      const envelope = parse(event);
+      if (envelope === undefined) return true;
+      const values = countJsonValues(envelope.payload);
+      if (isFirst || values <= room.values) {
+        batch.events.push(event);
+        batch.envelopes.push(envelope);
+        room.events -= 1;
+        room.characters -= event.text.length;
+        room.values -= values;
+        return true;
+      }
+    }
+    room.events = 0;
+    return false;
+  }
+
+  /** @returns undefined when the event can't be read: it has failed then */
+  function parse(event: Waiting): EventEnvelope | undefined {
+    const parsed = parseEnvelopeText(event.text);
+    if (parsed.success) return parsed.envelope;
+    event.reject(new InvalidEnvelope(parsed.problem));
+    return undefined;
+  }
+
+  async function runBatch(batch: Batch): Promise<void> {
     batches += 1;
-    for (const subject of subjects) busySubjects.add(subject);
-    await applyOrHalve(batch);
-    for (const subject of subjects) busySubjects.delete(subject);
+    try {
+      const left = settle(batch, await applyBatch(batch.envelopes, { isAlone: false }));
+      setAside(Map.groupBy(left, ({ subject }) => subject).values());
+    } catch {
+      if (signal.aborted) fail(batch.events, signal.reason);
+      // It may have been the connection or another transaction, and then it will do the second time.
+      else setAside([batch.events]);
+    }
     batches -= 1;
     startSoon();
   }
 
-  async function applyOrHalve(batch: Waiting[]): Promise<void> {
-    try {
-      const outcomes = await applyBatch(batch.map(({ envelope }) => envelope));
-      for (const { envelope, resolve } of batch) resolve(outcomeOf(envelope, outcomes));
-    } catch (error) {
-      if (batch.length === 1 || signal.aborted) {
-        for (const { reject } of batch) reject(error);
-        return;
-      }
-      const middle = Math.ceil(batch.length / 2);
-      await applyOrHalve(batch.slice(0, middle));
-      await applyOrHalve(batch.slice(middle));
+  function setAside(groups: Iterable<Waiting[]>): void {
+    aside.push(...groups);
+    if (!isApplyingAside && aside.length > 0) void applyAside();
+  }
+
+  async function applyAside(): Promise<void> {
+    isApplyingAside = true;
+    for (let group = aside.shift(); group !== undefined; group = aside.shift()) {
+      if (signal.aborted) fail(group, signal.reason);
+      else await applyGroup(group);
+      startSoon();
     }
+    isApplyingAside = false;
+  }
+
+  async function applyGroup(events: Waiting[]): Promise<void> {
+    const envelopes = events.map(parse).filter((envelope) => envelope !== undefined);
+    const isAlone = events.every(({ subject }) => subject === events[0]?.subject);
+    try {
+      const left = settle({ events, envelopes }, await applyBatch(envelopes, { isAlone }));
+      aside.push(...Map.groupBy(left, ({ subject }) => subject).values());
+    } catch (error) {
+      if (signal.aborted) return fail(events, signal.reason);
+      if (events.length === 1) return fail(events, error);
+      if (isAlone && isLockTimeout(error)) return failBooking(events, error);
+      const middle = Math.ceil(events.length / 2);
+      aside.push(events.slice(0, middle), events.slice(middle));
+    }
+  }
+
+  /** @returns the events without an outcome */
+  function settle({ events, envelopes }: Batch, outcomes: ReadonlyMap<string, Outcome>): Waiting[] {
+    return events.filter((event, index) => {
+      const { eventId, partner, kind, sequence } = envelopes[index] as EventEnvelope;
+      const outcome = outcomes.get(eventId);
+      if (outcome === undefined) return true;
+      free(event);
+      event.resolve({ eventId, partner, kind, sequence, outcome });
+      return false;
+    });
+  }
+
+  function fail(events: Waiting[], error: unknown): void {
+    for (const event of events) {
+      free(event);
+      event.reject(error);
+    }
+  }
+
+  /** Somebody keeps the booking locked. Its events would fill the worker if they all waited for that here. */
+  function failBooking(events: Waiting[], error: unknown): void {
+    const [{ subject }] = events as [Waiting];
+    fail(events, error);
+    for (const event of waiting) if (event.subject === subject) event.reject(error);
+    waiting = waiting.filter((event) => event.subject !== subject);
+  }
+
+  function free({ subject }: Waiting): void {
+    const others = (busySubjects.get(subject) ?? 0) - 1;
+    if (others > 0) busySubjects.set(subject, others);
+    else busySubjects.delete(subject);
   }
 
   function rejectWaiting(): void {
@@ -97,22 +226,10 @@ export function createBatchApplier(options: {
   }
   signal.addEventListener("abort", rejectWaiting, { once: true });
 
-  return (envelope) =>
+  return (event) =>
     new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
-      waiting.push({ envelope, subjects: subjectsOf(envelope), resolve, reject });
+      waiting.push({ ...event, resolve, reject });
       startSoon();
     });
-}
-
-/** As in the database: both are a partner's own. Neither a partner's id nor an idempotency key holds a space. */
-function subjectsOf({ partner, idempotencyKey, payload }: EventEnvelope): string[] {
-  const booking = `${partner} booking ${bookingReferenceOf(payload)}`;
-  return idempotencyKey === null ? [booking] : [booking, `${partner} key ${idempotencyKey}`];
-}
-
-function outcomeOf({ eventId }: EventEnvelope, outcomes: ReadonlyMap<string, Outcome>): Outcome {
-  const outcome = outcomes.get(eventId);
-  if (outcome === undefined) throw new Error("A batch that was applied has an outcome for each of its events.");
-  return outcome;
 }

@@ -7,6 +7,8 @@ import {
   findDeadLetter,
   listDeadLetters,
   markReplayed,
+  NotBegun,
+  probeWrites,
   resolveDeadLetter,
   writeDeadLetter,
 } from "@booking-events/store";
@@ -14,10 +16,10 @@ import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 import { createBatchApplier } from "./apply-in-batches.ts";
-import { classifyFault } from "./classify-fault.ts";
 import { buryGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
 import { createOutageGate } from "./wait-out-outage.ts";
 
+const never = new AbortController().signal;
 const eventId = "0199a000-0000-7000-8000-000000000001";
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -50,15 +52,15 @@ function envelope(more: object = {}): unknown {
 }
 
 function delivery(data: unknown, more: Partial<Delivery> = {}): Delivery {
-  return { data, jobId: eventId, attempt: 1, isLastAttempt: false, isReplay: false, queuedAtMs: 0, ...more };
+  const job = { text: JSON.stringify(data), subject: "a booking" };
+  return { ...job, jobId: eventId, attempt: 1, isLastAttempt: false, isReplay: false, queuedAtMs: 0, ...more };
 }
 
 function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
   return {
     apply: createBatchApplier({
       applyBatch: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }),
-      maxBatchSize: 1,
-      maxConcurrentBatches: 1,
+      limits: { maxEvents: 1, maxCharacters: 1, maxJsonValues: 1, maxConcurrentBatches: 1 },
       signal: new AbortController().signal,
     }),
     writeDeadLetter: (letter) => writeDeadLetter(pool, letter),
@@ -66,7 +68,7 @@ function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
     closeDeadLetter: (id, outcome) =>
       resolveDeadLetter(pool, { eventId: id, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
     count: () => {},
-    outageGate: createOutageGate({ classify: classifyFault, onChange: () => {} }),
+    outageGate: createOutageGate({ probe: () => probeWrites(pool), onChange: () => {}, signal: never }),
     logger: createLogger({ name: "test", level: "silent" }),
     signal: new AbortController().signal,
     ...more,
@@ -107,6 +109,13 @@ describe("a dead letter at once", () => {
     ]);
     expect(letters[0].error).toMatch(message);
     expect(JSON.parse(letters[0].envelope)).toEqual(data);
+  });
+
+  test("for what is not JSON at all, byte for byte", async () => {
+    await processDelivery({ ...delivery(null), text: "{not JSON" }, options());
+    const [letter] = await readDeadLetters();
+    expect(letter).toMatchObject({ error_code: "INVALID_ENVELOPE", error: expect.stringContaining("must be JSON") });
+    expect(letter.envelope.toString()).toBe("{not JSON");
   });
 
   test("for an event that PostgreSQL refuses, with who and what it was", async () => {
@@ -202,12 +211,11 @@ test("an event that the queue has given up becomes a dead letter, once", async (
 
 test("an event that waits for the database goes back to the queue when the worker stops", async () => {
   const stopping = new AbortController();
-  const outageGate = createOutageGate({ classify: classifyFault, onChange: () => {} });
-  const outage = Object.assign(new Error("connect ECONNREFUSED"), { syscall: "connect", code: "ECONNREFUSED" });
+  const outageGate = createOutageGate({ probe: () => Promise.reject(), onChange: () => {}, signal: stopping.signal });
   const waiting = processDelivery(
     delivery(envelope(), { isLastAttempt: true }),
     options({
-      apply: () => outageGate.run(() => Promise.reject(outage), stopping.signal),
+      apply: () => outageGate.run(() => Promise.reject(new NotBegun())),
       signal: stopping.signal,
     }),
   );

@@ -1,15 +1,20 @@
 import { createHash } from "node:crypto";
 import type { Outcome } from "@booking-events/bookings";
 import { type Delivery, ReleaseDelivery } from "@booking-events/queue";
-import { bookingReferenceOf, type EventEnvelope, parseEnvelope } from "@booking-events/schema";
+import { bookingReferenceOf, parseEnvelopeText } from "@booking-events/schema";
 import { type Logger, safeMessage } from "@booking-events/service";
 import type { DeadLetterToWrite } from "@booking-events/store";
-import { classifyFault, type Fault } from "./classify-fault.ts";
+import { type AppliedEvent, InvalidEnvelope, type QueuedEvent } from "./apply-in-batches.ts";
+import { describeFault } from "./describe-fault.ts";
 import type { OutageGate } from "./wait-out-outage.ts";
 
 export interface ProcessOptions {
-  /** Applies the event and returns its outcome. Waits out outages; throws the signal's reason when it aborts. */
-  apply: (envelope: EventEnvelope) => Promise<Outcome>;
+  /**
+   * Applies the event. Waits out outages.
+   *
+   * @throws InvalidEnvelope; what keeps the event from being applied; the signal's reason when it aborts
+   */
+  apply: (event: QueuedEvent) => Promise<AppliedEvent>;
   writeDeadLetter: (letter: DeadLetterToWrite) => Promise<void>;
   /** Whether the event's dead letter was closed: it was discarded after it had been put back into the queue. */
   isDeadLetterClosed: (eventId: string) => Promise<boolean>;
@@ -35,38 +40,37 @@ class AttemptFailed extends Error {
  * @throws AttemptFailed when it should be delivered again later; ReleaseDelivery when the worker stops first
  */
 export async function processDelivery(delivery: Delivery, options: ProcessOptions): Promise<void> {
-  const parsed = parseEnvelope(delivery.data);
-  if (!parsed.success) {
-    const fault: Fault = {
-      who: "event",
-      code: "INVALID_ENVELOPE",
-      message: `The queued event is not valid: ${parsed.problem}`,
-    };
-    return await bury(delivery, null, fault, options);
-  }
-  const { envelope } = parsed;
-  const { partner, kind, eventId, sequence } = envelope;
+  const { attempt, isReplay } = delivery;
   try {
-    if (delivery.isReplay && (await throughOutages(() => options.isDeadLetterClosed(eventId), options))) {
-      options.logger.info({ eventId, partner, kind }, "replay dropped: its dead letter is closed");
+    if (isReplay && (await throughOutages(() => options.isDeadLetterClosed(toUuid(delivery.jobId)), options))) {
+      options.logger.info({ eventId: delivery.jobId }, "replay dropped: its dead letter is closed");
       return;
     }
-    const outcome = await releaseOnStop(() => options.apply(envelope), options);
-    if (delivery.isReplay) await throughOutages(() => options.closeDeadLetter(eventId, outcome), options);
+    const { eventId, partner, kind, sequence, outcome } = await releaseOnStop(() => options.apply(delivery), options);
+    if (isReplay) await throughOutages(() => options.closeDeadLetter(eventId, outcome), options);
     options.count({ kind, outcome });
-    options.logger.info({ eventId, partner, kind, sequence, outcome, attempt: delivery.attempt }, "event applied");
+    options.logger.info({ eventId, partner, kind, sequence, outcome, attempt }, "event applied");
   } catch (error) {
     if (error instanceof ReleaseDelivery) throw error;
-    const fault = classifyFault(error);
-    const isFinal = fault.who === "event" || delivery.isLastAttempt;
-    if (isFinal) return await bury(delivery, envelope, fault, options);
-    options.count({ kind, outcome: "attempt-failed" });
-    options.logger.warn(
-      { eventId, partner, kind, code: fault.code, attempt: delivery.attempt, err: error },
-      "attempt failed",
-    );
-    throw new AttemptFailed(`${fault.code}: ${fault.message}`);
+    await fail(delivery, error, options);
   }
+}
+
+/** @throws AttemptFailed unless the event is given up */
+async function fail(delivery: Delivery, error: unknown, options: ProcessOptions): Promise<void> {
+  if (error instanceof InvalidEnvelope) {
+    const message = `The queued event is not valid: ${error.problem}`;
+    return await bury(delivery, { code: "INVALID_ENVELOPE", message }, options);
+  }
+  const fault = describeFault(error);
+  if (fault.isOfContent || delivery.isLastAttempt) return await bury(delivery, fault, options);
+  const { eventId, partner, kind } = identify(delivery);
+  options.count({ kind: kind ?? "unknown", outcome: "attempt-failed" });
+  options.logger.warn(
+    { eventId, partner, kind, code: fault.code, attempt: delivery.attempt, err: error },
+    "attempt failed",
+  );
+  throw new AttemptFailed(`${fault.code}: ${fault.message}`);
 }
 
 /**
@@ -74,30 +78,35 @@ export async function processDelivery(delivery: Delivery, options: ProcessOption
  * could not say why it failed.
  */
 export async function buryGivenUp(delivery: Delivery, reason: string, options: ProcessOptions): Promise<void> {
-  const parsed = parseEnvelope(delivery.data);
-  const fault: Fault = /stalled/.test(reason)
-    ? { who: "event", code: "STALLED", message: "Each worker that took the event died before it was done." }
-    : { who: "event", code: "GIVEN_UP", message: "The queue gave the event up." };
-  await bury(delivery, parsed.success ? parsed.envelope : null, fault, options);
+  const fault = /stalled/.test(reason)
+    ? { code: "STALLED", message: "Each worker that took the event died before it was done." }
+    : { code: "GIVEN_UP", message: "The queue gave the event up." };
+  await bury(delivery, fault, options);
+}
+
+/** As much as can be read. */
+function identify(
+  delivery: Delivery,
+): Pick<DeadLetterToWrite, "eventId" | "partner" | "kind" | "reference" | "sequence"> {
+  const parsed = parseEnvelopeText(delivery.text);
+  if (!parsed.success)
+    return { eventId: toUuid(delivery.jobId), partner: null, kind: null, reference: null, sequence: null };
+  const { eventId, partner, kind, sequence, payload } = parsed.envelope;
+  return { eventId, partner, kind, reference: bookingReferenceOf(payload), sequence };
 }
 
 async function bury(
   delivery: Delivery,
-  envelope: EventEnvelope | null,
-  fault: Fault,
+  fault: { code: string; message: string },
   options: ProcessOptions,
 ): Promise<void> {
   const letter: DeadLetterToWrite = {
-    eventId: envelope?.eventId ?? toUuid(delivery.jobId),
-    partner: envelope?.partner ?? null,
-    kind: envelope?.kind ?? null,
-    reference: envelope === null ? null : bookingReferenceOf(envelope.payload),
-    sequence: envelope?.sequence ?? null,
+    ...identify(delivery),
     errorCode: fault.code,
     // The path to a fault may lead through a key that PostgreSQL can't hold.
     error: fault.message.toWellFormed().replaceAll("\0", "\\0"),
     attempts: delivery.attempt,
-    envelope: Buffer.from(JSON.stringify(delivery.data) ?? "null"),
+    envelope: Buffer.from(delivery.text),
   };
   await throughOutages(() => options.writeDeadLetter(letter), options);
   const { eventId, partner, kind, attempts } = letter;
@@ -106,7 +115,7 @@ async function bury(
 }
 
 function throughOutages<Result>(work: () => Promise<Result>, options: ProcessOptions): Promise<Result> {
-  return releaseOnStop(() => options.outageGate.run(work, options.signal), options);
+  return releaseOnStop(() => options.outageGate.run(work), options);
 }
 
 async function releaseOnStop<Result>(work: () => Promise<Result>, { signal }: ProcessOptions): Promise<Result> {

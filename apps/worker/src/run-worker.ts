@@ -8,10 +8,19 @@ import {
   startHealthServer,
   variables,
 } from "@booking-events/service";
-import { createPool, findDeadLetter, migrate, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
+import {
+  createPool,
+  findDeadLetter,
+  inTransaction,
+  migrate,
+  probeWrites,
+  resolveDeadLetter,
+  writeDeadLetter,
+} from "@booking-events/store";
 import { applyEvents } from "./apply-events.ts";
 import { createBatchApplier } from "./apply-in-batches.ts";
-import { classifyFault } from "./classify-fault.ts";
+import { describeFault } from "./describe-fault.ts";
+import { migrateAtStart } from "./migrate-at-start.ts";
 import { buryGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
 import { createOutageGate } from "./wait-out-outage.ts";
 import { lookIntervalMs, watchProgress } from "./watch-progress.ts";
@@ -33,8 +42,14 @@ const entries = {
 const millisecondsPerHour = 60 * 60 * 1_000;
 /** While one batch waits for its commit, the next one's queries run. */
 const maxConcurrentBatches = 2;
-/** For the batches, dead letters and the health check. Of the 100 that PostgreSQL allows, so that many workers fit in. */
-const maxConnections = maxConcurrentBatches + 3;
+/** For the batches, what stands aside of them, dead letters, probes and the health check. Of the 100 that PostgreSQL allows, so that many workers fit in. */
+const maxConnections = maxConcurrentBatches + 4;
+/**
+ * By these, the worst events that ingest accepts cost the worker and PostgreSQL about as much as ordinary ones: an
+ * ordinary event has a thousand characters and 40 values.
+ */
+const maxCharactersInBatch = 4 * 1_024 * 1_024;
+const maxJsonValuesInBatch = 100_000;
 /** BullMQ gives an event up only after many crashes, so there is seldom anything to sweep. */
 const sweepIntervalMs = 30_000;
 
@@ -55,6 +70,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
   const metrics = createMetrics("worker");
   const stopping = new AbortController();
   let isMigrated = false;
+  let migrationFault: string | null = null;
 
   const pool = made.createPool({
     databaseUrl: settings.DATABASE_URL,
@@ -63,13 +79,15 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
   });
   const outageGate = createOutageGate({
-    classify: classifyFault,
+    probe: () => probeWrites(pool),
+    signal: stopping.signal,
     onChange: (outage) => {
       if (outage === null) logger.info("PostgreSQL is back: applying events again");
       else logger.error({ code: outage.code }, "PostgreSQL is out: waiting for it, no event loses an attempt");
     },
   });
-  const applyOptions = { duplicateWindowMs: settings.DUPLICATE_WINDOW_HOURS * millisecondsPerHour };
+  const isDatabaseOut = () => migrationFault !== null || outageGate.currentOutage() !== null;
+  const duplicateWindowMs = settings.DUPLICATE_WINDOW_HOURS * millisecondsPerHour;
   const consumer = made.createConsumer({
     redisUrl: settings.REDIS_URL,
     prefix: settings.QUEUE_PREFIX,
@@ -79,26 +97,34 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
   });
   const workerMetrics = createWorkerMetrics(metrics, {
     countBacklog: () => consumer.countBacklog(),
-    isDatabaseOut: () => outageGate.currentOutage() !== null,
+    isDatabaseOut,
     isStuck: () => progressWatch.isStuck(),
   });
   const progressWatch = watchProgress({
     countWaiting: async () => (await consumer.countBacklog()).waiting,
     countFinished: workerMetrics.countFinished,
-    isWaitingForDatabase: () => outageGate.currentOutage() !== null,
+    isWaitingForDatabase: isDatabaseOut,
     logger,
   });
   const processOptions: ProcessOptions = {
     apply: createBatchApplier({
-      applyBatch: (envelopes) => outageGate.run(() => made.applyEvents(pool, envelopes, applyOptions), stopping.signal),
-      maxBatchSize: settings.BATCH_SIZE,
-      maxConcurrentBatches,
+      applyBatch: (envelopes, how) =>
+        outageGate.run(() => made.applyEvents(pool, envelopes, { duplicateWindowMs, ...how })),
+      limits: {
+        maxEvents: settings.BATCH_SIZE,
+        maxCharacters: maxCharactersInBatch,
+        maxJsonValues: maxJsonValuesInBatch,
+        maxConcurrentBatches,
+      },
       signal: stopping.signal,
     }),
-    writeDeadLetter: (letter) => writeDeadLetter(pool, letter),
-    isDeadLetterClosed: async (eventId) => (await findDeadLetter(pool, eventId))?.resolvedAt != null,
+    writeDeadLetter: (letter) => inTransaction(pool, (client) => writeDeadLetter(client, letter)),
+    isDeadLetterClosed: (eventId) =>
+      inTransaction(pool, async (client) => (await findDeadLetter(client, eventId))?.resolvedAt != null),
     closeDeadLetter: (eventId, outcome) =>
-      resolveDeadLetter(pool, { eventId, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
+      inTransaction(pool, (client) =>
+        resolveDeadLetter(client, { eventId, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
+      ),
     outageGate,
     count: workerMetrics.count,
     logger,
@@ -115,14 +141,14 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     if (stopping.signal.aborted) problems.push("The worker is stopping.");
     if (!consumer.isConnected())
       problems.push("Redis does not answer. Check that it runs and that REDIS_URL is right.");
-    const outage = outageGate.currentOutage();
+    const outage = outageGate.currentOutage()?.code ?? migrationFault;
     if (outage !== null) {
-      problems.push(`PostgreSQL is out (${outage.code}): the worker waits for it. Check that it runs and is writable.`);
+      problems.push(`PostgreSQL is out (${outage}): the worker waits for it. Check that it runs and is writable.`);
     } else if (!isMigrated) {
       problems.push("The database is being migrated.");
     } else {
       await pool.query("select 1").catch((error: unknown) => {
-        const { code } = classifyFault(error);
+        const { code } = describeFault(error);
         problems.push(`PostgreSQL does not answer (${code}). Check that it runs and that DATABASE_URL is right.`);
       });
     }
@@ -160,7 +186,18 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
   });
 
   try {
-    const migrations = await outageGate.run(() => migrate(settings.DATABASE_URL), stopping.signal);
+    const migrations = await migrateAtStart({
+      migrate: () => migrate(settings.DATABASE_URL),
+      onFault: (fault) => {
+        if ((fault === null) !== (migrationFault === null))
+          logger[fault === null ? "info" : "error"](
+            { code: fault?.code },
+            fault === null ? "PostgreSQL is back" : "PostgreSQL is out: waiting for it to migrate the database",
+          );
+        migrationFault = fault?.code ?? null;
+      },
+      signal: stopping.signal,
+    });
     isMigrated = true;
     consumer.start();
     repeat(() => progressWatch.look(Date.now()), lookIntervalMs);

@@ -1,83 +1,93 @@
-import { describe, expect, test, vi } from "vitest";
-import type { Fault } from "./classify-fault.ts";
+import { NotBegun } from "@booking-events/store";
+import { describe, expect, test } from "vitest";
 import { createOutageGate } from "./wait-out-outage.ts";
-
-class Outage extends Error {}
-
-function classify(error: unknown): Fault {
-  return { who: error instanceof Outage ? "outage" : "event", code: "TEST", message: "" };
-}
-
-function gateWithLog() {
-  const changes: string[] = [];
-  const gate = createOutageGate({ classify, onChange: (outage) => changes.push(outage === null ? "back" : "out") });
-  return { gate, changes };
-}
 
 const never = new AbortController().signal;
 
-describe("while the database is out", () => {
-  test("work that failed by it is tried again until it succeeds, and the outage is told once", async () => {
-    const { gate, changes } = gateWithLog();
-    let failuresLeft = 3;
-    const result = await gate.run(async () => {
-      if (failuresLeft-- > 0) throw new Outage();
-      return "done";
-    }, never);
-    expect(result).toBe("done");
-    expect(changes).toEqual(["out", "back"]);
-    expect(gate.currentOutage()).toBeNull();
+/** A gate over a database that takes writes or does not, as the test says. */
+function createGate({ signal = never } = {}) {
+  const database = { isOut: false, probes: 0, probesAtOnce: 0, mostProbesAtOnce: 0, failsAtProbe: Number.NaN };
+  const changes: string[] = [];
+  const gate = createOutageGate({
+    async probe() {
+      database.probes += 1;
+      database.probesAtOnce += 1;
+      database.mostProbesAtOnce = Math.max(database.mostProbesAtOnce, database.probesAtOnce);
+      await new Promise((resolve) => setImmediate(resolve));
+      database.probesAtOnce -= 1;
+      if (database.isOut) throw new NotBegun();
+    },
+    onChange: (outage) => changes.push(outage === null ? "back" : "out"),
+    signal,
   });
+  return { gate, database, changes };
+}
 
-  test("one caller at a time tries, and all get through when it is back", async () => {
-    const { gate, changes } = gateWithLog();
-    let isOut = true;
-    let running = 0;
-    let mostAtOnce = 0;
-    let trials = 0;
+describe("while PostgreSQL is out", () => {
+  test.each([
+    ["before its transaction began", () => new NotBegun()],
+    ["in a statement", () => new Error("Connection terminated")],
+  ])("work that failed %s is done when it is back, and the outage is told once", async (_, failure) => {
+    const { gate, database, changes } = createGate();
+    database.isOut = true;
     const work = async () => {
-      running += 1;
-      if (gate.currentOutage() !== null) mostAtOnce = Math.max(mostAtOnce, running);
-      if (gate.currentOutage() !== null && ++trials === 3) isOut = false;
-      await Promise.resolve();
-      running -= 1;
-      if (isOut) throw new Outage();
+      if (database.isOut) throw failure();
       return "done";
     };
-    await expect(
-      gate.run(() => (isOut ? Promise.reject(new Outage()) : work()), AbortSignal.timeout(1)),
-    ).rejects.toThrow();
-    const results = await Promise.all(Array.from({ length: 20 }, () => gate.run(work, never)));
-    expect(results).toEqual(Array.from({ length: 20 }, () => "done"));
-    expect(mostAtOnce).toBe(1);
+    const results = Promise.all(Array.from({ length: 20 }, () => gate.run(work)));
+    await expect.poll(() => database.probes).toBeGreaterThan(2);
+    expect(gate.currentOutage()).not.toBeNull();
+    database.isOut = false;
+    expect(await results).toEqual(Array(20).fill("done"));
     expect(changes).toEqual(["out", "back"]);
+    expect(gate.currentOutage()).toBeNull();
+    expect(database.mostProbesAtOnce).toBe(1);
   });
 
-  test("an event's own fault shows that the database is back, and is thrown", async () => {
-    const { gate, changes } = gateWithLog();
-    const work = vi.fn().mockRejectedValueOnce(new Outage()).mockRejectedValueOnce(new Error("the event's"));
-    await expect(gate.run(work, never)).rejects.toThrow("the event's");
-    expect(changes).toEqual(["out", "back"]);
+  test("no work is tried: only a probe is", async () => {
+    const { gate, database } = createGate();
+    database.isOut = true;
+    let trials = 0;
+    const results = Promise.all(
+      Array.from({ length: 5 }, () =>
+        gate.run(async () => {
+          trials += 1;
+          if (database.isOut) throw new NotBegun();
+        }),
+      ),
+    );
+    await expect.poll(() => database.probes).toBeGreaterThan(2);
+    expect(trials).toBe(5);
+    database.isOut = false;
+    await results;
   });
 
   test("whoever waits is released when the worker stops", async () => {
-    const { gate } = gateWithLog();
     const stopping = new AbortController();
-    const work = vi.fn().mockRejectedValue(new Outage());
-    const waiting = Array.from({ length: 5 }, () => gate.run(work, stopping.signal));
+    const { gate, database } = createGate({ signal: stopping.signal });
+    database.isOut = true;
+    const waiting = Array.from({ length: 5 }, () => gate.run(() => Promise.reject(new NotBegun())));
     const reason = new Error("stopping");
     stopping.abort(reason);
-    for (const outcome of await Promise.allSettled(waiting)) {
-      expect(outcome).toEqual({ status: "rejected", reason });
-    }
+    for (const outcome of await Promise.allSettled(waiting)) expect(outcome).toEqual({ status: "rejected", reason });
   });
 });
 
-test("while all is well, nobody waits for anybody", async () => {
-  const { gate } = gateWithLog();
-  const { promise, resolve } = Promise.withResolvers<string>();
-  const slow = gate.run(() => promise, never);
-  expect(await gate.run(async () => "fast", never)).toBe("fast");
-  resolve("slow");
-  expect(await slow).toBe("slow");
+describe("while PostgreSQL takes writes", () => {
+  test("work that fails by itself fails, whatever its error says, and nobody waits for it", async () => {
+    const { gate, changes } = createGate();
+    const outOfMemory = Object.assign(new Error("out of memory"), { code: "53200" });
+    await expect(gate.run(() => Promise.reject(outOfMemory))).rejects.toBe(outOfMemory);
+    expect(await gate.run(async () => "others")).toBe("others");
+    expect(changes).toEqual([]);
+  });
+
+  test("slow work keeps nobody waiting", async () => {
+    const { gate } = createGate();
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const slow = gate.run(() => promise);
+    expect(await gate.run(async () => "fast")).toBe("fast");
+    resolve("slow");
+    expect(await slow).toBe("slow");
+  });
 });

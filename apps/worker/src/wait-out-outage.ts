@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Fault } from "./classify-fault.ts";
+import { NotBegun } from "@booking-events/store";
+import { describeFault, type Fault } from "./describe-fault.ts";
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
@@ -7,79 +8,87 @@ const longestDelayMs = 5_000;
 /** The database as the last attempts to use it have shown it. */
 export interface OutageGate {
   /**
-   * Runs `work`, and runs it again for as long as it fails by the database's fault. While the database is out, only
-   * one caller at a time tries, after growing delays; the others wait for its success.
+   * Runs `work`, and runs it again for as long as PostgreSQL is out.
    *
-   * @throws what `work` throws by any other fault; `signal.reason` when the signal aborts while it waits
+   * @throws what `work` throws although PostgreSQL takes writes; `signal.reason` when the signal aborts while it waits
    */
-  run<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result>;
+  run<Result>(work: () => Promise<Result>): Promise<Result>;
   /** The fault that keeps the worker waiting; null: none. */
   currentOutage(): Fault | null;
 }
 
 /**
- * @param options.classify says whose fault an error is
- * @param options.onChange told once when the database goes out, and once, with null, when it is back
+ * Decides by evidence whether PostgreSQL is out, or a piece of work fails on it by itself. What fails before its
+ * transaction began, says that PostgreSQL is out. After any other failure PostgreSQL is asked to take a write that has
+ * nothing to do with the work: if it does, the failure is the work's own.
+ *
+ * While PostgreSQL is out, one probe at a time tries after growing delays, and all others wait for its success. So no
+ * work that fails by itself can keep others waiting.
+ *
+ * @param options.probe resolves when PostgreSQL takes a write
+ * @param options.onChange told once when PostgreSQL goes out, and once, with null, when it is back
+ * @param options.signal aborts when the worker stops: whoever waits is released
  */
 export function createOutageGate(options: {
-  classify: (error: unknown) => Fault;
+  probe: () => Promise<void>;
   onChange: (outage: Fault | null) => void;
+  signal: AbortSignal;
 }): OutageGate {
+  const { probe, onChange, signal } = options;
   let outage: Fault | null = null;
-  let failures = 0;
-  /** Settles when whoever tries now has had an answer. */
-  let trial: Promise<void> | null = null;
+  /** Settles when PostgreSQL is back, or the worker stops. */
+  let recovery: Promise<void> | null = null;
+  let probing: Promise<boolean> | null = null;
 
-  function setOutage(fault: Fault | null): void {
-    const hasChanged = (outage === null) !== (fault === null);
-    outage = fault;
-    failures = fault === null ? 0 : failures + 1;
-    if (hasChanged) options.onChange(fault);
+  function startOutage(error: unknown): void {
+    if (recovery !== null) return;
+    outage = describeFault(error);
+    onChange(outage);
+    recovery = recover().finally(() => {
+      recovery = null;
+    });
   }
 
-  /** @returns the result, or undefined when the database is out */
-  async function attempt<Result>(work: () => Promise<Result>): Promise<{ result: Result } | undefined> {
-    try {
-      const result = await work();
-      setOutage(null);
-      return { result };
-    } catch (error) {
-      const fault = options.classify(error);
-      if (fault.who === "outage") {
-        setOutage(fault);
-        return undefined;
+  async function recover(): Promise<void> {
+    for (let delayMs = firstDelayMs; !signal.aborted; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+      await sleep(delayMs, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      try {
+        await probe();
+        outage = null;
+        onChange(null);
+        return;
+      } catch (error) {
+        outage = describeFault(error);
       }
-      // The database answered, if only to refuse this event.
-      setOutage(null);
-      throw error;
     }
   }
 
-  async function attemptAlone<Result>(
-    work: () => Promise<Result>,
-    signal: AbortSignal,
-  ): Promise<{ result: Result } | undefined> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    trial = promise;
-    try {
-      await orAborted(sleep(Math.min(firstDelayMs * 2 ** (failures - 1), longestDelayMs)), signal);
-      return await attempt(work);
-    } finally {
-      trial = null;
-      resolve();
-    }
+  /** One for all who ask at the same time. */
+  function isOut(): Promise<boolean> {
+    probing ??= probe()
+      .then(() => false)
+      .catch((error: unknown) => {
+        startOutage(error);
+        return true;
+      })
+      .finally(() => {
+        probing = null;
+      });
+    return probing;
   }
 
   return {
-    async run(work, signal) {
+    async run(work) {
       for (;;) {
+        if (recovery !== null) await orAborted(recovery, signal);
         signal.throwIfAborted();
-        if (trial !== null) {
-          await orAborted(trial, signal);
-          continue;
+        try {
+          return await work();
+        } catch (error) {
+          if (error instanceof NotBegun) startOutage(error);
+          else if (describeFault(error).isOfContent || !(await isOut())) throw error;
         }
-        const done = outage === null ? await attempt(work) : await attemptAlone(work, signal);
-        if (done !== undefined) return done.result;
       }
     },
     currentOutage: () => outage,

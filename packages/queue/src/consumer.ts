@@ -1,13 +1,19 @@
-import { type Job, Queue, UnrecoverableError, WaitingError, Worker, type WorkerOptions } from "bullmq";
+import { type Job, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
+import { EventQueue, EventWorker, type JobContent } from "./event-job.ts";
 import { createFinishingBackend } from "./finish-events.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
 
 /** One delivery of an event. It may be the first, a retry, or the same again after a crash. */
 export interface Delivery {
-  /** What came out of Redis, not yet parsed: Redis is a boundary. */
-  data: unknown;
+  /** What came out of Redis, as it came: it need not be an envelope, nor JSON. Redis is a boundary. */
+  text: string;
+  /**
+   * Events with the same subject are about the same booking, so that they can be handled together, one after the other.
+   * Events with different ones may be too: only what the text says decides.
+   */
+  subject: string;
   /** The event's id as the queue knows it, for an event whose data can't be read. */
   jobId: string;
   /** This attempt's number, from 1. */
@@ -91,7 +97,7 @@ export function createConsumer(options: {
     retryStrategy: (attempt) => Math.min(attempt * 100, longestReconnectDelayMs),
   });
   redis.on("error", options.onError);
-  async function handleJob(job: Job, token?: string): Promise<void> {
+  async function handleJob(job: Job<JobContent>, token?: string): Promise<void> {
     try {
       await options.handle(toDelivery(job));
     } catch (error) {
@@ -115,11 +121,11 @@ export function createConsumer(options: {
   const workers = Array.from({ length: loops }, (_, index) => {
     // As even as can be; the sum is what was asked for.
     const concurrency = Math.floor((options.concurrency + index) / loops);
-    return new Worker(queueName, handleJob, { ...workerOptions, concurrency }, createBackend);
+    return new EventWorker(queueName, handleJob, { ...workerOptions, concurrency }, createBackend);
   });
   for (const worker of workers) worker.on("error", options.onError);
   // Waits for Redis as long as the worker does; adds nothing.
-  const queue = new Queue(queueName, {
+  const queue = new EventQueue(queueName, {
     connection: redis,
     prefix: options.prefix,
     streams: { events: { maxLen: bullmqEventsKept } },
@@ -157,9 +163,10 @@ export function createConsumer(options: {
   };
 }
 
-function toDelivery(job: Job): Delivery {
+function toDelivery(job: Job<JobContent>): Delivery {
   return {
-    data: job.data,
+    text: job.data.text,
+    subject: job.data.subject,
     jobId: job.id ?? "",
     attempt: job.attemptsMade + 1,
     isLastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? maxAttempts),

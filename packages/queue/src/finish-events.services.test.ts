@@ -13,6 +13,7 @@ import {
 } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { JobContent } from "./event-job.ts";
 import { createFinishingBackend } from "./finish-events.ts";
 import { jobOptions } from "./job-options.ts";
 import { queueName } from "./queue-name.ts";
@@ -55,7 +56,7 @@ async function prepare(makeBackend: (prefix: string) => BackendFactory<RedisQueu
       const [fields, id, limitedMs, delayedUntilMs] = Array.isArray(result) && result.length > 0 ? result : noNext;
       return {
         ...{ id, isLimited: limitedMs > 0, delayedMinutes: toMinutes(delayedUntilMs) },
-        ...(fields && { fields: { ...fields, timestamp: 0, processedOn: 0 } }),
+        ...(fields && { fields: { ...fields, data: toText(fields.data), timestamp: 0, processedOn: 0 } }),
       };
     } catch (error) {
       return (error as Error).message;
@@ -66,6 +67,7 @@ async function prepare(makeBackend: (prefix: string) => BackendFactory<RedisQueu
 
 type Prepared = Awaited<ReturnType<typeof prepare>>;
 const noNext = [null, 0, 0, 0] as const;
+const toText = (data: string | JobContent) => (typeof data === "string" ? data : data.text);
 const toMinutes = (untilMs: number) => (untilMs > 0 ? Math.round((untilMs - Date.now()) / 60_000) : 0);
 const ours = (prefix: string) => createFinishingBackend(redis, prefix, lockDuration);
 const theirs = () => createRedisBackend;

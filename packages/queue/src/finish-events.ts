@@ -1,5 +1,6 @@
 import { type BackendFactory, createRedisBackend, type RedisQueueBackend, raw2NextJobData } from "bullmq";
 import type { Redis } from "ioredis";
+import { wrapContent } from "./event-job.ts";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 import { queueName } from "./queue-name.ts";
 import { defineScript, runScript } from "./run-script.ts";
@@ -88,9 +89,18 @@ return answers
  */
 const maxEventsPerCall = 50;
 
+/** BullMQ's scripts that may return the next job. */
+const fetchingCommands: ReadonlySet<string> = new Set(["moveToActive", "moveToFinished", "moveToDelayed"]);
+
+function wrapNextJob<Answer>(answer: Answer): Answer {
+  if (Array.isArray(answer) && Array.isArray(answer[0])) wrapContent(answer[0], String(answer[1]));
+  return answer;
+}
+
 /**
  * Makes BullMQ's own backends for the workers of one process, except that events which are done within one turn of the
- * event loop leave the queue, and are followed by the next ones, by few calls instead of one each.
+ * event loop leave the queue, and are followed by the next ones, by few calls instead of one each; and that a job's data
+ * stays the text that it is in Redis (see `event-job.ts`).
  */
 export function createFinishingBackend(
   redis: Redis,
@@ -110,6 +120,12 @@ export function createFinishingBackend(
 
   return (name, options, connections) => {
     const backend = createRedisBackend(name, options, connections);
+    const execCommand = backend.execCommand.bind(backend);
+    backend.execCommand = async (client, commandName, args) => {
+      const answer: unknown = await execCommand(client, commandName, args);
+      if (fetchingCommands.has(commandName)) wrapNextJob(answer);
+      return answer;
+    };
     const moveToCompleted = backend.moveToCompleted.bind(backend);
     backend.moveToCompleted = async (job, returnValue, removeOnComplete, token, fetchNext) => {
       const { id: jobId, parentKey, opts } = job;
@@ -127,7 +143,7 @@ export function createFinishingBackend(
         throw backend.finishedErrors({ code: answer, jobId, command: "moveToFinished", state: "active" });
       let result: unknown[] | undefined;
       if (answer === "ask") result = await backend.moveToActive(token);
-      else if (Array.isArray(answer)) result = raw2NextJobData(answer);
+      else if (Array.isArray(answer)) result = raw2NextJobData(wrapNextJob(answer));
       return { result, finishedOn: Date.now() };
     };
     return backend;

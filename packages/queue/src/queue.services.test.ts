@@ -85,8 +85,8 @@ describe("an event on its way through the queue", () => {
     const deliveries: Delivery[] = [];
     consume(async (delivery) => void deliveries.push(delivery));
     await waitFor(() => expect(deliveries).toHaveLength(1));
-    expect(deliveries[0]).toMatchObject({ data: envelope, jobId: envelope.eventId, attempt: 1, isLastAttempt: false });
-    expect(parseEnvelope(deliveries[0]?.data)).toEqual({ success: true, envelope });
+    expect(deliveries[0]).toMatchObject({ jobId: envelope.eventId, attempt: 1, isLastAttempt: false });
+    expect(parseEnvelope(JSON.parse(deliveries[0]?.text ?? ""))).toEqual({ success: true, envelope });
   });
 
   test("leaves nothing in Redis when it is done", async () => {
@@ -123,6 +123,69 @@ describe("an event on its way through the queue", () => {
     consume(async ({ attempt }) => void later.push(attempt));
     await waitFor(() => expect(later).toEqual([1]));
     expect(new Set(attempts)).toEqual(new Set([1]));
+  });
+});
+
+describe("a delivery's text", () => {
+  const jobId = anEvent().eventId;
+  const key = () => `${prefix}:${queueName}:${jobId}`;
+
+  test.each([
+    ["no JSON", '{"version":1,', '{"version":1,'],
+    [
+      "JSON with blanks and keys in an order of its own",
+      '{ "b" : 1.0,  "a": "\\u00e9" }',
+      '{ "b" : 1.0,  "a": "\\u00e9" }',
+    ],
+    ["text of 16 MB", "é".repeat(8_000_000), "é".repeat(8_000_000)],
+    ["empty", "", "{}"],
+    ["missing", null, "{}"],
+  ])("is what is in Redis: %s", async (_, data, text) => {
+    await enqueue(produce());
+    if (data === null) await redis.hdel(key(), "data");
+    else await redis.hset(key(), "data", data);
+    const texts: string[] = [];
+    const consumer = consume(async (delivery) => {
+      texts.push(delivery.text);
+      throw Object.assign(new Error("given up"), { name: "UnrecoverableError" });
+    });
+    const queue = inspect();
+    await waitFor(async () => expect(await queue.getJobCounts("failed")).toEqual({ failed: 1 }));
+    await consumer.sweepFailed(async (delivery) => void texts.push(delivery.text));
+    expect(texts.length).toBe(2);
+    expect(texts.every((each) => each === text)).toBe(true);
+  });
+
+  test("is the same however the event was fetched: first, next, after a failure, and as what stalled", async () => {
+    const producer = produce();
+    const texts = new Map<string, string[]>();
+    await enqueue(producer, anEvent(1));
+    for (const number of [2, 3, 4]) await producer.enqueue(anEvent(number));
+    consume(async ({ jobId, text, attempt }) => {
+      texts.set(jobId, [...(texts.get(jobId) ?? []), text]);
+      if (attempt === 1) throw new Error("not this time");
+    }, 1);
+    await waitFor(() => expect([...texts.values()].flat()).toHaveLength(8));
+    for (const [jobId, [first = "", second]] of texts) {
+      expect(JSON.parse(first)).toMatchObject({ eventId: jobId });
+      expect(second).toBe(first);
+    }
+  });
+
+  test("comes with its subject, which is the same for all events of a booking", async () => {
+    const producer = produce();
+    await enqueue(producer, anEvent(1));
+    await producer.enqueue({ ...anEvent(2), kind: "delete" });
+    await producer.enqueue({ ...anEvent(3), partner: "another" });
+    await producer.enqueue({ ...anEvent(4), payload: { consumerTripPartnerExternalReference: "TRIP-2" } });
+    await producer.requeue(anEvent(5).eventId, { version: 1 });
+    const subjects = new Map<string, string>();
+    consume(async (delivery) => void subjects.set(delivery.jobId, delivery.subject), 1);
+    await waitFor(() => expect(subjects.size).toBe(5));
+    const [one, two, three, four, five] = [1, 2, 3, 4, 5].map((number) => subjects.get(anEvent(number).eventId));
+    expect(two).toBe(one);
+    expect(new Set([one, three, four, five]).size).toBe(4);
+    expect(five).toBe(`job:${anEvent(5).eventId}`);
   });
 });
 
@@ -257,18 +320,18 @@ describe("an event that BullMQ has given up", () => {
 
   test("can be put back, as the same event, as often as it is asked for", async () => {
     const consumer = await untilGivenUp();
-    let data: unknown;
+    let text = "";
     await consumer.sweepFailed(async (delivery) => {
-      data = delivery.data;
+      text = delivery.text;
     });
     await consumer.drain();
     const producer = produce();
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
-    for (let times = 0; times < 3; times += 1) await producer.requeue(anEvent().eventId, data);
+    for (let times = 0; times < 3; times += 1) await producer.requeue(anEvent().eventId, JSON.parse(text));
     const deliveries: Delivery[] = [];
     consume(async (delivery) => void deliveries.push(delivery));
     await waitFor(() => expect(deliveries).toHaveLength(1));
-    expect(deliveries[0]).toMatchObject({ data, jobId: anEvent().eventId, isReplay: true, attempt: 1 });
+    expect(deliveries[0]).toMatchObject({ text, jobId: anEvent().eventId, isReplay: true, attempt: 1 });
     expect(await consumer.countBacklog()).toEqual({ waiting: 0, delayed: 0 });
   });
 });

@@ -1,0 +1,67 @@
+import { Job, type JobJson, type JobProgress, Queue, Worker } from "bullmq";
+import { ownSubject } from "./event-subject.ts";
+
+/**
+ * What `data` is in our jobs. BullMQ would parse the text, and throw where it is no JSON; here it is passed on as it
+ * came out of Redis, and only who works on the event parses it.
+ */
+export interface JobContent {
+  text: string;
+  subject: string;
+}
+
+/** BullMQ's own text for a job that has no data. */
+const noData = "{}";
+
+/**
+ * Puts a {@link JobContent} in the place of a job's data, in the fields as a script of BullMQ's or ours returns them.
+ * BullMQ hands it on untouched to {@link EventJob.fromJSON}; of a field that it doesn't know, it would hand on nothing.
+ */
+export function wrapContent(fields: unknown[], jobId: string): void {
+  const content: JobContent = { text: noData, subject: ownSubject(jobId) };
+  let dataAt = fields.length + 1;
+  for (let at = 1; at < fields.length; at += 2) {
+    if (fields[at - 1] === "data") {
+      dataAt = at;
+      content.text = String(fields[at]) || noData;
+    } else if (fields[at - 1] === "subject") {
+      content.subject = String(fields[at]);
+    }
+  }
+  fields[dataAt - 1] = "data";
+  fields[dataAt] = content;
+}
+
+class EventJob<Data, Result, Name extends string, Progress extends JobProgress> extends Job<
+  Data,
+  Result,
+  Name,
+  Progress
+> {
+  static override fromJSON<Data, Result, Name extends string>(
+    queue: Parameters<typeof Job.fromJSON>[0],
+    json: JobJson,
+    jobId?: string,
+  ): Job<Data, Result, Name> {
+    const job = Job.fromJSON<Data, Result, Name>(queue, { ...json, data: noData }, jobId);
+    job.data = toContent(json.data, job.id ?? "") as Data;
+    return job;
+  }
+}
+
+/** A job that was looked up by its id comes with its text, one that was fetched with what {@link wrapContent} made. */
+function toContent(data: string | JobContent, jobId: string): JobContent {
+  return typeof data === "string" ? { text: data, subject: ownSubject(jobId) } : data;
+}
+
+export class EventQueue extends Queue<JobContent> {
+  protected override get Job(): typeof Job {
+    return EventJob;
+  }
+}
+
+export class EventWorker extends Worker<JobContent> {
+  protected override get Job(): typeof Job {
+    return EventJob;
+  }
+}
