@@ -1,5 +1,5 @@
 import { randomFillSync } from "node:crypto";
-import { maxAttempts, queueName } from "@booking-events/queue";
+import { digestSubject, maxAttempts, queueName } from "@booking-events/queue";
 import { type EventEnvelope, envelopeVersion } from "@booking-events/schema";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
@@ -11,13 +11,19 @@ export async function fillQueue(redisUrl: string, prefix: string, envelopes: rea
   const connection = new Redis(redisUrl);
   const queue = new Queue(queueName, { connection, prefix });
   for (let start = 0; start < envelopes.length; start += eventsPerAdd) {
+    const added = envelopes.slice(start, start + eventsPerAdd);
     await queue.addBulk(
-      envelopes.slice(start, start + eventsPerAdd).map((data) => ({
+      added.map((data) => ({
         name: data.kind,
         data,
         opts: { jobId: data.eventId, attempts: maxAttempts, backoff: { type: "custom" }, removeOnComplete: true },
       })),
     );
+    // BullMQ adds nothing where there is a key already, so this comes second.
+    const pipeline = connection.pipeline();
+    for (const envelope of added)
+      pipeline.hset(`${prefix}:${queueName}:${envelope.eventId}`, "subject", digestSubject(envelope));
+    await pipeline.exec();
   }
   await queue.close();
   connection.disconnect();

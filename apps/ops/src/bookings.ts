@@ -1,10 +1,12 @@
 import type { BookingFieldName } from "@booking-events/schema";
+import { parseEnvironment, variables } from "@booking-events/service";
 import {
   type BookingDetails,
   bookingKey,
   type EventDetails,
   findBooking,
   listBookingEvents,
+  readBookings,
 } from "@booking-events/store";
 import type { Command } from "commander";
 import { CommandFailure } from "./command-failure.ts";
@@ -12,6 +14,7 @@ import type { Context } from "./context.ts";
 import { readDatabase } from "./database.ts";
 import type { Column } from "./format-table.ts";
 import { printFields, printHeading, printJson, printLine, printTable, toSeconds } from "./print.ts";
+import { type Verification, verifyBooking } from "./verify-booking.ts";
 
 /**
  * What a booking says of the trip and not of a person. Where a guest stays (accommodation, venue) is left out with the
@@ -35,6 +38,8 @@ const tripFields = [
   "consumerTripIsRegional",
   "consumerTripIsLocal",
 ] as const satisfies BookingFieldName[];
+
+const millisecondsPerHour = 60 * 60 * 1_000;
 
 type Trip = Partial<Record<(typeof tripFields)[number], string>>;
 
@@ -67,6 +72,88 @@ Examples:
   $ npm run -s ops -- bookings show acme TRIP-1 --json | jq .state`,
     )
     .action((partner: string, reference: string, options: ShowOptions) => show(context, partner, reference, options));
+
+  bookings
+    .command("verify")
+    .summary("compare bookings with their events")
+    .description(
+      "Fold the events in the log again, and compare what comes out with the bookings and with what is recorded of each " +
+        "event. Changes nothing. Set DUPLICATE_WINDOW_HOURS as the worker has it.",
+    )
+    .argument("[partner]", "only this partner's bookings")
+    .argument("[reference]", "only this booking")
+    .option("--json", "print a JSON object: bookings, events, different (partner, reference, events, differences)")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ pnpm ops bookings verify
+  $ pnpm ops bookings verify acme TRIP-1`,
+    )
+    .action((partner: string | undefined, reference: string | undefined, options: VerifyOptions) =>
+      verify(context, partner, reference, options),
+    );
+}
+
+interface VerifyOptions {
+  json?: true;
+}
+
+const bookingsReadTogether = 200;
+
+/** Booking by booking, each on one state of the database that nothing changes meanwhile. */
+async function verify(
+  context: Context,
+  partner: string | undefined,
+  reference: string | undefined,
+  { json }: VerifyOptions,
+): Promise<void> {
+  const { DUPLICATE_WINDOW_HOURS } = parseEnvironment(
+    { DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS },
+    context.environment,
+  );
+  const duplicateWindowMs = DUPLICATE_WINDOW_HOURS * millisecondsPerHour;
+  const wanted = reference === undefined || partner === undefined ? undefined : bookingKey(partner, reference);
+  const sum = { bookings: 0, events: 0, different: [] as Verification[] };
+  let after: Buffer | undefined;
+  for (;;) {
+    const filter = { partner, bookingKey: wanted, after, limit: bookingsReadTogether };
+    const { rows, verifications } = await readDatabase(context, async (client) => {
+      const rows = await readBookings(client, filter);
+      const verifications: Verification[] = [];
+      for (const row of rows) verifications.push(await verifyBooking(client, row, { duplicateWindowMs }));
+      return { rows, verifications };
+    });
+    sum.bookings += rows.length;
+    for (const verification of verifications) {
+      sum.events += verification.events;
+      if (verification.differences.length > 0) sum.different.push(verification);
+    }
+    after = rows.at(-1)?.bookingKey;
+    if (rows.length < bookingsReadTogether) break;
+  }
+  if (wanted !== undefined && sum.bookings === 0)
+    throw new CommandFailure(`Partner ${partner} has no booking ${reference}.`);
+  printVerification(context, sum, json === true);
+}
+
+function printVerification(
+  { stdout }: Context,
+  { bookings, events, different }: { bookings: number; events: number; different: Verification[] },
+  asJson: boolean,
+): void {
+  if (asJson) printJson(stdout, { bookings, events, different });
+  else {
+    for (const { partner, reference, differences } of different) {
+      printHeading(stdout, `Booking ${reference} of ${partner}`);
+      for (const difference of differences) printLine(stdout, `  ${difference}`);
+    }
+    printLine(
+      stdout,
+      `${bookings} bookings with ${events} events: ${different.length} differ from the fold of their log.`,
+    );
+  }
+  if (different.length > 0) throw new CommandFailure("Not every booking is the fold of its log.");
 }
 
 interface ShowOptions {

@@ -21,6 +21,7 @@ import {
   reviseEvents,
   setLockTimeout,
   settleAll,
+  toState,
   updateBookings,
 } from "@booking-events/store";
 import { DatabaseError, type Pool } from "pg";
@@ -33,7 +34,6 @@ import {
   needsRefolding,
   planBooking,
   toRevisedEvent,
-  toState,
 } from "./plan-booking.ts";
 import { type Refolding, refoldBooking, TooMuchHistory } from "./refold-booking.ts";
 import { type KeySettlement, settleIdempotencyKeys } from "./settle-idempotency-keys.ts";

@@ -6,7 +6,14 @@ import {
   foldEvents,
   type Outcome,
 } from "@booking-events/bookings";
-import type { BookingRow, BookingToSave, ChangeToInsert, CreatesAround, RevisedEvent } from "@booking-events/store";
+import {
+  type BookingRow,
+  type BookingToSave,
+  type ChangeToInsert,
+  type CreatesAround,
+  type RevisedEvent,
+  toState,
+} from "@booking-events/store";
 import type { IncomingEvent } from "./incoming-event.ts";
 import type { Place, Refolding, RevisedStep } from "./refold-booking.ts";
 
@@ -140,16 +147,6 @@ function toBooking({ bookingKey, partner, reference, row }: BookingWork, state: 
     contentSequence: content?.newestKeylessSequence ?? null,
     keepsPayload: row !== null && (row.contentDigest?.toString("hex") ?? null) === (content?.digest ?? null),
   };
-}
-
-export function toState(row: BookingRow): BookingState {
-  const { state, eventId, sequence, contentDigest, contentEventId, lastSequence, createdAt, updatedAt, deletedAt } =
-    row;
-  const content =
-    contentDigest === null || contentEventId === null
-      ? null
-      : { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence: row.contentSequence };
-  return { state, eventId, sequence, content, lastSequence, createdAt, updatedAt, deletedAt };
 }
 
 function isChange(outcome: FoldOutcome): outcome is Change {

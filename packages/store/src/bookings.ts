@@ -1,3 +1,4 @@
+import type { BookingState } from "@booking-events/bookings";
 import type { Queryable } from "./database.ts";
 
 /** A row of `bookings` without its payload, which the payload's event holds too. */
@@ -40,10 +41,7 @@ export async function lockBookings(
   ifLocked: IfLocked = "wait",
 ): Promise<BookingRow[]> {
   const { rows } = await client.query<BookingRow>(
-    `select booking_key as "bookingKey", partner, reference, state, event_id as "eventId", sequence,
-       content_digest as "contentDigest", ${contentEventId} as "contentEventId", content_sequence as "contentSequence",
-       last_sequence as "lastSequence", created_at as "createdAt", updated_at as "updatedAt",
-       deleted_at as "deletedAt"
+    `select ${rowColumns}
      from bookings
      where booking_key = any($1)
      order by booking_key
@@ -53,8 +51,31 @@ export async function lockBookings(
   return rows;
 }
 
-/** Rows that were written before the column was there have none: an active booking's content is its event's. */
-const contentEventId = `coalesce(content_event_id, case
+/**
+ * Reads bookings in the order of their keys.
+ *
+ * @param filter.after the key of the last booking that was read; undefined: from the first one on
+ */
+export async function readBookings(
+  client: Queryable,
+  filter: { partner?: string | undefined; bookingKey?: Buffer | undefined; after?: Buffer | undefined; limit: number },
+): Promise<BookingRow[]> {
+  const { rows } = await client.query<BookingRow>(
+    `select ${rowColumns}
+     from bookings
+     where ($1::text is null or partner = $1) and ($2::bytea is null or booking_key = $2)
+       and ($3::bytea is null or booking_key > $3)
+     order by booking_key
+     limit $4`,
+    [filter.partner ?? null, filter.bookingKey ?? null, filter.after ?? null, filter.limit],
+  );
+  return rows;
+}
+
+/** Rows that were written before content_event_id was there have none: an active booking's content is its event's. */
+const rowColumns = `booking_key as "bookingKey", partner, reference, state, event_id as "eventId", sequence,
+       content_digest as "contentDigest",
+       coalesce(content_event_id, case
          when content_digest is null then null
          when state = 'active' then event_id
          else (
@@ -64,7 +85,20 @@ const contentEventId = `coalesce(content_event_id, case
              and booking_events.content_digest = bookings.content_digest
            limit 1
          )
-       end)`;
+       end) as "contentEventId",
+       content_sequence as "contentSequence", last_sequence as "lastSequence", created_at as "createdAt",
+       updated_at as "updatedAt", deleted_at as "deletedAt"`;
+
+/** The row as the fold has it. */
+export function toState(row: BookingRow): BookingState {
+  const { state, eventId, sequence, contentDigest, contentEventId, lastSequence, createdAt, updatedAt, deletedAt } =
+    row;
+  const content =
+    contentDigest === null || contentEventId === null
+      ? null
+      : { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence: row.contentSequence };
+  return { state, eventId, sequence, content, lastSequence, createdAt, updatedAt, deletedAt };
+}
 
 /** @returns those of the bookings that another transaction has locked right now */
 export async function findLockedBookings(client: Queryable, bookingKeys: Buffer[]): Promise<Buffer[]> {

@@ -31,6 +31,8 @@ export {
   type IfLocked,
   insertBookings,
   lockBookings,
+  readBookings,
+  toState,
   updateBookings,
 } from "./bookings.ts";
 export { createPool, inTransaction, NotBegun, type Queryable, setLockTimeout, settleAll } from "./database.ts";
