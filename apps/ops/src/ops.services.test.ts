@@ -3,7 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import type { Outcome } from "@booking-events/bookings";
+import type { BookingState, Outcome } from "@booking-events/bookings";
 import type { EventKind } from "@booking-events/schema";
 import { createTestDatabase } from "@booking-events/scripts/testing";
 import {
@@ -190,6 +190,69 @@ describe("events show", () => {
     expect(unknown).toMatchObject({ exitCode: 1, stdout: "" });
     expect(unknown.stderr).toMatch(/^No event .* has been processed.*\n$/);
     expect((await ops("events", "show", "1")).exitCode).toBe(2);
+  });
+});
+
+describe("bookings verify", () => {
+  const contentDigest = createHash("sha256").update("content").digest();
+  const state = (eventNumber: number): BookingState => ({
+    state: "active",
+    eventId: eventId(eventNumber),
+    sequence: start + eventNumber * 1_000_000,
+    content: { digest: contentDigest.toString("hex"), eventId: eventId(1), newestKeylessSequence: start + 2_000_000 },
+    lastSequence: start + 2_000_000,
+    createdAt: new Date((start + 1_000_000) / 1_000),
+    updatedAt: new Date((start + eventNumber * 1_000_000) / 1_000),
+    deletedAt: null,
+  });
+
+  async function insertHistory(decider: number): Promise<void> {
+    const first = state(1);
+    const after = {
+      ...first,
+      content: first.content && { ...first.content, newestKeylessSequence: start + 1_000_000 },
+    };
+    await insertEvents(pool, [
+      event(1, "create", "created", { contentDigest, after }),
+      event(2, "update", "unchanged", { contentDigest, after: first }),
+    ]);
+    const { content, ...booking } = state(decider);
+    const key = { bookingKey: bookingKey("acme", "TRIP-1"), partner: "acme", reference: "TRIP-1" };
+    const of = { contentDigest, contentEventId: eventId(1), contentSequence: content?.newestKeylessSequence ?? null };
+    await insertBookings(pool, [{ ...key, ...booking, ...of, keepsPayload: false }]);
+  }
+
+  test("says that all is well", async () => {
+    await insertHistory(1);
+    expect(await ok("bookings", "verify")).toBe("1 bookings with 2 events: 0 differ from the fold of their log.\n");
+    expect(JSON.parse(await ok("bookings", "verify", "acme", "TRIP-1", "--json"))).toEqual({
+      bookings: 1,
+      events: 2,
+      different: [],
+    });
+  });
+
+  test("names what differs, and nothing of the guest, and fails", async () => {
+    await insertHistory(2);
+    await pool.query("update booking_events set outcome = 'updated' where id = $1", [eventId(2)]);
+    await pool.query("update booking_events set state_after = 'deleted' where id = $1", [eventId(1)]);
+    const { exitCode, stdout } = await ops("bookings", "verify", "acme");
+    expect(exitCode).toBe(1);
+    expect(stdout).toBe(
+      [
+        "Booking TRIP-1 of acme",
+        `  The state after event ${eventId(1)} is not what the fold comes to.`,
+        `  Event ${eventId(2)} is recorded as updated, and is unchanged in the fold.`,
+        `  The booking is active by event ${eventId(2)}, and by the fold active by event ${eventId(1)}.`,
+        "  The booking's updatedAt is not that of the fold.",
+        "1 bookings with 2 events: 1 differ from the fold of their log.",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  test("says so if there is no such booking", async () => {
+    expect(await ops("bookings", "verify", "acme", "TRIP-9")).toMatchObject({ exitCode: 1 });
   });
 });
 
