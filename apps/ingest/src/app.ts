@@ -199,9 +199,13 @@ function matchedKind(ctx: Koa.ParameterizedContext<RequestState>): string | unde
 
 function detailsForLog(ctx: Koa.ParameterizedContext<RequestState>, error: unknown): Partial<ObservedRequest> {
   if (error === undefined || error instanceof ClientGone) return {};
-  if (error instanceof SecretRefused) return { outcome: error.outcome, partner: error.partnerId, ip: ctx.ip };
-  if (error instanceof Refusal) return error.cause === undefined ? {} : { cause: describeRootCause(error.cause) };
-  return { err: error };
+  if (error instanceof SecretRefused) {
+    return { outcome: error.outcome, partner: error.partnerId, ip: ctx.ip, isSecretRefused: true };
+  }
+  // Whoever has shown a valid secret is known by its partner.
+  const ip = ctx.state.partner === undefined ? ctx.ip : undefined;
+  if (!(error instanceof Refusal)) return { ip, err: error };
+  return { ip, cause: error.cause === undefined ? undefined : describeRootCause(error.cause) };
 }
 
 /** Such as `ReplyError OOM`: in an outage, the same stack on each line would bury everything else. */

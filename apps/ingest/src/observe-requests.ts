@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { Counter, Histogram, type Logger, type Registry } from "@booking-events/service";
 import type { Refusal } from "./answers.ts";
+import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
 
 /** What may be said of a request. Never its URL, which holds the secret, nor anything of its body. */
 export interface ObservedRequest {
@@ -14,8 +15,10 @@ export interface ObservedRequest {
   status?: number | undefined;
   outcome: Refusal["outcome"];
   durationMs?: number | undefined;
-  /** Of a client whose secret was refused, to find the one who guesses. */
+  /** Of a client that was refused before it showed a valid secret: who guesses, or floods? */
   ip?: string | undefined;
+  /** Whether it was for its secret. */
+  isSecretRefused?: boolean | undefined;
   /** Why the queue did not take the event. */
   cause?: string | undefined;
   /** An error that nobody expected. */
@@ -24,8 +27,15 @@ export interface ObservedRequest {
 
 export type ObserveRequest = (request: ObservedRequest) => void;
 
-/** One line in the log and a count for each request. */
-export function createRequestObserver(logger: Logger, metrics: Registry): ObserveRequest {
+/**
+ * A count for each request, and a line in the log for each that is accepted. Of refusals that repeat each other the log
+ * has one line a second.
+ */
+export function createRequestObserver(
+  logger: Logger,
+  metrics: Registry,
+): { observe: ObserveRequest; flush: RefusalCounter["flush"] } {
+  const refusals = createRefusalCounter(logger);
   const requests = new Counter({
     name: "ingest_requests_total",
     help: "Requests by kind, status and, once authenticated, partner. Status none: the client went away.",
@@ -47,20 +57,24 @@ export function createRequestObserver(logger: Logger, metrics: Registry): Observ
     registers: [metrics],
   });
 
-  return function observe({ method, kind, partner, eventId, status, outcome, durationMs, ip, cause, err }) {
+  function observe(request: ObservedRequest): void {
+    const { method, kind, partner, eventId, status, outcome, durationMs, isSecretRefused, cause, err } = request;
     const label = String(status ?? "none");
-    if (ip !== undefined) refusedSecrets.inc({ cause: outcome, status: label });
+    if (isSecretRefused) refusedSecrets.inc({ cause: outcome, status: label });
     requests.inc({ kind: kind ?? "none", status: label, partner: partner ?? "none" });
     if (durationMs !== undefined) durations.observe({ status: label }, durationMs / 1_000);
+    // Behind fewer proxies than TRUSTED_PROXY_HOPS says, it is whatever the client wrote.
+    const ip = request.ip !== undefined && isIP(request.ip) !== 0 ? request.ip : undefined;
+    if (status !== 200 && refusals.countRepeat({ ...request, ip })) return;
     logger[status === 500 ? "error" : "info"](
       {
-        ...{ method, partner, eventId, status, outcome, cause, err },
+        ...{ method, partner, eventId, status, outcome, cause, err, ip },
         route: kind === undefined ? undefined : `/booking-event/${kind}/:secret`,
-        // Behind fewer proxies than TRUSTED_PROXY_HOPS says, it is whatever the client wrote.
-        ip: ip !== undefined && isIP(ip) !== 0 ? ip : undefined,
         durationMs: durationMs === undefined ? undefined : Math.round(durationMs * 10) / 10,
       },
       "request",
     );
-  };
+  }
+
+  return { observe, flush: refusals.flush };
 }

@@ -54,7 +54,9 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
   const settings = parseEnvironment(entries, environment);
   const logger = createLogger({ name: "ingest", level: settings.LOG_LEVEL });
   const metrics = createMetrics("ingest");
-  const observe = createRequestObserver(logger, metrics);
+  const { observe, flush } = createRequestObserver(logger, metrics);
+  // Before the logger's own listener, which writes the last lines.
+  process.prependListener("exit", flush);
   const partners = await watchPartnersFile({ path: settings.PARTNERS_FILE, logger, metrics });
   const producer = made.createProducer({
     redisUrl: settings.REDIS_URL,

@@ -1,6 +1,6 @@
-import ipaddr from "ipaddr.js";
 import { LRUCache } from "lru-cache";
 import { type Answer, invalidSecret, tooManyGuesses } from "./answers.ts";
+import { toSender } from "./to-sender.ts";
 
 /** What a request gets whose secret was refused. */
 export type AnswerGuess = (ip: string) => Answer;
@@ -8,7 +8,7 @@ export type AnswerGuess = (ip: string) => Answer;
 export const guessLimits = {
   /**
    * Refused secrets from one address that are answered like the first. 256 random bits need no limit at all; this one
-   * keeps a stranger from filling the log, and lets a partner whose secret has expired see the honest answer.
+   * makes each further guess cost a connection, and lets a partner whose secret has expired see the honest answer.
    */
   refusalsPerWindow: 200,
   /** From the first of them. */
@@ -38,15 +38,4 @@ export function createGuessThrottle(limits = guessLimits): AnswerGuess {
     // At the very end of the window nothing remains of it, and it is still in force.
     return tooManyGuesses(Math.max(1, Math.ceil(refusals.getRemainingTTL(sender) / 1_000)));
   };
-}
-
-/**
- * The part of an address that its sender can't choose: a whole IPv4 address, the first half of an IPv6 one. What is no
- * address came from a client that wrote X-Forwarded-For itself; all such share one count.
- */
-function toSender(ip: string): string {
-  if (!ipaddr.isValid(ip)) return "none";
-  // An IPv4 client of a socket that listens for both comes as ::ffff:192.0.2.1.
-  const address = ipaddr.process(ip);
-  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(":") : address.toString();
 }
