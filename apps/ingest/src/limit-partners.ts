@@ -13,7 +13,7 @@ interface RateLimitVerdict {
 export type LimitPartner = (partner: Partner) => Promise<RateLimitVerdict>;
 
 /** What this process knows of a partner's bucket. */
-interface Wallet {
+interface KnownBucket {
   /** Tokens that were taken out of the bucket and not spent yet. */
   held: number;
   /** In the bucket, when we last looked. */
@@ -52,29 +52,29 @@ export function createPartnerLimiter(options: {
     help: "Requests that passed without a look at their partner's limit, because Redis did not answer in time.",
     registers: [options.metrics],
   });
-  // By the object, which is a new one in each version of the partners file: a changed limit begins with a new wallet.
-  const wallets = new WeakMap<Partner, Wallet>();
+  // By the object, which is a new one in each version of the partners file: a changed limit begins with a full bucket.
+  const buckets = new WeakMap<Partner, KnownBucket>();
   /** 0: Redis gives tokens in time. */
   let tryAgainAtMs = 0;
 
-  function walletOf(partner: Partner): Wallet {
-    let wallet = wallets.get(partner);
-    if (wallet === undefined) {
+  function bucketOf(partner: Partner): KnownBucket {
+    let bucket = buckets.get(partner);
+    if (bucket === undefined) {
       const takeToken = gatherPerTurn<Partner, RateLimitVerdict>((requests) => takeFor(requests.length, partner));
       const policy = describePolicy(partner.rateLimit);
-      wallet = { held: 0, left: 0, emptyUntilMs: 0, takesUnderWay: 0, takeToken, policy };
-      wallets.set(partner, wallet);
+      bucket = { held: 0, left: 0, emptyUntilMs: 0, takesUnderWay: 0, takeToken, policy };
+      buckets.set(partner, bucket);
     }
-    return wallet;
+    return bucket;
   }
 
   /** For all requests of one turn. Those of the next do not wait for it, but ask for themselves. */
   async function takeFor(requests: number, partner: Partner): Promise<RateLimitVerdict[]> {
-    const wallet = walletOf(partner);
+    const bucket = bucketOf(partner);
     const isTrial = tryAgainAtMs > 0;
     // Of several that are under way only one takes ahead, or a slow Redis would make us hold more than the share.
-    const wanted = Math.max(requests, wallet.takesUnderWay === 0 ? takenAhead(partner.rateLimit) : 1);
-    wallet.takesUnderWay += 1;
+    const wanted = Math.max(requests, bucket.takesUnderWay === 0 ? takenAhead(partner.rateLimit) : 1);
+    bucket.takesUnderWay += 1;
     try {
       const { granted, left, waitMs } = await takeTokens(partner.id, partner.rateLimit, wanted);
       // Not the answer to one that was asked before another failed, or a Redis at the edge of slow would fill the log.
@@ -83,10 +83,10 @@ export function createPartnerLimiter(options: {
         logger.info("rate limits are checked again");
       }
       const passing = Math.min(granted, requests);
-      wallet.held += granted - passing;
-      wallet.left = left;
-      if (granted < wanted) wallet.emptyUntilMs = performance.now() + waitMs;
-      const [passed, refused] = [pass(wallet), refusal(wallet, waitMs)];
+      bucket.held += granted - passing;
+      bucket.left = left;
+      if (granted < wanted) bucket.emptyUntilMs = performance.now() + waitMs;
+      const [passed, refused] = [pass(bucket), refusal(bucket, waitMs)];
       return Array.from({ length: requests }, (_, place) => (place < passing ? passed : refused));
     } catch (error) {
       if (tryAgainAtMs === 0) logger.warn({ err: error }, "rate limits are not checked: Redis gives no tokens in time");
@@ -94,40 +94,40 @@ export function createPartnerLimiter(options: {
       uncheckedRequests.inc(requests);
       return new Array<RateLimitVerdict>(requests).fill(unchecked);
     } finally {
-      wallet.takesUnderWay -= 1;
+      bucket.takesUnderWay -= 1;
     }
   }
 
   return async function limitPartner(partner) {
-    const wallet = walletOf(partner);
-    if (wallet.held > 0) {
-      wallet.held -= 1;
-      return pass(wallet);
+    const bucket = bucketOf(partner);
+    if (bucket.held > 0) {
+      bucket.held -= 1;
+      return pass(bucket);
     }
     const nowMs = performance.now();
-    if (nowMs < wallet.emptyUntilMs) return refusal(wallet, wallet.emptyUntilMs - nowMs);
+    if (nowMs < bucket.emptyUntilMs) return refusal(bucket, bucket.emptyUntilMs - nowMs);
     if (nowMs < tryAgainAtMs) {
       uncheckedRequests.inc();
       return unchecked;
     }
     if (tryAgainAtMs > 0) tryAgainAtMs = nowMs + tryAgainMs;
-    return wallet.takeToken(partner);
+    return bucket.takeToken(partner);
   };
 }
 
-function pass(wallet: Wallet): RateLimitVerdict {
-  return { headers: headersOf(wallet, 1) };
+function pass(bucket: KnownBucket): RateLimitVerdict {
+  return { headers: headersOf(bucket, 1) };
 }
 
-function refusal(wallet: Wallet, waitMs: number): RateLimitVerdict {
+function refusal(bucket: KnownBucket, waitMs: number): RateLimitVerdict {
   const retryAfterS = Math.max(1, Math.ceil(waitMs / 1_000));
-  return { retryAfterS, headers: headersOf(wallet, retryAfterS) };
+  return { retryAfterS, headers: headersOf(bucket, retryAfterS) };
 }
 
 function takenAhead({ perSecond, burst }: Partner["rateLimit"]): number {
   return Math.max(1, Math.floor(aheadShare * Math.min(perSecond, burst)));
 }
 
-function headersOf({ policy, held, left }: Wallet, seconds: number): Record<string, string> {
+function headersOf({ policy, held, left }: KnownBucket, seconds: number): Record<string, string> {
   return { "RateLimit-Policy": policy, RateLimit: describeQuota(held + left, seconds) };
 }
