@@ -14,7 +14,6 @@ interface Take {
 }
 
 const refused = { retryAfterS: expect.any(Number) };
-const notChecked = { headers: {} };
 
 /** Takes one token ahead. */
 const slow = partner("slow", {}, { rateLimit: { perSecond: 10, burst: 100 } });
@@ -24,12 +23,14 @@ const fast = partner("fast", {}, { rateLimit: { perSecond: 200, burst: 400 } });
 let takes: Take[];
 let logged: string[];
 let limitPartner: LimitPartner;
-let countUnchecked: () => Promise<number | undefined>;
+let processes: number;
+let countByShare: () => Promise<number | undefined>;
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance"] });
   takes = [];
   logged = [];
+  processes = 1;
   const metrics = createMetrics("test");
   limitPartner = createPartnerLimiter({
     takeTokens: (_id, _size, wanted) =>
@@ -40,11 +41,12 @@ beforeEach(() => {
           fail: () => reject(new Error("Redis gave no tokens.")),
         });
       }),
+    processCount: () => processes,
     logger: createLogger({ name: "test", level: "info" }, { write: (line) => void logged.push(JSON.parse(line).msg) }),
     metrics,
   });
-  countUnchecked = async () =>
-    (await metrics.getSingleMetric("ingest_rate_limit_unchecked_total")?.get())?.values[0]?.value;
+  countByShare = async () =>
+    (await metrics.getSingleMetric("ingest_rate_limit_by_share_total")?.get())?.values[0]?.value;
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -127,28 +129,112 @@ describe("an empty bucket", () => {
 });
 
 describe("while Redis gives no tokens", () => {
-  test("requests pass unchecked and are counted, and nobody waits; one a second tries again", async () => {
-    expect(await requestWithTake(slow, "fails")).toEqual(notChecked);
-    expect(await request(5, slow)).toEqual(new Array(5).fill(notChecked));
-    expect(await request(5, fast)).toEqual(new Array(5).fill(notChecked));
-    expect(takes).toHaveLength(1);
+  const passing = (verdicts: Awaited<ReturnType<LimitPartner>>[]) =>
+    verdicts.filter(({ retryAfterS }) => retryAfterS === undefined).length;
 
-    vi.advanceTimersByTime(1_000);
+  test("requests are held to this process's share and counted, and nobody waits; one a second tries again", async () => {
+    processes = 4;
+    expect(await requestWithTake(slow, "fails")).not.toHaveProperty("retryAfterS");
+    expect(passing(await request(40, slow))).toBe(100 / 4 - 1);
+    expect(passing(await request(200, fast))).toBe(400 / 4);
+    expect(takes).toHaveLength(1);
+    vi.advanceTimersByTime(900);
+    expect(passing(await request(10, slow))).toBe(2);
+    expect(passing(await request(100, fast))).toBe(45);
+
+    vi.advanceTimersByTime(100);
     const trial = limitPartner(slow);
     await nextTurn();
-    expect(await request(5, slow)).toEqual(new Array(5).fill(notChecked));
+    expect(await limitPartner(slow)).toMatchObject(refused);
     expect(takes).toHaveLength(2);
     takes[1]?.fail();
-    expect(await trial).toEqual(notChecked);
-    expect(await countUnchecked()).toBe(17);
+    expect(await trial).toMatchObject(refused);
+    expect(await countByShare()).toBe(1 + 40 + 200 + 10 + 100 + 2);
 
     vi.advanceTimersByTime(1_000);
-    expect(await requestWithTake(slow, {})).toHaveProperty("headers.RateLimit");
-    expect(await requestWithTake(fast, {})).toHaveProperty("headers.RateLimit");
-    expect(await countUnchecked()).toBe(17);
+    expect(await requestWithTake(slow, {})).not.toHaveProperty("retryAfterS");
+    expect(await requestWithTake(fast, {})).not.toHaveProperty("retryAfterS");
+    expect(await countByShare()).toBe(353);
   });
 
-  test("the log says so once, and once when it is over", async () => {
+  test("the headers tell of the share, and when its next token comes", async () => {
+    processes = 4;
+    const policy = { "RateLimit-Policy": '"partner";q=100;w=10' };
+    expect(await requestWithTake(slow, "fails")).toEqual({ headers: { ...policy, RateLimit: '"partner";r=24;t=1' } });
+    await request(24, slow);
+    const emptyHeaders = { ...policy, RateLimit: '"partner";r=0;t=1' };
+    expect(await limitPartner(slow)).toEqual({ retryAfterS: 1, headers: emptyHeaders });
+    const oneInTen = partner("one-in-ten", {}, { rateLimit: { perSecond: 0.1, burst: 4 } });
+    await limitPartner(oneInTen);
+    const { retryAfterS } = await limitPartner(oneInTen);
+    expect(retryAfterS).toBe(40);
+    // What it says is true: a second earlier is too early.
+    processes = 1;
+    vi.advanceTimersByTime(9_000);
+    expect(await requestWithTake(oneInTen, "fails")).toMatchObject({ retryAfterS: 1 });
+    vi.advanceTimersByTime(1_000);
+    expect(await requestWithTake(oneInTen, "fails")).not.toHaveProperty("retryAfterS");
+  });
+
+  test("a share of less than one request is one", async () => {
+    processes = 50;
+    const small = partner("small", {}, { rateLimit: { perSecond: 10, burst: 5 } });
+    await requestWithTake(small, "fails");
+    expect(await limitPartner(small)).toMatchObject({ retryAfterS: 5 });
+    vi.advanceTimersByTime(5_000);
+    expect(passing([await requestWithTake(small, "fails"), ...(await request(5, small))])).toBe(1);
+  });
+
+  test("what the bucket held when Redis last told is what the share is of", async () => {
+    processes = 2;
+    await requestWithTake(slow, { granted: 1, left: 10 });
+    vi.advanceTimersByTime(200);
+    const verdicts = [await requestWithTake(slow, "fails"), ...(await request(10, slow))];
+    expect(passing(verdicts)).toBe((10 + 2) / 2);
+  });
+
+  test("a Redis that answers now and then gives nobody a full bucket each time", async () => {
+    expect(await requestWithTake(slow, "fails")).not.toHaveProperty("retryAfterS");
+    await request(99, slow);
+    for (let second = 1; second <= 5; second += 1) {
+      vi.advanceTimersByTime(1_000);
+      await requestWithTake(slow, { left: 99 });
+      const [first, ...others] = [await requestWithTake(slow, "fails"), ...(await request(50, slow))];
+      expect(passing([first as never, ...others])).toBe(10);
+    }
+  });
+
+  // Each case is another history; the seed is the case, so that a failure can be seen again.
+  test.each(Array.from({ length: 40 }, (_, seed) => seed))(
+    "no more than the share comes out, over any time (%i)",
+    async (seed) => {
+      const random = randomNumbers(seed);
+      processes = 1 + Math.floor(random() * 8);
+      const burst = 1 + Math.floor(random() * 300);
+      const rateLimit = { perSecond: [0.5, 3, 77.7, 1_000][Math.floor(random() * 4)] ?? 1, burst };
+      const some = partner("some", {}, { rateLimit });
+      const passedAtMs: number[] = [];
+      for (let step = 0; step < 200; step += 1) {
+        const wanted = Math.floor(random() ** 4 * 100);
+        const requests = request(wanted, some);
+        await nextTurn();
+        for (const { fail } of takes) fail();
+        passedAtMs.push(...new Array(passing(await requests)).fill(performance.now()));
+        vi.advanceTimersByTime(random() ** 6 * 5_000);
+      }
+      const capacity = Math.max(burst, processes) / processes;
+      for (const [first, startMs] of passedAtMs.entries()) {
+        for (let last = first; last < passedAtMs.length; last += 7) {
+          const elapsedS = ((passedAtMs[last] ?? 0) - startMs) / 1_000;
+          const allowed = capacity + (elapsedS * rateLimit.perSecond) / processes;
+          if (last - first + 1 > allowed + 0.001) expect(last - first + 1).toBeLessThanOrEqual(allowed);
+        }
+      }
+      expect(passedAtMs.length).toBeGreaterThan(0);
+    },
+  );
+
+  test("the log says so once, with how many share the limits, and once when it is over", async () => {
     const requests = [limitPartner(slow), limitPartner(fast)];
     await nextTurn();
     takes[0]?.fail();
@@ -156,15 +242,13 @@ describe("while Redis gives no tokens", () => {
     // Asked before the other failed, so it says nothing of how Redis is now.
     takes[1]?.answer({});
     await requests[1];
-    expect(logged).toEqual(["rate limits are not checked: Redis gives no tokens in time"]);
+    const began = "rate limits are not shared: Redis gives no tokens in time";
+    expect(logged).toEqual([began]);
     for (const answer of ["fails", "fails", {}] as const) {
       vi.advanceTimersByTime(1_000);
       await requestWithTake(slow, answer);
     }
-    expect(logged).toEqual([
-      "rate limits are not checked: Redis gives no tokens in time",
-      "rate limits are checked again",
-    ]);
+    expect(logged).toEqual([began, "rate limits are shared again"]);
   });
 
   test("who has tokens passes with them, and who is known to have none is refused", async () => {
@@ -173,5 +257,17 @@ describe("while Redis gives no tokens", () => {
     await requestWithTake(partner("another", {}), "fails");
     expect(await limitPartner(fast)).toHaveProperty("headers.RateLimit");
     expect(await limitPartner(slow)).toMatchObject(refused);
+    expect(await countByShare()).toBe(1);
   });
 });
+
+/** Mulberry32: the same numbers for the same seed. */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

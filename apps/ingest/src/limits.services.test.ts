@@ -13,12 +13,17 @@ import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 import { createGuessThrottle, guessLimits } from "./throttle-guessing.ts";
 import { createTokenBuckets } from "./token-buckets.ts";
 
+/** Longer than a Redis that is well takes on a busy machine. */
+const deadlineMs = 1_000;
 /** In the time of a test, no token comes. */
 const slow = { perSecond: 0.01, burst: 100 };
 const registry = createPartnerRegistry({
   partners: [
     partner("slow", { "slow-secret": null }, { rateLimit: slow }),
     partner("other", { "other-secret": null }, { rateLimit: slow }),
+    partner("third", { "third-secret": null }, { rateLimit: slow }),
+    partner("fourth", { "fourth-secret": null }, { rateLimit: slow }),
+    partner("without-burst", { "without-burst-secret": null }, { rateLimit: { perSecond: 1_000, burst: 1 } }),
     partner("fast", { "fast-secret": null }, { rateLimit: { perSecond: 1_000_000, burst: 1_000_000 } }),
   ],
 });
@@ -28,7 +33,9 @@ let redis: DataServer;
 /** Two processes' worth, with one Redis for the buckets. */
 let ingests: [TestIngest, TestIngest];
 const closings: (() => void)[] = [];
-const uncheckedCounts: (() => Promise<number>)[] = [];
+const processCounts: (() => number)[] = [];
+/** Of requests that were held to a process's share. */
+const byShareCounts: (() => Promise<number>)[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "booking-events-limits-"));
@@ -49,14 +56,16 @@ async function start(): Promise<TestIngest> {
 
 function createLimiter(): LimitPartner {
   const metrics = createMetrics("test");
-  const buckets = createTokenBuckets({ redisUrl: redis.url, prefix: "{limits}", onError: () => {} });
-  closings.push(buckets.close);
-  uncheckedCounts.push(async () => {
-    const { values = [] } = (await metrics.getSingleMetric("ingest_rate_limit_unchecked_total")?.get()) ?? {};
+  byShareCounts.push(async () => {
+    const { values = [] } = (await metrics.getSingleMetric("ingest_rate_limit_by_share_total")?.get()) ?? {};
     return values[0]?.value ?? 0;
   });
+  const buckets = createTokenBuckets({ redisUrl: redis.url, prefix: "{limits}", onError: () => {}, deadlineMs });
+  closings.push(buckets.close);
+  processCounts.push(buckets.processCount);
   return createPartnerLimiter({
     takeTokens: buckets.take,
+    processCount: buckets.processCount,
     logger: createLogger({ name: "test", level: "silent" }),
     metrics,
   });
@@ -103,22 +112,32 @@ describe("a partner's limit", () => {
     expect((await post(ingests[0], "nobody")).headers).not.toHaveProperty("RateLimit-Policy");
   });
 
-  test("is not enforced while Redis does not answer in time: the request goes on to be judged by the queue", async () => {
-    const before = (await uncheckedCounts[0]?.()) ?? 0;
+  test("holds while Redis stands still: each process enforces its share, and Redis the whole when it is back", async () => {
+    await waitFor(() => expect(processCounts.map((count) => count())).toEqual([2, 2]));
     redis.kill("SIGSTOP");
     try {
-      // The queue of these tests is in another Redis, which is well.
-      const answers = await Promise.all(Array.from({ length: 10 }, () => post(ingests[0], "slow-secret")));
       // A refusal that is known to last needs no Redis.
-      expect(count(answers, 429)).toBe(10);
-      const others = await Promise.all(Array.from({ length: 10 }, () => post(ingests[1], "other-secret")));
-      expect(count(others, 200)).toBe(10);
-      expect((await uncheckedCounts[1]?.()) ?? 0).toBeGreaterThan(0);
+      expect((await post(ingests[0], "slow-secret")).status).toBe(429);
+      // The queue of these tests is in another Redis, which is well.
+      for (const ingest of ingests) {
+        const answers = await Promise.all(Array.from({ length: 80 }, () => post(ingest, "third-secret")));
+        expect(count(answers, 200)).toBe(slow.burst / 2);
+        expect(count(answers, 429)).toBe(80 - slow.burst / 2);
+        const refused = answers.find(({ status }) => status === 429);
+        expect(refused?.headers["RateLimit"]).toMatch(/^"partner";r=0;t=\d+$/);
+        expect(Number(refused?.headers["Retry-After"])).toBeGreaterThan(100);
+      }
+      expect(processCounts.map((count) => count())).toEqual([2, 2]);
     } finally {
       redis.kill("SIGCONT");
     }
-    expect((await uncheckedCounts[0]?.()) ?? 0).toBe(before);
-    await waitFor(async () => expect((await post(ingests[1], "fast-secret")).headers).toHaveProperty("RateLimit"));
+    await waitFor(async () => {
+      const before = await byShareCounts[0]?.();
+      await post(ingests[0], "without-burst-secret");
+      expect(await byShareCounts[0]?.()).toBe(before);
+    });
+    const answers = await Promise.all(Array.from({ length: 120 }, () => post(ingests[0], "fourth-secret")));
+    expect(count(answers, 200)).toBe(slow.burst);
   });
 });
 

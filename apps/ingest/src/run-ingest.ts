@@ -89,7 +89,12 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     answerGuess: createGuessThrottle(),
     noteUse: lastUse.note,
     isOverloaded: load.isOverloaded,
-    limitPartner: made.createPartnerLimiter({ takeTokens: tokenBuckets.take, logger, metrics }),
+    limitPartner: made.createPartnerLimiter({
+      takeTokens: tokenBuckets.take,
+      processCount: tokenBuckets.processCount,
+      logger,
+      metrics,
+    }),
     enqueue: (event) => producer.enqueue(event),
     isQueueAvailable: () => queue.problems().length === 0,
     isShuttingDown: () => shutdown.isShuttingDown(),

@@ -4,12 +4,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
 
 const prefix = uniquePrefix();
+/** These tests are about what Redis answers, not how soon it does on a busy machine. */
+const deadlineMs = 10_000;
 /** Of two processes. */
 let buckets: [TokenBuckets, TokenBuckets];
 let redis: Redis;
 
 beforeAll(async () => {
-  const create = () => createTokenBuckets({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  const create = () => createTokenBuckets({ redisUrl: redisUrl(), prefix, onError: () => {}, deadlineMs });
   buckets = [create(), create()];
   redis = new Redis(redisUrl());
   // A bucket refuses at once what comes before its connection.
@@ -79,6 +81,27 @@ test("a clock that was set back by a day costs one empty bucket, not a day", asy
   const size = { perSecond: 100, burst: 5 };
   expect(await buckets[0].take("set-back", size, 1)).toMatchObject({ granted: 0 });
   await waitFor(async () => expect(await buckets[0].take("set-back", size, 1)).toMatchObject({ granted: 1 }));
+});
+
+test("each process knows how many share the buckets; one that is gone for a while is not counted", async () => {
+  const counts = () => buckets.map(({ processCount }) => processCount());
+  await waitFor(() => expect(counts()).toEqual([2, 2]));
+  const third = createTokenBuckets({ redisUrl: redisUrl(), prefix, onError: () => {}, deadlineMs });
+  await waitFor(() => expect([...counts(), third.processCount()]).toEqual([3, 3, 3]));
+  third.close();
+
+  const nowS = Math.floor((await redisTimeMs()) / 1_000);
+  const members = await redis.zrange(`${prefix}:ingests`, "0", "-1");
+  // Of clocks that were set: all have been silent for a minute, or are an hour ahead. Who is alive is back at once.
+  for (const atS of [nowS - 60, nowS + 3_600]) {
+    for (const member of members) await redis.zadd(`${prefix}:ingests`, atS, member);
+    await waitFor(async () => {
+      const membersAndTimes = await redis.zrange(`${prefix}:ingests`, "0", "-1", "WITHSCORES");
+      expect(membersAndTimes).toHaveLength(2 * 2);
+      expect(membersAndTimes.includes(`${atS}`)).toBe(false);
+    });
+    await waitFor(() => expect(counts()).toEqual([2, 2]));
+  }
 });
 
 async function redisTimeMs(): Promise<number> {
