@@ -1,13 +1,14 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, cp, mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv, promisify } from "node:util";
 import { freePort, waitFor } from "@booking-events/scripts/testing";
 import { createPool } from "@booking-events/store";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -33,7 +34,7 @@ afterAll(async () => {
 test("one command in a fresh copy, the printed lines pasted, and the booking stands; a second start finds it", {
   timeout: 2 * startTimeoutMs,
 }, async () => {
-  const first = await startHere({ PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) });
+  const first = await startHere();
   const [curl, show] = ["curl", "npm run"].map((start) => first.printedCommand(start)) as [string, string];
 
   const answer = JSON.parse(await paste(curl)) as { success: boolean; eventId: string };
@@ -42,10 +43,19 @@ test("one command in a fresh copy, the printed lines pasted, and the booking sta
   expect(await paste(show)).toContain(answer.eventId);
   expect(await readBookings()).toEqual([{ partner: "demo", reference: "DEMO-1", state: "active" }]);
 
+  // All of 127.0.0.0/8 is this machine: a server on all addresses answers there too, one on 127.0.0.1 does not.
+  for (const port of [first.port, first.adminPort, first.adminPort + 1]) {
+    await expect(once(connect(port, "127.0.0.1"), "connect")).resolves.toBeDefined();
+    await expect(once(connect(port, "127.0.0.2"), "connect")).rejects.toThrow(/ECONNREFUSED|EADDRNOTAVAIL|ETIMEDOUT/);
+  }
+  const redis = new Redis((await readEnvironment())["REDIS_URL"] ?? "");
+  expect(await redis.config("GET", "maxmemory")).toEqual(["maxmemory", String(1_024 ** 3)]);
+  redis.disconnect();
+
   expect(await first.stop("SIGINT")).toBe(0);
   expect(first.output()).toContain("Stopped.");
 
-  const second = await startHere({ PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) });
+  const second = await startHere();
   expect(second.output()).not.toContain("Installing pnpm");
   expect(await paste(show)).toContain(answer.eventId);
   // The secret that was handed out stays valid.
@@ -56,6 +66,14 @@ test("one command in a fresh copy, the printed lines pasted, and the booking sta
   expect(beside.output()).toMatch(/already runs/i);
 
   expect(await second.stop("SIGTERM")).toBe(0);
+
+  for (const name of ["ingest", "worker"]) {
+    const log = await readFile(join(clone, `.data/log/${name}.log`), "utf8");
+    expect(log).toContain(answer.eventId);
+    expect(log.match(/"msg":"stopped"/g)).toHaveLength(2);
+  }
+  expect(await readFile(join(clone, ".data/log/redis.log"), "utf8")).toMatch(/bye bye.*bye bye/s);
+  expect(await readFile(join(clone, ".data/log/postgres.log"), "utf8")).toMatch(/shut down.*shut down/s);
 });
 
 test("a port in use is reported, with what to do", { timeout: startTimeoutMs }, async () => {
@@ -70,15 +88,16 @@ test("a port in use is reported, with what to do", { timeout: startTimeoutMs }, 
 });
 
 /** `npm start`, ready. */
-async function startHere(environment: Record<string, string>) {
-  const start = runNpmStart(environment);
+async function startHere() {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const start = runNpmStart({ PORT: String(port), ADMIN_PORT: String(adminPort) });
   const ended = start.exitCode.then((code) => {
     throw new Error(`npm start ended with ${code}:\n${start.output()}`);
   });
   ended.catch(() => {});
   const isReady = () => /Ready after .*Logs are in/s.test(start.output());
   await Promise.race([waitFor(isReady, { timeoutMs: startTimeoutMs }), ended]);
-  return start;
+  return { ...start, port, adminPort };
 }
 
 function runNpmStart(environment: Record<string, string>) {
@@ -113,8 +132,12 @@ async function paste(command: string): Promise<string> {
   return stdout;
 }
 
+async function readEnvironment(): Promise<NodeJS.Dict<string>> {
+  return parseEnv(await readFile(join(clone, ".data/env"), "utf8"));
+}
+
 async function readBookings(): Promise<unknown[]> {
-  const { DATABASE_URL: databaseUrl = "" } = parseEnv(await readFile(join(clone, ".data/env"), "utf8"));
+  const { DATABASE_URL: databaseUrl = "" } = await readEnvironment();
   const pool = createPool({ databaseUrl, applicationName: "test", maxConnections: 1, onError: () => {} });
   try {
     const { rows } = await pool.query("select partner, reference, state from bookings");

@@ -12,6 +12,7 @@ export interface Ports {
   instead: string | undefined;
 }
 
+const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_PORT = 8080;
 const DEFAULT_ADMIN_PORT = 9101;
 
@@ -22,7 +23,7 @@ const DEFAULT_ADMIN_PORT = 9101;
  * @throws SetupProblem when a port that was asked for is in use
  */
 export async function choosePorts(environment: NodeJS.ProcessEnv): Promise<Ports> {
-  const host = environment["HOST"] || "0.0.0.0";
+  const host = hostOf(environment);
   const port = readPort(environment, "PORT");
   const adminPort = readPort(environment, "ADMIN_PORT");
 
@@ -51,6 +52,11 @@ export async function choosePorts(environment: NodeJS.ProcessEnv): Promise<Ports
     url: `http://${hostForClients(host)}:${ingest}`,
     instead: port === undefined && ingest !== DEFAULT_PORT ? await insteadOfDefault(ingest) : undefined,
   };
+}
+
+/** The apps' own default is all addresses, which is for containers; what runs here is for whoever sits here. */
+export function hostOf(environment: NodeJS.ProcessEnv): string {
+  return environment["HOST"] || DEFAULT_HOST;
 }
 
 async function insteadOfDefault(port: number): Promise<string> {

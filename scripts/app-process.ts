@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createWriteStream, readFileSync, type WriteStream } from "node:fs";
+import { createWriteStream, type WriteStream } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,6 +16,7 @@ export interface AppProcess {
   readonly ended: Promise<string>;
   stop(): Promise<void>;
   kill(): void;
+  /** The last lines that it has written. */
   logTail(): string;
 }
 
@@ -43,9 +44,12 @@ export function startApp(options: {
   });
   if (child.pid !== undefined) recordApp(child.pid);
   const record = child.pid === undefined ? undefined : recordProcess(child.pid);
-  const log = createWriteStream(logFile);
+  const log = createWriteStream(logFile, { flags: "a" });
+  const lastLines: string[] = [];
   forEachLine(child, (line) => {
     log.write(`${line}\n`);
+    lastLines.push(line);
+    if (lastLines.length > LOG_TAIL_LINES) lastLines.shift();
     const text = attentionLine(name, line);
     if (text !== undefined) showLine(text);
   });
@@ -60,7 +64,7 @@ export function startApp(options: {
     kill: () => {
       if (record) signalFamily(record, "SIGKILL");
     },
-    logTail: () => readFileSync(logFile, "utf8").trimEnd().split("\n").slice(-LOG_TAIL_LINES).join("\n"),
+    logTail: () => lastLines.join("\n"),
   };
 }
 

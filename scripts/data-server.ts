@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort, isPortFree } from "./ports.ts";
@@ -27,9 +27,9 @@ export interface DataServer {
 /** What tells a Redis from a PostgreSQL. */
 export interface ServerKind {
   name: string;
-  /** Where the record of the running server and its log are. */
+  /** Where the record of the running server is. */
   dir: string;
-  logFile: string;
+  logPath: string;
   stopSignal: NodeJS.Signals;
   command(port: number): { file: string; args: string[]; uid?: number; gid?: number; env?: NodeJS.ProcessEnv };
   /** Resolves if the server answers and is the one with our password; rejects until then. A SetupProblem is final. */
@@ -58,7 +58,7 @@ export async function startServer(kind: ServerKind, options: StartOptions = {}):
 
   return {
     name: kind.name,
-    logPath: join(kind.dir, kind.logFile),
+    logPath: kind.logPath,
     url: kind.url(running.record.port),
     port: running.record.port,
     get pid() {
@@ -110,8 +110,8 @@ async function launchUntilUp(kind: ServerKind, port: number, options: StartOptio
 
 async function launch(kind: ServerKind, port: number, signal?: AbortSignal): Promise<RunningServer> {
   signal?.throwIfAborted();
-  const logPath = join(kind.dir, kind.logFile);
-  const log = openSync(logPath, "w");
+  const log = openSync(kind.logPath, "a");
+  const logStart = fstatSync(log).size;
   const { file, args, ...spawnOptions } = kind.command(port);
   // Detached: a Ctrl-C in the terminal must reach the programs that use the data first, and the data last. The log is
   // a file rather than a pipe, so that the server does not depend on this process in any way.
@@ -122,7 +122,7 @@ async function launch(kind: ServerKind, port: number, signal?: AbortSignal): Pro
   const ended = endOf(child);
 
   const hasEnded = ended.then((how) => {
-    throw new EndedWhileStarting(kind.name, how, readFileSync(logPath, "utf8"));
+    throw new EndedWhileStarting(kind.name, how, readFileSync(kind.logPath).subarray(logStart).toString());
   });
   hasEnded.catch(() => {});
   try {
@@ -139,7 +139,7 @@ async function untilUp(kind: ServerKind, port: number, signal?: AbortSignal): Pr
   const tooLate = (cause: unknown) =>
     new SetupProblem(
       `${kind.name} did not answer within ${READY_TIMEOUT_MS / 1000} s.`,
-      `Its log says why: ${join(kind.dir, kind.logFile)}`,
+      `Its log says why: ${kind.logPath}`,
       { cause },
     );
   await untilAnswers(() => kind.ping(port), { timeoutMs: READY_TIMEOUT_MS, tooLate, signal });

@@ -30,6 +30,8 @@ export async function startPostgres(options: {
   port?: number;
   /** Server settings, such as { fsync: "off" } where the data is thrown away afterwards. */
   settings?: Readonly<Record<string, string>>;
+  /** Where its log is; default: `dir`. */
+  logDir?: string;
   signal?: AbortSignal;
 }): Promise<PostgresServer> {
   const dir = resolve(options.dir);
@@ -48,7 +50,7 @@ export async function startPostgres(options: {
     {
       name: "PostgreSQL",
       dir,
-      logFile: "postgres.log",
+      logPath: join(options.logDir ?? dir, "postgres.log"),
       stopSignal: STOP_SIGNAL,
       command: (port) => ({
         file: join(home.programs, "bin", "postgres"),

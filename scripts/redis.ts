@@ -10,13 +10,19 @@ import { SetupProblem } from "./setup-problem.ts";
 /**
  * Starts a Redis on 127.0.0.1 whose acknowledged writes are on disk, as the service demands of every Redis: an append
  * only file that is synced before each answer, and no eviction. `dir` holds its data, and is made if need be.
+ *
+ * @param options.logDir where its log is; default: `dir`
+ * @param options.maxmemory such as "1gb", from which on it refuses writes; default: none
  */
 export async function startRedis(options: {
   dir: string;
   /** Default: the port that this directory used last, if it is free, else any free one. */
   port?: number;
+  logDir?: string;
+  maxmemory?: string;
   signal?: AbortSignal;
 }): Promise<DataServer> {
+  const { maxmemory = "0" } = options;
   const dir = resolve(options.dir);
   const program = findRedis();
   if (!program) throw redisMissing();
@@ -30,10 +36,10 @@ export async function startRedis(options: {
     {
       name: "Redis",
       dir,
-      logFile: "redis.log",
+      logPath: join(options.logDir ?? dir, "redis.log"),
       stopSignal: "SIGTERM",
       command: (port) => {
-        writeFileSync(configFile, configuration({ dir, port, password }), { mode: 0o600 });
+        writeFileSync(configFile, configuration({ dir, port, password, maxmemory }), { mode: 0o600 });
         return { file: program.file, args: [configFile] };
       },
       ping: (port) => ping(url(port)),
@@ -64,7 +70,8 @@ export async function untilRedisAnswers(url: string, signal?: AbortSignal): Prom
  * A password, since a port may be another program's tomorrow: a client of one Redis must not work on another's
  * data.
  */
-function configuration({ dir, port, password }: { dir: string; port: number; password: string }): string {
+function configuration(settings: { dir: string; port: number; password: string; maxmemory: string }): string {
+  const { dir, port, password, maxmemory } = settings;
   return `# Written at each start.
 bind 127.0.0.1
 port ${port}
@@ -73,6 +80,7 @@ dir ${JSON.stringify(dir)}
 appendonly yes
 appendfsync always
 save ""
+maxmemory ${maxmemory}
 maxmemory-policy noeviction
 hash-max-ziplist-value 4096
 daemonize no

@@ -1,6 +1,6 @@
-import { mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { choosePorts, type Ports } from "./app-ports.ts";
+import { choosePorts, hostOf, type Ports } from "./app-ports.ts";
 import { AppEnded, type AppProcess, startApp, untilReady } from "./app-process.ts";
 import { build } from "./build.ts";
 import { claimLockFile, dataDir, demoSecretFile, environmentFile, logDir, portsLockFile, root } from "./clone.ts";
@@ -9,6 +9,7 @@ import type { DataServer } from "./data-server.ts";
 import { ensureDemoPartner, type RunOps } from "./demo-partner.ts";
 import { writeEnvironmentFile } from "./environment-file.ts";
 import { findOrInstallRedis } from "./install-redis.ts";
+import { watchLogs } from "./limit-logs.ts";
 import { withLock } from "./lock.ts";
 import { startPostgres, untilPostgresAnswers } from "./postgres.ts";
 import { Progress } from "./progress.ts";
@@ -21,6 +22,9 @@ import { tryDemoBooking, type Welcome, welcome } from "./welcome.ts";
 
 /** From the built code; or from source, where each app starts again when one of its files changes. */
 export type CodeFrom = "dist" | "source";
+
+/** Without one, ingest never sheds load because of Redis' memory. Some 350,000 events may wait until it does. */
+const REDIS_MAXMEMORY = "1gb";
 
 /** What the stages of a start share. */
 interface Run {
@@ -59,6 +63,8 @@ async function bringUp(run: Run): Promise<Welcome> {
   const { from, progress, stop } = run;
   progress.line("Starting. Ctrl-C stops everything.");
   mkdirSync(logDir, { recursive: true });
+  chmodSync(logDir, 0o700); // PostgreSQL logs the values of a row that it refuses.
+  watchLogs(logDir);
   const leftBehind = await withLock(claimLockFile, stop, claimClone);
   if (leftBehind > 0) progress.line(`Ended ${leftBehind} app(s) of an earlier start that was killed.`);
   // Only a look, so that a port which is taken is reported now and not after the build.
@@ -72,7 +78,7 @@ async function bringUp(run: Run): Promise<Welcome> {
   const partnersFile = process.env["PARTNERS_FILE"] || "./partners.json";
   const forOps = { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl, PARTNERS_FILE: partnersFile };
   writeEnvironmentFile(environmentFile, { ...forOps, ...pick(process.env, "QUEUE_PREFIX") });
-  const environment = { ...process.env, ...forOps };
+  const environment = { ...process.env, ...forOps, HOST: hostOf(process.env) };
 
   const runOps = opsRunner(from, environment, stop);
   await progress.step("Migrations", () => runOps("migrate"));
@@ -94,7 +100,7 @@ async function provideRedis({ progress, servers }: Run, signal: AbortSignal): Pr
     return given;
   }
   const { version } = await findOrInstallRedis({ say: (text) => progress.line(text), signal });
-  const start = () => startRedis({ dir: join(dataDir, "redis"), signal });
+  const start = () => startRedis({ dir: join(dataDir, "redis"), logDir, maxmemory: REDIS_MAXMEMORY, signal });
   const server = await progress.step("Redis", start, ({ port }) => `${version} on 127.0.0.1:${port}`);
   servers.push(server);
   return server.url;
@@ -107,7 +113,7 @@ async function providePostgres({ progress, servers }: Run, signal: AbortSignal):
     return given;
   }
   const dir = join(dataDir, "postgres");
-  const start = () => startPostgres({ dir, signal });
+  const start = () => startPostgres({ dir, logDir, signal });
   const server = await progress.step("PostgreSQL", start, ({ port, home }) => {
     const elsewhere = home === dir ? "" : `, data in ${home} (its user can't reach this folder)`;
     return `on 127.0.0.1:${port}${elsewhere}`;
