@@ -11,6 +11,9 @@ interface Service {
   read_only?: boolean;
   cap_drop?: string[];
   security_opt?: string[];
+  command?: string;
+  mem_limit?: string;
+  logging?: { driver: string; options: Record<string, string> };
 }
 
 let services: Record<string, Service>;
@@ -33,7 +36,10 @@ test("Caddy is in front of each ingest of its profile, and gets each variable th
 
 test("every variable of an app is one that the apps know", () => {
   for (const name of ["ingest", "ingest-2", "worker", "ops"]) {
-    for (const variable of Object.keys(services[name]?.environment ?? {})) expect(variables).toHaveProperty(variable);
+    for (const variable of Object.keys(services[name]?.environment ?? {})) {
+      // Node's own.
+      if (variable !== "NODE_OPTIONS") expect(variables).toHaveProperty(variable);
+    }
   }
 });
 
@@ -55,3 +61,30 @@ test("no program can gain privileges, and ours have none and write nowhere", () 
     expect(service, name).toMatchObject({ read_only: true, cap_drop: ["ALL"] });
   }
 });
+
+test("no container's log or memory grows without a limit", () => {
+  for (const [name, service] of Object.entries(services)) {
+    expect(service.logging, name).toEqual({ driver: "json-file", options: { "max-size": "10m", "max-file": "5" } });
+    expect(service.mem_limit, name).toMatch(/^\d+[mg]$/);
+  }
+});
+
+test("each program keeps to less memory than its container has, so that the kernel has no reason to kill it", () => {
+  for (const name of ["ingest", "ingest-2", "worker"]) {
+    const { environment, mem_limit } = services[name] ?? {};
+    const heapMegabytes = Number(/^--max-old-space-size=(\d+)$/.exec(environment?.["NODE_OPTIONS"] ?? "")?.[1]);
+    // Beside the heap of old objects Node has that of new ones, its code and its buffers.
+    expect(heapMegabytes, name).toBeLessThanOrEqual(0.7 * megabytes(mem_limit));
+    expect(heapMegabytes, name).toBeGreaterThanOrEqual(0.5 * megabytes(mem_limit));
+  }
+  const { command, mem_limit } = services["redis"] ?? {};
+  const maxmemory = megabytes(/--maxmemory (\w+)/.exec(command ?? "")?.[1]);
+  // It has a copy of what changes while it rewrites its append-only file.
+  expect(megabytes(mem_limit)).toBeGreaterThanOrEqual(2 * maxmemory);
+});
+
+/** Of a size such as 512m or 1gb; NaN if it is none. */
+function megabytes(size = ""): number {
+  const [, amount, unit] = /^(\d+)(m|g)b?$/.exec(size) ?? [];
+  return Number(amount) * (unit === "g" ? 1_024 : 1);
+}
