@@ -16,7 +16,7 @@ export interface RefusalCounter {
  * A series is the refusals of one sender with one cause. Each costs two lines a second at most, so that these limits
  * bound what a flood of refused requests can write: about half a megabyte a second.
  */
-export const refusalLimits = {
+const refusalLimits = {
   /** How often counts are written. A series without a refusal for that long is forgotten. */
   intervalMs: 1_000,
   /** At a time, of senders without a valid secret. Far fewer than there are addresses to send from. */
