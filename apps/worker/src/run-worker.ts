@@ -50,6 +50,10 @@ const maxConnections = maxConcurrentBatches + 4;
  */
 const maxCharactersInBatch = 4 * 1_024 * 1_024;
 const maxJsonValuesInBatch = 100_000;
+/** For the batches, dead letters and the health check. Of the 100 that PostgreSQL allows, so that many workers fit in. */
+const maxConnections = maxConcurrentBatches + 3;
+/** For the text of the events that are held: CONCURRENCY of them at 11,000 characters each, or 512 of the largest. */
+const maxHeldBytes = 64 * 1_024 * 1_024;
 /** BullMQ gives an event up only after many crashes, so there is seldom anything to sweep. */
 const sweepIntervalMs = 30_000;
 
@@ -92,6 +96,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     redisUrl: settings.REDIS_URL,
     prefix: settings.QUEUE_PREFIX,
     concurrency: settings.CONCURRENCY,
+    maxHeldBytes,
     handle: (delivery) => processDelivery(delivery, processOptions),
     onError: (error) => logger.debug({ err: error }, "trouble with Redis: the queue reconnects by itself"),
   });

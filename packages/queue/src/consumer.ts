@@ -1,9 +1,10 @@
 import { type Job, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
 import { EventQueue, EventWorker, type JobContent } from "./event-job.ts";
-import { createFinishingBackend } from "./finish-events.ts";
+import { createHeldEvents } from "./held-events.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
+import { createWorkerBackend } from "./worker-backend.ts";
 
 /** One delivery of an event. It may be the first, a retry, or the same again after a crash. */
 export interface Delivery {
@@ -76,6 +77,9 @@ const bullmqEventsKept = 1_000;
 const socketTimeoutMs = 30_000;
 
 /**
+ * @param options.concurrency how many events are held at most
+ * @param options.maxHeldBytes how much memory their text may take. It is exceeded by one event for each fetch under way
+ *   at most, and an event that is larger by itself is held alone
  * @param options.handle applies one event. It returns when the event needs no further delivery, and throws an error
  *   whose message holds nothing of the event, since BullMQ keeps it in Redis, to have the event delivered again later.
  * @param options.onError told of connection errors and of failures inside BullMQ
@@ -84,6 +88,7 @@ export function createConsumer(options: {
   redisUrl: string;
   prefix: string;
   concurrency: number;
+  maxHeldBytes: number;
   handle: (delivery: Delivery) => Promise<void>;
   onError: (error: Error) => void;
   recovery?: { lockDurationMs: number; stalledCheckIntervalMs: number };
@@ -104,6 +109,8 @@ export function createConsumer(options: {
       if (!(error instanceof ReleaseDelivery)) throw toStorableError(error);
       await job.moveToWait(token);
       throw new WaitingError();
+    } finally {
+      held.letGo(job);
     }
   }
 
@@ -117,11 +124,17 @@ export function createConsumer(options: {
     maxStalledCount,
     settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
   };
-  const createBackend = createFinishingBackend(redis, options.prefix, lockDurationMs);
+  const held = createHeldEvents({ maxBytes: options.maxHeldBytes });
+  const createBackend = createWorkerBackend({ redis, prefix: options.prefix, lockDurationMs, held });
   const workers = Array.from({ length: loops }, (_, index) => {
     // As even as can be; the sum is what was asked for.
     const concurrency = Math.floor((options.concurrency + index) / loops);
-    return new EventWorker(queueName, handleJob, { ...workerOptions, concurrency }, createBackend);
+    return new EventWorker(queueName, handleJob, {
+      ...workerOptions,
+      concurrency,
+      createBackend,
+      onFetched: held.hold,
+    });
   });
   for (const worker of workers) worker.on("error", options.onError);
   // Waits for Redis as long as the worker does; adds nothing.
@@ -154,9 +167,11 @@ export function createConsumer(options: {
       }
     },
     async drain() {
+      held.stop();
       await Promise.all(workers.map((worker) => worker.pause()));
     },
     async close() {
+      held.stop();
       await Promise.all(workers.map((worker) => worker.close(true)));
       redis.disconnect();
     },

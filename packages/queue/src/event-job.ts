@@ -1,4 +1,14 @@
-import { Job, type JobJson, type JobProgress, Queue, Worker } from "bullmq";
+import {
+  type BackendFactory,
+  Job,
+  type JobJson,
+  type JobProgress,
+  type Processor,
+  Queue,
+  type RedisQueueBackend,
+  Worker,
+  type WorkerOptions,
+} from "bullmq";
 import { ownSubject } from "./event-subject.ts";
 
 /**
@@ -61,7 +71,30 @@ export class EventQueue extends Queue<JobContent> {
 }
 
 export class EventWorker extends Worker<JobContent> {
+  readonly #onFetched: (job: Job<JobContent>) => void;
+
+  /** @param onFetched told of each job that will be handed to `handle`, within the turn in which its fetch is answered */
+  constructor(
+    name: string,
+    handle: Processor<JobContent>,
+    options: WorkerOptions & {
+      createBackend: BackendFactory<RedisQueueBackend>;
+      onFetched: (job: Job<JobContent>) => void;
+    },
+  ) {
+    const { createBackend, onFetched, ...workerOptions } = options;
+    super(name, handle, workerOptions, createBackend);
+    this.#onFetched = onFetched;
+  }
+
   protected override get Job(): typeof Job {
     return EventJob;
+  }
+
+  protected override createJob(json: JobJson, jobId: string): Job<JobContent> {
+    const job = super.createJob(json, jobId);
+    // Such a one goes to those that failed, without being handled: it stalled too often.
+    if (job.deferredFailure === undefined) this.#onFetched(job);
+    return job;
   }
 }

@@ -14,10 +14,11 @@ import {
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { JobContent } from "./event-job.ts";
-import { createFinishingBackend } from "./finish-events.ts";
+import { createHeldEvents } from "./held-events.ts";
 import { jobOptions } from "./job-options.ts";
 import { queueName } from "./queue-name.ts";
 import { dumpQueue } from "./testing/dump-queue.ts";
+import { createWorkerBackend } from "./worker-backend.ts";
 
 const lockDuration = 10_000;
 let folder: string;
@@ -69,7 +70,8 @@ type Prepared = Awaited<ReturnType<typeof prepare>>;
 const noNext = [null, 0, 0, 0] as const;
 const toText = (data: string | JobContent) => (typeof data === "string" ? data : data.text);
 const toMinutes = (untilMs: number) => (untilMs > 0 ? Math.round((untilMs - Date.now()) / 60_000) : 0);
-const ours = (prefix: string) => createFinishingBackend(redis, prefix, lockDuration);
+const ours = (prefix: string, maxBytes = Number.MAX_SAFE_INTEGER) =>
+  createWorkerBackend({ redis, prefix, lockDurationMs: lockDuration, held: createHeldEvents({ maxBytes }) });
 const theirs = () => createRedisBackend;
 const drainWait = async ({ finish }: Prepared) => [await finish("a"), await finish("b"), await finish("c")];
 const finishTogether = ({ finish }: Prepared) => Promise.all([finish("a"), finish("b"), finish("c")]);

@@ -1,7 +1,6 @@
-import { type BackendFactory, createRedisBackend, type RedisQueueBackend, raw2NextJobData } from "bullmq";
 import type { Redis } from "ioredis";
-import { wrapContent } from "./event-job.ts";
 import { gatherPerTurn } from "./gather-per-turn.ts";
+import type { HeldEvents } from "./held-events.ts";
 import { queueName } from "./queue-name.ts";
 import { defineScript, runScript } from "./run-script.ts";
 
@@ -30,13 +29,13 @@ type FinishAnswer = number | "ask" | NextJob;
  * limit for all workers, delayed jobs that are due, priorities.
  *
  * KEYS: the queue's wait, active, prioritized, pc (the counter of those), stalled, delayed, meta and marker.
- * ARGV: the prefix of job keys, the time (epoch milliseconds), how long the locks of the next jobs hold (milliseconds);
- * then for each event its id, the token of its lock, and 1 if a next one is wanted.
+ * ARGV: the prefix of job keys, the time (epoch milliseconds), how long the locks of the next jobs hold (milliseconds),
+ * how many bytes of memory those may take together, of which the last one may exceed its part; then for each event its id, the token of its lock, and 1 if a next one is wanted.
  * Returns a {@link FinishAnswer} for each.
  */
 const finishScript = defineScript(`
 local wait, active, prioritized, priorityCounter, stalled, delayed, meta, marker = unpack(KEYS)
-local prefix, now, lockMs = ARGV[1], ARGV[2], ARGV[3]
+local prefix, now, lockMs, bytesLeft = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local paused, concurrency, rateLimit = unpack(redis.call('HMGET', meta, 'paused', 'concurrency', 'max'))
 -- BullMQ's scores are milliseconds and 12 bits that tell jobs of one millisecond apart.
 local firstDelayed = tonumber(redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2])
@@ -59,6 +58,7 @@ local function finish(id, token)
 end
 
 local function takeNext(token)
+  if bytesLeft <= 0 then return 0 end
   if mustAsk then return 'ask' end
   local id = redis.call('RPOPLPUSH', wait, active)
   if not id then
@@ -70,11 +70,13 @@ local function takeNext(token)
   redis.call('SET', job .. ':lock', token, 'PX', lockMs)
   redis.call('HSET', job, 'processedOn', now)
   redis.call('HINCRBY', job, 'ats', 1)
+  -- A character takes as many bytes there as in UTF-8, or less, or twice as many.
+  bytesLeft = bytesLeft - 2 * redis.call('HSTRLEN', job, 'data')
   return { redis.call('HGETALL', job), id, 0, 0 }
 end
 
 local answers = {}
-for place = 4, #ARGV, 3 do
+for place = 5, #ARGV, 3 do
   local id, token, wantsNext = ARGV[place], ARGV[place + 1], ARGV[place + 2] == '1'
   local code = finish(id, token)
   answers[#answers + 1] = code == 0 and wantsNext and takeNext(token) or code
@@ -89,63 +91,27 @@ return answers
  */
 const maxEventsPerCall = 50;
 
-/** BullMQ's scripts that may return the next job. */
-const fetchingCommands: ReadonlySet<string> = new Set(["moveToActive", "moveToFinished", "moveToDelayed"]);
-
-function wrapNextJob<Answer>(answer: Answer): Answer {
-  if (Array.isArray(answer) && Array.isArray(answer[0])) wrapContent(answer[0], String(answer[1]));
-  return answer;
-}
-
 /**
- * Makes BullMQ's own backends for the workers of one process, except that events which are done within one turn of the
- * event loop leave the queue, and are followed by the next ones, by few calls instead of one each; and that a job's data
- * stays the text that it is in Redis (see `event-job.ts`).
+ * Makes a function that takes an event which is done out of the queue. Those of one turn of the event loop leave it, and
+ * are followed by the next ones, by few calls instead of one each.
  */
-export function createFinishingBackend(
-  redis: Redis,
-  prefix: string,
-  lockDurationMs: number,
-): BackendFactory<RedisQueueBackend> {
+export function createEventFinisher(options: {
+  redis: Redis;
+  prefix: string;
+  lockDurationMs: number;
+  held: HeldEvents;
+}): (job: FinishedJob) => Promise<FinishAnswer> {
+  const { redis, prefix, lockDurationMs, held } = options;
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
   const keys = ["wait", "active", "prioritized", "pc", "stalled", "delayed", "meta", "marker"].map(queueKey);
-  const finish = gatherPerTurn(
+  return gatherPerTurn(
     (jobs: FinishedJob[]) =>
-      runScript<FinishAnswer[]>(redis, finishScript, keys, [
-        ...[queueKey(""), Date.now(), lockDurationMs],
-        ...jobs.flatMap(({ jobId, token, wantsNext }) => [jobId, token, wantsNext ? 1 : 0]),
-      ]),
+      held.fetchSome((maxBytes) =>
+        runScript<FinishAnswer[]>(redis, finishScript, keys, [
+          ...[queueKey(""), Date.now(), lockDurationMs, maxBytes],
+          ...jobs.flatMap(({ jobId, token, wantsNext }) => [jobId, token, wantsNext ? 1 : 0]),
+        ]),
+      ),
     { maxItems: maxEventsPerCall },
   );
-
-  return (name, options, connections) => {
-    const backend = createRedisBackend(name, options, connections);
-    const execCommand = backend.execCommand.bind(backend);
-    backend.execCommand = async (client, commandName, args) => {
-      const answer: unknown = await execCommand(client, commandName, args);
-      if (fetchingCommands.has(commandName)) wrapNextJob(answer);
-      return answer;
-    };
-    const moveToCompleted = backend.moveToCompleted.bind(backend);
-    backend.moveToCompleted = async (job, returnValue, removeOnComplete, token, fetchNext) => {
-      const { id: jobId, parentKey, opts } = job;
-      // No job of ours, so there is nothing to be gained.
-      if (
-        jobId === undefined ||
-        parentKey !== undefined ||
-        opts.deduplication !== undefined ||
-        removeOnComplete !== true
-      )
-        return moveToCompleted(job, returnValue, removeOnComplete, token, fetchNext);
-
-      const answer = await finish({ jobId, token, wantsNext: fetchNext && backend.closing === undefined });
-      if (typeof answer === "number" && answer < 0)
-        throw backend.finishedErrors({ code: answer, jobId, command: "moveToFinished", state: "active" });
-      let result: unknown[] | undefined;
-      if (answer === "ask") result = await backend.moveToActive(token);
-      else if (Array.isArray(answer)) result = raw2NextJobData(wrapNextJob(answer));
-      return { result, finishedOn: Date.now() };
-    };
-    return backend;
-  };
 }

@@ -48,8 +48,19 @@ function produce(redisUrl = server.url): Producer {
   return producer;
 }
 
-function consume(handle: (delivery: Delivery) => Promise<void>, concurrency = 5): Consumer {
-  const consumer = createConsumer({ redisUrl: server.url, prefix, concurrency, handle, onError: () => {} });
+function consume(
+  handle: (delivery: Delivery) => Promise<void>,
+  concurrency = 5,
+  maxHeldBytes = Number.MAX_SAFE_INTEGER,
+): Consumer {
+  const consumer = createConsumer({
+    redisUrl: server.url,
+    prefix,
+    concurrency,
+    maxHeldBytes,
+    handle,
+    onError: () => {},
+  });
   cleanups.push(() => consumer.close());
   consumer.start();
   return consumer;

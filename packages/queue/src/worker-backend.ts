@@ -1,0 +1,93 @@
+import { type BackendFactory, createRedisBackend, type RedisQueueBackend, raw2NextJobData } from "bullmq";
+import type { Redis } from "ioredis";
+import { wrapContent } from "./event-job.ts";
+import { createEventFinisher } from "./finish-events.ts";
+import type { HeldEvents } from "./held-events.ts";
+import { queueName } from "./queue-name.ts";
+
+/** BullMQ's scripts that may return the next job. */
+const fetchingCommands: ReadonlySet<string> = new Set(["moveToActive", "moveToFinished", "moveToDelayed"]);
+
+/**
+ * Makes BullMQ's own backends for the workers of one process, except that
+ *
+ * - events that are done leave the queue together, and are followed by the next ones (`finish-events.ts`);
+ * - a job's data stays the text that it is in Redis (`event-job.ts`);
+ * - nothing is fetched while the process holds as many bytes as it may (`held-events.ts`).
+ */
+export function createWorkerBackend(options: {
+  redis: Redis;
+  prefix: string;
+  lockDurationMs: number;
+  held: HeldEvents;
+}): BackendFactory<RedisQueueBackend> {
+  const { redis, prefix, held } = options;
+  const markerKey = `${prefix}:${queueName}:marker`;
+  const finish = createEventFinisher(options);
+
+  return (name, workerOptions, connections) => {
+    const backend = createRedisBackend(name, workerOptions, connections);
+    const execCommand = backend.execCommand.bind(backend);
+    const moveToActive = backend.moveToActive.bind(backend);
+    const moveToCompleted = backend.moveToCompleted.bind(backend);
+    const moveToFailed = backend.moveToFailed.bind(backend);
+    const moveToDelayed = backend.moveToDelayed.bind(backend);
+    const waitForJob = backend.waitForJob.bind(backend);
+
+    backend.execCommand = async (client, commandName, args) => {
+      const answer: unknown = await execCommand(client, commandName, args);
+      if (fetchingCommands.has(commandName)) wrapNextJob(answer);
+      return answer;
+    };
+
+    // Without an answer, BullMQ's worker handles what it has, and then asks waitForJob for when to ask again.
+    backend.moveToActive = async (token, workerName) =>
+      held.isOpen() ? held.fetchOne(() => moveToActive(token, workerName)) : [];
+
+    backend.waitForJob = async (timeoutSeconds) => {
+      if (held.isOpen()) {
+        const marker = await waitForJob(timeoutSeconds);
+        if (marker === null || held.isOpen()) return marker;
+        // It was taken away for an event that is not fetched here now, and would wake another process.
+        await redis.zadd(markerKey, marker.score, marker.member);
+      }
+      await held.whenOpen();
+      return null;
+    };
+
+    backend.moveToCompleted = async (job, returnValue, removeOnComplete, token, fetchNext) => {
+      const { id: jobId, parentKey, opts } = job;
+      // No job of ours, so there is nothing to be gained.
+      if (
+        jobId === undefined ||
+        parentKey !== undefined ||
+        opts.deduplication !== undefined ||
+        removeOnComplete !== true
+      )
+        return { ...(await moveToCompleted(job, returnValue, removeOnComplete, token, false)), result: undefined };
+
+      const answer = await finish({ jobId, token, wantsNext: fetchNext && backend.closing === undefined });
+      if (typeof answer === "number" && answer < 0)
+        throw backend.finishedErrors({ code: answer, jobId, command: "moveToFinished", state: "active" });
+      let result: unknown[] | undefined;
+      if (answer === "ask") result = await backend.moveToActive(token);
+      else if (Array.isArray(answer)) result = raw2NextJobData(wrapNextJob(answer));
+      return { result, finishedOn: Date.now() };
+    };
+
+    // The next job is then fetched like a first one, by moveToActive, which knows whether there is room for it.
+    backend.moveToFailed = async (job, reason, removeOnFail, token, _fetchNext, fields) => ({
+      ...(await moveToFailed(job, reason, removeOnFail, token, false, fields)),
+      result: undefined,
+    });
+    backend.moveToDelayed = async (jobId, timestamp, delayMs, token, delayOptions) => {
+      await moveToDelayed(jobId, timestamp, delayMs, token, { ...delayOptions, fetchNext: false });
+    };
+    return backend;
+  };
+}
+
+function wrapNextJob<Answer>(answer: Answer): Answer {
+  if (Array.isArray(answer) && Array.isArray(answer[0])) wrapContent(answer[0], String(answer[1]));
+  return answer;
+}
