@@ -42,7 +42,10 @@ const entries = {
 const millisecondsPerHour = 60 * 60 * 1_000;
 /** While one batch waits for its commit, the next one's queries run. */
 const maxConcurrentBatches = 2;
-/** For the batches, what stands aside of them, dead letters, probes and the health check. Of the 100 that PostgreSQL allows, so that many workers fit in. */
+/**
+ * For the batches, the group that stands aside, dead letters, a probe and the health check. Of the 100 that PostgreSQL
+ * allows, so that many workers fit in.
+ */
 const maxConnections = maxConcurrentBatches + 4;
 /**
  * By these, the worst events that ingest accepts cost the worker and PostgreSQL about as much as ordinary ones: an
@@ -50,8 +53,6 @@ const maxConnections = maxConcurrentBatches + 4;
  */
 const maxCharactersInBatch = 4 * 1_024 * 1_024;
 const maxJsonValuesInBatch = 100_000;
-/** For the batches, dead letters and the health check. Of the 100 that PostgreSQL allows, so that many workers fit in. */
-const maxConnections = maxConcurrentBatches + 3;
 /** For the text of the events that are held: CONCURRENCY of them at 11,000 characters each, or 512 of the largest. */
 const maxHeldBytes = 64 * 1_024 * 1_024;
 /** BullMQ gives an event up only after many crashes, so there is seldom anything to sweep. */

@@ -1,7 +1,10 @@
-import { type Job, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
+import { setTimeout as sleep } from "node:timers/promises";
+import { DelayedError, type Job, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
 import { EventQueue, EventWorker, type JobContent } from "./event-job.ts";
+import { createGiveBack } from "./give-back-events.ts";
 import { createHeldEvents } from "./held-events.ts";
+import { keepLocks } from "./keep-locks.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
 import { createWorkerBackend } from "./worker-backend.ts";
@@ -47,10 +50,21 @@ export interface Consumer {
 
 /**
  * Thrown by a handler that was told to stop before it could apply the event: the event goes back to the head of the
- * queue, and no attempt is counted.
+ * queue, and no attempt is counted. Events that go back while the consumer drains keep their order.
  */
 export class ReleaseDelivery extends Error {
   override name = "ReleaseDelivery";
+}
+
+/** Thrown by a handler that can't apply the event yet: it is delivered again after the delay, and no attempt is counted. */
+export class PostponeDelivery extends Error {
+  override name = "PostponeDelivery";
+  readonly delayMs: number;
+
+  constructor(message: string, { delayMs }: { delayMs: number }) {
+    super(message);
+    this.delayMs = delayMs;
+  }
 }
 
 /**
@@ -71,6 +85,11 @@ const sweepPageSize = 100;
  * queue waited for up to 0.7 s before anything was done for them; so smaller ones share the work.
  */
 const eventsPerLoop = 100;
+/**
+ * How long events that are to go back wait for the others, while the consumer drains: one that goes back later goes in
+ * front of them, and need not be older. What takes longer waits for a database that does not answer.
+ */
+const releasePatienceMs = 1_000;
 /** BullMQ's own event stream; nothing of ours reads it, so it is kept short. */
 const bullmqEventsKept = 1_000;
 /** A Redis that vanished without closing the connection. Longer than the longest blocking read, which is 10 s. */
@@ -102,16 +121,33 @@ export function createConsumer(options: {
     retryStrategy: (attempt) => Math.min(attempt * 100, longestReconnectDelayMs),
   });
   redis.on("error", options.onError);
-  async function handleJob(job: Job<JobContent>, token?: string): Promise<void> {
+  const giveBack = createGiveBack(redis, options.prefix);
+  const closing = new AbortController();
+  /** While the consumer drains: all that is to go back can go together. */
+  let allSettled: Promise<unknown> | undefined;
+
+  async function handleJob(job: Job<JobContent>, token = ""): Promise<void> {
     try {
       await options.handle(toDelivery(job));
     } catch (error) {
-      if (!(error instanceof ReleaseDelivery)) throw toStorableError(error);
-      await job.moveToWait(token);
-      throw new WaitingError();
+      if (error instanceof ReleaseDelivery) return await release(job, token);
+      if (!(error instanceof PostponeDelivery)) throw toStorableError(error);
+      await job.moveToDelayed(Date.now() + error.delayMs, token);
+      throw new DelayedError();
     } finally {
       held.letGo(job);
     }
+  }
+
+  /** @throws WaitingError, by which BullMQ learns that the job is not its business any more */
+  async function release(job: Job<JobContent>, token: string): Promise<never> {
+    held.settle(job);
+    await allSettled;
+    held.letGo(job);
+    // Only an operator can have given it one.
+    if (job.priority > 0) await job.moveToWait(token);
+    else await giveBack({ jobId: job.id ?? "", token });
+    throw new WaitingError();
   }
 
   const loops = Math.ceil(options.concurrency / eventsPerLoop);
@@ -120,12 +156,16 @@ export function createConsumer(options: {
     prefix: options.prefix,
     autorun: false,
     lockDuration: lockDurationMs,
+    skipLockRenewal: true,
     stalledInterval: stalledCheckIntervalMs,
     maxStalledCount,
     settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
   };
   const held = createHeldEvents({ maxBytes: options.maxHeldBytes });
-  const createBackend = createWorkerBackend({ redis, prefix: options.prefix, lockDurationMs, held });
+  const createBackend = createWorkerBackend({
+    ...{ redis, prefix: options.prefix, lockDurationMs, held },
+    stalled: { maxStalledCount, stalledCheckIntervalMs },
+  });
   const workers = Array.from({ length: loops }, (_, index) => {
     // As even as can be; the sum is what was asked for.
     const concurrency = Math.floor((options.concurrency + index) / loops);
@@ -148,6 +188,13 @@ export function createConsumer(options: {
   return {
     start() {
       for (const worker of workers) worker.run().catch(options.onError);
+      void keepLocks({
+        locked: held.locked,
+        renew: (jobIds, tokens) => queue.backend.extendLocks(jobIds, tokens, lockDurationMs),
+        lockDurationMs,
+        onError: options.onError,
+        signal: closing.signal,
+      });
     },
     isConnected: () => redis.status === "ready",
     async countBacklog() {
@@ -168,10 +215,12 @@ export function createConsumer(options: {
     },
     async drain() {
       held.stop();
+      allSettled ??= Promise.race([held.whenSettled(), sleep(releasePatienceMs, undefined, { ref: false })]);
       await Promise.all(workers.map((worker) => worker.pause()));
     },
     async close() {
       held.stop();
+      closing.abort();
       await Promise.all(workers.map((worker) => worker.close(true)));
       redis.disconnect();
     },

@@ -71,7 +71,13 @@ const noNext = [null, 0, 0, 0] as const;
 const toText = (data: string | JobContent) => (typeof data === "string" ? data : data.text);
 const toMinutes = (untilMs: number) => (untilMs > 0 ? Math.round((untilMs - Date.now()) / 60_000) : 0);
 const ours = (prefix: string, maxBytes = Number.MAX_SAFE_INTEGER) =>
-  createWorkerBackend({ redis, prefix, lockDurationMs: lockDuration, held: createHeldEvents({ maxBytes }) });
+  createWorkerBackend({
+    redis,
+    prefix,
+    lockDurationMs: lockDuration,
+    held: createHeldEvents({ maxBytes }),
+    stalled: { maxStalledCount: 1, stalledCheckIntervalMs: 1 },
+  });
 const theirs = () => createRedisBackend;
 const drainWait = async ({ finish }: Prepared) => [await finish("a"), await finish("b"), await finish("c")];
 const finishTogether = ({ finish }: Prepared) => Promise.all([finish("a"), finish("b"), finish("c")]);

@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import { wrapContent } from "./event-job.ts";
 import { createEventFinisher } from "./finish-events.ts";
 import type { HeldEvents } from "./held-events.ts";
+import { createStalledMover, type StalledOptions } from "./move-stalled-events.ts";
 import { queueName } from "./queue-name.ts";
 
 /** BullMQ's scripts that may return the next job. */
@@ -13,17 +14,20 @@ const fetchingCommands: ReadonlySet<string> = new Set(["moveToActive", "moveToFi
  *
  * - events that are done leave the queue together, and are followed by the next ones (`finish-events.ts`);
  * - a job's data stays the text that it is in Redis (`event-job.ts`);
- * - nothing is fetched while the process holds as many bytes as it may (`held-events.ts`).
+ * - nothing is fetched while the process holds as many bytes as it may (`held-events.ts`);
+ * - the events of workers that died keep their order (`move-stalled-events.ts`).
  */
 export function createWorkerBackend(options: {
   redis: Redis;
   prefix: string;
   lockDurationMs: number;
   held: HeldEvents;
+  stalled: StalledOptions;
 }): BackendFactory<RedisQueueBackend> {
   const { redis, prefix, held } = options;
   const markerKey = `${prefix}:${queueName}:marker`;
   const finish = createEventFinisher(options);
+  const moveStalled = createStalledMover(redis, prefix, options.stalled);
 
   return (name, workerOptions, connections) => {
     const backend = createRedisBackend(name, workerOptions, connections);
@@ -32,6 +36,7 @@ export function createWorkerBackend(options: {
     const moveToCompleted = backend.moveToCompleted.bind(backend);
     const moveToFailed = backend.moveToFailed.bind(backend);
     const moveToDelayed = backend.moveToDelayed.bind(backend);
+    const moveStalledJobsToWait = backend.moveStalledJobsToWait.bind(backend);
     const waitForJob = backend.waitForJob.bind(backend);
 
     backend.execCommand = async (client, commandName, args) => {
@@ -83,6 +88,8 @@ export function createWorkerBackend(options: {
     backend.moveToDelayed = async (jobId, timestamp, delayMs, token, delayOptions) => {
       await moveToDelayed(jobId, timestamp, delayMs, token, { ...delayOptions, fetchNext: false });
     };
+
+    backend.moveStalledJobsToWait = async () => (await moveStalled()) ?? moveStalledJobsToWait();
     return backend;
   };
 }

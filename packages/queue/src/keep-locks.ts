@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { HeldJob } from "./held-events.ts";
+
+/** Redis answers nobody else meanwhile. */
+const locksPerCall = 500;
+
+/**
+ * Renews the locks of the events that a process holds until the signal aborts, in place of BullMQ's workers. Those wait
+ * for up to half of the locks' duration, which is as long as until the next search for stalled events: so a live worker
+ * could seem to be silent, and the events of a dead one would wait for it (`move-stalled-events.ts`).
+ *
+ * @param options.locked in the order in which they were fetched
+ * @param options.renew returns the ids of those whose lock is gone
+ */
+export async function keepLocks(options: {
+  locked: () => Iterable<HeldJob>;
+  renew: (jobIds: string[], tokens: string[]) => Promise<string[]>;
+  lockDurationMs: number;
+  onError: (error: Error) => void;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { locked, renew, lockDurationMs, onError, signal } = options;
+  // Three renewals may fail before a lock is lost.
+  const intervalMs = lockDurationMs / 4;
+  for (;;) {
+    const isOver = await sleep(intervalMs, false, { signal, ref: false }).catch(() => true);
+    if (isOver) return;
+    const jobs = [...locked()];
+    const [oldest] = jobs;
+    // A busy worker is done with its events long before they need it.
+    if (oldest === undefined || Date.now() - (oldest.processedOn ?? 0) < intervalMs) continue;
+    const chunks = Array.from({ length: Math.ceil(jobs.length / locksPerCall) }, (_, index) =>
+      jobs.slice(index * locksPerCall, (index + 1) * locksPerCall),
+    );
+    const calls = chunks.map((chunk) =>
+      renew(
+        chunk.map(({ id = "" }) => id),
+        chunk.map(({ token = "" }) => token),
+      ),
+    );
+    try {
+      const lost = (await Promise.all(calls)).flat();
+      if (lost.length > 0) onError(new Error(`${lost.length} events have lost their locks: others may have them too.`));
+    } catch (error) {
+      onError(error instanceof Error ? error : new Error("The locks could not be renewed.", { cause: error }));
+    }
+  }
+}

@@ -1,0 +1,292 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
+import { type BackendFactory, createRedisBackend, Queue, type RedisQueueBackend, type WorkerOptions } from "bullmq";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createConsumer, type Delivery, PostponeDelivery, ReleaseDelivery } from "./consumer.ts";
+import { createGiveBack } from "./give-back-events.ts";
+import { createHeldEvents } from "./held-events.ts";
+import { jobOptions } from "./job-options.ts";
+import { queueName } from "./queue-name.ts";
+import { dumpQueue } from "./testing/dump-queue.ts";
+import { createWorkerBackend } from "./worker-backend.ts";
+
+const maxHeldBytes = Number.MAX_SAFE_INTEGER;
+const recovery = { lockDurationMs: 2_000, stalledCheckIntervalMs: 200 };
+const lockDurationMs = 10_000;
+const maxStalledCount = 2;
+
+let prefix: string;
+let redis: Redis;
+let queue: Queue;
+const cleanups: (() => Promise<unknown> | unknown)[] = [];
+
+beforeEach(() => {
+  useNewQueue();
+});
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function useNewQueue(): void {
+  prefix = uniquePrefix();
+  redis = new Redis(redisUrl(), { maxRetriesPerRequest: null });
+  queue = new Queue(queueName, { connection: redis, prefix });
+  const [itsRedis, itsQueue] = [redis, queue];
+  cleanups.push(async () => {
+    await itsQueue.obliterate({ force: true });
+    await itsQueue.close();
+    itsRedis.disconnect();
+  });
+}
+
+function consume(handle: (delivery: Delivery) => Promise<void>, options: { concurrency?: number } = {}) {
+  const { concurrency = 100 } = options;
+  const consumer = createConsumer({
+    ...{ redisUrl: redisUrl(), prefix, concurrency, maxHeldBytes, recovery, handle, onError: () => {} },
+  });
+  cleanups.push(() => consumer.close());
+  consumer.start();
+  return consumer;
+}
+
+async function add(count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, index) => `event-${index}`);
+  await queue.addBulk(ids.map((jobId) => ({ name: "create", data: {}, opts: { ...jobOptions, jobId } })));
+  return ids;
+}
+
+describe("the events of a worker that goes come to the next one in the order in which they came", () => {
+  async function takeAll(count: number): Promise<Delivery[]> {
+    const deliveries: Delivery[] = [];
+    // One at a time: of several that are fetched at once, the handler need not get the first one first.
+    consume(async (delivery) => void deliveries.push(delivery), { concurrency: 1 });
+    await waitFor(() => expect(deliveries).toHaveLength(count), { timeoutMs: 30_000 });
+    return deliveries;
+  }
+
+  test("when it is told to stop while it is busy", async () => {
+    const ids = await add(4_000);
+    const stopping = new AbortController();
+    const applied: string[] = [];
+    let held = 0;
+    const consumer = consume(
+      async ({ jobId }) => {
+        if (applied.length < 500) return void applied.push(jobId);
+        held += 1;
+        if (!stopping.signal.aborted)
+          await new Promise((resolve) => stopping.signal.addEventListener("abort", resolve));
+        throw new ReleaseDelivery("stopping");
+      },
+      { concurrency: 3_000 },
+    );
+    // It fetches still.
+    await waitFor(() => expect(held).toBeGreaterThan(2_000), { timeoutMs: 30_000, intervalMs: 1 });
+    stopping.abort();
+    await consumer.drain();
+    await consumer.close();
+    expect(await queue.getJobCounts("active", "delayed", "failed")).toEqual({ active: 0, delayed: 0, failed: 0 });
+    const deliveries = await takeAll(4_000 - applied.length);
+    expect(deliveries.map(({ jobId }) => jobId)).toEqual(ids.filter((id) => !applied.includes(id)));
+    expect(new Set(deliveries.map(({ attempt }) => attempt))).toEqual(new Set([1]));
+  });
+
+  test("when some of its events take longer to end than others", async () => {
+    const ids = await add(20);
+    const { promise: stop, resolve: stopNow } = Promise.withResolvers<void>();
+    const held: string[] = [];
+    const consumer = consume(async ({ jobId }) => {
+      held.push(jobId);
+      await stop;
+      for (let turns = 0; turns < ids.indexOf(jobId) % 7; turns += 1) await new Promise(setImmediate);
+      throw new ReleaseDelivery("stopping");
+    });
+    await waitFor(() => expect(held).toHaveLength(20));
+    stopNow();
+    await consumer.drain();
+    expect((await takeAll(20)).map(({ jobId }) => jobId)).toEqual(ids);
+  });
+
+  test("when some of its events do not end at all: the others go back all the same", async () => {
+    const ids = await add(20);
+    const { promise: stop, resolve: stopNow } = Promise.withResolvers<void>();
+    const held: string[] = [];
+    const consumer = consume(async ({ jobId }) => {
+      held.push(jobId);
+      if (jobId === "event-3") await new Promise(() => {});
+      await stop;
+      throw new ReleaseDelivery("stopping");
+    });
+    await waitFor(() => expect(held).toHaveLength(20));
+    stopNow();
+    void consumer.drain();
+    const others = (await takeAll(19)).map(({ jobId }) => jobId);
+    expect(others).toEqual(ids.filter((id) => id !== "event-3"));
+  });
+
+  test("when it is killed", async () => {
+    const ids = await add(3_000);
+    const worker = spawn(
+      process.execPath,
+      [
+        ...["--conditions=@booking-events/source", "--disable-warning=ExperimentalWarning"],
+        ...[`${import.meta.dirname}/testing/hold-until-killed.ts`, redisUrl(), prefix, "3000"],
+      ],
+      { stdio: ["ignore", "pipe", "inherit"] },
+    );
+    cleanups.push(() => worker.kill("SIGKILL"));
+    let output = "";
+    worker.stdout.on("data", (chunk) => {
+      output += chunk;
+    });
+    await waitFor(() => expect(output).toContain("\n3000\n"), { timeoutMs: 30_000 });
+    // Some locks have been renewed by now, and expire when those of later events do.
+    await waitFor(async () => expect(await redis.pttl(`${prefix}:${queueName}:event-0:lock`)).toBeLessThan(1_700));
+    worker.kill("SIGKILL");
+    await once(worker, "exit");
+    const deliveries = await takeAll(3_000);
+    expect(deliveries.map(({ jobId }) => jobId)).toEqual(ids);
+  });
+});
+
+test("an event that is put off comes again later, and no attempt is counted", async () => {
+  await add(1);
+  const attempts: number[] = [];
+  consume(async ({ attempt }) => {
+    attempts.push(attempt);
+    if (attempts.length < 3) throw new PostponeDelivery("not yet", { delayMs: attempts.length === 2 ? 3_600_000 : 1 });
+  });
+  await waitFor(async () => expect(await queue.getJobCounts("active", "delayed")).toEqual({ active: 0, delayed: 1 }));
+  await waitFor(() => expect(attempts).toEqual([1, 1]));
+  await waitFor(async () => expect(await queue.promoteJobs()).toBeUndefined());
+  await waitFor(() => expect(attempts).toEqual([1, 1, 1]));
+});
+
+type Backend = RedisQueueBackend;
+
+/** Eight jobs, of which a to e are active, with locks of the tokens token-a to token-e. */
+async function prepare(makeBackend: () => BackendFactory<Backend>): Promise<Backend> {
+  useNewQueue();
+  for (const jobId of "abcdefgh") await queue.add("create", { of: jobId }, { ...jobOptions, jobId });
+  const options: WorkerOptions = { connection: redis, prefix, lockDuration: lockDurationMs };
+  const backend = makeBackend()(queueName, { ...options, maxStalledCount, stalledInterval: 600_000 } as WorkerOptions);
+  for (const id of "abcde") await backend.moveToActive(`token-${id}`);
+  return backend;
+}
+
+const key = (name: string) => `${prefix}:${queueName}:${name}`;
+const ours = () =>
+  createWorkerBackend({
+    ...{ redis, prefix, lockDurationMs, held: createHeldEvents({ maxBytes: maxHeldBytes }) },
+    stalled: { maxStalledCount, stalledCheckIntervalMs: 600_000 },
+  });
+const theirs = () => createRedisBackend;
+
+const situations: [name: string, set: () => Promise<unknown>][] = [
+  ["as usual", async () => {}],
+  ["the queue is paused", () => queue.pause()],
+  ["all workers together may have no more than they have", () => queue.setGlobalConcurrency(2)],
+  ["all workers together may have more", () => queue.setGlobalConcurrency(4)],
+  ["no marker is there", () => redis.del(key("marker"))],
+  ["a lock has expired", () => redis.del(key("c:lock"))],
+  ["an operator has removed one", () => redis.del(key("c"), key("c:lock"))],
+  ["they were seen without a sign of life", () => redis.sadd(key("stalled"), "a", "b", "c")],
+];
+
+const anotherHasLock: (typeof situations)[number] = [
+  "another worker has a lock",
+  () => redis.set(key("c:lock"), "another", "PX", lockDurationMs),
+];
+
+describe("events that are given back are in Redis as BullMQ itself would give them back, the newest first", () => {
+  test.each([...situations, anotherHasLock])("%s", async (_, set) => {
+    const results = [];
+    for (const isOurs of [true, false]) {
+      const backend = await prepare(theirs);
+      await set();
+      const ids = ["a", "b", "c", "d"];
+      const giveBack = createGiveBack(redis, prefix);
+      if (isOurs) await Promise.all(ids.map((jobId) => giveBack({ jobId, token: `token-${jobId}` })));
+      else for (const id of ids.reverse()) await backend.moveJobFromActiveToWait(id, `token-${id}`).catch(() => {});
+      results.push(await dumpQueue(redis, prefix));
+    }
+    const [byUs, byThem] = results;
+    expect(byUs).toEqual(byThem);
+  });
+
+  test("and more than one call may give back", async () => {
+    const ids = await add(1_234);
+    const backend = createRedisBackend(queueName, { connection: redis, prefix, lockDuration: lockDurationMs } as never);
+    for (const id of ids) await backend.moveToActive(id);
+    const giveBack = createGiveBack(redis, prefix);
+    await Promise.all(ids.map((jobId) => giveBack({ jobId, token: jobId })));
+    expect(await redis.lrange(key("wait"), 0, -1)).toEqual(ids.toReversed());
+    expect(await redis.exists(...ids.map((id) => key(`${id}:lock`)))).toBe(0);
+  });
+});
+
+describe("events that stalled are in Redis as BullMQ itself would put them back, but in their order", () => {
+  const stalledSituations: typeof situations = [
+    ...situations,
+    ["one is not active any more", () => redis.lrem(key("active"), 1, "c")],
+    ["one has stalled as often as it may", () => redis.hset(key("b"), "stc", maxStalledCount)],
+    ["somebody has looked just now", () => redis.set(key("stalled-check"), "1", "PX", lockDurationMs)],
+    ["nothing was marked", () => redis.del(key("stalled"))],
+    ["a job is repeated by a schedule", () => queue.upsertJobScheduler("schedule", { every: 3_600_000 })],
+  ];
+
+  test.each(stalledSituations)("%s", async (_, set) => {
+    const results = [];
+    for (const makeBackend of [ours, theirs]) {
+      const backend = await prepare(makeBackend);
+      await redis.sadd(key("stalled"), "b", "a", "c", "unknown");
+      await redis.del(key("a:lock"), key("b:lock"), key("c:lock"));
+      await set();
+      const moved = (await backend.moveStalledJobsToWait()) as string[];
+      const { [":events:wait"]: wait = [], ...left } = await dumpQueue(redis, prefix);
+      const ids = (wait as string[]).filter((id) => !id.startsWith("repeat:"));
+      // Their order is that of a hash table.
+      results.push({ moved: moved.toSorted(), wait: ids.filter((id) => !moved.includes(id)), count: ids.length, left });
+      if (makeBackend === ours && moved.length > 0 && !Object.keys(left).some((name) => name.endsWith(":repeat")))
+        expect(ids.slice(-moved.length)).toEqual(moved.toSorted().reverse());
+    }
+    const [byUs, byThem] = results;
+    expect(withoutSchedule(byUs)).toEqual(withoutSchedule(byThem));
+  });
+
+  /** A schedule's next job has a name and a time of the moment, and so has the time of the last look. */
+  function withoutSchedule<Result extends { left: object } | undefined>(result: Result): unknown {
+    const kept = Object.entries(result?.left ?? {}).filter(([name]) => !/repeat|delayed|marker|check/.test(name));
+    return { ...result, left: Object.fromEntries(kept) };
+  }
+
+  test("and they go together: none while another one's lock is about to expire", async () => {
+    const backend = await prepare(ours);
+    await redis.sadd(key("stalled"), "a", "b", "c", "d");
+    await redis.del(key("a:lock"), key("c:lock"), key("d:lock"));
+    expect(await backend.moveStalledJobsToWait()).toEqual([]);
+    expect(await redis.smembers(key("stalled"))).toHaveLength(4);
+    await redis.del(key("b:lock"), key("stalled-check"));
+    expect(await backend.moveStalledJobsToWait()).toEqual(["d", "c", "b", "a"]);
+    expect(await redis.lrange(key("wait"), -4, -1)).toEqual(["d", "c", "b", "a"]);
+    expect(await redis.smembers(key("stalled"))).toEqual(["e"]);
+  });
+
+  test("and they do not wait for one whose worker shows that it lives", async () => {
+    const backend = await prepare(ours);
+    await redis.sadd(key("stalled"), "a", "b", "c");
+    await redis.del(key("a:lock"), key("c:lock"));
+    await backend.extendLocks(["b"], ["token-b"], lockDurationMs);
+    expect(await backend.moveStalledJobsToWait()).toEqual(["c", "a"]);
+  });
+
+  test("and BullMQ's event stream is kept short", async () => {
+    const backend = await prepare(ours);
+    await redis.hset(key("meta"), "opts.maxLenEvents", 10);
+    for (let times = 0; times < 500; times += 1) await redis.xadd(key("events"), "*", "event", "x");
+    await backend.moveStalledJobsToWait();
+    expect(await redis.xlen(key("events"))).toBeLessThan(200);
+  });
+});

@@ -1,0 +1,15 @@
+/** A process that holds all the events that it may, and says how many, until it is killed. */
+import { createConsumer } from "../consumer.ts";
+
+const [redisUrl = "", prefix = "", concurrency = ""] = process.argv.slice(2);
+let held = 0;
+const consumer = createConsumer({
+  ...{ redisUrl, prefix, concurrency: Number(concurrency), maxHeldBytes: Number.MAX_SAFE_INTEGER, onError: () => {} },
+  recovery: { lockDurationMs: 2_000, stalledCheckIntervalMs: 200 },
+  handle: () => {
+    held += 1;
+    process.stdout.write(`${held}\n`);
+    return new Promise(() => {});
+  },
+});
+consumer.start();
