@@ -199,6 +199,59 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
   });
 });
 
+describe("one booking in trouble keeps no other waiting", () => {
+  const others = ["OTHER-1", "OTHER-2", "OTHER-3"];
+
+  /** None of the others may be told that PostgreSQL is out. */
+  async function expectReady(worker: RunningApp): Promise<void> {
+    expect(await worker.readiness()).toMatchObject({ status: 200 });
+    expect(logLines(worker).filter(({ msg }) => String(msg).startsWith("PostgreSQL is out"))).toEqual([]);
+  }
+
+  test("because PostgreSQL cancels what is done for it: it is tried again later", { timeout: 120_000 }, async () => {
+    const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+    await database.query(`
+      create function cancel() returns trigger language plpgsql as
+        $$ begin raise exception 'cancelled' using errcode = '57014'; end $$;
+      create trigger cancel before insert on booking_events
+        for each row when (new.reference = 'TROUBLE') execute function cancel()`);
+    try {
+      for (const reference of ["TROUBLE", ...others]) await untilAccepted(ingest, reference);
+      for (const reference of others) await untilApplied(reference);
+      await waitFor(() =>
+        expect(logLines(worker)).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "57014" })),
+      );
+      await expectReady(worker);
+    } finally {
+      await database.query("drop trigger cancel on booking_events; drop function cancel");
+    }
+    await untilApplied("TROUBLE");
+    expect((await database.query("select 1 from dead_letters")).rowCount).toBe(0);
+  });
+
+  test("because somebody keeps its row locked: it is tried again when that is over", { timeout: 120_000 }, async () => {
+    const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+    await untilAccepted(ingest, "TROUBLE");
+    await untilApplied("TROUBLE");
+    const holder = await database.connect();
+    await holder.query("begin");
+    await holder.query("select from bookings where reference = 'TROUBLE' for update");
+    for (const reference of ["TROUBLE", ...others]) await untilAccepted(ingest, reference);
+    for (const reference of others) await untilApplied(reference);
+    await waitFor(
+      () => expect(logLines(worker)).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "55P03" })),
+      recovery,
+    );
+    await expectReady(worker);
+    await holder.query("rollback");
+    holder.release();
+    await waitFor(async () => {
+      const { rowCount } = await database.query("select 1 from booking_events where reference = 'TROUBLE'");
+      expect(rowCount).toBe(2);
+    }, recovery);
+  });
+});
+
 describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself", () => {
   const outages: [name: string, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
     [

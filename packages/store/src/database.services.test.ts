@@ -1,5 +1,6 @@
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createTestDatabase } from "@booking-events/scripts/testing";
+import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPool, inTransaction, type Queryable, settleAll } from "./database.ts";
@@ -88,4 +89,27 @@ describe("statements of a transaction that are sent together", () => {
   async function readPid(client: Queryable): Promise<number | undefined> {
     return (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]?.pid;
   }
+});
+
+test("a client that takes no bytes, like a frozen process, loses its connection and its locks", {
+  timeout: 90_000,
+}, async () => {
+  const client = await pool.connect();
+  client.on("error", () => {});
+  await client.query("begin");
+  await client.query("select pg_advisory_xact_lock(42)");
+  // More than the sockets' buffers on both sides take.
+  const ending = expect(client.query("select repeat('x', 1000) from generate_series(1, 100000)")).rejects.toThrow();
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+  stream.pause();
+  await waitFor(
+    async () => {
+      const { rows } = await pool.query("select pg_try_advisory_xact_lock(42) as is_free");
+      expect(rows).toEqual([{ is_free: true }]);
+    },
+    { timeoutMs: 80_000 },
+  );
+  stream.resume();
+  await ending;
+  client.release(true);
 });
