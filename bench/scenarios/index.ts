@@ -5,11 +5,12 @@ import { authTiming } from "./auth-timing.ts";
 import { cost } from "./cost.ts";
 import { endToEnd } from "./end-to-end.ts";
 import { growth } from "./growth.ts";
+import { lateEvents } from "./late-events.ts";
 import { memory } from "./memory.ts";
 import { noisyNeighbour } from "./noisy-neighbour.ts";
 import { workers } from "./workers.ts";
 
 /** One question each. To add one: a file beside this one, and a line here. */
 export const scenarios: readonly Scenario[] = [
-  ...[accept, apply, endToEnd, workers, growth, cost, memory, authTiming, noisyNeighbour],
+  ...[accept, apply, endToEnd, workers, growth, cost, memory, authTiming, noisyNeighbour, lateEvents],
 ];
