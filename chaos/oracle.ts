@@ -3,7 +3,7 @@ import type { EventKind } from "@booking-events/schema";
 /**
  * What the bookings must be, from the events in the log.
  *
- * This says what the worker's `fold.ts` and `settle-idempotency-keys.ts` say, and was written without them, from the
+ * This says what `fold.ts` and `settle-idempotency-keys.ts` say, and was written without them, from the
  * contract's table: a mistake in one is not in the other. Keep it that way: no import, no shared table. It is slow and
  * plain on purpose, and always folds a booking from its first event.
  */
