@@ -34,6 +34,12 @@ test("Caddy is in front of each ingest of its profile, and gets each variable th
   for (const name of ingests) expect(services[name]?.environment).toHaveProperty("TRUSTED_PROXY_HOPS");
 });
 
+test("the admin ports are open to Caddy only, which asks an ingest whether it is ready", () => {
+  for (const [name, { environment }] of Object.entries(services)) {
+    expect(environment?.["ADMIN_HOST"], name).toBe(name.startsWith("ingest") ? "0.0.0.0" : undefined);
+  }
+});
+
 test("every variable of an app is one that the apps know", () => {
   for (const name of ["ingest", "ingest-2", "worker", "ops"]) {
     for (const variable of Object.keys(services[name]?.environment ?? {})) {

@@ -44,7 +44,9 @@ beforeEach(async () => {
     PORT: String(port),
     ADMIN_PORT: String(adminPort),
   };
-  ingests.push(...(await Promise.all(hosts.map((HOST) => runApp("ingest", { ...environment, HOST })))));
+  ingests.push(
+    ...(await Promise.all(hosts.map((host) => runApp("ingest", { ...environment, HOST: host, ADMIN_HOST: host })))),
+  );
   for (const host of hosts) await untilReady(`http://${host}:${adminPort}`);
   // Until Caddy has noticed both.
   await waitFor(async () => {

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { platform, tmpdir } from "node:os";
 import { join } from "node:path";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -120,6 +120,19 @@ test("a change of the partners file is in force without a restart; an invalid on
   await waitFor(async () => (await statusOf("added-secret")) === 403);
   expect(await main.readiness()).toEqual({ status: 200, body: { ready: true } });
 });
+
+// Elsewhere, only 127.0.0.1 of the loopback addresses is there.
+test.runIf(platform() === "linux")(
+  "the admin port is on loopback only, whatever HOST is, unless ADMIN_HOST says otherwise",
+  async () => {
+    const live = (address: string, { adminPort }: RunningMain) => fetch(`http://${address}:${adminPort}/livez`);
+    const byDefault = await start({ HOST: "0.0.0.0" });
+    expect((await live("127.0.0.1", byDefault)).status).toBe(200);
+    await expect(live("127.0.0.2", byDefault)).rejects.toThrow();
+    const reachable = await start({ ADMIN_HOST: "0.0.0.0" });
+    expect((await live("127.0.0.2", reachable)).status).toBe(200);
+  },
+);
 
 describe("the log", () => {
   test("says of a request what became of it, and nothing of what was in it", async () => {

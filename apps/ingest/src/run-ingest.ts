@@ -24,6 +24,7 @@ import { watchQueue } from "./watch-queue.ts";
 const entries = {
   PORT: variables.PORT,
   HOST: variables.HOST,
+  ADMIN_HOST: variables.ADMIN_HOST,
   ADMIN_PORT: adminPort(9101),
   REDIS_URL: variables.REDIS_URL,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
@@ -124,12 +125,12 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     logger,
   });
   await startHealthServer({
-    host: settings.HOST,
+    host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
     findProblems: () => [...queue.problems(), ...(shutdown.isShuttingDown() ? ["The process is shutting down."] : [])],
     findWarnings: () => [...partners.problems(), ...load.warnings()],
     metrics,
   });
-  await listen(server, { host: settings.HOST, port: settings.PORT, variable: "PORT" });
+  await listen(server, { host: settings.HOST, port: settings.PORT, variables: { host: "HOST", port: "PORT" } });
   logger.info({ host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
 }

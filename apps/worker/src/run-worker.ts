@@ -27,7 +27,7 @@ import { lookIntervalMs, watchProgress } from "./watch-progress.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
 
 const entries = {
-  HOST: variables.HOST,
+  ADMIN_HOST: variables.ADMIN_HOST,
   ADMIN_PORT: adminPort(9102),
   REDIS_URL: variables.REDIS_URL,
   DATABASE_URL: variables.DATABASE_URL,
@@ -163,7 +163,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
   }
 
   const healthServer = await startHealthServer({
-    host: settings.HOST,
+    host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
     findProblems,
     metrics,

@@ -10,6 +10,7 @@ test("what is not set has its documented default", () => {
     ...required,
     PORT: 8080,
     HOST: "0.0.0.0",
+    ADMIN_HOST: "127.0.0.1",
     ADMIN_PORT: 9101,
     PARTNERS_FILE: "./partners.json",
     TRUSTED_PROXY_HOPS: 0,

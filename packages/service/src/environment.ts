@@ -19,6 +19,7 @@ const urlWithProtocol = (...protocols: string[]) => {
 };
 
 const port = wholeNumber(0, 65_535);
+const address = v.pipe(v.string(), v.nonEmpty("must be an address to listen on"));
 
 /**
  * The variables of the service. A process names the ones that it reads; the name, the rule and the default stand here
@@ -26,7 +27,9 @@ const port = wholeNumber(0, 65_535);
  */
 export const variables = {
   PORT: v.optional(port, "8080"),
-  HOST: v.optional(v.pipe(v.string(), v.nonEmpty("must be an address to listen on")), "0.0.0.0"),
+  HOST: v.optional(address, "0.0.0.0"),
+  // Metrics name partners, and who asks for them often enough keeps the process busy: nobody gets there by default.
+  ADMIN_HOST: v.optional(address, "127.0.0.1"),
   REDIS_URL: urlWithProtocol("redis:", "rediss:"),
   DATABASE_URL: urlWithProtocol("postgres:", "postgresql:"),
   PARTNERS_FILE: v.optional(v.pipe(v.string(), v.nonEmpty("must be the path of a file")), "./partners.json"),

@@ -33,7 +33,8 @@ export async function startHealthServer(options: {
   });
   server.requestTimeout = 5_000;
   server.headersTimeout = 5_000;
-  await listen(server, { host: options.host, port: options.port, variable: "ADMIN_PORT" });
+  const variables = { host: "ADMIN_HOST", port: "ADMIN_PORT" };
+  await listen(server, { host: options.host, port: options.port, variables });
   return server;
 }
 

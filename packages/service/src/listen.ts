@@ -4,11 +4,14 @@ import { StartError } from "./start-error.ts";
 /**
  * Resolves when the server accepts connections.
  *
- * @param address.variable the environment variable that sets the port, for the message
+ * @param address.variables the environment variables that set host and port, for the message
  * @throws StartError when the address can't be had
  */
-export async function listen(server: Server, address: { host: string; port: number; variable: string }): Promise<void> {
-  const { host, port, variable } = address;
+export async function listen(
+  server: Server,
+  address: { host: string; port: number; variables: { host: string; port: string } },
+): Promise<void> {
+  const { host, port, variables } = address;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
   server.listen(port, host, resolve);
@@ -16,7 +19,7 @@ export async function listen(server: Server, address: { host: string; port: numb
     await promise;
   } catch (error) {
     throw new StartError(
-      `${describe(error, host, port)} Set ${variable} to another port, or HOST to another address.`,
+      `${describe(error, host, port)} Set ${variables.port} to another port, or ${variables.host} to another address.`,
       {
         cause: error,
       },
