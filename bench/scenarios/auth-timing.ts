@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createLogger, digestSecret, type Partner } from "@booking-events/service";
+import { createLogger, createMetrics, digestSecret, type Partner } from "@booking-events/service";
 import { invalidSecret } from "../../apps/ingest/src/answers.ts";
 import { createApp } from "../../apps/ingest/src/app.ts";
+import { createConnections } from "../../apps/ingest/src/connections.ts";
 import { createServer } from "../../apps/ingest/src/create-server.ts";
 import { createPartnerRegistry } from "../../apps/ingest/src/partner-registry.ts";
 import { runRounds } from "../rounds.ts";
@@ -59,6 +60,7 @@ async function compareCauses(bench: Bench, partnerCount: number): Promise<Sectio
 }
 
 async function startApp(partnerCount: number): Promise<{ port: number; close: () => Promise<void> }> {
+  const connections = createConnections({ maxConnections: 100, metrics: createMetrics("bench") });
   const app = createApp({
     partners: (() => {
       const registry = createPartnerRegistry({ partners: createPartners(partnerCount) });
@@ -66,14 +68,27 @@ async function startApp(partnerCount: number): Promise<{ port: number; close: ()
     })(),
     // As many guesses as it takes.
     answerGuess: () => invalidSecret,
-    ...{ noteUse: () => {}, isOverloaded: () => false, limitPartner: async () => ({ headers: {} }) },
+    ...{
+      noteAuthentic: () => {},
+      noteUse: () => {},
+      isOverloaded: () => false,
+      limitPartner: async () => ({ headers: {} }),
+    },
     enqueue: async () => {
       throw new IntegrityError("An event with an invalid secret got to the queue.");
     },
     ...{ isQueueAvailable: () => true, isShuttingDown: () => false, bodyLimitBytes: 65_536, trustedProxyHops: 0 },
     ...{ observe: () => {}, logger: createLogger({ name: "bench", level: "silent" }) },
   });
-  const { server, stop } = createServer(app, () => {});
+  const handle = app.callback();
+  const { server, stop } = createServer({
+    handle(req, res) {
+      // So that the connection stays, and none is opened in what is measured.
+      connections.noteAuthentic(req.socket);
+      void handle(req, res);
+    },
+    ...{ connections, observe: () => {} },
+  });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return { port: (server.address() as AddressInfo).port, close: stop };

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Producer } from "@booking-events/queue";
 import { type BookingPayload, type EventKind, eventKinds, validatePayload } from "@booking-events/schema";
 import { describeError, type Logger, type Partner } from "@booking-events/service";
@@ -35,6 +36,8 @@ export interface AppOptions {
   /** The partners in force now. */
   partners: () => PartnerRegistry;
   answerGuess: AnswerGuess;
+  /** Told of each request with a valid secret, in the same turn in which it came. */
+  noteAuthentic: (socket: Socket) => void;
   noteUse: NoteUse;
   /** True: events are refused before anything is done for them. */
   isOverloaded: () => boolean;
@@ -106,6 +109,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const refuse = () => options.answerGuess(ctx.ip);
     const { partner, secretId } = authenticate(options.partners(), secret, kind, Date.now(), refuse);
     ctx.state.partner = partner.id;
+    options.noteAuthentic(ctx.req.socket);
     options.noteUse(partner.id, secretId);
     if (options.isShuttingDown()) throw new Refusal(shuttingDown);
     if (options.isOverloaded()) throw new Refusal(overloaded);
@@ -149,7 +153,7 @@ function checkPayload(kind: EventKind, body: BodyObject): BookingPayload {
 
 /** The one place where a request gets its answer, its line in the log and its count, whatever happened to it. */
 function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
-  const { observe, isShuttingDown } = options;
+  const { observe } = options;
 
   return async function answerRequest(ctx, next) {
     const startedAtMs = performance.now();
@@ -169,7 +173,7 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
     const wasSent = ctx.res.headersSent;
     const sending =
       answer !== undefined && !wasSent
-        ? sendAnswer(ctx.res, answer, { headers: ctx.state.rateLimitHeaders, close: isShuttingDown() })
+        ? sendAnswer(ctx.res, answer, { headers: ctx.state.rateLimitHeaders })
         : undefined;
     observe({
       method: ctx.method,

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { waitFor } from "@booking-events/scripts/testing";
@@ -55,34 +56,181 @@ describe("a large body that is refused", () => {
 });
 
 describe("a connection", () => {
-  test("serves one request after another, refused ones too, as long as their bodies are read", async () => {
+  test("serves one request of a partner after another, refused ones too, as long as their bodies are read", async () => {
     const connection = await connect(ingest.port);
     for (const [request, status] of [
       [{ path: create, body: booking }, 200],
       [{ path: create, body: "{}" }, 422],
       [{ path: create, body: "{" }, 400],
-      [{ path: "/booking-event/create/nobody" }, 403],
-      [{ method: "GET", path: create }, 405],
-      [{ path: "/" }, 404],
       [{ path: create, body: booking, chunkBytes: 5 }, 200],
     ] as const) {
       connection.send(requestBytes(request));
-      expect((await connection.answer()).status).toBe(status);
+      const answer = await connection.answer();
+      expect([answer.status, answer.headers["Connection"]]).toEqual([status, "keep-alive"]);
     }
     connection.socket.destroy();
   });
 
+  test.each([
+    ["a bad secret", { path: "/booking-event/create/nobody" }, 403],
+    ["a bad method", { method: "GET", path: create }, 405],
+    ["a bad path", { path: "/" }, 404],
+    ["no Host header", { path: create, headers: { Host: "" } }, 400],
+  ] as const)(
+    "ends with the answer to %s, even if a valid request came before it, and more after it",
+    async (_why, bad, status) => {
+      const good = requestBytes({ path: create, body: booking });
+      const before = (await ingest.queuedEvents()).length;
+      const connection = await connect(ingest.port);
+      connection.send(Buffer.concat([good, requestBytes(bad), good, good]));
+      expect(await connection.answer()).toMatchObject({ status: 200, headers: { Connection: "keep-alive" } });
+      expect(await connection.answer()).toMatchObject({ status, headers: { Connection: "close" } });
+      await connection.closed;
+      expect(await ingest.queuedEvents()).toHaveLength(before + 1);
+    },
+  );
+
   test("on which one request follows the other at once gets its answers in order", async () => {
     const connection = await connect(ingest.port);
-    connection.send(
-      Buffer.concat([
-        requestBytes({ path: create, body: booking }),
-        requestBytes({ method: "GET", path: create }),
-        requestBytes({ path: create, body: booking }),
-      ]),
-    );
-    for (const status of [200, 405, 200]) expect((await connection.answer()).status).toBe(status);
+    const one = requestBytes({ path: create, body: booking });
+    connection.send(Buffer.concat([one, requestBytes({ path: create, body: "{}" }), one]));
+    for (const status of [200, 422, 200]) expect((await connection.answer()).status).toBe(status);
     connection.socket.destroy();
+  });
+
+  test("stays when a request is refused before its body is read, if that has come in meanwhile", async () => {
+    let requests = 0;
+    const limited = await startIngest({
+      async limitPartner() {
+        requests += 1;
+        const refused = requests % 2 === 0;
+        await nextTurn();
+        return refused ? { retryAfterS: 1, headers: {} } : { headers: {} };
+      },
+    });
+    const connection = await connect(limited.port);
+    const one = requestBytes({ path: create, body: booking });
+    for (let round = 0; round < 3; round += 1) {
+      connection.send(Buffer.concat([one, one, one, one]));
+      for (const status of [200, 429, 200, 429]) {
+        expect(await connection.answer()).toMatchObject({ status, headers: { Connection: "keep-alive" } });
+      }
+    }
+    connection.socket.destroy();
+    await limited.close();
+  });
+
+  test("on which an answer closes it serves none of the requests behind that one", async () => {
+    let requests = 0;
+    const limited = await startIngest({
+      async limitPartner() {
+        requests += 1;
+        return requests === 2 ? { retryAfterS: 1, headers: {} } : { headers: {} };
+      },
+    });
+    const connection = await connect(limited.port);
+    const one = requestBytes({ path: create, body: booking });
+    // The second one's body is not in yet when it is answered.
+    connection.send(Buffer.concat([one, one.subarray(0, -1)]));
+    expect((await connection.answer()).status).toBe(200);
+    expect(await connection.answer()).toMatchObject({ status: 429, headers: { Connection: "close" } });
+    connection.send(Buffer.concat([one.subarray(-1), one, one]));
+    await connection.closed;
+    expect(requests).toBe(2);
+    await limited.close();
+  });
+
+  test("with too many requests under way gets the answers to those, in order, and ends", async () => {
+    const answerThem = Promise.withResolvers<void>();
+    const slow = await startIngest({
+      async enqueue() {
+        await answerThem.promise;
+        return 1;
+      },
+    });
+    let requests = 0;
+    slow.server.server.on("request", () => {
+      requests += 1;
+    });
+    try {
+      const one = requestBytes({ path: create, body: booking });
+      const connection = await connect(slow.port);
+      connection.send(Buffer.concat(Array.from({ length: 3_000 }, () => one)));
+      await waitFor(() => expect(slow.observed).toEqual([{ method: "POST", outcome: "too-many-under-way" }]));
+      answerThem.resolve();
+      const answers = [];
+      for (let i = 0; i < 16; i += 1) answers.push(await connection.answer());
+      expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(200));
+      expect(answers.map(({ headers }) => headers["Connection"])).toEqual([...Array(15).fill("keep-alive"), "close"]);
+      expect(new Set(answers.map(({ body }) => body)).size).toBe(16);
+      await connection.closed;
+      expect(requests).toBe(16);
+      expect(slow.observed.filter(({ status }) => status === 200)).toHaveLength(16);
+    } finally {
+      await slow.close();
+    }
+  });
+
+  test("may have as many requests under way as the limit says, again and again", async () => {
+    const connection = await connect(ingest.port);
+    const one = requestBytes({ path: create, body: booking });
+    for (let round = 0; round < 5; round += 1) {
+      connection.send(Buffer.concat(Array.from({ length: 16 }, () => one)));
+      for (let i = 0; i < 16; i += 1) expect((await connection.answer()).status).toBe(200);
+    }
+    expect(connection.isClosed()).toBe(false);
+    connection.socket.destroy();
+  });
+
+  test("on which CONNECT follows an event gets the event's answer, then 405, and ends", async () => {
+    const answerIt = Promise.withResolvers<void>();
+    const slow = await startIngest({
+      async enqueue() {
+        await answerIt.promise;
+        return 1;
+      },
+    });
+    const connection = await connect(slow.port);
+    const one = requestBytes({ path: create, body: booking });
+    connection.send(Buffer.concat([one, Buffer.from("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"), one]));
+    await waitFor(() => expect(slow.observed).toMatchObject([{ method: "CONNECT", status: 405 }]));
+    answerIt.resolve();
+    for (const status of [200, 405]) expect((await connection.answer()).status).toBe(status);
+    await connection.closed;
+    expect(slow.observed).toHaveLength(2);
+    await slow.close();
+  });
+
+  test("on which a client asks for another protocol is served in this one", async () => {
+    const connection = await connect(ingest.port);
+    const headers = {
+      Connection: "Upgrade, HTTP2-Settings",
+      Upgrade: "h2c",
+      "HTTP2-Settings": "AAMAAABkAAQCAAAAAAIAAAAA",
+    };
+    connection.send(requestBytes({ path: create, headers, body: booking }));
+    expect((await connection.answer()).status).toBe(200);
+    connection.send(requestBytes({ path: create, body: booking }));
+    expect((await connection.answer()).status).toBe(200);
+    connection.socket.destroy();
+  });
+
+  test("of a client that never reads its answers ends", async () => {
+    const impatient = await startIngest({}, { unreadAnswerTimeoutMs: 500 });
+    const connection = await connect(impatient.port);
+    connection.socket.pause();
+    const longAnswer = JSON.stringify(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`\0${i}`, 1])));
+    const bytes = requestBytes({ path: create, body: longAnswer });
+    // One at a time, and each answered before the next is sent, until the answers fill the connection.
+    const answered = () => impatient.observed.length;
+    const isBusy = () => [...impatient.connections.all()].some(({ requestsUnderWay }) => requestsUnderWay > 0);
+    for (let sent = 1; !isBusy(); sent += 1) {
+      connection.send(bytes);
+      await waitFor(() => answered() === sent, { intervalMs: 0 });
+      await nextTurn();
+    }
+    await waitFor(() => expect([...impatient.connections.all()]).toEqual([]));
+    await impatient.close();
   });
 
   test("on which rubbish follows an event still gets the event's answer, and ends", async () => {
@@ -90,6 +238,28 @@ describe("a connection", () => {
     connection.send(Buffer.concat([requestBytes({ path: create, body: booking }), Buffer.from("rubbish\r\n\r\n")]));
     expect((await connection.answer()).status).toBe(200);
     await connection.closed;
+  });
+
+  test("on which rubbish follows several events gets the answers to all of them, whichever is ready first", async () => {
+    const answerFirst = Promise.withResolvers<void>();
+    const slow = await startIngest({
+      async enqueue() {
+        await answerFirst.promise;
+        return 1;
+      },
+    });
+    const connection = await connect(slow.port);
+    const quick = requestBytes({ path: create, headers: { "X-Dry-Run": "true" }, body: booking });
+    connection.send(Buffer.concat([requestBytes({ path: create, body: booking }), quick]));
+    await waitFor(() => expect(slow.observed).toMatchObject([{ outcome: "dry-run-passed" }]));
+    const rejected = once(slow.server.server, "clientError");
+    connection.send("rubbish\r\n\r\n");
+    await rejected;
+    answerFirst.resolve();
+    expect((await connection.answer()).body).toContain("eventId");
+    expect((await connection.answer()).body).toContain("dryRun");
+    await connection.closed;
+    await slow.close();
   });
 
   test("on which rubbish follows an answer gets 400, and ends", async () => {
@@ -176,8 +346,8 @@ describe("the server, when it stops", () => {
     });
     const [unused, idle, busy, sending] = await Promise.all([1, 2, 3, 4].map(() => connect(stopping.port)));
     if (!unused || !idle || !busy || !sending) throw new Error("Four were opened");
-    idle.send(requestBytes({ method: "GET", path: create }));
-    expect((await idle.answer()).status).toBe(405);
+    idle.send(requestBytes({ path: create, body: "{}" }));
+    expect((await idle.answer()).status).toBe(422);
     busy.send(requestBytes({ path: create, body: booking }));
     const bytes = requestBytes({ path: create, body: booking });
     sending.send(bytes.subarray(0, -1));
@@ -190,6 +360,31 @@ describe("the server, when it stops", () => {
     answerIt.resolve();
     for (const connection of [busy, sending]) {
       expect(await connection.answer()).toMatchObject({ status: 200, headers: { Connection: "close" } });
+    }
+    await stopped;
+    await stopping.close();
+  });
+
+  test("answers all requests that are under way on one connection, and closes it after the last", async () => {
+    const answerThem = Promise.withResolvers<void>();
+    const stopping = await startIngest({
+      async enqueue() {
+        await answerThem.promise;
+        return 1;
+      },
+    });
+    let requests = 0;
+    stopping.server.server.on("request", () => {
+      requests += 1;
+    });
+    const connection = await connect(stopping.port);
+    const one = requestBytes({ path: create, body: booking });
+    connection.send(Buffer.concat([one, one, one]));
+    await waitFor(() => requests === 3);
+    const stopped = stopping.server.stop();
+    answerThem.resolve();
+    for (const header of ["keep-alive", "keep-alive", "close"]) {
+      expect(await connection.answer()).toMatchObject({ status: 200, headers: { Connection: header } });
     }
     await stopped;
     await stopping.close();

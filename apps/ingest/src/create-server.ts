@@ -1,10 +1,16 @@
-import { createServer as createHttpServer, type Server, type ServerResponse } from "node:http";
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { Socket } from "node:net";
-import type Koa from "koa";
 import { type Answer, headersTooLarge, malformedHttp, methodNotAllowed, requestTimeout } from "./answers.ts";
-import type { RequestState } from "./app.ts";
+import type { Connection, Connections } from "./connections.ts";
 import type { ObserveRequest } from "./observe-requests.ts";
-import { sendAnswer, sendAnswerOnSocket } from "./send-answer.ts";
+import { discardInput, sendAnswer, sendAnswerOnSocket } from "./send-answer.ts";
+import { stopParserAt } from "./stop-parser.ts";
 
 export const serverLimits = {
   /** The whole request must be here by then. Node's default of 300 s lets a few slow clients hold everything. */
@@ -15,6 +21,10 @@ export const serverLimits = {
   keepAliveTimeoutMs: 75_000,
   /** URL and headers together. */
   maxHeaderBytes: 8_192,
+  /** Of one connection: handed to the app, and the kernel does not have the whole answer yet. */
+  maxRequestsUnderWay: 16,
+  /** Nothing is read or written for so long while an answer waits to be fetched. Longer than any answer takes. */
+  unreadAnswerTimeoutMs: 15_000,
 };
 
 export interface IngestServer {
@@ -26,11 +36,19 @@ export interface IngestServer {
   stop(): Promise<void>;
 }
 
-/** The HTTP server with every limit that acts before, or outside, the app. */
-export function createServer(app: Koa<RequestState>, observe: ObserveRequest, limits = serverLimits): IngestServer {
-  const handle = app.callback();
-  /** Each with the response to its newest request, until that is answered. */
-  const connections = new Map<Socket, ServerResponse | undefined>();
+/**
+ * The HTTP server with every limit that acts before, or outside, the app.
+ *
+ * @param options.handle tells `connections` of a valid secret before it returns for the first time
+ */
+export function createServer(options: {
+  handle: RequestListener;
+  connections: Connections;
+  observe: ObserveRequest;
+  limits?: typeof serverLimits;
+}): IngestServer {
+  const { handle, connections, observe, limits = serverLimits } = options;
+  let isStopping = false;
 
   const server = createHttpServer({
     requestTimeout: limits.requestTimeoutMs,
@@ -40,70 +58,120 @@ export function createServer(app: Koa<RequestState>, observe: ObserveRequest, li
     maxHeaderSize: limits.maxHeaderBytes,
     // Node would answer without a body; the app answers.
     requireHostHeader: false,
+    IncomingMessage: stopParserAt((socket) => !takesRequests(connections.of(socket))),
+    // We speak no other protocol, and may go on in this one (RFC 9110, section 7.8).
+    shouldUpgradeCallback: () => false,
   });
-  server.on("connection", (socket) => {
-    connections.set(socket, undefined);
-    socket.once("close", () => connections.delete(socket));
-  });
+  server.timeout = limits.unreadAnswerTimeoutMs;
+  server.on("connection", connections.open);
   // Without a listener of its own, Node answers an Expect header by asking for the body before we know the partner.
-  for (const event of ["request", "checkContinue", "checkExpectation"] as const) {
-    server.on(event, async (req, res) => {
-      const { socket } = req;
-      connections.set(socket, res);
-      await handle(req, res);
-      // Kept any longer, the last request of each idle connection would stay in memory.
-      if (connections.get(socket) === res) connections.set(socket, undefined);
-    });
+  for (const event of ["request", "checkContinue", "checkExpectation"] as const) server.on(event, takeRequest);
+  for (const event of ["connect", "upgrade"] as const) {
+    server.on(event, (req, socket) => takeLastRequest(req, socket as Socket));
   }
-  server.on("connect", (_req, socket) => sendAnswerOnSocket(socket as Socket, methodNotAllowed));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    answerClientError(error, socket, connections.get(socket), observe);
+    answerClientError(error, connections.of(socket), socket);
   });
+
+  function takesRequests(connection: Connection | undefined): connection is Connection {
+    if (connection === undefined || isClosing(connection)) return false;
+    return connection.requestsUnderWay < limits.maxRequestsUnderWay;
+  }
+
+  function takeRequest(req: IncomingMessage, res: ServerResponse): void {
+    const connection = connections.of(req.socket);
+    if (!takesRequests(connection)) {
+      // It comes here only if the parser did not stop.
+      req.socket.destroy();
+      return;
+    }
+    const { authenticRequests } = connection;
+    const { shouldKeepAlive } = res;
+    connections.beginRequest(connection, res);
+    // What comes without a valid secret ends its connection, so that each further try costs its sender a new one.
+    res.shouldKeepAlive = false;
+    handle(req, res);
+    if (connection.authenticRequests > authenticRequests && !isStopping) res.shouldKeepAlive = shouldKeepAlive;
+  }
+
+  /** The parser has stopped, and none of Node's listeners is left: without one for errors a reset ends the process. */
+  function takeLastRequest(req: IncomingMessage, socket: Socket): void {
+    socket.on("error", () => socket.destroy());
+    socket.setTimeout(limits.unreadAnswerTimeoutMs, () => socket.destroy());
+    const connection = connections.of(socket);
+    if (connection === undefined) {
+      socket.destroy();
+    } else if (isClosing(connection)) {
+      // Nothing may follow the answer that closes it.
+    } else if (takesRequests(connection) && req.method === "CONNECT") {
+      observe({ method: req.method, status: methodNotAllowed.status, outcome: methodNotAllowed.outcome });
+      afterAnswers(connection, () => sendAnswerOnSocket(socket, methodNotAllowed));
+    } else {
+      observe({ method: req.method, outcome: "too-many-under-way" });
+      discardInput(socket, () => socket.pause());
+      closeAfterAnswers(connection);
+    }
+  }
+
+  /** Node could not go on reading a request: too slow, too large, or not HTTP. */
+  function answerClientError(error: NodeJS.ErrnoException, connection: Connection | undefined, socket: Socket): void {
+    if (error.code === "ECONNRESET" || connection === undefined) {
+      socket.destroy();
+      return;
+    }
+    // Told again for each packet that follows.
+    if (!socket.writable) return;
+    const { newestResponse: response } = connection;
+    const answer = toAnswer(error.code);
+    if (response === undefined) {
+      observe({ status: answer.status, outcome: answer.outcome });
+      sendAnswerOnSocket(socket, answer);
+    } else if (response.req.complete) {
+      // Requests on this connection wait for their answers, which must not be ours: they may have been accepted.
+      closeAfterAnswers(connection);
+    } else if (response.headersSent) {
+      socket.destroy();
+    } else {
+      // The app is reading this request's body. Node does not tell it of a connection that closes after the answer, so
+      // that it would wait for ever; destroying the request does, and the app logs it.
+      void sendAnswer(response, answer, { close: true }).finally(() => response.req.destroy());
+    }
+  }
 
   return {
     server,
     async stop() {
       const closed = new Promise((resolve) => server.close(resolve));
-      // Node counts a connection on which nothing was sent yet as busy, and stops its own timers when it closes.
-      for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy();
-      const cutOff = setTimeout(() => server.closeAllConnections(), limits.requestTimeoutMs);
+      isStopping = true;
+      for (const connection of connections.all()) {
+        // Node counts a connection on which nothing was sent yet as busy, and stops its own timers when it closes.
+        if (connection.socket.bytesRead === 0) connection.socket.destroy();
+        // The last answer says that it closes: after one that says so, no other is sent.
+        else if (connection.requestsUnderWay > 0) closeAfterAnswers(connection);
+      }
+      const cutOff = setTimeout(() => {
+        for (const { socket } of connections.all()) socket.destroy();
+      }, limits.requestTimeoutMs);
       await closed;
       clearTimeout(cutOff);
     },
   };
 }
 
-/**
- * Node could not go on reading a request: too slow, too large, or not HTTP.
- *
- * @param response to the newest request on this connection, unless it has been answered
- */
-function answerClientError(
-  error: NodeJS.ErrnoException,
-  socket: Socket,
-  response: ServerResponse | undefined,
-  observe: ObserveRequest,
-): void {
-  if (error.code === "ECONNRESET") {
-    socket.destroy();
-    return;
-  }
-  // Told again for each packet that follows.
-  if (!socket.writable) return;
-  const answer = toAnswer(error.code);
-  if (response === undefined || response.writableEnded) {
-    observe({ status: answer.status, outcome: answer.outcome });
-    sendAnswerOnSocket(socket, answer);
-  } else if (response.req.complete) {
-    // An earlier request on this connection waits for its answer, which must not be ours: it may have been accepted.
-    response.shouldKeepAlive = false;
-  } else if (response.headersSent) {
-    socket.destroy();
-  } else {
-    // The app is reading this request's body. Node does not tell it of a connection that closes after the answer, so
-    // that it would wait for ever; destroying the request does, and the app logs it.
-    void sendAnswer(response, answer, { close: true }).finally(() => response.req.destroy());
-  }
+/** Behind an answer that closes the connection, no request is served: its answer would never be sent. */
+function isClosing({ socket, newestResponse }: Connection): boolean {
+  return !socket.writable || newestResponse?.shouldKeepAlive === false;
+}
+
+function closeAfterAnswers(connection: Connection): void {
+  // In the headers of the last answer, if they are not sent yet.
+  if (connection.newestResponse !== undefined) connection.newestResponse.shouldKeepAlive = false;
+  afterAnswers(connection, () => connection.socket.destroySoon());
+}
+
+function afterAnswers(connection: Connection, act: () => void): void {
+  if (connection.requestsUnderWay === 0) act();
+  else connection.afterAnswers = act;
 }
 
 function toAnswer(code: string | undefined): Answer {

@@ -11,6 +11,8 @@ import {
   variables,
 } from "@booking-events/service";
 import { createApp } from "./app.ts";
+import { boundConnections } from "./bound-connections.ts";
+import { createConnections } from "./connections.ts";
 import { createServer } from "./create-server.ts";
 import { createPartnerLimiter } from "./limit-partners.ts";
 import { createRequestObserver } from "./observe-requests.ts";
@@ -30,6 +32,7 @@ const entries = {
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
   PARTNERS_FILE: variables.PARTNERS_FILE,
   TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
+  MAX_CONNECTIONS: variables.MAX_CONNECTIONS,
   BODY_LIMIT_BYTES: variables.BODY_LIMIT_BYTES,
   MAX_BACKLOG: variables.MAX_BACKLOG,
   REDIS_MEMORY_HIGH_WATER: variables.REDIS_MEMORY_HIGH_WATER,
@@ -85,9 +88,14 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     writeLastUses: (uses) => producer.writeLastUses(uses),
     onError: (error) => logger.debug({ err: error }, "the last use of secrets could not be written: later"),
   });
+  const connections = createConnections({
+    maxConnections: boundConnections(settings.MAX_CONNECTIONS, logger),
+    metrics,
+  });
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
+    noteAuthentic: connections.noteAuthentic,
     noteUse: lastUse.note,
     isOverloaded: load.isOverloaded,
     limitPartner: made.createPartnerLimiter({
@@ -104,7 +112,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     observe,
     logger,
   });
-  const { server, stop } = createServer(app, observe);
+  const { server, stop } = createServer({ handle: app.callback(), connections, observe });
   const shutdown = installGracefulShutdown({
     phases: [
       { name: "answer requests under way", limitMs: settings.SHUTDOWN_TIMEOUT_MS, run: stop },

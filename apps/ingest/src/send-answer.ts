@@ -14,8 +14,9 @@ const lingerBytes = 256 * 1_024;
 const lingerMs = 1_000;
 
 /**
- * Sends the answer, with the given headers beside its own. If the request's body was not read, the connection closes after it: Node would otherwise go on to
- * read all of it (281 MB of a refused upload, measured) to get at the next request.
+ * Sends the answer, with the given headers beside its own. If a part of the request's body has not come in, the
+ * connection closes after it: Node would otherwise go on to read all of it (281 MB of a refused upload, measured) to get
+ * at the next request.
  *
  * Node destroys the socket at once after the last byte of an answer with `Connection: close`. The kernel then resets
  * the connection if bytes of the body are waiting, and a reset can take an answer away that the client has not read
@@ -27,12 +28,13 @@ export async function sendAnswer(
   answer: Answer,
   { headers, close = false }: { headers?: Answer["headers"]; close?: boolean } = {},
 ): Promise<void> {
-  const bodyIsUnread = hasBody(res.req) && !res.req.readableEnded;
+  const bodyIsUnread = hasBody(res.req) && !res.req.complete;
+  // Node makes the header of it, and the server takes no further request.
+  if (close || bodyIsUnread) res.shouldKeepAlive = false;
   res.writeHead(answer.status, {
     ...headersOfEveryAnswer,
     ...answer.headers,
     ...headers,
-    ...(close || bodyIsUnread ? { Connection: "close" } : undefined),
     "Content-Length": Buffer.byteLength(answer.body),
   });
   if (bodyIsUnread) {
@@ -58,11 +60,21 @@ export function sendAnswerOnSocket(socket: Socket, answer: Answer): void {
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join("")}\r\n${answer.body}`);
+  discardInput(socket, () => socket.destroy());
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once("close", () => clearTimeout(timer));
+}
+
+/**
+ * Throws away what the client still sends, so that it gets to our answers.
+ *
+ * @param stop is called when that was enough
+ */
+export function discardInput(socket: Socket, stop: () => void): void {
   const enoughBytes = socket.bytesRead + lingerBytes;
   socket.on("data", () => {
-    if (socket.bytesRead > enoughBytes) socket.destroy();
+    if (socket.bytesRead > enoughBytes) stop();
   });
-  setTimeout(() => socket.destroy(), lingerMs).unref();
 }
 
 /** As HTTP frames it: a message without these two headers has no body. */

@@ -34,6 +34,7 @@ export const variables = {
   DATABASE_URL: urlWithProtocol("postgres:", "postgresql:"),
   PARTNERS_FILE: v.optional(v.pipe(v.string(), v.nonEmpty("must be the path of a file")), "./partners.json"),
   TRUSTED_PROXY_HOPS: v.optional(wholeNumber(0, 16), "0"),
+  MAX_CONNECTIONS: v.optional(wholeNumber(1, 1_000_000), "10000"),
   BODY_LIMIT_BYTES: v.optional(wholeNumber(1_024, 16 * 1_024 * 1_024), "65536"),
   MAX_BACKLOG: v.optional(wholeNumber(1, 1_000_000_000), "1000000"),
   REDIS_MEMORY_HIGH_WATER: v.optional(

@@ -25,10 +25,21 @@ export interface RunningMain {
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
+/** What the process may have. */
+export interface Means {
+  /** Of V8. A process that needs more ends. */
+  heapMiB?: number;
+  /** The soft and the hard limit of file descriptors. */
+  openFiles?: number;
+}
+
 /** @param environment is all that the process sees, apart from the ports and PATH; it may name its own ports */
-export async function runMain(environment: Record<string, string>): Promise<RunningMain> {
+export async function runMain(environment: Record<string, string>, means: Means = {}): Promise<RunningMain> {
   const [port, adminPort] = [await freePort(), await freePort()];
-  const child = spawn(process.execPath, ["--conditions=@booking-events/source", main], {
+  const heap = means.heapMiB === undefined ? [] : [`--max-old-space-size=${means.heapMiB}`];
+  const limit = means.openFiles === undefined ? "" : `ulimit -n ${means.openFiles}; `;
+  const command = [process.execPath, ...heap, "--conditions=@booking-events/source", main];
+  const child = spawn("sh", ["-c", `${limit}exec "$@"`, "sh", ...command], {
     env: {
       PATH: process.env["PATH"],
       HOST: "127.0.0.1",
@@ -65,8 +76,8 @@ export async function runMain(environment: Record<string, string>): Promise<Runn
 }
 
 /** @param environment as for {@link runMain} */
-export async function startMain(environment: Record<string, string>): Promise<RunningMain> {
-  const running = await runMain(environment);
+export async function startMain(environment: Record<string, string>, means?: Means): Promise<RunningMain> {
+  const running = await runMain(environment, means);
   await waitFor(() => {
     if (running.child.exitCode !== null) throw new Error(`It ended:\n${running.output()}`);
     return running.logLines().some(({ msg }) => msg === "ready");

@@ -3,11 +3,12 @@ import type { AddressInfo } from "node:net";
 import { createProducer } from "@booking-events/queue";
 import type { EventEnvelope } from "@booking-events/schema";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
-import { createLogger } from "@booking-events/service";
+import { createLogger, createMetrics } from "@booking-events/service";
 import { Redis } from "ioredis";
 import { expect } from "vitest";
 import { invalidSecret } from "../answers.ts";
 import { type AppOptions, createApp } from "../app.ts";
+import { type Connections, createConnections } from "../connections.ts";
 import { createServer, type IngestServer, serverLimits } from "../create-server.ts";
 import type { ObservedRequest } from "../observe-requests.ts";
 import { createPartnerRegistry } from "../partner-registry.ts";
@@ -16,6 +17,7 @@ import { partnersFile } from "./partners.ts";
 export interface TestIngest {
   port: number;
   server: IngestServer;
+  connections: Connections;
   /** What the log would say, in order. */
   observed: ObservedRequest[];
   /** The queued events as they are in Redis, in order. */
@@ -28,7 +30,7 @@ export interface TestIngest {
 /** The app behind the real server, on a real socket and a real Redis, put together as `run-ingest.ts` does. */
 export async function startIngest(
   overrides: Partial<AppOptions> = {},
-  limits: Partial<typeof serverLimits> = {},
+  { maxConnections = 10_000, ...limits }: Partial<typeof serverLimits & { maxConnections: number }> = {},
 ): Promise<TestIngest> {
   const prefix = uniquePrefix();
   const observed: ObservedRequest[] = [];
@@ -36,10 +38,12 @@ export async function startIngest(
   const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
   const redis = new Redis(redisUrl());
   const registry = createPartnerRegistry(partnersFile);
+  const connections = createConnections({ maxConnections, metrics: createMetrics("test") });
   const app = createApp({
     partners: () => registry,
     // Off, but in the tests that are about them.
     answerGuess: () => invalidSecret,
+    noteAuthentic: connections.noteAuthentic,
     noteUse: () => {},
     isOverloaded: () => false,
     limitPartner: async () => ({ headers: {} }),
@@ -52,7 +56,9 @@ export async function startIngest(
     logger: createLogger({ name: "test", level: "silent" }),
     ...overrides,
   });
-  const server = createServer(app, observe, { ...serverLimits, ...limits });
+  const server = createServer({
+    ...{ handle: app.callback(), connections, observe, limits: { ...serverLimits, ...limits } },
+  });
   server.server.listen(0, "127.0.0.1");
   await once(server.server, "listening");
   // The producer refuses at once what comes before its connection.
@@ -61,6 +67,7 @@ export async function startIngest(
   return {
     port: (server.server.address() as AddressInfo).port,
     server,
+    connections,
     observed,
     redis,
     prefix,
@@ -70,7 +77,7 @@ export async function startIngest(
       return jobs.map((data) => JSON.parse(data ?? "null"));
     },
     async close() {
-      server.server.closeAllConnections();
+      for (const { socket } of connections.all()) socket.destroy();
       server.server.close();
       await producer.close();
       const keys = await redis.keys(`${prefix.replaceAll(/[[\]*?]/g, "\\$&")}:*`);
