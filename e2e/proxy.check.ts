@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { connect as connectHttp2, constants } from "node:http2";
 import { request as requestHttps } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -221,6 +222,49 @@ test("while none is there, the answer is 503 with Retry-After", async () => {
     "application/json; charset=utf-8",
   ]);
   expect(JSON.parse(body)).toEqual({ message: expect.stringContaining("Send the same request again") });
+});
+
+test("CONNECT is refused at the proxy, and streams of it that are cancelled hurt nobody beside them", async () => {
+  const session = connectHttp2(`https://localhost:${httpsPort}`, {
+    ca: authority,
+    lookup: (_name, _options, found) => found(null, [{ address: "127.0.0.1", family: 4 }]),
+  });
+  session.on("error", () => {});
+  const answer = await new Promise<{ headers: Record<string, unknown>; body: string }>((resolve, reject) => {
+    const stream = session.request({ ":method": "CONNECT", ":authority": "localhost" });
+    let body = "";
+    let headers = {};
+    stream.on("response", (received) => {
+      headers = received;
+    });
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      body += text;
+    });
+    stream.on("end", () => resolve({ headers, body })).on("error", reject);
+  });
+  expect(answer).toMatchObject({
+    headers: { ":status": 405, allow: "POST", "content-type": "application/json; charset=utf-8" },
+    body: '{"message":"Use the method POST."}',
+  });
+
+  const refused = { path: "/booking-event/create/a-guess" };
+  for (let round = 0; round < 24; round += 1) {
+    const closed = Array.from({ length: 50 }, () => {
+      const stream = session.request({ ":method": "CONNECT", ":authority": "localhost" });
+      stream.on("error", () => {});
+      stream.close(constants.NGHTTP2_CANCEL);
+      return once(stream, "close");
+    });
+    expect([403, 429]).toContain((await post(refused)).status);
+    await Promise.all(closed);
+  }
+  session.destroy();
+  expect((await post()).status).toBe(200);
+  for (const ingest of ingests) {
+    expect(ingest.process.exitCode).toBeNull();
+    expect(ingest.output()).not.toContain('"level":"fatal"');
+    expect(ingest.output()).not.toContain('"method":"CONNECT"');
+  }
 });
 
 test("neither the secret nor anything that a client wrote freely is in Caddy's log", async () => {
