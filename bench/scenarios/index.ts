@@ -8,9 +8,10 @@ import { growth } from "./growth.ts";
 import { lateEvents } from "./late-events.ts";
 import { memory } from "./memory.ts";
 import { noisyNeighbour } from "./noisy-neighbour.ts";
+import { pipelining } from "./pipelining.ts";
 import { workers } from "./workers.ts";
 
 /** One question each. To add one: a file beside this one, and a line here. */
 export const scenarios: readonly Scenario[] = [
-  ...[accept, apply, endToEnd, workers, growth, cost, memory, authTiming, noisyNeighbour, lateEvents],
+  ...[accept, apply, endToEnd, workers, growth, cost, memory, authTiming, noisyNeighbour, lateEvents, pipelining],
 ];

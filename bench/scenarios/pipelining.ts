@@ -1,0 +1,44 @@
+import { newQueuePrefix, programs, startContestant, writePartners } from "../contestant.ts";
+import { applyLoad } from "../load.ts";
+import { attackAside } from "../pipelining-attack.ts";
+import { runRounds } from "../rounds.ts";
+import { bodies } from "../sample-events.ts";
+import type { Bench, Measurement, Scenario } from "../scenario.ts";
+
+const rate = 100;
+
+export const pipelining: Scenario = {
+  name: "pipelining",
+  about: "a partner's p99 while strangers send thousands of requests in one piece",
+  async run(bench) {
+    const title = `${rate} events/s of one partner, while 200 connections send 256 KiB of GET /x each, and come again`;
+    const measurements = await runRounds(bench, title, {
+      alone: () => measure(bench),
+      "they read the answers": () => measure(bench, { isReading: true }),
+      "they never read": () => measure(bench, { isReading: false }),
+    });
+    const attacks = ["they read the answers", "they never read"] as const;
+    return [{ title, measurements, comparisons: attacks.map((of) => ({ figure: "p99Ms", of, to: "alone" })) }];
+  },
+};
+
+async function measure(bench: Bench, attack?: { isReading: boolean }): Promise<Measurement> {
+  const { services, measureMs, warmUpMs } = bench;
+  const { file, secretOf } = await writePartners(bench.dir, { partner: { perSecond: 10 * rate, burst: 10 * rate } });
+  const contestant = await startContestant(bench, programs.ours, {
+    ...{ REDIS_URL: services.redisUrl, QUEUE_PREFIX: newQueuePrefix(), PARTNERS_FILE: file },
+  });
+  const url = `${contestant.url}/booking-event/create/${secretOf["partner"]}`;
+  const load = { url, ...bodies.JSON, connections: 10, rate };
+  try {
+    await applyLoad({ ...load, durationMs: warmUpMs });
+    const [{ p50Ms, p99Ms, eventsPerSecond }, attacksPerSecond] = await Promise.all([
+      applyLoad({ ...load, durationMs: measureMs }),
+      attack && attackAside({ ...attack, port: Number(new URL(contestant.url).port), durationMs: measureMs }),
+    ]);
+    return { eventsPerSecond, p50Ms, p99Ms, attacksPerSecond };
+  } finally {
+    await contestant.stop();
+    await services.emptyRedis();
+  }
+}
