@@ -184,6 +184,29 @@ describe("the log", () => {
     }
   });
 
+  test.runIf(platform() === "linux")("keeps nobody from sending events when its disk is full", async () => {
+    writePartners();
+    const main = await runMain(environment, { logFile: "/dev/full" });
+    running.push(main);
+    await waitFor(async () => expect((await main.readiness()).status).toBe(200));
+    for (let i = 0; i < 10; i += 1) {
+      expect((await exchange(main.port, { path: create, body: booking })).status).toBe(200);
+    }
+    main.child.kill("SIGTERM");
+    expect(await main.exited).toBe(0);
+  });
+
+  test("keeps nobody from sending events when nobody reads it any more", async () => {
+    const main = await start();
+    main.child.stdout?.destroy();
+    main.child.stderr?.destroy();
+    for (let i = 0; i < 10; i += 1)
+      expect((await exchange(main.port, { path: create, body: booking })).status).toBe(200);
+    expect(await main.readiness()).toMatchObject({ status: 200 });
+    main.child.kill("SIGTERM");
+    expect(await main.exited).toBe(0);
+  });
+
   test("is not all: the metrics hold nothing of it either", async () => {
     const main = await start();
     for (const path of [create, "/booking-event/create/canary-9d41", "/canary-9d41"]) {

@@ -4,10 +4,13 @@ export type { Logger } from "pino";
 
 /** Lines are written together: this many characters, or those of this many milliseconds, whichever is first. */
 const writtenTogether = { characters: 32_768, intervalMs: 100 };
+/** While nobody takes them, so many characters are kept; what comes then is lost. */
+const keptCharacters = 4 * 1_024 * 1_024;
 
 /**
  * One JSON line a message, on standard output. What is still to be written is written when the process ends, unless it
- * is killed: the log is not what anything is recovered from.
+ * is killed: the log is not what anything is recovered from. So a log that can't be written (its disk is full, nobody
+ * reads it) keeps no process from its work.
  *
  * An error is logged under the key `err` by {@link describeError}, never by pino's own serializer: that one prints
  * every property, and PostgreSQL's `detail` or a parser's `body` would put guests' data into the log.
@@ -48,7 +51,22 @@ function standardOutput(): Output {
  */
 function createOutput(): Output {
   const { characters, intervalMs } = writtenTogether;
-  const output = pino.destination({ sync: false, minLength: 8 * characters, maxWrite: 9 * characters });
+  const output = pino.destination({
+    ...{ sync: false, minLength: 8 * characters, maxWrite: 9 * characters, maxLength: keptCharacters },
+  });
+  // There is nowhere to say so, and without a listener the error would end the process. Flushing, by pino too, would
+  // try the same again for ever (sonic-boom 4.2.1), so that it could not end.
+  const flushOutput = output.flushSync.bind(output);
+  let isBroken = false;
+  output.on("error", () => {
+    isBroken = true;
+  });
+  output.on("write", () => {
+    isBroken = false;
+  });
+  output.flushSync = () => {
+    if (!isBroken) flushOutput();
+  };
   let lines = "";
 
   function handOver(): void {

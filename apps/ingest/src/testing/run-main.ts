@@ -31,6 +31,8 @@ export interface Means {
   heapMiB?: number;
   /** The soft and the hard limit of file descriptors. */
   openFiles?: number;
+  /** A file in place of standard output, so that its log can't be looked at. */
+  logFile?: string;
 }
 
 /** @param environment is all that the process sees, apart from the ports and PATH; it may name its own ports */
@@ -38,8 +40,9 @@ export async function runMain(environment: Record<string, string>, means: Means 
   const [port, adminPort] = [await freePort(), await freePort()];
   const heap = means.heapMiB === undefined ? [] : [`--max-old-space-size=${means.heapMiB}`];
   const limit = means.openFiles === undefined ? "" : `ulimit -n ${means.openFiles}; `;
+  const log = means.logFile === undefined ? "" : ` > ${means.logFile}`;
   const command = [process.execPath, ...heap, "--conditions=@booking-events/source", main];
-  const child = spawn("sh", ["-c", `${limit}exec "$@"`, "sh", ...command], {
+  const child = spawn("sh", ["-c", `${limit}exec "$@"${log}`, "sh", ...command], {
     env: {
       PATH: process.env["PATH"],
       HOST: "127.0.0.1",
