@@ -29,6 +29,8 @@ export interface Contestant {
   url: string;
   pid: number;
   cpuUs(): number | undefined;
+  /** Of our own processes: 99 % of all delays of the event loop since this was asked last were shorter. */
+  loopDelayP99Ms(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -69,6 +71,10 @@ export async function startContestant(
     url: `http://127.0.0.1:${port}`,
     pid,
     cpuUs: () => cpuTimeUs(pid),
+    async loopDelayP99Ms() {
+      const metrics = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
+      return 1_000 * Number(/^nodejs_eventloop_lag_p99_seconds\{.*\} (.*)$/m.exec(metrics)?.[1]);
+    },
     async stop() {
       if (child.exitCode === null) child.kill("SIGTERM");
       await exited;

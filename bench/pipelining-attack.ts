@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { constants, setPriority } from "node:os";
 import { parentPort, Worker, workerData } from "node:worker_threads";
 
 /** What one attack does over and over, on each of its connections. */
@@ -14,7 +15,12 @@ const connections = 200;
 /** As much as a client can send before it has to wait, and four times what Node reads at once. */
 const bytes = Buffer.from("GET /x HTTP/1.1\r\nHost: x\r\n\r\n".repeat(Math.ceil((256 * 1_024) / 28)));
 
-if (parentPort !== null) parentPort.postMessage(await attack(workerData as AttackPlan));
+if (parentPort !== null) {
+  // Strangers have machines of their own. Here they get what Redis and the partner leave of the CPU; on Linux, the
+  // priority is the thread's.
+  setPriority(constants.priority.PRIORITY_LOW);
+  parentPort.postMessage(await attack(workerData as AttackPlan));
+}
 
 /**
  * 200 connections with 256 KiB of the smallest request on each, opened again as fast as they are closed. In a thread of

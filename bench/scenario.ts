@@ -62,6 +62,7 @@ export const figures = {
   bookingBytes: { title: "bytes/booking", digits: 0, isCost: true },
   timesPayload: { title: "times the payload", digits: 2, isCost: true },
   memoryMiB: { title: "memory MiB", digits: 1, isCost: true },
+  loopDelayP99Ms: { title: "p99 ms of the event loop", digits: 1, isCost: true },
   attacksPerSecond: { title: "attacking connections/s", digits: 0, isCost: false },
   refusedShare: { title: "refused share of the other", digits: 3, isCost: false },
 } as const satisfies Record<string, { title: string; digits: number; isCost: boolean }>;
