@@ -46,13 +46,12 @@ if clock > tonumber(ARGV[1]) then return { shownClock } end
 local first = reserveSequence(KEYS[1], KEYS[2], clock, (#ARGV - 5) / 4)
 local sequence = first
 for place = 6, #ARGV, 4 do
-  local id, kind, subject, json = unpack(ARGV, place, place + 3)
-  local job = ARGV[2] .. id
+  local job = ARGV[2] .. ARGV[place]
   if redis.call('EXISTS', job) == 0 then
     local start = '{"version":' .. ARGV[5] .. ',"sequence":' .. string.format('%.0f', sequence) .. ','
-    redis.call('HSET', job, 'name', kind, 'data', start .. json, 'opts', ARGV[3], 'timestamp', ARGV[4],
-      'delay', '0', 'priority', '0', 'subject', subject)
-    redis.call('LPUSH', KEYS[3], id)
+    redis.call('HSET', job, 'name', ARGV[place + 1], 'subject', ARGV[place + 2], 'data', start .. ARGV[place + 3],
+      'opts', ARGV[3], 'timestamp', ARGV[4], 'delay', '0', 'priority', '0')
+    redis.call('LPUSH', KEYS[3], ARGV[place])
   end
   sequence = sequence + 1
 end
