@@ -20,6 +20,11 @@ const events = createServer(async (request, response) => {
     response.writeHead(status, { Connection: "close" }).end();
   }
 });
+if (mistake === "dies") {
+  events.on("connect", (_request, socket) =>
+    socket.end("HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\n\r\n"),
+  );
+}
 events.listen(Number(process.env["PORT"]), "127.0.0.1");
 
 createServer((_request, response) => {

@@ -22,6 +22,7 @@ test("whatever comes over a connection, ingest answers or closes it, and takes n
 test.each([
   ["throws", /Answered 500\. Seed \d+, .* to these bytes:\n"/s],
   ["hangs", /No end of the answer/],
+  ["dies", /It was gone after these connections:\n.*CONNECT .*, and a reset at /s],
   ["prints", /a line that it must not have: .*canary/],
 ])(
   "a server that %s is found out",

@@ -13,7 +13,7 @@ that it answers or closes each, never with 500, and that it is as well afterward
 
   pnpm fuzz [--connections N] [--seed S]
 
-  --connections N  of one to three requests each. Default: 20000
+  --connections N  of one request or more each; some are reset. Default: 20000
   --seed S         a whole number; the same one sends the same bytes. Default: a new one
 
 Exit code: 0 when all is well; 1 when not, with the seed and the smallest bytes that show it.

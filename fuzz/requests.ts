@@ -40,6 +40,7 @@ const oddHeaders = [
   "Connection: close",
   "Connection: upgrade",
   "Upgrade: websocket",
+  "Connection: upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA",
   "Trailer: x",
   "X-Dry-Run: true",
   `X-Dry-Run: ${canary}`,
@@ -50,7 +51,7 @@ const oddHeaders = [
   "Host: another",
   `X-Long: ${"x".repeat(9_000)}`,
 ];
-const methods = ["GET", "HEAD", "PUT", "OPTIONS", "TRACE", "DELETE", "BREW", "post"];
+const methods = ["GET", "HEAD", "PUT", "OPTIONS", "TRACE", "DELETE", "BREW", "post", "CONNECT"];
 /** What parsers trip over. */
 const oddTexts = [
   ...["\0", "\ud800", "\udc00x", "\u2028", "\ufeff", "__proto__", "constructor", "toString", "hasOwnProperty"],
@@ -103,6 +104,23 @@ const body = fc.oneof(
   },
 );
 
+const nested = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`;
+const listOf = (count: number, value: string) => `[${Array(count).fill(value).join()}]`;
+/** Each is one object with a reference, at a limit of what a payload may be or somewhat beyond it: 200 or 422. */
+const hostileFields = [
+  // With the object itself, its reference and the list, 2,000 and 2,001 JSON values.
+  ...[`"x":${listOf(1_997, "0")}`, `"x":${listOf(1_998, "0")}`],
+  // Nearly 64 KiB.
+  ...[`"x":${listOf(21_700, "{}")}`, `"x":${listOf(21_700, "[]")}`, `"x":${listOf(32_000, "1")}`],
+  ...[15, 16, 17, 1_000, 10_000].map((levels) => `"x":${nested(levels)}`),
+  Array.from({ length: 5_000 }, (_, index) => `"k${index}":0`).join(),
+  ...[`"${"n".repeat(65_000)}":0`, `"x":"${"v".repeat(65_000)}"`, `"x":"${"\\u0000".repeat(10_000)}"`],
+  `"x":${listOf(10_000, '"\\ud800"').slice(0, 65_000)}`.replace(/,[^,]*$/, "]"),
+];
+const hostileBodies = hostileFields.map((fields) =>
+  Buffer.from(`{"consumerTripPartnerExternalReference":"${canary}",${fields}}`),
+);
+
 interface Edit {
   at: number;
   kind: "flip" | "remove" | "repeat" | "insert" | "cut";
@@ -131,6 +149,10 @@ export interface Sent {
    * answers, and otherwise closes its side after the last byte.
    */
   requests: number | undefined;
+  /** The client resets the connection: once it has sent everything, or at the first byte of an answer. */
+  reset?: "at once" | "at the answer";
+  /** No other status is right. */
+  statuses?: readonly string[];
 }
 
 /**
@@ -167,7 +189,7 @@ export function connectionsWith(secrets: readonly string[]): fc.Arbitrary<Sent> 
       const isClear = odd.length === 0 && framing !== "none" && version === "1.1";
       return { bytes: Buffer.concat([Buffer.from(head, "latin1"), framed]), isClear };
     });
-  return fc
+  const ordinary: fc.Arbitrary<Sent> = fc
     .tuple(
       fc.array(request, { minLength: 1, maxLength: 3 }),
       fc.oneof({ weight: 2, arbitrary: fc.constant<Edit[]>([]) }, edits),
@@ -176,6 +198,58 @@ export function connectionsWith(secrets: readonly string[]): fc.Arbitrary<Sent> 
       bytes: changes.reduce(applyEdit, Buffer.concat(requests.map(({ bytes }) => bytes))),
       requests: changes.length === 0 && requests.every(({ isClear }) => isClear) ? requests.length : undefined,
     }));
+
+  const valid = Buffer.from(JSON.stringify(reference));
+  const hostile: fc.Arbitrary<Sent> = fc
+    .constantFrom(...hostileBodies)
+    .map((content) => ({ bytes: postOf(validSecret, content), requests: 1, statuses: ["200", "422"] }));
+  /** Another request may follow at once. */
+  const handedOver: fc.Arbitrary<Sent> = fc
+    .record({
+      head: fc.constantFrom(
+        "CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n",
+        "CONNECT a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+      ),
+      before: fc.boolean(),
+      after: fc.boolean(),
+    })
+    .map(({ head, before, after }) => {
+      const post = (isThere: boolean) => (isThere ? postOf(validSecret, valid) : Buffer.alloc(0));
+      return { bytes: Buffer.concat([post(before), Buffer.from(head), post(after)]), requests: before ? 2 : 1 };
+    });
+  const pipelined: fc.Arbitrary<Sent> = fc
+    .record({
+      one: fc.constantFrom(
+        ...[postOf(validSecret, valid), postOf(validSecret, Buffer.from("{}")), postOf(secrets[1] ?? "", valid)],
+        Buffer.from("GET /x HTTP/1.1\r\nHost: x\r\n\r\n"),
+      ),
+      count: fc.oneof(fc.integer({ min: 2, max: 40 }), fc.constantFrom(16, 17, 3_000)),
+    })
+    .map(({ one, count }) => ({ bytes: Buffer.concat(Array(count).fill(one)), requests: undefined }));
+  const resetAnywhere: fc.Arbitrary<Sent> = fc
+    .record({
+      sent: fc.oneof(ordinary, handedOver, pipelined),
+      end: fc.nat(),
+      isWhole: fc.boolean(),
+      reset: fc.constantFrom("at once" as const, "at the answer" as const),
+    })
+    .map(({ sent, end, isWhole, reset }) => {
+      if (isWhole || sent.bytes.length === 0) return { ...sent, reset };
+      return { bytes: sent.bytes.subarray(0, 1 + (end % sent.bytes.length)), requests: undefined, reset };
+    });
+  return fc.oneof(
+    { weight: 12, arbitrary: ordinary },
+    { weight: 1, arbitrary: hostile },
+    { weight: 1, arbitrary: handedOver },
+    { weight: 1, arbitrary: pipelined },
+    { weight: 3, arbitrary: resetAnywhere },
+  );
+}
+
+function postOf(secret: string, content: Buffer): Buffer {
+  const head = `POST /booking-event/create/${secret} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
+  return Buffer.concat([Buffer.from(`${head}Content-Length: ${content.length}\r\n\r\n`), content]);
 }
 
 function toChunk(content: Buffer): Buffer {
