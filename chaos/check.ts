@@ -1,6 +1,7 @@
+import type { EventKind } from "@booking-events/schema";
 import { canonicalContent } from "./canonical-content.ts";
 import { type ExpectedBooking, expectBookings, nameBooking } from "./oracle.ts";
-import type { Attempt, Post } from "./post-histories.ts";
+import type { Attempt } from "./post-histories.ts";
 import type { ChangeRow, DatabaseContent, LoggedEvent } from "./read-database.ts";
 
 /** Each is a promise broken:
@@ -28,6 +29,16 @@ export type ViolationKind = (typeof violationKinds)[number];
 export interface Violation {
   kind: ViolationKind;
   what: string;
+}
+
+/** What a partner has told us, and how that went. */
+export interface Post {
+  partner: string;
+  kind: EventKind;
+  reference: string;
+  payload: object;
+  idempotencyKey: string | null;
+  attempts: readonly Attempt[];
 }
 
 /** What was seen from outside. */

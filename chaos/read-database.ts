@@ -11,6 +11,9 @@ export interface DatabaseContent {
   deadLetters: { eventId: string; errorCode: string }[];
 }
 
+/** Of 64 KB each at the most. */
+const rowsPerPage = 200;
+
 export interface LoggedEvent {
   id: string;
   partner: string;
@@ -42,11 +45,15 @@ export async function readDatabase(databaseUrl: string): Promise<DatabaseContent
   const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 10_000 });
   await client.connect();
   try {
-    const log = await client.query(
+    const log = await readPayloads<LoggedEvent>(
+      client,
       `select id, partner, kind, reference, sequence::float8, idempotency_key as "idempotencyKey", payload, outcome
        from booking_events`,
     );
-    const bookings = await client.query("select partner, reference, state, sequence::float8, payload from bookings");
+    const bookings = await readPayloads<BookingRow>(
+      client,
+      "select partner, reference, state, sequence::float8, payload from bookings",
+    );
     const changes = await client.query<ChangeRow>(
       `select id::float8, partner, reference, change, event_id as "eventId" from booking_changes order by id`,
     );
@@ -54,8 +61,8 @@ export async function readDatabase(databaseUrl: string): Promise<DatabaseContent
       `select event_id as "eventId", error_code as "errorCode" from dead_letters`,
     );
     return {
-      log: log.rows.map(withContent),
-      bookings: bookings.rows.map(withContent),
+      log,
+      bookings,
       changes: changes.rows,
       deadLetters: deadLetters.rows,
     };
@@ -64,6 +71,22 @@ export async function readDatabase(databaseUrl: string): Promise<DatabaseContent
   }
 }
 
-function withContent({ payload, ...row }: { payload: unknown }): never {
-  return { ...row, content: payload === null ? null : canonicalContent(payload) } as never;
+/**
+ * Page by page: all payloads at once would not fit into memory.
+ *
+ * @param select whose columns are those of a row, with the payload in place of the content
+ */
+async function readPayloads<Row>(client: pg.Client, select: string): Promise<Row[]> {
+  const all: Row[] = [];
+  await client.query("begin");
+  await client.query(`declare pages no scroll cursor for ${select}`);
+  for (;;) {
+    const { rows } = await client.query(`fetch ${rowsPerPage} from pages`);
+    for (const { payload, ...row } of rows) {
+      all.push({ ...row, content: payload === null ? null : canonicalContent(payload) });
+    }
+    if (rows.length < rowsPerPage) break;
+  }
+  await client.query("commit");
+  return all;
 }
