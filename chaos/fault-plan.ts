@@ -3,6 +3,7 @@ import type { Random } from "./random.ts";
 /** Names of what can be hit, as in the log and the report. */
 const ingestNames = ["ingest-1", "ingest-2"] as const;
 const workerNames = ["worker-1", "worker-2", "worker-3"] as const;
+export const appNames = [...ingestNames, ...workerNames] as const;
 export type AppName = (typeof ingestNames)[number] | (typeof workerNames)[number];
 export type TargetName = AppName | "redis" | "postgres";
 

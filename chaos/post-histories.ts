@@ -118,7 +118,8 @@ async function request(url: string, { payload, asForm, idempotencyKey }: Intent)
   }
 }
 
-function readAnswer(status: number, body: string): Attempt["end"] {
+/** What a partner makes of an answer. */
+export function readAnswer(status: number, body: string): Attempt["end"] {
   if (status === 503) return { result: "refused" };
   const receipt = status === 200 ? /^\{"success":true,"eventId":"([0-9a-f-]{36})"\}$/.exec(body)?.[1] : undefined;
   if (receipt !== undefined) return { result: "acknowledged", eventId: receipt };

@@ -29,10 +29,12 @@ export function makeReport(
   run: Pick<Report, "seed" | "build" | "ratePerSecond" | "postedForMs" | "startedAt" | "tookMs" | "tally" | "faults">,
   violations: Violation[],
 ): Report {
+  return { passed: violations.length === 0, ...run, ...countViolations(violations) };
+}
+
+export function countViolations(violations: Violation[]): Pick<Report, "violationCounts" | "violations"> {
   const ofKind = (kind: ViolationKind) => violations.filter((violation) => violation.kind === kind);
   return {
-    passed: violations.length === 0,
-    ...run,
     // Each kind is a key of the result, since `violationKinds` lists them all.
     violationCounts: Object.fromEntries(
       violationKinds.map((kind) => [kind, ofKind(kind).length]),
@@ -41,7 +43,7 @@ export function makeReport(
   };
 }
 
-export async function writeReport(report: Report, path: string): Promise<void> {
+export async function writeReport(report: object, path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, `${JSON.stringify(report, null, 2)}\n`);
 }
@@ -59,7 +61,7 @@ const meanings: Record<ViolationKind, string> = {
 
 /** The final table, and the first violations. */
 export function formatReport(report: Report): string {
-  const { tally, violationCounts, violations, faults, passed, seed, tookMs } = report;
+  const { tally, faults, passed, seed, tookMs } = report;
   const rows: [string, number, string][] = [
     ["attempted", tally.attempted, `events, in ${format(tally.requests)} requests`],
     ["acknowledged", tally.acknowledged, `${format(tally.givenUp)} given up by the partner after the last retry`],
@@ -69,17 +71,27 @@ export function formatReport(report: Report): string {
     ["bookings", tally.bookings, `changed ${format(tally.changes)} times`],
     ["faults", faults.length, "kills and freezes"],
   ];
-  const checks = violationKinds.map((kind): [string, number, string] => [kind, violationCounts[kind], meanings[kind]]);
   return [
     "",
     ...rows.map(formatRow),
     "",
+    ...formatViolations(report),
+    `${passed ? "Passed" : "FAILED"}. Seed ${seed}, build ${report.build}, ${Math.round(tookMs / 1_000)} s in all.`,
+  ].join("\n");
+}
+
+/** How many of each kind there are, and the first of them. */
+export function formatViolations({
+  violationCounts,
+  violations,
+}: Pick<Report, "violationCounts" | "violations">): string[] {
+  const checks = violationKinds.map((kind): [string, number, string] => [kind, violationCounts[kind], meanings[kind]]);
+  return [
     "These must be 0:",
     ...checks.map(([name, count, meaning]) => `${formatRow([name, count, meaning])}${count > 0 ? "   VIOLATED" : ""}`),
     "",
     ...violationKinds.flatMap((kind) => examples(violations, kind)),
-    `${passed ? "Passed" : "FAILED"}. Seed ${seed}, build ${report.build}, ${Math.round(tookMs / 1_000)} s in all.`,
-  ].join("\n");
+  ];
 }
 
 function examples(violations: Violation[], kind: ViolationKind): string[] {

@@ -6,7 +6,8 @@ import type { Build } from "./builds.ts";
 import { check, type Violation } from "./check.ts";
 import { createQueueCounter, type QueueCounter, sumCounts } from "./count-queue.ts";
 import { drain } from "./drain.ts";
-import { describeFault, type Fault } from "./fault-plan.ts";
+import { appNames, describeFault, type Fault } from "./fault-plan.ts";
+import { findUnready } from "./find-unready.ts";
 import { type DatabaseFollower, followDatabase } from "./follow-database.ts";
 import { inventHistories, partners } from "./histories.ts";
 import { injectFaults } from "./inject-faults.ts";
@@ -15,7 +16,6 @@ import { createRandom } from "./random.ts";
 import { readDatabase } from "./read-database.ts";
 import { makeReport, type Report } from "./report.ts";
 import { type System, startSystem } from "./start-system.ts";
-import type { SupervisedApp } from "./supervise.ts";
 
 export interface ChaosOptions {
   seed: number;
@@ -31,8 +31,6 @@ export interface ChaosOptions {
 }
 
 const progressIntervalMs = 5_000;
-const readyTimeoutMs = 90_000;
-const readyPollMs = 200;
 
 /**
  * One run: starts the system, posts random histories while faults hit it, lets it come to rest, and compares what
@@ -49,7 +47,7 @@ export async function runChaos(options: ChaosOptions): Promise<Report> {
   let keeps = false;
   try {
     const crashes: string[] = [];
-    const system = await startSystem({ ...options, dir, partners, onCrash: (what) => crashes.push(what) });
+    const system = await startSystem({ ...options, dir, appNames, partners, onCrash: (what) => crashes.push(what) });
     try {
       const report = await runOn(system, crashes, options);
       keeps = keepsEvidence && !report.passed;
@@ -114,21 +112,6 @@ async function runOn(system: System, crashes: string[], options: ChaosOptions): 
     await telling;
     await queue.close();
   }
-}
-
-/** Waits until each app says that it is ready. Resolves to sentences about those that do not become so. */
-async function findUnready(apps: SupervisedApp[], signal: AbortSignal): Promise<string[]> {
-  const endAtMs = performance.now() + readyTimeoutMs;
-  const unready = await Promise.all(
-    apps.map(async (app) => {
-      while (!(await app.isReady())) {
-        if (performance.now() > endAtMs) return `${app.name} was not ready after ${readyTimeoutMs / 1_000} s`;
-        await sleep(readyPollMs, undefined, { signal });
-      }
-      return undefined;
-    }),
-  );
-  return unready.filter((sentence) => sentence !== undefined);
 }
 
 async function tellProgress(options: {

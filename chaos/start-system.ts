@@ -9,35 +9,48 @@ import type { AppName, TargetName } from "./fault-plan.ts";
 import type { FaultTarget } from "./inject-faults.ts";
 import { type SupervisedApp, superviseApp } from "./supervise.ts";
 
-/** Redis, PostgreSQL, two ingests and three workers, each of which may be hit. */
-export interface System {
+/** Redis, PostgreSQL, two ingests and some workers, each of which may be hit. */
+export interface System<Name extends AppName = AppName> {
   redisUrl: string;
   databaseUrl: string;
   queuePrefix: string;
   duplicateWindowMs: number;
   ingestUrls: string[];
   secretOf(partner: string): string;
-  targets: Record<TargetName, FaultTarget>;
+  targets: Record<Name | Exclude<TargetName, AppName>, FaultTarget>;
   apps: SupervisedApp[];
+  redis: DataServer;
+  postgres: DataServer;
   stop(): Promise<void>;
 }
 
 const queuePrefix = "{chaos}";
 const duplicateWindowHours = 72;
 
+export interface RateLimit {
+  perSecond: number;
+  burst: number;
+}
+
+/** Out of the way, where limits are not what it is about. */
+const noRateLimit: RateLimit = { perSecond: 100_000, burst: 100_000 };
+
 /**
  * Starts everything on ports of its own, with its data and logs in `dir`.
  *
+ * @param options.rateLimit of each partner; none by default
  * @param options.onCrash told when an app ends by itself
  */
-export async function startSystem(options: {
+export async function startSystem<Name extends AppName>(options: {
   dir: string;
   build: Build;
+  appNames: readonly Name[];
   partners: readonly string[];
+  rateLimit?: RateLimit;
   signal: AbortSignal;
   onCrash: (what: string) => void;
-}): Promise<System> {
-  const { dir, build, partners, signal, onCrash } = options;
+}): Promise<System<Name>> {
+  const { dir, build, appNames, partners, rateLimit = noRateLimit, signal, onCrash } = options;
   const redis = await startRedis({ dir: join(dir, "redis"), port: await freePort(), signal });
   let postgres: DataServer | undefined;
   try {
@@ -49,15 +62,18 @@ export async function startSystem(options: {
     throw error;
   }
 
-  async function startApps(servers: { redis: DataServer; postgres: DataServer }): Promise<System> {
+  async function startApps(servers: { redis: DataServer; postgres: DataServer }): Promise<System<Name>> {
     const { redis, postgres } = servers;
-    const { partnersFile, secrets } = await writePartnersFile(dir, partners);
-    const ingestPorts = [await freePort(), await freePort()] as const;
+    const { partnersFile, secrets } = await writePartnersFile(dir, partners, rateLimit);
     await mkdir(join(dir, "log"));
-    const startApp = async (name: AppName, port = 0) =>
-      superviseApp({
+    const ingestUrls: string[] = [];
+    const startApp = async (name: AppName) => {
+      const port = await freePort();
+      const isIngest = name.startsWith("ingest");
+      if (isIngest) ingestUrls.push(`http://127.0.0.1:${port}`);
+      return superviseApp({
         name,
-        args: name.startsWith("ingest") ? build.ingest : build.worker,
+        args: isIngest ? build.ingest : build.worker,
         environment: {
           REDIS_URL: redis.url,
           DATABASE_URL: postgres.url,
@@ -70,24 +86,27 @@ export async function startSystem(options: {
         logPath: join(dir, "log", `${name}.log`),
         onCrash,
       });
-    const apps: Record<AppName, SupervisedApp> = {
-      "ingest-1": await startApp("ingest-1", ingestPorts[0]),
-      "ingest-2": await startApp("ingest-2", ingestPorts[1]),
-      "worker-1": await startApp("worker-1"),
-      "worker-2": await startApp("worker-2"),
-      "worker-3": await startApp("worker-3"),
     };
+    const apps = new Map<Name, SupervisedApp>();
+    for (const name of appNames) apps.set(name, await startApp(name));
     return {
       redisUrl: redis.url,
       databaseUrl: postgres.url,
       queuePrefix,
       duplicateWindowMs: duplicateWindowHours * 3_600_000,
-      ingestUrls: ingestPorts.map((port) => `http://127.0.0.1:${port}`),
+      ingestUrls,
       secretOf: (partner) => secrets.get(partner) ?? "",
-      targets: { ...apps, redis: keepingSettings(redis, build), postgres },
-      apps: Object.values(apps),
+      // Each name is a key, since each app was started.
+      targets: {
+        ...Object.fromEntries(apps),
+        redis: keepingSettings(redis, build),
+        postgres,
+      } as System<Name>["targets"],
+      apps: [...apps.values()],
+      redis,
+      postgres,
       async stop() {
-        await Promise.all(Object.values(apps).map((app) => app.stop()));
+        await Promise.all([...apps.values()].map((app) => app.stop()));
         await Promise.all([redis.stop(), postgres.stop()]);
       },
     };
@@ -119,12 +138,12 @@ async function applyRedisSettings({ url }: DataServer, { redisSettings }: Build)
 async function writePartnersFile(
   dir: string,
   ids: readonly string[],
+  rateLimit: RateLimit,
 ): Promise<{ partnersFile: string; secrets: Map<string, string> }> {
   const secrets = new Map(ids.map((id) => [id, randomBytes(32).toString("base64url")]));
   const partners = [...secrets].map(([id, secret]) => ({
     ...{ id, name: id, enabled: true, kinds: ["create", "update", "delete"] },
-    // Out of the way: it is not what this is about.
-    rateLimit: { perSecond: 100_000, burst: 100_000 },
+    rateLimit,
     secrets: [
       {
         id: "s1",

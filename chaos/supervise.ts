@@ -8,6 +8,8 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 /** One of the apps as a process of its own: whatever ends it, it runs again, as under any supervisor. */
 export interface SupervisedApp {
   readonly name: string;
+  /** Of the process that runs now; undefined: it could not be started. */
+  readonly pid: number | undefined;
   kill(signal: NodeJS.Signals): void;
   /** Resolves when the process that runs now has ended. */
   ended(): Promise<void>;
@@ -71,6 +73,9 @@ export function superviseApp(options: {
 
   return {
     name,
+    get pid() {
+      return child.pid;
+    },
     kill(signal) {
       if (signal !== "SIGSTOP" && signal !== "SIGCONT") endAskedFor = true;
       const asked = child;
