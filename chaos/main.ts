@@ -4,8 +4,10 @@ import { build } from "../scripts/build.ts";
 import { findOrInstallRedis } from "../scripts/services.ts";
 import { SetupProblem } from "../scripts/setup-problem.ts";
 import { stopRequested } from "../scripts/stop-signals.ts";
+import { runBadNeighbour } from "./bad-neighbour.ts";
 import { brokenBuilds, realBuild } from "./builds.ts";
 import { planFaults } from "./fault-plan.ts";
+import { formatNeighbourReport } from "./neighbour-report.ts";
 import { createRandom } from "./random.ts";
 import { formatReport, writeReport } from "./report.ts";
 import { runChaos } from "./run-chaos.ts";
@@ -14,8 +16,12 @@ const help = `Starts the whole service, posts random histories, kills and freeze
 Redis and PostgreSQL included, and checks from outside that nothing was lost.
 
   pnpm chaos [--minutes N] [--seed S] [--rate R] [--report FILE]
+  pnpm chaos --scenario bad-neighbour [--minutes N] [--report FILE]
 
-  --minutes N    how long to post; then the queue is drained. Default: 2
+  --scenario bad-neighbour
+                 kills nothing, but lets some partners and strangers do their worst, and
+                 checks that the others do not notice
+  --minutes N    how long to post; then the queue is drained. Default: 2, or 1 of the scenario
   --seed S       a whole number; the same one gives the same posts and the same plan
                  of faults. Default: a new one
   --rate R       events per second. Default: 100
@@ -27,13 +33,16 @@ Exit code: 0 when every promise was kept, 1 when not, 2 when it could not run.
 `;
 
 const options = {
-  minutes: { type: "string", default: "2" },
+  scenario: { type: "string" },
+  minutes: { type: "string" },
   seed: { type: "string", default: String(randomInt(2 ** 31)) },
   rate: { type: "string", default: "100" },
   report: { type: "string", default: ".data/chaos-report.json" },
   broken: { type: "string" },
   help: { type: "boolean", default: false },
 } as const;
+
+const quietMs = 15_000;
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
@@ -51,16 +60,14 @@ async function main(): Promise<number> {
     say(help);
     return 0;
   }
+  if (values.scenario !== undefined) return await runScenario(values.scenario, values);
   const seed = readNumber("seed", values.seed);
   const broken = brokenBuilds.find(({ name }) => name === values.broken);
   if (values.broken !== undefined && broken === undefined)
     throw new Error(`There is no broken build ${values.broken}.`);
-  const postMs = broken?.postMs ?? readNumber("minutes", values.minutes) * 60_000;
-  const signal = stopRequested({ force: () => process.exit(130) });
-
-  say(`Seed ${seed}. Ctrl-C stops everything.`);
-  await findOrInstallRedis({ say, signal });
-  await build(signal);
+  const postMs = broken?.postMs ?? readMinutes(values.minutes ?? "2");
+  say(`Seed ${seed}.`);
+  const signal = await prepare();
   const report = await runChaos({
     ...{ seed, postMs, say, signal },
     build: broken ?? realBuild,
@@ -72,6 +79,30 @@ async function main(): Promise<number> {
   say(formatReport(report));
   say(`Report: ${values.report}`);
   return report.passed ? 0 : 1;
+}
+
+async function runScenario(name: string, values: { minutes?: string; report: string }): Promise<number> {
+  if (name !== "bad-neighbour") throw new Error(`There is no scenario ${name}.`);
+  const loudMs = readMinutes(values.minutes ?? "1");
+  const signal = await prepare();
+  const report = await runBadNeighbour({ build: realBuild, quietMs, loudMs, keepsEvidence: true, say, signal });
+  await writeReport(report, values.report);
+  say(formatNeighbourReport(report));
+  say(`Report: ${values.report}`);
+  return report.passed ? 0 : 1;
+}
+
+/** @returns the signal that stops everything */
+async function prepare(): Promise<AbortSignal> {
+  const signal = stopRequested({ force: () => process.exit(130) });
+  say("Ctrl-C stops everything.");
+  await findOrInstallRedis({ say, signal });
+  await build(signal);
+  return signal;
+}
+
+function readMinutes(text: string): number {
+  return readNumber("minutes", text) * 60_000;
 }
 
 function readNumber(name: string, text: string): number {
