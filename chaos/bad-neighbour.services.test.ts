@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { runBadNeighbour } from "./bad-neighbour.ts";
+import { type Build, realBuild, waitForLocks } from "./builds.ts";
+import type { NeighbourReport } from "./neighbour-report.ts";
+
+/** Short, and judged by nothing that depends on how fast the machine is: `pnpm chaos --scenario bad-neighbour` does that. */
+const run = (build: Build, signal: AbortSignal) =>
+  runBadNeighbour({ ...{ build, signal, quietMs: 1_000, loudMs: 9_000, keepsEvidence: false }, say: console.log });
+
+const broken = (report: NeighbourReport) =>
+  report.promises.filter(({ isTimed, isKept }) => !isTimed && !isKept).map(({ name, found }) => `${name}: ${found}`);
+
+test("bad neighbours harm nobody else", { timeout: 300_000 }, async ({ signal }) => {
+  const report = await run(realBuild, signal);
+  expect(report.violations).toEqual([]);
+  expect(broken(report)).toEqual([]);
+  for (const traffic of ["worst", "hot", "locked"]) expect(report.statuses[traffic]?.["200"]).toBeGreaterThan(0);
+  expect(report.statuses["strangers"]).toMatchObject({ 403: expect.any(Number), 404: expect.any(Number) });
+});
+
+test("a worker that waits for a locked booking is found out", { timeout: 300_000 }, async ({ signal }) => {
+  const report = await run(waitForLocks, signal);
+  expect(report.passed).toBe(false);
+  expect(broken(report)).toEqual([expect.stringContaining("a locked booking makes no other partner wait")]);
+  // It was the mistake that was found, and not a run that never got going.
+  expect(report.violations).toEqual([]);
+});
