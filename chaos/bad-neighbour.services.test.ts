@@ -3,9 +3,15 @@ import { runBadNeighbour } from "./bad-neighbour.ts";
 import { type Build, realBuild, waitForLocks } from "./builds.ts";
 import type { NeighbourReport } from "./neighbour-report.ts";
 
-/** Short, and judged by nothing that depends on how fast the machine is: `pnpm chaos --scenario bad-neighbour` does that. */
+/**
+ * Short and with little of everything, since other tests share the machine, and judged by nothing that depends on how
+ * fast it is. `pnpm chaos --scenario bad-neighbour` does the rest.
+ */
 const run = (build: Build, signal: AbortSignal) =>
-  runBadNeighbour({ ...{ build, signal, quietMs: 1_000, loudMs: 9_000, keepsEvidence: false }, say: console.log });
+  runBadNeighbour({
+    ...{ build, signal, quietMs: 1_000, loudMs: 9_000, neighbourPerSecond: 20, strangers: 4 },
+    ...{ keepsEvidence: false, say: console.log },
+  });
 
 const broken = (report: NeighbourReport) =>
   report.promises.filter(({ isTimed, isKept }) => !isTimed && !isKept).map(({ name, found }) => `${name}: ${found}`);

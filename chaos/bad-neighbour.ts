@@ -11,6 +11,7 @@ import { findUnready } from "./find-unready.ts";
 import { type Flood, startFlood } from "./flood-refusals.ts";
 import { followDatabase } from "./follow-database.ts";
 import { type Hold, holdBooking } from "./hold-booking.ts";
+import { measureCores } from "./measure-cores.ts";
 import { makeNeighbourReport, type NeighbourReport, type OrdinaryEvent } from "./neighbour-report.ts";
 import {
   type Draft,
@@ -31,6 +32,10 @@ export interface NeighbourOptions {
   /** How long the well-behaved partners are alone at first, so that there is something to compare with. */
   quietMs: number;
   loudMs: number;
+  /** What each of the worst two partners sends. Default: as much as its limit allows. */
+  neighbourPerSecond?: number;
+  /** How many connections send what is refused. Default: 50. */
+  strangers?: number;
   /** Keeps data and logs when a promise is broken, and says where. */
   keepsEvidence: boolean;
   say: (line: string) => void;
@@ -46,7 +51,7 @@ const wellBehaved = ["acme", "globe", "zenith", "orbit"];
 /** The default of `ops partners add`. */
 const rateLimit: RateLimit = { perSecond: 200, burst: 400 };
 const ordinaryPerSecond = 10;
-const strangers = 50;
+const defaultStrangers = 50;
 /** The rest is for its events to be tried again: the longer it lasts, the longer they would be put off. */
 const lockedShare = 0.75;
 /** Beyond the sixth delay of the retry policy, which is 4 min 3 s. */
@@ -100,8 +105,10 @@ function limitHeaps(build: Build): Build {
 async function runOn(
   system: System<(typeof appNames)[number]>,
   crashes: string[],
-  { build, quietMs, loudMs, say, signal }: NeighbourOptions,
+  options: NeighbourOptions,
 ): Promise<NeighbourReport> {
+  const { build, quietMs, loudMs, say, signal } = options;
+  const { neighbourPerSecond = rateLimit.perSecond, strangers = defaultStrangers } = options;
   const startedAt = new Date();
   const { ingestUrls, databaseUrl } = system;
   const asCrash = (what: string): Violation => ({ kind: "crashed", what });
@@ -138,11 +145,15 @@ async function runOn(
 
     say(`Now with the neighbours, for ${loudMs / 1_000} s.`);
     const loudFromMs = performance.now();
+    const endMeasuringCores = measureCores({
+      ...Object.fromEntries(system.apps.map(({ name, pid = 0 }) => [name, pid])),
+      ...{ redis: system.redis.pid, postgres: system.postgres.pid },
+    });
     const ownDelay = monitorEventLoopDelay();
     ownDelay.enable();
     const neighbours = [
-      start("worst", rateLimit.perSecond, inventWorst),
-      start("hot", rateLimit.perSecond, inventHot),
+      start("worst", neighbourPerSecond, inventWorst),
+      start("hot", neighbourPerSecond, inventHot),
       start("locked", ordinaryPerSecond, inventLocked),
     ];
     flood = startFlood({ ports: ingestUrls.map((url) => Number(new URL(url).port)), connections: strangers });
@@ -153,6 +164,7 @@ async function runOn(
     // One that fails is reported below, when the traffic has stopped.
     holding.catch(() => {});
     await sleep(loudMs, undefined, { signal });
+    const cores = endMeasuringCores();
     stopping.abort();
     const refused = await flood.stop();
     const traffics = [...ordinary, ...neighbours];
@@ -180,7 +192,7 @@ async function runOn(
     violations.push(...checked.violations);
     return makeNeighbourReport({
       ...{ build: build.name, startedAt, quietMs, loudMs, drainedInMs, tally: checked.tally, violations, peaks, holds },
-      ...{ traffics, refused, loudFromMs, events, appliedAtMs: applied.seenAtMs, wellBehaved },
+      ...{ cores, traffics, refused, loudFromMs, events, appliedAtMs: applied.seenAtMs, wellBehaved },
       ownDelayMs: ownDelay.percentile(99) / 1e6,
     });
   } finally {

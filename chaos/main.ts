@@ -16,7 +16,7 @@ const help = `Starts the whole service, posts random histories, kills and freeze
 Redis and PostgreSQL included, and checks from outside that nothing was lost.
 
   pnpm chaos [--minutes N] [--seed S] [--rate R] [--report FILE]
-  pnpm chaos --scenario bad-neighbour [--minutes N] [--report FILE]
+  pnpm chaos --scenario bad-neighbour [--minutes N] [--rate R] [--report FILE]
 
   --scenario bad-neighbour
                  kills nothing, but lets some partners and strangers do their worst, and
@@ -24,7 +24,8 @@ Redis and PostgreSQL included, and checks from outside that nothing was lost.
   --minutes N    how long to post; then the queue is drained. Default: 2, or 1 of the scenario
   --seed S       a whole number; the same one gives the same posts and the same plan
                  of faults. Default: a new one
-  --rate R       events per second. Default: 100
+  --rate R       events per second. Default: 100; in the scenario, of the partner with the worst
+                 payloads and of the one with a hot booking, 200 each
   --report FILE  where to write the report. Default: .data/chaos-report.json
   --broken NAME  runs a build with a deliberate mistake instead, which must fail, with
                  its own plan of faults: ${brokenBuilds.map(({ name }) => name).join(",\n                 ")}
@@ -36,7 +37,7 @@ const options = {
   scenario: { type: "string" },
   minutes: { type: "string" },
   seed: { type: "string", default: String(randomInt(2 ** 31)) },
-  rate: { type: "string", default: "100" },
+  rate: { type: "string" },
   report: { type: "string", default: ".data/chaos-report.json" },
   broken: { type: "string" },
   help: { type: "boolean", default: false },
@@ -72,7 +73,7 @@ async function main(): Promise<number> {
     ...{ seed, postMs, say, signal },
     build: broken ?? realBuild,
     faults: broken?.faults ?? planFaults(createRandom(seed, "faults"), postMs),
-    ratePerSecond: readNumber("rate", values.rate),
+    ratePerSecond: readNumber("rate", values.rate ?? "100"),
     keepsEvidence: true,
   });
   await writeReport(report, values.report);
@@ -81,11 +82,16 @@ async function main(): Promise<number> {
   return report.passed ? 0 : 1;
 }
 
-async function runScenario(name: string, values: { minutes?: string; report: string }): Promise<number> {
+type Values = { minutes?: string; rate?: string; report: string };
+
+async function runScenario(name: string, values: Values): Promise<number> {
   if (name !== "bad-neighbour") throw new Error(`There is no scenario ${name}.`);
   const loudMs = readMinutes(values.minutes ?? "1");
   const signal = await prepare();
-  const report = await runBadNeighbour({ build: realBuild, quietMs, loudMs, keepsEvidence: true, say, signal });
+  const report = await runBadNeighbour({
+    ...{ build: realBuild, quietMs, loudMs, keepsEvidence: true, say, signal },
+    ...(values.rate === undefined ? {} : { neighbourPerSecond: readNumber("rate", values.rate) }),
+  });
   await writeReport(report, values.report);
   say(formatNeighbourReport(report));
   say(`Report: ${values.report}`);

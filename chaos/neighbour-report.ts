@@ -1,5 +1,6 @@
 import type { Tally, Violation } from "./check.ts";
 import type { Hold } from "./hold-booking.ts";
+import type { Cores } from "./measure-cores.ts";
 import type { Traffic } from "./neighbour-traffic.ts";
 import { countViolations, formatViolations, type Report } from "./report.ts";
 import type { PeakMemory } from "./watch-memory.ts";
@@ -24,11 +25,13 @@ export interface NeighbourReport extends Pick<Report, "violationCounts" | "viola
   /** How often each status came; "none": no answer. */
   statuses: Record<string, Record<string, number>>;
   memory: PeakMemory[];
+  /** In the loud time. */
+  cores: Cores;
   promises: Promised[];
   tally: Tally;
 }
 
-export interface Promised {
+interface Promised {
   name: string;
   isKept: boolean;
   /** Depends on the machine: a slow or busy one may break it. */
@@ -53,8 +56,11 @@ export interface OrdinaryEvent {
 
 const longestAnswerP99Ms = 250;
 const longestApplyP99Ms = 5_000;
-/** What `docker-compose.yml` gives each process. Of PostgreSQL's 2 GiB, a dozen backends have their share. */
-const residentLimitsMebibytes = { ingest: 512, worker: 768, "postgres backend": 512 };
+/**
+ * What `docker-compose.yml` gives each process. A backend of PostgreSQL has taken 130 at the most, of which 51 were its
+ * own and the rest shared buffers.
+ */
+const residentLimitsMebibytes = { ingest: 512, worker: 768, "postgres backend": 256 };
 /** Before it, a batch that began without the lock may still be under way. */
 const lockTakesHoldMs = 2_000;
 
@@ -65,6 +71,7 @@ export function makeNeighbourReport(run: {
   loudMs: number;
   drainedInMs: number;
   ownDelayMs: number;
+  cores: Cores;
   loudFromMs: number;
   wellBehaved: readonly string[];
   events: readonly OrdinaryEvent[];
@@ -77,11 +84,11 @@ export function makeNeighbourReport(run: {
   violations: Violation[];
 }): NeighbourReport {
   const { events, appliedAtMs, loudFromMs, violations } = run;
-  // Infinite for one that was never applied.
   const applied = ({ eventId }: OrdinaryEvent) => appliedAtMs.get(eventId ?? "") ?? Number.POSITIVE_INFINITY;
   const measure = (some: OrdinaryEvent[]) => ({
     answerMs: toLatency(some.map(({ sentAtMs, answeredAtMs }) => answeredAtMs - sentAtMs)),
-    applyMs: toLatency(some.map((event) => applied(event) - event.sentAtMs)),
+    // Infinite for one that was accepted and never applied.
+    applyMs: toLatency(some.filter(({ eventId }) => eventId !== null).map((event) => applied(event) - event.sentAtMs)),
   });
   const latencies = {
     quiet: measure(events.filter(({ sentAtMs }) => sentAtMs < loudFromMs)),
@@ -102,7 +109,15 @@ export function makeNeighbourReport(run: {
     ...{ scenario: "bad-neighbour", build: run.build, startedAt: run.startedAt.toISOString() },
     ...{ tookMs: Date.now() - run.startedAt.getTime(), quietMs: run.quietMs, loudMs: run.loudMs },
     ...{ drainedInMs: Math.round(run.drainedInMs), ownDelayMs: Math.round(run.ownDelayMs) },
-    ...{ latencies, holds, statuses: countStatuses(run), memory: run.peaks, promises, tally: run.tally },
+    ...{
+      latencies,
+      holds,
+      statuses: countStatuses(run),
+      memory: run.peaks,
+      cores: run.cores,
+      promises,
+      tally: run.tally,
+    },
     ...countViolations(violations),
   };
 }
@@ -113,7 +128,10 @@ function judgeAnswers(events: readonly OrdinaryEvent[]): Promised[] {
   return [{ name: "every well-behaved request is answered 200", isKept: others === 0, isTimed: false, found }];
 }
 
-/** Says more than a time: on the slowest machine, a lock may make nobody wait but those who need it. */
+/**
+ * Says more than a time: a slow machine applies less of what is sent while the row is locked, but some of it. Unless it
+ * is so overloaded that the queue is longer than the lock.
+ */
 function judgeHolds(holds: NeighbourReport["holds"]): Promised[] {
   const name = "a locked booking makes no other partner wait";
   const tellings = holds.filter(({ sent }) => sent > 0);
@@ -159,14 +177,14 @@ function countStatuses(run: {
 }
 
 export function formatNeighbourReport(report: NeighbourReport): string {
-  const { latencies, statuses, memory, promises, ownDelayMs, tally } = report;
+  const { latencies, statuses, memory, cores, promises, ownDelayMs, tally } = report;
   const { quiet, loud } = latencies;
   return [
     "",
     "  Well-behaved partners, ms      alone: p50    p99    max   beside: p50    p99    max",
     formatLatencies("answered", quiet.answerMs, loud.answerMs),
     formatLatencies("applied", quiet.applyMs, loud.applyMs),
-    `  This process's own timers were up to ${ownDelayMs} ms late (p99).`,
+    `  No time is more exact than that: this command's own timers were up to ${ownDelayMs} ms late (p99).`,
     "",
     "  Requests by status",
     ...Object.entries(statuses).map(([name, counts]) => `  ${name.padEnd(20)}${formatCounts(counts)}`),
@@ -177,6 +195,11 @@ export function formatNeighbourReport(report: NeighbourReport): string {
       ({ name, residentMebibytes, ownMebibytes }) =>
         `  ${name.padEnd(20)}${String(residentMebibytes).padStart(12)}${String(ownMebibytes).padStart(11)}`,
     ),
+    "",
+    "  Cores in use beside the neighbours",
+    `  ${Object.entries(cores)
+      .map(([name, share]) => `${name} ${share}`)
+      .join(", ")}`,
     "",
     "Promises:",
     ...promises.map(({ name, isKept, found }) => `  ${isKept ? "kept  " : "BROKEN"}  ${name}: ${found}`),

@@ -14,7 +14,7 @@ export interface Draft {
 }
 
 /** A payload without its reference. */
-export interface Content {
+interface Content {
   payload: object;
   /** Its JSON after the opening brace. */
   rest: string;
