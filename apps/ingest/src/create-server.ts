@@ -104,10 +104,11 @@ export function createServer(options: {
     } else if (isClosing(connection)) {
       // Nothing may follow the answer that closes it.
     } else if (takesRequests(connection) && req.method === "CONNECT") {
-      observe({ method: req.method, status: methodNotAllowed.status, outcome: methodNotAllowed.outcome });
+      const { status, outcome } = methodNotAllowed;
+      observe({ method: req.method, status, outcome, ip: socket.remoteAddress });
       afterAnswers(connection, () => sendAnswerOnSocket(socket, methodNotAllowed));
     } else {
-      observe({ method: req.method, outcome: "too-many-under-way" });
+      observe({ method: req.method, outcome: "too-many-under-way", ip: socket.remoteAddress });
       discardInput(socket, () => socket.pause());
       closeAfterAnswers(connection);
     }
@@ -124,7 +125,7 @@ export function createServer(options: {
     const { newestResponse: response } = connection;
     const answer = toAnswer(error.code);
     if (response === undefined) {
-      observe({ status: answer.status, outcome: answer.outcome });
+      observe({ status: answer.status, outcome: answer.outcome, ip: socket.remoteAddress });
       sendAnswerOnSocket(socket, answer);
     } else if (response.req.complete) {
       // Requests on this connection wait for their answers, which must not be ours: they may have been accepted.
