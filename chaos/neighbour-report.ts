@@ -122,10 +122,11 @@ export function makeNeighbourReport(run: {
   };
 }
 
+/** Timed, since ingest answers 503 when Redis has not got an event on disk in time, and the disk may be slow. */
 function judgeAnswers(events: readonly OrdinaryEvent[]): Promised[] {
   const others = events.filter(({ status }) => status !== "200").length;
   const found = `${others} of ${events.length} otherwise`;
-  return [{ name: "every well-behaved request is answered 200", isKept: others === 0, isTimed: false, found }];
+  return [{ name: "every well-behaved request is answered 200", isKept: others === 0, isTimed: true, found }];
 }
 
 /**
