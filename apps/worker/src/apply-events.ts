@@ -53,7 +53,7 @@ const maxRaces = 20;
 /** Events of one booking's log that are read while the events of other bookings wait. */
 const maxHistoryTogether = 2_000;
 /** How long a booking that stands alone waits for its lock. Other workers hold it for one transaction each. */
-const bookingLockTimeoutMs = 5_000;
+const bookingLockTimeoutMs = 1_000;
 
 const lockNotAvailable = "55P03";
 const deadlockDetected = "40P01";

@@ -152,6 +152,20 @@ test("no more batches than allowed are applied at once", async () => {
   expect(most).toBe(2);
 });
 
+test("partners take turns: the many events of one don't keep another's out of the next batch", async () => {
+  const partnersByBatch: string[][] = [];
+  const apply = createApplier({
+    applyBatch(envelopes) {
+      partnersByBatch.push(envelopes.map(({ partner }) => partner));
+      return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+    },
+    maxEvents: 4,
+  });
+  const ofOther = { ...createEvent(20), partner: "other" };
+  await Promise.all([...createEvents(12), ofOther].map(apply));
+  expect(partnersByBatch[0]).toEqual(["acme", "other", "acme", "acme"]);
+});
+
 test("of two batches at a time, each has events of other bookings, in the order in which they came", async () => {
   const trip = (reference: string) => ({ consumerTripPartnerExternalReference: reference });
   const together: string[] = [];

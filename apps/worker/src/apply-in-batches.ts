@@ -6,7 +6,7 @@ import { isLockTimeout } from "./apply-events.ts";
 export interface QueuedEvent {
   /** JSON of the envelope, not yet parsed. */
   text: string;
-  /** The same for events of one booking. */
+  /** The same for events of one booking. Up to its first space, the same for those of one partner. */
   subject: string;
 }
 
@@ -44,6 +44,16 @@ interface Waiting extends QueuedEvent {
   reject: (error: unknown) => void;
 }
 
+/** Events that are applied beside the batches. */
+interface Group {
+  events: Waiting[];
+  /** How often the group has waited for a lock in vain. */
+  lockTimeouts: number;
+}
+
+/** Each takes a second (`bookingLockTimeoutMs`), after which the other groups have their turns. */
+const maxLockTimeouts = 5;
+
 interface Batch {
   events: Waiting[];
   envelopes: EventEnvelope[];
@@ -54,7 +64,8 @@ interface Batch {
  * being applied makes up the next ones. So an idle worker applies an event at once, and a busy one pays for a
  * transaction once for many events. Only the events of a batch are parsed; those that wait are kept as text.
  *
- * Events of one booking are never in two batches at a time, and keep the order in which they came.
+ * Events of one booking are never in two batches at a time, and keep the order in which they came. Partners take turns:
+ * one with many or large events that wait does not keep the others' out of the next batch.
  *
  * A batch that fails, and a booking that can't be applied together with others, stand aside: one such group at a time is
  * applied beside the batches, each in its turn, and halved when it fails. So whatever is wrong with an event costs the
@@ -73,7 +84,7 @@ export function createBatchApplier(options: {
   const { applyBatch, limits, signal } = options;
   let waiting: Waiting[] = [];
   /** Groups that stand aside. */
-  const aside: Waiting[][] = [];
+  const aside: Group[] = [];
   /** How many events of a booking are being applied or stand aside. */
   const busySubjects = new Map<string, number>();
   let batches = 0;
@@ -96,17 +107,16 @@ export function createBatchApplier(options: {
 
   function takeBatch(): Batch {
     const batch: Batch = { events: [], envelopes: [] };
-    const left: Waiting[] = [];
+    const left = new Set(waiting);
     const blocked = new Set<string>();
     const room = { events: limits.maxEvents, characters: limits.maxCharacters, values: limits.maxJsonValues };
-    for (const event of waiting) {
-      const mustWait = room.events === 0 || busySubjects.has(event.subject) || blocked.has(event.subject);
-      if (mustWait || !takeInto(batch, event, room)) {
-        left.push(event);
-        blocked.add(event.subject);
-      }
+    for (const event of inTurns(waiting)) {
+      if (room.events === 0) break;
+      const mustWait = busySubjects.has(event.subject) || blocked.has(event.subject);
+      if (!mustWait && takeInto(batch, event, room)) left.delete(event);
+      else blocked.add(event.subject);
     }
-    waiting = left;
+    waiting = [...left];
     for (const { subject } of batch.events) busySubjects.set(subject, (busySubjects.get(subject) ?? 0) + 1);
     return batch;
   }
@@ -147,17 +157,17 @@ export function createBatchApplier(options: {
     batches += 1;
     try {
       const left = settle(batch, await applyBatch(batch.envelopes, { isAlone: false }));
-      setAside(Map.groupBy(left, ({ subject }) => subject).values());
+      setAside(toGroups(left));
     } catch {
       if (signal.aborted) fail(batch.events, signal.reason);
       // It may have been the connection or another transaction, and then it will do the second time.
-      else setAside([batch.events]);
+      else setAside([{ events: batch.events, lockTimeouts: 0 }]);
     }
     batches -= 1;
     startSoon();
   }
 
-  function setAside(groups: Iterable<Waiting[]>): void {
+  function setAside(groups: Group[]): void {
     aside.push(...groups);
     if (!isApplyingAside && aside.length > 0) void applyAside();
   }
@@ -165,25 +175,29 @@ export function createBatchApplier(options: {
   async function applyAside(): Promise<void> {
     isApplyingAside = true;
     for (let group = aside.shift(); group !== undefined; group = aside.shift()) {
-      if (signal.aborted) fail(group, signal.reason);
+      if (signal.aborted) fail(group.events, signal.reason);
       else await applyGroup(group);
       startSoon();
     }
     isApplyingAside = false;
   }
 
-  async function applyGroup(events: Waiting[]): Promise<void> {
+  async function applyGroup({ events, lockTimeouts }: Group): Promise<void> {
     const envelopes = events.map(parse).filter((envelope) => envelope !== undefined);
     const isAlone = events.every(({ subject }) => subject === events[0]?.subject);
     try {
       const left = settle({ events, envelopes }, await applyBatch(envelopes, { isAlone }));
-      aside.push(...Map.groupBy(left, ({ subject }) => subject).values());
+      aside.push(...toGroups(left));
     } catch (error) {
       if (signal.aborted) return fail(events, signal.reason);
+      if (isAlone && isLockTimeout(error)) {
+        if (lockTimeouts + 1 >= maxLockTimeouts) return failBooking(events, error);
+        aside.push({ events, lockTimeouts: lockTimeouts + 1 });
+        return;
+      }
       if (events.length === 1) return fail(events, error);
-      if (isAlone && isLockTimeout(error)) return failBooking(events, error);
       const middle = Math.ceil(events.length / 2);
-      aside.push(events.slice(0, middle), events.slice(middle));
+      for (const half of [events.slice(0, middle), events.slice(middle)]) aside.push({ events: half, lockTimeouts: 0 });
     }
   }
 
@@ -232,4 +246,18 @@ export function createBatchApplier(options: {
       waiting.push({ ...event, resolve, reject });
       startSoon();
     });
+}
+
+function toGroups(events: Waiting[]): Group[] {
+  const bookings = Map.groupBy(events, ({ subject }) => subject);
+  return [...bookings.values()].map((ofBooking) => ({ events: ofBooking, lockTimeouts: 0 }));
+}
+
+/** One event of each partner after the other, each partner's in the order in which they came. */
+function* inTurns(events: Waiting[]): Generator<Waiting> {
+  let partners = [...Map.groupBy(events, ({ subject }) => subject.split(" ", 1)[0]).values()];
+  for (let turn = 0; partners.length > 0; turn += 1) {
+    partners = partners.filter((ofPartner) => turn < ofPartner.length);
+    for (const ofPartner of partners) yield ofPartner[turn] as Waiting;
+  }
 }

@@ -184,7 +184,7 @@ function toNextPlace(creates: CreatesAround | undefined): Place[] {
   return [{ id: creates.nextId, sequence: creates.nextSequence }];
 }
 
-export function comparePlaces(one: Place, other: Place): number {
+function comparePlaces(one: Place, other: Place): number {
   if (one.sequence !== other.sequence) return one.sequence - other.sequence;
   if (one.id === other.id) return 0;
   return one.id < other.id ? -1 : 1;

@@ -5,12 +5,13 @@ import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
 const digestLength = 16;
 
 /**
- * What an event is about, short and without what the partner wrote: the same for all events of a booking. It is a field
- * of the job, so that a worker can tell which events belong together before it parses any. Nothing relies on it but
- * speed.
+ * What an event is about, short and without what the partner wrote: the partner's id, a space, and a digest that is the
+ * same for all events of a booking. It is a field of the job, so that a worker can tell which events belong together
+ * before it parses any. Nothing relies on it but speed, and that partners take turns.
  */
 export function digestSubject({ partner, payload }: Pick<EventEnvelope, "partner" | "payload">): string {
-  return hash("sha256", `${partner}\0${bookingReferenceOf(payload)}`, "base64url").slice(0, digestLength);
+  const digest = hash("sha256", `${partner}\0${bookingReferenceOf(payload)}`, "base64url").slice(0, digestLength);
+  return `${partner} ${digest}`;
 }
 
 /** The subject of a job that has none, since it was put back or comes from an older release: it belongs to no other. */

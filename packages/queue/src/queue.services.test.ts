@@ -213,7 +213,7 @@ describe("an event in Redis", () => {
     const ours = await dumpQueue(redis, prefix);
     for (const { eventId } of envelopes) {
       const job = ours[`:${queueName}:${eventId}`] as { subject?: string };
-      expect(job.subject).toMatch(/^[\w-]{16}$/);
+      expect(job.subject).toMatch(/^\w+ [\w-]{16}$/);
       delete job.subject;
     }
     expect(Object.keys(ours)).toEqual(expect.arrayContaining([":events:marker", ":events:wait"]));
