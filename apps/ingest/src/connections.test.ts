@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { RequestListener, ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import { waitFor } from "@booking-events/scripts/testing";
 import { createMetrics } from "@booking-events/service";
 import { afterEach, expect, test } from "vitest";
-import { waitFor } from "@booking-events/scripts/testing";
 import { createConnections } from "./connections.ts";
 import { createServer, type IngestServer } from "./create-server.ts";
 
