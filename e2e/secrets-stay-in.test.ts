@@ -237,7 +237,11 @@ describe("dead letters and failed attempts", () => {
       partner: "acme",
       receivedAt: canary("received"),
       idempotencyKey: `${canary("not ascii")}é`,
-      payload: { consumerPhone: [canary("phone")], consumerEmail: canary("no-address") } as never,
+      payload: {
+        consumerTripPartnerExternalReference: canary("invalid"),
+        consumerPhone: [canary("phone")],
+        consumerEmail: canary("no-address"),
+      } as never,
     });
     await producer.close();
     await waitFor(async () => expect(await countLetters()).toBe(before + 1));

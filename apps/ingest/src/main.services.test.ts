@@ -177,7 +177,7 @@ describe("the log", () => {
       { status: 403, outcome: "expired-secret", id: "acme", route, ip: "198.51.100.9" },
       { status: 404, outcome: "no-such-path", ip: "198.51.100.9" },
       { status: 404, outcome: "no-such-path", ip: "127.0.0.1" },
-      { status: 400, outcome: "malformed-http" },
+      { status: 400, outcome: "malformed-http", ip: "127.0.0.1" },
     ]);
     for (const secretOrData of [canary, acmeSecret, "acme-expired", "T-1"]) {
       expect(main.output()).not.toContain(secretOrData);
