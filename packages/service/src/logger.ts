@@ -1,11 +1,7 @@
 import { type DestinationStream, type Logger, pino } from "pino";
+import { createLogWriter, type LogWriter } from "./write-log.ts";
 
 export type { Logger } from "pino";
-
-/** Lines are written together: this many characters, or those of this many milliseconds, whichever is first. */
-const writtenTogether = { characters: 32_768, intervalMs: 100 };
-/** While nobody takes them, so many characters are kept; what comes then is lost. */
-const keptCharacters = 4 * 1_024 * 1_024;
 
 /**
  * One JSON line a message, on standard output. What is still to be written is written when the process ends, unless it
@@ -34,66 +30,12 @@ export function createLogger(
   );
 }
 
-type Output = DestinationStream & { flushSync(): void };
-
-let onlyOutput: Output | undefined;
+let onlyOutput: LogWriter | undefined;
 
 /** One for all loggers of the process. */
-function standardOutput(): Output {
-  onlyOutput ??= createOutput();
+function standardOutput(): LogWriter {
+  onlyOutput ??= createLogWriter(1);
   return onlyOutput;
-}
-
-/**
- * pino's own destination gathers lines too, but measures all that it has gathered anew for each line (sonic-boom
- * 4.2.1), so it gets many at a time. It writes when it is told to, and not by itself: what it has begun to write is out
- * of flushSync's reach.
- */
-function createOutput(): Output {
-  const { characters, intervalMs } = writtenTogether;
-  const output = pino.destination({
-    ...{ sync: false, minLength: 8 * characters, maxWrite: 9 * characters, maxLength: keptCharacters },
-  });
-  // There is nowhere to say so, and without a listener the error would end the process. Flushing, by pino too, would
-  // try the same again for ever (sonic-boom 4.2.1), so that it could not end.
-  const flushOutput = output.flushSync.bind(output);
-  let isBroken = false;
-  output.on("error", () => {
-    isBroken = true;
-  });
-  output.on("write", () => {
-    isBroken = false;
-  });
-  output.flushSync = () => {
-    if (!isBroken) flushOutput();
-  };
-  let lines = "";
-
-  function handOver(): void {
-    const gathered = lines;
-    lines = "";
-    if (gathered !== "") output.write(gathered);
-  }
-  function flush(): void {
-    handOver();
-    output.flush();
-  }
-  /** pino calls it after a fatal line. */
-  function flushSync(): void {
-    // What was handed over before comes first, and makes room.
-    output.flushSync();
-    handOver();
-    output.flushSync();
-  }
-  setInterval(flush, intervalMs).unref();
-  process.on("exit", flushSync);
-  return {
-    write(line) {
-      lines += line;
-      if (lines.length >= characters) flush();
-    },
-    flushSync,
-  };
 }
 
 export interface ErrorDescription {
