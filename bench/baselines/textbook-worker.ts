@@ -19,7 +19,7 @@ const worker = new Worker(
   async (job) => {
     const parsed = parseEnvelope(job.data);
     if (!parsed.success) throw new Error(parsed.problem);
-    await applyEvents(pool, [parsed.envelope], { duplicateWindowMs: 72 * 3_600_000 });
+    await applyEvents(pool, [parsed.envelope], { duplicateWindowMs: 72 * 3_600_000, isAlone: true });
   },
   {
     connection: { ...redisOptions(), maxRetriesPerRequest: null },
