@@ -327,6 +327,90 @@ test("two events with one sequence are both applied, in the order of their ids",
   expect(await readBookings()).toEqual(["TRIP-1 active C by 3"]);
 });
 
+describe("an event that takes its key from an event of another booking", () => {
+  const key = { idempotencyKey: "k-1" };
+  const trip2 = (note: string) => ({ consumerTripPartnerExternalReference: "TRIP-2", note });
+  const taker = event(1, "create", "A", key);
+  const other = event(9_000, "create", "", { payload: { consumerTripPartnerExternalReference: "TRIP-3" } });
+
+  async function expectTakerToBeLeftOut(): Promise<void> {
+    expect([...(await applyEvents(pool, [taker, other], options))]).toEqual([[other.eventId, "created"]]);
+  }
+
+  test("is applied alone, however long the other booking's history is", async () => {
+    await apply(event(2, "create", "", { ...key, payload: trip2("same") }));
+    const repeats = Array.from({ length: 2_100 }, (_, index) =>
+      event(index + 3, "update", "", { payload: trip2("same"), idempotencyKey: `other-${index}` }),
+    );
+    for (let start = 0; start < repeats.length; start += 700)
+      await applyEvents(pool, repeats.slice(start, start + 700), options);
+    await expectTakerToBeLeftOut();
+    expect([...(await applyEvents(pool, [taker], { ...options, isAlone: true }))]).toEqual([
+      [taker.eventId, "created"],
+    ]);
+    expect(await readBookings()).toEqual([
+      "TRIP-1 active A by 1",
+      "TRIP-2 active same by 3",
+      "TRIP-3 active null by 9000",
+    ]);
+  });
+
+  test("waits for the other booking's lock alone", async () => {
+    await apply(event(2, "create", "", { ...key, payload: trip2("B") }));
+    const holder = await pool.connect();
+    try {
+      await holder.query("begin");
+      await holder.query("select from bookings for update");
+      await expectTakerToBeLeftOut();
+    } finally {
+      await holder.query("rollback");
+      holder.release();
+    }
+  });
+});
+
+test("a log in which some states are missing is folded from its start, past the place of a late event", async () => {
+  const events = Array.from({ length: 600 }, (_, index) => event(2 * index + 1, "update", String(index)));
+  await applyEvents(pool, events, options);
+  await pool.query("update booking_events set state_after = null where id = $1", [eventId(801)]);
+  const late = event(802, "update", "late");
+  expect([...(await applyEvents(pool, [late], { ...options, isAlone: true }))]).toEqual([[late.eventId, "superseded"]]);
+  expect(await readBookings()).toEqual(["TRIP-1 active 599 by 1199"]);
+});
+
+test("a batch leaves out all bookings that need much of their history at once, and keeps its connection", async () => {
+  const bookings = [1, 2, 3].map((number) => ({
+    consumerTripPartnerExternalReference: `LONG-${number}`,
+    note: "same",
+  }));
+  for (const [index, payload] of bookings.entries()) {
+    const history = Array.from({ length: 2_100 }, (_, place) =>
+      event(3 * place + 1, "update", "", { payload, eventId: eventId(10_000 * (index + 1) + place) }),
+    );
+    for (let start = 0; start < history.length; start += 700)
+      await applyEvents(pool, history.slice(start, start + 700), options);
+  }
+  const late = bookings.map((payload, index) =>
+    event(2, "update", "", { payload: { ...payload, note: "late" }, eventId: eventId(90_000 + index) }),
+  );
+  let transactions = 0;
+  const pids = new Set<number | undefined>();
+  const counting = createPool({
+    databaseUrl: database.url,
+    applicationName: "test",
+    maxConnections: 1,
+    onError: () => {},
+  });
+  counting.on("acquire", (client) => {
+    transactions += 1;
+    pids.add((client as unknown as { processID?: number }).processID);
+  });
+  const other = event(9_000, "create", "", { payload: { consumerTripPartnerExternalReference: "TRIP-3" } });
+  expect([...(await applyEvents(counting, [...late, other], options)).keys()]).toEqual([other.eventId]);
+  await counting.end();
+  expect({ transactions, connections: pids.size }).toEqual({ transactions: 2, connections: 1 });
+});
+
 describe("a booking that another transaction has locked", () => {
   test("is left out, and the others of its batch are applied", async () => {
     await apply(event(1, "create", "A"));

@@ -17,6 +17,7 @@ import {
   lockBookings,
   markDuplicates,
   type Queryable,
+  RollBack,
   readLog,
   reviseEvents,
   setLockTimeout,
@@ -50,8 +51,9 @@ export interface ApplyOptions {
 
 /** Each lost race means that another batch got through, so this many in a row do not happen by chance. */
 const maxRaces = 20;
-/** Events of one booking's log that are read while the events of other bookings wait. */
+/** Events of one booking's log, and of all in one transaction, that are read while the events of other bookings wait. */
 const maxHistoryTogether = 2_000;
+const maxHistoryInTransaction = 20_000;
 /** How long a booking that stands alone waits for its lock. Other workers hold it for one transaction each. */
 const bookingLockTimeoutMs = 1_000;
 
@@ -60,8 +62,19 @@ const deadlockDetected = "40P01";
 const serializationFailure = "40001";
 
 /** Another transaction inserted one of the events or bookings first. Nothing was written; the next try finds it. */
-class Race extends Error {
+class Race extends RollBack {
   override name = "Race";
+}
+
+/** Some of the events are to be applied alone. Nothing was written; the others are tried again without them. */
+class LeftOut extends RollBack {
+  override name = "LeftOut";
+  readonly ids: ReadonlySet<string>;
+
+  constructor(ids: Iterable<string>) {
+    super("Some of the events are to be applied alone.");
+    this.ids = new Set(ids);
+  }
 }
 
 /**
@@ -91,12 +104,14 @@ export async function applyEvents(
     try {
       return await inTransaction(pool, (client) => applyInTransaction(client, events, { ...options, waitsForLocks }));
     } catch (error) {
-      if (error instanceof TooMuchHistory) {
-        events = without(events, [error.bookingKey]);
+      if (error instanceof LeftOut) {
+        const others = events.filter(({ id }) => !error.ids.has(id));
+        if (others.length === events.length) throw error;
+        events = others;
       } else if (!waitsForLocks && isLockTimeout(error)) {
         const locked = await findLockedBookings(pool, keysOf(events));
-        events = without(events, locked);
-        // It is free again, or it is not one of these events' own but one that loses an event to them.
+        events = events.filter((event) => !locked.some((key) => key.equals(event.bookingKey)));
+        // None is: it was free again by then.
         waitsForLocks = locked.length === 0;
       } else {
         races += 1;
@@ -106,10 +121,6 @@ export async function applyEvents(
     }
   }
   return new Map();
-}
-
-function without(events: IncomingEvent[], bookingKeys: Buffer[]): IncomingEvent[] {
-  return events.filter((event) => !bookingKeys.some((key) => key.equals(event.bookingKey)));
 }
 
 function keysOf(events: IncomingEvent[]): Buffer[] {
@@ -135,6 +146,8 @@ async function applyInTransaction(
   options: TransactionOptions,
 ): Promise<Map<string, Outcome>> {
   const settlement = await settleIdempotencyKeys(client, events);
+  // Who takes its key from an event of another booking needs that one's lock and history as well.
+  if (!options.isAlone && settlement.displaced.size > 0) throw new LeftOut(settlement.displaced.values());
   const works = await groupByBooking(client, events, settlement);
   const keys = [...works.values()].map((work) => work.bookingKey);
   const ids = events.map(({ id }) => id);
@@ -220,7 +233,14 @@ async function refoldBookings(
   creates: ReadonlyMap<string, CreatesAround>,
   { duplicateWindowMs, isAlone }: TransactionOptions,
 ): Promise<Map<BookingWork, Refolding>> {
-  const read = gatherPerTurn<LogRange, LogPage>((ranges) => readLog(client, ranges));
+  const readTogether = gatherPerTurn<LogRange, LogPage>((ranges) => readLog(client, ranges));
+  let eventsRead = 0;
+  const read = async (range: LogRange) => {
+    const page = await readTogether(range);
+    eventsRead += page.events.length;
+    if (!isAlone && eventsRead > maxHistoryInTransaction) throw new TooMuchHistory(range.bookingKey);
+    return page;
+  };
   const refold = async (work: BookingWork): Promise<[BookingWork, Refolding][]> => {
     if (work.row === null) return [];
     const refolding = await refoldBooking({
@@ -235,7 +255,19 @@ async function refoldBookings(
     });
     return [[work, refolding]];
   };
-  return new Map((await settleAll(works.map(refold))).flat());
+  const refoldings = await Promise.allSettled(works.map(refold));
+  const tooLong = works.filter((_, index) => refoldings[index] !== undefined && isTooLong(refoldings[index]));
+  if (tooLong.length > 0) throw new LeftOut(tooLong.flatMap(({ events }) => events.map(({ id }) => id)));
+  return new Map(
+    refoldings.flatMap((refolding) => {
+      if (refolding.status === "rejected") throw refolding.reason;
+      return refolding.value;
+    }),
+  );
+}
+
+function isTooLong(refolding: PromiseSettledResult<unknown>): boolean {
+  return refolding.status === "rejected" && refolding.reason instanceof TooMuchHistory;
 }
 
 function writeLog(

@@ -1,5 +1,12 @@
 import { type BookingState, type FoldOutcome, foldEvent, isSameState, type Outcome } from "@booking-events/bookings";
-import { type CreatesAround, type LoggedEvent, type LogPage, type LogRange, startOfLog } from "@booking-events/store";
+import {
+  type CreatesAround,
+  type LoggedEvent,
+  type LogPage,
+  type LogRange,
+  RollBack,
+  startOfLog,
+} from "@booking-events/store";
 import type { IncomingEvent } from "./incoming-event.ts";
 
 /** A place in the order of a booking's events. */
@@ -21,7 +28,7 @@ export interface RevisedStep {
 }
 
 /** The booking needs more of its log than it may have in a transaction that it shares with others. */
-export class TooMuchHistory extends Error {
+export class TooMuchHistory extends RollBack {
   override name = "TooMuchHistory";
   readonly bookingKey: Buffer;
 
@@ -141,7 +148,9 @@ export async function refoldBooking(options: {
         state = step.after;
         if (isFromStart) ({ createdAt } = state);
         const isNextOnPage = places[0] !== undefined && last !== undefined && comparePlaces(places[0], last) <= 0;
-        if (step.isAsStored && !isNextOnPage) return null;
+        // A fold that began at the start of the log, since a state was missing, may not have come to the place yet.
+        const isPast = comparePlaces(place, event) <= 0;
+        if (step.isAsStored && isPast && !isNextOnPage) return null;
       }
       if (page.isEnd || last === undefined) break;
       if (refolding.revised.length >= maxRevisedHeld) await options.revise(refolding.revised.splice(0));

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { DelayedError, type Job, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
+import { type Job, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
 import { EventQueue, EventWorker, type JobContent } from "./event-job.ts";
 import { createGiveBack } from "./give-back-events.ts";
@@ -54,17 +54,6 @@ export interface Consumer {
  */
 export class ReleaseDelivery extends Error {
   override name = "ReleaseDelivery";
-}
-
-/** Thrown by a handler that can't apply the event yet: it is delivered again after the delay, and no attempt is counted. */
-export class PostponeDelivery extends Error {
-  override name = "PostponeDelivery";
-  readonly delayMs: number;
-
-  constructor(message: string, { delayMs }: { delayMs: number }) {
-    super(message);
-    this.delayMs = delayMs;
-  }
 }
 
 /**
@@ -131,9 +120,7 @@ export function createConsumer(options: {
       await options.handle(toDelivery(job));
     } catch (error) {
       if (error instanceof ReleaseDelivery) return await release(job, token);
-      if (!(error instanceof PostponeDelivery)) throw toStorableError(error);
-      await job.moveToDelayed(Date.now() + error.delayMs, token);
-      throw new DelayedError();
+      throw toStorableError(error);
     } finally {
       held.letGo(job);
     }

@@ -14,7 +14,10 @@ export function digestSubject({ partner, payload }: Pick<EventEnvelope, "partner
   return `${partner} ${digest}`;
 }
 
-/** The subject of a job that has none, since it was put back or comes from an older release: it belongs to no other. */
+/**
+ * The subject of a job that has none, since it was put back or comes from an older release: it belongs to no other. All
+ * such jobs together take turns like those of one partner.
+ */
 export function ownSubject(jobId: string): string {
-  return `job:${jobId}`;
+  return `job: ${jobId}`;
 }

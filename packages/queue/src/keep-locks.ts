@@ -20,7 +20,7 @@ export async function keepLocks(options: {
   signal: AbortSignal;
 }): Promise<void> {
   const { locked, renew, lockDurationMs, onError, signal } = options;
-  // Three renewals may fail before a lock is lost.
+  // Two renewals may fail before a lock is lost.
   const intervalMs = lockDurationMs / 4;
   for (;;) {
     const isOver = await sleep(intervalMs, false, { signal, ref: false }).catch(() => true);

@@ -4,7 +4,7 @@ import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing
 import { type BackendFactory, createRedisBackend, Queue, type RedisQueueBackend, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createConsumer, type Delivery, PostponeDelivery, ReleaseDelivery } from "./consumer.ts";
+import { createConsumer, type Delivery, ReleaseDelivery } from "./consumer.ts";
 import { createGiveBack } from "./give-back-events.ts";
 import { createHeldEvents } from "./held-events.ts";
 import { jobOptions } from "./job-options.ts";
@@ -148,19 +148,6 @@ describe("the events of a worker that goes come to the next one in the order in 
     await waitFor(async () => expect(await redis.llen(key("active"))).toBe(0), { timeoutMs: 30_000 });
     expect(await nextOnes()).toEqual(ids);
   });
-});
-
-test("an event that is put off comes again later, and no attempt is counted", async () => {
-  await add(1);
-  const attempts: number[] = [];
-  consume(async ({ attempt }) => {
-    attempts.push(attempt);
-    if (attempts.length < 3) throw new PostponeDelivery("not yet", { delayMs: attempts.length === 2 ? 3_600_000 : 1 });
-  });
-  await waitFor(async () => expect(await queue.getJobCounts("active", "delayed")).toEqual({ active: 0, delayed: 1 }));
-  await waitFor(() => expect(attempts).toEqual([1, 1]));
-  await waitFor(async () => expect(await queue.promoteJobs()).toBeUndefined());
-  await waitFor(() => expect(attempts).toEqual([1, 1, 1]));
 });
 
 type Backend = RedisQueueBackend;

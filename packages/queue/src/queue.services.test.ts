@@ -196,7 +196,7 @@ describe("a delivery's text", () => {
     const [one, two, three, four, five] = [1, 2, 3, 4, 5].map((number) => subjects.get(anEvent(number).eventId));
     expect(two).toBe(one);
     expect(new Set([one, three, four, five]).size).toBe(4);
-    expect(five).toBe(`job:${anEvent(5).eventId}`);
+    expect(five).toBe(`job: ${anEvent(5).eventId}`);
   });
 });
 

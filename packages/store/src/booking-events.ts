@@ -224,6 +224,9 @@ function toLoggedEvent(row: LogRow): LoggedEvent {
   const { id, kind, sequence, hasIdempotencyKey, contentDigest, outcome, receivedAt, earlierCreate } = row;
   const event = { id, kind, sequence, hasIdempotencyKey, contentDigest, outcome, receivedAt, earlierCreate };
   if (row.stateAfter === null) return { ...event, after: null };
+  const isIncomplete =
+    (row.decidedBy !== null && row.deciderSequence === null) || (row.contentFrom !== null && row.sourceDigest === null);
+  if (isIncomplete) throw new Error("The log lacks an event that the state after another one names.");
   const decidedAt = row.deciderReceivedAt ?? receivedAt;
   return {
     ...event,

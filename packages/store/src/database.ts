@@ -53,6 +53,11 @@ export function createPool(options: {
   return pool;
 }
 
+/** Thrown in a transaction that is to be rolled back though nothing went wrong with its connection. */
+export class RollBack extends Error {
+  override name = "RollBack";
+}
+
 /** PostgreSQL, or the way to it, failed before the transaction began: nothing in it can be the reason. */
 export class NotBegun extends Error {
   override name = "NotBegun";
@@ -112,11 +117,11 @@ export async function settleAll<Results extends unknown[]>(
 }
 
 /**
- * Only a connection on which PostgreSQL itself reported the error is used again. After a time-out of ours the answer
+ * Only a connection on which PostgreSQL itself reported the error, or nothing went wrong, is used again. After a time-out of ours the answer
  * may still be on its way, and would be taken for the answer to something else.
  */
 async function wasRolledBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
-  if (!(error instanceof pg.DatabaseError)) return false;
+  if (!(error instanceof pg.DatabaseError || error instanceof RollBack)) return false;
   try {
     await client.query("rollback");
     return true;

@@ -35,7 +35,15 @@ export {
   toState,
   updateBookings,
 } from "./bookings.ts";
-export { createPool, inTransaction, NotBegun, type Queryable, setLockTimeout, settleAll } from "./database.ts";
+export {
+  createPool,
+  inTransaction,
+  NotBegun,
+  type Queryable,
+  RollBack,
+  setLockTimeout,
+  settleAll,
+} from "./database.ts";
 export {
   type DeadLetter,
   type DeadLetterToWrite,

@@ -5,6 +5,7 @@ import { Client } from "pg";
 
 const migrationsFolder = fileURLToPath(new URL("../migrations", import.meta.url));
 const migrationsTable = "schema_migrations";
+const connectTimeoutMs = 5_000;
 /** While a migration waits for a table, whoever comes after it waits, too. */
 const lockTimeoutMs = 10_000;
 
@@ -26,6 +27,8 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
     connectionString: databaseUrl,
     application_name: "booking-events-migrate",
     lock_timeout: lockTimeoutMs,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
   });
   // A connection that breaks fails the query that needs it; without a listener it would also end the process.
   client.on("error", () => {});

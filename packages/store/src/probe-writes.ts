@@ -4,7 +4,7 @@ import { appendChanges } from "./booking-changes.ts";
 import { insertEvents } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
 import { insertBookings } from "./bookings.ts";
-import { inTransaction, setLockTimeout } from "./database.ts";
+import { inTransaction, RollBack, setLockTimeout } from "./database.ts";
 
 /** Much more than a server in good health needs for one row. */
 const statementTimeoutMs = 5_000;
@@ -13,7 +13,7 @@ const lockTimeoutMs = 3_000;
 const payloadBytes = 32_768;
 
 /** The work is done and shall not stay. */
-class TakenBack extends Error {
+class TakenBack extends RollBack {
   override name = "TakenBack";
 }
 
