@@ -47,6 +47,8 @@ export interface ApplyOptions {
    * read as much of its log as it takes. Default: false.
    */
   isAlone?: boolean;
+  /** The transaction may wait for bookings that others have locked, for a second each. Default: as `isAlone`. */
+  waitsForLocks?: boolean;
 }
 
 /** Each lost race means that another batch got through, so this many in a row do not happen by chance. */
@@ -54,8 +56,8 @@ const maxRaces = 20;
 /** Events of one booking's log, and of all in one transaction, that are read while the events of other bookings wait. */
 const maxHistoryTogether = 2_000;
 const maxHistoryInTransaction = 20_000;
-/** How long a booking that stands alone waits for its lock. Other workers hold it for one transaction each. */
-const bookingLockTimeoutMs = 1_000;
+/** For the locks of a booking and of idempotency keys. Other workers hold them for one transaction each. */
+const lockTimeoutMs = 1_000;
 
 const lockNotAvailable = "55P03";
 const deadlockDetected = "40P01";
@@ -99,7 +101,7 @@ export async function applyEvents(
 ): Promise<Map<string, Outcome>> {
   const distinct = new Map(envelopes.map((envelope) => [envelope.eventId, envelope]));
   let events = [...distinct.values()].map(toIncomingEvent).sort((a, b) => a.sequence - b.sequence);
-  let waitsForLocks = options.isAlone === true;
+  let waitsForLocks = options.waitsForLocks ?? options.isAlone === true;
   for (let races = 0; events.length > 0; ) {
     try {
       return await inTransaction(pool, (client) => applyInTransaction(client, events, { ...options, waitsForLocks }));
@@ -145,7 +147,7 @@ async function applyInTransaction(
   events: IncomingEvent[],
   options: TransactionOptions,
 ): Promise<Map<string, Outcome>> {
-  const settlement = await settleIdempotencyKeys(client, events);
+  const settlement = await settleKeys(client, events);
   // Who takes its key from an event of another booking needs that one's lock and history as well.
   if (!options.isAlone && settlement.displaced.size > 0) throw new LeftOut(settlement.displaced.values());
   const works = await groupByBooking(client, events, settlement);
@@ -175,12 +177,20 @@ async function applyInTransaction(
   return outcomes;
 }
 
-async function lockAll(client: Queryable, bookingKeys: Buffer[], { waitsForLocks, isAlone }: TransactionOptions) {
-  if (!waitsForLocks) return lockBookings(client, bookingKeys, "fail");
-  if (!isAlone) return lockBookings(client, bookingKeys, "wait");
+async function settleKeys(client: Queryable, events: IncomingEvent[]): Promise<KeySettlement> {
+  if (!events.some(({ hasIdempotencyKey }) => hasIdempotencyKey)) return settleIdempotencyKeys(client, events);
+  const [, settlement] = await settleAll([
+    setLockTimeout(client, lockTimeoutMs),
+    settleIdempotencyKeys(client, events),
+  ]);
+  return settlement;
+}
+
+/** From here on the connection's own limit for locks is in force again. */
+async function lockAll(client: Queryable, bookingKeys: Buffer[], { waitsForLocks }: TransactionOptions) {
   const [, rows] = await settleAll([
-    setLockTimeout(client, bookingLockTimeoutMs),
-    lockBookings(client, bookingKeys, "wait"),
+    setLockTimeout(client, lockTimeoutMs),
+    lockBookings(client, bookingKeys, waitsForLocks ? "wait" : "fail"),
     setLockTimeout(client, "default"),
   ]);
   return rows;

@@ -38,8 +38,9 @@ const limits: BatchLimits = {
 function createApplier({
   applyBatch = (envelopes, how) => applyEvents(pool, envelopes, { duplicateWindowMs: 0, ...how }),
   signal = never,
+  maxAsideMs = 5_000,
   ...more
-}: Partial<BatchLimits & Pick<Parameters<typeof createBatchApplier>[0], "applyBatch" | "signal">> = {}) {
+}: Partial<BatchLimits & Pick<Parameters<typeof createBatchApplier>[0], "applyBatch" | "signal" | "maxAsideMs">> = {}) {
   const apply = createBatchApplier({
     applyBatch(envelopes, how) {
       batchSizes.push(envelopes.length);
@@ -47,6 +48,7 @@ function createApplier({
     },
     limits: { ...limits, ...more },
     signal,
+    maxAsideMs,
   });
   return async (envelope: EventEnvelope) => (await apply(toQueued(envelope))).outcome;
 }
@@ -224,6 +226,48 @@ describe("an event that fails though PostgreSQL takes others", () => {
     ]);
     expect(order).toEqual(["others", "troubled"]);
   });
+});
+
+test("partners whose events were in a batch with failing ones are applied at the next trial", async () => {
+  const triedPartners: string[] = [];
+  const apply = createApplier({
+    applyBatch(envelopes) {
+      triedPartners.push([...new Set(envelopes.map(({ partner }) => partner))].join());
+      if (envelopes.some(({ partner }) => partner === "acme")) return Promise.reject(new Error("each of them fails"));
+      return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+    },
+  });
+  const failing = Promise.allSettled(createEvents(50).map(apply));
+  expect(await apply({ ...createEvent(60), partner: "other" })).toBe("created");
+  expect(triedPartners.slice(0, 3)).toEqual(["acme,other", "acme", "other"]);
+  expect((await failing).every(({ status }) => status === "rejected")).toBe(true);
+});
+
+test("what is not settled in time makes room: it fails, to be tried again later", async () => {
+  const apply = createApplier({ applyBatch: () => Promise.reject(new Error("each of them fails")), maxAsideMs: 0 });
+  const results = await Promise.allSettled(createEvents(64).map(apply));
+  expect(results.map((result) => result.status === "rejected" && result.reason.name)).toEqual(Array(64).fill("HeldUp"));
+  // The batch, the group, and no half of it.
+  expect(batchSizes).toEqual([64, 64]);
+});
+
+test("many bookings that another worker has locked are waited for together", async () => {
+  const update = (number: number) =>
+    createEvent(number + 100, { consumerTripPartnerExternalReference: `TRIP-${number}` });
+  await applyEvents(pool, createEvents(50), { duplicateWindowMs: 0 });
+  const holder = await pool.connect();
+  await holder.query("begin");
+  await holder.query("select from bookings for update");
+  const outcomes = Promise.all(
+    createEvents(50)
+      .map((_, number) => update(number))
+      .map(createApplier()),
+  );
+  await waitFor(() => batchSizes.length === 2);
+  await holder.query("rollback");
+  holder.release();
+  expect(new Set(await outcomes)).toEqual(new Set(["unchanged"]));
+  expect(batchSizes).toEqual([50, 50]);
 });
 
 test("a batch that failed once is applied as it is when that was not the fault of its events", async () => {

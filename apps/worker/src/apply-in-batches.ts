@@ -39,20 +39,43 @@ export interface BatchLimits {
   maxConcurrentBatches: number;
 }
 
+export interface ApplyMode {
+  /** The events are of one booking, and no others wait for them. */
+  isAlone: boolean;
+  /** For a second at most. Else events whose booking is locked have no outcome. */
+  waitsForLocks: boolean;
+}
+
 interface Waiting extends QueuedEvent {
   resolve: (applied: AppliedEvent) => void;
   reject: (error: unknown) => void;
 }
 
+/** Others had their turns for too long: the event is tried again later. */
+export class HeldUp extends Error {
+  override name = "HeldUp";
+}
+
 /** Events that are applied beside the batches. */
 interface Group {
   events: Waiting[];
+  /** Of `performance.now()`. */
+  asideSinceMs: number;
+  /** Whether the group, or a larger one that it was part of, has been tried here. */
+  isTried: boolean;
+  /** The group may wait for locks: its bookings were locked when they were first tried. */
+  waitsForLocks: boolean;
   /** How often the group has waited for a lock in vain. */
   lockTimeouts: number;
 }
 
-/** Each takes a second (`bookingLockTimeoutMs`), after which the other groups have their turns. */
+/** Each takes a second (`lockTimeoutMs` of `apply-events.ts`), after which the other groups have their turns. */
 const maxLockTimeouts = 5;
+/**
+ * Events that stand aside take the places of others that wait in the queue. So groups that are not settled by then fail,
+ * and come again by the retry policy.
+ */
+const defaultMaxAsideMs = 5_000;
 
 interface Batch {
   events: Waiting[];
@@ -67,9 +90,10 @@ interface Batch {
  * Events of one booking are never in two batches at a time, and keep the order in which they came. Partners take turns:
  * one with many or large events that wait does not keep the others' out of the next batch.
  *
- * A batch that fails, and a booking that can't be applied together with others, stand aside: one such group at a time is
+ * A batch that fails, and bookings that can't be applied together with others, stand aside: one such group at a time is
  * applied beside the batches, each in its turn, and halved when it fails. So whatever is wrong with an event costs the
- * others one transaction, and an event fails only after it has failed twice, the second time alone.
+ * others of its batch one transaction, and those of other partners no more. An event fails only after it has failed
+ * twice, the second time alone; or together with a group that was not settled in time.
  *
  * @param options.applyBatch applies all of the events or none, and returns the outcome of each by its id. Those that
  *   have none must be applied alone: with others of their booking only, with `isAlone` set
@@ -77,11 +101,12 @@ interface Batch {
  *   that fails
  */
 export function createBatchApplier(options: {
-  applyBatch: (envelopes: EventEnvelope[], how: { isAlone: boolean }) => Promise<ReadonlyMap<string, Outcome>>;
+  applyBatch: (envelopes: EventEnvelope[], how: ApplyMode) => Promise<ReadonlyMap<string, Outcome>>;
   limits: BatchLimits;
   signal: AbortSignal;
+  maxAsideMs?: number;
 }): (event: QueuedEvent) => Promise<AppliedEvent> {
-  const { applyBatch, limits, signal } = options;
+  const { applyBatch, limits, signal, maxAsideMs = defaultMaxAsideMs } = options;
   let waiting: Waiting[] = [];
   /** Groups that stand aside. */
   const aside: Group[] = [];
@@ -156,19 +181,20 @@ export function createBatchApplier(options: {
   async function runBatch(batch: Batch): Promise<void> {
     batches += 1;
     try {
-      const left = settle(batch, await applyBatch(batch.envelopes, { isAlone: false }));
-      setAside(toGroups(left));
+      const left = settle(batch, await applyBatch(batch.envelopes, { isAlone: false, waitsForLocks: false }));
+      if (left.length > 0) setAside([toGroup(left, { waitsForLocks: true })]);
     } catch {
       if (signal.aborted) fail(batch.events, signal.reason);
       // It may have been the connection or another transaction, and then it will do the second time.
-      else setAside([{ events: batch.events, lockTimeouts: 0 }]);
+      else setAside(groupBy(batch.events, partnerOf).map((ofPartner) => toGroup(ofPartner)));
     }
     batches -= 1;
     startSoon();
   }
 
   function setAside(groups: Group[]): void {
-    aside.push(...groups);
+    // In front of those that have been tried.
+    aside.unshift(...groups);
     if (!isApplyingAside && aside.length > 0) void applyAside();
   }
 
@@ -182,22 +208,31 @@ export function createBatchApplier(options: {
     isApplyingAside = false;
   }
 
-  async function applyGroup({ events, lockTimeouts }: Group): Promise<void> {
+  async function applyGroup(group: Group): Promise<void> {
+    const { events, lockTimeouts } = group;
+    if (group.isTried && performance.now() - group.asideSinceMs > maxAsideMs)
+      return fail(events, new HeldUp("The event stood aside for too long."));
+    const again = { ...group, isTried: true };
     const envelopes = events.map(parse).filter((envelope) => envelope !== undefined);
     const isAlone = events.every(({ subject }) => subject === events[0]?.subject);
     try {
-      const left = settle({ events, envelopes }, await applyBatch(envelopes, { isAlone }));
-      aside.push(...toGroups(left));
+      const how = { isAlone, waitsForLocks: isAlone || group.waitsForLocks };
+      const left = settle({ events, envelopes }, await applyBatch(envelopes, how));
+      for (const ofBooking of groupBy(left, subjectOf)) aside.push({ ...again, events: ofBooking });
     } catch (error) {
       if (signal.aborted) return fail(events, signal.reason);
       if (isAlone && isLockTimeout(error)) {
         if (lockTimeouts + 1 >= maxLockTimeouts) return failBooking(events, error);
-        aside.push({ events, lockTimeouts: lockTimeouts + 1 });
+        aside.push({ ...again, lockTimeouts: lockTimeouts + 1 });
+        return;
+      }
+      if (isLockTimeout(error) && group.waitsForLocks) {
+        for (const ofBooking of groupBy(events, subjectOf)) aside.push({ ...again, events: ofBooking });
         return;
       }
       if (events.length === 1) return fail(events, error);
       const middle = Math.ceil(events.length / 2);
-      for (const half of [events.slice(0, middle), events.slice(middle)]) aside.push({ events: half, lockTimeouts: 0 });
+      for (const half of [events.slice(0, middle), events.slice(middle)]) aside.push({ ...again, events: half });
     }
   }
 
@@ -248,14 +283,25 @@ export function createBatchApplier(options: {
     });
 }
 
-function toGroups(events: Waiting[]): Group[] {
-  const bookings = Map.groupBy(events, ({ subject }) => subject);
-  return [...bookings.values()].map((ofBooking) => ({ events: ofBooking, lockTimeouts: 0 }));
+function toGroup(events: Waiting[], { waitsForLocks = false } = {}): Group {
+  return { events, asideSinceMs: performance.now(), isTried: false, waitsForLocks, lockTimeouts: 0 };
+}
+
+function groupBy(events: Waiting[], key: (event: Waiting) => string): Waiting[][] {
+  return [...Map.groupBy(events, key).values()];
+}
+
+function subjectOf({ subject }: Waiting): string {
+  return subject;
+}
+
+function partnerOf({ subject }: Waiting): string {
+  return subject.split(" ", 1)[0] ?? "";
 }
 
 /** One event of each partner after the other, each partner's in the order in which they came. */
 function* inTurns(events: Waiting[]): Generator<Waiting> {
-  let partners = [...Map.groupBy(events, ({ subject }) => subject.split(" ", 1)[0]).values()];
+  let partners = groupBy(events, partnerOf);
   for (let turn = 0; partners.length > 0; turn += 1) {
     partners = partners.filter((ofPartner) => turn < ofPartner.length);
     for (const ofPartner of partners) yield ofPartner[turn] as Waiting;
