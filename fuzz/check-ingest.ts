@@ -32,7 +32,10 @@ export async function checkIngest(options: {
 }
 
 async function checkAfterwards(ingest: IngestUnderTest, handlesBefore: number): Promise<void> {
-  if (!(await ingest.isWell())) throw new Error("Ingest does not accept an event any more.");
+  // It may be shedding load still.
+  await waitFor(() => ingest.isWell(), { timeoutMs: 15_000 }).catch((cause) => {
+    throw new Error("Ingest does not accept an event any more.", { cause });
+  });
   await waitFor(
     async () => {
       const handles = await ingest.countHandles();

@@ -32,9 +32,9 @@ export function createLogger(
 
 let onlyOutput: LogWriter | undefined;
 
-/** One for all loggers of the process. */
+/** One for all loggers of the process. Its pipe, if it is one, does not block: process.stdout has seen to that. */
 function standardOutput(): LogWriter {
-  onlyOutput ??= createLogWriter(1);
+  onlyOutput ??= createLogWriter(process.stdout.fd);
   return onlyOutput;
 }
 
