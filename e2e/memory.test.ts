@@ -6,10 +6,6 @@ import { type RunningApp, runApp } from "./running-app.ts";
 
 /** Of the largest events that ingest accepts, as ingest queues them. Parsed, they take more than a gigabyte. */
 const shapes = {
-  "empty objects, as many as a payload may have": {
-    count: 3_000,
-    payload: { x: Array.from({ length: 1_990 }, () => ({})) },
-  },
   "fields with long names, as many as a body can hold": {
     count: 1_500,
     payload: Object.fromEntries(
