@@ -52,7 +52,7 @@ interface Waiting extends QueuedEvent {
 }
 
 /** Others had their turns for too long: the event is tried again later. */
-export class HeldUp extends Error {
+class HeldUp extends Error {
   override name = "HeldUp";
 }
 
