@@ -32,6 +32,7 @@ const limits: BatchLimits = {
   maxCharacters: 1_000_000,
   maxJsonValues: 100_000,
   maxConcurrentBatches: 1,
+  minIntervalMs: 0,
 };
 
 /** Applies by the real transaction unless the test has one of its own, and notes the size of each batch. */
@@ -103,6 +104,20 @@ test("what comes while a batch is applied makes up the next ones, none larger th
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   await Promise.all([first, ...createEvents(21).slice(1).map(apply)]);
   expect(batchSizes).toEqual([1, 8, 8, 4]);
+});
+
+test("what comes soon after a batch began waits for more, unless it makes up a full batch", async () => {
+  const soon = createApplier({ minIntervalMs: 200 });
+  await soon(createEvent(0));
+  const second = soon(createEvent(1));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await Promise.all([second, soon(createEvent(2))]);
+  expect(batchSizes.splice(0)).toEqual([1, 2]);
+
+  const neverAlone = createApplier({ minIntervalMs: 2 ** 30, maxEvents: 2 });
+  await neverAlone(createEvent(3));
+  await Promise.all([createEvent(4), createEvent(5)].map(neverAlone));
+  expect(batchSizes).toEqual([1, 2]);
 });
 
 test("a batch has no more characters and JSON values than allowed; an event with more than that is alone", async () => {

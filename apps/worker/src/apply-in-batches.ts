@@ -37,6 +37,11 @@ export interface BatchLimits {
   /** Objects, arrays and scalars: what costs the worker and PostgreSQL most, however short they are. */
   maxJsonValues: number;
   maxConcurrentBatches: number;
+  /**
+   * A batch that is not full begins no sooner than this after the one before it: events that come one by one share a
+   * transaction, which costs them that delay and PostgreSQL much less. Milliseconds.
+   */
+  minIntervalMs: number;
 }
 
 export interface ApplyMode {
@@ -84,8 +89,8 @@ interface Batch {
 
 /**
  * Makes a function that applies one event, together with whichever others are at hand: what comes in while batches are
- * being applied makes up the next ones. So an idle worker applies an event at once, and a busy one pays for a
- * transaction once for many events. Only the events of a batch are parsed; those that wait are kept as text.
+ * being applied, or shortly after one began, makes up the next ones. So an idle worker applies an event at once, and a
+ * busy one pays for a transaction once for many events. Only the events of a batch are parsed; those that wait are kept as text.
  *
  * Events of one booking are never in two batches at a time, and keep the order in which they came. Partners take turns:
  * one with many or large events that wait does not keep the others' out of the next batch.
@@ -114,10 +119,22 @@ export function createBatchApplier(options: {
   const busySubjects = new Map<string, number>();
   let batches = 0;
   let isStarting = false;
+  let startedAtMs = Number.NEGATIVE_INFINITY;
+  let isPausing = false;
   let isApplyingAside = false;
 
   function startSoon(): void {
     if (isStarting || waiting.length === 0 || batches >= limits.maxConcurrentBatches) return;
+    const pauseMs = startedAtMs + limits.minIntervalMs - performance.now();
+    if (pauseMs > 0 && waiting.length < limits.maxEvents) {
+      if (isPausing) return;
+      isPausing = true;
+      setTimeout(() => {
+        isPausing = false;
+        startSoon();
+      }, pauseMs);
+      return;
+    }
     isStarting = true;
     // The queue hands over what came out of Redis in one answer within one turn of the event loop.
     setImmediate(() => {
@@ -125,6 +142,7 @@ export function createBatchApplier(options: {
       const batch = takeBatch();
       // All that wait depend on a batch that is being applied. Its end starts them.
       if (batch.events.length === 0) return;
+      startedAtMs = performance.now();
       void runBatch(batch);
       startSoon();
     });

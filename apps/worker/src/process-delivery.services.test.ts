@@ -60,7 +60,7 @@ function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
   return {
     apply: createBatchApplier({
       applyBatch: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }),
-      limits: { maxEvents: 1, maxCharacters: 1, maxJsonValues: 1, maxConcurrentBatches: 1 },
+      limits: { maxEvents: 1, maxCharacters: 1, maxJsonValues: 1, maxConcurrentBatches: 1, minIntervalMs: 0 },
       signal: new AbortController().signal,
     }),
     writeDeadLetter: (letter) => writeDeadLetter(pool, letter),

@@ -42,6 +42,8 @@ const entries = {
 const millisecondsPerHour = 60 * 60 * 1_000;
 /** While one batch waits for its commit, the next one's queries run. */
 const maxConcurrentBatches = 2;
+/** At 120 events/s a worker, PostgreSQL spent 1.6 times as much CPU time without it. */
+const minBatchIntervalMs = 20;
 /**
  * For the batches, the group that stands aside, dead letters, a probe and the health check. Of the 100 that PostgreSQL
  * allows, so that many workers fit in.
@@ -121,6 +123,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
         maxCharacters: maxCharactersInBatch,
         maxJsonValues: maxJsonValuesInBatch,
         maxConcurrentBatches,
+        minIntervalMs: minBatchIntervalMs,
       },
       signal: stopping.signal,
     }),
