@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
-/** Strangers who send what is refused, as fast as it is. */
+/** Strangers who send what is refused, each connection 10 times a second. */
 export interface Flood {
   /** Resolves to how often each status came; "none": the connection ended without an answer. */
   stop(): Promise<Map<string, number>>;
@@ -15,7 +15,8 @@ interface FloodOptions {
   connections: number;
 }
 
-const reconnectDelayMs = 50;
+/** Without it, the flood takes whatever CPU time the machine has left, and says nothing about the service. */
+const delayMs = 100;
 
 /** In a thread of its own, so that it is not in the way of what is measured here. */
 export function startFlood(options: FloodOptions): Flood {
@@ -68,14 +69,14 @@ function flood(ports: readonly number[], connections: number): Map<string, numbe
       if (status === undefined) return;
       isAnswered = true;
       count(status);
-      if (isKept) socket.write(nextRequest());
+      if (isKept) setTimeout(() => socket.write(nextRequest()), delayMs);
       // Closed in good order, each would keep its port for a minute, and soon there would be none left.
       else socket.resetAndDestroy();
     });
     socket.on("error", () => {});
     socket.on("close", () => {
       if (!isAnswered) count("none");
-      setTimeout(open, isAnswered ? 0 : reconnectDelayMs, number);
+      setTimeout(open, delayMs, number);
     });
   }
 
