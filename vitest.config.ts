@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { defaultExclude, defineConfig } from "vitest/config";
 
 // A workspace package's source rather than its dist, so that tests need no build. The rest are Vite's defaults for
@@ -5,10 +6,18 @@ import { defaultExclude, defineConfig } from "vitest/config";
 const conditions = ["@booking-events/source", "module", "node", "development|production"];
 
 const needServices = ["**/*.services.test.ts", "e2e/**/*.test.ts"];
+const takeMinutes = ["**/*.nightly.test.ts"];
+
+export const resolving = { resolve: { conditions }, ssr: { resolve: { conditions } } };
+
+export const withServices = {
+  globalSetup: [fileURLToPath(new URL("scripts/test-services.ts", import.meta.url))],
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+};
 
 export default defineConfig({
-  resolve: { conditions },
-  ssr: { resolve: { conditions } },
+  ...resolving,
   test: {
     // Redis and PostgreSQL need a part of a small machine too.
     maxWorkers: 2,
@@ -18,7 +27,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["**/*.test.ts"],
-          exclude: [...defaultExclude, ...needServices],
+          exclude: [...defaultExclude, ...needServices, ...takeMinutes],
         },
       },
       {
@@ -26,10 +35,8 @@ export default defineConfig({
         test: {
           name: "services",
           include: needServices,
-          exclude: defaultExclude,
-          globalSetup: ["scripts/test-services.ts"],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
+          exclude: [...defaultExclude, ...takeMinutes],
+          ...withServices,
         },
       },
     ],
