@@ -1,6 +1,6 @@
 import { migrate } from "@booking-events/store";
 import { createEventAdder, serializeEvent } from "../../packages/queue/src/add-events.ts";
-import { reserveSequenceInLua } from "../../packages/queue/src/sequence.ts";
+import { sequenceKey, takeSequenceInLua } from "../../packages/queue/src/sequence.ts";
 import { baseline, newQueuePrefix } from "../contestant.ts";
 import { cpuTimeUs } from "../cpu-time.ts";
 import { createEnvelope, fillQueue } from "../fill-queue.ts";
@@ -59,9 +59,9 @@ async function costOfNumbering(bench: Bench): Promise<Section> {
   const prefix = newQueuePrefix();
   const addEvents = createEventAdder(redis, prefix);
   const numberAlone = `
-    ${reserveSequenceInLua}
+    ${takeSequenceInLua}
     local time = redis.call('TIME')
-    return reserveSequence(KEYS[1], KEYS[2], time[1] * 1000000 + time[2], 1)`;
+    return takeSequence(KEYS[1], time[1] * 1000000 + time[2], time[1] * 1000, 1)`;
   let index = 0;
   const measurements = await runRounds(bench, title, {
     "added to the queue": () =>
@@ -69,8 +69,7 @@ async function costOfNumbering(bench: Bench): Promise<Section> {
         const { version: _, sequence: __, ...event } = createEnvelope(index++, sample);
         return addEvents([serializeEvent(event)], Number.MAX_SAFE_INTEGER / 1_000_000);
       }),
-    "only numbered": () =>
-      callRedis(bench, () => redis.eval(numberAlone, 2, `${prefix}:sequence`, `${prefix}:last-sequence`)),
+    "only numbered": () => callRedis(bench, () => redis.eval(numberAlone, 1, sequenceKey(prefix))),
   });
   await bench.services.emptyRedis();
   return {

@@ -4,7 +4,7 @@ import { digestSubject } from "./event-subject.ts";
 import { jobOptions } from "./job-options.ts";
 import { queueName } from "./queue-name.ts";
 import { defineScript, runScript } from "./run-script.ts";
-import { reserveSequenceInLua } from "./sequence.ts";
+import { SequenceTooFarAhead, sequenceKey, takeSequenceInLua } from "./sequence.ts";
 
 /** An event as ingest accepted it; the queue adds the version and the sequence. */
 export type AcceptedEvent = Omit<EventEnvelope, "version" | "sequence">;
@@ -21,7 +21,8 @@ export function serializeEvent(event: AcceptedEvent): SerializedEvent {
  * Puts the events into the queue, all or none, in the order given, and returns their sequence numbers.
  *
  * @param deadlineMs when to give up, of `performance.now()`
- * @throws what ioredis throws. Redis adds nothing after the deadline, however late it gets to read the command
+ * @throws SequenceTooFarAhead; what ioredis throws. Redis adds nothing after the deadline, however late it gets to read
+ *   the command
  */
 export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promise<number[]>;
 
@@ -32,18 +33,19 @@ export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promi
  *
  * An event that is in the queue already stays as it is: ioredis sends a command again whose connection broke.
  *
- * KEYS: the sequence's bound and last number; then the queue's wait, active, meta and marker.
- * ARGV: the deadline in microseconds of this clock, the prefix of job keys, the jobs' options, their timestamp, the
- * envelope's version; then each event as {@link serializeEvent} makes it.
- * Returns the clock and, unless it was too late, the first sequence number.
+ * KEYS: the last sequence number; then the queue's wait, active, meta and marker.
+ * ARGV: the deadline in microseconds of this clock, the prefix of job keys, the jobs' options, their timestamp (the
+ * host's clock), the envelope's version; then each event as {@link serializeEvent} makes it.
+ * Returns the clock and the first sequence number, or why nothing was added.
  */
 const addScript = defineScript(`
-${reserveSequenceInLua}
+${takeSequenceInLua}
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
 local shownClock = string.format('%.0f', clock)
-if clock > tonumber(ARGV[1]) then return { shownClock } end
-local first = reserveSequence(KEYS[1], KEYS[2], clock, (#ARGV - 5) / 4)
+if clock > tonumber(ARGV[1]) then return { shownClock, 'too late' } end
+local first = takeSequence(KEYS[1], clock, tonumber(ARGV[4]), (#ARGV - 5) / 4)
+if not first then return { shownClock, 'too far ahead' } end
 local sequence = first
 for place = 6, #ARGV, 4 do
   local job = ARGV[2] .. ARGV[place]
@@ -51,28 +53,25 @@ for place = 6, #ARGV, 4 do
     local start = '{"version":' .. ARGV[5] .. ',"sequence":' .. string.format('%.0f', sequence) .. ','
     redis.call('HSET', job, 'name', ARGV[place + 1], 'subject', ARGV[place + 2], 'data', start .. ARGV[place + 3],
       'opts', ARGV[3], 'timestamp', ARGV[4], 'delay', '0', 'priority', '0')
-    redis.call('LPUSH', KEYS[3], ARGV[place])
+    redis.call('LPUSH', KEYS[2], ARGV[place])
   end
   sequence = sequence + 1
 end
-local paused, concurrency = unpack(redis.call('HMGET', KEYS[5], 'paused', 'concurrency'))
-if not paused and not (concurrency and redis.call('LLEN', KEYS[4]) >= tonumber(concurrency)) then
-  redis.call('ZADD', KEYS[6], '0', '0')
+local paused, concurrency = unpack(redis.call('HMGET', KEYS[4], 'paused', 'concurrency'))
+if not paused and not (concurrency and redis.call('LLEN', KEYS[3]) >= tonumber(concurrency)) then
+  redis.call('ZADD', KEYS[5], '0', '0')
 end
 return { shownClock, string.format('%.0f', first) }
 `);
 
-type AddScriptAnswer = [clock: string, first?: string];
+type AddScriptAnswer = [clock: string, firstOrWhyNot: string];
 
 /** An answer that took longer tells too little of what Redis' clock shows now. */
 const clockPrecisionMs = 100;
 
 export function createEventAdder(redis: Redis, prefix: string): AddEvents {
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
-  const keys = [
-    ...[`${prefix}:sequence`, `${prefix}:last-sequence`],
-    ...["wait", "active", "meta", "marker"].map(queueKey),
-  ];
+  const keys = [sequenceKey(prefix), ...["wait", "active", "meta", "marker"].map(queueKey)];
   const options = JSON.stringify(jobOptions);
   /** How far Redis' clock is ahead of `performance.now()`: from its newest answer. */
   let clockAheadMs: number | undefined;
@@ -85,7 +84,7 @@ export function createEventAdder(redis: Redis, prefix: string): AddEvents {
   return async function addEvents(events, deadlineMs) {
     const aheadMs = clockAheadMs ?? learnClock(toMilliseconds(await redis.time()));
     const startedAtMs = performance.now();
-    const [clock, first] = await runScript<AddScriptAnswer>(redis, addScript, keys, [
+    const [clock, firstOrWhyNot] = await runScript<AddScriptAnswer>(redis, addScript, keys, [
       Math.round((deadlineMs + aheadMs) * 1_000),
       queueKey(""),
       options,
@@ -93,10 +92,11 @@ export function createEventAdder(redis: Redis, prefix: string): AddEvents {
       envelopeVersion,
       ...events.flat(),
     ]);
-    const isTooLate = first === undefined;
+    const isTooLate = firstOrWhyNot === "too late";
     if (isTooLate || performance.now() - startedAtMs < clockPrecisionMs) learnClock(Number(clock) / 1_000);
     if (isTooLate) throw new Error("Redis got to the events too late.");
-    return events.map((_, index) => Number(first) + index);
+    if (firstOrWhyNot === "too far ahead") throw new SequenceTooFarAhead("The events' place would be in the future.");
+    return events.map((_, index) => Number(firstOrWhyNot) + index);
   };
 }
 

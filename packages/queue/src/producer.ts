@@ -7,6 +7,7 @@ import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { measureQueueLoad, type QueueLoad } from "./queue-load.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { findDurabilityProblems } from "./redis-durability.ts";
+import { findSequenceProblems } from "./sequence.ts";
 
 export interface Producer {
   /**
@@ -106,7 +107,8 @@ export function createProducer(options: {
     },
     async findProblems() {
       try {
-        return await settleWithin(enqueueDeadlineMs, findDurabilityProblems(redis));
+        const looks = [findDurabilityProblems(redis), findSequenceProblems(redis, options.prefix)];
+        return (await settleWithin(enqueueDeadlineMs, Promise.all(looks))).flat();
       } catch {
         return ["Redis does not answer. Check that it runs and that REDIS_URL is right."];
       }

@@ -13,6 +13,7 @@ import { type Consumer, createConsumer, type Delivery, ReleaseDelivery } from ".
 import { jobOptions } from "./job-options.ts";
 import { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 import { queueName } from "./queue-name.ts";
+import { maxAheadMs, sequenceKey } from "./sequence.ts";
 import { dumpQueue } from "./testing/dump-queue.ts";
 
 let folder: string;
@@ -401,6 +402,20 @@ describe("when Redis is not well", () => {
     } finally {
       server.kill("SIGCONT");
     }
+  });
+
+  test("an event whose place would be far in the future is refused, not queued, and accepted once that is over", async () => {
+    const producer = produce();
+    await enqueue(producer, anEvent(1));
+    // As after a jump of Redis' clock that an ingest with the same clock has followed.
+    await redis.set(sequenceKey(prefix), (Date.now() + maxAheadMs + 60_000) * 1_000);
+    const before = await dumpQueue(redis, prefix);
+    const refusal = await producer.enqueue(anEvent(2)).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ name: "EnqueueError", cause: { name: "SequenceTooFarAhead" } });
+    expect(await dumpQueue(redis, prefix)).toEqual(before);
+    expect(await producer.findProblems()).toEqual([expect.stringContaining("last sequence number")]);
+    await redis.set(sequenceKey(prefix), Date.now() * 1_000);
+    await enqueue(producer, anEvent(2));
   });
 
   test.each([

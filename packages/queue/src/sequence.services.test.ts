@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startRedis } from "@booking-events/scripts/services";
+import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { reserveSequenceInLua } from "./sequence.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { findSequenceProblems, maxAheadMs, sequenceKey, takeSequenceInLua } from "./sequence.ts";
 
 let redis: Redis;
 let prefix: string;
@@ -20,14 +20,16 @@ beforeEach(() => {
 
 afterAll(() => redis.disconnect());
 
-const reserveAlone = `
-${reserveSequenceInLua}
+const takeAlone = `
+${takeSequenceInLua}
 local time = redis.call('TIME')
-return string.format('%.0f', reserveSequence(KEYS[1], KEYS[2], time[1] * 1000000 + time[2], ARGV[1]))
+local first = takeSequence(KEYS[1], time[1] * 1000000 + time[2], tonumber(ARGV[2]), ARGV[1])
+return first and string.format('%.0f', first)
 `;
 
-async function reserveSequence(client: Redis, of: string, count: number): Promise<number> {
-  return Number(await client.eval(reserveAlone, 2, `${of}:sequence`, `${of}:last-sequence`, count));
+/** NaN: it was refused. */
+async function takeSequence(client: Redis, count: number, hostMs = Date.now()): Promise<number> {
+  return Number((await client.eval(takeAlone, 1, sequenceKey(prefix), count, hostMs)) ?? Number.NaN);
 }
 
 async function clockMicroseconds(): Promise<number> {
@@ -35,8 +37,15 @@ async function clockMicroseconds(): Promise<number> {
   return Number(seconds) * 1_000_000 + Number(microseconds);
 }
 
+/** As if the clock had been that far ahead when the last number was given out. */
+async function setLastAhead(client: Redis, aheadMs: number): Promise<number> {
+  const last = (Date.now() + aheadMs) * 1_000;
+  await client.set(sequenceKey(prefix), last);
+  return last;
+}
+
 test("sequence numbers rise, however many ask at once, and are exact", async () => {
-  const numbers = await Promise.all(Array.from({ length: 500 }, () => reserveSequence(redis, prefix, 1)));
+  const numbers = await Promise.all(Array.from({ length: 500 }, () => takeSequence(redis, 1)));
   expect(new Set(numbers).size).toBe(500);
   expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
   expect(numbers.every(Number.isSafeInteger)).toBe(true);
@@ -44,73 +53,92 @@ test("sequence numbers rise, however many ask at once, and are exact", async () 
 
 test("a sequence number is the time of Redis' clock in microseconds", async () => {
   const before = await clockMicroseconds();
-  const sequence = await reserveSequence(redis, prefix, 1);
+  const sequence = await takeSequence(redis, 1);
   expect(sequence).toBeGreaterThanOrEqual(before);
   expect(sequence).toBeLessThanOrEqual(await clockMicroseconds());
 });
 
-test("a block of numbers is reserved as a whole", async () => {
-  const first = await reserveSequence(redis, prefix, 1_000_000_000);
-  expect(await reserveSequence(redis, prefix, 1)).toBe(first + 1_000_000_000);
+test("a block of numbers is taken as a whole", async () => {
+  const first = await takeSequence(redis, 100_000_000);
+  expect(await takeSequence(redis, 1)).toBe(first + 100_000_000);
 });
 
-describe("when the clock is behind the last number", () => {
-  test("numbers go on from there", async () => {
-    const first = await reserveSequence(redis, prefix, 3_600_000_000);
-    const last = first + 3_600_000_000 - 1;
-    expect(await reserveSequence(redis, prefix, 1)).toBe(last + 1);
-    expect(await reserveSequence(redis, prefix, 1)).toBe(last + 2);
-  });
-
-  test("and Redis was restarted, numbers still come after all those that were given out before", async () => {
-    await reserveSequence(redis, prefix, 3_600_000_000);
-    const older = await redis.get(`${prefix}:last-sequence`);
-    const last = await reserveSequence(redis, prefix, 1_000_000);
-    // What the next run may find: an older last number, of a run that is not its own.
-    await redis.set(`${prefix}:last-sequence`, `another${older}`);
-    const next = await reserveSequence(redis, prefix, 1);
-    expect(next).toBeGreaterThan(last + 1_000_000 - 1);
-    expect(await reserveSequence(redis, prefix, 1)).toBe(next + 1);
-  });
-
-  test("and its last number is gone, likewise", async () => {
-    const last = (await reserveSequence(redis, prefix, 3_600_000_000)) + 3_600_000_000 - 1;
-    await redis.del(`${prefix}:last-sequence`);
-    expect(await reserveSequence(redis, prefix, 1)).toBeGreaterThan(last);
-  });
-});
-
-test("a number is seldom worth a write to disk", async () => {
-  await reserveSequence(redis, prefix, 1);
-  const bound = await redis.get(`${prefix}:sequence`);
-  await reserveSequence(redis, prefix, 10);
-  expect(await redis.get(`${prefix}:sequence`)).toBe(bound);
+test("when the clock is behind the last number, numbers go on from there", async () => {
+  const last = await setLastAhead(redis, maxAheadMs / 2);
+  expect(await takeSequence(redis, 1)).toBe(last + 1);
+  expect(await takeSequence(redis, 1)).toBe(last + 2);
 });
 
 test("after Redis has lost its data, new numbers still come after the old ones", async () => {
-  const before = await reserveSequence(redis, prefix, 1);
-  await redis.del(`${prefix}:sequence`, `${prefix}:last-sequence`);
-  expect(await reserveSequence(redis, prefix, 1)).toBeGreaterThan(before);
+  const before = await takeSequence(redis, 1);
+  await redis.del(sequenceKey(prefix));
+  expect(await takeSequence(redis, 1)).toBeGreaterThan(before);
+});
+
+describe("a number too far ahead of the host's clock", () => {
+  test("is not given out, and none is taken", async () => {
+    const last = await setLastAhead(redis, maxAheadMs + 60_000);
+    expect(await takeSequence(redis, 1)).toBeNaN();
+    expect(await redis.get(sequenceKey(prefix))).toBe(String(last));
+    // A host whose clock agrees with the last number's.
+    expect(await takeSequence(redis, 1, Date.now() + maxAheadMs)).toBe(last + 1);
+  });
+
+  test("may not be the last of a block either", async () => {
+    expect(await takeSequence(redis, (maxAheadMs + 60_000) * 1_000)).toBeNaN();
+    expect(await redis.exists(sequenceKey(prefix))).toBe(0);
+  });
+
+  test("is a problem for the operator, who is told which clock it is", async () => {
+    expect(await findSequenceProblems(redis, prefix)).toEqual([]);
+    await setLastAhead(redis, maxAheadMs + 60_000);
+    expect(await findSequenceProblems(redis, prefix)).toEqual([
+      expect.stringMatching(/^The last sequence number is 3(59|60)(\.\d+)? s ahead of this host's clock\./),
+    ]);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(await findSequenceProblems(redis, prefix)).toEqual([
+      expect.stringMatching(/^Redis' clock is 3\d{3}(\.\d+)? s ahead of this host's\./),
+    ]);
+  });
 });
 
 describe("a server that is killed and starts again", () => {
-  test("has the bound on its disk, and goes on after it", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "booking-events-sequence-"));
-    const server = await startRedis({ dir: folder });
-    const client = new Redis(server.url);
-    try {
-      await waitFor(() => client.status === "ready");
-      const last = (await reserveSequence(client, prefix, 3_600_000_000)) + 3_600_000_000 - 1;
-      server.kill("SIGKILL");
-      await server.ended();
-      await server.restart();
-      await waitFor(() => client.ping());
-      expect(await client.exists(`${prefix}:last-sequence`)).toBe(0);
-      expect(await reserveSequence(client, prefix, 1)).toBeGreaterThan(last);
-    } finally {
-      client.disconnect();
-      await server.stop();
-      await rm(folder, { recursive: true, force: true });
-    }
+  let folder: string;
+  let server: DataServer;
+  let client: Redis;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "booking-events-sequence-"));
+    server = await startRedis({ dir: folder });
+    client = new Redis(server.url);
+    await waitFor(() => client.status === "ready");
+  });
+
+  afterEach(async () => {
+    client.disconnect();
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function killAndRestart(): Promise<void> {
+    server.kill("SIGKILL");
+    await server.ended();
+    await server.restart();
+    await waitFor(() => client.ping());
+  }
+
+  test("goes on after its last number, though its clock is behind", async () => {
+    const last = await setLastAhead(client, maxAheadMs / 2);
+    await killAndRestart();
+    expect(await takeSequence(client, 1)).toBe(last + 1);
+  });
+
+  test("and loses its data right after that, gives new events places behind all others", async () => {
+    await takeSequence(client, 1);
+    await killAndRestart();
+    const last = await takeSequence(client, 1);
+    await client.flushall();
+    expect(await takeSequence(client, 1)).toBeGreaterThan(last);
   });
 });

@@ -1,36 +1,58 @@
-/**
- * How far ahead of the last number the durable bound is set, in microseconds. It is what numbers may jump ahead of the
- * clock by when Redis was restarted, and how often a number costs a write to disk.
- */
-const boundAheadUs = 2_000_000;
+import type { Redis } from "ioredis";
 
 /**
- * Defines `reserveSequence(boundKey, lastKey, clock, count)` in Lua: reserves consecutive sequence numbers and returns
- * the first. They are the order of receipt across all ingest processes: microseconds of Redis' clock, always larger than
- * the last.
+ * How far ahead of the host's clock a sequence number may be, in milliseconds. Clocks that are set by NTP differ by far
+ * less. Numbers that are ahead do no harm for as long as Redis keeps its data; but after a loss of it, new events would
+ * sort before those that had them, for as long as they were ahead.
+ */
+export const maxAheadMs = 5 * 60_000;
+
+/** Holds the last sequence number that was given out. */
+export function sequenceKey(prefix: string): string {
+  return `${prefix}:sequence`;
+}
+
+/** Nothing was numbered: the number would have been ahead of the host's clock by more than {@link maxAheadMs}. */
+export class SequenceTooFarAhead extends Error {
+  override name = "SequenceTooFarAhead";
+}
+
+/**
+ * Defines `takeSequence(lastKey, clock, hostMs, count)` in Lua: takes consecutive sequence numbers and returns the first;
+ * nil, and takes none, if they are further ahead of `hostMs`, the clock of the host that asks, than they may be. They are
+ * the order of receipt across all ingest processes: microseconds of Redis' clock, always larger than the last.
  *
  * `max(clock, last + 1)` keeps it rising when the clock is set back, and when Redis has lost its data the clock alone
  * puts new events behind all old ones, which a counter would not. It stays below 2^53 until the year 2255, so it is
  * exact as a JavaScript number and as a Lua number.
  *
- * The bound is on disk, and no number above it was ever given out. The last number is in memory only (REPL_NONE), so
- * that numbers alone cost no fsync. It begins with the id of the server's run (INFO). Another run's last number may be
- * older than what that run gave out, so numbers go on after the bound then.
+ * The last number is written by the script that adds the events, so Redis has both on its disk, or neither.
  */
-export const reserveSequenceInLua = `
-local function reserveSequence(boundKey, lastKey, clock, count)
-  local bound = tonumber(redis.call('GET', boundKey) or '0')
-  local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
-  local lastRun, last = string.match(redis.call('GET', lastKey) or '', '^(%w+):(%d+)$')
-  last = lastRun == run and tonumber(last) or bound
-  local first = math.max(clock, last + 1)
-  local newLast = first + count - 1
-  if newLast > bound then
-    redis.call('SET', boundKey, string.format('%.0f', newLast + ${boundAheadUs}))
-  end
-  redis.set_repl(redis.REPL_NONE)
-  redis.call('SET', lastKey, run .. ':' .. string.format('%.0f', newLast))
-  redis.set_repl(redis.REPL_ALL)
+export const takeSequenceInLua = `
+local function takeSequence(lastKey, clock, hostMs, count)
+  local first = math.max(clock, tonumber(redis.call('GET', lastKey) or '0') + 1)
+  local last = first + count - 1
+  if last > (hostMs + ${maxAheadMs}) * 1000 then return nil end
+  redis.call('SET', lastKey, string.format('%.0f', last))
   return first
 end
 `;
+
+/**
+ * @returns why events are not numbered now, as sentences for an operator; empty: they are
+ * @throws what ioredis throws
+ */
+export async function findSequenceProblems(redis: Redis, prefix: string): Promise<string[]> {
+  const [[seconds = 0, microseconds = 0], last] = await Promise.all([redis.time(), redis.get(sequenceKey(prefix))]);
+  const hostMs = Date.now();
+  const aheadMs = (us: number) => Math.round(us / 1_000 - hostMs);
+  const clockAheadMs = aheadMs(Number(seconds) * 1_000_000 + Number(microseconds));
+  if (clockAheadMs > maxAheadMs)
+    return [`Redis' clock is ${clockAheadMs / 1_000} s ahead of this host's. Set both clocks right.`];
+  const lastAheadMs = aheadMs(Number(last ?? 0));
+  if (lastAheadMs > maxAheadMs)
+    return [
+      `The last sequence number is ${lastAheadMs / 1_000} s ahead of this host's clock. If that clock is right, see "The sequence is far ahead" in docs/operations.md.`,
+    ];
+  return [];
+}
