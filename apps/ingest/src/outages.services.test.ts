@@ -68,6 +68,7 @@ test.each([
   ["appendfsync", "everysec", "always"],
   ["appendonly", "no", "yes"],
   ["maxmemory-policy", "allkeys-lru", "noeviction"],
+  ["no-appendfsync-on-rewrite", "yes", "no"],
 ])("Redis answers, but with %s %s it could lose what it accepts: 503", async (name, unfit, fit) => {
   const operator = new Redis(redis.url);
   try {

@@ -6,7 +6,7 @@ import { jobOptions } from "./job-options.ts";
 import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { measureQueueLoad, type QueueLoad } from "./queue-load.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
-import { findDurabilityProblems } from "./redis-durability.ts";
+import { findDurabilityProblems, readRedisFacts } from "./redis-durability.ts";
 import { findSequenceProblems } from "./sequence.ts";
 
 export interface Producer {
@@ -107,8 +107,9 @@ export function createProducer(options: {
     },
     async findProblems() {
       try {
-        const looks = [findDurabilityProblems(redis), findSequenceProblems(redis, options.prefix)];
-        return (await settleWithin(enqueueDeadlineMs, Promise.all(looks))).flat();
+        const looks = Promise.all([readRedisFacts(redis), findSequenceProblems(redis, options.prefix)]);
+        const [facts, sequenceProblems] = await settleWithin(enqueueDeadlineMs, looks);
+        return [...findDurabilityProblems(facts), ...sequenceProblems];
       } catch {
         return ["Redis does not answer. Check that it runs and that REDIS_URL is right."];
       }

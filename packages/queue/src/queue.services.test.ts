@@ -422,6 +422,7 @@ describe("when Redis is not well", () => {
     ["appendfsync", "everysec", "always", /appendfsync is everysec/],
     ["appendonly", "no", "yes", /no append-only file/],
     ["maxmemory-policy", "allkeys-lru", "noeviction", /maxmemory-policy is allkeys-lru/],
+    ["no-appendfsync-on-rewrite", "yes", "no", /Set: no-appendfsync-on-rewrite no/],
   ])("%s %s is found to be a problem", async (name, bad, good, message) => {
     const producer = produce();
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));

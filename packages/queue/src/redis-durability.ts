@@ -2,17 +2,36 @@ import type { Redis } from "ioredis";
 
 const oldestVersion = [6, 2] as const;
 
+/** What Redis says of itself. */
+export interface RedisFacts {
+  /** The reply of INFO. */
+  info: string;
+  /** What CONFIG GET says of the settings in {@link fsyncSettings}; null: it is forbidden. */
+  config: ReadonlyMap<string, string> | null;
+}
+
+/** A pattern, since CONFIG GET takes one only before Redis 7: `appendfsync` and `no-appendfsync-on-rewrite`. */
+const fsyncSettings = "*appendfsync*";
+
 /**
- * Compares Redis' settings with what "200 means durable" needs.
+ * Asks Redis for what {@link findDurabilityProblems} needs.
  *
  * A managed Redis may forbid CONFIG; then only what INFO shows is checked, and how often it syncs to disk is for the
  * operator to know.
  *
- * @returns sentences for an operator, each with what to set; empty when all is well
  * @throws what ioredis throws when Redis does not answer
  */
-export async function findDurabilityProblems(redis: Redis): Promise<string[]> {
-  const [info, fsyncPolicy] = await Promise.all([redis.info(), readFsyncPolicy(redis)]);
+export async function readRedisFacts(redis: Redis): Promise<RedisFacts> {
+  const [info, config] = await Promise.all([redis.info(), readFsyncSettings(redis)]);
+  return { info, config };
+}
+
+/**
+ * Compares Redis' settings and state with what "200 means durable" needs.
+ *
+ * @returns sentences for an operator, each with what to set; empty when all is well
+ */
+export function findDurabilityProblems({ info, config }: RedisFacts): string[] {
   const facts = parseInfo(info);
   const problems: string[] = [];
   const version = facts.get("redis_version") ?? "0.0";
@@ -28,8 +47,19 @@ export async function findDurabilityProblems(redis: Redis): Promise<string[]> {
   if (facts.get("aof_enabled") === "0") {
     problems.push("Redis has no append-only file, so that events would be lost with it. Set: appendonly yes.");
   }
-  if (fsyncPolicy !== null && fsyncPolicy !== "always") {
+  // Redis reads its append-only file only once the first rewrite is done. (On a server that was empty at its start, the
+  // first rewrite of all looks the same; it is short.)
+  if (facts.get("aof_rewrite_in_progress") === "1" && facts.get("aof_base_size") === "0") {
+    problems.push("Redis is only beginning its append-only file. It will be ready by itself.");
+  }
+  const fsyncPolicy = config?.get("appendfsync") ?? "always";
+  if (fsyncPolicy !== "always") {
     problems.push(`Redis may lose acknowledged events: appendfsync is ${fsyncPolicy}. Set: appendfsync always.`);
+  }
+  if (config?.get("no-appendfsync-on-rewrite") === "yes") {
+    problems.push(
+      "Redis may lose acknowledged events while it rewrites its append-only file. Set: no-appendfsync-on-rewrite no.",
+    );
   }
   if (facts.get("aof_last_write_status") === "err") {
     problems.push("Redis could not write its append-only file. Check its disk and its log.");
@@ -41,10 +71,10 @@ export async function findDurabilityProblems(redis: Redis): Promise<string[]> {
   return problems;
 }
 
-async function readFsyncPolicy(redis: Redis): Promise<string | null> {
+async function readFsyncSettings(redis: Redis): Promise<RedisFacts["config"]> {
   try {
-    const reply = await redis.config("GET", "appendfsync");
-    return Array.isArray(reply) && typeof reply[1] === "string" ? reply[1] : null;
+    const reply = (await redis.config("GET", fsyncSettings)) as string[];
+    return new Map(reply.flatMap((name, index) => (index % 2 === 0 ? [[name, reply[index + 1] ?? ""]] : [])));
   } catch (error) {
     // NOPERM, or "unknown command" where the provider renamed it.
     if (error instanceof Error && error.name === "ReplyError" && /NOPERM|unknown command/i.test(error.message)) {

@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import { findDurabilityProblems } from "./redis-durability.ts";
+
+/** Of what Redis 7.0.15 says, the lines that matter and some that don't. */
+const fit = {
+  redis_version: "7.0.15",
+  redis_mode: "standalone",
+  maxmemory_policy: "noeviction",
+  loading: "0",
+  aof_enabled: "1",
+  aof_rewrite_in_progress: "0",
+  aof_last_bgrewrite_status: "ok",
+  aof_last_write_status: "ok",
+  aof_base_size: "139",
+  role: "master",
+};
+const fitConfig = { appendfsync: "always", "no-appendfsync-on-rewrite": "no" };
+
+function find(info: Partial<typeof fit>, config: Partial<typeof fitConfig> | null = {}): string[] {
+  const lines = Object.entries({ ...fit, ...info }).map(([name, value]) => `${name}:${value}`);
+  return findDurabilityProblems({
+    info: ["# Everything", ...lines, ""].join("\r\n"),
+    config: config === null ? null : new Map(Object.entries({ ...fitConfig, ...config })),
+  });
+}
+
+test("a primary that syncs each write, and evicts nothing, is fit", () => {
+  expect(find({})).toEqual([]);
+});
+
+test.each<[string, Partial<typeof fit>, string]>([
+  ["a replica", { role: "slave" }, "Redis is a read-only replica"],
+  ["one that could not write its append-only file", { aof_last_write_status: "err" }, "could not write"],
+  ["one without an append-only file", { aof_enabled: "0" }, "Set: appendonly yes"],
+  [
+    "one that was told to have one, and has not written it yet",
+    { aof_rewrite_in_progress: "1", aof_base_size: "0" },
+    "only beginning",
+  ],
+  ["one that loads its data", { loading: "1" }, "is loading"],
+  ["one that drops what is used least", { maxmemory_policy: "allkeys-lfu" }, "Set: maxmemory-policy noeviction"],
+  ["one that is too old", { redis_version: "6.0.20" }, "older than 6.2"],
+  ["one that does not say its version", { redis_version: "" }, "older than 6.2"],
+])("%s is not", (_, info, problem) => {
+  expect(find(info)).toEqual([expect.stringContaining(problem)]);
+});
+
+test.each<[keyof typeof fitConfig, string]>([
+  ["appendfsync", "everysec"],
+  ["appendfsync", "no"],
+  ["no-appendfsync-on-rewrite", "yes"],
+])("neither is one with %s %s", (name, value) => {
+  expect(find({}, { [name]: value })).toEqual([expect.stringMatching(new RegExp(`Set: ${name} \\w+\\.$`))]);
+});
+
+describe("what is no problem", () => {
+  test.each<[string, Partial<typeof fit>]>([
+    ["a rewrite of a file that is in use", { aof_rewrite_in_progress: "1" }],
+    ["a server that was empty at its start", { aof_base_size: "0" }],
+    ["a rewrite that failed: the file that it was to replace is in use still", { aof_last_bgrewrite_status: "err" }],
+    ["the oldest version that can work", { redis_version: "6.2.0" }],
+    ["a newer one", { redis_version: "8.0.1" }],
+  ])("%s", (_, info) => {
+    expect(find(info)).toEqual([]);
+  });
+
+  test("a Redis that forbids CONFIG, as far as INFO shows", () => {
+    expect(find({}, null)).toEqual([]);
+    expect(find({ role: "slave" }, null)).toHaveLength(1);
+  });
+});
+
+test("all that is wrong is said at once", () => {
+  expect(find({ role: "slave", aof_enabled: "0" }, { appendfsync: "no" })).toHaveLength(3);
+});
