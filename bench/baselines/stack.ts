@@ -6,6 +6,8 @@ await runIngest(process.env, {
     enqueue: async () => 1,
     requeue: async () => {},
     findProblems: async () => [],
+    connectionNumber: () => 0,
+    onConnected: () => {},
     measureLoad: async () => ({ backlog: 0, memoryShare: 0 }),
     writeLastUses: async () => {},
     close: async () => {},

@@ -73,7 +73,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     prefix: settings.QUEUE_PREFIX,
     onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
   });
-  const queue = await watchQueue({ findProblems: () => producer.findProblems(), logger });
+  const queue = await watchQueue({ producer, logger });
   const load = await watchLoad({
     measureLoad: () => producer.measureLoad(),
     limits: {
@@ -104,7 +104,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
       logger,
       metrics,
     }),
-    enqueue: (event) => producer.enqueue(event),
+    enqueue: (event) => queue.runOnFitRedis(() => producer.enqueue(event)),
     isQueueAvailable: () => queue.problems().length === 0,
     isShuttingDown: () => shutdown.isShuttingDown(),
     bodyLimitBytes: settings.BODY_LIMIT_BYTES,

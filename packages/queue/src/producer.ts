@@ -29,6 +29,13 @@ export interface Producer {
    * Never throws, and answers within {@link enqueueDeadlineMs}.
    */
   findProblems(): Promise<string[]>;
+  /**
+   * Another number with each connection. What was found out over one need not be true of the Redis that the next one
+   * leads to.
+   */
+  connectionNumber(): number;
+  /** Calls back whenever a connection has come about, and has its number. */
+  onConnected(listener: () => void): void;
   /** @throws when Redis does not answer within {@link enqueueDeadlineMs} */
   measureLoad(): Promise<QueueLoad>;
   /** @throws as above */
@@ -74,6 +81,10 @@ export function createProducer(options: {
     retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
   });
   redis.on("error", options.onError);
+  let connectionNumber = 0;
+  redis.on("ready", () => {
+    connectionNumber += 1;
+  });
   const queue = new Queue(queueName, {
     connection: redis,
     prefix: options.prefix,
@@ -114,6 +125,8 @@ export function createProducer(options: {
         return ["Redis does not answer. Check that it runs and that REDIS_URL is right."];
       }
     },
+    connectionNumber: () => connectionNumber,
+    onConnected: (listener) => void redis.on("ready", listener),
     measureLoad: () => settleWithin(enqueueDeadlineMs, measureQueueLoad(redis, queue)),
     writeLastUses: (uses) => settleWithin(enqueueDeadlineMs, writeLastUses(redis, options.prefix, uses)),
     async close() {
