@@ -12,14 +12,14 @@ export interface GatherLimits {
  * Makes one call for all items that are handed over within one turn of the event loop. An item that comes alone, while
  * nothing is under way, waits for the rest of its turn, and for nothing else.
  *
- * @param work gets the items in the order in which they came, and returns the results in the same order. When it
- *   throws, each of its items fails with that
+ * @param work gets the items in the order in which they came, and when the oldest did, by `performance.now()`; it
+ *   returns the results in the same order. When it throws, each of its items fails with that
  */
 export function gatherPerTurn<Item, Result>(
-  work: (items: Item[]) => Promise<Result[]>,
+  work: (items: Item[], oldestAtMs: number) => Promise<Result[]>,
   { maxItems = Number.POSITIVE_INFINITY, underWay }: GatherLimits = {},
 ): (item: Item) => Promise<Result> {
-  type Gathered = { item: Item; resolve: (result: Result) => void; reject: (error: unknown) => void };
+  type Gathered = { item: Item; cameAtMs: number; resolve: (result: Result) => void; reject: (error: unknown) => void };
   let gathered: Gathered[] = [];
   let callsUnderWay = 0;
   let isFlushDue = false;
@@ -42,7 +42,11 @@ export function gatherPerTurn<Item, Result>(
   async function call(batch: Gathered[]): Promise<void> {
     const stopCounting = count();
     try {
-      const results = await work(batch.map(({ item }) => item));
+      const oldestAtMs = batch[0]?.cameAtMs ?? performance.now();
+      const results = await work(
+        batch.map(({ item }) => item),
+        oldestAtMs,
+      );
       batch.forEach(({ resolve }, index) => void resolve(results[index] as Result));
     } catch (error) {
       for (const { reject } of batch) reject(error);
@@ -68,7 +72,7 @@ export function gatherPerTurn<Item, Result>(
 
   return (item) =>
     new Promise((resolve, reject) => {
-      gathered.push({ item, resolve, reject });
+      gathered.push({ item, cameAtMs: performance.now(), resolve, reject });
       flushThisTurn();
     });
 }

@@ -13,8 +13,8 @@ export interface Producer {
   /**
    * Puts the event on Redis' disk (with `appendfsync always`) and returns its sequence number.
    *
-   * @throws EnqueueError after at most {@link enqueueDeadlineMs}, and a tenth of a second if others are under way. The
-   * event may have been queued all the same: only the answer is missing.
+   * @throws EnqueueError after at most {@link enqueueDeadlineMs}, or as soon as this process gets to it when it was
+   * frozen. The event may have been queued before that: only the answer is missing. It is not queued after that.
    */
   enqueue(event: AcceptedEvent): Promise<number>;
   /**
@@ -96,15 +96,18 @@ export function createProducer(options: {
   const addEvents = createEventAdder(redis, options.prefix);
   // Under load, most of what an add costs Redis, and us, is the way there and back, and the write to disk.
   const addTogether = gatherPerTurn(
-    (events: Parameters<typeof addEvents>[0]) =>
-      // Their senders are told then that it failed, and may send newer events. These must not come after those.
-      settle(addEvents(events, performance.now() + enqueueDeadlineMs)),
+    (events: Parameters<typeof addEvents>[0], oldestAtMs) => {
+      // Their senders are told then that it failed, and may send newer events. These must not come after those. It
+      // counts from when the oldest came: this process may have been frozen since, and its sender have given it up.
+      const deadlineMs = oldestAtMs + enqueueDeadlineMs;
+      return settle(addEvents(events, deadlineMs), Math.max(0, Math.ceil(deadlineMs - performance.now())));
+    },
     { underWay: addsUnderWay },
   );
 
-  async function settle<Result>(work: Promise<Result>): Promise<Result> {
+  async function settle<Result>(work: Promise<Result>, limitMs = enqueueDeadlineMs): Promise<Result> {
     try {
-      return await settleWithin(enqueueDeadlineMs, work);
+      return await settleWithin(limitMs, work);
     } catch (error) {
       throw new EnqueueError("The event could not be queued, or Redis did not confirm it in time.", { cause: error });
     }

@@ -348,6 +348,18 @@ describe("an event that BullMQ has given up", () => {
   });
 });
 
+test("an event that this process could not hand on before its deadline is refused, and is not queued", async () => {
+  const producer = produce();
+  await enqueue(producer, anEvent(1));
+  const tooLate = producer.enqueue(anEvent(2));
+  // It is frozen here, as far as the event can tell: between its call and the end of the turn, when all are sent.
+  const thawAtMs = performance.now() + enqueueDeadlineMs + 100;
+  while (performance.now() < thawAtMs);
+  await expect(tooLate).rejects.toThrow(EnqueueError);
+  await producer.enqueue(anEvent(3));
+  expect(await redis.lrange(`${prefix}:${queueName}:wait`, 0, -1)).toEqual([anEvent(3).eventId, anEvent(1).eventId]);
+});
+
 describe("when Redis is not well", () => {
   test("an event is refused within the deadline while nothing answers, and accepted when Redis is there", async () => {
     const port = await freePort();
@@ -384,7 +396,7 @@ describe("when Redis is not well", () => {
     expect(await redis.exists(`${prefix}:events:${anEvent(4).eventId}`)).toBe(1);
   });
 
-  test("an event that is gathered behind others while Redis is frozen is refused soon after them", async () => {
+  test("an event that is gathered behind others while Redis is frozen is refused as soon as they are", async () => {
     const [producer, another] = [produce(), produce()];
     for (const each of [producer, another]) await enqueue(each);
     server.kill("SIGSTOP");
@@ -398,7 +410,8 @@ describe("when Redis is not well", () => {
       }
       await wait(enqueueDeadlineMs / 2);
       await Promise.all([...attempts, attempt(another, "later")]);
-      expect(refused).toEqual(["sent", "sent", "waiting", "later"]);
+      expect(refused.toSorted()).toEqual(["later", "sent", "sent", "waiting"]);
+      expect(refused.at(-1)).toBe("later");
     } finally {
       server.kill("SIGCONT");
     }
