@@ -72,6 +72,7 @@ async function startApp(partnerCount: number): Promise<{ port: number; close: ()
       noteAuthentic: () => {},
       noteUse: () => {},
       isOverloaded: () => false,
+      wasFrozen: () => false,
       limitPartner: async () => ({ headers: {} }),
     },
     enqueue: async () => {

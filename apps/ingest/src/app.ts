@@ -41,6 +41,8 @@ export interface AppOptions {
   noteUse: NoteUse;
   /** True: events are refused before anything is done for them. */
   isOverloaded: () => boolean;
+  /** True: what is read now may have waited so long that its sender has given it up, and has sent newer events since. */
+  wasFrozen: () => boolean;
   limitPartner: LimitPartner;
   enqueue: Producer["enqueue"];
   /** False: Redis is known to be down, or to be unfit to keep what it accepts. */
@@ -112,9 +114,11 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     options.noteAuthentic(ctx.req.socket);
     options.noteUse(partner.id, secretId);
     if (options.isShuttingDown()) throw new Refusal(shuttingDown);
-    if (options.isOverloaded()) throw new Refusal(overloaded);
+    if (options.isOverloaded() || options.wasFrozen()) throw new Refusal(overloaded);
     await spendToken(ctx, partner, options);
     const { isDryRun, ...event } = await readEvent(ctx, kind, readBody);
+    // Its body may have waited, if not its headers.
+    if (options.wasFrozen()) throw new Refusal(overloaded);
     if (isDryRun) {
       ctx.state.answer = dryRunPassed;
       return;

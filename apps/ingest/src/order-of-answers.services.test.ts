@@ -57,6 +57,16 @@ test("a dry run needs no queue, and tells of everything else", async () => {
   expect((await exchange(withoutQueue.port, dryRun())).body).toBe('{"success":true,"dryRun":true}');
 });
 
+test("what waited while ingest was frozen is told so after its secret is checked, and before anything else", async () => {
+  const frozen = await startIngest({ wasFrozen: () => true, limitPartner: () => expect.unreachable() });
+  try {
+    expect((await exchange(frozen.port, requestWith("invalid secret"))).status).toBe(403);
+    expect((await exchange(frozen.port, requestWith("wrong type"))).status).toBe(503);
+  } finally {
+    await frozen.close();
+  }
+});
+
 describe("authentication comes before the body", () => {
   test("a stranger gets 403 although no byte of the body was sent", async () => {
     const headers = { "Content-Length": "1000", "Content-Type": "application/json" };

@@ -20,6 +20,7 @@ import { createLastUseRecorder } from "./record-last-use.ts";
 import { watchLoad } from "./shed-load.ts";
 import { createGuessThrottle } from "./throttle-guessing.ts";
 import { createTokenBuckets } from "./token-buckets.ts";
+import { watchFreezes } from "./watch-freezes.ts";
 import { watchPartnersFile } from "./watch-partners-file.ts";
 import { watchQueue } from "./watch-queue.ts";
 
@@ -44,7 +45,7 @@ const entries = {
 const maxEventLoopDelayMs = 250;
 
 /** What ingest is made of where it matters to a test that lets it stop, go wrong, or go without, at a chosen point. */
-const ingestParts = { createProducer, createPartnerLimiter };
+const ingestParts = { createProducer, createPartnerLimiter, watchFreezes };
 export type IngestParts = typeof ingestParts;
 
 /**
@@ -84,6 +85,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     logger,
     metrics,
   });
+  const freezes = made.watchFreezes({ logger, metrics });
   const lastUse = createLastUseRecorder({
     writeLastUses: (uses) => producer.writeLastUses(uses),
     onError: (error) => logger.debug({ err: error }, "the last use of secrets could not be written: later"),
@@ -98,6 +100,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     noteAuthentic: connections.noteAuthentic,
     noteUse: lastUse.note,
     isOverloaded: load.isOverloaded,
+    wasFrozen: freezes.wasFrozen,
     limitPartner: made.createPartnerLimiter({
       takeTokens: tokenBuckets.take,
       processCount: tokenBuckets.processCount,
@@ -123,6 +126,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
           partners.stop();
           queue.stop();
           load.stop();
+          freezes.stop();
           await lastUse.stop();
           tokenBuckets.close();
           await producer.close();

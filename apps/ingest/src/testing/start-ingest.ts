@@ -46,6 +46,7 @@ export async function startIngest(
     noteAuthentic: connections.noteAuthentic,
     noteUse: () => {},
     isOverloaded: () => false,
+    wasFrozen: () => false,
     limitPartner: async () => ({ headers: {} }),
     enqueue: (event) => producer.enqueue(event),
     isQueueAvailable: () => true,

@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import type { EventKind } from "@booking-events/schema";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Connection, connect, exchange, requestBytes } from "./testing/http-client.ts";
+import { acmeSecret, partnersFile } from "./testing/partners.ts";
+import { type RunningMain, startMain } from "./testing/run-main.ts";
+
+const freezeMs = 1_500;
+
+let folder: string;
+let redis: Redis;
+let prefix: string;
+let frozen: RunningMain;
+let other: RunningMain;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "booking-events-freezes-"));
+  redis = new Redis(redisUrl());
+  prefix = uniquePrefix();
+  const partnersPath = join(folder, "partners.json");
+  writeFileSync(partnersPath, JSON.stringify(partnersFile));
+  const environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix, PARTNERS_FILE: partnersPath };
+  [frozen, other] = await Promise.all([startMain(environment), startMain(environment)]);
+});
+
+afterAll(async () => {
+  for (const main of [frozen, other]) main?.child.kill("SIGKILL");
+  await Promise.all([frozen?.exited, other?.exited]);
+  const keys = await redis.keys(`${prefix.replaceAll(/[[\]*?]/g, "\\$&")}:*`);
+  if (keys.length > 0) await redis.del(keys);
+  redis.disconnect();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("what waited while ingest was frozen is refused, since newer events may have been acknowledged elsewhere", async () => {
+  const [onOpenConnection, withBodyToCome] = [await connect(frozen.port), await connect(frozen.port)];
+  onOpenConnection.send(event("create", "first"));
+  expect((await onOpenConnection.answer()).status).toBe(200);
+  const body = payload("old");
+  const headers = { "Content-Length": `${body.length}`, "Content-Type": "application/json", Expect: "100-continue" };
+  withBodyToCome.send(requestBytes({ path: pathOf("update"), headers }));
+  expect((await withBodyToCome.answer()).status).toBe(100);
+  const acceptedBefore = await countRequests(frozen, 200);
+
+  frozen.child.kill("SIGSTOP");
+  const onNewConnection = await connect(frozen.port);
+  try {
+    onOpenConnection.send(event("update", "old"));
+    onNewConnection.send(event("delete", "old"));
+    withBodyToCome.send(body);
+    await giveUp(event("delete", "old"));
+    for (const note of ["old", "new"]) expect((await exchange(other.port, event("update", note))).status).toBe(200);
+    await wait(freezeMs);
+  } finally {
+    frozen.child.kill("SIGCONT");
+  }
+
+  for (const connection of [onOpenConnection, onNewConnection, withBodyToCome]) await expectRefusal(connection);
+  // The one that was given up has nobody to tell.
+  await waitFor(async () => expect(await countRequests(frozen, 503)).toBe(4));
+  await waitFor(async () => expect((await exchange(frozen.port, event("update", "newest"))).status).toBe(200));
+  expect(await countRequests(frozen, 200)).toBe(acceptedBefore + 1);
+  expect(await queuedNotes()).toEqual(["first", "old", "new", "newest"]);
+});
+
+function pathOf(kind: EventKind): string {
+  return `/booking-event/${kind}/${acmeSecret}`;
+}
+
+function payload(note: string): string {
+  return JSON.stringify({ consumerTripPartnerExternalReference: "T-1", note });
+}
+
+function event(kind: EventKind, note: string): Buffer {
+  return requestBytes({ path: pathOf(kind), body: payload(note) });
+}
+
+/** As a sender whose time-out is over: the request is in the server's buffers then. */
+async function giveUp(request: Buffer): Promise<void> {
+  const { socket } = await connect(frozen.port);
+  await new Promise<void>((resolve) => socket.write(request, () => resolve()));
+  socket.destroy();
+}
+
+async function expectRefusal(connection: Connection): Promise<void> {
+  expect(await connection.answer()).toMatchObject({
+    status: 503,
+    headers: { "Retry-After": "5" },
+    body: expect.stringContaining("There are more events than can be taken now."),
+  });
+  connection.socket.destroy();
+}
+
+async function countRequests(main: RunningMain, status: number): Promise<number> {
+  const lines = (await main.metrics()).split("\n").filter((line) => line.startsWith("ingest_requests_total{"));
+  return lines
+    .filter((line) => line.includes(`status="${status}"`))
+    .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
+
+/** In the order in which they were accepted. */
+async function queuedNotes(): Promise<string[]> {
+  const ids = await redis.lrange(`${prefix}:events:wait`, 0, -1);
+  const jobs = await Promise.all(ids.reverse().map((id) => redis.hget(`${prefix}:events:${id}`, "data")));
+  return jobs.map((data) => JSON.parse(data ?? "null").payload.note);
+}
