@@ -38,7 +38,9 @@ function ops(...args: string[]): Promise<Ran> {
 
 /** An operator's mistake: PostgreSQL refuses the content of some events. */
 async function breakDatabase(): Promise<void> {
-  await surroundings().pool.query("alter table bookings add constraint mistake check (reference not like 'POISON%')");
+  await surroundings().pool.query(
+    "alter table bookings add constraint mistake check (reference not like 'POISON%' or 1 / (0 * length(reference)) = 0)",
+  );
 }
 const mendDatabase = () => surroundings().pool.query("alter table bookings drop constraint mistake");
 
@@ -65,18 +67,18 @@ test("events that could not be applied are replayed in their own place, as often
       .sort(),
   ).toEqual([first, second].sort());
   const shown = await ops("show", first);
-  expect(shown.stdout).toMatch(/POISON-1[\s\S]*23514/);
+  expect(shown.stdout).toMatch(/POISON-1[\s\S]*22012/);
   expect(listed.stdout + shown.stdout).not.toContain("Canary");
   expect((await ops("show", first, "--payload")).stdout).toContain("Canary-One");
 
   const unasked = await ops("replay", "--all");
   expect(unasked).toMatchObject({ exitCode: 2, stdout: "" });
-  expect(unasked.stderr).toMatch(/Replay 2 dead letters \(2 × 23514\)\? .*--yes/);
+  expect(unasked.stderr).toMatch(/Replay 2 dead letters \(2 × 22012\)\? .*--yes/);
   expect((await letters()).map(({ replayed_at }) => replayed_at)).toEqual([null, null]);
 
   const tooEarly = await ops("replay", first, "--yes");
   expect(tooEarly).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("1 of 1 could not be applied") });
-  expect(tooEarly.stdout).toMatch(/dead +23514/);
+  expect(tooEarly.stdout).toMatch(/dead +22012/);
   expect(await letters()).toHaveLength(2);
   expect((await letters()).find(({ event_id }) => event_id === first)).toMatchObject({
     attempts: 2,

@@ -9,7 +9,8 @@ function databaseError(code: string): DatabaseError {
 
 test.each([
   ["22P05", true],
-  ["23502", true],
+  ["23502", false],
+  ["23505", false],
   ["54001", true],
   ["57014", false],
   ["53100", false],

@@ -12,10 +12,18 @@ export interface Fault {
 }
 
 /**
- * Classes of SQLSTATE (the first two characters) that speak of the event's content: data exception, integrity
- * constraint violation, program limit exceeded.
+ * Classes of SQLSTATE (the first two characters) that speak of the event's content: data exception, program limit
+ * exceeded.
  */
-const contentClasses = new Set(["22", "23", "54"]);
+const contentClasses = new Set(["22", "54"]);
+
+/**
+ * Integrity constraint violation. No event that was accepted can cause one: our code has made a mistake, or somebody
+ * has changed the tables, such as by restoring a dump that left an identity behind its rows.
+ */
+export function isConstraintViolation({ code }: Fault): boolean {
+  return /^23[0-9A-Z]{3}$/.test(code);
+}
 
 export function describeFault(error: unknown): Fault {
   if (error instanceof NotBegun) {

@@ -1,6 +1,6 @@
 import type { Delivery } from "@booking-events/queue";
 import { ReleaseDelivery } from "@booking-events/queue";
-import { createTestDatabase } from "@booking-events/scripts/testing";
+import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import { createLogger } from "@booking-events/service";
 import {
   createPool,
@@ -57,9 +57,10 @@ function delivery(data: unknown, more: Partial<Delivery> = {}): Delivery {
 }
 
 function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
+  const outageGate = createOutageGate({ probe: () => probeWrites(pool), onChange: () => {}, signal: never });
   return {
     apply: createBatchApplier({
-      applyBatch: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }),
+      applyBatch: (envelopes) => outageGate.run(() => applyEvents(pool, envelopes, { duplicateWindowMs: 0 })),
       limits: { maxEvents: 1, maxCharacters: 1, maxJsonValues: 1, maxConcurrentBatches: 1, minIntervalMs: 0 },
       signal: new AbortController().signal,
     }),
@@ -68,7 +69,8 @@ function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
     closeDeadLetter: (id, outcome) =>
       resolveDeadLetter(pool, { eventId: id, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
     count: () => {},
-    outageGate: createOutageGate({ probe: () => probeWrites(pool), onChange: () => {}, signal: never }),
+    countFault: () => {},
+    outageGate,
     logger: createLogger({ name: "test", level: "silent" }),
     signal: new AbortController().signal,
     ...more,
@@ -222,4 +224,44 @@ test("an event that waits for the database goes back to the queue when the worke
   stopping.abort(new Error("stopping"));
   await expect(waiting).rejects.toThrow(ReleaseDelivery);
   expect(await readDeadLetters()).toEqual([]);
+});
+
+describe("a constraint that the tables have, which no accepted event can violate", () => {
+  const eventIds = Array.from({ length: 30 }, (_, index) => eventId.replace(/..$/, String(10 + index)));
+
+  test("loses no event: with the identity of the feed behind its rows, all wait until it is set right", async () => {
+    const processing = options();
+    const deliver = (id: string) => {
+      const payload = { consumerTripPartnerExternalReference: id };
+      return processDelivery(delivery(envelope({ eventId: id, payload }), { isLastAttempt: true }), processing);
+    };
+    for (const id of eventIds.slice(0, 12)) await deliver(id);
+    const { rows } = await pool.query<{ first: number; last: number }>(
+      "select min(id) as first, max(id) as last from booking_changes",
+    );
+    const setNextChangeId = (id = 1) => pool.query(`alter table booking_changes alter column id restart with ${id}`);
+    // As after a dump was restored.
+    await setNextChangeId(rows[0]?.first);
+    const delivered = Promise.all(eventIds.slice(12).map(deliver));
+    await waitFor(() => expect(processing.outageGate.currentOutage()?.code).toBe("23505"));
+    await setNextChangeId((rows[0]?.last ?? 0) + 1);
+    await delivered;
+    expect((await pool.query("select 1 from booking_events")).rowCount).toBe(30);
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("uses up an attempt where only some events meet it, and is an error in the log and a count of its own", async () => {
+    const said: unknown[] = [];
+    const counted: string[] = [];
+    const apply = () => pool.query("insert into dead_letters (event_id) values (null)") as never;
+    const logger = createLogger({ name: "test", level: "warn" }, { write: (line) => said.push(JSON.parse(line)) });
+    const failure = processDelivery(
+      delivery(envelope()),
+      options({ apply, logger, countFault: (code) => counted.push(code) }),
+    );
+    await expect(failure).rejects.toThrow("23502");
+    expect(said).toMatchObject([{ level: "error", code: "23502", attempt: 1, msg: "attempt failed" }]);
+    expect(counted).toEqual(["23502"]);
+    expect(await readDeadLetters()).toEqual([]);
+  });
 });

@@ -5,7 +5,7 @@ import { bookingReferenceOf, parseEnvelopeText } from "@booking-events/schema";
 import { type Logger, safeMessage } from "@booking-events/service";
 import type { DeadLetterToWrite } from "@booking-events/store";
 import { type AppliedEvent, InvalidEnvelope, type QueuedEvent } from "./apply-in-batches.ts";
-import { describeFault } from "./describe-fault.ts";
+import { describeFault, isConstraintViolation } from "./describe-fault.ts";
 import type { OutageGate } from "./wait-out-outage.ts";
 
 export interface ProcessOptions {
@@ -23,6 +23,8 @@ export interface ProcessOptions {
   outageGate: OutageGate;
   /** Told of each event that came to its end, with its outcome or "dead", and of each attempt that failed. */
   count: (what: { kind: string; outcome: Outcome | "dead" | "attempt-failed" }) => void;
+  /** Told of each attempt that failed, with what the log calls it. */
+  countFault: (code: string) => void;
   logger: Logger;
   /** Aborts when the worker stops: what waits for the database then goes back to the queue. */
   signal: AbortSignal;
@@ -66,7 +68,8 @@ async function fail(delivery: Delivery, error: unknown, options: ProcessOptions)
   if (fault.isOfContent || delivery.isLastAttempt) return await bury(delivery, fault, options);
   const { eventId, partner, kind } = identify(delivery);
   options.count({ kind: kind ?? "unknown", outcome: "attempt-failed" });
-  options.logger.warn(
+  options.countFault(fault.code);
+  options.logger[isConstraintViolation(fault) ? "error" : "warn"](
     { eventId, partner, kind, code: fault.code, attempt: delivery.attempt, err: error },
     "attempt failed",
   );

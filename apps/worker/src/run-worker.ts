@@ -136,6 +136,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
       ),
     outageGate,
     count: workerMetrics.count,
+    countFault: workerMetrics.countFault,
     logger,
     signal: stopping.signal,
   };

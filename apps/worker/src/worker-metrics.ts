@@ -5,6 +5,7 @@ import type { ProcessOptions } from "./process-delivery.ts";
 /** What the worker counts, apart from the process's own figures. */
 export interface WorkerMetrics {
   count: ProcessOptions["count"];
+  countFault: ProcessOptions["countFault"];
   /** How many events have come to their end, or failed an attempt, since the start: what shows that work goes on. */
   countFinished: () => number;
 }
@@ -27,6 +28,12 @@ export function createWorkerMetrics(
     name: "booking_events_processed_total",
     help: "Deliveries that came to an end, by the event's kind and its outcome.",
     labelNames: ["kind", "outcome"],
+    registers,
+  });
+  const faults = new Counter({
+    name: "booking_events_attempts_failed_total",
+    help: "Attempts to apply an event that failed, by SQLSTATE, or by the name of the error.",
+    labelNames: ["code"],
     registers,
   });
   new Gauge({
@@ -63,6 +70,7 @@ export function createWorkerMetrics(
       finished += 1;
       processed.inc(what);
     },
+    countFault: (code) => faults.inc({ code }),
     countFinished: () => finished,
   };
 }
