@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createPool, inTransaction, type Queryable, settleAll } from "./database.ts";
+import { createPool, inTransaction, type Queryable, RollBack, settleAll } from "./database.ts";
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>;
 let pool: Pool;
@@ -34,6 +34,38 @@ test("a connection that breaks between two queries of a transaction fails the tr
   await expect(transaction).rejects.toThrow(/connection error|Connection terminated|not queryable/);
   expect(brokenConnections.length).toBeGreaterThan(0);
   expect((await pool.query<{ one: number }>("select 1 as one")).rows).toEqual([{ one: 1 }]);
+});
+
+describe("after a transaction that failed, its connection", () => {
+  const fail = async (work: (client: Queryable) => Promise<unknown>) => {
+    let pid: number | undefined;
+    const transaction = inTransaction(pool, async (client) => {
+      pid = await readPid(client);
+      await work(client);
+    });
+    await expect(transaction).rejects.toThrow();
+    return pid;
+  };
+
+  test("is never used again if the time-out was ours: the answer to something else may still come on it", async () => {
+    const pid = await fail((client) => {
+      // PostgreSQL answers later than we wait, as it would after a freeze.
+      const late = { text: "select pg_sleep(0.2)", query_timeout: 20 };
+      return client.query(late);
+    });
+    expect(await inTransaction(pool, readPid)).not.toBe(pid);
+    expect(pool.totalCount).toBe(1);
+  });
+
+  test("is used again if PostgreSQL itself said what was wrong", async () => {
+    const pid = await fail((client) => client.query("select 1 / 0"));
+    expect(await inTransaction(pool, readPid)).toBe(pid);
+  });
+
+  test("is used again if nothing was wrong with it", async () => {
+    const pid = await fail(() => Promise.reject(new RollBack()));
+    expect(await inTransaction(pool, readPid)).toBe(pid);
+  });
 });
 
 describe("statements of a transaction that are sent together", () => {
@@ -71,6 +103,21 @@ describe("statements of a transaction that are sent together", () => {
     expect(await inTransaction(pool, readPid)).toBe(pid);
   });
 
+  test("reach no other transaction, though our own code failed while some were still to be sent", async () => {
+    let sendingLater: Promise<unknown> | undefined;
+    const transaction = inTransaction(pool, async (client) => {
+      const insert = (note: string) => client.query("insert into notes values ($1)", [note]);
+      sendingLater = insert("eight").then(async () => {
+        await transaction.catch(() => {});
+        await insert("nine");
+      });
+      throw new TypeError("A mistake of ours.");
+    });
+    await expect(transaction).rejects.toThrow(TypeError);
+    await expect(sendingLater).rejects.toThrow();
+    expect((await pool.query("select from notes where note in ('eight', 'nine')")).rowCount).toBe(0);
+  });
+
   test("reach no connection after the rollback, though one of them is followed by another", async () => {
     const transaction = inTransaction(pool, async (client) => {
       const insert = (note: string | null) => client.query("insert into notes values ($1)", [note]);
@@ -85,10 +132,6 @@ describe("statements of a transaction that are sent together", () => {
     await sleep(100);
     expect((await pool.query("select from notes where note in ('six', 'seven')")).rowCount).toBe(0);
   });
-
-  async function readPid(client: Queryable): Promise<number | undefined> {
-    return (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]?.pid;
-  }
 });
 
 test("a client that takes no bytes, like a frozen process, loses its connection and its locks", {
@@ -113,3 +156,7 @@ test("a client that takes no bytes, like a frozen process, loses its connection 
   await ending;
   client.release(true);
 });
+
+async function readPid(client: Queryable): Promise<number | undefined> {
+  return (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]?.pid;
+}

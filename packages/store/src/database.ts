@@ -117,8 +117,9 @@ export async function settleAll<Results extends unknown[]>(
 }
 
 /**
- * Only a connection on which PostgreSQL itself reported the error, or nothing went wrong, is used again. After a time-out of ours the answer
- * may still be on its way, and would be taken for the answer to something else.
+ * Only a connection on which PostgreSQL itself reported the error, or nothing went wrong, is used again. After a
+ * time-out of ours the answer may still be on its way, and would be taken for the answer to something else. After a
+ * mistake of ours statements of the transaction may still be sent, and would become a part of another one.
  */
 async function wasRolledBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
   if (!(error instanceof pg.DatabaseError || error instanceof RollBack)) return false;
