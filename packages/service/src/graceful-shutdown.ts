@@ -7,6 +7,16 @@ export interface ShutdownPhase {
   run: () => Promise<void>;
 }
 
+/** What a shutdown needs of the process that it ends. */
+export interface EndableProcess {
+  on(event: "SIGTERM" | "SIGINT", listener: (signal: NodeJS.Signals) => void): unknown;
+  on(event: "uncaughtException" | "unhandledRejection", listener: (error: unknown) => void): unknown;
+  exit(exitCode: 0 | 1): void;
+}
+
+/** A terminal and a supervisor may both pass on one Ctrl-C: what comes sooner is the same signal. */
+const secondSignalAfterMs = 1_000;
+
 export interface GracefulShutdown {
   /** True from the first signal on: readiness says no, so that no new work is sent here. */
   isShuttingDown(): boolean;
@@ -18,20 +28,20 @@ export interface GracefulShutdown {
  * Takes the process down in named phases on SIGTERM or SIGINT, or when something failed that nobody caught.
  *
  * Exit code 0: every phase finished. 1: a phase ran out of time, or failed, or the reason was a failure. A second
- * signal, at least a second after the first, ends the process at once (a terminal and a supervisor may both pass on
- * one Ctrl-C).
+ * signal, at least a second after the first, ends the process at once.
  *
- * @param timeoutMs the limit of all phases together
+ * @param options.timeoutMs the limit of all phases together
  */
 export function installGracefulShutdown(options: {
   phases: ShutdownPhase[];
   timeoutMs: number;
   logger: Logger;
+  process?: EndableProcess;
 }): GracefulShutdown {
-  const { phases, timeoutMs, logger } = options;
+  const { phases, timeoutMs, logger, process = globalThis.process } = options;
   let startedAtMs: number | undefined;
 
-  async function shutDown(exitCode: 0 | 1): Promise<never> {
+  async function shutDown(exitCode: 0 | 1): Promise<void> {
     startedAtMs = Date.now();
     const endAtMs = startedAtMs + timeoutMs;
     let worstCode = exitCode;
@@ -47,7 +57,7 @@ export function installGracefulShutdown(options: {
     if (startedAtMs === undefined) {
       logger.info({ signal, timeoutMs }, "stopping");
       void shutDown(0);
-    } else if (Date.now() - startedAtMs >= 1_000) {
+    } else if (Date.now() - startedAtMs >= secondSignalAfterMs) {
       logger.warn({ signal }, "stopping at once: second signal");
       process.exit(1);
     }

@@ -1,0 +1,167 @@
+import { EventEmitter } from "node:events";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { installGracefulShutdown, type ShutdownPhase } from "./graceful-shutdown.ts";
+import { createLogger } from "./logger.ts";
+
+/** The process that goes down, in place of the one that runs the tests. */
+let running: EventEmitter<Record<string, unknown[]>>;
+let exitCodes: number[];
+let log: Record<string, unknown>[];
+/** The phases that have begun, in order. */
+let begun: string[];
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 0 });
+  running = new EventEmitter();
+  exitCodes = [];
+  log = [];
+  begun = [];
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function install(phases: ShutdownPhase[], timeoutMs = 10_000) {
+  return installGracefulShutdown({
+    phases,
+    timeoutMs,
+    logger: createLogger({ name: "test", level: "debug" }, { write: (line) => void log.push(JSON.parse(line)) }),
+    process: Object.assign(running, { exit: (code: 0 | 1) => void exitCodes.push(code) }),
+  });
+}
+
+/** @param durationMs "hangs": it never comes to its end */
+function phase(name: string, durationMs: number | "hangs" | Error, limitMs = 5_000): ShutdownPhase {
+  return {
+    ...{ name, limitMs },
+    async run() {
+      begun.push(name);
+      if (durationMs instanceof Error) throw durationMs;
+      await new Promise<void>((resolve) => {
+        if (durationMs !== "hangs") setTimeout(resolve, durationMs);
+      });
+    },
+  };
+}
+
+/** The log's lines without what the logger adds to each. */
+function logged() {
+  return log.map(({ time: _time, pid: _pid, hostname: _hostname, name: _name, ...line }) => line);
+}
+
+describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
+  test("one phase follows the other, and the exit code is 0 when each has finished", async () => {
+    const shutdown = install([phase("first", 300), phase("second", 200)]);
+    expect(shutdown.isShuttingDown()).toBe(false);
+    expect(begun).toEqual([]);
+
+    running.emit(signal, signal);
+    expect(shutdown.isShuttingDown()).toBe(true);
+    await vi.advanceTimersByTimeAsync(299);
+    expect(begun).toEqual(["first"]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect([begun, exitCodes]).toEqual([["first", "second"], []]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(exitCodes).toEqual([0]);
+    expect(logged()).toEqual([
+      { level: "info", msg: "stopping", signal, timeoutMs: 10_000 },
+      { level: "debug", msg: "shutdown phase done", phase: "first" },
+      { level: "debug", msg: "shutdown phase done", phase: "second" },
+      { level: "info", msg: "stopped", exitCode: 0, durationMs: 500 },
+    ]);
+  });
+
+  test("a second one ends the process at once, with exit code 1", async () => {
+    install([phase("hangs", "hangs")]);
+    running.emit(signal, signal);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(exitCodes).toEqual([]);
+    running.emit("SIGINT", "SIGINT");
+    expect(exitCodes).toEqual([1]);
+    expect(logged().at(-1)).toEqual({
+      ...{ level: "warn", msg: "stopping at once: second signal", signal: "SIGINT" },
+    });
+  });
+
+  test("another one within the same second is the same one, passed on twice", async () => {
+    install([phase("takes a while", 1_500)]);
+    running.emit(signal, signal);
+    await vi.advanceTimersByTimeAsync(999);
+    running.emit(signal, signal);
+    expect(exitCodes).toEqual([]);
+    await vi.advanceTimersByTimeAsync(501);
+    expect([begun, exitCodes]).toEqual([["takes a while"], [0]]);
+  });
+});
+
+describe("a phase", () => {
+  test("that hangs is given up at its limit; the next one has its own, and the exit code is 1", async () => {
+    install([phase("hangs", "hangs", 2_000), phase("goes well", 100)]);
+    running.emit("SIGTERM", "SIGTERM");
+    await vi.advanceTimersByTimeAsync(1_999);
+    expect(begun).toEqual(["hangs"]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(begun).toEqual(["hangs", "goes well"]);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(exitCodes).toEqual([1]);
+    expect(logged()).toContainEqual({
+      ...{ level: "error", msg: "shutdown phase ran out of time", phase: "hangs", limitMs: 2_000 },
+    });
+  });
+
+  test("that fails is told, and does not keep the next one from its turn", async () => {
+    install([phase("fails", new TypeError("broken")), phase("goes well", 0)]);
+    running.emit("SIGTERM", "SIGTERM");
+    await vi.advanceTimersByTimeAsync(0);
+    expect([begun, exitCodes]).toEqual([["fails", "goes well"], [1]]);
+    expect(logged()).toContainEqual(
+      expect.objectContaining({ level: "error", msg: "shutdown phase failed", phase: "fails" }),
+    );
+    expect(log.find(({ phase }) => phase === "fails")?.["err"]).toMatchObject({ type: "TypeError" });
+  });
+
+  test("leaves no timer behind, so that a process which need not be ended by force can end", async () => {
+    install([phase("goes well", 0), phase("fails", new Error("broken"))]);
+    running.emit("SIGTERM", "SIGTERM");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(exitCodes).toEqual([1]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+test("all phases together take no longer than their limit, whatever each of them may; those that are left begin", async () => {
+  install([phase("one", "hangs"), phase("two", "hangs"), phase("three", "hangs")], 7_000);
+  running.emit("SIGTERM", "SIGTERM");
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(begun).toEqual(["one", "two"]);
+  await vi.advanceTimersByTimeAsync(1_999);
+  expect(exitCodes).toEqual([]);
+  // For the last one no time is left. A timer takes one millisecond even so.
+  await vi.advanceTimersByTimeAsync(2);
+  expect([begun, exitCodes]).toEqual([["one", "two", "three"], [1]]);
+  const limits = logged().filter(({ msg }) => msg === "shutdown phase ran out of time");
+  expect(limits.map(({ limitMs }) => limitMs)).toEqual([5_000, 2_000, 0]);
+});
+
+describe("a failure that nobody caught", () => {
+  test.each([
+    ["uncaughtException", "stopping: an error that nobody caught"],
+    ["unhandledRejection", "stopping: a rejection that nobody handled"],
+  ])("(%s) is told, takes the process down through all phases, and the exit code is 1", async (event, msg) => {
+    const shutdown = install([phase("goes well", 0)]);
+    running.emit(event, new RangeError("broken"));
+    expect(shutdown.isShuttingDown()).toBe(true);
+    await vi.advanceTimersByTimeAsync(0);
+    expect([begun, exitCodes]).toEqual([["goes well"], [1]]);
+    expect(logged()[0]).toMatchObject({ level: "fatal", msg, err: { type: "RangeError" } });
+  });
+
+  test("on the way down is told, and changes nothing of it", async () => {
+    const shutdown = install([phase("takes a while", 100)]);
+    running.emit("SIGTERM", "SIGTERM");
+    shutdown.fail("something broke", new Error("broken"));
+    await vi.advanceTimersByTimeAsync(100);
+    expect([begun, exitCodes]).toEqual([["takes a while"], [0]]);
+    expect(logged()[1]).toMatchObject({ level: "fatal", msg: "something broke" });
+  });
+});
