@@ -18,7 +18,7 @@ function goodRun(): Evidence & { posts: [Post, Post]; database: DatabaseContent 
     request(40, 50, { result: "refused" }),
     request(60, 70, { result: "acknowledged", eventId: "e3" }),
   ]);
-  const logged = { partner: "acme", reference: "T1", idempotencyKey: null };
+  const logged = { partner: "acme", reference: "T1", idempotencyKey: null, warnings: [] };
   const updated = { ...logged, kind: "update" as const, content: canonicalContent(contentB), idempotencyKey: "k1" };
   const database: DatabaseContent = {
     log: [
@@ -131,6 +131,13 @@ describe("is found", () => {
       "wrong state",
       ({ database }) => {
         at(database.log, 2).outcome = "updated";
+      },
+    ],
+    [
+      "a key that is said to be used again",
+      "wrong state",
+      ({ database }) => {
+        at(database.log, 1).warnings = ["key-reused"];
       },
     ],
     ["a change that the feed does not tell", "wrong feed", ({ database }) => database.changes.pop()],

@@ -193,9 +193,12 @@ function findOutOfOrder(acknowledged: Acknowledged[], logged: Map<string, Logged
 }
 
 function findWrongStates({ database, followedChangeIds, duplicateWindowMs }: Evidence): Violation[] {
-  const { bookings, keyRepeats } = expectBookings(database.log, duplicateWindowMs);
+  const { bookings, keyRepeats, keyReuses } = expectBookings(database.log, duplicateWindowMs);
   const outcomes = new Map(database.log.map(({ id, outcome }) => [id, outcome]));
   const uncounted = [...keyRepeats].filter((id) => outcomes.get(id) !== "duplicate");
+  const wronglyWarned = database.log.filter(
+    ({ id, warnings }) => keyReuses.has(id) !== warnings.includes("key-reused"),
+  );
   const states = new Map(
     database.bookings.map((row) => [nameBooking(row), describeState(row.state, row.content, row.sequence)]),
   );
@@ -204,6 +207,9 @@ function findWrongStates({ database, followedChangeIds, duplicateWindowMs }: Evi
 
   return [
     ...uncounted.map((id) => violation("wrong state", `${id} repeats a key and is recorded as ${outcomes.get(id)}`)),
+    ...wronglyWarned.map(({ id, warnings }) =>
+      violation("wrong state", `${id} is recorded with the warnings [${warnings}], which is wrong of its key`),
+    ),
     ...compare("wrong state", expectedStates(bookings), states),
     ...compare("wrong feed", expectedContents(bookings), followFeed(database.changes, contents, states)),
     ...(changeIds.join() === followedChangeIds.join()

@@ -28,6 +28,8 @@ const contents: readonly Record<string, string>[] = [
   { consumerGivenName: "Zoë & Noël", consumerTripReturnDate: "2026-07-01", seats: "3" },
 ];
 
+const carelessKeys = ["1", "2", "booking"];
+
 /** Random histories without end: some bookings hot, half of the events with a key, some told a second time. */
 export function* inventHistories(random: Random): Generator<Intent, never> {
   const recent: Intent[] = [];
@@ -50,7 +52,12 @@ function invent(random: Random, index: number): Intent {
     kind,
     reference,
     payload: { consumerTripPartnerExternalReference: reference, ...content },
-    idempotencyKey: random.chance(0.5) ? `key-${index}` : null,
+    idempotencyKey: random.chance(0.5) ? inventKey(random, index) : null,
     asForm: random.chance(0.3),
   };
+}
+
+/** A few senders use a key for more than one event. */
+function inventKey(random: Random, index: number): string {
+  return random.chance(0.1) ? random.pick(carelessKeys) : `key-${index}`;
 }

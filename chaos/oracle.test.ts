@@ -98,15 +98,26 @@ test("events are taken in the order of receipt, whatever the order of the rows",
   expect(expectBookings(events.toReversed(), windowMs)).toEqual(expectBookings(events, windowMs));
 });
 
-test("of the events of a partner with one key, only the one received first counts", () => {
+test("of the events of a booking with one key, one kind and one content, only the one received first counts", () => {
   const events = history("create A key k1", "delete", "create A key k1");
-  const { bookings, keyRepeats } = expectBookings(events.toReversed(), windowMs);
+  const { bookings, keyRepeats, keyReuses } = expectBookings(events.toReversed(), windowMs);
   expect(bookings.get("acme T1")).toMatchObject({ state: "deleted" });
   expect([...keyRepeats]).toEqual(["3"]);
+  expect([...keyReuses]).toEqual([]);
 });
 
-test("the same key of two partners is two keys", () => {
+test("a key that is used again with another kind or content is another event, and noted", () => {
+  const events = history("create A key k1", "create B key k1", "update B key k1", "create B key k1");
+  const { bookings, outcomes, keyRepeats, keyReuses } = expectBookings(events.toReversed(), windowMs);
+  expect(bookings.get("acme T1")).toMatchObject({ state: "active", content: "B" });
+  expect(Object.fromEntries(outcomes)).toEqual({ 1: "created", 2: "updated", 3: "unchanged", 4: "duplicate" });
+  expect([...keyRepeats]).toEqual(["4"]);
+  expect([...keyReuses].toSorted()).toEqual(["2", "3"]);
+});
+
+test("the same key of two partners or bookings is two keys", () => {
   const [first, second] = history("create A key k1", "create A key k1");
   if (first === undefined || second === undefined) throw new Error("There are two.");
-  expect(expectBookings([first, { ...second, partner: "zenith" }], windowMs).keyRepeats.size).toBe(0);
+  for (const other of [{ partner: "zenith" }, { reference: "T2" }])
+    expect(expectBookings([first, { ...second, ...other }], windowMs).keyRepeats.size).toBe(0);
 });

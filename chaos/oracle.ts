@@ -3,8 +3,7 @@ import type { EventKind } from "@booking-events/schema";
 /**
  * What the bookings must be, from the events in the log.
  *
- * This says what `fold.ts` and `settle-idempotency-keys.ts` say, and was written without them, from the
- * contract's table: a mistake in one is not in the other. Keep it that way: no import, no shared table. It is slow and
+ * This says what `fold.ts` and `settle-keys.ts` say, and was written without them, from the contract's table: a mistake in one is not in the other. Keep it that way: no import, no shared table. It is slow and
  * plain on purpose, and always folds a booking from its first event.
  */
 export interface OracleEvent {
@@ -34,24 +33,33 @@ export interface Expectation {
   bookings: Map<string, ExpectedBooking>;
   /** By event id: what each event does when all are taken in the order of receipt. */
   outcomes: Map<string, ExpectedOutcome>;
-  /** Ids of events that carry the key of an event received before them. */
+  /** Ids of events that an earlier event of the booking with the same key, kind and content has told already. */
   keyRepeats: Set<string>;
+  /** Ids of other events that carry the key of an earlier event of the booking. */
+  keyReuses: Set<string>;
 }
 
 export function expectBookings(events: readonly OracleEvent[], duplicateWindowMs: number): Expectation {
-  const expectation: Expectation = { bookings: new Map(), outcomes: new Map(), keyRepeats: new Set() };
+  const expectation: Expectation = {
+    ...{ bookings: new Map(), outcomes: new Map() },
+    ...{ keyRepeats: new Set(), keyReuses: new Set() },
+  };
   const inOrder = events.toSorted((a, b) => a.sequence - b.sequence);
   const keysSeen = new Set<string>();
-  const counted = inOrder.filter(({ id, partner, idempotencyKey }) => {
-    if (idempotencyKey === null) return true;
-    const key = `${partner} ${idempotencyKey}`;
-    const isFirst = !keysSeen.has(key);
-    keysSeen.add(key);
-    if (!isFirst) {
-      expectation.keyRepeats.add(id);
-      expectation.outcomes.set(id, "duplicate");
+  const tellingsSeen = new Set<string>();
+  const counted = inOrder.filter((event) => {
+    if (event.idempotencyKey === null) return true;
+    const key = JSON.stringify([nameBooking(event), event.idempotencyKey]);
+    const telling = JSON.stringify([key, event.kind, event.content]);
+    if (tellingsSeen.has(telling)) {
+      expectation.keyRepeats.add(event.id);
+      expectation.outcomes.set(event.id, "duplicate");
+      return false;
     }
-    return isFirst;
+    if (keysSeen.has(key)) expectation.keyReuses.add(event.id);
+    keysSeen.add(key);
+    tellingsSeen.add(telling);
+    return true;
   });
   for (const [name, history] of Map.groupBy(counted, nameBooking)) {
     const booking = fold(history, duplicateWindowMs * 1_000, expectation.outcomes);

@@ -23,6 +23,7 @@ export interface LoggedEvent {
   idempotencyKey: string | null;
   content: string;
   outcome: string;
+  warnings: string[];
 }
 
 interface BookingRow {
@@ -47,7 +48,8 @@ export async function readDatabase(databaseUrl: string): Promise<DatabaseContent
   try {
     const log = await readPayloads<LoggedEvent>(
       client,
-      `select id, partner, kind, reference, sequence::float8, idempotency_key as "idempotencyKey", payload, outcome
+      `select id, partner, kind, reference, sequence::float8, idempotency_key as "idempotencyKey", payload, outcome,
+         warnings
        from booking_events`,
     );
     const bookings = await readPayloads<BookingRow>(

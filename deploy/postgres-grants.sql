@@ -18,9 +18,8 @@ grant usage on schema public to booking_events_worker, booking_events_ops, booki
 -- did is recorded again when another one takes a place before it.
 grant select, insert, update, delete on bookings to booking_events_worker;
 grant select, insert,
-  update (outcome, duplicate_of, state_after, decided_by, content_from, content_sequence_after)
+  update (outcome, duplicate_of, state_after, decided_by, content_from, keyless_sequence_after, warnings)
   on booking_events to booking_events_worker;
-grant select, insert, update on idempotency_keys to booking_events_worker;
 grant select, insert on booking_changes to booking_events_worker;
 grant select, insert, update on dead_letters to booking_events_worker;
 -- At its start it looks for missing migrations. PostgreSQL shows a table's primary key, which node-pg-migrate looks
@@ -28,7 +27,7 @@ grant select, insert, update on dead_letters to booking_events_worker;
 grant select, references (id) on schema_migrations to booking_events_worker;
 
 -- pnpm ops shows everything, and marks dead letters.
-grant select on bookings, booking_details, booking_events, booking_changes, idempotency_keys, dead_letters
+grant select on bookings, booking_details, booking_events, booking_changes, dead_letters
   to booking_events_ops;
 grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution) on dead_letters to booking_events_ops;
 

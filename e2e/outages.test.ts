@@ -49,7 +49,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   environment["QUEUE_PREFIX"] = uniquePrefix();
-  await database.query("truncate bookings, booking_events, booking_changes, idempotency_keys, dead_letters");
+  await database.query("truncate bookings, booking_events, booking_changes, dead_letters");
 });
 
 afterEach(async () => {

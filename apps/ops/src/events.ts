@@ -24,7 +24,7 @@ export function addEventsCommands(program: Command, context: Context): void {
     .option("--limit <number>", `how many, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option(
       "--json",
-      "print a JSON array: id, partner, kind, reference, sequence, idempotencyKey, outcome, duplicateOf, receivedAt, processedAt",
+      "print a JSON array: id, partner, kind, reference, sequence, idempotencyKey, outcome, duplicateOf, warnings, receivedAt, processedAt",
     )
     .addHelpText(
       "after",
@@ -114,6 +114,7 @@ function showApplied(
     ["Sequence", String(event.sequence)],
     ["Idempotency key", event.idempotencyKey],
     ["Duplicate of", event.duplicateOf],
+    ["Warnings", event.warnings.join(", ") || null],
   ]);
   if (!options.payload) return;
   printLine(stdout);

@@ -66,6 +66,7 @@ function event(number: number, kind: EventKind, outcome: Outcome, more: Partial<
     contentDigest: createHash("sha256").update(String(number)).digest(),
     outcome,
     duplicateOf: null,
+    warnings: [],
     after: null,
     receivedAt: new Date(sequence / 1_000),
     ...more,
@@ -135,6 +136,7 @@ describe("events list", () => {
         idempotencyKey: "k-1",
         outcome: "duplicate",
         duplicateOf: eventId(2),
+        warnings: [],
         receivedAt: "2026-11-20T00:00:03.000Z",
         processedAt: expect.stringMatching(/^\d{4}-.*Z$/),
       },
@@ -249,6 +251,26 @@ describe("bookings verify", () => {
         "",
       ].join("\n"),
     );
+  });
+
+  test("names events whose idempotency keys were misjudged", async () => {
+    await insertHistory(1);
+    const keyed = (number: number, more: Partial<EventToInsert>) =>
+      event(number, "update", "duplicate", { idempotencyKey: "k-1", duplicateOf: eventId(1), contentDigest, ...more });
+    const other = createHash("sha256").update("other").digest();
+    await insertEvents(pool, [
+      keyed(3, {}),
+      keyed(4, { duplicateOf: eventId(3) }),
+      keyed(5, { contentDigest: other, duplicateOf: eventId(3) }),
+      // From a release in which keys belonged to partners.
+      keyed(6, { contentDigest: Buffer.alloc(32), duplicateOf: eventId(3), warnings: ["key-reused"] }),
+    ]);
+    const { stdout } = await ops("bookings", "verify", "acme");
+    expect(stdout.split("\n").slice(0, 3).toSorted()).toEqual([
+      `  Event ${eventId(3)} is recorded as if an earlier one had its idempotency key, and none has.`,
+      `  Event ${eventId(5)} uses an earlier event's idempotency key for something else, and is not recorded so.`,
+      "Booking TRIP-1 of acme",
+    ]);
   });
 
   test("says so if there is no such booking", async () => {

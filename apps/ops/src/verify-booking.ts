@@ -1,5 +1,14 @@
 import { type BookingState, foldEvent, isSameState } from "@booking-events/bookings";
-import { type BookingRow, type LoggedEvent, type Queryable, readLog, startOfLog, toState } from "@booking-events/store";
+import {
+  type BookingRow,
+  findMisjudgedKeys,
+  type LoggedEvent,
+  type MisjudgedKey,
+  type Queryable,
+  readLog,
+  startOfLog,
+  toState,
+} from "@booking-events/store";
 
 /** What is stored of a booking, compared with the fold of its log. */
 export interface Verification {
@@ -42,6 +51,8 @@ export async function verifyBooking(
     ({ isEnd } = page);
   }
   compareBooking(verification, toState(row), state);
+  const misjudged = await findMisjudgedKeys(client, bookingKey, maxDifferences);
+  verification.differences.push(...misjudged.map(describeMisjudged));
   verification.differences.splice(maxDifferences);
   return verification;
 }
@@ -60,6 +71,12 @@ function compareEvent(
   if (event.after === null) verification.eventsWithoutState += 1;
   else if (!isSameState({ ...event.after, createdAt }, after))
     differences.push(`The state after event ${event.id} is not what the fold comes to.`);
+}
+
+function describeMisjudged({ id, isDuplicate, isReuse }: MisjudgedKey): string {
+  if (isDuplicate) return `Event ${id} repeats an earlier one with its idempotency key, and is not recorded so.`;
+  if (isReuse) return `Event ${id} uses an earlier event's idempotency key for something else, and is not recorded so.`;
+  return `Event ${id} is recorded as if an earlier one had its idempotency key, and none has.`;
 }
 
 function compareBooking({ differences }: Verification, stored: BookingState, folded: BookingState | null): void {

@@ -3,7 +3,7 @@ import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import { createPool } from "@booking-events/store";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { applyEvents } from "./apply-events.ts";
+import { applyEvents, type RecordedWarning } from "./apply-events.ts";
 
 const options = { duplicateWindowMs: 72 * 3_600_000 };
 const start = Date.UTC(2026, 10, 20) * 1_000;
@@ -21,7 +21,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, idempotency_keys, dead_letters"));
+beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, dead_letters"));
 
 /** Events are numbered in the order of receipt; their ids tell the number. */
 function event(number: number, kind: EventKind, content: string, more: Partial<EventEnvelope> = {}): EventEnvelope {
@@ -67,11 +67,16 @@ async function readChanges(): Promise<string[]> {
   return rows.map(({ reference, change, event_id }) => `${reference} ${change} by ${Number(event_id.slice(-4))}`);
 }
 
+/** "3 duplicate of 1", "4 updated key-reused" */
 async function readLog(): Promise<string[]> {
-  const { rows } = await pool.query("select id, outcome, duplicate_of from booking_events order by sequence");
-  return rows.map(
-    ({ id, outcome, duplicate_of }) =>
-      `${Number(id.slice(-4))} ${outcome}${duplicate_of === null ? "" : ` of ${Number(duplicate_of.slice(-4))}`}`,
+  const { rows } = await pool.query("select id, outcome, duplicate_of, warnings from booking_events order by sequence");
+  return rows.map(({ id, outcome, duplicate_of, warnings }) =>
+    [
+      Number(id.slice(-4)),
+      outcome,
+      ...(duplicate_of === null ? [] : ["of", Number(duplicate_of.slice(-4))]),
+      ...warnings,
+    ].join(" "),
   );
 }
 
@@ -183,29 +188,47 @@ describe("delivered more than once", () => {
 describe("with idempotency keys", () => {
   const key = { idempotencyKey: "k-1" };
 
-  test("the second event with a key is recorded as a duplicate and changes nothing", async () => {
-    await apply(event(1, "create", "A", key));
-    expect(await apply(event(2, "update", "B", key))).toBe("duplicate");
-    expect(await readLog()).toEqual(["1 created", "2 duplicate of 1"]);
-    expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
+  test("the second event with a key, a kind and a content is recorded as a duplicate and changes nothing", async () => {
+    await apply(event(1, "create", "A", key), event(2, "update", "B"));
+    expect(await apply(event(3, "create", "A", key))).toBe("duplicate");
+    expect(await readLog()).toEqual(["1 created", "2 updated", "3 duplicate of 1"]);
+    expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
   });
 
   test("in one batch, too", async () => {
-    expect(await apply(event(1, "create", "A", key), event(2, "update", "B", key))).toBe("created, duplicate");
-    expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
+    const events = [event(1, "create", "A", key), event(2, "update", "B"), event(3, "create", "A", key)];
+    expect(await apply(...events)).toBe("created, updated, duplicate");
+    expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
   });
 
-  test("another partner's same key is another key", async () => {
+  test("the same key with another content or kind is an event of its own, with a warning", async () => {
     await apply(event(1, "create", "A", key));
-    expect(await apply(event(2, "create", "B", { ...key, partner: "other" }))).toBe("created");
+    expect(await apply(event(2, "create", "B", key))).toBe("updated");
+    expect(await apply(event(3, "update", "A", key), event(4, "delete", "", key))).toBe("updated, deleted");
+    expect(await apply(event(5, "create", "B", key))).toBe("duplicate");
+    expect(await readLog()).toEqual([
+      "1 created",
+      "2 updated key-reused",
+      "3 updated key-reused",
+      "4 deleted key-reused",
+      "5 duplicate of 2",
+    ]);
   });
 
-  test("the first received counts, though it is applied last", async () => {
-    await apply(event(2, "create", "B", key));
-    expect(await apply(event(1, "create", "A", key))).toBe("created");
-    expect(await readLog()).toEqual(["1 created", "2 duplicate of 1"]);
-    expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
-    expect(await readChanges()).toEqual(["TRIP-1 created by 2", "TRIP-1 updated by 1"]);
+  test("content is compared canonically, and a further field is other content", async () => {
+    const payload = { consumerTripPartnerExternalReference: "TRIP-1", seats: 100, note: "A" };
+    const reordered = { note: "A", seats: 1.0e2, consumerTripPartnerExternalReference: "TRIP-1" };
+    await apply(event(1, "create", "", { ...key, payload }));
+    expect(await apply(event(2, "create", "", { ...key, payload: reordered }))).toBe("duplicate");
+    expect(await apply(event(3, "create", "", { ...key, payload: { ...payload, more: true } }))).toBe("updated");
+  });
+
+  test("another partner's same key is another key, and so is another booking's", async () => {
+    const trip2 = { consumerTripPartnerExternalReference: "TRIP-2", note: "A" };
+    await apply(event(1, "create", "A", key));
+    expect(await apply(event(2, "create", "A", { ...key, partner: "other" }))).toBe("created");
+    expect(await apply(event(3, "create", "", { ...key, payload: trip2 }))).toBe("created");
+    expect(await readLog()).toEqual(["1 created", "2 created", "3 created"]);
   });
 
   test("a retry that is applied before its original gives its place up, and the booking does not change", async () => {
@@ -216,18 +239,46 @@ describe("with idempotency keys", () => {
     expect(await readChanges()).toEqual(["TRIP-1 created by 2"]);
   });
 
-  test("a booking whose only event lost its key is gone, and the feed says so", async () => {
-    const other = { consumerTripPartnerExternalReference: "TRIP-2", note: "B" };
-    await apply(event(2, "create", "", { ...key, payload: other }));
+  test("an original that arrives late undoes what its retry had undone", async () => {
+    await apply(event(2, "update", "B"), event(3, "update", "A", key));
+    expect(await readBookings()).toEqual(["TRIP-1 active A by 3"]);
+    expect(await apply(event(1, "update", "A", key))).toBe("superseded");
+    expect(await readLog()).toEqual(["1 superseded", "2 updated", "3 duplicate of 1"]);
+    expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
+    expect(await readChanges()).toEqual(["TRIP-1 created by 2", "TRIP-1 updated by 3", "TRIP-1 updated by 2"]);
+  });
+
+  test("a warning belongs to whichever event uses the key later, in whatever order they arrive", async () => {
+    await apply(event(2, "create", "B", key));
+    expect(await readLog()).toEqual(["2 created"]);
+    await apply(event(3, "create", "A", key));
+    expect(await readLog()).toEqual(["2 created", "3 updated key-reused"]);
     await apply(event(1, "create", "A", key));
-    expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
-    expect((await readChanges()).toSorted()).toEqual([
-      "TRIP-1 created by 1",
-      "TRIP-2 created by 2",
-      "TRIP-2 deleted by 2",
+    expect(await readLog()).toEqual(["1 superseded", "2 updated key-reused", "3 duplicate of 1"]);
+  });
+
+  test("each warning is told once it stands in the log", async () => {
+    const told: unknown[] = [];
+    const onWarning = (warning: RecordedWarning) => told.push(warning);
+    await applyEvents(pool, [event(2, "create", "B", key)], { ...options, onWarning });
+    expect(told).toEqual([]);
+    await applyEvents(pool, [event(1, "create", "A", key)], { ...options, onWarning });
+    await applyEvents(pool, [event(3, "delete", "", key)], { ...options, onWarning });
+    await applyEvents(pool, [event(3, "delete", "", key)], { ...options, onWarning });
+    expect(told).toEqual([
+      { eventId: eventId(2), partner: "acme", kind: "create", code: "key-reused" },
+      { eventId: eventId(3), partner: "acme", kind: "delete", code: "key-reused" },
     ]);
-    expect(await apply(event(3, "create", "", { payload: other }))).toBe("created");
-    expect(await readBookings()).toEqual(["TRIP-1 active A by 1", "TRIP-2 active B by 3"]);
+  });
+
+  test("events with one key on four workers at once: one of them counts", async () => {
+    const events = Array.from({ length: 12 }, (_, index) => event(index + 1, "create", "A", key));
+    const batches = [0, 1, 2, 3].map((worker) => events.filter((_, index) => index % 4 === worker).reverse());
+    await Promise.all(batches.map((batch) => apply(...batch)));
+    const log = await readLog();
+    expect(log[0]).toBe("1 created");
+    expect(log.slice(1).every((line) => line.includes("duplicate of"))).toBe(true);
+    expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
   });
 });
 
@@ -311,7 +362,7 @@ describe("a booking with a long history", () => {
 
   test("whose states were not stored yet gets them with the first late event", async () => {
     await applyHistory((number) => String(number % 7));
-    await pool.query("update booking_events set state_after = null, content_sequence_after = null");
+    await pool.query("update booking_events set state_after = null, keyless_sequence_after = null");
     await pool.query("update bookings set content_event_id = null");
     const late = event(5_998, "delete", "");
     expect((await applyEvents(pool, [late], { ...options, isAlone: true })).get(late.eventId)).toBe("superseded");
@@ -325,48 +376,6 @@ test("two events with one sequence are both applied, in the order of their ids",
   await apply(event(2, "update", "B"), event(3, "update", "C", { sequence: event(2, "update", "").sequence }));
   expect(await apply(event(1, "update", "A", { sequence: event(2, "update", "").sequence }))).toBe("superseded");
   expect(await readBookings()).toEqual(["TRIP-1 active C by 3"]);
-});
-
-describe("an event that takes its key from an event of another booking", () => {
-  const key = { idempotencyKey: "k-1" };
-  const trip2 = (note: string) => ({ consumerTripPartnerExternalReference: "TRIP-2", note });
-  const taker = event(1, "create", "A", key);
-  const other = event(9_000, "create", "", { payload: { consumerTripPartnerExternalReference: "TRIP-3" } });
-
-  async function expectTakerToBeLeftOut(): Promise<void> {
-    expect([...(await applyEvents(pool, [taker, other], options))]).toEqual([[other.eventId, "created"]]);
-  }
-
-  test("is applied alone, however long the other booking's history is", async () => {
-    await apply(event(2, "create", "", { ...key, payload: trip2("same") }));
-    const repeats = Array.from({ length: 2_100 }, (_, index) =>
-      event(index + 3, "update", "", { payload: trip2("same"), idempotencyKey: `other-${index}` }),
-    );
-    for (let start = 0; start < repeats.length; start += 700)
-      await applyEvents(pool, repeats.slice(start, start + 700), options);
-    await expectTakerToBeLeftOut();
-    expect([...(await applyEvents(pool, [taker], { ...options, isAlone: true }))]).toEqual([
-      [taker.eventId, "created"],
-    ]);
-    expect(await readBookings()).toEqual([
-      "TRIP-1 active A by 1",
-      "TRIP-2 active same by 3",
-      "TRIP-3 active null by 9000",
-    ]);
-  });
-
-  test("waits for the other booking's lock alone", async () => {
-    await apply(event(2, "create", "", { ...key, payload: trip2("B") }));
-    const holder = await pool.connect();
-    try {
-      await holder.query("begin");
-      await holder.query("select from bookings for update");
-      await expectTakerToBeLeftOut();
-    } finally {
-      await holder.query("rollback");
-      holder.release();
-    }
-  });
 });
 
 test("a log in which some states are missing is folded from its start, past the place of a late event", async () => {

@@ -1,13 +1,19 @@
-import type { Outcome } from "@booking-events/bookings";
+import {
+  comparePlaces,
+  type KeySettlement,
+  type KeyUses,
+  type Outcome,
+  settleKeys,
+  type WarningCode,
+} from "@booking-events/bookings";
 import { gatherPerTurn } from "@booking-events/queue";
-import type { EventEnvelope } from "@booking-events/schema";
+import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import {
   appendChanges,
   type CreatesAround,
-  deleteBookings,
   findCreatesAround,
+  findKeyUses,
   findLockedBookings,
-  findPlaces,
   findProcessed,
   insertBookings,
   insertEvents,
@@ -16,6 +22,7 @@ import {
   type LogRange,
   lockBookings,
   markDuplicates,
+  markReusing,
   type Queryable,
   RollBack,
   readLog,
@@ -37,7 +44,6 @@ import {
   toRevisedEvent,
 } from "./plan-booking.ts";
 import { type Refolding, refoldBooking, TooMuchHistory } from "./refold-booking.ts";
-import { type KeySettlement, settleIdempotencyKeys } from "./settle-idempotency-keys.ts";
 
 export interface ApplyOptions {
   /** How far apart two events may have been received to count as repetitions of each other. */
@@ -49,6 +55,15 @@ export interface ApplyOptions {
   isAlone?: boolean;
   /** The transaction may wait for bookings that others have locked, for a second each. Default: as `isAlone`. */
   waitsForLocks?: boolean;
+  /** Told of each warning once it stands in the log. */
+  onWarning?: (warning: RecordedWarning) => void;
+}
+
+export interface RecordedWarning {
+  eventId: string;
+  partner: string;
+  kind: EventKind;
+  code: WarningCode;
 }
 
 /** Each lost race means that another batch got through, so this many in a row do not happen by chance. */
@@ -56,7 +71,7 @@ const maxRaces = 20;
 /** Events of one booking's log, and of all in one transaction, that are read while the events of other bookings wait. */
 const maxHistoryTogether = 2_000;
 const maxHistoryInTransaction = 20_000;
-/** For the locks of a booking and of idempotency keys. Other workers hold them for one transaction each. */
+/** For the lock of a booking. Other workers hold it for one transaction each. */
 const lockTimeoutMs = 1_000;
 
 const lockNotAvailable = "55P03";
@@ -83,8 +98,8 @@ class LeftOut extends RollBack {
  * Applies events in one transaction: the log, the bookings and the feed of changes agree whenever anyone looks.
  *
  * The same event again changes nothing, and events may come in any order and in any grouping: each takes its place by
- * its sequence. All locks are taken in one order (idempotency keys, existing bookings, new events, new bookings, the
- * feed; each in the order of its keys), so that concurrent batches wait for each other and never deadlock.
+ * its sequence. All locks are taken in one order (existing bookings, new events, new bookings, the feed; each in the
+ * order of its keys), so that concurrent batches wait for each other and never deadlock.
  *
  * Nobody waits for a booking that another transaction has locked, or that needs much of its history: its events are
  * left out, to be applied alone.
@@ -100,11 +115,15 @@ export async function applyEvents(
   options: ApplyOptions,
 ): Promise<Map<string, Outcome>> {
   const distinct = new Map(envelopes.map((envelope) => [envelope.eventId, envelope]));
-  let events = [...distinct.values()].map(toIncomingEvent).sort((a, b) => a.sequence - b.sequence);
+  let events = [...distinct.values()].map(toIncomingEvent).sort(comparePlaces);
   let waitsForLocks = options.waitsForLocks ?? options.isAlone === true;
   for (let races = 0; events.length > 0; ) {
     try {
-      return await inTransaction(pool, (client) => applyInTransaction(client, events, { ...options, waitsForLocks }));
+      const applied = await inTransaction(pool, (client) =>
+        applyInTransaction(client, events, { ...options, waitsForLocks }),
+      );
+      if (options.onWarning !== undefined) applied.warnings.forEach(options.onWarning);
+      return applied.outcomes;
     } catch (error) {
       if (error instanceof LeftOut) {
         const others = events.filter(({ id }) => !error.ids.has(id));
@@ -142,15 +161,17 @@ interface TransactionOptions extends ApplyOptions {
   waitsForLocks: boolean;
 }
 
+interface Applied {
+  outcomes: Map<string, Outcome>;
+  warnings: RecordedWarning[];
+}
+
 async function applyInTransaction(
   client: Queryable,
   events: IncomingEvent[],
   options: TransactionOptions,
-): Promise<Map<string, Outcome>> {
-  const settlement = await settleKeys(client, events);
-  // Who takes its key from an event of another booking needs that one's lock and history as well.
-  if (!options.isAlone && settlement.displaced.size > 0) throw new LeftOut(settlement.displaced.values());
-  const works = await groupByBooking(client, events, settlement);
+): Promise<Applied> {
+  const works = groupByBooking(events);
   const keys = [...works.values()].map((work) => work.bookingKey);
   const ids = events.map(({ id }) => id);
   // The locks first: until they are held, another transaction may be applying the same events.
@@ -162,9 +183,9 @@ async function applyInTransaction(
   const newEvents = events.filter(({ id }) => !outcomes.has(id));
   for (const work of works.values()) work.events = work.events.filter(({ id }) => !outcomes.has(id));
 
-  const plans = await planBookings(client, [...works.values()], options);
+  const { settlement, plans } = await planBookings(client, [...works.values()], options);
   for (const plan of plans) for (const [id, { outcome }] of plan.recorded) outcomes.set(id, outcome);
-  for (const { id } of newEvents) if (settlement.keyDuplicates.has(id)) outcomes.set(id, "duplicate");
+  for (const { duplicates } of settlement.values()) for (const id of duplicates.keys()) outcomes.set(id, "duplicate");
 
   // In this order. The events first: bookings get their payloads from them. And if another transaction is applying the
   // same event to a booking that is new to both, this is where they meet. The feed last: it lets one transaction through
@@ -174,16 +195,7 @@ async function applyInTransaction(
     ...writeBookings(client, plans),
     ...writeChanges(client, plans),
   ]);
-  return outcomes;
-}
-
-async function settleKeys(client: Queryable, events: IncomingEvent[]): Promise<KeySettlement> {
-  if (!events.some(({ hasIdempotencyKey }) => hasIdempotencyKey)) return settleIdempotencyKeys(client, events);
-  const [, settlement] = await settleAll([
-    setLockTimeout(client, lockTimeoutMs),
-    settleIdempotencyKeys(client, events),
-  ]);
-  return settlement;
+  return { outcomes, warnings: collectWarnings(settlement, newEvents) };
 }
 
 /** From here on the connection's own limit for locks is in force again. */
@@ -196,36 +208,50 @@ async function lockAll(client: Queryable, bookingKeys: Buffer[], { waitsForLocks
   return rows;
 }
 
-/** The bookings that the batch touches, with the events that count. */
-async function groupByBooking(
-  client: Queryable,
-  events: IncomingEvent[],
-  { keyDuplicates, displaced }: KeySettlement,
-): Promise<Map<string, BookingWork>> {
+/** The bookings that the batch touches, with all of its events. */
+function groupByBooking(events: IncomingEvent[]): Map<string, BookingWork> {
   const works = new Map<string, BookingWork>();
-  const workOn = (booking: Pick<BookingWork, "bookingKey" | "partner" | "reference">) => {
-    const name = nameBooking(booking);
-    const { bookingKey, partner, reference } = booking;
+  for (const event of events) {
+    const { bookingKey, partner, reference } = event;
+    const name = nameBooking(event);
     const work = works.get(name) ?? { bookingKey, partner, reference, row: null, events: [], displaced: [] };
     works.set(name, work);
-    return work;
-  };
-  for (const event of events) if (!keyDuplicates.has(event.id)) workOn(event).events.push(event);
-  if (displaced.size > 0) {
-    for (const place of await findPlaces(client, [...displaced.keys()])) workOn(place).displaced.push(place);
+    work.events.push(event);
   }
   return works;
 }
+
+type Settlement = Map<BookingWork, KeySettlement>;
 
 async function planBookings(
   client: Queryable,
   works: BookingWork[],
   options: TransactionOptions,
-): Promise<BookingPlan[]> {
-  const touched = works.filter(({ events, displaced }) => events.length > 0 || displaced.length > 0);
-  const creates = await findCreates(client, touched);
+): Promise<{ settlement: Settlement; plans: BookingPlan[] }> {
+  const [uses, creates] = await settleAll([findUses(client, works), findCreates(client, works)]);
+  const settlement: Settlement = new Map(
+    works.map((work) => [work, settleKeys(work.events, ({ id }) => uses.get(id) ?? unusedKey)]),
+  );
+  for (const [work, { duplicates, displaced }] of settlement) {
+    work.events = work.events.filter(({ id }) => !duplicates.has(id));
+    work.displaced = displaced;
+  }
+  const touched = works.filter(({ events }) => events.length > 0);
   const refoldings = await refoldBookings(client, touched.filter(needsRefolding), creates, options);
-  return touched.map((work) => planBooking(work, refoldings.get(work), creates, options.duplicateWindowMs));
+  const plans = touched.map((work) => planBooking(work, refoldings.get(work), creates, options.duplicateWindowMs));
+  return { settlement, plans };
+}
+
+const unusedKey: KeyUses = { first: null, same: null };
+
+/** Of each event with an idempotency key, what its booking's log knows of the key, by its id. A new booking has no log. */
+async function findUses(client: Queryable, works: BookingWork[]): Promise<Map<string, KeyUses>> {
+  const keyed = works.flatMap(({ row, events }) =>
+    row === null ? [] : events.filter(({ hasIdempotencyKey }) => hasIdempotencyKey),
+  );
+  if (keyed.length === 0) return new Map();
+  const uses = await findKeyUses(client, keyed.map(withDigest));
+  return new Map(keyed.map(({ id }, index) => [id, uses[index] as KeyUses]));
 }
 
 /** Of each create that can repeat or be repeated, the creates around it, by its id. A new booking has none. */
@@ -284,38 +310,48 @@ function writeLog(
   client: Queryable,
   newEvents: IncomingEvent[],
   outcomes: Map<string, Outcome>,
-  { keyDuplicates, displaced }: KeySettlement,
+  settlement: Settlement,
   plans: BookingPlan[],
 ): Promise<void>[] {
   const states = new Map(plans.flatMap(({ recorded }) => [...recorded].map(([id, { after }]) => [id, after])));
+  const settlements = [...settlement.values()];
+  const duplicateOf = new Map(settlements.flatMap(({ duplicates }) => [...duplicates]));
+  const reusing = new Set(settlements.flatMap((ofBooking) => [...ofBooking.reusing]));
   const rows = newEvents.map((event) => ({
     ...withDigest(event),
     outcome: outcomeOf(event.id, outcomes),
-    duplicateOf: keyDuplicates.get(event.id) ?? null,
+    duplicateOf: duplicateOf.get(event.id) ?? null,
+    warnings: reusing.has(event.id) ? ["key-reused" as const] : [],
     after: states.get(event.id) ?? null,
   }));
   const revised = plans.flatMap((plan) => plan.revised);
-  const duplicates = [...displaced].map(([id, duplicateOf]) => ({ id, duplicateOf }));
+  const displaced = settlements.flatMap((ofBooking) => ofBooking.displaced);
+  const reusingInLog = settlements.flatMap((ofBooking) => ofBooking.reusingInLog.map(({ id }) => id));
   return [
     ...(rows.length > 0 ? [orRace(insertEvents(client, rows))] : []),
     ...(revised.length > 0 ? [reviseEvents(client, revised)] : []),
-    ...(duplicates.length > 0 ? [markDuplicates(client, duplicates)] : []),
+    ...(displaced.length > 0 ? [markDuplicates(client, displaced)] : []),
+    ...(reusingInLog.length > 0 ? [markReusing(client, reusingInLog)] : []),
   ];
 }
 
-function writeBookings(client: Queryable, plans: BookingPlan[]): Promise<void>[] {
-  const bookings = plans.flatMap(({ booking, work }) =>
-    booking === null ? [] : [{ isNew: work.row === null, booking }],
+function collectWarnings(settlement: Settlement, newEvents: IncomingEvent[]): RecordedWarning[] {
+  return [...settlement].flatMap(([{ partner }, { reusing, reusingInLog }]) =>
+    [...newEvents.filter(({ id }) => reusing.has(id)), ...reusingInLog].map(({ id, kind }) => ({
+      eventId: id,
+      partner,
+      kind,
+      code: "key-reused" as const,
+    })),
   );
-  const inserted = bookings.filter(({ isNew }) => isNew).map(({ booking }) => booking);
-  const updated = bookings.filter(({ isNew }) => !isNew).map(({ booking }) => booking);
-  const emptied = plans
-    .filter(({ booking, work }) => booking === null && work.row !== null)
-    .map(({ work }) => work.bookingKey);
+}
+
+function writeBookings(client: Queryable, plans: BookingPlan[]): Promise<void>[] {
+  const inserted = plans.filter(({ work }) => work.row === null).map(({ booking }) => booking);
+  const updated = plans.filter(({ work }) => work.row !== null).map(({ booking }) => booking);
   return [
     ...(inserted.length > 0 ? [orRace(insertBookings(client, inserted))] : []),
     ...(updated.length > 0 ? [updateBookings(client, updated)] : []),
-    ...(emptied.length > 0 ? [deleteBookings(client, emptied)] : []),
   ];
 }
 

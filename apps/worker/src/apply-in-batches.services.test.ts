@@ -23,7 +23,7 @@ afterAll(async () => {
 
 beforeEach(async () => {
   batchSizes = [];
-  await pool.query("truncate bookings, booking_events, booking_changes, idempotency_keys");
+  await pool.query("truncate bookings, booking_events, booking_changes");
 });
 
 const never = new AbortController().signal;

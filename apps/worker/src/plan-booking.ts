@@ -5,6 +5,7 @@ import {
   type FoldOutcome,
   foldEvents,
   type Outcome,
+  type Place,
 } from "@booking-events/bookings";
 import {
   type BookingRow,
@@ -15,7 +16,7 @@ import {
   toState,
 } from "@booking-events/store";
 import type { IncomingEvent } from "./incoming-event.ts";
-import type { Place, Refolding, RevisedStep } from "./refold-booking.ts";
+import type { Refolding, RevisedStep } from "./refold-booking.ts";
 
 /** What one batch brings to one booking. */
 export interface BookingWork {
@@ -26,15 +27,15 @@ export interface BookingWork {
   row: BookingRow | null;
   /** New events that count, in sequence order. */
   events: IncomingEvent[];
-  /** Events in the log that count no longer. */
+  /** Events in the log that count no longer: they repeat new ones. */
   displaced: Place[];
 }
 
 /** What has to be written for one booking. */
 export interface BookingPlan {
   work: BookingWork;
-  /** The booking afterwards; null: none of its events counts any more. */
-  booking: BookingToSave | null;
+  /** The booking afterwards. */
+  booking: BookingToSave;
   changes: ChangeToInsert[];
   /** Of each new event, by its id: what is recorded of it. */
   recorded: Map<string, { outcome: Outcome; after: BookingState }>;
@@ -47,9 +48,9 @@ export function lateEvents({ row, events }: BookingWork): IncomingEvent[] {
   return row === null ? [] : events.filter(({ sequence }) => sequence <= row.lastSequence);
 }
 
-/** Does an event take a place before what was folded in last, or lose its place? */
+/** Does an event take a place before what was folded in last? Only then can one in the log lose its place to it. */
 export function needsRefolding(work: BookingWork): boolean {
-  return work.row !== null && (work.displaced.length > 0 || lateEvents(work).length > 0);
+  return lateEvents(work).length > 0;
 }
 
 /**
@@ -63,7 +64,7 @@ export function planBooking(
   duplicateWindowMs: number,
 ): BookingPlan {
   const stored = work.row === null ? null : toState(work.row);
-  const plan: BookingPlan = { work, booking: null, changes: [], recorded: new Map(), revised: [] };
+  const plan: Omit<BookingPlan, "booking"> = { work, changes: [], recorded: new Map(), revised: [] };
   if (stored !== null && refolding !== undefined) recordRefolding(plan, stored, refolding);
 
   const late = new Set(lateEvents(work));
@@ -75,24 +76,25 @@ export function planBooking(
     if (isChange(outcome)) addChange(plan, outcome, event);
     state = after;
   }
-  if (state !== null) plan.booking = toBooking(work, state);
-  return plan;
+  if (state === null) throw new Error("A booking that a batch touches has an event of it.");
+  return { ...plan, booking: toBooking(work, state) };
 }
 
 /**
  * After late events have taken their places: if the booking's state is the same as before, they are superseded and
  * nothing else is to say. If it is not, one change leads from the state that stood to the right one.
  */
-function recordRefolding(plan: BookingPlan, stored: BookingState, { state, late, revised }: Refolding): void {
+function recordRefolding(
+  plan: Omit<BookingPlan, "booking">,
+  stored: BookingState,
+  { state, late, revised }: Refolding,
+): void {
   for (const [id, { outcome, after }] of late) {
-    plan.recorded.set(id, { outcome: id === state?.eventId ? outcome : "superseded", after });
+    plan.recorded.set(id, { outcome: id === state.eventId ? outcome : "superseded", after });
   }
   plan.revised = revised.map(toRevisedEvent);
   const change = changeBetween(stored, state);
-  if (change === null) return;
-  // Of a booking without any event left there is no deciding event: the one that decided until now has left.
-  const decidedBy = state ?? stored;
-  addChange(plan, change, { id: decidedBy.eventId, sequence: decidedBy.sequence });
+  if (change !== null) addChange(plan, change, { id: state.eventId, sequence: state.sequence });
 }
 
 export function toRevisedEvent({ event, outcome, after }: RevisedStep): RevisedEvent {
@@ -101,14 +103,17 @@ export function toRevisedEvent({ event, outcome, after }: RevisedStep): RevisedE
 }
 
 /** Null: whoever follows the feed has the right state already. */
-function changeBetween(before: BookingState, after: BookingState | null): Change | null {
-  const stateAfter = after?.state ?? "deleted";
-  if (before.state === "deleted") return stateAfter === "active" ? "recreated" : null;
-  if (stateAfter === "deleted") return "deleted";
-  return before.content?.digest === after?.content?.digest ? null : "updated";
+function changeBetween(before: BookingState, after: BookingState): Change | null {
+  if (before.state === "deleted") return after.state === "active" ? "recreated" : null;
+  if (after.state === "deleted") return "deleted";
+  return before.content?.digest === after.content?.digest ? null : "updated";
 }
 
-function addChange({ changes, work }: BookingPlan, change: Change, event: { id: string; sequence: number }): void {
+function addChange(
+  { changes, work }: Omit<BookingPlan, "booking">,
+  change: Change,
+  event: { id: string; sequence: number },
+): void {
   const { partner, reference } = work;
   changes.push({ partner, reference, change, eventId: event.id, sequence: event.sequence });
 }

@@ -35,7 +35,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, idempotency_keys, dead_letters"));
+beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, dead_letters"));
 
 function envelope(more: object = {}): unknown {
   return {

@@ -1,4 +1,12 @@
-import { type BookingState, type FoldOutcome, foldEvent, isSameState, type Outcome } from "@booking-events/bookings";
+import {
+  type BookingState,
+  comparePlaces,
+  type FoldOutcome,
+  foldEvent,
+  isSameState,
+  type Outcome,
+  type Place,
+} from "@booking-events/bookings";
 import {
   type CreatesAround,
   type LoggedEvent,
@@ -9,12 +17,9 @@ import {
 } from "@booking-events/store";
 import type { IncomingEvent } from "./incoming-event.ts";
 
-/** A place in the order of a booking's events. */
-export type Place = Pick<IncomingEvent, "id" | "sequence">;
-
 export interface Refolding {
-  /** The booking after all events that arrived in time, with the late ones in their places; null: none counts. */
-  state: BookingState | null;
+  /** The booking after all events that arrived in time, with the late ones in their places. */
+  state: BookingState;
   /** What each late event did, and the booking after it, by the event's id. */
   late: Map<string, { outcome: FoldOutcome; after: BookingState }>;
   /** What an event in the log does and comes to now, where that is not what was recorded. */
@@ -44,7 +49,7 @@ const pageSizes = [20, 200, 1_000] as const;
 const maxRevisedHeld = 1_000;
 
 /**
- * Folds late events into a booking at their places, and events out of it that count no longer.
+ * Folds late events into a booking at their places, and events out of it that repeat them and so count no longer.
  *
  * The log has the booking's state after each event. So the fold starts from the state before the earliest place where
  * something is another now, and ends as soon as it comes to the state that is stored: from there on, everything is as
@@ -130,7 +135,7 @@ export async function refoldBooking(options: {
   }
 
   /** Folds from the place on. @returns the state at the end of the log, or null when it comes to what is stored. */
-  async function foldFrom(place: Place): Promise<{ end: BookingState | null } | null> {
+  async function foldFrom(place: Place): Promise<{ end: BookingState } | null> {
     let { page, state } = await begin(place);
     const isFromStart = state === null;
     let folded: Place | undefined;
@@ -158,14 +163,15 @@ export async function refoldBooking(options: {
       page = await read(last, pageNumber);
     }
     for (const late of lateLeft) state = foldLate(state, late);
-    if (isFromStart && state !== null) ({ createdAt } = state);
+    if (state === null) throw new Error("There is a late event, and those that it displaces come after it.");
+    if (isFromStart) ({ createdAt } = state);
     places.length = 0;
     return { end: state };
   }
 
   /** The event that decides the booking, if it is recorded as superseded. */
-  async function findDecider(state: BookingState | null): Promise<RevisedStep | undefined> {
-    if (state === null || state.eventId === stored.eventId || refolding.late.has(state.eventId)) return undefined;
+  async function findDecider(state: BookingState): Promise<RevisedStep | undefined> {
+    if (state.eventId === stored.eventId || refolding.late.has(state.eventId)) return undefined;
     if (state.eventId === decidesAfterAll?.event.id) return decidesAfterAll;
     // Those after it were folded, or have left.
     const { before, events } = await read({ id: state.eventId, sequence: state.sequence }, 0);
@@ -191,10 +197,4 @@ export async function refoldBooking(options: {
 function toNextPlace(creates: CreatesAround | undefined): Place[] {
   if (creates === undefined || creates.nextId === null || creates.nextSequence === null) return [];
   return [{ id: creates.nextId, sequence: creates.nextSequence }];
-}
-
-function comparePlaces(one: Place, other: Place): number {
-  if (one.sequence !== other.sequence) return one.sequence - other.sequence;
-  if (one.id === other.id) return 0;
-  return one.id < other.id ? -1 : 1;
 }

@@ -17,7 +17,7 @@ import {
   resolveDeadLetter,
   writeDeadLetter,
 } from "@booking-events/store";
-import { applyEvents } from "./apply-events.ts";
+import { applyEvents, type RecordedWarning } from "./apply-events.ts";
 import { createBatchApplier } from "./apply-in-batches.ts";
 import { describeFault } from "./describe-fault.ts";
 import { migrateAtStart } from "./migrate-at-start.ts";
@@ -114,10 +114,14 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     isWaitingForDatabase: isDatabaseOut,
     logger,
   });
+  const onWarning = (warning: RecordedWarning) => {
+    workerMetrics.countWarning(warning.code);
+    logger.warn(warning, "event recorded with a warning");
+  };
   const processOptions: ProcessOptions = {
     apply: createBatchApplier({
       applyBatch: (envelopes, how) =>
-        outageGate.run(() => made.applyEvents(pool, envelopes, { duplicateWindowMs, ...how })),
+        outageGate.run(() => made.applyEvents(pool, envelopes, { duplicateWindowMs, onWarning, ...how })),
       limits: {
         maxEvents: settings.BATCH_SIZE,
         maxCharacters: maxCharactersInBatch,

@@ -1,3 +1,4 @@
+import type { WarningCode } from "@booking-events/bookings";
 import type { Registry } from "@booking-events/service";
 import { Counter, Gauge } from "prom-client";
 import type { ProcessOptions } from "./process-delivery.ts";
@@ -6,6 +7,7 @@ import type { ProcessOptions } from "./process-delivery.ts";
 export interface WorkerMetrics {
   count: ProcessOptions["count"];
   countFault: ProcessOptions["countFault"];
+  countWarning: (code: WarningCode) => void;
   /** How many events have come to their end, or failed an attempt, since the start: what shows that work goes on. */
   countFinished: () => number;
 }
@@ -33,6 +35,12 @@ export function createWorkerMetrics(
   const faults = new Counter({
     name: "booking_events_attempts_failed_total",
     help: "Attempts to apply an event that failed, by SQLSTATE, or by the name of the error.",
+    labelNames: ["code"],
+    registers,
+  });
+  const warned = new Counter({
+    name: "booking_events_warnings_total",
+    help: "Warnings recorded with events, by code: mistakes of senders that cost no data.",
     labelNames: ["code"],
     registers,
   });
@@ -71,6 +79,7 @@ export function createWorkerMetrics(
       processed.inc(what);
     },
     countFault: (code) => faults.inc({ code }),
+    countWarning: (code) => warned.inc({ code }),
     countFinished: () => finished,
   };
 }

@@ -6,6 +6,8 @@ export type Change = "created" | "updated" | "deleted" | "recreated";
 export type FoldOutcome = Change | "unchanged" | "duplicate";
 /** What became of an event. `superseded`: it arrived after a later one, which decided the state. */
 export type Outcome = FoldOutcome | "superseded";
+/** A sender's mistake that costs no data. `key-reused`: an earlier event with another kind or content has the key. */
+export type WarningCode = "key-reused";
 
 /** What the fold needs to know of an event. Contents are compared by their digests. */
 export interface FoldEvent {

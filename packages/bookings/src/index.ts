@@ -9,4 +9,12 @@ export {
   foldEvents,
   isSameState,
   type Outcome,
+  type WarningCode,
 } from "./fold.ts";
+export {
+  comparePlaces,
+  type KeySettlement,
+  type KeyUses,
+  type Place,
+  settleKeys,
+} from "./settle-keys.ts";

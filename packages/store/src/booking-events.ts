@@ -1,4 +1,4 @@
-import type { BookingState, Outcome } from "@booking-events/bookings";
+import type { BookingState, KeyUses, Outcome, Place, WarningCode } from "@booking-events/bookings";
 import type { EventKind } from "@booking-events/schema";
 import type { Queryable } from "./database.ts";
 
@@ -14,8 +14,9 @@ export interface EventToInsert {
   payload: string;
   contentDigest: Buffer;
   outcome: Outcome;
-  /** The event that came first with the same idempotency key, if this one is not the first. */
+  /** An event of the booking with the same idempotency key, kind and content that came first, if this one did not. */
   duplicateOf: string | null;
+  warnings: readonly WarningCode[];
   /** The booking after the event; null: the event takes no part in the fold. */
   after: BookingState | null;
   receivedAt: Date;
@@ -33,11 +34,18 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
   const sorted = events.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const { rowCount } = await client.query(
     `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest,
-       outcome, duplicate_of, received_at, state_after, decided_by, content_from, content_sequence_after, payload)
-     select * from rows from (
+       outcome, duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings,
+       payload)
+     select id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome, duplicate_of,
+       received_at, state_after, decided_by, content_from, keyless_sequence_after, string_to_array(warnings, ' '),
+       payload
+     from rows from (
        unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::text[], $8::bytea[],
-         $9::text[], $10::uuid[], $11::timestamptz[], $12::text[], $13::uuid[], $14::uuid[], $15::bigint[]),
-       jsonb_array_elements($16::jsonb))
+         $9::text[], $10::uuid[], $11::timestamptz[], $12::text[], $13::uuid[], $14::uuid[], $15::bigint[],
+         $16::text[]),
+       jsonb_array_elements($17::jsonb))
+       as event (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome,
+         duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings, payload)
      on conflict (id) do nothing`,
     [
       sorted.map((event) => event.id),
@@ -52,6 +60,7 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
       sorted.map((event) => event.duplicateOf),
       sorted.map((event) => event.receivedAt),
       ...toStateColumns(sorted),
+      sorted.map((event) => event.warnings.join(" ")),
       `[${sorted.map((event) => event.payload).join(",")}]`,
     ],
   );
@@ -67,21 +76,56 @@ export async function findProcessed(client: Queryable, ids: string[]): Promise<M
   return new Map(rows.map(({ id, outcome }) => [id, outcome]));
 }
 
-/** Where events in the log have their places. */
-export async function findPlaces(client: Queryable, ids: string[]): Promise<LogPlace[]> {
-  const { rows } = await client.query<LogPlace>(
-    `select id, booking_key as "bookingKey", partner, reference, sequence from booking_events where id = any($1)`,
-    [ids],
+/**
+ * Both lookups find one row by an index that holds it, however many events the booking has with the key.
+ *
+ * @returns for each event, in the same order, what its booking's log knows of its key
+ */
+export async function findKeyUses(
+  client: Queryable,
+  events: { bookingKey: Buffer; idempotencyKey: string | null; kind: EventKind; contentDigest: Buffer }[],
+): Promise<KeyUses[]> {
+  const counting = `from booking_events
+       where booking_key = event.booking_key and idempotency_key = event.idempotency_key and duplicate_of is null`;
+  const { rows } = await client.query<KeyUsesRow>(
+    `select first.id as "firstId", first.sequence as "firstSequence", first.kind as "firstKind",
+       first.kind = event.kind and first.content_digest = event.content_digest as "isFirstSame",
+       reusing.id as "reusingId", reusing.sequence as "reusingSequence"
+     from unnest($1::bytea[], $2::text[], $3::text[], $4::bytea[]) with ordinality
+       as event (booking_key, idempotency_key, kind, content_digest, number)
+     left join lateral (
+       select id, sequence, kind, content_digest ${counting} and 'key-reused' <> all (warnings) limit 1
+     ) as first on true
+     left join lateral (
+       select id, sequence ${counting} and 'key-reused' = any (warnings)
+         and kind = event.kind and content_digest = event.content_digest
+       limit 1
+     ) as reusing on true
+     order by event.number`,
+    [
+      events.map(({ bookingKey }) => bookingKey),
+      events.map(({ idempotencyKey }) => idempotencyKey),
+      events.map(({ kind }) => kind),
+      events.map(({ contentDigest }) => contentDigest),
+    ],
   );
-  return rows;
+  return rows.map(toKeyUses);
 }
 
-export interface LogPlace {
-  id: string;
-  bookingKey: Buffer;
-  partner: string;
-  reference: string;
-  sequence: number;
+interface KeyUsesRow {
+  firstId: string | null;
+  firstSequence: number;
+  firstKind: EventKind;
+  isFirstSame: boolean;
+  reusingId: string | null;
+  reusingSequence: number;
+}
+
+function toKeyUses({ firstId, firstSequence, firstKind, isFirstSame, ...reusing }: KeyUsesRow): KeyUses {
+  const first = firstId === null ? null : { id: firstId, sequence: firstSequence, kind: firstKind };
+  if (first !== null && isFirstSame) return { first, same: first };
+  const { reusingId, reusingSequence } = reusing;
+  return { first, same: reusingId === null ? null : { id: reusingId, sequence: reusingSequence } };
 }
 
 /** Creates of one content without an idempotency key, next to a place in a booking's log. */
@@ -121,6 +165,39 @@ export async function findCreatesAround(
   return rows;
 }
 
+/** An event of which something else is recorded than what its key and those before it make of it. */
+export interface MisjudgedKey {
+  id: string;
+  isDuplicate: boolean;
+  isReuse: boolean;
+}
+
+/**
+ * Compares what is recorded of a booking's events with idempotency keys with what follows from the order of receipt. A
+ * duplicate with the warning is from a release in which a key belonged to the partner: that stays as it was recorded.
+ *
+ * @returns what is right of those that are recorded otherwise
+ */
+export async function findMisjudgedKeys(client: Queryable, bookingKey: Buffer, limit: number): Promise<MisjudgedKey[]> {
+  const { rows } = await client.query<MisjudgedKey>(
+    `select id, not is_first_telling as "isDuplicate", is_first_telling and not is_first_use as "isReuse"
+     from (
+       select id, duplicate_of, warnings,
+         row_number() over (partition by idempotency_key order by sequence, id) = 1 as is_first_use,
+         row_number() over (partition by idempotency_key, kind, content_digest order by sequence, id) = 1
+           as is_first_telling
+       from booking_events
+       where booking_key = $1 and idempotency_key is not null
+         and not (duplicate_of is not null and 'key-reused' = any (warnings))
+     ) as event
+     where (duplicate_of is null) <> is_first_telling
+       or ('key-reused' = any (warnings)) <> (is_first_telling and not is_first_use)
+     limit $2`,
+    [bookingKey, limit],
+  );
+  return rows;
+}
+
 /** What the fold needs of an event in the log, and the state that it came to. */
 export interface LoggedEvent {
   id: string;
@@ -156,12 +233,14 @@ export interface LogRange {
 export const startOfLog = { sequence: 0, id: "00000000-0000-0000-0000-000000000000" };
 
 /**
+ * The limits of one row are for the planner: without them it may read the whole log to find two events by their ids.
+ *
  * @returns for each range, in the same order, the events from the place on that count in the fold, in sequence order,
  *   and the one before them
  */
 export async function readLog(client: Queryable, ranges: LogRange[]): Promise<LogPage[]> {
   const columns = `id, kind, sequence, booking_key, content_digest, idempotency_key, outcome, received_at, state_after,
-         decided_by, content_from, content_sequence_after`;
+         decided_by, content_from, keyless_sequence_after`;
   const counting = "from booking_events where booking_key = range.booking_key and duplicate_of is null";
   const { rows } = await client.query<LogRow>(
     `select range.number, event.is_before as "isBefore", event.id, event.kind, event.sequence, event.outcome,
@@ -176,7 +255,7 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
          limit 1
        ) end as "earlierCreate",
        event.state_after as "stateAfter", event.decided_by as "decidedBy", event.content_from as "contentFrom",
-       event.content_sequence_after as "contentSequenceAfter",
+       event.keyless_sequence_after as "contentSequenceAfter",
        decider.sequence as "deciderSequence", decider.received_at as "deciderReceivedAt",
        encode(source.content_digest, 'hex') as "sourceDigest"
      from unnest($1::bytea[], $2::bigint[], $3::uuid[], $4::int[]) with ordinality
@@ -188,8 +267,10 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
        (select false as is_before, ${columns} ${counting} and (sequence, id) >= (range.sequence, range.id)
         order by sequence, id limit range."limit")
      ) as event
-     left join booking_events as decider on decider.id = event.decided_by
-     left join booking_events as source on source.id = event.content_from
+     left join lateral (
+       select sequence, received_at from booking_events where id = event.decided_by limit 1
+     ) as decider on true
+     left join lateral (select content_digest from booking_events where id = event.content_from limit 1) as source on true
      order by range.number, event.sequence, event.id`,
     [
       ranges.map(({ bookingKey }) => bookingKey),
@@ -262,29 +343,35 @@ export async function reviseEvents(client: Queryable, events: RevisedEvent[]): P
   await client.query(
     `update booking_events set outcome = revised.outcome, state_after = revised.state_after,
        decided_by = revised.decided_by, content_from = revised.content_from,
-       content_sequence_after = revised.content_sequence_after
+       keyless_sequence_after = revised.keyless_sequence_after
      from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[])
-       as revised (id, outcome, state_after, decided_by, content_from, content_sequence_after)
+       as revised (id, outcome, state_after, decided_by, content_from, keyless_sequence_after)
      where booking_events.id = revised.id`,
     [events.map(({ id }) => id), events.map(({ outcome }) => outcome), ...toStateColumns(events)],
   );
 }
 
-/** Takes events out of the fold whose idempotency key an event received before them has. */
+/** Takes events out of the fold that repeat one received before them. */
 export async function markDuplicates(
   client: Queryable,
-  duplicates: { id: string; duplicateOf: string }[],
+  duplicates: (Place & { duplicateOf: string })[],
 ): Promise<void> {
   await client.query(
     `update booking_events set outcome = 'duplicate', duplicate_of = duplicate.duplicate_of, state_after = null,
-       decided_by = null, content_from = null, content_sequence_after = null
+       decided_by = null, content_from = null, keyless_sequence_after = null,
+       warnings = array_remove(warnings, 'key-reused')
      from unnest($1::uuid[], $2::uuid[]) as duplicate (id, duplicate_of)
      where booking_events.id = duplicate.id`,
     [duplicates.map(({ id }) => id), duplicates.map(({ duplicateOf }) => duplicateOf)],
   );
 }
 
-/** The columns state_after, decided_by, content_from and content_sequence_after. */
+/** Records that earlier events with another kind or content have the keys of these, which they had until now. */
+export async function markReusing(client: Queryable, ids: string[]): Promise<void> {
+  await client.query("update booking_events set warnings = warnings || '{key-reused}' where id = any($1)", [ids]);
+}
+
+/** The columns state_after, decided_by, content_from and keyless_sequence_after. */
 function toStateColumns(
   events: { id: string; kind: EventKind; contentDigest: Buffer; after: BookingState | null }[],
 ): unknown[][] {
@@ -310,12 +397,13 @@ export interface EventDetails {
   idempotencyKey: string | null;
   outcome: Outcome;
   duplicateOf: string | null;
+  warnings: readonly WarningCode[];
   receivedAt: Date;
   processedAt: Date;
 }
 
 const eventDetails = `id, partner, kind, reference, sequence, idempotency_key as "idempotencyKey", outcome,
-  duplicate_of as "duplicateOf", received_at as "receivedAt", processed_at as "processedAt"`;
+  duplicate_of as "duplicateOf", warnings, received_at as "receivedAt", processed_at as "processedAt"`;
 
 /** The events received last, newest first. */
 export async function listEvents(

@@ -156,11 +156,6 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
   );
 }
 
-/** Takes away bookings of which no event counts any more. They must be locked by this transaction. */
-export async function deleteBookings(client: Queryable, bookingKeys: Buffer[]): Promise<void> {
-  await client.query("delete from bookings where booking_key = any($1)", [bookingKeys]);
-}
-
 /** The parameters of {@link toColumns} as rows. */
 const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
        $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::uuid[],

@@ -5,16 +5,18 @@ export {
   type EventToInsert,
   findCreatesAround,
   findEvent,
-  findPlaces,
+  findKeyUses,
+  findMisjudgedKeys,
   findProcessed,
   insertEvents,
   type LoggedEvent,
   type LogPage,
-  type LogPlace,
   type LogRange,
   listBookingEvents,
   listEvents,
+  type MisjudgedKey,
   markDuplicates,
+  markReusing,
   type RevisedEvent,
   readLog,
   reviseEvents,
@@ -25,7 +27,6 @@ export {
   type BookingDetails,
   type BookingRow,
   type BookingToSave,
-  deleteBookings,
   findBooking,
   findLockedBookings,
   type IfLocked,
@@ -53,6 +54,5 @@ export {
   resolveDeadLetter,
   writeDeadLetter,
 } from "./dead-letters.ts";
-export { claimIdempotencyKeys, type IdempotencyClaim, updateKeyOwners } from "./idempotency-keys.ts";
 export { migrate, NewerSchemaError } from "./migrate.ts";
 export { probeWrites } from "./probe-writes.ts";

@@ -1,5 +1,6 @@
 import { bookingFields } from "@booking-events/schema";
 import { createTestDatabase } from "@booking-events/scripts/testing";
+import { runner } from "node-pg-migrate";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPool } from "./database.ts";
@@ -33,6 +34,53 @@ describe("migrations", () => {
     await pool.query("delete from schema_migrations where name = '9999_from-the-future'");
     expect(await migrate(database.url)).toEqual([]);
   });
+});
+
+describe("0004, on a database in which idempotency keys belong to partners", () => {
+  const eventId = (number: number) => `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
+
+  test("keeps what was recorded, and marks what the new rule would not have left out", async () => {
+    await migrateTo(3);
+    const log = [
+      { booking: "T1", content: "A", duplicateOf: null },
+      { booking: "T1", content: "A", duplicateOf: 1 },
+      { booking: "T1", content: "B", duplicateOf: 1 },
+      { booking: "T2", content: "A", duplicateOf: 1 },
+      // Came to its place before the one that owns the key.
+      { booking: "T2", content: "A", duplicateOf: 4 },
+    ];
+    for (const [index, { booking, content, duplicateOf }] of log.entries())
+      await pool.query(
+        `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, payload,
+           content_digest, outcome, duplicate_of, received_at)
+         values ($1, 'acme', 'create', $2::text, $3, $4, 'k-1', '{}', $5, $6, $7, now())`,
+        [
+          ...[eventId(index + 1), booking, Buffer.from(booking), index + 1, Buffer.from(content)],
+          ...[duplicateOf === null ? "created" : "duplicate", duplicateOf === null ? null : eventId(duplicateOf)],
+        ],
+      );
+    expect(await migrate(database.url)).toEqual(["0004_keys-of-a-booking"]);
+    const { rows } = await pool.query("select outcome, duplicate_of, warnings from booking_events order by sequence");
+    expect(rows).toEqual([
+      { outcome: "created", duplicate_of: null, warnings: [] },
+      { outcome: "duplicate", duplicate_of: eventId(1), warnings: [] },
+      { outcome: "duplicate", duplicate_of: eventId(1), warnings: ["key-reused"] },
+      { outcome: "duplicate", duplicate_of: eventId(1), warnings: ["key-reused"] },
+      { outcome: "duplicate", duplicate_of: eventId(4), warnings: ["key-reused"] },
+    ]);
+  });
+
+  async function migrateTo(count: number): Promise<void> {
+    await pool.query("drop schema public cascade; create schema public");
+    await runner({
+      databaseUrl: database.url,
+      dir: new URL("../migrations", import.meta.url).pathname,
+      migrationsTable: "schema_migrations",
+      direction: "up",
+      count,
+      log: () => {},
+    });
+  }
 });
 
 describe("booking_details", () => {

@@ -37,6 +37,7 @@ export async function probeWrites(pool: pg.Pool): Promise<void> {
         idempotencyKey: null,
         outcome: "created",
         duplicateOf: null,
+        warnings: [],
         after: null,
       } as const;
       await insertEvents(client, [{ ...common, ...event, id, payload, receivedAt: at }]);

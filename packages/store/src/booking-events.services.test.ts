@@ -1,0 +1,84 @@
+import { createTestDatabase } from "@booking-events/scripts/testing";
+import type { Pool } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findKeyUses, readLog, startOfLog } from "./booking-events.ts";
+import { bookingKey } from "./booking-key.ts";
+import { createPool, type Queryable } from "./database.ts";
+
+const events = 50_000;
+/** Of 8 KB each. The events of one booking fill thousands. */
+const fewPages = 40;
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+/** What PostgreSQL reads for the queries that `work` makes. */
+async function countPages(work: (client: Queryable) => Promise<unknown>): Promise<number> {
+  let pages = 0;
+  const explaining = {
+    async query(text: string, values: unknown[]) {
+      const { rows } = await pool.query(`explain (analyze, buffers, format json) ${text}`, values);
+      const { Plan: plan } = rows[0]["QUERY PLAN"][0];
+      pages += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+      return pool.query(text, values);
+    },
+  };
+  await work(explaining as unknown as Queryable);
+  return pages;
+}
+
+describe.each([
+  { what: "repeat one", reference: "REPEATED", duplicateOf: "'00000000-0000-7000-8000-000000000001'", warnings: "{}" },
+  { what: "have different contents", reference: "REUSED", duplicateOf: "null", warnings: "{key-reused}" },
+])("many events of one booking with one key that $what", ({ reference, duplicateOf, warnings }) => {
+  const key = bookingKey("acme", reference);
+  const digest = (number: number) => Buffer.from(String(number).padStart(64, "0"), "hex");
+
+  beforeAll(async () => {
+    await pool.query("truncate booking_events");
+    // The first one counts; then those with the key; then one without.
+    await pool.query(
+      `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, payload,
+         content_digest, outcome, received_at, state_after, duplicate_of, warnings)
+       select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'acme', 'update', '${reference}', $1, n,
+         case when n <= ${events} then 'k-1' end, '{}', decode(lpad(n::text, 64, '0'), 'hex'), 'updated', now(), 'active',
+         case when n between 2 and ${events} then ${duplicateOf}::uuid end,
+         case when n between 2 and ${events} then '${warnings}' else '{}' end::text[]
+       from generate_series(1, ${events} + 1) as n`,
+      [key],
+    );
+    await pool.query("vacuum analyze booking_events");
+  });
+
+  test("what the log knows of the key is found in a few pages", async () => {
+    const places = [1, events / 2, events + 9].map((number) => ({
+      ...{ bookingKey: key, idempotencyKey: "k-1", kind: "update" as const, contentDigest: digest(number) },
+    }));
+    expect(await countPages((client) => findKeyUses(client, places))).toBeLessThan(fewPages);
+    const [first, middle, unknown] = await findKeyUses(pool, places);
+    expect(first).toMatchObject({ first: { sequence: 1 }, same: { sequence: 1 } });
+    expect(middle?.same).toEqual(
+      duplicateOf === "null" ? { id: "00000000-0000-7000-8000-000000025000", sequence: 25_000 } : null,
+    );
+    expect(unknown).toMatchObject({ first: { sequence: 1 }, same: null });
+  });
+
+  test("a late event at the end of the log is folded in after a few pages", async () => {
+    const from = { sequence: events + 1, id: startOfLog.id };
+    const range = { bookingKey: key, from, limit: 20 };
+    expect(await countPages((client) => readLog(client, [range]))).toBeLessThan(fewPages);
+    const [page] = await readLog(pool, [range]);
+    expect(page?.before?.sequence).toBe(duplicateOf === "null" ? events : 1);
+    expect(page?.events.map(({ sequence }) => sequence)).toEqual([events + 1]);
+  });
+});
