@@ -55,6 +55,13 @@ export const brokenBuilds: readonly BrokenBuild[] = [
     faults: scenarios["postgres frozen, all workers killed"],
     mustFind: "lost",
   },
+  {
+    ...broken,
+    name: "accept-what-waited",
+    ingest: fromSource("accept-what-waited"),
+    faults: scenarios["an ingest frozen for longer than senders wait"],
+    mustFind: "overtaken",
+  },
 ];
 
 /** Its mistake shows in `bad-neighbour.ts`, where nothing is killed. */

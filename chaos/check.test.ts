@@ -156,6 +156,78 @@ describe("is found", () => {
   });
 });
 
+describe("an event that was given up, and received later than a newer one was acknowledged", () => {
+  const contentC = { ...contentA, note: "C" };
+  const elsewhere = { consumerTripPartnerExternalReference: "T2" };
+
+  /** The refused request for the update, which ended at 50, is received last. It was sent at 20 or later. */
+  function overtakenRun() {
+    const { posts, ...run } = goodRun();
+    const newer = post({ kind: "update", payload: contentC }, [
+      request(80, 90, { result: "acknowledged", eventId: "e4" }),
+    ]);
+    const last = post({ reference: "T2", payload: elsewhere }, [
+      request(100, 110, { result: "acknowledged", eventId: "e5" }),
+    ]);
+    const [refused] = run.database.log.splice(1, 1);
+    if (refused === undefined) throw new Error("The good run has no event that was refused.");
+    const logged = { partner: "acme", reference: "T1", idempotencyKey: null, outcome: "any" };
+    run.database.log.push(
+      { ...logged, id: "e4", kind: "update", content: canonicalContent(contentC), sequence: 4 },
+      { ...logged, id: "e5", kind: "create", reference: "T2", content: canonicalContent(elsewhere), sequence: 5 },
+      { ...refused, sequence: 6 },
+    );
+    return { ...run, posts: [...posts, newer, last], update: posts[1], newer, last, refused: at(run.database.log, 4) };
+  }
+
+  const overtaken = (run: Evidence) => check(run).violations.filter(({ kind }) => kind === "overtaken");
+
+  test("is found", () => {
+    expect(overtaken(overtakenRun())).toEqual([
+      { kind: "overtaken", what: expect.stringMatching(/^e2 \(6\), update/) },
+    ]);
+  });
+
+  test("is not found when its sender still waited for it when the newer one was sent", () => {
+    const run = overtakenRun();
+    run.update.attempts[1] = request(40, 81, { result: "unanswered" });
+    expect(overtaken(run)).toEqual([]);
+  });
+
+  test("is not found when another request for the same, still waited for, may have brought it", () => {
+    const run = overtakenRun();
+    run.posts.push({ ...run.update, attempts: [request(45, 95, { result: "unanswered" })] });
+    expect(overtaken(run)).toEqual([]);
+  });
+
+  test("is found when there are more such events than requests that were still waited for", () => {
+    const run = overtakenRun();
+    run.posts.push({ ...run.update, attempts: [request(45, 95, { result: "unanswered" })] });
+    run.database.log.push({ ...run.refused, id: "e7", sequence: 7 });
+    expect(overtaken(run)).toHaveLength(1);
+  });
+
+  test("is not found when it may have been received before the newer one was acknowledged", () => {
+    const run = overtakenRun();
+    // Nothing that stands before it was sent after that.
+    run.last.attempts = [request(85, 110, { result: "acknowledged", eventId: "e5" })];
+    expect(overtaken(run)).toEqual([]);
+  });
+
+  test("is not found when only its own retry was acknowledged", () => {
+    const run = overtakenRun();
+    run.newer.payload = contentB;
+    run.newer.idempotencyKey = run.update.idempotencyKey;
+    expect(overtaken(run)).toEqual([]);
+  });
+
+  test("is not found when the newer one is of another booking", () => {
+    const run = overtakenRun();
+    run.newer.reference = "T3";
+    expect(overtaken(run)).toEqual([]);
+  });
+});
+
 function at<Item>(items: Item[], index: number): Item {
   const item = items[index];
   if (item === undefined) throw new RangeError(`There is no item ${index}.`);

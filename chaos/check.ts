@@ -8,6 +8,8 @@ import type { ChangeRow, DatabaseContent, LoggedEvent } from "./read-database.ts
  * - `lost`: acknowledged, and not in the log
  * - `unexpected`: in the log, and nobody has sent it, or not like this; or an answer that no partner should get
  * - `out of order`: sent after the other was acknowledged, and in the log before it
+ * - `overtaken`: given up by its sender, who then sent a newer one for its booking, which was acknowledged; and received
+ *   after that all the same
  * - `wrong state`: a booking that is not what the events in the log make it
  * - `wrong feed`: whoever follows `booking_changes` ends with another state, or misses a change
  * - `dead`: a dead letter, of events that are all good
@@ -18,6 +20,7 @@ export const violationKinds = [
   "lost",
   "unexpected",
   "out of order",
+  "overtaken",
   "wrong state",
   "wrong feed",
   "dead",
@@ -97,6 +100,7 @@ export function check(evidence: Evidence): { tally: Tally; violations: Violation
       ...findAltered(acknowledged, logged),
       ...findUnexplained(posts, unacknowledged),
       ...findOutOfOrder(acknowledged, logged),
+      ...findOvertaken(posts, acknowledged, database.log),
       ...findWrongStates(evidence),
       ...database.deadLetters.map(({ eventId, errorCode }) => violation("dead", `${eventId}: ${errorCode}`)),
     ],
@@ -189,6 +193,62 @@ function findOutOfOrder(acknowledged: Acknowledged[], logged: Map<string, Logged
           `${event.eventId} (${event.sequence}) was sent after ${latest.eventId} (${latest.sequence}) had been acknowledged`,
         ),
       ];
+    });
+}
+
+/**
+ * The log alone can't tell: it has the events in the order in which they were received, and that is what is wrong. So
+ * the times are the senders', and of when an event was received we know this: after all that stand before it were sent.
+ */
+function findOvertaken(posts: readonly Post[], acknowledged: Acknowledged[], log: readonly LoggedEvent[]): Violation[] {
+  const receipts = new Map(acknowledged.map((one) => [one.eventId, one]));
+  const attemptsByName = Map.groupBy(posts, describe);
+  const acknowledgedByBooking = Map.groupBy(acknowledged, ({ post }) => nameBooking(post));
+  let receivedAfterMs = Number.NEGATIVE_INFINITY;
+  const unacknowledged: Late[] = [];
+  for (const event of log.toSorted((a, b) => a.sequence - b.sequence)) {
+    const receipt = receipts.get(event.id);
+    if (receipt !== undefined) {
+      receivedAfterMs = Math.max(receivedAfterMs, receipt.sentAtMs);
+      continue;
+    }
+    const name = describe(event);
+    const newer = (acknowledgedByBooking.get(nameBooking(event)) ?? []).filter(
+      ({ post, acknowledgedAtMs }) => acknowledgedAtMs < receivedAfterMs && describe(post) !== name,
+    );
+    unacknowledged.push({ event, name, newerSentAtMs: Math.max(...newer.map(({ sentAtMs }) => sentAtMs)) });
+  }
+  return [...Map.groupBy(unacknowledged, ({ name }) => name)].flatMap(([name, events]) => {
+    const attempts = (attemptsByName.get(name) ?? []).flatMap((post) => post.attempts.filter(mayHaveBeenQueued));
+    return findLate(events, attempts).map(({ event, newerSentAtMs }) =>
+      violation(
+        "overtaken",
+        `${event.id} (${event.sequence}), ${name}, was given up before another was sent at ${newerSentAtMs}, which was acknowledged before this one was received`,
+      ),
+    );
+  });
+}
+
+interface Late {
+  event: LoggedEvent;
+  name: string;
+  /** When the last newer event of its booking was sent that was acknowledged before this one was received. */
+  newerSentAtMs: number;
+}
+
+/**
+ * Any of the attempts may have brought any of the events. They are matched in the senders' favour: an event is all
+ * right if there is an attempt for it that was not given up yet when the newer event was sent.
+ */
+function findLate(events: Late[], attempts: Attempt[]): Late[] {
+  const ends = attempts.map(({ endedAtMs }) => endedAtMs).sort((a, b) => b - a);
+  let matched = 0;
+  return events
+    .toSorted((a, b) => b.newerSentAtMs - a.newerSentAtMs)
+    .filter(({ newerSentAtMs }) => {
+      const isLate = (ends[matched] ?? Number.POSITIVE_INFINITY) < newerSentAtMs;
+      if (!isLate) matched += 1;
+      return isLate;
     });
 }
 

@@ -49,6 +49,8 @@ export const scenarios = {
     { atMs: 1_000, target: "postgres", action: "freeze", forMs: 3_500 },
     ...workerNames.map((target): Fault => ({ atMs: 3_500, target, action: "end", signal: "SIGKILL", downMs: 0 })),
   ],
+  /** Its senders give up, go to the other one, and send newer events there. Then it reads what they had sent to it. */
+  "an ingest frozen for longer than senders wait": [{ atMs: 300, target: "ingest-1", action: "freeze", forMs: 6_500 }],
 } satisfies Record<string, readonly Fault[]>;
 
 /** A scenario's faults, and some time without any. */

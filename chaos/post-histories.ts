@@ -33,7 +33,8 @@ export interface Load {
   done: Promise<void>;
 }
 
-const answerTimeoutMs = 4_000;
+/** After as long, an event that got no answer must not take effect any more. */
+const answerTimeoutMs = 3_000;
 const maxAttempts = 9;
 const firstBackoffMs = 200;
 const longestBackoffMs = 4_000;

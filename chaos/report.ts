@@ -52,6 +52,7 @@ const meanings: Record<ViolationKind, string> = {
   lost: "acknowledged, and not in the log",
   unexpected: "in the log or answered, and nobody can explain it",
   "out of order": "sent after another was acknowledged, logged before it",
+  overtaken: "given up, and logged after newer ones were acknowledged",
   "wrong state": "bookings that are not the fold of their events",
   "wrong feed": "bookings that the feed of changes tells otherwise",
   dead: "dead letters",

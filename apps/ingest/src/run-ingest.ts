@@ -45,7 +45,7 @@ const entries = {
 const maxEventLoopDelayMs = 250;
 
 /** What ingest is made of where it matters to a test that lets it stop, go wrong, or go without, at a chosen point. */
-const ingestParts = { createProducer, createPartnerLimiter, watchFreezes };
+const ingestParts = { createProducer, createPartnerLimiter, watchFreezes, watchLoad };
 export type IngestParts = typeof ingestParts;
 
 /**
@@ -75,7 +75,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
   });
   const queue = await watchQueue({ producer, logger });
-  const load = await watchLoad({
+  const load = await made.watchLoad({
     measureLoad: () => producer.measureLoad(),
     limits: {
       maxBacklog: settings.MAX_BACKLOG,

@@ -22,8 +22,8 @@ export const freezeLimits = {
  * busy with one thing. Senders may have given up what they sent to it since, sent it again to another ingest, and sent
  * newer events after that. If the old ones were accepted now, they would come after the newer ones.
  *
- * The event loop reads what waits before it runs the timers that are due, so that the age of the last tick shows the
- * freeze to the very first request after it.
+ * After a freeze the event loop may read what waited before it runs the timers that are due, or after that. So the first
+ * request looks how old the last tick is, and so does the next tick.
  */
 export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Registry }): FreezeWatch {
   const freezes = new Counter({
