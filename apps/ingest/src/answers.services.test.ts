@@ -108,6 +108,31 @@ test("422 lists every violation", async () => {
   ]);
 });
 
+describe("422 for a number that a double does not hold as it is written", () => {
+  const withAmount = (amount: string) => `${booking.slice(0, -1)},"price":{"amount":${amount}}}`;
+
+  test.each([
+    ...["0.1234567890123456789", "1e-400", "9007199254740993", "-9007199254740992", "1e21", "1e400"],
+    ...["9007199254740992.5", "1.00000000000000001", "90071992547409930e-1"],
+  ])("%s", async (amount) => {
+    for (const path of [create, `/booking-event/delete/${acmeSecret}`]) {
+      const answer = await exchange(ingest.port, { path, body: withAmount(amount) });
+      expect(answer.status).toBe(422);
+      expect(JSON.parse(answer.body)).toEqual({
+        message: "Invalid data",
+        violationList: [{ message: expect.stringMatching(/^Must be a number/), propertyPath: ["price", "amount"] }],
+      });
+    }
+  });
+
+  test.each(["10.50", "1.0", "-0", "0.1", "1.0e2", "9007199254740991", "5e-324", `1.${"0".repeat(1_000)}`])(
+    "not for %s",
+    async (amount) => {
+      expect((await exchange(ingest.port, { path: create, body: withAmount(amount) })).status).toBe(200);
+    },
+  );
+});
+
 describe("422 for an absent body", () => {
   const form = { "Content-Type": "application/x-www-form-urlencoded" };
   test.each<[string, RequestParts]>([
@@ -118,6 +143,7 @@ describe("422 for an absent body", () => {
     ["an empty body of an unknown type", { path: create, headers: { "Content-Type": "text/plain" }, body: "" }],
     ["an empty chunked body", { path: create, body: "", chunkBytes: 1 }],
     ["an empty chunked body without type", { path: create, headers: { "Content-Type": "" }, body: "", chunkBytes: 1 }],
+    ["only a byte order mark, as JSON", { path: create, body: "\ufeff" }],
     ["only a byte order mark", { path: create, headers: form, body: "\ufeff" }],
     ["a form of nothing but ampersands", { path: create, headers: form, body: "&&" }],
   ])("%s", async (_what, request) => {
@@ -134,7 +160,31 @@ describe("422 for an absent body", () => {
 describe("400", () => {
   const form = { "Content-Type": "application/x-www-form-urlencoded" };
   test.each<[string, RequestParts, string]>([
-    ["malformed JSON", { path: create, body: "{" }, "The body is not valid JSON."],
+    ["malformed JSON", { path: create, body: "{" }, "The body is not valid JSON: see line 1, column 2."],
+    ["blanks", { path: create, body: "\n  " }, "The body is not valid JSON: see line 2, column 3."],
+    [
+      "a second byte order mark",
+      { path: create, body: `\ufeff\ufeff${booking}` },
+      "The body is not valid JSON: see line 1, column 1.",
+    ],
+    [
+      "a JSON key twice, however deep",
+      {
+        path: create,
+        body: `${booking.slice(0, -1)},"x":${"[".repeat(20_000)}{"a":1,"\\u0061":1}${"]".repeat(20_000)}}`,
+      },
+      `The body has the same key twice in one JSON object: see line 1, column ${booking.length + 20_012}.`,
+    ],
+    [
+      "JSON sent as a form",
+      { path: create, headers: form, body: booking },
+      "The body is JSON, but was sent as a form. Set the header Content-Type: application/json.",
+    ],
+    [
+      "a second byte order mark of a form",
+      { path: create, headers: form, body: "\ufeff\ufeffa=1" },
+      "The body starts with more than one byte order mark. Send none.",
+    ],
     ["a JSON array", { path: create, body: `[${booking}]` }, "The body must be one JSON object."],
     ["a JSON string", { path: create, body: '"x"' }, "The body must be one JSON object."],
     ["JSON null", { path: create, body: "null" }, "The body must be one JSON object."],

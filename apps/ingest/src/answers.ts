@@ -10,6 +10,12 @@ export interface Answer {
   headers?: Readonly<Record<string, string>>;
 }
 
+/** Both count from 1, columns in UTF-16 code units. */
+export interface TextPosition {
+  line: number;
+  column: number;
+}
+
 /** Thrown where a request can't go on; it carries the answer. */
 export class Refusal extends Error {
   override name = "Refusal";
@@ -51,12 +57,30 @@ export const malformedHttp = refused(
   "The request is not valid HTTP/1.1, or its method is not known. Use POST, with a Host header.",
 );
 export const invalidUtf8 = refused(400, "invalid-utf8", "The body is not valid UTF-8.");
-export const malformedJson = refused(400, "malformed-json", "The body is not valid JSON.");
+export const malformedJson = ({ line, column }: TextPosition): Answer =>
+  refused(400, "malformed-json", `The body is not valid JSON: see line ${line}, column ${column}.`);
+/** Without the key, which may be anything. */
+export const repeatedJsonKey = ({ line, column }: TextPosition): Answer =>
+  refused(
+    400,
+    "repeated-json-key",
+    `The body has the same key twice in one JSON object: see line ${line}, column ${column}.`,
+  );
 export const notAnObject = refused(400, "not-an-object", "The body must be one JSON object.");
 export const malformedFormEscape = refused(
   400,
   "malformed-form",
   "The body has a percent sign without two hex digits, or percent escapes that are not valid UTF-8.",
+);
+export const jsonSentAsForm = refused(
+  400,
+  "json-sent-as-form",
+  "The body is JSON, but was sent as a form. Set the header Content-Type: application/json.",
+);
+export const repeatedByteOrderMark = refused(
+  400,
+  "repeated-byte-order-mark",
+  "The body starts with more than one byte order mark. Send none.",
 );
 export const repeatedFormField = refused(400, "repeated-form-field", "The body has the same form field twice.");
 export const nestedFormField = refused(

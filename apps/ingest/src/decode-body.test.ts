@@ -1,6 +1,8 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Refusal } from "./answers.ts";
 import { decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
+import { JsonFault, parseJsonExactly } from "./parse-json-exactly.ts";
 
 describe("UTF-8", () => {
   test("is decoded as it is", () => {
@@ -37,6 +39,59 @@ describe("JSON", () => {
     "%j is malformed",
     (text) => expect(outcomeOf(() => decodeJson(text))).toBe("malformed-json"),
   );
+
+  test.each([
+    ['{"a":1,}', 1, 8],
+    ['{\n  "a": "x\n', 2, 10],
+    ["  ", 1, 3],
+  ])("%j is malformed at line %i, column %i", (text, line, column) => {
+    const message = `The body is not valid JSON: see line ${line}, column ${column}.`;
+    expect(JSON.parse(refusalOf(() => decodeJson(text)).answer.body)).toEqual({ message });
+  });
+
+  test.each([
+    '{"a":"1","a":"1"}',
+    '{"":0,"":0}',
+    '{"":"","":""}',
+    '{ "a" : 1 , "\\u0061" : 2 }',
+    '{"a":"x\\"y","b":[{"c":null,"c":null}]}',
+    '{"a":{"a":[]},"a":{"a":[]}}',
+    '{"__proto__":1,"__proto__":2}',
+    `{"x":${"[".repeat(20_000)}{"a":1,"a":2}${"]".repeat(20_000)}}`,
+  ])("with a key twice is refused: %s", (text) => {
+    expect(outcomeOf(() => decodeJson(text))).toBe("repeated-json-key");
+  });
+
+  test("has NaN for each number that a double does not hold as written, so that it can't be accepted", () => {
+    const numbers = [0.1, 10.5, 1, -0, 100, 123456789012345, Number.NaN, Number.NaN, Number.NaN];
+    const text = '{"a":[0.1,10.50,1.0,-0,1.0e2,123456789012345,0.1234567890123456789,1e-400,1.00000000000000001]}';
+    expect(decodeJson(text)).toEqual({ a: numbers });
+    expect(decodeJson('{"a":"x","b":9007199254740993}')).toEqual({ a: "x", b: Number.NaN });
+  });
+
+  /** It may be asked only if something shorter does not prove that it need not be. */
+  test("is what the exact parser makes of it, however it is written", () => {
+    const key = fc.constantFrom('""', '"a"', '"\\u0061"', '"b"', '"0"', '"\\""', '"é"', '"__proto__"');
+    const scalar = fc.constantFrom(...['""', "null", "true", "0", "1e-7", "1e-400", "0.10", `0.${"1".repeat(20)}`]);
+    const blank = fc.constantFrom("", "", " ", "\n  ");
+    const value = fc.oneof(scalar, key, fc.constantFrom("[]", "{}", "[1,[2]]", '{"a":"x","b":1}', '[{"a":0,"a":0}]'));
+    const field = fc
+      .tuple(blank, key, blank, value)
+      .map(([before, name, after, of]) => `${before}${name}${after}:${of}`);
+    const texts = fc.oneof(
+      fc.array(field, { maxLength: 5 }).map((fields) => `{${fields.join()}}`),
+      // As most senders write: no white space, and nothing but strings.
+      fc
+        .array(fc.tuple(key, key), { maxLength: 4 })
+        .map((fields) => `{${fields.map((pair) => pair.join(":")).join()}}`),
+    );
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(tryOut(() => decodeJson(text))).toEqual(tryOut(() => parseJsonExactly(text)));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
 
   test.each(["[]", '[{"a":1}]', "null", "true", "1", '"{}"'])("%s is no object", (text) => {
     expect(outcomeOf(() => decodeJson(text))).toBe("not-an-object");
@@ -95,10 +150,26 @@ describe("a form", () => {
     ["a=%FF", "malformed-form"],
     ["a=%ED%A0%80", "malformed-form"],
     ["=1&=2", "repeated-form-field"],
+    ['{"a":1}', "json-sent-as-form"],
+    ["{", "json-sent-as-form"],
+    ["[1]", "json-sent-as-form"],
+    ["[a]=1", "json-sent-as-form"],
+    ["\ufeffa=1", "repeated-byte-order-mark"],
   ])("%s is refused", (text, outcome) => {
     expect(outcomeOf(() => decodeForm(text))).toBe(outcome);
   });
 });
+
+function tryOut(decode: () => unknown): unknown {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof JsonFault) return `${error.kind} ${error.line} ${error.column}`;
+    if (!(error instanceof Refusal)) throw error;
+    const [, line, column] = /line (\d+), column (\d+)/.exec(error.answer.body) ?? [];
+    return `${error.outcome.replace("-json", "")} ${line} ${column}`;
+  }
+}
 
 function outcomeOf(decode: () => unknown): string {
   return refusalOf(decode).outcome;

@@ -1,15 +1,22 @@
 import {
   invalidUtf8,
+  jsonSentAsForm,
   malformedFormEscape,
   malformedJson,
   nestedFormField,
   notAnObject,
   Refusal,
+  repeatedByteOrderMark,
   repeatedFormField,
+  repeatedJsonKey,
 } from "./answers.ts";
+import { isKeptWhole } from "./kept-whole.ts";
+import { JsonFault, parseJsonExactly } from "./parse-json-exactly.ts";
 
 /** What a body holds, before validation. `__proto__` may be one of its own keys. */
 export type BodyObject = Record<string, unknown>;
+
+const byteOrderMark = "\ufeff";
 
 /**
  * A byte order mark at the start is left out, as RFC 8259 allows: Windows software likes to write one, and it would
@@ -26,19 +33,33 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** @throws Refusal unless the text is one JSON object */
+/**
+ * A number that a double does not hold as it is written is NaN in the object, so that the payload's rules refuse it.
+ *
+ * @throws Refusal unless the text is one JSON object, in which no object has a key twice
+ */
 export function decodeJson(text: string): BodyObject {
   const value = parseJson(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Refusal(notAnObject);
-  return value as BodyObject;
+  const object = value as BodyObject;
+  return isKeptWhole(text, object) ? object : (tellFault(() => parseJsonExactly(text)) as BodyObject);
 }
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Without the cause: V8's message quotes the body.
-    throw new Refusal(malformedJson);
+    // V8's message quotes the body, and does not always say where.
+    return tellFault(() => parseJsonExactly(text));
+  }
+}
+
+function tellFault<Value>(parse: () => Value): Value {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    throw new Refusal(error.kind === "malformed" ? malformedJson(error) : repeatedJsonKey(error));
   }
 }
 
@@ -51,6 +72,9 @@ const ownField = { configurable: true, enumerable: true, writable: true };
  * @throws Refusal where a lenient parser would guess
  */
 export function decodeForm(text: string): BodyObject {
+  // The commonest mistake: curl -d '{…}' without a header. Its error would be about a field that nobody has sent.
+  if (/^[{[]/.test(text)) throw new Refusal(jsonSentAsForm);
+  if (text.startsWith(byteOrderMark)) throw new Refusal(repeatedByteOrderMark);
   const fields: BodyObject = {};
   for (const pair of text.split("&")) {
     // Nothing between two ampersands, or after the last, is no field, as in the WHATWG URL standard.

@@ -64,8 +64,9 @@ export function createBodyReader(limitBytes: number): ReadBody {
     const bytes = await gather(ctx);
     // The rest of a body may still come in after its sender got 408; the event must not be accepted then.
     if (res.headersSent) throw new ClientGone();
-    if (bytes.length === 0) return {};
     const text = decodeUtf8(bytes);
+    // It may have been a byte order mark, which is no body either.
+    if (text === "") return {};
     return bodyType === "json" ? decodeJson(text) : decodeForm(text);
   };
 }

@@ -12,7 +12,7 @@ const maxNameLength = 255;
 
 const tooDeepMessage = `Must be nested at most ${maxNestingLevels} levels deep, the payload itself being the first. Send it flatter, or as a string.`;
 const inexactNumberMessage =
-  "Must be a number that every JSON reader takes for the same: finite and, if whole, within ±9,007,199,254,740,991. Send it as a string.";
+  "Must be a number that a double holds as it is written, and within ±9,007,199,254,740,991 if it is whole. Send it as a string.";
 const notJsonMessage = "Must be a value of JSON: a string, a number, true, false, null, an array or an object.";
 const unstorableNameMessage = `The field's name: ${unstorableTextMessage}`;
 
@@ -94,7 +94,8 @@ function checkItems(search: Search, value: unknown[] | PlainObject): void {
 
 /**
  * A whole number beyond 2^53 may have been another one in the text that was sent: 9007199254740993 reads as …992. And
- * 1e400 reads as Infinity, for which JSON has no text.
+ * 1e400 reads as Infinity, for which JSON has no text. Whoever parsed the text may say by NaN that another number was
+ * rounded.
  */
 function isExactNumber(value: number): boolean {
   return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));

@@ -27,7 +27,7 @@ export const everyIssue = { abortEarly: false, abortPipeEarly: false };
 /**
  * Checks a payload against the contract. Never throws, whatever the value.
  *
- * @param value what was sent, already parsed
+ * @param value what was sent, already parsed. NaN stands for a number that the parser had to round
  * @returns the value itself, unchanged, unknown fields included. Or every violation, up to `maxViolations`: first of
  *   listed fields in the order of `bookingFields`, at most one each; then of retired names; then of unknown fields in
  *   the order of the object's keys, each before what is inside it. Of a payload with more than `maxJsonValues`, that only

@@ -1,0 +1,174 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { JsonFault, parseJsonExactly } from "./parse-json-exactly.ts";
+
+/** Texts with all that JSON allows: white space, escapes, numbers in any notation, nesting. */
+const space = fc.stringMatching(/^[ \t\n\r]{0,3}$/);
+const number = fc.stringMatching(/^-?(0|[1-9][0-9]{0,5})(\.[0-9]{1,4})?([eE][-+]?[0-9]{1,2})?$/);
+const string = fc
+  .stringMatching(/^([ !#-[\]-~é😀]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,6}$/u)
+  .map((content) => `"${content}"`);
+const { json } = fc.letrec<{ json: string; value: string }>((tie) => {
+  const value = tie("value");
+  const field = fc.tuple(space, string, space, value).map(([before, name, after, of]) => [name, before, after, of]);
+  return {
+    json: fc.tuple(space, value, space).map((parts) => parts.join("")),
+    value: fc.oneof(
+      { maxDepth: 4 },
+      { weight: 3, arbitrary: fc.oneof(number, string, fc.constantFrom("true", "false", "null")) },
+      fc.array(tie("json"), { maxLength: 4 }).map((items) => `[${items.join()}]`),
+      fc
+        .uniqueArray(field, { maxLength: 4, selector: ([name]) => JSON.parse(name ?? '""') })
+        .map((fields) => `{${fields.map(([name, before, after, of]) => `${before}${name}${after}:${of}`).join()}}`),
+      space.map((blanks) => `[${blanks}]`),
+      space.map((blanks) => `{${blanks}}`),
+    ),
+  };
+});
+
+describe("what it makes of a text", () => {
+  test("is what JSON.parse makes of it", () => {
+    fc.assert(
+      fc.property(json, (text) => {
+        const expected: unknown = JSON.parse(text);
+        expect(parseJsonExactly(text)).toStrictEqual(expected);
+      }),
+    );
+  });
+
+  test("is nothing if JSON.parse refuses it", () => {
+    const almost = fc
+      .tuple(
+        json,
+        fc.nat(),
+        fc.nat(3),
+        fc.constantFrom("", ",", "]", "}", ":", '"', "0", "-", ".", "e", "\\", "\ufeff"),
+      )
+      .map(([text, at, count, other]) => {
+        const start = at % (text.length + 1);
+        return text.slice(0, start) + other + text.slice(start + count);
+      });
+    fc.assert(
+      fc.property(fc.oneof(almost, fc.string()), (text) => {
+        const fault = faultOf(text);
+        if (isJson(text)) expect(fault?.kind).not.toBe("malformed");
+        else expect(fault).toBeDefined();
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("keeps __proto__ as a key like any other", () => {
+    const object = parseJsonExactly('{"__proto__": {"isAdmin": true}, "constructor": 1}') as Record<string, unknown>;
+    expect(Object.keys(object)).toEqual(["__proto__", "constructor"]);
+    expect(object["isAdmin"]).toBeUndefined();
+  });
+
+  test("has NaN for each number that a double does not hold as written", () => {
+    const numbers = parseJsonExactly("[0.1, 10.50, 1e-400, 0.1234567890123456789, -0, 1.0e2, 1e400]");
+    expect(numbers).toEqual([0.1, 10.5, Number.NaN, Number.NaN, -0, 100, Number.NaN]);
+  });
+});
+
+describe("a malformed text", () => {
+  test("is faulty at the first character with which it can't go on", () => {
+    // No JSON has this character anywhere, and each beginning of a JSON can go on.
+    fc.assert(
+      fc.property(json, fc.nat(), (text, at) => {
+        const offset = at % (text.length + 1);
+        expect(faultOf(`${text.slice(0, offset)}\u0001${text.slice(offset)}`)).toMatchObject(positionIn(text, offset));
+      }),
+    );
+  });
+
+  test("is faulty at its end if it is cut", () => {
+    fc.assert(
+      fc.property(json, fc.nat(), (text, at) => {
+        const cut = text.slice(0, at % (text.length + 1));
+        fc.pre(!isJson(cut));
+        expect(faultOf(cut)).toMatchObject({ kind: "malformed", ...positionIn(cut, cut.length) });
+      }),
+    );
+  });
+
+  test.each([
+    ["", 1, 1],
+    ["  ", 1, 3],
+    ["\r\n \n", 3, 1],
+    ['{"a":1,}', 1, 8],
+    ["{'a':1}", 1, 2],
+    ['{"a":1} x', 1, 9],
+    ['{\n  "a": NaN\n}', 2, 8],
+    ['{"😀":1 "b":2}', 1, 9],
+    ['["\\x"]', 1, 4],
+    ['["\\u12g4"]', 1, 7],
+    ['["a\nb"]', 1, 4],
+    ["[01]", 1, 3],
+    ["[1.]", 1, 4],
+    ["[-]", 1, 3],
+    ["[1e+]", 1, 5],
+    ["[trux]", 1, 5],
+    ["\ufeff{}", 1, 1],
+    ["\u00a0{}", 1, 1],
+  ])("%j is at line %i, column %i", (text, line, column) => {
+    expect(faultOf(text)).toMatchObject({ kind: "malformed", line, column });
+  });
+});
+
+describe("a key that stands twice in one object", () => {
+  test.each([
+    ['{"a":1,"a":1}', 8],
+    ['{"a":1,"b":2,"\\u0061":3}', 14],
+    ['{"a":{"b":[{"c":1 , "c" :2}]}}', 21],
+    ['{"__proto__":1,"__proto__":1}', 16],
+    ['{"":0,"":0}', 7],
+    ['{"\\ud800":0,"\\uD800":0}', 13],
+    ['{"0":0,"1":0,"0":0}', 14],
+  ])("%s: is told at its second place", (text, column) => {
+    expect(faultOf(text)).toMatchObject({ kind: "repeated-key", line: 1, column });
+  });
+
+  test.each([
+    '{"a":{"a":1},"b":{"a":1}}',
+    '[{"a":1},{"a":1}]',
+    '{"a":1,"A":1}',
+    '{"é":1,"e\u0301":1}',
+    '{"toString":1}',
+  ])("%s: no", (text) => expect(faultOf(text)).toBeUndefined());
+});
+
+test.each([
+  ["closed arrays", `${"[".repeat(32_768)}${"]".repeat(32_768)}`, undefined],
+  ["open arrays", "[".repeat(65_536), "malformed"],
+  ["objects", `${'{"a":'.repeat(10_000)}1${"}".repeat(10_000)}`, undefined],
+  ["a repeated key below them", `${'{"a":'.repeat(9_000)}{"b":1,"b":1}${"}".repeat(9_000)}`, "repeated-key"],
+])("nesting does not matter: %s", (_what, text, kind) => expect(faultOf(text)?.kind).toBe(kind));
+
+function faultOf(text: string): JsonFault | undefined {
+  try {
+    parseJsonExactly(text);
+    return undefined;
+  } catch (error) {
+    if (error instanceof JsonFault) return error;
+    throw error;
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function positionIn(text: string, offset: number): { line: number; column: number } {
+  let [line, column] = [1, 1];
+  for (let index = 0; index < offset; index += 1) {
+    const isNewLine = text[index] === "\n" ? text[index - 1] !== "\r" : text[index] === "\r";
+    if (isNewLine) line += 1;
+    column = text[index] === "\n" || text[index] === "\r" ? 1 : column + 1;
+  }
+  return { line, column };
+}
