@@ -171,7 +171,7 @@ describe("an event that was given up, and received later than a newer one was ac
     ]);
     const [refused] = run.database.log.splice(1, 1);
     if (refused === undefined) throw new Error("The good run has no event that was refused.");
-    const logged = { partner: "acme", reference: "T1", idempotencyKey: null, outcome: "any" };
+    const logged = { partner: "acme", reference: "T1", idempotencyKey: null, warnings: [], outcome: "any" };
     run.database.log.push(
       { ...logged, id: "e4", kind: "update", content: canonicalContent(contentC), sequence: 4 },
       { ...logged, id: "e5", kind: "create", reference: "T2", content: canonicalContent(elsewhere), sequence: 5 },
