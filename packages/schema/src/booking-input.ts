@@ -7,6 +7,7 @@ import {
   flag,
   languageOrNull,
   phone,
+  reference,
   text,
   textOrNull,
 } from "./field-types.ts";
@@ -20,8 +21,8 @@ import { requireStorableUnknownFields } from "./unknown-fields.ts";
 export const bookingEntries = {
   /** The consumer's first name, without the family name. */
   consumerGivenName: text(),
-  /** Your reference of the consumer. It is also the booking's reference if you send no trip reference. */
-  consumerPartnerExternalReference: text(),
+  /** Your reference of the consumer. Without a trip reference it is the booking's; the same text as a trip's is another. */
+  consumerPartnerExternalReference: reference(),
   /** The consumer's phone number, best in E.164 format: +, country code, number. Kept as sent in any other format. */
   consumerPhone: phone(),
   /** The city that the trip starts from. */
@@ -79,7 +80,7 @@ export const bookingEntries = {
   /** The consumer's language, best as an ISO 639-1 code such as en. */
   consumerLanguage: languageOrNull(),
   /** Your reference of the trip or booking: what update and delete find the booking by. */
-  consumerTripPartnerExternalReference: text(255),
+  consumerTripPartnerExternalReference: reference(255),
   /** The consumer's e-mail address. */
   consumerEmail: emailOrNull(),
   /** The consumer's nationality, best as an ISO 3166-1 alpha-2 code such as GB. */

@@ -27,8 +27,22 @@ export type BookingReference = v.InferOutput<typeof BookingReference>;
  * @param payload one that `validatePayload` has accepted
  */
 export function bookingReferenceOf(payload: BookingInput | BookingReference): string {
-  const reference = payload.consumerTripPartnerExternalReference ?? payload.consumerPartnerExternalReference;
+  const { consumerTripPartnerExternalReference: trip, consumerPartnerExternalReference: consumer } = payload;
+  const reference = trip === undefined ? consumer : trip;
   if (typeof reference !== "string")
     throw new TypeError("Only a payload that was validated is sure to have a reference.");
   return reference;
+}
+
+export const referenceKinds = ["trip", "consumer"] as const;
+/** Two namespaces: a trip and a consumer with the same reference are two bookings. */
+export type ReferenceKind = (typeof referenceKinds)[number];
+
+/**
+ * Whether a payload's {@link bookingReferenceOf} is one of a trip or of a consumer.
+ *
+ * @param payload one that `validatePayload` has accepted
+ */
+export function referenceKindOf(payload: BookingInput | BookingReference): ReferenceKind {
+  return payload.consumerTripPartnerExternalReference === undefined ? "consumer" : "trip";
 }

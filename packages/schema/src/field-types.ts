@@ -12,6 +12,7 @@ export type FieldType = "text" | "phone" | "flag" | "date" | "email" | "language
 const maxTextLength = 1_024;
 
 export const text = (maxLength = maxTextLength) => v.exactOptional(textOf("text", maxLength));
+export const reference = (maxLength = maxTextLength) => v.exactOptional(referenceText(maxLength));
 export const textOrNull = () => v.exactOptional(v.nullable(textOf("text", maxTextLength, orNull)));
 export const phone = () => v.exactOptional(textOf("phone", maxTextLength));
 export const flag = () => v.exactOptional(textOf("flag", maxTextLength));
@@ -30,6 +31,14 @@ function textOf<Type extends FieldType>(type: Type, maxLength: number, alternati
     v.maxCodePoints(maxLength, message),
     v.check(isStorableText, unstorableTextMessage),
     v.metadata({ type, maxLength }),
+  );
+}
+
+/** White space is what `String.prototype.trim` removes: `\s` stands for the same characters. */
+function referenceText(maxLength: number) {
+  return v.pipe(
+    textOf("text", maxLength),
+    v.regex(/\S/, "Must hold more than white space: it says which booking is meant."),
   );
 }
 

@@ -4,7 +4,13 @@ export {
   BookingInput,
   bookingFields,
 } from "./booking-input.ts";
-export { BookingReference, bookingReferenceOf } from "./booking-reference.ts";
+export {
+  BookingReference,
+  bookingReferenceOf,
+  type ReferenceKind,
+  referenceKindOf,
+  referenceKinds,
+} from "./booking-reference.ts";
 export { countJsonValues, maxJsonValues } from "./count-json-values.ts";
 export {
   type EnvelopeParsing,

@@ -9,6 +9,7 @@ import {
   bookingReferenceOf,
   eventKinds,
   maxViolations,
+  referenceKindOf,
   validatePayload,
 } from "./index.ts";
 
@@ -93,6 +94,24 @@ describe("the reference", () => {
         violationList: [...wrongConsumer, ...wrongTrip],
       });
     }
+  });
+
+  test("of nothing but white space is refused, white space being what String.prototype.trim removes", () => {
+    const refused: number[] = [];
+    const blank: number[] = [];
+    for (let code = 1; code < 0xd800; code += 1) {
+      const text = String.fromCharCode(code);
+      if (text.trim() === "") blank.push(code);
+      if (!validatePayload("delete", { [tripName]: text + text }).success) refused.push(code);
+    }
+    expect(refused).toEqual(blank);
+    expect(validatePayload("update", { [consumerName]: "\ufeff" }).success).toBe(false);
+    expect(validatePayload("update", { [tripName]: "T-1", [consumerName]: " " }).success).toBe(false);
+  });
+
+  test("referenceKindOf says whose bookingReferenceOf is", () => {
+    expect(referenceKindOf({ [tripName]: "t", [consumerName]: "c" })).toBe("trip");
+    expect(referenceKindOf({ [consumerName]: "c" })).toBe("consumer");
   });
 
   test("bookingReferenceOf takes the trip's, else the consumer's", () => {
