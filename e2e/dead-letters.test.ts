@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { userInfo } from "node:os";
 import { waitFor } from "@booking-events/scripts/testing";
+import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import type { RunningApp } from "./running-app.ts";
 import { prepareSurroundings } from "./surroundings.ts";
@@ -132,4 +133,36 @@ test("an event that is discarded is never applied, and the reason stands in its 
   expect(await letters()).toMatchObject([
     { resolved_by: "Ada", resolution: "discarded: sent again", replayed_at: null },
   ]);
+}, 120_000);
+
+test("events that the queue has given up: what was only held by workers that died is applied, what is damaged is a letter", async () => {
+  const ingest = await start("ingest");
+  const held = await post(ingest, "HELD", "Canary");
+  const damaged = await post(ingest, "DAMAGED", "Canary");
+  const killer = await post(ingest, "KILLER", "Canary");
+  const { REDIS_URL = "", QUEUE_PREFIX: prefix } = surroundings().environment;
+  const redis = new Redis(REDIS_URL);
+  try {
+    for (const [place, eventId] of [damaged, killer, held].entries()) {
+      await redis.lrem(`${prefix}:events:wait`, 1, eventId);
+      await redis.hset(`${prefix}:events:${eventId}`, "failedReason", "job stalled more than allowable limit");
+      await redis.zadd(`${prefix}:events:failed`, place, eventId);
+    }
+    await redis.hset(`${prefix}:events:${damaged}`, "opts", "no JSON");
+    await redis.hset(`${prefix}:events:${killer}`, "trials", "3");
+    const worker = await start("worker");
+    await waitFor(async () =>
+      expect((await surroundings().pool.query("select reference from bookings")).rows).toEqual([{ reference: "HELD" }]),
+    );
+    await waitFor(async () => expect(await redis.zcard(`${prefix}:events:failed`)).toBe(0));
+    expect(await letters()).toMatchObject([
+      { event_id: damaged, reference: "DAMAGED", error_code: "INVALID_ENVELOPE" },
+      { event_id: killer, reference: "KILLER", error_code: "STALLED" },
+    ]);
+    expect((await ops("replay", damaged, "--yes")).stdout).toMatch(/applied +created/);
+    const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^booking_events_sweep_failures_total\S* 0$/m);
+  } finally {
+    redis.disconnect();
+  }
 }, 120_000);

@@ -1,8 +1,9 @@
-import type { Delivery } from "@booking-events/queue";
+import type { Delivery, GivenUpEvent } from "@booking-events/queue";
 import { ReleaseDelivery } from "@booking-events/queue";
 import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import { createLogger } from "@booking-events/service";
 import {
+  closeLettersOfApplied,
   createPool,
   findDeadLetter,
   listDeadLetters,
@@ -15,8 +16,8 @@ import {
 import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
-import { createBatchApplier } from "./apply-in-batches.ts";
-import { buryGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
+import { createBatchApplier, type QueuedEvent } from "./apply-in-batches.ts";
+import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
 import { createOutageGate } from "./wait-out-outage.ts";
 
 const never = new AbortController().signal;
@@ -52,7 +53,7 @@ function envelope(more: object = {}): unknown {
 }
 
 function delivery(data: unknown, more: Partial<Delivery> = {}): Delivery {
-  const job = { text: JSON.stringify(data), subject: "a booking" };
+  const job = { text: JSON.stringify(data), subject: "a booking", damage: null };
   return { ...job, jobId: eventId, attempt: 1, isLastAttempt: false, isReplay: false, queuedAtMs: 0, ...more };
 }
 
@@ -204,11 +205,106 @@ describe("an event that an operator puts back into the queue", () => {
   });
 });
 
-test("an event that the queue has given up becomes a dead letter, once", async () => {
-  const reason = "job stalled more than allowable limit";
-  await buryGivenUp(delivery(envelope()), reason, options());
-  await buryGivenUp(delivery(envelope()), reason, options());
-  expect(await readDeadLetters()).toMatchObject([{ event_id: eventId, partner: "acme", error_code: "STALLED" }]);
+describe("an event that the queue has given up", () => {
+  const stalled = "job stalled more than allowable limit";
+
+  function judge(more: Partial<GivenUpEvent<Delivery>> = {}, { applyAlone, ...others }: Partial<JudgeOptions> = {}) {
+    const made = options(others);
+    const event = { delivery: delivery(envelope()), reason: stalled, deaths: 0, runTrial: inTrial, ...more };
+    return judgeGivenUp(event, { ...made, applyAlone: applyAlone ?? made.apply });
+  }
+  type JudgeOptions = Parameters<typeof judgeGivenUp>[1];
+  let trialsUnderWay = 0;
+  const inTrial: GivenUpEvent<Delivery>["runTrial"] = async (work) => {
+    trialsUnderWay += 1;
+    return await work().finally(() => {
+      trialsUnderWay -= 1;
+    });
+  };
+
+  test("since its workers seemed to die is tried alone, and applied", async () => {
+    expect(await judge()).toBe("take out");
+    expect((await pool.query("select outcome from booking_events")).rows).toEqual([{ outcome: "created" }]);
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("and that fails when it is tried goes back into the queue, with its attempts", async () => {
+    expect(await judge({}, { applyAlone: () => Promise.reject(new TypeError("a mistake")) })).toBe("put back");
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("becomes a dead letter when workers have died of trying it alone, once", async () => {
+    const applyAlone = () => Promise.reject(new Error("never to be tried again"));
+    for (let times = 0; times < 2; times += 1) expect(await judge({ deaths: 3 }, { applyAlone })).toBe("take out");
+    expect(await readDeadLetters()).toMatchObject([{ event_id: eventId, partner: "acme", error_code: "STALLED" }]);
+  });
+
+  test("for another reason becomes a dead letter", async () => {
+    expect(await judge({ reason: "Missing lock" })).toBe("take out");
+    expect(await readDeadLetters()).toMatchObject([{ error_code: "GIVEN_UP" }]);
+  });
+
+  test.each([
+    ["after its workers died of it", { deaths: 3 }],
+    ["for another reason", { reason: "Missing lock" }],
+    ["with its job damaged", { delivery: delivery(envelope(), { damage: "The queued job has no name." }) }],
+  ])("%s, and was applied by another delivery, is only taken out", async (_, event) => {
+    await processDelivery(delivery(envelope()), options());
+    expect(await judge(event)).toBe("take out");
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("is in no trial while it waits for PostgreSQL", async () => {
+    let isOut = true;
+    const outageGate = createOutageGate({
+      probe: () => (isOut ? Promise.reject(new NotBegun()) : Promise.resolve()),
+      onChange: () => {},
+      signal: never,
+    });
+    const applyAlone = (event: QueuedEvent) => (isOut ? Promise.reject(new NotBegun()) : options().apply(event));
+    const judged = judge({}, { outageGate, applyAlone });
+    await waitFor(() => expect(outageGate.currentOutage()).not.toBeNull());
+    expect(trialsUnderWay).toBe(0);
+    isOut = false;
+    expect(await judged).toBe("take out");
+  });
+});
+
+describe("no event is both in the log and among the dead letters", () => {
+  test("when one of its deliveries fails after another was applied", async () => {
+    await processDelivery(delivery(envelope()), options());
+    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("when a delivery that was replayed fails after another was applied: its letter is closed", async () => {
+    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
+    await markReplayed(pool, eventId, "olga");
+    await processDelivery(delivery(envelope()), options());
+    await processDelivery(delivery(envelope(), { isLastAttempt: true, isReplay: true }), options(failing));
+    expect(await readDeadLetters()).toMatchObject([{ resolution: "applied meanwhile: created" }]);
+  });
+
+  test("for longer than until the next sweep, when one of its deliveries fails while another is applied", async () => {
+    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
+    await processDelivery(delivery(envelope()), options());
+    expect(await closeLettersOfApplied(pool)).toBe(1);
+    expect(await readDeadLetters()).toMatchObject([
+      { resolved_by: "worker", resolution: "applied meanwhile: created" },
+    ]);
+    expect(await closeLettersOfApplied(pool)).toBe(0);
+  });
+});
+
+test("an event whose job is damaged becomes a dead letter with its bytes, though its text can be read", async () => {
+  await processDelivery(delivery(envelope(), { damage: "The queued job's opts are no JSON object." }), options());
+  const [letter] = await readDeadLetters();
+  expect(letter).toMatchObject({ event_id: eventId, partner: "acme", error_code: "INVALID_ENVELOPE" });
+  expect(letter.error).toContain("opts are no JSON object");
+  expect(JSON.parse(letter.envelope)).toEqual(envelope());
 });
 
 test("an event that waits for the database goes back to the queue when the worker stops", async () => {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Outcome } from "@booking-events/bookings";
-import { type Delivery, ReleaseDelivery } from "@booking-events/queue";
+import { type Delivery, type GivenUpEvent, ReleaseDelivery, type Verdict } from "@booking-events/queue";
 import { bookingReferenceOf, parseEnvelopeText } from "@booking-events/schema";
 import { type Logger, safeMessage } from "@booking-events/service";
 import type { DeadLetterToWrite } from "@booking-events/store";
@@ -15,7 +15,8 @@ export interface ProcessOptions {
    * @throws InvalidEnvelope; what keeps the event from being applied; the signal's reason when it aborts
    */
   apply: (event: QueuedEvent) => Promise<AppliedEvent>;
-  writeDeadLetter: (letter: DeadLetterToWrite) => Promise<void>;
+  /** @returns the outcome of an event that stands in the log, and so gets no dead letter */
+  writeDeadLetter: (letter: DeadLetterToWrite) => Promise<Outcome | undefined>;
   /** Whether the event's dead letter was closed: it was discarded after it had been put back into the queue. */
   isDeadLetterClosed: (eventId: string) => Promise<boolean>;
   /** Closes the dead letter of an event that was applied after all. */
@@ -48,6 +49,7 @@ export async function processDelivery(delivery: Delivery, options: ProcessOption
       options.logger.info({ eventId: delivery.jobId }, "replay dropped: its dead letter is closed");
       return;
     }
+    if (delivery.damage !== null) throw new InvalidEnvelope(delivery.damage);
     const { eventId, partner, kind, sequence, outcome } = await releaseOnStop(() => options.apply(delivery), options);
     if (isReplay) await throughOutages(() => options.closeDeadLetter(eventId, outcome), options);
     options.count({ kind, outcome });
@@ -76,15 +78,42 @@ async function fail(delivery: Delivery, error: unknown, options: ProcessOptions)
   throw new AttemptFailed(`${fault.code}: ${fault.message}`);
 }
 
+/** A worker that dies while it tries an event, alone, may have been killed by something else. Not so often. */
+const maxDeaths = 3;
+
 /**
- * Makes a dead letter of an event that BullMQ has given up by itself: its worker died with it too often, or the worker
- * could not say why it failed.
+ * Decides about an event that BullMQ has given up by itself.
+ *
+ * That it was active when its worker died, however often, says little: so were all others that the worker held, and to
+ * BullMQ a worker has died, too, if Redis stood still. So the event is tried alone, and becomes a dead letter only when
+ * workers have died of that.
+ *
+ * @param options.applyAlone applies the event at once, with no other
+ * @throws ReleaseDelivery when the worker stops first
  */
-export async function buryGivenUp(delivery: Delivery, reason: string, options: ProcessOptions): Promise<void> {
-  const fault = /stalled/.test(reason)
-    ? { code: "STALLED", message: "Each worker that took the event died before it was done." }
-    : { code: "GIVEN_UP", message: "The queue gave the event up." };
-  await bury(delivery, fault, options);
+export async function judgeGivenUp(
+  { delivery, reason, deaths, runTrial }: GivenUpEvent<Delivery>,
+  options: ProcessOptions & { applyAlone: ProcessOptions["apply"] },
+): Promise<Verdict> {
+  if (!/stalled/.test(reason) && delivery.damage === null) {
+    await bury(delivery, { code: "GIVEN_UP", message: "The queue gave the event up." }, options);
+    return "take out";
+  }
+  if (deaths >= maxDeaths) {
+    const message = "Each worker that tried the event alone died before it was done.";
+    await bury(delivery, { code: "STALLED", message }, options);
+    return "take out";
+  }
+  // A trial ends where an outage begins: whoever waits for PostgreSQL may die of anything.
+  const apply: ProcessOptions["apply"] = (event) =>
+    options.outageGate.run(() => runTrial(() => options.applyAlone(event)));
+  try {
+    await processDelivery(delivery, { ...options, apply });
+    return "take out";
+  } catch (error) {
+    if (error instanceof AttemptFailed) return "put back";
+    throw error;
+  }
 }
 
 /** As much as can be read. */
@@ -111,8 +140,13 @@ async function bury(
     attempts: delivery.attempt,
     envelope: Buffer.from(delivery.text),
   };
-  await throughOutages(() => options.writeDeadLetter(letter), options);
+  const outcome = await throughOutages(() => options.writeDeadLetter(letter), options);
   const { eventId, partner, kind, attempts } = letter;
+  if (outcome !== undefined) {
+    options.count({ kind: kind ?? "unknown", outcome });
+    options.logger.warn({ eventId, partner, kind, outcome, code: fault.code }, "failed, but had been applied before");
+    return;
+  }
   options.count({ kind: kind ?? "unknown", outcome: "dead" });
   options.logger.error({ eventId, partner, kind, code: fault.code, attempts }, "event became a dead letter");
 }

@@ -9,6 +9,7 @@ import {
   variables,
 } from "@booking-events/service";
 import {
+  closeLettersOfApplied,
   createPool,
   findDeadLetter,
   inTransaction,
@@ -17,11 +18,12 @@ import {
   resolveDeadLetter,
   writeDeadLetter,
 } from "@booking-events/store";
+import { applyAlone } from "./apply-alone.ts";
 import { applyEvents, type RecordedWarning } from "./apply-events.ts";
-import { createBatchApplier } from "./apply-in-batches.ts";
+import { createBatchApplier, type QueuedEvent } from "./apply-in-batches.ts";
 import { describeFault } from "./describe-fault.ts";
 import { migrateAtStart } from "./migrate-at-start.ts";
-import { buryGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
+import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
 import { createOutageGate } from "./wait-out-outage.ts";
 import { lookIntervalMs, watchProgress } from "./watch-progress.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
@@ -102,6 +104,8 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     maxHeldBytes,
     handle: (delivery) => processDelivery(delivery, processOptions),
     onError: (error) => logger.debug({ err: error }, "trouble with Redis: the queue reconnects by itself"),
+    onGone: (eventId) =>
+      logger.error({ eventId }, "dropped an event from the queue, of which Redis has nothing but the id"),
   });
   const workerMetrics = createWorkerMetrics(metrics, {
     countBacklog: () => consumer.countBacklog(),
@@ -146,8 +150,25 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
   };
 
   async function sweep(): Promise<void> {
-    const count = await consumer.sweepFailed((delivery, reason) => buryGivenUp(delivery, reason, processOptions));
-    if (count > 0) logger.warn({ count }, "swept events that the queue had given up into dead letters");
+    const how = { duplicateWindowMs, onWarning, isAlone: true };
+    const applyOne = (event: QueuedEvent) => applyAlone(event, (envelopes) => made.applyEvents(pool, envelopes, how));
+    try {
+      const count = await consumer.sweepFailed({
+        judge: (event) => judgeGivenUp(event, { ...processOptions, applyAlone: applyOne }),
+        onFault(eventId, error) {
+          if (stopping.signal.aborted) return false;
+          workerMetrics.countSweepFault();
+          logger.error({ eventId, err: error }, "an event that the queue had given up could not be dealt with");
+          return true;
+        },
+      });
+      if (count > 0) logger.warn({ count }, "dealt with events that the queue had given up");
+      await outageGate.run(() => inTransaction(pool, closeLettersOfApplied));
+    } catch (error) {
+      if (stopping.signal.aborted) return;
+      workerMetrics.countSweepFault();
+      logger.error({ err: error }, "the sweep for events that the queue has given up failed");
+    }
   }
 
   async function findProblems(): Promise<string[]> {
@@ -225,7 +246,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
 /** Runs the work at the interval, one at a time, for as long as the process lives. */
 function repeat(work: () => Promise<void>, intervalMs: number): void {
   const run = () => {
-    // What can fail here is Redis or a stop; the next run comes anyway, and both are said elsewhere.
+    // The next run comes anyway, and whatever can fail is said elsewhere.
     void work()
       .catch(() => {})
       .finally(() => setTimeout(run, intervalMs).unref());

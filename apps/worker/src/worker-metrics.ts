@@ -8,6 +8,7 @@ export interface WorkerMetrics {
   count: ProcessOptions["count"];
   countFault: ProcessOptions["countFault"];
   countWarning: (code: WarningCode) => void;
+  countSweepFault: () => void;
   /** How many events have come to their end, or failed an attempt, since the start: what shows that work goes on. */
   countFinished: () => number;
 }
@@ -44,6 +45,11 @@ export function createWorkerMetrics(
     labelNames: ["code"],
     registers,
   });
+  const sweepFaults = new Counter({
+    name: "booking_events_sweep_failures_total",
+    help: "Events that the queue had given up and that could not be dealt with, and searches for such that failed.",
+    registers,
+  });
   new Gauge({
     name: "booking_events_backlog",
     help: "Events in the queue that no worker handles now; delayed ones wait for their next attempt.",
@@ -78,6 +84,7 @@ export function createWorkerMetrics(
       finished += 1;
       processed.inc(what);
     },
+    countSweepFault: () => sweepFaults.inc(),
     countFault: (code) => faults.inc({ code }),
     countWarning: (code) => warned.inc({ code }),
     countFinished: () => finished,

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Job, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
+import { type Job, raw2NextJobData, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
-import { EventQueue, EventWorker, type JobContent } from "./event-job.ts";
+import { EventJob, EventQueue, EventWorker, type JobContent } from "./event-job.ts";
 import { createGiveBack } from "./give-back-events.ts";
 import { createHeldEvents } from "./held-events.ts";
 import { keepLocks } from "./keep-locks.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
+import { createSweep, type GivenUpEvent, type Verdict } from "./sweep-failed.ts";
 import { createWorkerBackend } from "./worker-backend.ts";
 
 /** One delivery of an event. It may be the first, a retry, or the same again after a crash. */
@@ -27,6 +28,11 @@ export interface Delivery {
   isReplay: boolean;
   /** Epoch milliseconds at which ingest queued the event. */
   queuedAtMs: number;
+  /**
+   * What of the job around the text can't be read, as a sentence without any value; null: nothing. Then the text is all
+   * that is known of the event.
+   */
+  damage: string | null;
 }
 
 export interface Consumer {
@@ -36,12 +42,17 @@ export interface Consumer {
   /** Events in the queue, apart from those that are being handled. */
   countBacklog(): Promise<{ waiting: number; delayed: number }>;
   /**
-   * Takes the events out of the queue that BullMQ has given up by itself, as it does with one whose worker died too
-   * often. An event leaves Redis only after `keep` has put it somewhere safe.
+   * Goes through the events that BullMQ has given up by itself, as it does with one that was active too often when its
+   * worker died, or when Redis stood still for so long that the worker seemed to have died. Each stays in Redis until
+   * `judge` says what is to become of it. One that can't be dealt with keeps none of the others waiting.
    *
-   * @returns how many there were
+   * @param sweeping.onFault told of what `judge` threw; returns whether to go on with the others
+   * @returns how many were dealt with
    */
-  sweepFailed(keep: (delivery: Delivery, reason: string) => Promise<void>): Promise<number>;
+  sweepFailed(sweeping: {
+    judge: (event: GivenUpEvent<Delivery>) => Promise<Verdict>;
+    onFault: (jobId: string, error: unknown) => boolean;
+  }): Promise<number>;
   /** Takes no more deliveries and resolves when the active ones are done. Without limit: the caller sets one. */
   drain(): Promise<void>;
   /** Closes the connections, whatever is active. */
@@ -62,12 +73,11 @@ export class ReleaseDelivery extends Error {
  */
 const defaultRecovery = { lockDurationMs: 10_000, stalledCheckIntervalMs: 5_000 };
 /**
- * How often an event may be active while its worker dies. BullMQ's default of 1 gives an innocent event up at the
- * second crash; without a limit an event that kills its worker would do so for ever.
+ * How often an event may be active while its worker dies, or seems to. Then it is tried alone, by a sweep: before, it
+ * shared its deaths with all that its worker held.
  */
 const maxStalledCount = 25;
 const longestReconnectDelayMs = 1_000;
-const sweepPageSize = 100;
 /**
  * A BullMQ worker fetches jobs one after the other, each in a round trip with a write to disk, and begins to process
  * them when it has as many as it may hold, or the queue is empty. With one worker that may hold 1,000, events of a busy
@@ -91,6 +101,7 @@ const socketTimeoutMs = 30_000;
  * @param options.handle applies one event. It returns when the event needs no further delivery, and throws an error
  *   whose message holds nothing of the event, since BullMQ keeps it in Redis, to have the event delivered again later.
  * @param options.onError told of connection errors and of failures inside BullMQ
+ * @param options.onGone told of an id in the queue that had no job, and was dropped
  */
 export function createConsumer(options: {
   redisUrl: string;
@@ -99,8 +110,10 @@ export function createConsumer(options: {
   maxHeldBytes: number;
   handle: (delivery: Delivery) => Promise<void>;
   onError: (error: Error) => void;
+  onGone?: (jobId: string) => void;
   recovery?: { lockDurationMs: number; stalledCheckIntervalMs: number };
 }): Consumer {
+  const { onGone = () => {} } = options;
   const { lockDurationMs, stalledCheckIntervalMs } = options.recovery ?? defaultRecovery;
   // A worker waits for Redis as long as it takes. No commandTimeout: it would hit the blocking read for the next job.
   const redis = new Redis(options.redisUrl, {
@@ -152,6 +165,7 @@ export function createConsumer(options: {
   const createBackend = createWorkerBackend({
     ...{ redis, prefix: options.prefix, lockDurationMs, held },
     stalled: { maxStalledCount, stalledCheckIntervalMs },
+    onGone,
   });
   const workers = Array.from({ length: loops }, (_, index) => {
     // As even as can be; the sum is what was asked for.
@@ -188,18 +202,18 @@ export function createConsumer(options: {
       const { waiting = 0, delayed = 0 } = await queue.getJobCounts("waiting", "delayed");
       return { waiting, delayed };
     },
-    async sweepFailed(keep) {
-      let count = 0;
-      for (;;) {
-        const jobs = await queue.getFailed(0, sweepPageSize - 1);
-        for (const job of jobs) {
-          await keep(toDelivery(job), job.failedReason);
-          await job.remove();
-        }
-        count += jobs.length;
-        if (jobs.length < sweepPageSize) return count;
-      }
-    },
+    sweepFailed: createSweep({
+      ...{ redis, prefix: options.prefix, onGone },
+      toDelivery(fields, jobId) {
+        const job = EventJob.fromJSON<JobContent, unknown, string>(
+          queue,
+          raw2NextJobData([fields, jobId, 0, 0])[0],
+          jobId,
+        );
+        // BullMQ has counted that it gave the event up as an attempt.
+        return toDelivery(job, Math.max(1, job.attemptsMade));
+      },
+    }),
     async drain() {
       held.stop();
       allSettled ??= Promise.race([held.whenSettled(), sleep(releasePatienceMs, undefined, { ref: false })]);
@@ -214,15 +228,16 @@ export function createConsumer(options: {
   };
 }
 
-function toDelivery(job: Job<JobContent>): Delivery {
+function toDelivery(job: Job<JobContent>, attempt = job.attemptsMade + 1): Delivery {
   return {
     text: job.data.text,
     subject: job.data.subject,
     jobId: job.id ?? "",
-    attempt: job.attemptsMade + 1,
-    isLastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? maxAttempts),
+    attempt,
+    isLastAttempt: attempt >= (job.opts.attempts ?? maxAttempts),
     isReplay: job.name === replayJobName,
     queuedAtMs: job.timestamp,
+    damage: job.data.damage,
   };
 }
 

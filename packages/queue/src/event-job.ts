@@ -10,6 +10,8 @@ import {
   type WorkerOptions,
 } from "bullmq";
 import { ownSubject } from "./event-subject.ts";
+import { findDamage, isGone, type JobFields } from "./job-damage.ts";
+import { jobOptions } from "./job-options.ts";
 
 /**
  * What `data` is in our jobs. BullMQ would parse the text, and throw where it is no JSON; here it is passed on as it
@@ -18,6 +20,10 @@ import { ownSubject } from "./event-subject.ts";
 export interface JobContent {
   text: string;
   subject: string;
+  /** What of the job can't be read, as a sentence without any value; null: nothing. */
+  damage: string | null;
+  /** There is no job, only its id in a list. */
+  isGone: boolean;
 }
 
 /** BullMQ's own text for a job that has no data. */
@@ -26,23 +32,39 @@ const noData = "{}";
 /**
  * Puts a {@link JobContent} in the place of a job's data, in the fields as a script of BullMQ's or ours returns them.
  * BullMQ hands it on untouched to {@link EventJob.fromJSON}; of a field that it doesn't know, it would hand on nothing.
+ *
+ * Of a job that BullMQ could not read, nothing but that is left, so that it can be handled like any other.
+ *
+ * @returns the fields as they were
  */
-export function wrapContent(fields: unknown[], jobId: string): void {
-  const content: JobContent = { text: noData, subject: ownSubject(jobId) };
-  let dataAt = fields.length + 1;
-  for (let at = 1; at < fields.length; at += 2) {
-    if (fields[at - 1] === "data") {
-      dataAt = at;
-      content.text = String(fields[at]) || noData;
-    } else if (fields[at - 1] === "subject") {
-      content.subject = String(fields[at]);
-    }
+export function wrapContent(fields: unknown[], jobId: string): JobFields {
+  const byName = toMap(fields);
+  const content: JobContent = {
+    text: String(byName.get("data") ?? "") || noData,
+    subject: String(byName.get("subject") ?? ownSubject(jobId)),
+    damage: findDamage(byName),
+    isGone: isGone(byName),
+  };
+  if (content.damage !== null) {
+    fields.length = 0;
+    fields.push("name", damagedJobName, "opts", JSON.stringify(jobOptions), "timestamp", "0", "data", content);
+    return byName;
   }
-  fields[dataAt - 1] = "data";
-  fields[dataAt] = content;
+  const dataAt = fields.indexOf("data");
+  if (dataAt % 2 === 0) fields[dataAt + 1] = content;
+  else fields.push("data", content);
+  return byName;
 }
 
-class EventJob<Data, Result, Name extends string, Progress extends JobProgress> extends Job<
+const damagedJobName = "damaged";
+
+function toMap(fields: unknown[]): JobFields {
+  const byName = new Map<string, unknown>();
+  for (let at = 1; at < fields.length; at += 2) byName.set(String(fields[at - 1]), fields[at]);
+  return byName;
+}
+
+export class EventJob<Data, Result, Name extends string, Progress extends JobProgress> extends Job<
   Data,
   Result,
   Name,
@@ -61,7 +83,7 @@ class EventJob<Data, Result, Name extends string, Progress extends JobProgress> 
 
 /** A job that was looked up by its id comes with its text, one that was fetched with what {@link wrapContent} made. */
 function toContent(data: string | JobContent, jobId: string): JobContent {
-  return typeof data === "string" ? { text: data, subject: ownSubject(jobId) } : data;
+  return typeof data === "string" ? { text: data, subject: ownSubject(jobId), damage: null, isGone: false } : data;
 }
 
 export class EventQueue extends Queue<JobContent> {

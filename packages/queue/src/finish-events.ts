@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 import type { HeldEvents } from "./held-events.ts";
+import { damagedCountField } from "./job-damage.ts";
 import { queueName } from "./queue-name.ts";
 import { defineScript, runScript } from "./run-script.ts";
 
@@ -57,6 +58,16 @@ local function finish(id, token)
   return 0
 end
 
+-- Whatever may be in the place of a job: it must not end the script, which has taken others out by then.
+local function begin(job)
+  local written = redis.pcall('HSET', job, 'processedOn', now)
+  if type(written) == 'table' then return false end
+  if type(redis.pcall('HINCRBY', job, 'ats', 1)) == 'table' then
+    redis.call('HSET', job, 'ats', 1, '${damagedCountField}', 'ats')
+  end
+  return true
+end
+
 local function takeNext(token)
   if bytesLeft <= 0 then return 0 end
   if mustAsk then return 'ask' end
@@ -68,8 +79,11 @@ local function takeNext(token)
   hasTaken = true
   local job = prefix .. id
   redis.call('SET', job .. ':lock', token, 'PX', lockMs)
-  redis.call('HSET', job, 'processedOn', now)
-  redis.call('HINCRBY', job, 'ats', 1)
+  if not begin(job) then
+    redis.call('LREM', active, 1, id)
+    redis.call('DEL', job .. ':lock')
+    return takeNext(token)
+  end
   -- A character takes as many bytes there as in UTF-8, or less, or twice as many.
   bytesLeft = bytesLeft - 2 * redis.call('HSTRLEN', job, 'data')
   return { redis.call('HGETALL', job), id, 0, 0 }

@@ -5,7 +5,12 @@ import { createHeldEvents, type HeldJob } from "./held-events.ts";
 const oneEvent = 2 * 65_536;
 
 function aJob(characters: number): HeldJob {
-  return { id: "1", token: "1:1", processedOn: 0, data: { text: "x".repeat(characters), subject: "" } };
+  return {
+    id: "1",
+    token: "1:1",
+    processedOn: 0,
+    data: { text: "x".repeat(characters), damage: null, isGone: false, subject: "" },
+  };
 }
 
 async function isDone(promise: Promise<unknown>): Promise<boolean> {

@@ -8,6 +8,7 @@ export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";
 export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 export { defaultQueuePrefix, queueName } from "./queue-name.ts";
 export { maxAttempts } from "./retry-policy.ts";
+export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";
 
 // All imports, ioredis among them, have been evaluated by now.
 restoreStringMethods();

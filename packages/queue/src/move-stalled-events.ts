@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { damagedCountField } from "./job-damage.ts";
 import { queueName } from "./queue-name.ts";
 import { defineScript, runScript } from "./run-script.ts";
 
@@ -41,10 +42,29 @@ for _, id in ipairs(redis.call('LRANGE', active, 0, -1)) do
 end
 if #moved > 0 and isAnyLocked then return {} end
 
+-- A count that is no number would end each script that raises it. What is no job at all is of no use to anyone.
+local function makeCountable(job)
+  local names = { 'ats', 'atm', 'stc' }
+  local counts = redis.pcall('HMGET', job, unpack(names))
+  if counts.err then return false end
+  for place, name in ipairs(names) do
+    local count = counts[place]
+    if count and (#count > 9 or not string.match(count, '^%d+$')) then
+      redis.call('HSET', job, name, 0, '${damagedCountField}', name)
+    end
+  end
+  return true
+end
+
 redis.call('DEL', stalled)
+local movable = {}
+for _, id in ipairs(moved) do
+  redis.call('LREM', active, 1, id)
+  if makeCountable(prefix .. id) then table.insert(movable, id) end
+end
+moved = movable
 for _, id in ipairs(moved) do
   local job = prefix .. id
-  redis.call('LREM', active, 1, id)
   if redis.call('HINCRBY', job, 'stc', 1) > maxStalledCount then
     redis.call('HSET', job, 'defa', 'job stalled more than allowable limit')
   end

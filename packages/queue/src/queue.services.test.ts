@@ -14,6 +14,7 @@ import { jobOptions } from "./job-options.ts";
 import { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 import { queueName } from "./queue-name.ts";
 import { maxAheadMs, sequenceKey } from "./sequence.ts";
+import type { GivenUpEvent } from "./sweep-failed.ts";
 import { dumpQueue } from "./testing/dump-queue.ts";
 
 let folder: string;
@@ -65,6 +66,20 @@ function consume(
   cleanups.push(() => consumer.close());
   consumer.start();
   return consumer;
+}
+
+/** Takes all out that was given up. */
+function sweep(consumer: Consumer, look: (event: GivenUpEvent<Delivery>) => void): Promise<number> {
+  const judge = async (event: GivenUpEvent<Delivery>) => {
+    look(event);
+    return "take out" as const;
+  };
+  return consumer.sweepFailed({
+    judge,
+    onFault: (_, error) => {
+      throw error;
+    },
+  });
 }
 
 function inspect(): Queue {
@@ -163,7 +178,7 @@ describe("a delivery's text", () => {
     });
     const queue = inspect();
     await waitFor(async () => expect(await queue.getJobCounts("failed")).toEqual({ failed: 1 }));
-    await consumer.sweepFailed(async (delivery) => void texts.push(delivery.text));
+    await sweep(consumer, ({ delivery }) => void texts.push(delivery.text));
     expect(texts.length).toBe(2);
     expect(texts.every((each) => each === text)).toBe(true);
   });
@@ -319,21 +334,25 @@ describe("an event that BullMQ has given up", () => {
   test("is swept once it is kept elsewhere", async () => {
     const consumer = await untilGivenUp();
     const kept: [string, string][] = [];
-    expect(await consumer.sweepFailed(async ({ jobId }, reason) => void kept.push([jobId, reason]))).toBe(1);
+    expect(await sweep(consumer, ({ delivery, reason }) => void kept.push([delivery.jobId, reason]))).toBe(1);
     expect(kept).toEqual([[anEvent().eventId, "given up"]]);
-    expect(await consumer.sweepFailed(async () => {})).toBe(0);
+    expect(await sweep(consumer, () => {})).toBe(0);
   });
 
   test("stays in Redis while it can't be kept elsewhere", async () => {
     const consumer = await untilGivenUp();
-    await expect(consumer.sweepFailed(() => Promise.reject(new Error("no room")))).rejects.toThrow("no room");
-    expect(await consumer.sweepFailed(async () => {})).toBe(1);
+    const faults: unknown[] = [];
+    const noRoom = new Error("no room");
+    const onFault = (jobId: string, error: unknown) => faults.push([jobId, error]) > 0;
+    expect(await consumer.sweepFailed({ judge: () => Promise.reject(noRoom), onFault })).toBe(0);
+    expect(faults).toEqual([[anEvent().eventId, noRoom]]);
+    expect(await sweep(consumer, () => {})).toBe(1);
   });
 
   test("can be put back, as the same event, as often as it is asked for", async () => {
     const consumer = await untilGivenUp();
     let text = "";
-    await consumer.sweepFailed(async (delivery) => {
+    await sweep(consumer, ({ delivery }) => {
       text = delivery.text;
     });
     await consumer.drain();

@@ -1,6 +1,7 @@
 import { type BackendFactory, createRedisBackend, type RedisQueueBackend, raw2NextJobData } from "bullmq";
 import type { Redis } from "ioredis";
-import { wrapContent } from "./event-job.ts";
+import { createDropGone } from "./drop-gone.ts";
+import { type JobContent, wrapContent } from "./event-job.ts";
 import { createEventFinisher } from "./finish-events.ts";
 import type { HeldEvents } from "./held-events.ts";
 import { createStalledMover, type StalledOptions } from "./move-stalled-events.ts";
@@ -13,7 +14,9 @@ const fetchingCommands: ReadonlySet<string> = new Set(["moveToActive", "moveToFi
  * Makes BullMQ's own backends for the workers of one process, except that
  *
  * - events that are done leave the queue together, and are followed by the next ones (`finish-events.ts`);
- * - a job's data stays the text that it is in Redis (`event-job.ts`);
+ * - a job's data stays the text that it is in Redis, and a job that BullMQ could not read can be handled
+ *   (`event-job.ts`);
+ * - an id without a job is dropped (`drop-gone.ts`);
  * - nothing is fetched while the process holds as many bytes as it may (`held-events.ts`);
  * - the events of workers that died keep their order (`move-stalled-events.ts`).
  */
@@ -23,10 +26,12 @@ export function createWorkerBackend(options: {
   lockDurationMs: number;
   held: HeldEvents;
   stalled: StalledOptions;
+  onGone?: (jobId: string) => void;
 }): BackendFactory<RedisQueueBackend> {
   const { redis, prefix, held } = options;
   const markerKey = `${prefix}:${queueName}:marker`;
   const finish = createEventFinisher(options);
+  const dropGone = createDropGone(redis, prefix);
   const moveStalled = createStalledMover(redis, prefix, options.stalled);
 
   return (name, workerOptions, connections) => {
@@ -45,9 +50,25 @@ export function createWorkerBackend(options: {
       return answer;
     };
 
+    /** @returns whether there is no job, but only its id, which is dropped then */
+    async function isDropped([json, jobId]: NextJobData): Promise<boolean> {
+      const content = json?.data as JobContent | undefined;
+      if (content?.isGone !== true) return false;
+      await dropGone(String(jobId));
+      options.onGone?.(String(jobId));
+      return true;
+    }
+
+    async function fetchNext(token: string, workerName?: string): Promise<NextJobData> {
+      for (;;) {
+        const next: NextJobData = await moveToActive(token, workerName);
+        if (!(await isDropped(next))) return next;
+      }
+    }
+
     // Without an answer, BullMQ's worker handles what it has, and then asks waitForJob for when to ask again.
     backend.moveToActive = async (token, workerName) =>
-      held.isOpen() ? held.fetchOne(() => moveToActive(token, workerName)) : [];
+      held.isOpen() ? held.fetchOne(() => fetchNext(token, workerName)) : [];
 
     backend.waitForJob = async (timeoutSeconds) => {
       if (held.isOpen()) {
@@ -74,9 +95,10 @@ export function createWorkerBackend(options: {
       const answer = await finish({ jobId, token, wantsNext: fetchNext && backend.closing === undefined });
       if (typeof answer === "number" && answer < 0)
         throw backend.finishedErrors({ code: answer, jobId, command: "moveToFinished", state: "active" });
-      let result: unknown[] | undefined;
-      if (answer === "ask") result = await backend.moveToActive(token);
-      else if (Array.isArray(answer)) result = raw2NextJobData(wrapNextJob(answer));
+      let result: NextJobData | undefined;
+      if (Array.isArray(answer)) result = raw2NextJobData(wrapNextJob(answer));
+      if (answer === "ask" || (result !== undefined && (await isDropped(result))))
+        result = await backend.moveToActive(token);
       return { result, finishedOn: Date.now() };
     };
 
@@ -93,6 +115,8 @@ export function createWorkerBackend(options: {
     return backend;
   };
 }
+
+type NextJobData = Awaited<ReturnType<RedisQueueBackend["moveToActive"]>>;
 
 function wrapNextJob<Answer>(answer: Answer): Answer {
   if (Array.isArray(answer) && Array.isArray(answer[0])) wrapContent(answer[0], String(answer[1]));

@@ -1,3 +1,5 @@
+import type { Outcome } from "@booking-events/bookings";
+import { findProcessed } from "./booking-events.ts";
 import type { Queryable } from "./database.ts";
 
 export interface DeadLetterToWrite {
@@ -17,9 +19,17 @@ export interface DeadLetterToWrite {
 
 /**
  * An event has one dead letter. Another delivery of the same event adds none; one that was replayed and failed again
- * says so in its letter.
+ * says so in its letter. An event that stands in the log gets none, and one that it has is closed: another delivery has
+ * been applied.
+ *
+ * @returns the outcome of an event that stands in the log
  */
-export async function writeDeadLetter(client: Queryable, letter: DeadLetterToWrite): Promise<void> {
+export async function writeDeadLetter(client: Queryable, letter: DeadLetterToWrite): Promise<Outcome | undefined> {
+  const outcome = (await findProcessed(client, [letter.eventId])).get(letter.eventId);
+  if (outcome !== undefined) {
+    await resolveDeadLetter(client, { ...byWorker(outcome), eventId: letter.eventId });
+    return outcome;
+  }
   await client.query(
     `insert into dead_letters (event_id, partner, kind, reference, sequence, error_code, error, attempts, envelope)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -41,6 +51,27 @@ export async function writeDeadLetter(client: Queryable, letter: DeadLetterToWri
       letter.envelope,
     ],
   );
+  return undefined;
+}
+
+const byWorker = (outcome: Outcome) => ({ resolvedBy: "worker", resolution: `${appliedMeanwhile}${outcome}` });
+const appliedMeanwhile = "applied meanwhile: ";
+
+/**
+ * Closes the letters of the last day whose events stand in the log after all: two deliveries of an event may end at the
+ * same moment, the one in the log and the other as a letter, and neither sees the other.
+ *
+ * @returns how many there were
+ */
+export async function closeLettersOfApplied(client: Queryable): Promise<number> {
+  const { rowCount } = await client.query(
+    `update dead_letters set resolved_at = clock_timestamp(), resolved_by = 'worker', resolution = $1 || event.outcome
+     from booking_events as event
+     where event.id = dead_letters.event_id and resolved_at is null and failed_at > now() - interval '1 day'
+       and (replayed_at is null or replayed_at < failed_at)`,
+    [appliedMeanwhile],
+  );
+  return rowCount ?? 0;
 }
 
 /** A dead letter as an operator sees it. */

@@ -46,6 +46,7 @@ export {
   settleAll,
 } from "./database.ts";
 export {
+  closeLettersOfApplied,
   type DeadLetter,
   type DeadLetterToWrite,
   findDeadLetter,
