@@ -60,12 +60,6 @@ describe("keys that mean something to JavaScript", () => {
   });
 });
 
-test("of a JSON key that stands there twice, the last one counts, as in every JSON parser that partners use", async () => {
-  const body = `{"consumerTripPartnerExternalReference":"FIRST","consumerTripPartnerExternalReference":"LAST"}`;
-  expect((await exchange(ingest.port, { path: create, body })).status).toBe(200);
-  expect((await ingest.queuedEvents()).at(-1)?.payload).toEqual({ consumerTripPartnerExternalReference: "LAST" });
-});
-
 test("a form of more than a thousand fields is whole, and one that names a field twice is refused", async () => {
   const fields = new URLSearchParams({ consumerTripPartnerExternalReference: "MANY" });
   for (let i = 0; i < 1_500; i += 1) fields.set(`field-${i}`, String(i));
