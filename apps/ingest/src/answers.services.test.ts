@@ -70,6 +70,7 @@ describe("403, with the same bytes for every cause", () => {
     ["a bare percent sign", "create/%"],
     ["an escaped slash", `create/${acmeSecret}%2F`],
     ["an escaped U+0000", `create/${acmeSecret}%00`],
+    ["escaped twice", `create/${acmeSecret.replace("a", "%2561")}`],
     ["a traversal", `create/..%2F${acmeSecret}`],
     ["very long", `create/${"x".repeat(7_000)}`],
     ["in the query", `create/?${acmeSecret}`],
@@ -145,6 +146,10 @@ describe("422 for an absent body", () => {
     ["an empty chunked body without type", { path: create, headers: { "Content-Type": "" }, body: "", chunkBytes: 1 }],
     ["only a byte order mark, as JSON", { path: create, body: "\ufeff" }],
     ["only a byte order mark", { path: create, headers: form, body: "\ufeff" }],
+    [
+      "an empty chunked body with a malformed type",
+      { path: create, headers: { "Content-Type": ";;;" }, body: "", chunkBytes: 1 },
+    ],
     ["a form of nothing but ampersands", { path: create, headers: form, body: "&&" }],
   ])("%s", async (_what, request) => {
     const answer = await exchange(ingest.port, request);
@@ -156,6 +161,15 @@ describe("422 for an absent body", () => {
     expectHeaders(answer, keptOpen);
   });
 });
+
+test.each(["", "Content-Length: 0\r\n", "Transfer-Encoding: chunked\r\n"])(
+  "two types of an absent body are not looked at: %j",
+  async (framing) => {
+    const head = `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Type: c/d\r\n${framing}\r\n`;
+    const bytes = framing.includes("chunked") ? `${head}0\r\n\r\n` : head;
+    expect((await exchange(ingest.port, bytes)).status).toBe(422);
+  },
+);
 
 describe("400", () => {
   const form = { "Content-Type": "application/x-www-form-urlencoded" };
@@ -245,6 +259,67 @@ describe("400", () => {
     expectAnswer(await exchange(ingest.port, bytes), 400, malformedHttp, closed);
   });
 
+  test.each([
+    ["two hosts", `POST ${create} HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n`],
+    ["the same host twice", `POST ${create} HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n`],
+    ["two hosts in HTTP/1.0", `POST ${create} HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n`],
+    ["two hosts, and no such path", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"],
+    ["two hosts of CONNECT", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"],
+  ])("%s", async (_what, bytes) => {
+    const message = "The request has more than one Host header. Send one.";
+    expectAnswer(await exchange(ingest.port, bytes), 400, JSON.stringify({ message }), closed);
+  });
+
+  test("CONNECT without a Host", async () => {
+    expectAnswer(await exchange(ingest.port, "CONNECT a:1 HTTP/1.1\r\n\r\n"), 400, malformedHttp, closed);
+  });
+
+  test.each([
+    [["application/json", "application/x-www-form-urlencoded"]],
+    [["application/json", "text/plain"]],
+    [["text/plain", "application/json"]],
+    [["application/json", "application/json; charset=utf-8"]],
+    [["application/json", "application/json", ""]],
+  ])("different types of one body: %j", async (types) => {
+    const message = "The request has two different Content-Type headers. Send one.";
+    for (const framing of framings) {
+      const answer = await exchange(ingest.port, withHeaders(types.map(asContentType), framing));
+      expectAnswer(answer, 400, JSON.stringify({ message }), closed);
+    }
+  });
+
+  test.each([
+    ["one key header twice", ["Idempotency-Key: k", "Idempotency-Key: k"]],
+    ["another key header twice", ["webhook-id: k", "Webhook-Id: l"]],
+    ["an empty key", ["Idempotency-Key:"]],
+    ["an empty key beside a right one", ["Idempotency-Key: k", "webhook-id:"]],
+    ["a key that is too long", [`webhook-id: ${"k".repeat(256)}`]],
+    ["a key that is not ASCII", ["Idempotency-Key: k\u00e9"]],
+  ])("%s", async (_what, headers) => {
+    const message =
+      "The header Idempotency-Key (or webhook-id) must be 1 to 255 visible ASCII characters, and stand there once.";
+    const request = withHeaders([asContentType("application/json"), ...headers]);
+    expectAnswer(await exchange(ingest.port, request), 400, JSON.stringify({ message }), keptOpen);
+  });
+
+  test("two keys that differ", async () => {
+    const message =
+      "The headers Idempotency-Key and webhook-id mean the same, but have different values. Send one of them.";
+    const headers = { "Idempotency-Key": "k", "webhook-id": "K" };
+    const answer = await exchange(ingest.port, { path: create, headers, body: booking });
+    expectAnswer(answer, 400, JSON.stringify({ message }), keptOpen);
+  });
+
+  test.each([
+    ["the same type twice", ["Content-Type: application/json", "content-type: application/json"]],
+    ["the same key in both headers", ["Content-Type: application/json", "Idempotency-Key: k", "webhook-id: k"]],
+    ["a key of 255 characters", ["Content-Type: application/json", `webhook-id: ${"~".repeat(255)}`]],
+  ])("not for %s", async (_what, headers) => {
+    for (const framing of framings) {
+      expect((await exchange(ingest.port, withHeaders(headers, framing))).status).toBe(200);
+    }
+  });
+
   test("HTTP/1.1 without a Host", async () => {
     const answer = await exchange(ingest.port, `POST ${create} HTTP/1.1\r\n\r\n`);
     expectAnswer(answer, 400, malformedHttp, closed);
@@ -266,6 +341,9 @@ describe("404", () => {
     `/booking-event/cancel/${acmeSecret}`,
     `/booking%2Devent/create/${acmeSecret}`,
     `/booking-event/creat%65/${acmeSecret}`,
+    `/booking-event/creat%E0%A4%A/${acmeSecret}`,
+    `/booking-event%2Fcreate/${acmeSecret}`,
+    `/%`,
     `${create}#fragment`,
     "*",
     "http://localhost",
@@ -402,6 +480,12 @@ describe("415", () => {
     ["a relative of JSON", "application/vnd.acme+json"],
     ["multipart", "multipart/form-data; boundary=x"],
     ["another charset", "application/json; charset=iso-8859-1"],
+    ["another charset, quoted and escaped", 'application/json; charset="u\\tf-1\\6"'],
+    ["two charsets", "application/json; charset=utf-8; charset=utf-16"],
+    ["two types in one header", "application/json, application/json"],
+    ["a quoted value without its end", 'application/json; charset="utf-8'],
+    ["white space around the equals sign", "application/json; charset = utf-8"],
+    ["a bare value that has to be quoted", "application/json; profile=https://example.com"],
   ])("%s", async (_what, contentType) => {
     const request = { path: create, headers: { "Content-Type": contentType }, body: booking };
     expectAnswer(await exchange(ingest.port, request), 415, unsupportedType, closed);
@@ -433,6 +517,8 @@ describe("415", () => {
     { "Content-Encoding": "Identity" },
     { "Content-Type": "Application/JSON; Charset=UTF-8;" },
     { "Content-Type": 'application/json; profile="x"' },
+    { "Content-Type": 'application/json; profile="a;b=\\"c\\", d"; Charset="ut\\f-8"; ;' },
+    { "Content-Type": "application/json;\tboundary=x ; charset=utf-8" },
     { Expect: "the-unexpected" },
   ])("not for %j", async (headers) => {
     expect((await exchange(ingest.port, { path: create, headers, body: booking })).status).toBe(200);
@@ -524,6 +610,21 @@ describe("503", () => {
     }
   });
 });
+
+const framings = ["length", "chunked"] as const;
+
+/** A booking with headers that may stand there more than once. */
+function withHeaders(headers: string[], framing: (typeof framings)[number] = "length"): string {
+  const [header, body] =
+    framing === "length"
+      ? [`Content-Length: ${booking.length}`, booking]
+      : ["Transfer-Encoding: chunked", `${booking.length.toString(16)}\r\n${booking}\r\n0\r\n\r\n`];
+  return `POST ${create} HTTP/1.1\r\nHost: x\r\n${[...headers, header].join("\r\n")}\r\n\r\n${body}`;
+}
+
+function asContentType(type: string): string {
+  return `Content-Type: ${type}`;
+}
 
 function expectAnswer(answer: RawAnswer, status: number, body: string, more: Record<string, string>): void {
   expect({ status: answer.status, body: answer.body }).toEqual({ status, body });

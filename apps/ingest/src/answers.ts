@@ -56,6 +56,12 @@ export const malformedHttp = refused(
   "malformed-http",
   "The request is not valid HTTP/1.1, or its method is not known. Use POST, with a Host header.",
 );
+export const repeatedHost = refused(400, "repeated-host", "The request has more than one Host header. Send one.");
+export const twoContentTypes = refused(
+  400,
+  "two-content-types",
+  "The request has two different Content-Type headers. Send one.",
+);
 export const invalidUtf8 = refused(400, "invalid-utf8", "The body is not valid UTF-8.");
 export const malformedJson = ({ line, column }: TextPosition): Answer =>
   refused(400, "malformed-json", `The body is not valid JSON: see line ${line}, column ${column}.`);
@@ -92,6 +98,11 @@ export const invalidIdempotencyKey = refused(
   400,
   "invalid-idempotency-key",
   "The header Idempotency-Key (or webhook-id) must be 1 to 255 visible ASCII characters, and stand there once.",
+);
+export const differentKeys = refused(
+  400,
+  "different-idempotency-keys",
+  "The headers Idempotency-Key and webhook-id mean the same, but have different values. Send one of them.",
 );
 export const invalidDryRun = refused(400, "invalid-dry-run", "The header X-Dry-Run must be true or false.");
 

@@ -11,7 +11,6 @@ import {
   dryRunPassed,
   internalError,
   invalidData,
-  malformedHttp,
   methodNotAllowed,
   notFound,
   overloaded,
@@ -24,6 +23,7 @@ import { authenticate, SecretRefused } from "./authenticate.ts";
 import type { BodyObject } from "./decode-body.ts";
 import { createEventId } from "./event-id.ts";
 import { readEventOptions } from "./event-options.ts";
+import { findHostFault } from "./host-header.ts";
 import type { LimitPartner } from "./limit-partners.ts";
 import type { ObservedRequest, ObserveRequest } from "./observe-requests.ts";
 import type { PartnerRegistry } from "./partner-registry.ts";
@@ -230,8 +230,8 @@ function describeRootCause(error: unknown): string {
  * with a malformed port, secret and all, as a warning (DEP0170).
  */
 function toOriginForm(req: IncomingMessage): string {
-  // Node would check this itself, and answer without a body.
-  if (req.httpVersion === "1.1" && req.headers.host === undefined) throw new Refusal(malformedHttp);
+  const hostFault = findHostFault(req);
+  if (hostFault !== undefined) throw new Refusal(hostFault);
   const path = /^(?:https?:\/\/[^/?#]*)?(\/[^#]*)$/i.exec(req.url ?? "")?.[1];
   if (path === undefined) throw new Refusal(notFound);
   return path;

@@ -8,6 +8,7 @@ import {
 import type { Socket } from "node:net";
 import { type Answer, headersTooLarge, malformedHttp, methodNotAllowed, requestTimeout } from "./answers.ts";
 import type { Connection, Connections } from "./connections.ts";
+import { findHostFault } from "./host-header.ts";
 import type { ObserveRequest } from "./observe-requests.ts";
 import { discardInput, sendAnswer, sendAnswerOnSocket } from "./send-answer.ts";
 import { stopParserAt } from "./stop-parser.ts";
@@ -104,9 +105,10 @@ export function createServer(options: {
     } else if (isClosing(connection)) {
       // Nothing may follow the answer that closes it.
     } else if (takesRequests(connection) && req.method === "CONNECT") {
-      const { status, outcome } = methodNotAllowed;
+      const answer = findHostFault(req) ?? methodNotAllowed;
+      const { status, outcome } = answer;
       observe({ method: req.method, status, outcome, ip: socket.remoteAddress });
-      afterAnswers(connection, () => sendAnswerOnSocket(socket, methodNotAllowed));
+      afterAnswers(connection, () => sendAnswerOnSocket(socket, answer));
     } else {
       observe({ method: req.method, outcome: "too-many-under-way", ip: socket.remoteAddress });
       discardInput(socket, () => socket.pause());

@@ -6,7 +6,7 @@ describe("the idempotency key", () => {
     [{}, null],
     [{ "idempotency-key": "k1" }, "k1"],
     [{ "webhook-id": "msg_1" }, "msg_1"],
-    [{ "idempotency-key": "k1", "webhook-id": "msg_1" }, "k1"],
+    [{ "idempotency-key": "k1", "webhook-id": "k1" }, "k1"],
     [{ "idempotency-key": '"8e03978e"' }, '"8e03978e"'],
     [{ "idempotency-key": "x".repeat(255) }, "x".repeat(255)],
   ])("of %j is %j", (headers, key) => {
@@ -21,10 +21,20 @@ describe("the idempotency key", () => {
     { "idempotency-key": "x".repeat(256) },
     // Node joins a header that stands there twice.
     { "idempotency-key": "k1, k2" },
+    { "idempotency-key": "k1, k1" },
+    { "webhook-id": "k1, k2" },
     { "idempotency-key": "", "webhook-id": "msg_1" },
+    { "idempotency-key": "msg_1", "webhook-id": "" },
+    { "idempotency-key": "msg_1", "webhook-id": "a b" },
+    { "idempotency-key": "", "webhook-id": "" },
   ])("of %j is refused", (headers) => {
     expect(() => readEventOptions(headers)).toThrow("invalid-idempotency-key");
   });
+});
+
+test("two keys that differ are refused, since either may be the one that is meant", () => {
+  const headers = { "idempotency-key": "k1", "webhook-id": "K1" };
+  expect(() => readEventOptions(headers)).toThrow("different-idempotency-keys");
 });
 
 describe("a dry run", () => {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isIdempotencyKey } from "@booking-events/schema";
-import { invalidDryRun, invalidIdempotencyKey, Refusal } from "./answers.ts";
+import { differentKeys, invalidDryRun, invalidIdempotencyKey, Refusal } from "./answers.ts";
 
 /** What a partner may ask for in headers. */
 export interface EventOptions {
@@ -14,10 +14,15 @@ export function readEventOptions(headers: IncomingHttpHeaders): EventOptions {
   return { idempotencyKey: readIdempotencyKey(headers), isDryRun: readDryRun(headers) };
 }
 
-/** Standard Webhooks has its own name for the same thing; if both are there, the general one counts. */
+/** Standard Webhooks has its own name for the same thing. */
+const keyHeaders = ["idempotency-key", "webhook-id"] as const;
+
 function readIdempotencyKey(headers: IncomingHttpHeaders): string | null {
-  const key = (headers["idempotency-key"] ?? headers["webhook-id"])?.toString() ?? null;
-  if (key !== null && !isIdempotencyKey(key)) throw new Refusal(invalidIdempotencyKey);
+  // Node joins the values of one that was sent twice by ", ", which no key may have.
+  const keys = keyHeaders.map((name) => headers[name]?.toString()).filter((key) => key !== undefined);
+  if (!keys.every(isIdempotencyKey)) throw new Refusal(invalidIdempotencyKey);
+  const [key = null, other = key] = keys;
+  if (other !== key) throw new Refusal(differentKeys);
   return key;
 }
 

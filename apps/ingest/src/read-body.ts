@@ -1,9 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type Koa from "koa";
 import { koaBody } from "koa-body";
-import { bodyTooLarge, Refusal, unsupportedEncoding, unsupportedType } from "./answers.ts";
+import { bodyTooLarge, Refusal, twoContentTypes, unsupportedEncoding, unsupportedType } from "./answers.ts";
 import { bodyTypeOf } from "./content-type.ts";
 import { type BodyObject, decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
+import { headerValues } from "./header-values.ts";
 import { hasBody } from "./send-answer.ts";
 
 export type ReadBody = (ctx: Koa.Context) => Promise<BodyObject>;
@@ -71,13 +72,16 @@ export function createBodyReader(limitBytes: number): ReadBody {
   };
 }
 
-/** What the headers alone say against reading the body. */
+/** What the headers alone say against reading the body: its size, its type, its encoding, in this order. */
 function findRefusal(req: IncomingMessage, bodyType: string | undefined, limitBytes: number): Refusal | undefined {
   const { "content-encoding": encoding, "transfer-encoding": framing, "content-length": length } = req.headers;
-  // Inflating would need limits of its own; an aborted gzip upload never settles in koa-body, and a corrupt one is a 500.
-  if (!isOnly("identity", encoding) || !isOnly("chunked", framing)) return new Refusal(unsupportedEncoding);
+  if (Number(length ?? 0) > limitBytes) return new Refusal(bodyTooLarge(limitBytes));
+  // Proxies and libraries disagree on which of two counts.
+  if (new Set(headerValues(req, "content-type")).size > 1) return new Refusal(twoContentTypes);
   if (bodyType === undefined) return new Refusal(unsupportedType);
-  return Number(length ?? 0) > limitBytes ? new Refusal(bodyTooLarge(limitBytes)) : undefined;
+  // Inflating would need limits of its own; an aborted gzip upload never settles in koa-body, and a corrupt one is a 500.
+  const isPlain = isOnly("identity", encoding) && isOnly("chunked", framing);
+  return isPlain ? undefined : new Refusal(unsupportedEncoding);
 }
 
 function isOnly(coding: string, header: string | undefined): boolean {
