@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { platform, tmpdir } from "node:os";
 import { join } from "node:path";
+import { readLastUses } from "@booking-events/queue";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { connect, exchange, requestBytes } from "./testing/http-client.ts";
@@ -92,6 +93,17 @@ describe("a stop", () => {
     const { durationMs } = main.logLines().find(({ msg }) => msg === "stopped") ?? {};
     expect(durationMs).toBeLessThan(1_000);
   });
+});
+
+test("when a secret was last used can be looked up, at the latest after a stop", async () => {
+  const main = await start();
+  const before = Date.now();
+  expect((await exchange(main.port, { path: create, body: booking })).status).toBe(200);
+  main.child.kill("SIGTERM");
+  expect(await main.exited).toBe(0);
+  const lastUses = await readLastUses({ redisUrl: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "" });
+  expect(lastUses.of("acme", "s1")?.getTime()).toBeGreaterThanOrEqual(before);
+  expect(lastUses.of("zenith", "s1")).toBeNull();
 });
 
 test("a change of the partners file is in force without a restart; an invalid one changes nothing and is told", async () => {
