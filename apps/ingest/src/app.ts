@@ -42,7 +42,7 @@ export interface AppOptions {
   /** True: events are refused before anything is done for them. */
   isOverloaded: () => boolean;
   /** True: what is read now may have waited so long that its sender has given it up, and has sent newer events since. */
-  wasFrozen: () => boolean;
+  wasFrozen: (socket: Socket) => boolean;
   limitPartner: LimitPartner;
   enqueue: Producer["enqueue"];
   /** False: Redis is known to be down, or to be unfit to keep what it accepts. */
@@ -114,11 +114,11 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     options.noteAuthentic(ctx.req.socket);
     options.noteUse(partner.id, secretId);
     if (options.isShuttingDown()) throw new Refusal(shuttingDown);
-    if (options.isOverloaded() || options.wasFrozen()) throw new Refusal(overloaded);
+    if (options.isOverloaded() || options.wasFrozen(ctx.req.socket)) throw new Refusal(overloaded);
     await spendToken(ctx, partner, options);
     const { isDryRun, ...event } = await readEvent(ctx, kind, readBody);
     // Its body may have waited, if not its headers.
-    if (options.wasFrozen()) throw new Refusal(overloaded);
+    if (options.wasFrozen(ctx.req.socket)) throw new Refusal(overloaded);
     if (isDryRun) {
       ctx.state.answer = dryRunPassed;
       return;

@@ -17,6 +17,7 @@ let redis: Redis;
 let prefix: string;
 let frozen: RunningMain;
 let other: RunningMain;
+let environment: Record<string, string>;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "booking-events-freezes-"));
@@ -24,7 +25,7 @@ beforeAll(async () => {
   prefix = uniquePrefix();
   const partnersPath = join(folder, "partners.json");
   writeFileSync(partnersPath, JSON.stringify(partnersFile));
-  const environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix, PARTNERS_FILE: partnersPath };
+  environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix, PARTNERS_FILE: partnersPath };
   [frozen, other] = await Promise.all([startMain(environment), startMain(environment)]);
 });
 
@@ -67,6 +68,42 @@ test("what waited while ingest was frozen is refused, since newer events may hav
   expect(await countRequests(frozen, 200)).toBe(acceptedBefore + 1);
   expect(await queuedNotes()).toEqual(["first", "old", "new", "newest"]);
 });
+
+test("what waited is refused however slowly it is read, as by a process that gets little CPU time", async () => {
+  frozen.child.kill("SIGSTOP");
+  const waiting = await Promise.all(Array.from({ length: 200 }, () => connect(frozen.port)));
+  for (const connection of waiting) connection.send(event("delete", "old"));
+  const accepted = await queuedNotes();
+  await wait(freezeMs);
+  const stopThrottling = throttle(frozen);
+  try {
+    const answers = await Promise.all(waiting.map((connection) => connection.answer()));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+  } finally {
+    await stopThrottling();
+    for (const { socket } of waiting) socket.destroy();
+  }
+  await waitFor(async () => expect((await exchange(frozen.port, event("update", "newest"))).status).toBe(200));
+  expect(await queuedNotes()).toEqual([...accepted, "newest"]);
+});
+
+/** Lets the process run for a part of the time. */
+function throttle({ child }: RunningMain): () => Promise<void> {
+  let isOver = false;
+  const throttling = (async () => {
+    while (!isOver) {
+      child.kill("SIGCONT");
+      await wait(4);
+      child.kill("SIGSTOP");
+      await wait(60);
+    }
+    child.kill("SIGCONT");
+  })();
+  return () => {
+    isOver = true;
+    return throttling;
+  };
+}
 
 function pathOf(kind: EventKind): string {
   return `/booking-event/${kind}/${acmeSecret}`;

@@ -116,6 +116,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     logger,
   });
   const { server, stop } = createServer({ handle: app.callback(), connections, observe });
+  server.on("connection", freezes.noteConnection);
   const shutdown = installGracefulShutdown({
     phases: [
       { name: "answer requests under way", limitMs: settings.SHUTDOWN_TIMEOUT_MS, run: stop },

@@ -1,8 +1,11 @@
+import type { Socket } from "node:net";
 import { Counter, type Logger, type Registry } from "@booking-events/service";
 
 export interface FreezeWatch {
-  /** True: this process was frozen a moment ago, and what it reads now may have waited for it. Ask when it was read. */
-  wasFrozen(): boolean;
+  /** Of each new connection, when it is accepted. */
+  noteConnection(socket: Socket): void;
+  /** True: what is read from this connection now may have waited too long. Ask in the turn in which it was read. */
+  wasFrozen(socket: Socket): boolean;
   stop(): void;
 }
 
@@ -13,8 +16,10 @@ export const freezeLimits = {
    * waited unseen for as long: before its headers were read, and before its body was.
    */
   longestUnnoticedMs: 600,
-  /** What waited meanwhile is read within a few turns of the event loop; each turn may take up to the limit above. */
+  /** What waited on open connections is read within a few turns of the event loop. */
   refusalMs: 1_000,
+  /** Node asks for a backlog of 511, and Linux keeps one connection more. */
+  maxWaitingConnections: 512,
 };
 
 /**
@@ -24,6 +29,9 @@ export const freezeLimits = {
  *
  * After a freeze the event loop may read what waited before it runs the timers that are due, or after that. So the first
  * request looks how old the last tick is, and so does the next tick.
+ *
+ * New connections wait longer: libuv accepts one in each turn. How long one has waited nobody tells, but it came after
+ * the last turn that found none, and after the one that was accepted as many places before it as can wait.
  */
 export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Registry }): FreezeWatch {
   const freezes = new Counter({
@@ -32,7 +40,13 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
     registers: [metrics],
   });
   let lastLook = readClocks();
-  let refusedUntilMs = 0;
+  let refusedUntilMs = Number.NEGATIVE_INFINITY;
+  /** No connection that is accepted from now on has waited since before. */
+  let noneWaitedAtMs = lastLook.monotonicMs;
+  let accepted = 0;
+  let isCountingTurns = false;
+  /** Connections that may have waited too long, and until when what is read from them may have. */
+  const lateUntilMs = new WeakMap<Socket, number>();
 
   function findFreeze(): void {
     const now = readClocks();
@@ -47,15 +61,42 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
     refusedUntilMs = now.monotonicMs + freezeLimits.refusalMs;
   }
 
-  const ticking = setInterval(() => {
+  function tick(): void {
     findFreeze();
     lastLook = readClocks();
-  }, freezeLimits.tickIntervalMs);
+    if (!isCountingTurns) countTurns();
+  }
+
+  /** Until no connection is waiting of those that are now. Between two immediates the event loop asks the kernel once. */
+  function countTurns(): void {
+    isCountingTurns = true;
+    const [startedAtMs, acceptedAtStart] = [performance.now(), accepted];
+    let [turnAtMs, acceptedBefore] = [startedAtMs, accepted];
+    setImmediate(function endTurn() {
+      if (accepted === acceptedBefore) noneWaitedAtMs = turnAtMs;
+      else if (accepted - acceptedAtStart >= freezeLimits.maxWaitingConnections) noneWaitedAtMs = startedAtMs;
+      else {
+        [turnAtMs, acceptedBefore] = [performance.now(), accepted];
+        setImmediate(endTurn);
+        return;
+      }
+      isCountingTurns = false;
+    });
+  }
+
+  const ticking = setInterval(tick, freezeLimits.tickIntervalMs);
 
   return {
-    wasFrozen() {
+    noteConnection(socket) {
+      accepted += 1;
+      const nowMs = performance.now();
+      if (nowMs - noneWaitedAtMs > freezeLimits.longestUnnoticedMs) {
+        lateUntilMs.set(socket, nowMs + freezeLimits.refusalMs);
+      }
+    },
+    wasFrozen(socket) {
       findFreeze();
-      return performance.now() < refusedUntilMs;
+      return performance.now() < Math.max(refusedUntilMs, lateUntilMs.get(socket) ?? refusedUntilMs);
     },
     stop: () => clearInterval(ticking),
   };
