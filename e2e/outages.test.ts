@@ -104,6 +104,29 @@ function logLines(app: RunningApp): Record<string, unknown>[] {
     .map((line) => JSON.parse(line));
 }
 
+test("PostgreSQL may lose what it commits: the worker is not ready and says so, and applies events all the same", async () => {
+  const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+  const setFsync = async (change: string) => {
+    await database.query(`alter system ${change}`);
+    await database.query("select pg_reload_conf()");
+  };
+  await setFsync("set fsync = off");
+  try {
+    await waitFor(async () => {
+      const problem = "PostgreSQL may lose what it has committed: fsync is off. Set: fsync = on.";
+      expect(await worker.readiness()).toEqual({ status: 503, body: { ready: false, problems: [problem] } });
+    }, recovery);
+    await waitFor(() =>
+      expect(logLines(worker)).toContainEqual(expect.objectContaining({ level: "error", problems: expect.any(Array) })),
+    );
+    await untilAccepted(ingest, "AT-RISK");
+    await untilApplied("AT-RISK");
+  } finally {
+    await setFsync("reset fsync");
+  }
+  await waitFor(async () => expect((await worker.readiness()).status).toBe(200), recovery);
+});
+
 describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () => {
   const outages: [name: string, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
     [

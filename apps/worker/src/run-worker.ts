@@ -12,6 +12,7 @@ import {
   closeLettersOfApplied,
   createPool,
   findDeadLetter,
+  findDurabilityProblems,
   inTransaction,
   migrate,
   probeWrites,
@@ -25,6 +26,7 @@ import { describeFault } from "./describe-fault.ts";
 import { migrateAtStart } from "./migrate-at-start.ts";
 import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
 import { createOutageGate } from "./wait-out-outage.ts";
+import { durabilityIntervalMs, watchDurability } from "./watch-durability.ts";
 import { lookIntervalMs, watchProgress } from "./watch-progress.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
 
@@ -122,6 +124,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     workerMetrics.countWarning(warning.code);
     logger.warn(warning, "event recorded with a warning");
   };
+  const durabilityWatch = watchDurability({ findProblems: () => findDurabilityProblems(pool), logger });
   const processOptions: ProcessOptions = {
     apply: createBatchApplier({
       applyBatch: (envelopes, how) =>
@@ -187,6 +190,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
         problems.push(`PostgreSQL does not answer (${code}). Check that it runs and that DATABASE_URL is right.`);
       });
     }
+    problems.push(...durabilityWatch.problems());
     if (progressWatch.isStuck()) problems.push("Events wait and none comes to an end. Restart this worker.");
     return problems;
   }
@@ -237,6 +241,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     consumer.start();
     repeat(() => progressWatch.look(Date.now()), lookIntervalMs);
     repeat(sweep, sweepIntervalMs);
+    repeat(durabilityWatch.look, durabilityIntervalMs);
     logger.info({ migrations, concurrency: settings.CONCURRENCY }, "ready to take events");
   } catch (error) {
     if (!stopping.signal.aborted) shutdown.fail("stopping: the database could not be migrated", error);

@@ -84,11 +84,19 @@ export async function inTransaction<Result>(
   }
 }
 
+/**
+ * When it commits, its WAL is on the disk, even if the role or the database is set up otherwise: an event that is
+ * committed leaves Redis. A stronger setting stays. In the transaction, since a pooler may drop or refuse what a
+ * connection asks for at its start.
+ */
+const beginDurably = `begin;
+  select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'`;
+
 async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
   let client: pg.PoolClient | undefined;
   try {
     client = await pool.connect();
-    await client.query("begin");
+    await client.query(beginDurably);
     return client;
   } catch (error) {
     client?.release(true);

@@ -55,5 +55,6 @@ export {
   resolveDeadLetter,
   writeDeadLetter,
 } from "./dead-letters.ts";
+export { findDurabilityProblems } from "./find-durability-problems.ts";
 export { migrate, NewerSchemaError } from "./migrate.ts";
 export { probeWrites } from "./probe-writes.ts";

@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
+import { waitFor } from "@booking-events/scripts/testing";
+import type { Pool } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createPool, inTransaction } from "./database.ts";
+import { findDurabilityProblems } from "./find-durability-problems.ts";
+import { migrate } from "./migrate.ts";
+
+/** A server with PostgreSQL's own settings, unlike the one that tests share. */
+let folder: string;
+let server: PostgresServer;
+let admin: Pool;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "booking-events-durability-"));
+  server = await startPostgres({ dir: folder });
+  await migrate(server.url);
+  admin = connect();
+});
+
+afterAll(async () => {
+  await admin?.end();
+  await server?.stop();
+  rmSync(server.home, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function connect(): Pool {
+  return createPool({ databaseUrl: server.url, applicationName: "test", maxConnections: 1, onError: () => {} });
+}
+
+/** As a connection that is opened now sees it. */
+async function findProblems(): Promise<string[]> {
+  const pool = connect();
+  try {
+    return await findDurabilityProblems(pool);
+  } finally {
+    await pool.end();
+  }
+}
+
+describe("a PostgreSQL that may lose what it has committed", () => {
+  test("is none with its own settings", async () => {
+    expect(await findProblems()).toEqual([]);
+  });
+
+  test.each([
+    ["fsync", "off", "on"],
+    ["full_page_writes", "off", "on"],
+  ])("is found by its %s, without a restart", async (name, bad, good) => {
+    await admin.query(`alter system set ${name} = ${bad}`);
+    await admin.query("select pg_reload_conf()");
+    await waitFor(async () =>
+      expect(await findProblems()).toEqual([
+        `PostgreSQL may lose what it has committed: ${name} is ${bad}. Set: ${name} = ${good}.`,
+      ]),
+    );
+    await admin.query(`alter system reset ${name}`);
+    await admin.query("select pg_reload_conf()");
+    await waitFor(async () => expect(await findProblems()).toEqual([]));
+  });
+
+  test("is found by a setting of the database", async () => {
+    await admin.query(`alter database ${await name()} set zero_damaged_pages = on`);
+    expect(await findProblems()).toEqual([expect.stringContaining("Set: zero_damaged_pages = off.")]);
+    await admin.query(`alter database ${await name()} reset zero_damaged_pages`);
+  });
+
+  test("is found by a table that is empty after a crash", async () => {
+    await admin.query("alter table bookings set unlogged");
+    expect(await findProblems()).toEqual([expect.stringContaining("Run: alter table bookings set logged.")]);
+    await admin.query("alter table bookings set logged");
+    expect(await findProblems()).toEqual([]);
+  });
+});
+
+describe("a transaction of ours", () => {
+  test.each([
+    ["off", "on"],
+    ["remote_apply", "remote_apply"],
+  ])("with synchronous_commit = %s set on the database commits with %s", async (setting, used) => {
+    await admin.query(`alter database ${await name()} set synchronous_commit = ${setting}`);
+    const pool = connect();
+    try {
+      const show = async (client: Pick<Pool, "query">) => (await client.query("show synchronous_commit")).rows;
+      expect(await show(pool)).toEqual([{ synchronous_commit: setting }]);
+      expect(await inTransaction(pool, show)).toEqual([{ synchronous_commit: used }]);
+    } finally {
+      await pool.end();
+      await admin.query(`alter database ${await name()} reset synchronous_commit`);
+    }
+  });
+});
+
+async function name(): Promise<string> {
+  const { rows } = await admin.query<{ name: string }>("select quote_ident(current_database()) as name");
+  return rows[0]?.name ?? "";
+}
