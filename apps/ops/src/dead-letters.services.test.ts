@@ -1,4 +1,5 @@
-import { createTestDatabase, redisUrl, uniquePrefix } from "@booking-events/scripts/testing";
+import { createProducer, type Producer } from "@booking-events/queue";
+import { createTestDatabase, redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
 import { bookingKey, createPool, insertEvents, writeDeadLetter } from "@booking-events/store";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Ran, runOps } from "./testing/run-ops.ts";
@@ -45,6 +46,14 @@ async function insertLetter(data: unknown, more: More = {}) {
 
 function ops(args: string[], terminal: { stdin?: string; isTerminal?: boolean } = {}): Promise<Ran> {
   return runOps(["dead-letters", ...args], { environment, ...terminal });
+}
+
+/** As ingest sees it. */
+async function watchQueue(): Promise<Producer> {
+  const { REDIS_URL: redisUrl = "", QUEUE_PREFIX: prefix = "" } = environment;
+  const producer = createProducer({ redisUrl, prefix, onError: () => {} });
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  return producer;
 }
 
 async function isMarked(): Promise<boolean> {
@@ -116,6 +125,30 @@ describe("replay", () => {
     expect(JSON.parse(stdout)).toEqual([{ eventId, result: "resolved", detail: "applied meanwhile: created" }]);
     expect(await isMarked()).toBe(false);
     expect((await ops(["show", eventId])).stdout).toMatch(/: applied meanwhile: created\n[\s\S]*Resolved .* by Ada\n/);
+  });
+
+  test("an event is queued only after its letter was marked, so that one closed in between is not queued", async () => {
+    await insertLetter(envelope);
+    const holder = await pool.connect();
+    const queue = await watchQueue();
+    try {
+      await holder.query("begin");
+      await holder.query("select from dead_letters for update");
+      const replaying = ops(["replay", eventId, "--yes", "--json"]);
+      // It waits to mark the letter that another operator is about to close.
+      await waitFor(async () => {
+        const { rows } = await pool.query("select from pg_stat_activity where wait_event_type = 'Lock'");
+        expect(rows).toHaveLength(1);
+      });
+      await holder.query("update dead_letters set resolved_at = now(), resolved_by = 'Ada', resolution = 'discarded'");
+      await holder.query("commit");
+      const { stdout } = await replaying;
+      expect(JSON.parse(stdout)).toEqual([{ eventId, result: "resolved", detail: "closed meanwhile" }]);
+      expect(await queue.measureLoad()).toMatchObject({ backlog: 0 });
+    } finally {
+      holder.release();
+      await queue.close();
+    }
   });
 
   test("what is closed already is not counted among what will be touched", async () => {
