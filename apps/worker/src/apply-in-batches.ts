@@ -30,6 +30,18 @@ export class InvalidEnvelope extends Error {
   }
 }
 
+/** Only a worker of a later release can read the event. */
+export class LaterVersion extends Error {
+  override name = "LaterVersion";
+}
+
+/** @throws InvalidEnvelope, LaterVersion */
+export function readEnvelope(text: string): EventEnvelope {
+  const parsed = parseEnvelopeText(text);
+  if (parsed.success) return parsed.envelope;
+  throw parsed.isOfLaterVersion ? new LaterVersion(parsed.problem) : new InvalidEnvelope(parsed.problem);
+}
+
 export interface BatchLimits {
   maxEvents: number;
   /** Of JSON. An event that is larger is applied alone. */
@@ -190,10 +202,12 @@ export function createBatchApplier(options: {
 
   /** @returns undefined when the event can't be read: it has failed then */
   function parse(event: Waiting): EventEnvelope | undefined {
-    const parsed = parseEnvelopeText(event.text);
-    if (parsed.success) return parsed.envelope;
-    event.reject(new InvalidEnvelope(parsed.problem));
-    return undefined;
+    try {
+      return readEnvelope(event.text);
+    } catch (error) {
+      event.reject(error);
+      return undefined;
+    }
   }
 
   async function runBatch(batch: Batch): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Delivery, GivenUpEvent } from "@booking-events/queue";
-import { ReleaseDelivery } from "@booking-events/queue";
+import { DelayDelivery, ReleaseDelivery } from "@booking-events/queue";
 import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import { createLogger } from "@booking-events/service";
 import {
@@ -71,6 +71,7 @@ function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
       resolveDeadLetter(pool, { eventId: id, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
     count: () => {},
     countFault: () => {},
+    onLaterVersion: () => {},
     outageGate,
     logger: createLogger({ name: "test", level: "silent" }),
     signal: new AbortController().signal,
@@ -91,9 +92,10 @@ test("a valid event is applied", async () => {
 
 describe("a dead letter at once", () => {
   test.each([
-    ["an unknown version", envelope({ version: 2 }), /version/],
+    ["no version", envelope({ version: undefined }), /version/],
+    ["an unknown kind", envelope({ kind: "cancel" }), /kind/],
     ["no object", "text", /envelope/],
-    ["a payload against the contract", envelope({ payload: { consumerPhone: 42 } }), /consumerPhone/],
+    ["no reference", envelope({ payload: { consumerPhone: "42" } }), /consumerTripPartnerExternalReference/],
     [
       "what PostgreSQL can't hold",
       envelope({ payload: { consumerTripPartnerExternalReference: "T", x: "\u0000" } }),
@@ -141,6 +143,31 @@ describe("a dead letter at once", () => {
     await processDelivery(delivery("text", { jobId: "8" }), options());
     expect(await readDeadLetters()).toHaveLength(2);
   });
+});
+
+test("an event that the rules of this release would refuse is applied: an earlier one has accepted it", async () => {
+  const payload = {
+    consumerTripPartnerExternalReference: " ",
+    consumerPhone: 42,
+    consumerTripBookingDate: "2026-06-14",
+  };
+  await processDelivery(delivery(envelope({ payload })), options());
+  expect((await pool.query("select payload from bookings")).rows).toEqual([{ payload }]);
+  expect(await readDeadLetters()).toEqual([]);
+});
+
+test("an event of a later version waits for a worker that knows it, without an attempt, and is told of", async () => {
+  const told: string[] = [];
+  const counted: string[] = [];
+  const processing = options({
+    onLaterVersion: (id) => told.push(id),
+    count: ({ outcome }) => counted.push(outcome),
+    countFault: (code) => counted.push(code),
+  });
+  const processed = processDelivery(delivery(envelope({ version: 2 }), { isLastAttempt: true }), processing);
+  await expect(processed).rejects.toThrow(DelayDelivery);
+  expect([told, counted]).toEqual([[eventId], ["later-version"]]);
+  expect(await readDeadLetters()).toEqual([]);
 });
 
 describe("an attempt that fails by our own mistake", () => {

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Outcome } from "@booking-events/bookings";
-import { type Delivery, type GivenUpEvent, ReleaseDelivery, type Verdict } from "@booking-events/queue";
+import { DelayDelivery, type Delivery, type GivenUpEvent, ReleaseDelivery, type Verdict } from "@booking-events/queue";
 import { bookingReferenceOf, parseEnvelopeText } from "@booking-events/schema";
 import { type Logger, safeMessage } from "@booking-events/service";
 import type { DeadLetterToWrite } from "@booking-events/store";
-import { type AppliedEvent, InvalidEnvelope, type QueuedEvent } from "./apply-in-batches.ts";
+import { type AppliedEvent, InvalidEnvelope, LaterVersion, type QueuedEvent } from "./apply-in-batches.ts";
 import { describeFault, isConstraintViolation } from "./describe-fault.ts";
 import type { OutageGate } from "./wait-out-outage.ts";
 
@@ -12,7 +12,7 @@ export interface ProcessOptions {
   /**
    * Applies the event. Waits out outages.
    *
-   * @throws InvalidEnvelope; what keeps the event from being applied; the signal's reason when it aborts
+   * @throws InvalidEnvelope, LaterVersion; what keeps the event from being applied; the signal's reason when it aborts
    */
   apply: (event: QueuedEvent) => Promise<AppliedEvent>;
   /** @returns the outcome of an event that stands in the log, and so gets no dead letter */
@@ -23,13 +23,21 @@ export interface ProcessOptions {
   closeDeadLetter: (eventId: string, outcome: Outcome) => Promise<unknown>;
   outageGate: OutageGate;
   /** Told of each event that came to its end, with its outcome or "dead", and of each attempt that failed. */
-  count: (what: { kind: string; outcome: Outcome | "dead" | "attempt-failed" }) => void;
+  count: (what: { kind: string; outcome: Outcome | "dead" | "attempt-failed" | "later-version" }) => void;
+  /** Told of each delivery of an event that waits for a worker of a later release. */
+  onLaterVersion: (eventId: string) => void;
   /** Told of each attempt that failed, with what the log calls it. */
   countFault: (code: string) => void;
   logger: Logger;
   /** Aborts when the worker stops: what waits for the database then goes back to the queue. */
   signal: AbortSignal;
 }
+
+/**
+ * How soon, at least, an event comes again that a later release has written. Ten thousand of them cost a hundred or so
+ * deliveries a second then, of the thousands that a worker manages.
+ */
+const laterVersionDelayMs = 60_000;
 
 /** The event could not be applied; BullMQ delivers it again by the retry policy, and stores this message. */
 class AttemptFailed extends Error {
@@ -40,7 +48,8 @@ class AttemptFailed extends Error {
 /**
  * Takes one delivery to its end: the event stands applied in PostgreSQL, or as a dead letter.
  *
- * @throws AttemptFailed when it should be delivered again later; ReleaseDelivery when the worker stops first
+ * @throws AttemptFailed, DelayDelivery when it should be delivered again later; ReleaseDelivery when the worker stops
+ *   first
  */
 export async function processDelivery(delivery: Delivery, options: ProcessOptions): Promise<void> {
   const { attempt, isReplay } = delivery;
@@ -60,8 +69,13 @@ export async function processDelivery(delivery: Delivery, options: ProcessOption
   }
 }
 
-/** @throws AttemptFailed unless the event is given up */
+/** @throws AttemptFailed, DelayDelivery unless the event is given up */
 async function fail(delivery: Delivery, error: unknown, options: ProcessOptions): Promise<void> {
+  if (error instanceof LaterVersion) {
+    options.count({ kind: "unknown", outcome: "later-version" });
+    options.onLaterVersion(delivery.jobId);
+    throw new DelayDelivery(laterVersionDelayMs * (1 + Math.random()));
+  }
   if (error instanceof InvalidEnvelope) {
     const message = `The queued event is not valid: ${error.problem}`;
     return await bury(delivery, { code: "INVALID_ENVELOPE", message }, options);
@@ -111,7 +125,7 @@ export async function judgeGivenUp(
     await processDelivery(delivery, { ...options, apply });
     return "take out";
   } catch (error) {
-    if (error instanceof AttemptFailed) return "put back";
+    if (error instanceof AttemptFailed || error instanceof DelayDelivery) return "put back";
     throw error;
   }
 }

@@ -27,6 +27,7 @@ import { migrateAtStart } from "./migrate-at-start.ts";
 import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
 import { createOutageGate } from "./wait-out-outage.ts";
 import { durabilityIntervalMs, watchDurability } from "./watch-durability.ts";
+import { watchLaterVersions } from "./watch-later-versions.ts";
 import { lookIntervalMs, watchProgress } from "./watch-progress.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
 
@@ -125,6 +126,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     logger.warn(warning, "event recorded with a warning");
   };
   const durabilityWatch = watchDurability({ findProblems: () => findDurabilityProblems(pool), logger });
+  const laterVersions = watchLaterVersions({ logger });
   const processOptions: ProcessOptions = {
     apply: createBatchApplier({
       applyBatch: (envelopes, how) =>
@@ -148,6 +150,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     outageGate,
     count: workerMetrics.count,
     countFault: workerMetrics.countFault,
+    onLaterVersion: laterVersions.note,
     logger,
     signal: stopping.signal,
   };
@@ -199,6 +202,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
     findProblems,
+    findWarnings: laterVersions.findWarnings,
     metrics,
   });
   const shutdown = installGracefulShutdown({

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Job, raw2NextJobData, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
+import { DelayedError, type Job, raw2NextJobData, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
 import { EventJob, EventQueue, EventWorker, type JobContent } from "./event-job.ts";
 import { createGiveBack } from "./give-back-events.ts";
@@ -65,6 +65,17 @@ export interface Consumer {
  */
 export class ReleaseDelivery extends Error {
   override name = "ReleaseDelivery";
+}
+
+/** Thrown by a handler to have the event delivered again after a while. No attempt is counted, and others go before it. */
+export class DelayDelivery extends Error {
+  override name = "DelayDelivery";
+  readonly delayMs: number;
+
+  constructor(delayMs: number) {
+    super("The event is to be delivered again later.");
+    this.delayMs = delayMs;
+  }
 }
 
 /**
@@ -133,6 +144,10 @@ export function createConsumer(options: {
       await options.handle(toDelivery(job));
     } catch (error) {
       if (error instanceof ReleaseDelivery) return await release(job, token);
+      if (error instanceof DelayDelivery) {
+        await job.moveToDelayed(Date.now() + error.delayMs, token);
+        throw new DelayedError();
+      }
       throw toStorableError(error);
     } finally {
       held.letGo(job);

@@ -1,7 +1,7 @@
 import { restoreStringMethods } from "./restore-string-methods.ts";
 
 export type { AcceptedEvent } from "./add-events.ts";
-export { type Consumer, createConsumer, type Delivery, ReleaseDelivery } from "./consumer.ts";
+export { type Consumer, createConsumer, DelayDelivery, type Delivery, ReleaseDelivery } from "./consumer.ts";
 export { digestSubject } from "./event-subject.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";

@@ -9,7 +9,7 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type AcceptedEvent, createEventAdder, serializeEvent } from "./add-events.ts";
-import { type Consumer, createConsumer, type Delivery, ReleaseDelivery } from "./consumer.ts";
+import { type Consumer, createConsumer, DelayDelivery, type Delivery, ReleaseDelivery } from "./consumer.ts";
 import { jobOptions } from "./job-options.ts";
 import { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 import { queueName } from "./queue-name.ts";
@@ -151,6 +151,20 @@ describe("an event on its way through the queue", () => {
     await waitFor(() => expect(later).toEqual([1]));
     expect(new Set(attempts)).toEqual(new Set([1]));
   });
+});
+
+test("an event that is to come again later keeps its attempts, and others go before it", async () => {
+  const producer = produce();
+  await enqueue(producer, anEvent(1));
+  await producer.enqueue(anEvent(2));
+  const deliveries: [string, number][] = [];
+  consume(async ({ jobId, attempt }) => {
+    deliveries.push([jobId, attempt]);
+    if (deliveries.length === 1) throw new DelayDelivery(300);
+  }, 1);
+  const [first, second] = [anEvent(1).eventId, anEvent(2).eventId];
+  await waitFor(() => expect(deliveries).toEqual([first, second, first].map((id) => [id, 1])));
+  await waitFor(async () => expect(await redis.exists(`${prefix}:${queueName}:${first}`)).toBe(0));
 });
 
 describe("a delivery's text", () => {

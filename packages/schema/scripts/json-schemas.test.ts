@@ -96,7 +96,7 @@ describe("the JSON Schema agrees with the validator", () => {
     );
   });
 
-  test("on an envelope, whose payload has the rules of its kind", () => {
+  test("on an envelope, of whose payload it asks only which booking it is about", () => {
     const envelope: EventEnvelope = {
       version: 1,
       eventId: "01932f3e-7b3a-7c6e-9d2f-3a5b7c9d1e2f",
@@ -107,18 +107,18 @@ describe("the JSON Schema agrees with the validator", () => {
       idempotencyKey: null,
       payload: { consumerTripPartnerExternalReference: "booking-2001" },
     };
-    const withPhone = { consumerTripPartnerExternalReference: "booking-2001", consumerPhone: 7 };
+    const payload = { consumerTripPartnerExternalReference: "booking-2001", consumerPhone: 7 };
 
     expect(isAcceptedBy("event-envelope.json", envelope)).toBe(true);
-    expect(isAcceptedBy("event-envelope.json", { ...envelope, kind: "update", payload: withPhone })).toBe(false);
-    expect(isAcceptedBy("event-envelope.json", { ...envelope, kind: "delete", payload: withPhone })).toBe(true);
-    expect(isAcceptedBy("event-envelope.json", { ...envelope, kind: "delete", payload: {} })).toBe(false);
+    expect(isAcceptedBy("event-envelope.json", { ...envelope, payload })).toBe(true);
     for (const wrong of [
       { version: 2 },
       { eventId: "" },
       { sequence: 0 },
       { receivedAt: "" },
       { idempotencyKey: "" },
+      { payload: {} },
+      { payload: [] },
     ]) {
       expect(isAcceptedBy("event-envelope.json", { ...envelope, ...wrong })).toBe(false);
     }

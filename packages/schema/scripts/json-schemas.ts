@@ -30,17 +30,19 @@ export function buildJsonSchemas(): Record<string, JsonSchema> {
       }),
       ...saysWhichBooking,
     },
-    "event-envelope.json": {
-      ...convert(EventEnvelope, "event-envelope.ts", {
+    "event-envelope.json": withPayload(
+      convert(EventEnvelope, "event-envelope.ts", {
         title: "EventEnvelope",
         description: "An accepted event on its way to the worker that applies it.",
       }),
-      if: { properties: { kind: { const: "delete" } } },
-      // biome-ignore lint/suspicious/noThenProperty: JSON Schema's keyword
-      then: { properties: { payload: { $ref: "booking-reference.json" } } },
-      else: { properties: { payload: { $ref: "booking-input.json" } } },
-    },
+      { type: "object", ...saysWhichBooking },
+    ),
   };
+}
+
+function withPayload(envelope: JsonSchema, rules: JsonSchema): JsonSchema {
+  const { payload, ...others } = envelope.properties ?? {};
+  return { ...envelope, properties: { ...others, payload: { ...Object(payload), ...rules } } };
 }
 
 function convert(

@@ -27,13 +27,16 @@ describe("an envelope", () => {
 
   test("is read from its text too", () => {
     expect(parseEnvelopeText(JSON.stringify(envelope))).toEqual({ success: true, envelope });
-    expect(parseEnvelopeText("[]")).toEqual({ success: false, problem: "The envelope must be an object." });
+    expect(parseEnvelopeText("[]")).toMatchObject({ success: false, problem: "The envelope must be an object." });
   });
 
   test.each(["", "{", '{"canary": 1, }', "\0"])(
     "text that is no JSON is a problem that tells nothing of it: %j",
     (text) => {
-      expect(parseEnvelopeText(text)).toEqual({ success: false, problem: "The envelope must be JSON." });
+      expect(parseEnvelopeText(text)).toEqual({
+        ...{ success: false, isOfLaterVersion: false },
+        problem: "The envelope must be JSON.",
+      });
     },
   );
 
@@ -51,6 +54,20 @@ describe("an envelope", () => {
 
   test("may have fields of a later release of the same version", () => {
     expect(parseEnvelope({ ...envelope, traceparent: "00-1-1-01" })).toEqual({ success: true, envelope });
+  });
+
+  test.each([
+    [{ version: 2 }, true],
+    [{ version: 3_000 }, true],
+    [{ version: 0 }, false],
+    [{ version: 1.5 }, false],
+    [{ version: "2" }, false],
+    [{ version: null }, false],
+    [{}, false],
+  ])("of a version that is later, or is none, is said to be: %o", (start, isOfLaterVersion) => {
+    const { version: _, ...rest } = envelope;
+
+    expect(parseEnvelope({ ...start, ...rest })).toMatchObject({ success: false, isOfLaterVersion });
   });
 
   test.each([{ version: 2 }, { version: "1" }, { version: null }, {}])(
@@ -105,14 +122,32 @@ describe("the payload of an envelope", () => {
   const problemWith = (kind: string, payload: object) => problemOf({ ...envelope, kind, payload });
   const reference = { consumerTripPartnerExternalReference: "booking-2001" };
 
-  test.each(["create", "update"])("has the rules of its kind: %s", (kind) => {
-    expect(problemWith(kind, { ...reference, consumerPhone: 7 })).toMatch(/^payload\.consumerPhone: Must be a string/);
-    expect(problemWith(kind, {})).toMatch(/^payload\.consumerTripPartnerExternalReference: Must be sent/);
+  test.each(eventKinds)("may break what is a rule for partners today, since it was accepted: %s", (kind) => {
+    const deep = JSON.parse(`${'{"a":'.repeat(400)}1${"}".repeat(400)}`);
+    const payload = {
+      ...{ consumerTripPartnerExternalReference: "x".repeat(2_000), consumerPhone: 7, consumerTripBookingDate: "2026" },
+      ...{ deep, many: Array.from({ length: 5_000 }, () => 2 ** 60) },
+    };
+
+    expect(problemWith(kind, payload)).toBe("");
   });
 
-  test("has the rules of its kind: delete", () => {
-    expect(problemWith("delete", { ...reference, consumerPhone: 7 })).toBe("");
-    expect(problemWith("delete", {})).toMatch(/^payload\.consumerTripPartnerExternalReference: Must be sent/);
+  test.each(eventKinds)("must say which booking it is about: %s", (kind) => {
+    const reference = "payload.consumerTripPartnerExternalReference: Must be";
+    expect(problemWith(kind, {})).toContain(`${reference} sent`);
+    expect(problemWith(kind, { consumerPartnerExternalReference: " " })).toBe("");
+    for (const wrong of [null, 7, "", ["T"]])
+      expect(problemWith(kind, { consumerTripPartnerExternalReference: wrong })).toContain(`${reference} a string`);
+  });
+
+  test.each([
+    ["text", "\0", "payload.at: Must not contain"],
+    ["text in depth", [{ b: "\ud800" }], "payload.at.0.b: Must not contain"],
+    ["a name", { "\0": 1 }, "The field's name"],
+    ["a number", JSON.parse("1e400"), "payload.at: Must be a finite number"],
+    ["a depth", JSON.parse(`${"[".repeat(9_000)}${"]".repeat(9_000)}`), "Must be nested at most 500 levels deep"],
+  ])("must be what a database can hold: %s", (_, at, problem) => {
+    expect(problemWith("create", { ...reference, at })).toContain(problem);
   });
 
   test("is named by its path, however a partner called the field", () => {
@@ -130,8 +165,7 @@ describe("the payload of an envelope", () => {
 
     const problem = problemWith("create", { ...reference, deep });
 
-    expect(problem).toMatch(/ And 40 more\.$/);
-    expect(problem.length).toBeLessThan(5_000);
+    expect(problem.length).toBeLessThan(1_000);
     expect(problem.isWellFormed()).toBe(true);
     expect(problem).not.toContain("\0");
   });

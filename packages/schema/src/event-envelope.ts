@@ -3,13 +3,21 @@ import { utcInstantPattern } from "./date-pattern.ts";
 import { eventKinds } from "./event-kind.ts";
 import { idempotencyKeyPattern } from "./idempotency-key.ts";
 import { isPlainObject } from "./plain-object.ts";
+import { findWrongReference } from "./reference-rule.ts";
 import { isStorableText } from "./storable-text.ts";
-import { type BookingPayload, everyIssue, validatePayload } from "./validate-payload.ts";
+import { findUnstorable } from "./storable-value.ts";
+import { type BookingPayload, everyIssue } from "./validate-payload.ts";
 
 /** Raised when a reader of the old envelope could misread the new one. Readers of the new one are deployed first. */
 export const envelopeVersion = 1;
 
-/** An accepted event on its way from the edge, which made it durable, to the worker, which applies it. */
+/**
+ * An accepted event on its way from the edge, which made it durable, to the worker, which applies it.
+ *
+ * Of the payload it asks only what the worker needs: which booking it is about, and that it can be stored. What partners
+ * may send was asked before the event was accepted. A rule that a release adds must not refuse what an earlier one has
+ * accepted.
+ */
 export const EventEnvelope = v.pipe(
   v.object(
     {
@@ -46,28 +54,31 @@ export const EventEnvelope = v.pipe(
           v.regex(idempotencyKeyPattern, "Must be 1 to 255 visible ASCII characters."),
         ),
       ),
-      /** What the partner sent, unchanged. The kind decides on its rules. */
+      /** What the partner sent, unchanged. It had the rules of its kind when it was accepted. */
       payload: v.custom<BookingPayload>(isPlainObject, "Must be an object."),
     },
     "Must be there.",
   ),
   v.rawCheck(({ dataset, addIssue }) => {
     if (!dataset.typed) return;
-    const { kind, payload } = dataset.value;
-    const result = validatePayload(kind, payload);
-    if (result.success) return;
-    for (const { message, propertyPath } of result.violationList) {
-      const [first, ...rest] = ["payload", ...propertyPath].map(toPathItem);
-      addIssue({ message, path: first && [first, ...rest] });
-    }
+    const violation = findWrongReference(dataset.value.payload) ?? findUnstorable(dataset.value.payload);
+    if (violation === null) return;
+    const [first, ...rest] = ["payload", ...violation.propertyPath].map(toPathItem);
+    addIssue({ message: violation.message, path: first && [first, ...rest] });
   }),
 );
 export type EventEnvelope = v.InferOutput<typeof EventEnvelope>;
 
-export type EnvelopeParsing = { success: true; envelope: EventEnvelope } | { success: false; problem: string };
+export type EnvelopeParsing =
+  | { success: true; envelope: EventEnvelope }
+  | {
+      success: false;
+      problem: string;
+      /** It is an envelope of a later release, as far as can be told: one that knows it can read it. */
+      isOfLaterVersion: boolean;
+    };
 
-/** A problem is kept and shown as one line; whoever reads it needs the first few paths, and not all of a long one. */
-const maxPathsInProblem = 10;
+/** A problem is kept and shown as one line; whoever reads it does not need all of a long path. */
 const maxPathLength = 200;
 
 /**
@@ -78,11 +89,19 @@ const maxPathLength = 200;
  *   path that is wrong, and no value, in text that PostgreSQL can store
  */
 export function parseEnvelope(value: unknown): EnvelopeParsing {
-  if (!isPlainObject(value)) return { success: false, problem: "The envelope must be an object." };
+  if (!isPlainObject(value)) return toFailure("The envelope must be an object.");
   const { version } = value;
-  if (version !== envelopeVersion) return { success: false, problem: unknownVersion };
+  if (version !== envelopeVersion)
+    return {
+      ...toFailure(unknownVersion),
+      isOfLaterVersion: Number.isSafeInteger(version) && Number(version) > envelopeVersion,
+    };
   const { success, output, issues } = v.safeParse(EventEnvelope, value, everyIssue);
-  return success ? { success, envelope: output } : { success, problem: toProblem(issues) };
+  return success ? { success, envelope: output } : toFailure(toProblem(issues));
+}
+
+function toFailure(problem: string) {
+  return { success: false, problem, isOfLaterVersion: false } as const;
 }
 
 /** The same for an envelope that was not parsed. It need not be JSON; a problem tells nothing of the text either. */
@@ -91,7 +110,7 @@ export function parseEnvelopeText(text: string): EnvelopeParsing {
   try {
     value = JSON.parse(text);
   } catch {
-    return { success: false, problem: "The envelope must be JSON." };
+    return toFailure("The envelope must be JSON.");
   }
   return parseEnvelope(value);
 }
@@ -99,11 +118,7 @@ export function parseEnvelopeText(text: string): EnvelopeParsing {
 const unknownVersion = `The envelope's version is unknown: this release reads version ${envelopeVersion} only. Run one that knows the other.`;
 
 function toProblem(issues: readonly v.BaseIssue<unknown>[]): string {
-  const sentences = issues
-    .slice(0, maxPathsInProblem)
-    .map(({ message, path = [] }) => `${toPathText(path)}: ${message}`);
-  const unsaid = issues.length - sentences.length;
-  return sentences.join(" ") + (unsaid > 0 ? ` And ${unsaid} more.` : "");
+  return issues.map(({ message, path = [] }) => `${toPathText(path)}: ${message}`).join(" ");
 }
 
 /** `payload.consumerPhone`; names that a partner made up may be anything, so they are written as JSON. */

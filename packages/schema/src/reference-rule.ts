@@ -30,3 +30,12 @@ export function requireReference<Payload extends object>() {
     });
   });
 }
+
+/** What keeps a payload from saying which booking it means, whatever else is asked of references; null: nothing. */
+export function findWrongReference(payload: object): Violation | null {
+  const name = namesByPreference.find((each) => Object.prototype.propertyIsEnumerable.call(payload, each));
+  if (name === undefined) return missingReference();
+  const reference = (payload as Record<string, unknown>)[name];
+  if (typeof reference === "string" && reference !== "") return null;
+  return { message: "Must be a string that is not empty.", propertyPath: [name] };
+}

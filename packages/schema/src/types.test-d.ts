@@ -69,7 +69,7 @@ test("an envelope is one object type, so that Omit and spread keep its fields", 
   expectTypeOf<typeof envelopeVersion>().toEqualTypeOf<1>();
   const result = parseEnvelope({});
   if (result.success) expectTypeOf(result.envelope).toEqualTypeOf<EventEnvelope>();
-  else expectTypeOf(result).toEqualTypeOf<{ success: false; problem: string }>();
+  else expectTypeOf(result).toEqualTypeOf<{ success: false; problem: string; isOfLaterVersion: boolean }>();
 });
 
 test("a field's description is precise", () => {
