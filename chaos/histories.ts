@@ -5,6 +5,7 @@ import type { Random } from "./random.ts";
 export interface Intent {
   partner: string;
   kind: EventKind;
+  /** A consumer's begins with "consumer "; what is sent does not. */
   reference: string;
   payload: Record<string, string>;
   idempotencyKey: string | null;
@@ -46,12 +47,19 @@ function invent(random: Random, index: number): Intent {
   const kind = random.pick(kinds);
   const number = Math.floor(random.between(0, random.chance(0.5) ? hotBookings : bookings));
   const reference = `TRIP-${Math.floor(index / intentsPerGeneration)}-${number}`;
+  // The same texts as those of trips, and other bookings.
+  const isOfConsumer = random.chance(0.15);
   const content = kind === "delete" ? {} : random.pick(contents);
   return {
     partner: random.pick(partners),
     kind,
-    reference,
-    payload: { consumerTripPartnerExternalReference: reference, ...content },
+    reference: isOfConsumer ? `consumer ${reference}` : reference,
+    payload: {
+      ...(isOfConsumer
+        ? { consumerPartnerExternalReference: reference }
+        : { consumerTripPartnerExternalReference: reference }),
+      ...content,
+    },
     idempotencyKey: random.chance(0.5) ? inventKey(random, index) : null,
     asForm: random.chance(0.3),
   };

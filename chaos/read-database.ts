@@ -13,6 +13,8 @@ export interface DatabaseContent {
 
 /** Of 64 KB each at the most. */
 const rowsPerPage = 200;
+/** Of a consumer, not of a trip: the same text is another booking's then. See `histories.ts`. */
+const reference = "case reference_kind when 'consumer' then 'consumer ' else '' end || reference as reference";
 
 export interface LoggedEvent {
   id: string;
@@ -48,16 +50,16 @@ export async function readDatabase(databaseUrl: string): Promise<DatabaseContent
   try {
     const log = await readPayloads<LoggedEvent>(
       client,
-      `select id, partner, kind, reference, sequence::float8, idempotency_key as "idempotencyKey", payload, outcome,
+      `select id, partner, kind, ${reference}, sequence::float8, idempotency_key as "idempotencyKey", payload, outcome,
          warnings
        from booking_events`,
     );
     const bookings = await readPayloads<BookingRow>(
       client,
-      "select partner, reference, state, sequence::float8, payload from bookings",
+      `select partner, ${reference}, state, sequence::float8, payload from bookings`,
     );
     const changes = await client.query<ChangeRow>(
-      `select id::float8, partner, reference, change, event_id as "eventId" from booking_changes order by id`,
+      `select id::float8, partner, ${reference}, change, event_id as "eventId" from booking_changes order by id`,
     );
     const deadLetters = await client.query<DatabaseContent["deadLetters"][number]>(
       `select event_id as "eventId", error_code as "errorCode" from dead_letters`,

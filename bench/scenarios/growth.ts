@@ -129,17 +129,17 @@ async function fillTables(database: BenchDatabase, count: number): Promise<Measu
       '${JSON.stringify(fullBooking).replaceAll("'", "''")}'::jsonb || jsonb_build_object('consumerTripVenueName', 'Venue ' || n) as payload
     from generate_series(1, ${count}) as n`);
   await database.query(`
-    insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, payload,
+    insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, idempotency_key, payload,
       content_digest, outcome, received_at)
-    select id, 'acme', 'create', reference, booking_key, sequence, null, payload, digest, 'created', now() from source`);
+    select id, 'acme', 'create', 'trip', reference, booking_key, sequence, null, payload, digest, 'created', now() from source`);
   await database.query(`
-    insert into bookings (booking_key, partner, reference, state, event_id, sequence, payload, content_digest,
+    insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, payload, content_digest,
       content_sequence, last_sequence, created_at, updated_at)
-    select booking_key, 'acme', reference, 'active', id, sequence, payload, digest, sequence, sequence, now(), now()
+    select booking_key, 'acme', 'trip', reference, 'active', id, sequence, payload, digest, sequence, sequence, now(), now()
     from source`);
   await database.query(`
-    insert into booking_changes (partner, reference, change, event_id, sequence)
-    select 'acme', reference, 'created', id, sequence from source`);
+    insert into booking_changes (partner, reference_kind, reference, change, event_id, sequence)
+    select 'acme', 'trip', reference, 'created', id, sequence from source`);
   await database.query("drop table source");
   await database.query("set synchronous_commit = on");
   await database.query("vacuum analyze");

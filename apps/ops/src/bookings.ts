@@ -1,14 +1,14 @@
-import type { BookingFieldName } from "@booking-events/schema";
+import { type BookingFieldName, type ReferenceKind, referenceKinds } from "@booking-events/schema";
 import { parseEnvironment, variables } from "@booking-events/service";
 import {
   type BookingDetails,
   bookingKey,
   type EventDetails,
-  findBooking,
+  findBookings,
   listBookingEvents,
   readBookings,
 } from "@booking-events/store";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { CommandFailure } from "./command-failure.ts";
 import type { Context } from "./context.ts";
 import { readDatabase } from "./database.ts";
@@ -59,9 +59,10 @@ export function addBookingsCommands(program: Command, context: Context): void {
     .argument("<partner>", "the partner's id")
     .argument("<reference>", "what the partner calls the booking")
     .option("--payload", "show the whole booking: guests' personal data")
+    .addOption(referenceKindOption())
     .option(
       "--json",
-      "print a JSON object: partner, reference, state, sequence, createdAt, updatedAt, deletedAt, fieldCount, trip, " +
+      "print a JSON object: partner, referenceKind, reference, state, sequence, createdAt, updatedAt, deletedAt, fieldCount, trip, " +
         "events; payload if asked for",
     )
     .addHelpText(
@@ -82,7 +83,11 @@ Examples:
     )
     .argument("[partner]", "only this partner's bookings")
     .argument("[reference]", "only this booking")
-    .option("--json", "print a JSON object: bookings, events, different (partner, reference, events, differences)")
+    .addOption(referenceKindOption())
+    .option(
+      "--json",
+      "print a JSON object: bookings, events, different (partner, referenceKind, reference, events, differences)",
+    )
     .addHelpText(
       "after",
       `
@@ -95,7 +100,15 @@ Examples:
     );
 }
 
+function referenceKindOption(): Option {
+  return new Option(
+    "--reference-kind <kind>",
+    "the booking that has this reference of a trip, or of a consumer: they are two, even where the text is the same",
+  ).choices(referenceKinds);
+}
+
 interface VerifyOptions {
+  referenceKind?: ReferenceKind;
   json?: true;
 }
 
@@ -106,18 +119,19 @@ async function verify(
   context: Context,
   partner: string | undefined,
   reference: string | undefined,
-  { json }: VerifyOptions,
+  { json, referenceKind }: VerifyOptions,
 ): Promise<void> {
   const { DUPLICATE_WINDOW_HOURS } = parseEnvironment(
     { DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS },
     context.environment,
   );
   const duplicateWindowMs = DUPLICATE_WINDOW_HOURS * millisecondsPerHour;
-  const wanted = reference === undefined || partner === undefined ? undefined : bookingKey(partner, reference);
+  const wanted =
+    reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
   const sum = { bookings: 0, events: 0, different: [] as Verification[] };
   let after: Buffer | undefined;
   for (;;) {
-    const filter = { partner, bookingKey: wanted, after, limit: bookingsReadTogether };
+    const filter = { partner, bookingKeys: wanted, after, limit: bookingsReadTogether };
     const { rows, verifications } = await readDatabase(context, async (client) => {
       const rows = await readBookings(client, filter);
       const verifications: Verification[] = [];
@@ -144,8 +158,8 @@ function printVerification(
 ): void {
   if (asJson) printJson(stdout, { bookings, events, different });
   else {
-    for (const { partner, reference, differences } of different) {
-      printHeading(stdout, `Booking ${reference} of ${partner}`);
+    for (const { partner, referenceKind, reference, differences } of different) {
+      printHeading(stdout, `Booking ${describeReference(referenceKind, reference)} of ${partner}`);
       for (const difference of differences) printLine(stdout, `  ${difference}`);
     }
     printLine(
@@ -157,24 +171,36 @@ function printVerification(
 }
 
 interface ShowOptions {
+  referenceKind?: ReferenceKind;
   payload?: true;
   json?: true;
 }
 
 async function show(context: Context, partner: string, reference: string, options: ShowOptions): Promise<void> {
-  const key = bookingKey(partner, reference);
-  const { booking, events } = await readDatabase(context, async (client) => ({
-    booking: await findBooking(client, key),
-    events: await listBookingEvents(client, key),
-  }));
-  if (booking === undefined) {
+  const shown = await readDatabase(context, async (client) => {
+    const [found, another] = await findBookings(client, keysOf(partner, reference, options.referenceKind));
+    if (another !== undefined)
+      throw new CommandFailure(
+        `Two bookings of partner ${partner} have the reference ${reference}: a trip and a consumer. ` +
+          "Say which one with --reference-kind trip or --reference-kind consumer.",
+      );
+    if (found === undefined) return undefined;
+    const { bookingKey, ...booking } = found;
+    return { booking, events: await listBookingEvents(client, bookingKey) };
+  });
+  if (shown === undefined) {
     throw new CommandFailure(
       `Partner ${partner} has no booking ${reference}. What the partner sent of late: ` +
         `pnpm ops events list --partner ${partner}`,
     );
   }
+  const { booking, events } = shown;
   if (options.json) printBookingJson(context, booking, events, options);
   else printBooking(context, booking, events, options);
+}
+
+function keysOf(partner: string, reference: string, kind: ReferenceKind | undefined): Buffer[] {
+  return (kind === undefined ? referenceKinds : [kind]).map((any) => bookingKey(partner, any, reference));
 }
 
 function printBookingJson(
@@ -188,7 +214,7 @@ function printBookingJson(
     ...booking,
     fieldCount: Object.keys(content).length,
     trip: pickTrip(content),
-    events: events.map(({ partner: _partner, reference: _reference, ...event }) => event),
+    events: events.map(({ partner: _partner, referenceKind: _kind, reference: _reference, ...event }) => event),
     ...(options.payload ? { payload } : {}),
   });
 }
@@ -201,7 +227,10 @@ function printBooking(
 ): void {
   const content = toContent(booking.payload);
   const trip = pickTrip(content);
-  printHeading(stdout, `Booking ${booking.reference} of ${booking.partner}: ${booking.state}`);
+  printHeading(
+    stdout,
+    `Booking ${describeReference(booking.referenceKind, booking.reference)} of ${booking.partner}: ${booking.state}`,
+  );
   printLine(stdout);
   printFields(stdout, [
     ["Created", toSeconds(booking.createdAt)],
@@ -227,6 +256,11 @@ function printBooking(
   printLine(stdout);
   printHeading(stdout, "Payload");
   printJson(stdout, booking.payload);
+}
+
+/** TRIP-1; or, of a booking without a trip reference: of consumer C-1 */
+function describeReference(kind: ReferenceKind, reference: string): string {
+  return kind === "trip" ? reference : `of consumer ${reference}`;
 }
 
 /** Null in the database: only a delete has been received. */

@@ -116,7 +116,13 @@ describe("replay", () => {
     await insertEvents(pool, [
       {
         ...{ id: eventId, partner: "acme", kind: "create", reference: "TRIP-1", sequence: 1, outcome: "created" },
-        ...{ bookingKey: bookingKey("acme", "TRIP-1"), contentDigest: Buffer.alloc(32), payload: "{}", warnings: [] },
+        ...{
+          bookingKey: bookingKey("acme", "trip", "TRIP-1"),
+          referenceKind: "trip",
+          contentDigest: Buffer.alloc(32),
+          payload: "{}",
+          warnings: [],
+        },
         ...{ idempotencyKey: null, duplicateOf: null, after: null, receivedAt: new Date(0) },
       },
     ]);

@@ -24,7 +24,7 @@ export function addEventsCommands(program: Command, context: Context): void {
     .option("--limit <number>", `how many, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option(
       "--json",
-      "print a JSON array: id, partner, kind, reference, sequence, idempotencyKey, outcome, duplicateOf, warnings, receivedAt, processedAt",
+      "print a JSON array: id, partner, kind, referenceKind, reference, sequence, idempotencyKey, outcome, duplicateOf, warnings, receivedAt, processedAt",
     )
     .addHelpText(
       "after",
@@ -108,7 +108,7 @@ function showApplied(
   printFields(stdout, [
     ["Partner", event.partner],
     ["Kind", event.kind],
-    ["Reference", event.reference],
+    ["Reference", event.referenceKind === "trip" ? event.reference : `${event.reference} (the consumer's)`],
     ["Received", event.receivedAt.toISOString()],
     ["Processed", event.processedAt.toISOString()],
     ["Sequence", String(event.sequence)],

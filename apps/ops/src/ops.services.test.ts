@@ -52,14 +52,15 @@ function eventId(number: number): string {
 
 /** Events are numbered in the order of receipt. */
 function event(number: number, kind: EventKind, outcome: Outcome, more: Partial<EventToInsert> = {}): EventToInsert {
-  const { partner = "acme", reference = "TRIP-1" } = more;
+  const { partner = "acme", referenceKind = "trip", reference = "TRIP-1" } = more;
   const sequence = start + number * 1_000_000;
   return {
     id: eventId(number),
     partner,
     kind,
+    referenceKind,
     reference,
-    bookingKey: bookingKey(partner, reference),
+    bookingKey: bookingKey(partner, referenceKind, reference),
     sequence,
     idempotencyKey: null,
     payload: JSON.stringify(payload),
@@ -73,11 +74,17 @@ function event(number: number, kind: EventKind, outcome: Outcome, more: Partial<
   };
 }
 
-async function insertBooking(state: "active" | "deleted", content: unknown = payload, reference = "TRIP-1") {
+async function insertBooking(
+  state: "active" | "deleted",
+  content: unknown = payload,
+  reference = "TRIP-1",
+  referenceKind: "trip" | "consumer" = "trip",
+) {
   await insertBookings(pool, [
     {
-      bookingKey: bookingKey("acme", reference),
+      bookingKey: bookingKey("acme", referenceKind, reference),
       partner: "acme",
+      referenceKind,
       reference,
       state,
       eventId: eventId(1),
@@ -131,6 +138,7 @@ describe("events list", () => {
         id: eventId(3),
         partner: "acme",
         kind: "update",
+        referenceKind: "trip",
         reference: "TRIP-1",
         sequence: start + 3_000_000,
         idempotencyKey: "k-1",
@@ -219,7 +227,10 @@ describe("bookings verify", () => {
       event(2, "update", "unchanged", { contentDigest, after: first }),
     ]);
     const { content, ...booking } = state(decider);
-    const key = { bookingKey: bookingKey("acme", "TRIP-1"), partner: "acme", reference: "TRIP-1" };
+    const key = {
+      ...{ bookingKey: bookingKey("acme", "trip", "TRIP-1"), partner: "acme" },
+      ...{ referenceKind: "trip" as const, reference: "TRIP-1" },
+    };
     const of = { contentDigest, contentEventId: eventId(1), contentSequence: content?.newestKeylessSequence ?? null };
     await insertBookings(pool, [{ ...key, ...booking, ...of, keepsPayload: false }]);
   }
@@ -340,6 +351,25 @@ describe("bookings show", () => {
   test("a booking of which only a delete is known has no content", async () => {
     await insertBooking("deleted", null, "GONE");
     expect(await ok("bookings", "show", "acme", "GONE")).toMatch(/Content {2}none: no create or update/);
+  });
+
+  test("of a trip and a consumer with the same reference, says that it is two, and shows the one that is asked for", async () => {
+    await insertBooking("active", payload, "N1");
+    await insertBooking("deleted", payload, "N1", "consumer");
+    await insertEvents(pool, [
+      event(1, "create", "created", { reference: "N1" }),
+      event(2, "delete", "deleted", { reference: "N1", referenceKind: "consumer" }),
+    ]);
+    expect(await ops("bookings", "show", "acme", "N1")).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("--reference-kind trip or --reference-kind consumer"),
+    });
+    const shown = await ok("bookings", "show", "acme", "N1", "--reference-kind", "consumer");
+    expect(shown).toContain("Booking of consumer N1 of acme: deleted");
+    expect(shown).toContain(eventId(2));
+    expect(shown).not.toContain(eventId(1));
+    const json = await ok("bookings", "show", "acme", "N1", "--reference-kind", "trip", "--json");
+    expect(JSON.parse(json)).toMatchObject({ referenceKind: "trip", state: "active", events: [{ id: eventId(1) }] });
   });
 
   test("an unknown booking fails with a sentence", async () => {

@@ -1,4 +1,5 @@
 import { type BookingState, foldEvent, isSameState } from "@booking-events/bookings";
+import type { ReferenceKind } from "@booking-events/schema";
 import {
   type BookingRow,
   findMisjudgedKeys,
@@ -13,6 +14,7 @@ import {
 /** What is stored of a booking, compared with the fold of its log. */
 export interface Verification {
   partner: string;
+  referenceKind: ReferenceKind;
   reference: string;
   /** Those that count in the fold. */
   events: number;
@@ -32,8 +34,11 @@ export async function verifyBooking(
   row: BookingRow,
   { duplicateWindowMs }: { duplicateWindowMs: number },
 ): Promise<Verification> {
-  const { bookingKey, partner, reference } = row;
-  const verification: Verification = { partner, reference, events: 0, eventsWithoutState: 0, differences: [] };
+  const { bookingKey, partner, referenceKind, reference } = row;
+  const verification: Verification = {
+    ...{ partner, referenceKind, reference },
+    ...{ events: 0, eventsWithoutState: 0, differences: [] },
+  };
   let state: BookingState | null = null;
   let from: Pick<LoggedEvent, "id" | "sequence"> = startOfLog;
   let isEnd = false;

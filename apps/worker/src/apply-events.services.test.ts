@@ -282,6 +282,43 @@ describe("with idempotency keys", () => {
   });
 });
 
+describe("references of trips and of consumers", () => {
+  const trip = { consumerTripPartnerExternalReference: "N1" };
+  const consumer = { consumerPartnerExternalReference: "N1" };
+
+  test("are two namespaces: the same text means two bookings", async () => {
+    await apply(event(1, "create", "", { payload: trip }), event(2, "create", "", { payload: consumer }));
+    expect(await apply(event(3, "delete", "", { payload: consumer }))).toBe("deleted");
+    const { rows } = await pool.query(
+      "select reference_kind, reference, state from bookings order by reference_kind desc",
+    );
+    expect(rows).toEqual([
+      { reference_kind: "trip", reference: "N1", state: "active" },
+      { reference_kind: "consumer", reference: "N1", state: "deleted" },
+    ]);
+    const changes = await pool.query("select reference_kind, change from booking_changes order by id");
+    expect(changes.rows.map(({ reference_kind, change }) => `${reference_kind} ${change}`).toSorted()).toEqual([
+      "consumer created",
+      "consumer deleted",
+      "trip created",
+    ]);
+  });
+
+  test("an event with both is the trip's", async () => {
+    await apply(event(1, "create", "", { payload: { ...trip, consumerPartnerExternalReference: "C1" } }));
+    expect(await apply(event(2, "delete", "", { payload: trip }))).toBe("deleted");
+  });
+
+  test("the same key for both is two keys", async () => {
+    const key = { idempotencyKey: "k-1" };
+    await apply(
+      event(1, "create", "", { payload: trip, ...key }),
+      event(2, "create", "", { payload: consumer, ...key }),
+    );
+    expect(await readLog()).toEqual(["1 created", "2 created"]);
+  });
+});
+
 describe("late events", () => {
   test("an event that arrives after a later one is superseded", async () => {
     await apply(event(2, "update", "B"));

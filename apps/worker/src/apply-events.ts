@@ -212,9 +212,17 @@ async function lockAll(client: Queryable, bookingKeys: Buffer[], { waitsForLocks
 function groupByBooking(events: IncomingEvent[]): Map<string, BookingWork> {
   const works = new Map<string, BookingWork>();
   for (const event of events) {
-    const { bookingKey, partner, reference } = event;
+    const { bookingKey, partner, referenceKind, reference } = event;
     const name = nameBooking(event);
-    const work = works.get(name) ?? { bookingKey, partner, reference, row: null, events: [], displaced: [] };
+    const work = works.get(name) ?? {
+      bookingKey,
+      partner,
+      referenceKind,
+      reference,
+      row: null,
+      events: [],
+      displaced: [],
+    };
     works.set(name, work);
     work.events.push(event);
   }

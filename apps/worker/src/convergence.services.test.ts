@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { type FoldStep, foldEvents, toCanonicalJson } from "@booking-events/bookings";
-import { bookingReferenceOf, type EventEnvelope, type EventKind } from "@booking-events/schema";
+import type { BookingPayload, EventEnvelope, EventKind } from "@booking-events/schema";
 import { createTestDatabase } from "@booking-events/scripts/testing";
 import { bookingKey, createPool } from "@booking-events/store";
 import fc from "fast-check";
@@ -29,6 +29,7 @@ afterAll(async () => {
 
 interface Note {
   partner: string;
+  /** T1 is a trip's reference, C:T1 the same of a consumer. */
   booking: string;
   kind: EventKind;
   content: string;
@@ -39,7 +40,7 @@ interface Note {
 /** Few partners, bookings, contents and keys, so that events and their keys meet; gaps around the 72 h of the duplicate window. */
 const note: fc.Arbitrary<Note> = fc.record({
   partner: fc.constantFrom("acme", "acme", "acme", "zenith"),
-  booking: fc.constantFrom("T1", "T1", "T2"),
+  booking: fc.constantFrom("T1", "T1", "T2", "C:T1"),
   kind: fc.constantFrom<EventKind>("create", "create", "update", "update", "delete"),
   content: fc.constantFrom("A", "B", "C"),
   key: fc.option(fc.constantFrom("k1", "k1", "k2"), { freq: 4 }),
@@ -167,9 +168,16 @@ function toEnvelopes(notes: Note[]): EventEnvelope[] {
       sequence: atMs * 1_000 + index,
       receivedAt: new Date(atMs).toISOString(),
       idempotencyKey: key,
-      payload: { consumerTripPartnerExternalReference: booking, ...(kind === "delete" ? {} : { note: content }) },
+      payload: { ...toReference(booking), ...(kind === "delete" ? {} : { note: content }) },
     };
   });
+}
+
+function toReference(booking: string) {
+  const [kind, reference = ""] = booking.startsWith("C:") ? ["consumer", booking.slice(2)] : ["trip", booking];
+  return kind === "trip"
+    ? { consumerTripPartnerExternalReference: reference }
+    : { consumerPartnerExternalReference: reference };
 }
 
 function batchesOf(events: EventEnvelope[], deliveries: Scenario["deliveries"]): EventEnvelope[][] {
@@ -202,6 +210,10 @@ function counts(event: EventEnvelope, events: EventEnvelope[]): boolean {
   );
 }
 
+function referenceOf({ consumerTripPartnerExternalReference, consumerPartnerExternalReference }: BookingPayload) {
+  return [consumerTripPartnerExternalReference ?? null, consumerPartnerExternalReference ?? null];
+}
+
 function reusesKey(event: EventEnvelope, events: EventEnvelope[]): boolean {
   return counts(event, events) && earlierWithKey(event, events).length > 0;
 }
@@ -212,7 +224,7 @@ function earlierWithKey(event: EventEnvelope, events: EventEnvelope[]): EventEnv
   return events.filter(
     (other) =>
       other.partner === partner &&
-      bookingReferenceOf(other.payload) === bookingReferenceOf(payload) &&
+      digestOf(referenceOf(other.payload)) === digestOf(referenceOf(payload)) &&
       other.idempotencyKey === idempotencyKey &&
       other.sequence < sequence,
   );
@@ -220,13 +232,17 @@ function earlierWithKey(event: EventEnvelope, events: EventEnvelope[]): EventEnv
 
 function foldAll(events: EventEnvelope[]): Map<string, FoldStep[]> {
   const counted = events.filter((event) => counts(event, events)).map(toIncomingEvent);
-  const bookings = Map.groupBy(counted, ({ partner, reference }) => `${partner} ${reference}`);
+  const bookings = Map.groupBy(counted, nameBooking);
   return new Map(
     [...bookings].map(([name, ofBooking]) => [
       name,
       foldEvents(null, ofBooking, { earlierCreates: new Map(), ...options }),
     ]),
   );
+}
+
+function nameBooking({ partner, referenceKind, reference }: Record<"partner" | "referenceKind" | "reference", string>) {
+  return `${partner} ${referenceKind} ${reference}`;
 }
 
 function describeStates(expected: Map<string, FoldStep[]>): Record<string, unknown> {
@@ -242,17 +258,17 @@ function describeStates(expected: Map<string, FoldStep[]>): Record<string, unkno
 
 async function readBookings(): Promise<Record<string, unknown>> {
   const { rows } = await pool.query(
-    `select partner, reference, payload, booking_key, state, event_id, sequence,
+    `select partner, reference_kind as "referenceKind", reference, payload, booking_key, state, event_id, sequence,
        encode(content_digest, 'hex') as digest, last_sequence, created_at, updated_at, deleted_at
      from bookings`,
   );
   return Object.fromEntries(
-    rows.map(({ partner, reference, payload, booking_key, ...state }) => {
-      expect(booking_key).toEqual(bookingKey(partner, reference));
+    rows.map(({ partner, referenceKind, reference, payload, booking_key, ...state }) => {
+      expect(booking_key).toEqual(bookingKey(partner, referenceKind, reference));
       // The payload is the content that the digest says.
       if (payload !== null) expect(digestOf(payload)).toBe(state.digest);
       else expect(state.digest).toBe(null);
-      return [`${partner} ${reference}`, state];
+      return [nameBooking({ partner, referenceKind, reference }), state];
     }),
   );
 }
@@ -269,13 +285,14 @@ function describeContents(expected: Map<string, FoldStep[]>): Record<string, str
 /** What a consumer knows that reads only the feed, in the order of its ids, and the payloads that it names. */
 async function followFeed(): Promise<Record<string, string>> {
   const { rows } = await pool.query(
-    `select booking_changes.partner, booking_changes.reference, change, payload
+    `select booking_changes.partner, booking_changes.reference_kind as "referenceKind", booking_changes.reference, change,
+       payload
      from booking_changes join booking_events on booking_events.id = booking_changes.event_id
      order by booking_changes.id`,
   );
   const known: Record<string, string> = {};
-  for (const { partner, reference, change, payload } of rows) {
-    const name = `${partner} ${reference}`;
+  for (const { change, payload, ...booking } of rows) {
+    const name = nameBooking(booking);
     const before = known[name];
     const after = change === "deleted" ? "deleted" : digestOf(payload);
     if (change !== "deleted") expect(after, `${change} changes something`).not.toBe(before);

@@ -1,11 +1,12 @@
 import { hash } from "node:crypto";
 import { type FoldEvent, toCanonicalJson } from "@booking-events/bookings";
-import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
+import { bookingReferenceOf, type EventEnvelope, type ReferenceKind, referenceKindOf } from "@booking-events/schema";
 import { bookingKey } from "@booking-events/store";
 
 /** An event to apply, with what is derived from its envelope once. */
 export interface IncomingEvent extends FoldEvent {
   partner: string;
+  referenceKind: ReferenceKind;
   reference: string;
   bookingKey: Buffer;
   idempotencyKey: string | null;
@@ -15,13 +16,15 @@ export interface IncomingEvent extends FoldEvent {
 
 export function toIncomingEvent(envelope: EventEnvelope): IncomingEvent {
   const reference = bookingReferenceOf(envelope.payload);
+  const referenceKind = referenceKindOf(envelope.payload);
   const payload = toCanonicalJson(envelope.payload);
   return {
     id: envelope.eventId,
     partner: envelope.partner,
     kind: envelope.kind,
+    referenceKind,
     reference,
-    bookingKey: bookingKey(envelope.partner, reference),
+    bookingKey: bookingKey(envelope.partner, referenceKind, reference),
     sequence: envelope.sequence,
     idempotencyKey: envelope.idempotencyKey,
     hasIdempotencyKey: envelope.idempotencyKey !== null,

@@ -7,6 +7,7 @@ import {
   type Outcome,
   type Place,
 } from "@booking-events/bookings";
+import type { ReferenceKind } from "@booking-events/schema";
 import {
   type BookingRow,
   type BookingToSave,
@@ -22,6 +23,7 @@ import type { Refolding, RevisedStep } from "./refold-booking.ts";
 export interface BookingWork {
   bookingKey: Buffer;
   partner: string;
+  referenceKind: ReferenceKind;
   reference: string;
   /** The booking as it stands, locked; null: there is none. */
   row: BookingRow | null;
@@ -114,8 +116,8 @@ function addChange(
   change: Change,
   event: { id: string; sequence: number },
 ): void {
-  const { partner, reference } = work;
-  changes.push({ partner, reference, change, eventId: event.id, sequence: event.sequence });
+  const { partner, referenceKind, reference } = work;
+  changes.push({ partner, referenceKind, reference, change, eventId: event.id, sequence: event.sequence });
 }
 
 /** By content, the newest create before the events that are on time: in the log, or a late one. */
@@ -140,11 +142,15 @@ export function isRepeatable({ kind, hasIdempotencyKey }: Pick<FoldEvent, "kind"
   return kind === "create" && !hasIdempotencyKey;
 }
 
-function toBooking({ bookingKey, partner, reference, row }: BookingWork, state: BookingState): BookingToSave {
+function toBooking(
+  { bookingKey, partner, referenceKind, reference, row }: BookingWork,
+  state: BookingState,
+): BookingToSave {
   const { content, ...rest } = state;
   return {
     bookingKey,
     partner,
+    referenceKind,
     reference,
     ...rest,
     contentDigest: content === null ? null : Buffer.from(content.digest, "hex"),

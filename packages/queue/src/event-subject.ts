@@ -6,8 +6,9 @@ const digestLength = 16;
 
 /**
  * What an event is about, short and without what the partner wrote: the partner's id, a space, and a digest that is the
- * same for all events of a booking. It is a field of the job, so that a worker can tell which events belong together
- * before it parses any. Nothing relies on it but speed, and that partners take turns.
+ * same for all events of a booking, and for a trip and a consumer whose references are the same text. It is a field of
+ * the job, so that a worker can tell which events belong together before it parses any. Nothing relies on it but speed,
+ * and that partners take turns.
  */
 export function digestSubject({ partner, payload }: Pick<EventEnvelope, "partner" | "payload">): string {
   const digest = hash("sha256", `${partner}\0${bookingReferenceOf(payload)}`, "base64url").slice(0, digestLength);

@@ -24,7 +24,14 @@ let number = 0;
 function aChange(): ChangeToInsert {
   number += 1;
   const eventId = `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
-  return { partner: "acme", reference: `TRIP-${number}`, change: "created", eventId, sequence: number };
+  return {
+    partner: "acme",
+    referenceKind: "trip",
+    reference: `TRIP-${number}`,
+    change: "created",
+    eventId,
+    sequence: number,
+  };
 }
 
 /** Reads on from `seen` until there is nothing more. */
@@ -88,7 +95,7 @@ describe("a transaction that has appended and is not committed yet", () => {
 
   test("would be missed by such a reader, were it not for the lock", async () => {
     const insert =
-      "insert into booking_changes (partner, reference, change, event_id, sequence) values ('acme', 'T', 'created', gen_random_uuid(), 1)";
+      "insert into booking_changes (partner, reference_kind, reference, change, event_id, sequence) values ('acme', 'trip', 'T', 'created', gen_random_uuid(), 1)";
     const slow = await pool.connect();
     await slow.query("begin");
     await slow.query(insert);
@@ -106,11 +113,11 @@ describe("a transaction that has appended and is not committed yet", () => {
 test("a change comes with the content that the booking has from then on", async () => {
   const { eventId } = aChange();
   await pool.query(
-    `insert into booking_events (id, partner, kind, reference, booking_key, sequence, payload, content_digest, outcome, received_at)
-     values ($1, 'acme', 'create', 'T', '\\x00', 1, '{"note": "A"}', '\\x00', 'created', now())`,
+    `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload, content_digest, outcome, received_at)
+     values ($1, 'acme', 'create', 'consumer', 'T', '\\x00', 1, '{"note": "A"}', '\\x00', 'created', now())`,
     [eventId],
   );
-  const change = { partner: "acme", reference: "T", eventId, sequence: 1 };
+  const change = { partner: "acme", referenceKind: "consumer" as const, reference: "T", eventId, sequence: 1 };
   await inTransaction(pool, (client) =>
     appendChanges(client, [
       { ...change, change: "created" },

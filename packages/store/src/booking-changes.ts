@@ -1,8 +1,10 @@
 import type { Change } from "@booking-events/bookings";
+import type { ReferenceKind } from "@booking-events/schema";
 import { type Queryable, settleAll } from "./database.ts";
 
 export interface ChangeToInsert {
   partner: string;
+  referenceKind: ReferenceKind;
   reference: string;
   change: Change;
   /** The event that decided the new state. */
@@ -20,14 +22,15 @@ const feedLock = 7_245_113_001;
 export async function appendChanges(client: Queryable, changes: ChangeToInsert[]): Promise<void> {
   const locking = client.query("select pg_advisory_xact_lock($1)", [feedLock]);
   const appending = client.query(
-    `insert into booking_changes (partner, reference, change, event_id, sequence)
-     select * from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::bigint[])`,
+    `insert into booking_changes (partner, reference, change, event_id, sequence, reference_kind)
+     select * from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::text[])`,
     [
       changes.map(({ partner }) => partner),
       changes.map(({ reference }) => reference),
       changes.map(({ change }) => change),
       changes.map(({ eventId }) => eventId),
       changes.map(({ sequence }) => sequence),
+      changes.map(({ referenceKind }) => referenceKind),
     ],
   );
   await settleAll([locking, appending]);
@@ -37,6 +40,7 @@ export async function appendChanges(client: Queryable, changes: ChangeToInsert[]
 export interface BookingChange {
   id: number;
   partner: string;
+  referenceKind: ReferenceKind;
   reference: string;
   change: Change;
   eventId: string;
@@ -58,8 +62,8 @@ export async function readChanges(
   { after, limit }: { after: number; limit: number },
 ): Promise<BookingChange[]> {
   const { rows } = await client.query<BookingChange>(
-    `select booking_changes.id, booking_changes.partner, booking_changes.reference, change, event_id as "eventId",
-       booking_changes.sequence, changed_at as "changedAt", case when change <> 'deleted' then payload end as payload
+    `select booking_changes.id, booking_changes.partner, booking_changes.reference_kind as "referenceKind",
+       booking_changes.reference, change, event_id as "eventId", booking_changes.sequence, changed_at as "changedAt", case when change <> 'deleted' then payload end as payload
      from booking_changes
      left join booking_events on booking_events.id = booking_changes.event_id
      where booking_changes.id > $1

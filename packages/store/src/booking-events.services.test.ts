@@ -41,16 +41,16 @@ describe.each([
   { what: "repeat one", reference: "REPEATED", duplicateOf: "'00000000-0000-7000-8000-000000000001'", warnings: "{}" },
   { what: "have different contents", reference: "REUSED", duplicateOf: "null", warnings: "{key-reused}" },
 ])("many events of one booking with one key that $what", ({ reference, duplicateOf, warnings }) => {
-  const key = bookingKey("acme", reference);
+  const key = bookingKey("acme", "trip", reference);
   const digest = (number: number) => Buffer.from(String(number).padStart(64, "0"), "hex");
 
   beforeAll(async () => {
     await pool.query("truncate booking_events");
     // The first one counts; then those with the key; then one without.
     await pool.query(
-      `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, payload,
+      `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, idempotency_key, payload,
          content_digest, outcome, received_at, state_after, duplicate_of, warnings)
-       select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'acme', 'update', '${reference}', $1, n,
+       select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'acme', 'update', 'trip', '${reference}', $1, n,
          case when n <= ${events} then 'k-1' end, '{}', decode(lpad(n::text, 64, '0'), 'hex'), 'updated', now(), 'active',
          case when n between 2 and ${events} then ${duplicateOf}::uuid end,
          case when n between 2 and ${events} then '${warnings}' else '{}' end::text[]

@@ -1,11 +1,12 @@
 import type { BookingState, KeyUses, Outcome, Place, WarningCode } from "@booking-events/bookings";
-import type { EventKind } from "@booking-events/schema";
+import type { EventKind, ReferenceKind } from "@booking-events/schema";
 import type { Queryable } from "./database.ts";
 
 export interface EventToInsert {
   id: string;
   partner: string;
   kind: EventKind;
+  referenceKind: ReferenceKind;
   reference: string;
   bookingKey: Buffer;
   sequence: number;
@@ -35,17 +36,18 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
   const { rowCount } = await client.query(
     `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest,
        outcome, duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings,
-       payload)
+       reference_kind, payload)
      select id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome, duplicate_of,
        received_at, state_after, decided_by, content_from, keyless_sequence_after, string_to_array(warnings, ' '),
-       payload
+       reference_kind, payload
      from rows from (
        unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::text[], $8::bytea[],
          $9::text[], $10::uuid[], $11::timestamptz[], $12::text[], $13::uuid[], $14::uuid[], $15::bigint[],
-         $16::text[]),
-       jsonb_array_elements($17::jsonb))
+         $16::text[], $17::text[]),
+       jsonb_array_elements($18::jsonb))
        as event (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome,
-         duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings, payload)
+         duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings, reference_kind,
+         payload)
      on conflict (id) do nothing`,
     [
       sorted.map((event) => event.id),
@@ -61,6 +63,7 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
       sorted.map((event) => event.receivedAt),
       ...toStateColumns(sorted),
       sorted.map((event) => event.warnings.join(" ")),
+      sorted.map((event) => event.referenceKind),
       `[${sorted.map((event) => event.payload).join(",")}]`,
     ],
   );
@@ -392,6 +395,7 @@ export interface EventDetails {
   id: string;
   partner: string;
   kind: EventKind;
+  referenceKind: ReferenceKind;
   reference: string;
   sequence: number;
   idempotencyKey: string | null;
@@ -402,7 +406,7 @@ export interface EventDetails {
   processedAt: Date;
 }
 
-const eventDetails = `id, partner, kind, reference, sequence, idempotency_key as "idempotencyKey", outcome,
+const eventDetails = `id, partner, kind, reference_kind as "referenceKind", reference, sequence, idempotency_key as "idempotencyKey", outcome,
   duplicate_of as "duplicateOf", warnings, received_at as "receivedAt", processed_at as "processedAt"`;
 
 /** The events received last, newest first. */

@@ -1,10 +1,12 @@
 import type { BookingState } from "@booking-events/bookings";
+import type { ReferenceKind } from "@booking-events/schema";
 import type { Queryable } from "./database.ts";
 
 /** A row of `bookings` without its payload, which the payload's event holds too. */
 export interface BookingRow {
   bookingKey: Buffer;
   partner: string;
+  referenceKind: ReferenceKind;
   reference: string;
   state: "active" | "deleted";
   /** The event that decided the state. */
@@ -58,22 +60,27 @@ export async function lockBookings(
  */
 export async function readBookings(
   client: Queryable,
-  filter: { partner?: string | undefined; bookingKey?: Buffer | undefined; after?: Buffer | undefined; limit: number },
+  filter: {
+    partner?: string | undefined;
+    bookingKeys?: Buffer[] | undefined;
+    after?: Buffer | undefined;
+    limit: number;
+  },
 ): Promise<BookingRow[]> {
   const { rows } = await client.query<BookingRow>(
     `select ${rowColumns}
      from bookings
-     where ($1::text is null or partner = $1) and ($2::bytea is null or booking_key = $2)
+     where ($1::text is null or partner = $1) and ($2::bytea[] is null or booking_key = any($2))
        and ($3::bytea is null or booking_key > $3)
      order by booking_key
      limit $4`,
-    [filter.partner ?? null, filter.bookingKey ?? null, filter.after ?? null, filter.limit],
+    [filter.partner ?? null, filter.bookingKeys ?? null, filter.after ?? null, filter.limit],
   );
   return rows;
 }
 
 /** Rows that were written before content_event_id was there have none: an active booking's content is its event's. */
-const rowColumns = `booking_key as "bookingKey", partner, reference, state, event_id as "eventId", sequence,
+const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state, event_id as "eventId", sequence,
        content_digest as "contentDigest",
        coalesce(content_event_id, case
          when content_digest is null then null
@@ -120,10 +127,10 @@ export async function insertBookings(client: Queryable, bookings: BookingToSave[
   // In the order of the keys, like the locks: two transactions with the same new bookings wait, and don't deadlock.
   const sorted = bookings.toSorted((a, b) => Buffer.compare(a.bookingKey, b.bookingKey));
   const { rowCount } = await client.query(
-    `insert into bookings (booking_key, partner, reference, state, event_id, sequence, content_digest,
+    `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
        content_event_id, content_sequence, last_sequence, created_at, updated_at, deleted_at, payload)
-     select booking_key, partner, reference, state, event_id, sequence, content_digest, content_event_id,
-       content_sequence, last_sequence, created_at, updated_at, deleted_at,
+     select booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
+       content_event_id, content_sequence, last_sequence, created_at, updated_at, deleted_at,
        (select payload from booking_events where id = content_event_id)
      from ${unnestColumns}
      on conflict (booking_key) do nothing`,
@@ -159,9 +166,9 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
 /** The parameters of {@link toColumns} as rows. */
 const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
        $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::uuid[],
-       $14::boolean[])
+       $14::boolean[], $15::text[])
        as changed (booking_key, partner, reference, state, event_id, sequence, content_digest, content_sequence,
-         last_sequence, created_at, updated_at, deleted_at, content_event_id, keeps_payload)`;
+         last_sequence, created_at, updated_at, deleted_at, content_event_id, keeps_payload, reference_kind)`;
 
 function toColumns(bookings: BookingToSave[]): unknown[] {
   return [
@@ -179,12 +186,14 @@ function toColumns(bookings: BookingToSave[]): unknown[] {
     bookings.map((booking) => booking.deletedAt),
     bookings.map((booking) => booking.contentEventId),
     bookings.map((booking) => booking.keepsPayload),
+    bookings.map((booking) => booking.referenceKind),
   ];
 }
 
 /** A booking as an operator sees it. */
 export interface BookingDetails {
   partner: string;
+  referenceKind: ReferenceKind;
   reference: string;
   state: "active" | "deleted";
   sequence: number;
@@ -194,14 +203,17 @@ export interface BookingDetails {
   deletedAt: Date | null;
 }
 
-/** @returns undefined when no such booking is known */
-export async function findBooking(client: Queryable, bookingKey: Buffer): Promise<BookingDetails | undefined> {
-  const { rows } = await client.query<BookingDetails>(
-    `select partner, reference, state, sequence, payload, created_at as "createdAt", updated_at as "updatedAt",
-       deleted_at as "deletedAt"
+/** @returns those of the bookings that are known */
+export async function findBookings(
+  client: Queryable,
+  bookingKeys: Buffer[],
+): Promise<(BookingDetails & { bookingKey: Buffer })[]> {
+  const { rows } = await client.query<BookingDetails & { bookingKey: Buffer }>(
+    `select booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state, sequence, payload,
+       created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"
      from bookings
-     where booking_key = $1`,
-    [bookingKey],
+     where booking_key = any($1)`,
+    [bookingKeys],
   );
-  return rows[0];
+  return rows;
 }

@@ -27,7 +27,7 @@ export {
   type BookingDetails,
   type BookingRow,
   type BookingToSave,
-  findBooking,
+  findBookings,
   findLockedBookings,
   type IfLocked,
   insertBookings,

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import { bookingFields } from "@booking-events/schema";
 import { createTestDatabase } from "@booking-events/scripts/testing";
 import { runner } from "node-pg-migrate";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bookingKey } from "./booking-key.ts";
 import { createPool } from "./database.ts";
 import { migrate, NewerSchemaError } from "./migrate.ts";
 
@@ -36,30 +38,57 @@ describe("migrations", () => {
   });
 });
 
-describe("0004, on a database in which idempotency keys belong to partners", () => {
+describe("0004, on a database with events", () => {
   const eventId = (number: number) => `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
+  const trip = (reference: string) => ({ consumerTripPartnerExternalReference: reference });
+  const consumer = (reference: string) => ({ consumerPartnerExternalReference: reference });
 
-  test("keeps what was recorded, and marks what the new rule would not have left out", async () => {
+  /** As releases before this migration did it. */
+  function oldKey(reference: string): Buffer {
+    return createHash("sha256").update(`acme\0${reference}`).digest();
+  }
+
+  async function log(
+    number: number,
+    reference: string,
+    more: { payload: object; content?: string; duplicateOf?: number; kind?: string },
+  ): Promise<void> {
+    const { payload, content = "A", duplicateOf, kind = "create" } = more;
+    await pool.query(
+      `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, payload,
+         content_digest, outcome, duplicate_of, received_at)
+       values ($1, 'acme', $2, $3, $4, $5, 'k-1', $6, $7, $8, $9, now())`,
+      [
+        ...[eventId(number), kind, reference, oldKey(reference), number, payload, Buffer.from(content)],
+        ...(duplicateOf === undefined ? ["created", null] : ["duplicate", eventId(duplicateOf)]),
+      ],
+    );
+    await pool.query(
+      `insert into booking_changes (partner, reference, change, event_id, sequence)
+       values ('acme', $1, 'created', $2::uuid, $3)`,
+      [reference, eventId(number), number],
+    );
+  }
+
+  async function book(reference: string, decidedBy: number, payload: object | null): Promise<void> {
+    await pool.query(
+      `insert into bookings (booking_key, partner, reference, state, event_id, sequence, payload, last_sequence,
+         created_at, updated_at)
+       values ($1, 'acme', $2, 'active', $3, $4, $5, $4, now(), now())`,
+      [oldKey(reference), reference, eventId(decidedBy), decidedBy, payload],
+    );
+  }
+
+  test("keeps what was recorded of keys, and marks what the new rule would not have left out", async () => {
     await migrateTo(3);
-    const log = [
-      { booking: "T1", content: "A", duplicateOf: null },
-      { booking: "T1", content: "A", duplicateOf: 1 },
-      { booking: "T1", content: "B", duplicateOf: 1 },
-      { booking: "T2", content: "A", duplicateOf: 1 },
-      // Came to its place before the one that owns the key.
-      { booking: "T2", content: "A", duplicateOf: 4 },
-    ];
-    for (const [index, { booking, content, duplicateOf }] of log.entries())
-      await pool.query(
-        `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, payload,
-           content_digest, outcome, duplicate_of, received_at)
-         values ($1, 'acme', 'create', $2::text, $3, $4, 'k-1', '{}', $5, $6, $7, now())`,
-        [
-          ...[eventId(index + 1), booking, Buffer.from(booking), index + 1, Buffer.from(content)],
-          ...[duplicateOf === null ? "created" : "duplicate", duplicateOf === null ? null : eventId(duplicateOf)],
-        ],
-      );
-    expect(await migrate(database.url)).toEqual(["0004_keys-of-a-booking"]);
+    await log(1, "T1", { payload: trip("T1") });
+    await log(2, "T1", { payload: trip("T1"), duplicateOf: 1 });
+    await log(3, "T1", { payload: trip("T1"), content: "B", duplicateOf: 1 });
+    await log(4, "T2", { payload: trip("T2"), duplicateOf: 1 });
+    // Came to its place before the one that owns the key.
+    await log(5, "T2", { payload: trip("T2"), duplicateOf: 4 });
+    await book("T1", 1, trip("T1"));
+    expect(await migrate(database.url)).toEqual(["0004_keys-and-reference-kinds"]);
     const { rows } = await pool.query("select outcome, duplicate_of, warnings from booking_events order by sequence");
     expect(rows).toEqual([
       { outcome: "created", duplicate_of: null, warnings: [] },
@@ -68,6 +97,47 @@ describe("0004, on a database in which idempotency keys belong to partners", () 
       { outcome: "duplicate", duplicate_of: eventId(1), warnings: ["key-reused"] },
       { outcome: "duplicate", duplicate_of: eventId(4), warnings: ["key-reused"] },
     ]);
+  });
+
+  test("a booking's reference is of the kind that its content says, and its log and changes go with it", async () => {
+    await migrateTo(3);
+    await log(1, "T1", { payload: { ...consumer("C1"), ...trip("T1") } });
+    await book("T1", 1, { ...consumer("C1"), ...trip("T1") });
+    await log(2, "Zoë\\", { payload: consumer("Zoë\\") });
+    await book("Zoë\\", 2, consumer("Zoë\\"));
+    await log(3, "GONE", { payload: consumer("GONE"), kind: "delete" });
+    await book("GONE", 3, null);
+    // One booking until now, of events of both kinds.
+    await log(4, "MIXED", { payload: trip("MIXED") });
+    await log(5, "MIXED", { payload: consumer("MIXED"), content: "B" });
+    await book("MIXED", 5, consumer("MIXED"));
+    // Of no booking, since it was left out of the fold.
+    await log(6, "OUT", { payload: consumer("OUT"), duplicateOf: 1 });
+    await migrate(database.url);
+
+    const expected = [
+      ["T1", "trip"],
+      ["Zoë\\", "consumer"],
+      ["GONE", "consumer"],
+      ["MIXED", "consumer"],
+    ] as const;
+    const bookings = await pool.query("select reference, reference_kind, booking_key from bookings order by event_id");
+    expect(bookings.rows).toEqual(
+      expected.map(([reference, kind]) => ({
+        ...{ reference, reference_kind: kind, booking_key: bookingKey("acme", kind, reference) },
+      })),
+    );
+    for (const table of ["booking_events", "booking_changes"]) {
+      const { rows } = await pool.query(`select reference, reference_kind from ${table} order by sequence`);
+      const mixed = { reference: "MIXED", reference_kind: "consumer" };
+      const others = expected.slice(0, 3).map(([reference, kind]) => ({ reference, reference_kind: kind }));
+      expect(rows).toEqual([...others, mixed, mixed, { reference: "OUT", reference_kind: "consumer" }]);
+    }
+    const { rows } = await pool.query<{ reference: string; booking_key: Buffer; reference_kind: "trip" | "consumer" }>(
+      "select reference, booking_key, reference_kind from booking_events",
+    );
+    for (const row of rows) expect(row.booking_key).toEqual(bookingKey("acme", row.reference_kind, row.reference));
+    expect(oldKey("T1")).toEqual(bookingKey("acme", "trip", "T1"));
   });
 
   async function migrateTo(count: number): Promise<void> {

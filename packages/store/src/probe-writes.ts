@@ -24,9 +24,16 @@ class TakenBack extends RollBack {
  */
 export async function probeWrites(pool: pg.Pool): Promise<void> {
   const [id, partner, sequence] = [randomUUID(), "probe", randomInt(1, 2 ** 47)];
-  const key = bookingKey(partner, id);
+  const key = bookingKey(partner, "trip", id);
   const at = new Date();
-  const common = { bookingKey: key, partner, reference: id, sequence, contentDigest: key };
+  const common = {
+    bookingKey: key,
+    partner,
+    referenceKind: "trip",
+    reference: id,
+    sequence,
+    contentDigest: key,
+  } as const;
   try {
     await inTransaction(pool, async (client) => {
       await client.query(`set local statement_timeout to ${statementTimeoutMs}`);
@@ -44,7 +51,9 @@ export async function probeWrites(pool: pg.Pool): Promise<void> {
       const state = { state: "active", eventId: id, contentEventId: id, contentSequence: null } as const;
       const times = { createdAt: at, updatedAt: at, deletedAt: null };
       await insertBookings(client, [{ ...common, ...state, ...times, lastSequence: sequence, keepsPayload: false }]);
-      await appendChanges(client, [{ partner, reference: id, change: "created", eventId: id, sequence }]);
+      await appendChanges(client, [
+        { partner, referenceKind: "trip", reference: id, change: "created", eventId: id, sequence },
+      ]);
       throw new TakenBack();
     });
   } catch (error) {
