@@ -309,6 +309,44 @@ describe("references of trips and of consumers", () => {
     expect(await apply(event(2, "delete", "", { payload: trip }))).toBe("deleted");
   });
 
+  describe("a delete by the reference of a consumer", () => {
+    const both = { ...trip, consumerPartnerExternalReference: "C1" };
+    const deletion = event(9, "delete", "", { payload: { consumerPartnerExternalReference: "C1" } });
+
+    test("who has a booking with a trip reference is recorded with a warning, and leaves that booking alone", async () => {
+      await apply(event(1, "create", "", { payload: both }));
+      const told: unknown[] = [];
+      await applyEvents(pool, [deletion], { ...options, onWarning: (warning) => told.push(warning) });
+      expect(await readLog()).toEqual(["1 created", "9 deleted reference-kind"]);
+      expect(await readBookings()).toEqual(["C1 deleted null by 9", "N1 active null by 1"]);
+      expect(told).toEqual([{ eventId: eventId(9), partner: "acme", kind: "delete", code: "reference-kind" }]);
+    });
+
+    test("is warned about in one batch with that booking, and when it was deleted, too", async () => {
+      await apply(event(1, "create", "", { payload: both }), deletion);
+      await apply(event(10, "delete", "", { payload: trip }));
+      await apply(event(11, "delete", "", { payload: { consumerPartnerExternalReference: "C1" } }));
+      expect(await readLog()).toEqual([
+        "1 created",
+        "9 deleted reference-kind",
+        "10 deleted",
+        "11 unchanged reference-kind",
+      ]);
+    });
+
+    test("is not warned about for another partner's or consumer's booking, nor any longer once it has left", async () => {
+      await apply(
+        event(1, "create", "", { payload: both, partner: "other" }),
+        event(2, "create", "", { payload: { ...trip, consumerPartnerExternalReference: "C2" } }),
+        event(3, "create", "", { payload: { consumerPartnerExternalReference: "C1" } }),
+        event(4, "create", "", { payload: { ...both, consumerTripPartnerExternalReference: "N2" } }),
+      );
+      await apply(event(5, "update", "", { payload: { consumerTripPartnerExternalReference: "N2" } }));
+      await apply(deletion);
+      expect((await readLog()).at(-1)).toBe("9 deleted");
+    });
+  });
+
   test("the same key for both is two keys", async () => {
     const key = { idempotencyKey: "k-1" };
     await apply(

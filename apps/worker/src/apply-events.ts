@@ -22,6 +22,7 @@ import {
   type LogRange,
   lockBookings,
   markDuplicates,
+  markReferenceKind,
   markReusing,
   type Queryable,
   RollBack,
@@ -190,12 +191,14 @@ async function applyInTransaction(
   // In this order. The events first: bookings get their payloads from them. And if another transaction is applying the
   // same event to a booking that is new to both, this is where they meet. The feed last: it lets one transaction through
   // at a time.
+  const misdirected = new Set<string>();
   await settleAll([
     ...writeLog(client, newEvents, outcomes, settlement, plans),
     ...writeBookings(client, plans),
+    ...markMisdirected(client, plans, misdirected),
     ...writeChanges(client, plans),
   ]);
-  return { outcomes, warnings: collectWarnings(settlement, newEvents) };
+  return { outcomes, warnings: collectWarnings(settlement, newEvents, misdirected) };
 }
 
 /** From here on the connection's own limit for locks is in force again. */
@@ -343,15 +346,32 @@ function writeLog(
   ];
 }
 
-function collectWarnings(settlement: Settlement, newEvents: IncomingEvent[]): RecordedWarning[] {
-  return [...settlement].flatMap(([{ partner }, { reusing, reusingInLog }]) =>
-    [...newEvents.filter(({ id }) => reusing.has(id)), ...reusingInLog].map(({ id, kind }) => ({
-      eventId: id,
-      partner,
-      kind,
-      code: "key-reused" as const,
-    })),
+/** A delete that may have been meant for bookings with trip references. It needs the bookings as they are written. */
+function markMisdirected(client: Queryable, plans: BookingPlan[], misdirected: Set<string>): Promise<void>[] {
+  const deletes = plans
+    .filter(({ work }) => work.referenceKind === "consumer")
+    .flatMap(({ work }) => work.events.filter(({ kind }) => kind === "delete").map(({ id }) => id));
+  if (deletes.length === 0) return [];
+  const marking = async () => {
+    for (const id of await markReferenceKind(client, deletes)) misdirected.add(id);
+  };
+  return [marking()];
+}
+
+function collectWarnings(
+  settlement: Settlement,
+  newEvents: IncomingEvent[],
+  misdirected: ReadonlySet<string>,
+): RecordedWarning[] {
+  const reused = [...settlement].flatMap(([{ partner }, { reusing, reusingInLog }]) =>
+    [...newEvents.filter(({ id }) => reusing.has(id)), ...reusingInLog].map(({ id, kind }) => {
+      return { eventId: id, partner, kind, code: "key-reused" as const };
+    }),
   );
+  const ofOtherKind = newEvents
+    .filter(({ id }) => misdirected.has(id))
+    .map(({ id, partner, kind }) => ({ eventId: id, partner, kind, code: "reference-kind" as const }));
+  return [...reused, ...ofOtherKind];
 }
 
 function writeBookings(client: Queryable, plans: BookingPlan[]): Promise<void>[] {

@@ -6,8 +6,13 @@ export type Change = "created" | "updated" | "deleted" | "recreated";
 export type FoldOutcome = Change | "unchanged" | "duplicate";
 /** What became of an event. `superseded`: it arrived after a later one, which decided the state. */
 export type Outcome = FoldOutcome | "superseded";
-/** A sender's mistake that costs no data. `key-reused`: an earlier event with another kind or content has the key. */
-export type WarningCode = "key-reused";
+/**
+ * What looks like a sender's mistake, and costs no data.
+ * - `key-reused`: an earlier event of the booking, with another kind or content, has the idempotency key
+ * - `reference-kind`: a delete by a consumer's reference, though the consumer has bookings with trip references, which
+ *   it does not concern
+ */
+export type WarningCode = "key-reused" | "reference-kind";
 
 /** What the fold needs to know of an event. Contents are compared by their digests. */
 export interface FoldEvent {

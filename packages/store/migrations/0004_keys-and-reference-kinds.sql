@@ -85,6 +85,15 @@ where duplicate_of is not null and not exists (
     and first.duplicate_of is null and 'key-reused' <> all (first.warnings)
 );
 
+-- "Has this consumer bookings with trip references?" A hash, since a reference may be too long for an index row. Unlike
+-- an index on the payload, the column lets an update that leaves it as it is touch no index.
+alter table bookings add column consumer_hash bigint generated always as (
+  case when reference_kind = 'trip' then
+    hashtextextended(partner || ' ' || (payload ->> 'consumerPartnerExternalReference'), 0)
+  end
+) stored;
+create index bookings_by_consumer on bookings (consumer_hash) where consumer_hash is not null;
+
 -- As before, and then the kind of its reference.
 create or replace view booking_details as
 select

@@ -1,7 +1,7 @@
 import { createTestDatabase } from "@booking-events/scripts/testing";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findKeyUses, readLog, startOfLog } from "./booking-events.ts";
+import { findKeyUses, insertEvents, markReferenceKind, readLog, startOfLog } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
 import { createPool, type Queryable } from "./database.ts";
 
@@ -81,4 +81,25 @@ describe.each([
     expect(page?.before?.sequence).toBe(duplicateOf === "null" ? events : 1);
     expect(page?.events.map(({ sequence }) => sequence)).toEqual([events + 1]);
   });
+});
+
+test("whether a consumer has bookings with trip references is found in a few pages, however many they are", async () => {
+  await pool.query(
+    `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, last_sequence,
+       payload, created_at, updated_at)
+     select sha256(n::text::bytea), 'acme', 'trip', 'T' || n, 'active', gen_random_uuid(), n, n,
+       jsonb_build_object('consumerPartnerExternalReference', case when n > 10 then 'C1' else 'C2' end), now(), now()
+     from generate_series(1, 20000) as n`,
+  );
+  const deletes = ["C1", "C2", "C3"].map((reference, index) => ({
+    ...{ id: `0199a000-0000-7000-8000-00000000000${index}`, partner: "acme", kind: "delete" as const },
+    ...{ referenceKind: "consumer" as const, reference, bookingKey: bookingKey("acme", "consumer", reference) },
+    ...{ sequence: index + 1, idempotencyKey: null, payload: "{}", contentDigest: Buffer.from(reference) },
+    ...{ outcome: "deleted" as const, duplicateOf: null, warnings: [], after: null, receivedAt: new Date(0) },
+  }));
+  const ids = deletes.map(({ id }) => id);
+  await insertEvents(pool, deletes);
+  await pool.query("vacuum analyze bookings, booking_events");
+  expect(await countPages((client) => markReferenceKind(client, ids))).toBeLessThan(fewPages);
+  expect((await markReferenceKind(pool, ids)).toSorted()).toEqual(ids.slice(0, 2));
 });

@@ -374,6 +374,31 @@ export async function markReusing(client: Queryable, ids: string[]): Promise<voi
   await client.query("update booking_events set warnings = warnings || '{key-reused}' where id = any($1)", [ids]);
 }
 
+/**
+ * Records a warning with those of the events, deletes by a consumer's reference, whose consumer has bookings with trip
+ * references. Bookings that this transaction has written count. The next hash in order is looked up rather than the same
+ * one, so that there is no plan but by the index, however many bookings one consumer has.
+ *
+ * @returns their ids
+ */
+export async function markReferenceKind(client: Queryable, ids: string[]): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    `update booking_events set warnings = warnings || '{reference-kind}'
+     from unnest($1::uuid[]) as wanted (id)
+     where booking_events.id = wanted.id
+       and hashtextextended(booking_events.partner || ' ' || booking_events.reference, 0) = (
+         select consumer_hash
+         from bookings
+         where consumer_hash >= hashtextextended(booking_events.partner || ' ' || booking_events.reference, 0)
+         order by consumer_hash
+         limit 1
+       )
+     returning booking_events.id`,
+    [ids],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** The columns state_after, decided_by, content_from and keyless_sequence_after. */
 function toStateColumns(
   events: { id: string; kind: EventKind; contentDigest: Buffer; after: BookingState | null }[],

@@ -16,6 +16,7 @@ export {
   listEvents,
   type MisjudgedKey,
   markDuplicates,
+  markReferenceKind,
   markReusing,
   type RevisedEvent,
   readLog,
