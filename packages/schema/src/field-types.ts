@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { datePattern, maxDateLength } from "./date-pattern.ts";
+import { describeDateFault } from "./describe-date-fault.ts";
 import { isStorableText, unstorableTextMessage } from "./storable-text.ts";
 
 /**
@@ -21,6 +22,7 @@ export const email = () => v.exactOptional(emailAddress());
 export const emailOrNull = () => v.exactOptional(v.nullable(emailAddress(orNull)));
 export const date = () => v.exactOptional(dateOrDateTime());
 
+const noEpochTime = "Write the date out, as a string; an epoch time is not read.";
 const orNull = ", or null";
 
 function textOf<Type extends FieldType>(type: Type, maxLength: number, alternative = "") {
@@ -58,9 +60,15 @@ function emailAddress(alternative = "") {
 }
 
 function dateOrDateTime() {
-  const message = sayRule(
-    "Must be a date such as 2026-06-14, or a date-time with its zone such as 2026-06-14T07:27:17Z or 2026-06-14T07:27:17+02:00, on a real day of the years 1900 to 2999",
-  );
+  const rule =
+    "Must be a date such as 2026-06-14, or a date-time with its zone such as 2026-06-14T07:27:17Z or 2026-06-14T07:27:17+02:00, on a real day of the years 1900 to 2999";
+  const sayTypeRule = sayRule(rule);
+  const message = (issue: v.BaseIssue<unknown>) => {
+    const { input } = issue;
+    // To put it in quotes would not help.
+    if (typeof input === "number") return `${rule}; got a number. ${noEpochTime}`;
+    return typeof input === "string" && input !== "" ? `${rule}; got ${describeDateFault(input)}.` : sayTypeRule(issue);
+  };
   return v.pipe(
     v.string(message),
     v.regex(datePattern, message),
