@@ -109,6 +109,17 @@ test("422 lists every violation", async () => {
   ]);
 });
 
+test("422 holds no half of a surrogate pair, whatever names were sent", async () => {
+  const long = `${"n".repeat(254)}😀`;
+  const body = `${booking.slice(0, -1)},"${long}":"\\u0000","\\ud83d":1}`;
+  const answer = await exchange(ingest.port, { path: create, body });
+  expect(answer.body).not.toMatch(/\\ud[89a-f]/i);
+  const paths = JSON.parse(answer.body).violationList.map(
+    ({ propertyPath }: { propertyPath: string[] }) => propertyPath,
+  );
+  expect(paths).toEqual([[`${"n".repeat(254)}…`], ["\ufffd"]]);
+});
+
 describe("422 for a number that a double does not hold as it is written", () => {
   const withAmount = (amount: string) => `${booking.slice(0, -1)},"price":{"amount":${amount}}}`;
 

@@ -61,8 +61,8 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
   test.each(["a\0", "\ud800", "😀\udc00"])("may not have the name %j, at any depth", (name) => {
     const message = expect.stringContaining("The field's name");
     expect(violationsOf({ [name]: 1, deep: [{ [name]: 1 }] })).toEqual([
-      { message, propertyPath: [name] },
-      { message, propertyPath: ["deep", "0", name] },
+      { message, propertyPath: [name.toWellFormed()] },
+      { message, propertyPath: ["deep", "0", name.toWellFormed()] },
     ]);
   });
 
@@ -104,5 +104,19 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
 
     expect(violations).toHaveLength(maxViolations);
     expect(violations[49]?.propertyPath).toEqual([`${"n".repeat(255)}…`, "49"]);
+  });
+
+  test.each([
+    ["a pair that the cut would halve", `${"n".repeat(254)}😀x`, `${"n".repeat(254)}…`],
+    ["a pair before the cut", `${"n".repeat(253)}😀x`, `${"n".repeat(253)}😀…`],
+    ["a pair behind the cut", `${"n".repeat(255)}😀`, `${"n".repeat(255)}…`],
+    ["half a pair at the cut", `${"n".repeat(254)}\ud83dx`, `${"n".repeat(254)}\ufffd…`],
+    ["the other half at the cut", `${"n".repeat(254)}\ude00x`, `${"n".repeat(254)}\ufffd…`],
+    ["half a pair in a short name", "note\udc00", "note\ufffd"],
+    ["a pair that fits", `${"n".repeat(253)}😀`, `${"n".repeat(253)}😀`],
+  ])("a propertyPath has no half of a surrogate pair: %s", (_, name, expected) => {
+    const [violation] = violationsOf({ outer: { [name]: Number.NaN } }).slice(-1);
+
+    expect(violation?.propertyPath).toEqual(["outer", expected]);
   });
 });

@@ -105,8 +105,11 @@ function report({ violations, path }: Search, message: string): void {
   violations.push({ message, propertyPath: path.map(shorten) });
 }
 
+/** Whole characters only: many JSON readers refuse half of a surrogate pair, and with it the whole answer. */
 function shorten(name: string): string {
-  return name.length <= maxNameLength ? name : `${name.slice(0, maxNameLength)}…`;
+  if (name.length <= maxNameLength) return name.toWellFormed();
+  const isCutInPair = (name.codePointAt(maxNameLength - 1) ?? 0) > 0xffff;
+  return `${name.slice(0, isCutInPair ? maxNameLength - 1 : maxNameLength)}…`.toWellFormed();
 }
 
 function toPathItem(input: unknown, key: string): v.UnknownPathItem {

@@ -4,7 +4,7 @@ export type Violation = {
   message: string;
   /**
    * The names that lead from the payload to what is wrong; an array's index is a name in digits. Empty: the payload
-   * itself. Of a name longer than 255 UTF-16 code units, the beginning and "…".
+   * itself. Of a name longer than 255 UTF-16 code units, the beginning and "…". Half of a surrogate pair is U+FFFD in it.
    */
   propertyPath: string[];
 };
