@@ -69,7 +69,12 @@ type AddScriptAnswer = [clock: string, firstOrWhyNot: string];
 /** An answer that took longer tells too little of what Redis' clock shows now. */
 const clockPrecisionMs = 100;
 
-export function createEventAdder(redis: Redis, prefix: string): AddEvents {
+/** @param onTimeLost told how far this process's clock has fallen behind Redis' since the answer before */
+export function createEventAdder(
+  redis: Redis,
+  prefix: string,
+  onTimeLost: (lostMs: number) => void = () => {},
+): AddEvents {
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
   const keys = [sequenceKey(prefix), ...["wait", "active", "meta", "marker"].map(queueKey)];
   const options = JSON.stringify(jobOptions);
@@ -77,8 +82,10 @@ export function createEventAdder(redis: Redis, prefix: string): AddEvents {
   let clockAheadMs: number | undefined;
 
   const learnClock = (clockMs: number) => {
-    clockAheadMs = clockMs - performance.now();
-    return clockAheadMs;
+    const aheadMs = clockMs - performance.now();
+    if (clockAheadMs !== undefined) onTimeLost(aheadMs - clockAheadMs);
+    clockAheadMs = aheadMs;
+    return aheadMs;
   };
 
   return async function addEvents(events, deadlineMs) {

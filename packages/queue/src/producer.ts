@@ -66,11 +66,14 @@ const addsUnderWay = { maxCalls: 2, patienceMs: 100 };
  * skip options are needed, since a queue built while Redis is down would otherwise never work again.
  *
  * @param onError told of each connection error; ioredis reconnects by itself
+ * @param onTimeLost told with each answer how far this process's clock has fallen behind Redis' since the one before:
+ *   by some milliseconds, unless this machine was suspended or Redis' clock was set
  */
 export function createProducer(options: {
   redisUrl: string;
   prefix: string;
   onError: (error: Error) => void;
+  onTimeLost?: (lostMs: number) => void;
 }): Producer {
   const redis = new Redis(options.redisUrl, {
     connectionName: "booking-events-ingest",
@@ -93,7 +96,7 @@ export function createProducer(options: {
     skipMetasUpdate: true,
   });
   queue.on("error", options.onError);
-  const addEvents = createEventAdder(redis, options.prefix);
+  const addEvents = createEventAdder(redis, options.prefix, options.onTimeLost);
   // Under load, most of what an add costs Redis, and us, is the way there and back, and the write to disk.
   const addTogether = gatherPerTurn(
     (events: Parameters<typeof addEvents>[0], oldestAtMs) => {

@@ -393,6 +393,27 @@ test("an event that this process could not hand on before its deadline is refuse
   expect(await redis.lrange(`${prefix}:${queueName}:wait`, 0, -1)).toEqual([anEvent(3).eventId, anEvent(1).eventId]);
 });
 
+test("a machine whose clock stood still queues nothing by it, and hears of the time that it lost", async () => {
+  const lostMs = vi.fn();
+  const producer = createProducer({ redisUrl: server.url, prefix, onError: () => {}, onTimeLost: lostMs });
+  cleanups.push(() => producer.close());
+  await enqueue(producer, anEvent(1));
+  await producer.enqueue(anEvent(2));
+  expect(Math.max(...lostMs.mock.calls.flat())).toBeLessThan(500);
+  const now = performance.now.bind(performance);
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => now() - 3_000);
+  try {
+    await expect(producer.enqueue(anEvent(3))).rejects.toThrow(EnqueueError);
+    expect(lostMs.mock.lastCall?.[0]).toBeGreaterThan(2_500);
+    await producer.enqueue(anEvent(4));
+  } finally {
+    clock.mockRestore();
+  }
+  expect(await redis.lrange(`${prefix}:${queueName}:wait`, 0, -1)).toEqual(
+    [4, 2, 1].map((number) => anEvent(number).eventId),
+  );
+});
+
 describe("when Redis is not well", () => {
   test("an event is refused within the deadline while nothing answers, and accepted when Redis is there", async () => {
     const port = await freePort();
