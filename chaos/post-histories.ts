@@ -8,7 +8,7 @@ export interface Attempt {
   endedAtMs: number;
   end:
     | { result: "acknowledged"; eventId: string }
-    /** 503: by the contract, the event may have been queued all the same. */
+    /** 503, 408: by the contract, to be sent again. After 503 the event may have been queued all the same. */
     | { result: "refused" }
     /** Time-out or broken connection: likewise. */
     | { result: "unanswered" }
@@ -121,7 +121,8 @@ async function request(url: string, { payload, asForm, idempotencyKey }: Intent)
 
 /** What a partner makes of an answer. */
 export function readAnswer(status: number, body: string): Attempt["end"] {
-  if (status === 503) return { result: "refused" };
+  // 408: the connection was opened for a request that was given up, and timed out as this one came on it.
+  if (status === 503 || status === 408) return { result: "refused" };
   const receipt = status === 200 ? /^\{"success":true,"eventId":"([0-9a-f-]{36})"\}$/.exec(body)?.[1] : undefined;
   if (receipt !== undefined) return { result: "acknowledged", eventId: receipt };
   return { result: "unexpected", what: `answer ${status} ${body.slice(0, 200)}` };

@@ -105,6 +105,36 @@ function throttle({ child }: RunningMain): () => Promise<void> {
   };
 }
 
+/** Both clocks of the process stand still for 3 s, as those of a machine do that is suspended, and Redis' goes on. */
+const suspendOnSignal = `data:text/javascript,${encodeURIComponent(`
+  process.on("SIGUSR2", () => {
+    for (const clock of [performance, Date]) {
+      const now = clock.now.bind(clock);
+      clock.now = () => now() - 3000;
+    }
+  });
+`)}`;
+
+test("a machine that was suspended learns it from Redis' clock, and refuses what waited", async () => {
+  const suspended = await startMain({ ...environment, NODE_OPTIONS: `--import=${suspendOnSignal}` });
+  try {
+    expect((await exchange(suspended.port, event("update", "before"))).status).toBe(200);
+    const accepted = await queuedNotes();
+    suspended.child.kill("SIGUSR2");
+    const { port } = suspended;
+    await waitFor(async () =>
+      expect((await exchange(port, event("update", "waited"))).body).toContain("more events than"),
+    );
+    const said = expect.objectContaining({ msg: expect.stringContaining("was frozen") });
+    await waitFor(() => expect(suspended.logLines()).toContainEqual(said));
+    await waitFor(async () => expect((await exchange(port, event("update", "later"))).status).toBe(200));
+    expect(await queuedNotes()).toEqual([...accepted, "later"]);
+  } finally {
+    suspended.child.kill("SIGKILL");
+    await suspended.exited;
+  }
+});
+
 function pathOf(kind: EventKind): string {
   return `/booking-event/${kind}/${acmeSecret}`;
 }

@@ -20,7 +20,7 @@ import { createLastUseRecorder } from "./record-last-use.ts";
 import { watchLoad } from "./shed-load.ts";
 import { createGuessThrottle } from "./throttle-guessing.ts";
 import { createTokenBuckets } from "./token-buckets.ts";
-import { watchFreezes } from "./watch-freezes.ts";
+import { freezeLimits, watchFreezes } from "./watch-freezes.ts";
 import { watchPartnersFile } from "./watch-partners-file.ts";
 import { watchQueue } from "./watch-queue.ts";
 
@@ -63,11 +63,13 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
   // Before the logger's own listener, which writes the last lines.
   process.prependListener("exit", flush);
   const partners = await watchPartnersFile({ path: settings.PARTNERS_FILE, logger, metrics });
+  const freezes = made.watchFreezes({ logger, metrics });
   const producer = made.createProducer({
     redisUrl: settings.REDIS_URL,
     prefix: settings.QUEUE_PREFIX,
     // The watch below says at level error that there is a problem, and when it is over.
     onError: (error) => logger.debug({ err: error }, "Redis connection failed"),
+    onTimeLost: freezes.noteTimeLost,
   });
   const tokenBuckets = createTokenBuckets({
     redisUrl: settings.REDIS_URL,
@@ -85,7 +87,6 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     logger,
     metrics,
   });
-  const freezes = made.watchFreezes({ logger, metrics });
   const lastUse = createLastUseRecorder({
     writeLastUses: (uses) => producer.writeLastUses(uses),
     onError: (error) => logger.debug({ err: error }, "the last use of secrets could not be written: later"),
@@ -144,6 +145,8 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     findWarnings: () => [...partners.problems(), ...load.warnings()],
     metrics,
   });
-  await listen(server, { host: settings.HOST, port: settings.PORT, variables: { host: "HOST", port: "PORT" } });
+  const variableNames = { host: "HOST", port: "PORT" };
+  const { backlog } = freezeLimits;
+  await listen(server, { host: settings.HOST, port: settings.PORT, backlog, variables: variableNames });
   logger.info({ host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
 }

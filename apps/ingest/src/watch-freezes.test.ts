@@ -3,7 +3,7 @@ import { createLogger, createMetrics } from "@booking-events/service";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type FreezeWatch, freezeLimits, watchFreezes } from "./watch-freezes.ts";
 
-const { tickIntervalMs, longestUnnoticedMs, refusalMs, maxWaitingConnections } = freezeLimits;
+const { tickIntervalMs, longestUnnoticedMs, refusalMs, backlog } = freezeLimits;
 const turnMs = 10;
 
 let monotonicMs: number;
@@ -121,18 +121,22 @@ test("a clock that is set back is no freeze, and hides none", () => {
 
 test("connections that waited are accepted one by one, and each is refused, however long that takes", () => {
   freeze(3_000);
-  expect(new Set(runAccepting(maxWaitingConnections, turnMs))).toEqual(new Set([true]));
+  expect(new Set(runAccepting(500, turnMs))).toEqual(new Set([true]));
   // Those that were open have been read long ago.
   expect(watch.wasFrozen(open)).toBe(false);
-  run(tickIntervalMs);
+  // One turn begins when the last one ends, and finds none.
+  run(2 * tickIntervalMs);
   expect(runAccepting(10, turnMs)).toEqual(Array(10).fill(false));
 });
 
-test("no connection has waited for longer than since as many were accepted before it as can wait", () => {
-  const soFast = longestUnnoticedMs / maxWaitingConnections / 2;
-  expect(new Set(runAccepting(maxWaitingConnections * 4, soFast))).toEqual(new Set([false]));
-  const tooSlow = (longestUnnoticedMs / maxWaitingConnections) * 2;
-  expect(new Set(runAccepting(maxWaitingConnections * 4, tooSlow))).toEqual(new Set([false, true]));
+test("connections that come while others that waited are accepted are refused only until those must be through", () => {
+  freeze(3_000);
+  expect(runAccepting(backlog + 100, 1).lastIndexOf(true)).toBe(backlog);
+});
+
+test("connections that come without end are no freeze", () => {
+  run(tickIntervalMs);
+  expect(new Set(runAccepting(2_000, turnMs))).toEqual(new Set([false]));
 });
 
 test("a connection that waited is refused for a second, and not for ever", () => {
@@ -142,4 +146,13 @@ test("a connection that waited is refused for a second, and not for ever", () =>
   expect(watch.wasFrozen(socket)).toBe(true);
   run(tickIntervalMs * 2);
   expect(watch.wasFrozen(socket)).toBe(false);
+});
+
+test("time that another clock shows to be lost is a freeze, if it is as long as one", () => {
+  watch.noteTimeLost(longestUnnoticedMs);
+  expect(watch.wasFrozen(open)).toBe(false);
+  watch.noteTimeLost(longestUnnoticedMs + 1);
+  expect(watch.wasFrozen(open)).toBe(true);
+  run(refusalMs);
+  expect(watch.wasFrozen(open)).toBe(false);
 });

@@ -6,6 +6,8 @@ export interface FreezeWatch {
   noteConnection(socket: Socket): void;
   /** True: what is read from this connection now may have waited too long. Ask in the turn in which it was read. */
   wasFrozen(socket: Socket): boolean;
+  /** Of how much time another clock showed to have gone by, and ours did not. */
+  noteTimeLost(lostMs: number): void;
   stop(): void;
 }
 
@@ -18,8 +20,11 @@ export const freezeLimits = {
   longestUnnoticedMs: 600,
   /** What waited on open connections is read within a few turns of the event loop. */
   refusalMs: 1_000,
-  /** Node asks for a backlog of 511, and Linux keeps one connection more. */
-  maxWaitingConnections: 512,
+  /**
+   * Connections that wait to be accepted: Linux keeps one more than the backlog. Those that find no room there try again
+   * after seconds, with what they have sent long ago. Linux itself allows 4,096 unless it is told otherwise (somaxconn).
+   */
+  backlog: 4_095,
 };
 
 /**
@@ -30,8 +35,8 @@ export const freezeLimits = {
  * After a freeze the event loop may read what waited before it runs the timers that are due, or after that. So the first
  * request looks how old the last tick is, and so does the next tick.
  *
- * New connections wait longer: libuv accepts one in each turn. How long one has waited nobody tells, but it came after
- * the last turn that found none, and after the one that was accepted as many places before it as can wait.
+ * New connections wait longer: libuv accepts one in each turn. Those that waited while this process was frozen are at the
+ * end with the first turn that finds none.
  */
 export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Registry }): FreezeWatch {
   const freezes = new Counter({
@@ -41,10 +46,10 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
   });
   let lastLook = readClocks();
   let refusedUntilMs = Number.NEGATIVE_INFINITY;
-  /** No connection that is accepted from now on has waited since before. */
-  let noneWaitedAtMs = lastLook.monotonicMs;
+  let freezeCount = 0;
   let accepted = 0;
-  let isCountingTurns = false;
+  /** Of the connections that are accepted next, these have waited since the last freeze, at the most. */
+  let mayHaveWaited = 0;
   /** Connections that may have waited too long, and until when what is read from them may have. */
   const lateUntilMs = new WeakMap<Socket, number>();
 
@@ -52,52 +57,52 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
     const now = readClocks();
     // The monotonic clock stands still while a machine is suspended. The other one may be set, which costs a second.
     const frozenMs = Math.max(now.monotonicMs - lastLook.monotonicMs, now.wallMs - lastLook.wallMs);
-    if (frozenMs <= freezeLimits.longestUnnoticedMs) return;
-    lastLook = now;
-    if (now.monotonicMs >= refusedUntilMs) {
+    if (noteFreeze(frozenMs, now.monotonicMs)) lastLook = now;
+  }
+
+  /** @returns whether it was long enough to be one */
+  function noteFreeze(frozenMs: number, nowMs: number): boolean {
+    if (frozenMs <= freezeLimits.longestUnnoticedMs) return false;
+    if (nowMs >= refusedUntilMs) {
       freezes.inc();
       logger.warn({ frozenMs: Math.round(frozenMs) }, "this process was frozen: what waited meanwhile is refused");
     }
-    refusedUntilMs = now.monotonicMs + freezeLimits.refusalMs;
+    refusedUntilMs = nowMs + freezeLimits.refusalMs;
+    freezeCount += 1;
+    const thisFreeze = freezeCount;
+    setImmediate(() => endTurn(thisFreeze));
+    mayHaveWaited = freezeLimits.backlog + 1;
+    return true;
   }
 
-  function tick(): void {
-    findFreeze();
-    lastLook = readClocks();
-    if (!isCountingTurns) countTurns();
-  }
-
-  /** Until no connection is waiting of those that are now. Between two immediates the event loop asks the kernel once. */
-  function countTurns(): void {
-    isCountingTurns = true;
-    const [startedAtMs, acceptedAtStart] = [performance.now(), accepted];
-    let [turnAtMs, acceptedBefore] = [startedAtMs, accepted];
-    setImmediate(function endTurn() {
-      if (accepted === acceptedBefore) noneWaitedAtMs = turnAtMs;
-      else if (accepted - acceptedAtStart >= freezeLimits.maxWaitingConnections) noneWaitedAtMs = startedAtMs;
-      else {
-        [turnAtMs, acceptedBefore] = [performance.now(), accepted];
-        setImmediate(endTurn);
-        return;
-      }
-      isCountingTurns = false;
+  /** Between two immediates, the event loop asks the kernel once what there is. */
+  function endTurn(freeze: number): void {
+    const acceptedBefore = accepted;
+    setImmediate(() => {
+      if (freeze !== freezeCount) return;
+      if (accepted === acceptedBefore) mayHaveWaited = 0;
+      if (mayHaveWaited > 0) endTurn(freeze);
     });
   }
 
-  const ticking = setInterval(tick, freezeLimits.tickIntervalMs);
+  const ticking = setInterval(() => {
+    findFreeze();
+    lastLook = readClocks();
+  }, freezeLimits.tickIntervalMs);
 
   return {
     noteConnection(socket) {
+      findFreeze();
       accepted += 1;
-      const nowMs = performance.now();
-      if (nowMs - noneWaitedAtMs > freezeLimits.longestUnnoticedMs) {
-        lateUntilMs.set(socket, nowMs + freezeLimits.refusalMs);
-      }
+      if (mayHaveWaited === 0) return;
+      mayHaveWaited -= 1;
+      lateUntilMs.set(socket, performance.now() + freezeLimits.refusalMs);
     },
     wasFrozen(socket) {
       findFreeze();
       return performance.now() < Math.max(refusedUntilMs, lateUntilMs.get(socket) ?? refusedUntilMs);
     },
+    noteTimeLost: (lostMs) => void noteFreeze(lostMs, performance.now()),
     stop: () => clearInterval(ticking),
   };
 }

@@ -4,17 +4,18 @@ import { StartError } from "./start-error.ts";
 /**
  * Resolves when the server accepts connections.
  *
+ * @param address.backlog connections that may wait to be accepted; Node's default is 511
  * @param address.variables the environment variables that set host and port, for the message
  * @throws StartError when the address can't be had
  */
 export async function listen(
   server: Server,
-  address: { host: string; port: number; variables: { host: string; port: string } },
+  address: { host: string; port: number; backlog?: number; variables: { host: string; port: string } },
 ): Promise<void> {
-  const { host, port, variables } = address;
+  const { host, port, backlog, variables } = address;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
-  server.listen(port, host, resolve);
+  server.listen({ port, host, ...(backlog === undefined ? {} : { backlog }) }, resolve);
   try {
     await promise;
   } catch (error) {
