@@ -16,7 +16,7 @@ export interface QueueWatch {
 }
 
 /** What has the event, if anything has, may be a Redis that loses it. */
-export class UnknownRedis extends Error {
+class UnknownRedis extends Error {
   override name = "UnknownRedis";
 }
 
