@@ -21,6 +21,14 @@ test("a valid file gives its partners", () => {
   expect(parsePartnersFile(JSON.stringify(file))).toEqual({ success: true, file });
 });
 
+test.each(["2026-12-01T00:00:00Z", "2026-12-01T00:00:00.123Z", "2028-02-29T23:59:59+02:00"])(
+  "a secret may expire at %s",
+  (expiresAt) => {
+    const file = { partners: [{ ...partner, secrets: [{ ...secret, expiresAt }] }] };
+    expect(parsePartnersFile(JSON.stringify(file))).toEqual({ success: true, file });
+  },
+);
+
 describe("a file that is not valid says where and what, and repeats no value", () => {
   test.each<[name: string, file: unknown, problem: RegExp]>([
     ["not JSON", undefined, /is not JSON/],
@@ -34,6 +42,13 @@ describe("a file that is not valid says where and what, and repeats no value", (
       { partners: [{ ...partner, secrets: [{ ...secret, sha256: "canary" }] }] },
       /secrets\.0\.sha256 must be the 64/,
     ],
+    ...["2026-12-01T00:00:00+02", "2026-12-01", "2026-12-01T00:00:00", "2026-02-31T00:00:00Z", "canary"].map(
+      (expiresAt): [string, unknown, RegExp] => [
+        `an expiry of ${expiresAt}`,
+        { partners: [{ ...partner, secrets: [{ ...secret, expiresAt }] }] },
+        /secrets\.0\.expiresAt must be a date-time/,
+      ],
+    ),
     ["a bad kind", { partners: [{ ...partner, kinds: ["canary"] }] }, /partners\.0\.kinds\.0 must be/],
     ["no kind", { partners: [{ ...partner, kinds: [] }] }, /partners\.0\.kinds must name at least one/],
     ["two partners with one id", { partners: [partner, { ...partner, secrets: [] }] }, /two partners with the same id/],

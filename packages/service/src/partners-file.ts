@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import * as v from "valibot";
 
-const instant = v.pipe(v.string(), v.isoTimestamp("must be a date-time such as 2026-11-20T00:00:00Z"));
+const instantMessage = "must be a date-time such as 2026-11-20T00:00:00Z";
+const instant = v.pipe(v.string(), v.isoTimestamp(instantMessage), v.check(isMoment, instantMessage));
 
 const PartnerSecret = v.strictObject({
   id: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, - or _")),
@@ -77,6 +78,13 @@ function describeIssue(issue: v.BaseIssue<unknown>): string {
   if (issue.received === "undefined") return `${path ?? "the file"} is missing`;
   const expected = issue.expected === "never" ? "is not a known field" : `must be ${issue.expected ?? issue.type}`;
   return `${path ?? "the file"} ${expected}`;
+}
+
+/** False: an offset such as `+02`, which no `Date` can read, or a day such as 31 February, which it reads as another. */
+function isMoment(text: string): boolean {
+  const day = text.slice(0, 10);
+  const isDay = !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
+  return isDay && !Number.isNaN(Date.parse(text));
 }
 
 function areUnique(values: string[]): boolean {
