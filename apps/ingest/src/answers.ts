@@ -157,6 +157,13 @@ export const internalError = refused(
   "internal-error",
   "Something went wrong on our side. Send the same request again later.",
 );
+/** We have no partners file, or an empty one. A 403 would tell a partner to stop. */
+export const partnersUnknown = refused(
+  503,
+  "partners-unknown",
+  "Secrets can't be checked now. Send the same request again after the time in Retry-After.",
+  { "Retry-After": "5" },
+);
 /** The event may be queued all the same, when only the confirmation is missing: the partner's retry is a duplicate. */
 export const queueUnavailable = refused(
   503,

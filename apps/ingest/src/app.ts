@@ -15,6 +15,7 @@ import {
   notFound,
   overloaded,
   overRateLimit,
+  partnersUnknown,
   queueUnavailable,
   Refusal,
   shuttingDown,
@@ -109,7 +110,9 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     // First of all, so that a stranger learns nothing but that, and makes us read nothing.
     const { secret = "" } = ctx.params;
     const refuse = () => options.answerGuess(ctx.ip);
-    const { partner, secretId } = authenticate(options.partners(), secret, kind, Date.now(), refuse);
+    const registry = options.partners();
+    if (registry.partnerCount === 0) throw new Refusal(partnersUnknown);
+    const { partner, secretId } = authenticate(registry, secret, kind, Date.now(), refuse);
     ctx.state.partner = partner.id;
     options.noteAuthentic(ctx.req.socket);
     options.noteUse(partner.id, secretId);

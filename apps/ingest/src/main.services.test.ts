@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { platform, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,18 +38,6 @@ describe("a start that can't be", () => {
     for (const name of ["PORT", "ADMIN_PORT", "LOG_LEVEL", "TRUSTED_PROXY_HOPS", "REDIS_URL"]) {
       expect(main.output()).toMatch(new RegExp(`^ +${name} `, "m"));
     }
-    expect(main.output()).not.toContain("    at ");
-  });
-
-  test.each([
-    ["no partners file", "nowhere.json", undefined, /can't be read \(ENOENT\).*pnpm ops partners add/],
-    ["an invalid partners file", "invalid.json", '{"partners":[{}]}', /is not valid: partners\.0/],
-  ])("for %s says what to do", async (_why, name, text, message) => {
-    const path = join(folder, name);
-    if (text !== undefined) writeFileSync(path, text);
-    const main = await run({ ...environment, PARTNERS_FILE: path });
-    expect(await main.exited).toBe(1);
-    expect(main.output()).toMatch(message);
     expect(main.output()).not.toContain("    at ");
   });
 
@@ -131,6 +120,46 @@ test("a change of the partners file is in force without a restart; an invalid on
   writePartners();
   await waitFor(async () => (await statusOf("added-secret")) === 403);
   expect(await main.readiness()).toEqual({ status: 200, body: { ready: true } });
+
+  writePartners([]);
+  await waitFor(async () => (await statusOf("zenith-secret")) === 503);
+  expect(await main.readiness()).toMatchObject({ status: 503, body: { ready: false } });
+});
+
+describe("without partners ingest starts, refuses events as its own trouble, and goes on when there are some", () => {
+  test.each<[string, (path: string) => unknown, RegExp]>([
+    ["no file", () => {}, /can't be read \(ENOENT\).*pnpm ops partners add/],
+    ["an invalid file", (path) => writeFileSync(path, '{"partners":[{}]}'), /is not valid: partners\.0/],
+    ["an empty registry", (path) => writeFileSync(path, '{"partners":[]}'), /has no partners.*pnpm ops partners add/],
+    ["a directory", (path) => mkdirSync(path), /it is not a regular file/],
+    ["a pipe that nobody writes to", (path) => execFileSync("mkfifo", [path]), /it is not a regular file/],
+  ])("%s", async (name, make, problem) => {
+    const path = join(folder, `${name}.json`);
+    make(path);
+    const main = await start({ PARTNERS_FILE: path });
+    const statusOf = async (route: string) => (await exchange(main.port, { path: route, body: booking })).status;
+    const problems = [expect.stringMatching(problem)];
+    expect(await main.readiness()).toEqual({ status: 503, body: { ready: false, problems } });
+    expect(await exchange(main.port, { path: create, body: booking })).toMatchObject({
+      ...{ status: 503, headers: { "Retry-After": "5" } },
+    });
+    // Nobody can tell whether a secret is known.
+    expect(await statusOf("/booking-event/create/unknown")).toBe(503);
+
+    writeFileSync(`${path}.new`, JSON.stringify(partnersFile));
+    rmSync(path, { recursive: true, force: true });
+    renameSync(`${path}.new`, path);
+    await waitFor(async () => expect(await statusOf(create)).toBe(200));
+    expect(await main.readiness()).toEqual({ status: 200, body: { ready: true } });
+  });
+
+  test("it stops as usual, though the file is a pipe that nobody writes to", async () => {
+    const path = join(folder, "pipe");
+    execFileSync("mkfifo", [path]);
+    const main = await start({ PARTNERS_FILE: path });
+    main.child.kill("SIGTERM");
+    expect(await main.exited).toBe(0);
+  });
 });
 
 // Elsewhere, only 127.0.0.1 of the loopback addresses is there.

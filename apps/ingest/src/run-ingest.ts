@@ -141,8 +141,12 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
   await startHealthServer({
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
-    findProblems: () => [...queue.problems(), ...(shutdown.isShuttingDown() ? ["The process is shutting down."] : [])],
-    findWarnings: () => [...partners.problems(), ...load.warnings()],
+    findProblems: () => [
+      ...partners.problems(),
+      ...queue.problems(),
+      ...(shutdown.isShuttingDown() ? ["The process is shutting down."] : []),
+    ],
+    findWarnings: () => [...partners.warnings(), ...load.warnings()],
     metrics,
   });
   const variableNames = { host: "HOST", port: "PORT" };

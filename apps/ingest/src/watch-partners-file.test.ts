@@ -1,9 +1,13 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { waitFor } from "@booking-events/scripts/testing";
 import { createLogger, createMetrics, type PartnersFile, type Registry } from "@booking-events/service";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type ReadText, readRegularFile } from "./read-regular-file.ts";
 import { partner } from "./testing/partners.ts";
 import { type PartnersFileWatch, watchPartnersFile } from "./watch-partners-file.ts";
 
@@ -34,7 +38,7 @@ describe("a change of the partners file", () => {
     write({ partners: [partner("acme", { "secret-2": null }), partner("zenith", { "secret-3": null })] });
     await waitFor(() => isKnown("secret-3"));
     expect([isKnown("secret-1"), isKnown("secret-2")]).toEqual([false, true]);
-    expect(watch?.problems()).toEqual([]);
+    expect(watch?.warnings()).toEqual([]);
     expect(await reloads()).toEqual({ loaded: 1, refused: 0, stale: 0 });
   });
 
@@ -44,32 +48,34 @@ describe("a change of the partners file", () => {
     ["not what it should be", '{"partners":[{"id":"acme"}]}', "partners.0"],
   ])("to one that is %s leaves the last one in force, until it is valid again", async (_what, text, reason) => {
     writeText(text);
-    await waitFor(() => watch?.problems().length === 1);
-    expect(watch?.problems()[0]).toContain(path);
-    expect(watch?.problems()[0]).toContain(reason);
+    await waitFor(() => watch?.warnings().length === 1);
+    expect(watch?.warnings()[0]).toContain(path);
+    expect(watch?.warnings()[0]).toContain(reason);
     expect(isKnown("secret-1")).toBe(true);
     expect(await reloads()).toEqual({ loaded: 0, refused: 1, stale: 1 });
 
     write({ partners: [partner("acme", { "secret-2": null })] });
     await waitFor(() => isKnown("secret-2"));
-    expect(watch?.problems()).toEqual([]);
+    expect(watch?.warnings()).toEqual([]);
     expect(await reloads()).toEqual({ loaded: 1, refused: 1, stale: 0 });
   });
 
   test("by its loss leaves the last one in force, and its return is seen", async () => {
     renameSync(path, `${path}.away`);
-    await waitFor(() => watch?.problems().length === 1);
-    expect(watch?.problems()[0]).toContain("ENOENT");
+    await waitFor(() => watch?.warnings().length === 1);
+    expect(watch?.warnings()[0]).toContain("ENOENT");
     expect(isKnown("secret-1")).toBe(true);
     renameSync(`${path}.away`, path);
-    await waitFor(() => watch?.problems().length === 0);
+    await waitFor(() => watch?.warnings().length === 0);
     expect(isKnown("secret-1")).toBe(true);
   });
 
-  test("to no partners at all is a valid one", async () => {
+  test("to no partners at all is a valid one, and a problem", async () => {
+    expect(watch?.problems()).toEqual([]);
     write({ partners: [] });
     await waitFor(() => !isKnown("secret-1"));
-    expect(watch?.problems()).toEqual([]);
+    expect(watch?.warnings()).toEqual([]);
+    expect(watch?.problems()).toEqual([expect.stringContaining("has no partners")]);
   });
 });
 
@@ -95,26 +101,77 @@ test("a change by another folder behind a symbolic link, as Kubernetes makes it,
 });
 
 test("a problem that stays is counted once", async () => {
-  write({ partners: [] });
+  write({ partners: [partner("acme", {})] });
   watch = await start();
   writeText("{");
-  await waitFor(() => watch?.problems().length === 1);
+  await waitFor(() => watch?.warnings().length === 1);
   // A later change shows that the file was read again since.
   write({ partners: [partner("acme", { "secret-1": null })] });
   await waitFor(() => isKnown("secret-1"));
   expect(await reloads()).toEqual({ loaded: 1, refused: 1, stale: 0 });
 });
 
-test("without a valid file there is no start, and the message says what to do", async () => {
-  await expect(start()).rejects.toThrow(/partners\.json can't be read \(ENOENT\).*pnpm ops partners add/);
+test("without a valid file there are no partners, and the problem says what to do", async () => {
+  watch = await start();
+  expect(watch.registry().partnerCount).toBe(0);
+  expect(watch.problems()).toEqual([
+    expect.stringMatching(/partners\.json can't be read \(ENOENT\).*pnpm ops partners add/),
+  ]);
+  expect(watch.warnings()).toEqual([]);
   writeText('{"partners":[{"id":"ACME"}]}');
-  await expect(start()).rejects.toThrow(/partners\.json is not valid: .*partners\.0/);
+  await waitFor(() => expect(watch?.problems()).toEqual([expect.stringMatching(/is not valid: .*partners\.0/)]));
+  write({ partners: [partner("acme", { "secret-1": null })] });
+  await waitFor(() => isKnown("secret-1"));
+  expect(watch.problems()).toEqual([]);
 });
 
-function start(): Promise<PartnersFileWatch> {
+describe("a read that does not end, as when the server of a network file system is gone", () => {
+  const hangs: ReadText = () => new Promise(() => {});
+
+  test("is given up, and keeps no later change from being seen", async () => {
+    write({ partners: [partner("acme", { "secret-1": null })] });
+    const reads = [hangs];
+    watch = await start({ readLimitMs: 5, readText: (path) => (reads.shift() ?? readRegularFile)(path) });
+    expect(watch.problems()).toEqual([expect.stringContaining("no end after 5 ms")]);
+    await waitFor(() => isKnown("secret-1"));
+    expect(watch.problems()).toEqual([]);
+  });
+
+  test("leaves the last valid version in force, and does not take all threads that read files", async () => {
+    write({ partners: [partner("acme", { "secret-1": null })] });
+    let hung = 0;
+    let asked = 0;
+    const readText: ReadText = (path) => {
+      asked += 1;
+      if (asked === 1) return readRegularFile(path);
+      hung += 1;
+      return hangs(path);
+    };
+    watch = await start({ readLimitMs: 5, readText });
+    await waitFor(() => expect(watch?.warnings()).toEqual([expect.stringContaining("no end")]));
+    await waitFor(() => hung === 2);
+    // Time for a third.
+    await wait(50);
+    expect(hung).toBe(2);
+    expect(isKnown("secret-1")).toBe(true);
+  });
+
+  test("does not keep the process from ending", async () => {
+    execFileSync("mkfifo", [path]);
+    const child = spawn(process.execPath, [
+      ...["--conditions=@booking-events/source", "--disable-warning=ExperimentalWarning"],
+      ...[join(import.meta.dirname, "testing/exit-while-reading.ts"), path],
+    ]);
+    const [code, signal] = await once(child, "close");
+    expect([code, signal]).toEqual([null, "SIGKILL"]);
+  });
+});
+
+function start(more: { readLimitMs?: number; readText?: ReadText } = {}): Promise<PartnersFileWatch> {
   // Each start in a registry of its own: a metric has one owner.
   metrics = createMetrics("test");
-  return watchPartnersFile({ path, logger: createLogger({ name: "test", level: "silent" }), metrics, intervalMs: 5 });
+  const logger = createLogger({ name: "test", level: "silent" });
+  return watchPartnersFile({ path, logger, metrics, intervalMs: 5, ...more });
 }
 
 function isKnown(secret: string): boolean {
