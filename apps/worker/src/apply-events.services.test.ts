@@ -2,7 +2,7 @@ import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import { createPool } from "@booking-events/store";
 import type { Pool } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents, type RecordedWarning } from "./apply-events.ts";
 
 const options = { duplicateWindowMs: 72 * 3_600_000 };
@@ -182,6 +182,87 @@ describe("delivered more than once", () => {
     await Promise.all([apply(event(1, "create", "A")), apply(event(2, "update", "B"))]);
     expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
     expect((await readLog()).length).toBe(2);
+  });
+});
+
+describe("concurrent batches that take the same locks in crossing order", () => {
+  let crossing: Awaited<ReturnType<typeof createTestDatabase>>;
+  let workers: Pool;
+
+  beforeEach(async () => {
+    crossing = await createTestDatabase();
+    workers = createPool({ databaseUrl: crossing.url, applicationName: "test", maxConnections: 4, onError: () => {} });
+  });
+
+  afterEach(() => crossing.drop());
+
+  /**
+   * Applies the batches at once. In the midst of its insert into the table each transaction stops at TRIP-2, or before
+   * it at what another one has inserted, and goes on when all have stopped.
+   */
+  async function applyCrossing(table: "booking_events" | "bookings", batches: EventEnvelope[][]): Promise<void> {
+    await workers.query(`
+      create function stop_at_trip_2() returns trigger language plpgsql as $$
+      begin
+        if new.reference = 'TRIP-2' then perform pg_advisory_xact_lock_shared(2); end if;
+        return new;
+      end $$;
+      create trigger stop before insert on ${table} for each row execute function stop_at_trip_2();
+    `);
+    const holder = await workers.connect();
+    await holder.query("select pg_advisory_lock(2)");
+    const applying = batches.map((batch) => applyEvents(workers, batch, options));
+    await waitFor(async () => {
+      const { rows } = await holder.query(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      expect(rows).toHaveLength(batches.length);
+    });
+    await holder.query("select pg_advisory_unlock(2)");
+    holder.release();
+    await Promise.all(applying);
+  }
+
+  /** PostgreSQL counts a deadlock when the connection that saw it has ended. A batch that was in one is done again. */
+  async function endAndCountDeadlocks(): Promise<number> {
+    await workers.end();
+    return waitFor(async () => {
+      const { rows } = await pool.query<{ connections: number; deadlocks: number }>(
+        "select numbackends as connections, deadlocks::int from pg_stat_database where datname = $1",
+        [new URL(crossing.url).pathname.slice(1)],
+      );
+      expect(rows[0]?.connections).toBe(0);
+      return rows[0]?.deadlocks ?? Number.NaN;
+    });
+  }
+
+  const of = (trip: number, note: string) => ({
+    payload: { consumerTripPartnerExternalReference: `TRIP-${trip}`, note },
+  });
+
+  test("wait for each other if the same events came to both, and nobody deadlocks", async () => {
+    const events = [1, 2, 3].flatMap((trip) => [
+      event(10 * trip, "create", "", of(trip, "A")),
+      event(10 * trip + 1, "update", "", of(trip, "B")),
+    ]);
+    await applyCrossing("booking_events", [events, events.toReversed()]);
+    const { rows } = await workers.query("select count(*)::int as events from booking_events");
+    expect(rows).toEqual([{ events: 6 }]);
+    expect(await endAndCountDeadlocks()).toBe(0);
+  });
+
+  test("wait for each other if both are the first that is known of the same bookings, and nobody deadlocks", async () => {
+    // By their keys the bookings are neither in the one order nor in the other.
+    const trips = [1, 2, 3, 4, 5, 6, 7, 8];
+    const upwards = trips.flatMap((trip) => [
+      event(10 * trip, "create", "", of(trip, "A")),
+      event(10 * trip + 1, "update", "", of(trip, "B")),
+    ]);
+    const downwards = trips.toReversed().map((trip, place) => event(1_000 + place, "update", "", of(trip, "C")));
+    await applyCrossing("bookings", [upwards, downwards]);
+    const { rows } = await workers.query("select distinct state, payload ->> 'note' as note from bookings");
+    expect(rows).toEqual([{ state: "active", note: "C" }]);
+    expect(await endAndCountDeadlocks()).toBe(0);
   });
 });
 
