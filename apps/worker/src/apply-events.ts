@@ -99,8 +99,8 @@ class LeftOut extends RollBack {
  * Applies events in one transaction: the log, the bookings and the feed of changes agree whenever anyone looks.
  *
  * The same event again changes nothing, and events may come in any order and in any grouping: each takes its place by
- * its sequence. All locks are taken in one order (existing bookings, new events, new bookings, the feed; each in the
- * order of its keys), so that concurrent batches wait for each other and never deadlock.
+ * its sequence. All locks are taken in one order (existing bookings, new events, new bookings, the feed; events by
+ * their sequences, bookings by their keys), so that concurrent batches wait for each other and never deadlock.
  *
  * Nobody waits for a booking that another transaction has locked, or that needs much of its history: its events are
  * left out, to be applied alone.

@@ -27,12 +27,11 @@ export interface EventToInsert {
  * The payloads go as one JSON array: as elements of a PostgreSQL array, each of their quotation marks would be escaped
  * here and unescaped there.
  *
+ * @param events in the order of their sequences: two transactions with the same events wait then, and don't deadlock
  * @returns false when another transaction has inserted one of the events since {@link findProcessed}: roll back and
  *   begin again
  */
 export async function insertEvents(client: Queryable, events: EventToInsert[]): Promise<boolean> {
-  // In one order: two transactions with the same events wait, and don't deadlock.
-  const sorted = events.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const { rowCount } = await client.query(
     `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest,
        outcome, duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings,
@@ -50,21 +49,21 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
          payload)
      on conflict (id) do nothing`,
     [
-      sorted.map((event) => event.id),
-      sorted.map((event) => event.partner),
-      sorted.map((event) => event.kind),
-      sorted.map((event) => event.reference),
-      sorted.map((event) => event.bookingKey),
-      sorted.map((event) => event.sequence),
-      sorted.map((event) => event.idempotencyKey),
-      sorted.map((event) => event.contentDigest),
-      sorted.map((event) => event.outcome),
-      sorted.map((event) => event.duplicateOf),
-      sorted.map((event) => event.receivedAt),
-      ...toStateColumns(sorted),
-      sorted.map((event) => event.warnings.join(" ")),
-      sorted.map((event) => event.referenceKind),
-      `[${sorted.map((event) => event.payload).join(",")}]`,
+      events.map((event) => event.id),
+      events.map((event) => event.partner),
+      events.map((event) => event.kind),
+      events.map((event) => event.reference),
+      events.map((event) => event.bookingKey),
+      events.map((event) => event.sequence),
+      events.map((event) => event.idempotencyKey),
+      events.map((event) => event.contentDigest),
+      events.map((event) => event.outcome),
+      events.map((event) => event.duplicateOf),
+      events.map((event) => event.receivedAt),
+      ...toStateColumns(events),
+      events.map((event) => event.warnings.join(" ")),
+      events.map((event) => event.referenceKind),
+      `[${events.map((event) => event.payload).join(",")}]`,
     ],
   );
   return rowCount === events.length;
