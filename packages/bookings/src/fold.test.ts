@@ -1,6 +1,6 @@
 import type { EventKind } from "@booking-events/schema";
 import { describe, expect, test } from "vitest";
-import { type FoldEvent, foldEvents } from "./fold.ts";
+import { type BookingState, type FoldEvent, foldEvents, isSameState } from "./fold.ts";
 
 const hourMs = 3_600_000;
 const duplicateWindowMs = 72 * hourMs;
@@ -161,5 +161,30 @@ test("times come from the events: first seen, last decided, deleted", () => {
     createdAt: new Date(start),
     updatedAt: new Date(start + 2 * hourMs),
     deletedAt: new Date(start + 2 * hourMs),
+  });
+});
+
+describe("two states are the same to all that follows", () => {
+  const content = { digest: "A", eventId: "e1", newestKeylessSequence: 1 };
+  const state: BookingState = {
+    ...{ state: "active", eventId: "e1", sequence: 1, content, lastSequence: 1 },
+    ...{ createdAt: new Date(0), updatedAt: new Date(0), deletedAt: null },
+  };
+  const more = (more: Partial<BookingState>) => ({ ...state, ...more });
+
+  test("if they differ in nothing that the fold reads", () => {
+    expect(isSameState(state, more({ lastSequence: 2, createdAt: new Date(1) }))).toBe(true);
+    expect(isSameState(more({ content: null }), more({ content: null }))).toBe(true);
+  });
+
+  test.each<[what: string, other: BookingState]>([
+    ["the state", more({ state: "deleted" })],
+    ["the event that decided it", more({ eventId: "e2" })],
+    ["the content", more({ content: { ...content, digest: "B" } })],
+    ["when the content was last sent", more({ content: { ...content, newestKeylessSequence: 2 } })],
+    ["whether there is any content", more({ content: null })],
+  ])("unless they differ in %s", (_what, other) => {
+    expect(isSameState(state, other)).toBe(false);
+    expect(isSameState(other, state)).toBe(false);
   });
 });

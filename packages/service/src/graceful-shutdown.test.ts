@@ -11,7 +11,7 @@ let log: Record<string, unknown>[];
 let begun: string[];
 
 beforeEach(() => {
-  vi.useFakeTimers({ now: 0 });
+  vi.useFakeTimers();
   running = new EventEmitter();
   exitCodes = [];
   log = [];
