@@ -1,0 +1,56 @@
+import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { lockBookings } from "./bookings.ts";
+import { createPool, inTransaction } from "./database.ts";
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: ReturnType<typeof createPool>;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 4, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const keyOf = (number: number) => Buffer.alloc(32, number);
+
+test("transactions lock bookings in one order, however PostgreSQL finds them, and wait for each other", async () => {
+  // The table holds them in the opposite order of the index.
+  for (const number of [3, 2, 1]) {
+    await pool.query(
+      `insert into bookings (booking_key, partner, reference, state, event_id, sequence, last_sequence, created_at,
+         updated_at)
+       values ($1, 'acme', $2, 'active', gen_random_uuid(), 1, 1, now(), now())`,
+      [keyOf(number), `TRIP-${number}`],
+    );
+  }
+  const lockAll = (plan: string) =>
+    inTransaction(pool, async (client) => {
+      await client.query(plan);
+      return lockBookings(client, [1, 2, 3].map(keyOf));
+    });
+  const holder = await pool.connect();
+  await holder.query("begin");
+  await lockBookings(holder, [keyOf(2)]);
+  const locking = Promise.all([
+    lockAll("set local enable_indexscan = off; set local enable_bitmapscan = off"),
+    lockAll("set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_sort = off"),
+  ]);
+  await waitFor(async () => {
+    const { rows } = await holder.query(
+      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    expect(rows).toHaveLength(2);
+  });
+  await holder.query("commit");
+  holder.release();
+  const orders = (await locking).map((rows) => rows.map(({ reference }) => reference));
+  expect(orders).toEqual([
+    ["TRIP-1", "TRIP-2", "TRIP-3"],
+    ["TRIP-1", "TRIP-2", "TRIP-3"],
+  ]);
+});
