@@ -32,3 +32,22 @@ test("nothing tells of the content", () => {
   for (const error of [databaseError("22007"), new TypeError("canary"), "canary", null, new NotBegun("canary")])
     expect(JSON.stringify(describeFault(error))).not.toContain("canary");
 });
+
+test.each<[error: unknown, code: string, message: string]>([
+  [databaseError("57014"), "57014", "PostgreSQL refused to apply the event (SQLSTATE 57014)."],
+  [new NotBegun("canary"), "CONNECTION", "PostgreSQL could not be reached."],
+  [new TypeError("canary"), "TypeError", "The worker failed to apply the event (TypeError)."],
+  [
+    Object.assign(new Error("canary"), { code: "ECONNRESET", syscall: "read" }),
+    ...(["ECONNRESET", "The worker failed to apply the event (ECONNRESET)."] as const),
+  ],
+  ["canary", "UNKNOWN", "Something was thrown that is not an error."],
+])("%s is named %s, for a person too, and is not the event's fault", (error, code, message) => {
+  expect(describeFault(error)).toEqual({ code, message, isOfContent: false });
+});
+
+test("what PostgreSQL can't hold is told as such", () => {
+  expect(describeFault(databaseError("22P05")).message).toBe(
+    "PostgreSQL can't hold what the event contains (SQLSTATE 22P05).",
+  );
+});

@@ -1,0 +1,27 @@
+import { join } from "node:path";
+import { defineConfig } from "vitest/config";
+
+const root = join(import.meta.dirname, "..");
+const packages = ["bookings", "queue", "schema", "service", "store"];
+
+/** The tests that need no services, of the rooms whose files are mutated. */
+export default defineConfig({
+  root,
+  resolve: {
+    // Rather than by node_modules, which would lead out of Stryker's copy, to files that are not mutated.
+    alias: packages.map((name) => ({
+      find: `@booking-events/${name}`,
+      replacement: join(root, "packages", name, "src", "index.ts"),
+    })),
+  },
+  test: {
+    include: [
+      "apps/ingest/src/{decode-body,limit-partners}.test.ts",
+      "apps/worker/src/{describe-fault,wait-out-outage}.test.ts",
+      "chaos/fold-against-oracle.test.ts",
+      "packages/bookings/src/fold.test.ts",
+      "packages/queue/src/retry-policy.test.ts",
+      "packages/service/src/graceful-shutdown.test.ts",
+    ],
+  },
+});
