@@ -42,7 +42,9 @@ const longestReconnectDelayMs = 500;
 
 /**
  * A bucket is the time at which it will be full again (GCRA): one key, which expires when it is. All times are
- * microseconds of Redis' clock, so that the clocks of the ingest hosts don't matter.
+ * microseconds of Redis' clock, so that the clocks of the ingest hosts don't matter. The expiry is a time too, not a
+ * duration: Redis counts a duration in whole milliseconds, since 7.2 from when the script began, and a bucket whose key
+ * is gone before it is full gives a whole burst.
  *
  * What lies further ahead than an empty bucket comes from a clock that was set back, or a limit that was raised, and
  * counts as an empty bucket; it has to be written, or the bucket would stay empty until that time. Half a
@@ -60,7 +62,8 @@ local there = math.floor((capacity - missing + 0.5) / interval)
 local granted = math.min(wanted, there)
 missing = missing + granted * interval
 if missing ~= ahead then
-  redis.call('SET', KEYS[1], string.format('%.0f', now + missing), 'PX', math.ceil(missing / 1000))
+  local full = string.format('%.0f', now + missing)
+  redis.call('SET', KEYS[1], full, 'PXAT', string.format('%.0f', math.ceil(full / 1000)))
 end
 return { granted, there - granted, math.ceil(math.max(missing + interval - capacity, 0)) }
 `;
