@@ -22,6 +22,8 @@ export default {
   tsconfigFile: "none",
   // Outside, so that neither the tests nor Biome find the copies of themselves.
   tempDirName: join(tmpdir(), "booking-events-mutation"),
+  // What a run or a build has left here, and may belong to somebody else.
+  ignorePatterns: [".data", ".turbo", "dist", "partners.json"],
   coverageAnalysis: "perTest",
   // Some tests wait for timers: on a busy machine a change would count as noticed, since its tests took too long.
   concurrency: 1,
