@@ -11,10 +11,10 @@ import { type RunningApp, runApp } from "./running-app.ts";
 export interface Surroundings {
   environment: Record<string, string>;
   pool: ReturnType<typeof createPool>;
-  /** Starts an app that is killed at the end of the test, and waits until it is ready. */
+  /** Starts an app that is killed at the end of the test, and waits until it is ready, unless told not to. */
   start(
     name: "ingest" | "worker",
-    more?: { environment?: Record<string, string>; entry?: string },
+    more?: { environment?: Record<string, string>; entry?: string; isReady?: false },
   ): Promise<RunningApp>;
 }
 
@@ -46,10 +46,10 @@ export function prepareSurroundings(secret: string): () => Surroundings {
     surroundings = {
       environment,
       pool: createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} }),
-      async start(name, { environment: more = {}, ...options } = {}) {
+      async start(name, { environment: more = {}, isReady = true, ...options } = {}) {
         const app = await runApp(name, { ...environment, ...more }, options);
         apps.push(app);
-        await app.untilReady();
+        if (isReady) await app.untilReady();
         return app;
       },
     };

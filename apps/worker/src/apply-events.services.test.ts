@@ -1,6 +1,6 @@
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
-import { createPool } from "@booking-events/store";
+import { createPool, NotBegun } from "@booking-events/store";
 import type { Pool } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents, type RecordedWarning } from "./apply-events.ts";
@@ -591,6 +591,27 @@ describe("a booking that another transaction has locked", () => {
       holder.release();
     }
     expect(await apply(event(2, "update", "B"))).toBe("updated");
+  });
+
+  test("is an outage, if it can't be asked which ones are locked since no connection can be had", async () => {
+    await apply(event(1, "create", "A"));
+    const client = await pool.connect();
+    try {
+      await client.query("begin; select 1 from bookings for update");
+      let connections = 0;
+      const failing: Pool = Object.create(pool, {
+        connect: {
+          value(...args: []) {
+            connections += 1;
+            if (connections === 1) return pool.connect(...args);
+            return Promise.reject(Object.assign(new Error("server login has been failing"), { code: "XX000" }));
+          },
+        },
+      });
+      await expect(applyEvents(failing, [event(2, "update", "B")], options)).rejects.toThrow(NotBegun);
+    } finally {
+      client.release(true);
+    }
   });
 
   test("is waited for when it stands alone", async () => {

@@ -131,7 +131,7 @@ export async function applyEvents(
         if (others.length === events.length) throw error;
         events = others;
       } else if (!waitsForLocks && isLockTimeout(error)) {
-        const locked = await findLockedBookings(pool, keysOf(events));
+        const locked = await inTransaction(pool, (client) => findLockedBookings(client, keysOf(events)));
         events = events.filter((event) => !locked.some((key) => key.equals(event.bookingKey)));
         // None is: it was free again by then.
         waitsForLocks = locked.length === 0;

@@ -82,6 +82,18 @@ describe("while PostgreSQL takes writes", () => {
     expect(changes).toEqual([]);
   });
 
+  test("work that fails before its transaction began is done again: it has not met its own fault, as by a way that fails now and then", async () => {
+    const { gate, changes } = createGate();
+    let trials = 0;
+    const work = async () => {
+      trials += 1;
+      if (trials < 4) throw new NotBegun();
+      return "done";
+    };
+    expect(await gate.run(work)).toBe("done");
+    expect(changes).toEqual(["out", "back", "out", "back", "out", "back"]);
+  });
+
   test("slow work keeps nobody waiting", async () => {
     const { gate } = createGate();
     const { promise, resolve } = Promise.withResolvers<string>();

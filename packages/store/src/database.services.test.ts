@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createPool, inTransaction, type Queryable, RollBack, settleAll } from "./database.ts";
+import { createPool, inTransaction, NotBegun, type Queryable, RollBack, settleAll } from "./database.ts";
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>;
 let pool: Pool;
@@ -66,6 +66,17 @@ describe("after a transaction that failed, its connection", () => {
     const pid = await fail(() => Promise.reject(new RollBack()));
     expect(await inTransaction(pool, readPid)).toBe(pid);
   });
+});
+
+test("what fails to begin is told apart, whatever it says, and its connection is not used again", async () => {
+  const released: unknown[] = [];
+  const refused = Object.assign(new Error("no server"), { code: "22P02" });
+  const client = { query: () => Promise.reject(refused), release: (isBroken: unknown) => released.push(isBroken) };
+  const pooler = { connect: async () => client } as unknown as Pool;
+  const failure = inTransaction(pooler, async () => "never");
+  await expect(failure).rejects.toThrow(NotBegun);
+  await expect(failure).rejects.toMatchObject({ cause: refused });
+  expect(released).toEqual([true]);
 });
 
 describe("statements of a transaction that are sent together", () => {
