@@ -127,6 +127,24 @@ test("PostgreSQL may lose what it commits: the worker is not ready and says so, 
   await waitFor(async () => expect((await worker.readiness()).status).toBe(200), recovery);
 });
 
+test("a frozen PostgreSQL keeps no probe of the worker waiting, though no event has met it", {
+  timeout: 120_000,
+}, async () => {
+  const worker = await start("worker");
+  postgres.kill("SIGSTOP");
+  try {
+    for (let probes = 0; probes < 10; probes += 1) {
+      // The limit that is promised, and not a measurement.
+      const response = await fetch(`${worker.adminUrl}/readyz`, { signal: AbortSignal.timeout(2_000) });
+      expect(response.status).toBe(503);
+      expect(await response.text()).toMatch(/PostgreSQL (is out|does not answer)/);
+    }
+  } finally {
+    postgres.kill("SIGCONT");
+  }
+  await worker.untilReady();
+});
+
 describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () => {
   const outages: [name: string, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
     [

@@ -44,6 +44,17 @@ async function insertLetter(data: unknown, more: More = {}) {
   });
 }
 
+async function insertApplied() {
+  await insertEvents(pool, [
+    {
+      ...{ id: eventId, partner: "acme", kind: "create", reference: "TRIP-1", sequence: 1, outcome: "created" },
+      ...{ bookingKey: bookingKey("acme", "trip", "TRIP-1"), referenceKind: "trip", contentDigest: Buffer.alloc(32) },
+      ...{ payload: "{}", warnings: [] },
+      ...{ idempotencyKey: null, duplicateOf: null, after: null, receivedAt: new Date(0) },
+    },
+  ]);
+}
+
 function ops(args: string[], terminal: { stdin?: string; isTerminal?: boolean } = {}): Promise<Ran> {
   return runOps(["dead-letters", ...args], { environment, ...terminal });
 }
@@ -113,19 +124,7 @@ describe("replay", () => {
 
   test("an event that was applied meanwhile is not queued, and its letter says so", async () => {
     await insertLetter(envelope);
-    await insertEvents(pool, [
-      {
-        ...{ id: eventId, partner: "acme", kind: "create", reference: "TRIP-1", sequence: 1, outcome: "created" },
-        ...{
-          bookingKey: bookingKey("acme", "trip", "TRIP-1"),
-          referenceKind: "trip",
-          contentDigest: Buffer.alloc(32),
-          payload: "{}",
-          warnings: [],
-        },
-        ...{ idempotencyKey: null, duplicateOf: null, after: null, receivedAt: new Date(0) },
-      },
-    ]);
+    await insertApplied();
     const { exitCode, stdout } = await ops(["replay", eventId, "--yes", "--by", "Ada", "--json"]);
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toEqual([{ eventId, result: "resolved", detail: "applied meanwhile: created" }]);
@@ -225,4 +224,18 @@ test("list --resolved tells the state of each", async () => {
   await ops(["discard", eventId, "--reason", "a test", "--yes"]);
   const { stdout } = await ops(["list", "--resolved"]);
   expect(stdout).toMatch(/discarded: a test\n[^\n]* open\n$/);
+});
+
+test("discard says of an event that was applied meanwhile that it can't be discarded, and closes its letter", async () => {
+  await insertLetter(envelope);
+  await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2") });
+  await insertApplied();
+  const other = eventId.replace(/1$/, "2");
+  const { exitCode, stdout, stderr } = await ops(["discard", eventId, other, "--reason", "a test", "--yes"]);
+  expect(stdout).toContain(`${eventId} has been applied (created), so it can't be discarded.`);
+  expect(stdout).toContain(`Discarded ${other}`);
+  expect(stderr).toContain("1 of 2 could not be discarded");
+  expect(exitCode).toBe(1);
+  const { rows } = await pool.query("select resolution from dead_letters order by event_id");
+  expect(rows).toEqual([{ resolution: "applied meanwhile: created" }, { resolution: "discarded: a test" }]);
 });

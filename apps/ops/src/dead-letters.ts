@@ -2,6 +2,7 @@ import { userInfo } from "node:os";
 import {
   type DeadLetter,
   findDeadLetter,
+  findProcessed,
   listDeadLetters,
   type Queryable,
   resolveDeadLetter,
@@ -248,12 +249,27 @@ async function discard(context: Context, eventIds: string[], { reason, yes, by }
   }
   if (open.length === 0) return;
   await confirm(context, `Discard ${describeLetters(open)}, so that they are never applied`, yes === true);
+  const applied: string[] = [];
   await withDatabase(context, async (pool) => {
     for (const { eventId } of open) {
-      await resolveDeadLetter(pool, { eventId, resolvedBy: by, resolution: `discarded: ${reason}` });
-      printLine(context.stdout, `Discarded ${eventId}`);
+      // Another delivery of the event may have been applied before, or while the operator was asked.
+      const outcome = (await findProcessed(pool, [eventId])).get(eventId);
+      const resolution = outcome === undefined ? `discarded: ${reason}` : `applied meanwhile: ${outcome}`;
+      await resolveDeadLetter(pool, { eventId, resolvedBy: by, resolution });
+      if (outcome !== undefined) applied.push(eventId);
+      printLine(
+        context.stdout,
+        outcome === undefined
+          ? `Discarded ${eventId}`
+          : `${eventId} has been applied (${outcome}), so it can't be discarded. Its letter is closed.`,
+      );
     }
   });
+  if (applied.length > 0)
+    throw new CommandFailure(
+      `${applied.length} of ${open.length} could not be discarded, since they had been applied. ` +
+        "If a booking must not be as it is now, send an event that says so.",
+    );
 }
 
 /** @throws CommandFailure before anything was done, when one of them has no dead letter */

@@ -22,6 +22,7 @@ import {
 import { applyAlone } from "./apply-alone.ts";
 import { applyEvents, type RecordedWarning } from "./apply-events.ts";
 import { createBatchApplier, type QueuedEvent } from "./apply-in-batches.ts";
+import { createDatabaseCheck } from "./check-database.ts";
 import { describeFault } from "./describe-fault.ts";
 import { migrateAtStart } from "./migrate-at-start.ts";
 import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
@@ -177,6 +178,11 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     }
   }
 
+  const checkDatabase = createDatabaseCheck(
+    () => pool.query("select 1"),
+    (error) => describeFault(error).code,
+  );
+
   async function findProblems(): Promise<string[]> {
     const problems: string[] = [];
     if (stopping.signal.aborted) problems.push("The worker is stopping.");
@@ -188,10 +194,9 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     } else if (!isMigrated) {
       problems.push("The database is being migrated.");
     } else {
-      await pool.query("select 1").catch((error: unknown) => {
-        const { code } = describeFault(error);
-        problems.push(`PostgreSQL does not answer (${code}). Check that it runs and that DATABASE_URL is right.`);
-      });
+      const problem = await checkDatabase();
+      if (problem !== null)
+        problems.push(`PostgreSQL does not answer (${problem}). Check that it runs and that DATABASE_URL is right.`);
     }
     problems.push(...durabilityWatch.problems());
     if (progressWatch.isStuck()) problems.push("Events wait and none comes to an end. Restart this worker.");

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { createDatabaseCheck } from "./check-database.ts";
+
+test("a database that does not answer is one question under way, and an answer to each who asks", async () => {
+  const { promise: frozen, resolve: thaw } = Promise.withResolvers<void>();
+  let questions = 0;
+  const check = createDatabaseCheck(() => {
+    questions += 1;
+    return frozen;
+  }, String);
+  expect(await Promise.all([check(), check(), check()])).toEqual(Array(3).fill("no answer"));
+  expect(questions).toBe(1);
+  thaw();
+  expect(await check()).toBe(null);
+});
+
+test("what the database says against it is told, and asked again the next time", async () => {
+  const answers = [() => Promise.reject(new Error("refused")), () => Promise.resolve()];
+  const check = createDatabaseCheck(() => answers.shift()?.() ?? Promise.resolve(), String);
+  expect(await check()).toBe("Error: refused");
+  expect(await check()).toBe(null);
+});

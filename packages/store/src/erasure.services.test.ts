@@ -1,0 +1,78 @@
+import { readFileSync } from "node:fs";
+import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
+import type { Pool } from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { insertEvents } from "./booking-events.ts";
+import { bookingKey } from "./booking-key.ts";
+import { insertBookings } from "./bookings.ts";
+import { createPool, type Queryable } from "./database.ts";
+
+const runbook = readFileSync(new URL("../../../docs/operations.md", import.meta.url), "utf8");
+const erasures = Array.from(runbook.matchAll(/```sql\n(begin;\n.*?)```/gs), ([, sql = ""]) => sql);
+const at = new Date("2020-01-01");
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 4, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const common = {
+  ...{ partner: "acme", referenceKind: "trip", reference: "TRIP-1" },
+  bookingKey: bookingKey("acme", "trip", "TRIP-1"),
+} as const;
+const idOf = (number: number) => `0199a000-0000-7000-8000-00000000000${number}`;
+
+function insertEvent(client: Queryable, number: number): Promise<boolean> {
+  const event = { id: idOf(number), kind: "delete", sequence: number, outcome: "deleted", payload: "{}" } as const;
+  const rest = { idempotencyKey: null, duplicateOf: null, after: null, warnings: [], receivedAt: at };
+  return insertEvents(client, [{ ...common, ...event, ...rest, contentDigest: Buffer.alloc(32) }]);
+}
+
+async function countRows(): Promise<unknown> {
+  const { rows } = await pool.query(
+    "select (select count(*)::int from bookings) as bookings, (select count(*)::int from booking_events) as events",
+  );
+  return rows[0];
+}
+
+test.each(erasures)(
+  "the runbook's erasure leaves no event without its booking, though one is applied meanwhile: %s",
+  async (sql) => {
+    await insertEvent(pool, 1);
+    const state = { state: "deleted", eventId: idOf(1), sequence: 1, lastSequence: 1 } as const;
+    const content = { contentEventId: null, contentSequence: null, contentDigest: null, keepsPayload: false };
+    const times = { createdAt: at, updatedAt: at, deletedAt: at };
+    await insertBookings(pool, [{ ...common, ...state, ...content, ...times } as never]);
+    const [worker, operator] = [await pool.connect(), await pool.connect()];
+    try {
+      await worker.query("begin");
+      await worker.query("select from bookings for update");
+      await insertEvent(worker, 2);
+      const erasing = operator.query(sql);
+      await waitFor(async () => {
+        const { rows } = await pool.query(
+          "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+        );
+        expect(rows).toHaveLength(1);
+      });
+      await worker.query("commit");
+      await erasing;
+      expect(await countRows()).toEqual({ bookings: 0, events: 0 });
+    } finally {
+      worker.release(true);
+      operator.release(true);
+    }
+  },
+);
+
+test("the runbook has both", () => {
+  expect(erasures).toHaveLength(2);
+});
