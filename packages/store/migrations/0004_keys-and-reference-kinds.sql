@@ -3,8 +3,6 @@
 
 -- Up Migration
 
-drop table idempotency_keys;
-
 alter table booking_events
   -- Codes, see `WarningCode` in fold.ts. Of an event with an idempotency key that counts, but for the booking's earliest
   -- with that key: 'key-reused'.
@@ -142,3 +140,5 @@ select
   deleted_at,
   reference_kind
 from bookings;
+
+drop table idempotency_keys;
