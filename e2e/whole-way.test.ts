@@ -70,6 +70,37 @@ test("a partner posts, and the booking stands in PostgreSQL", async () => {
   expect(changes.rows.map(({ change }) => change)).toEqual(["created", "deleted"]);
 });
 
+test("a sender's mistakes lose no data, and can be seen in the log of events, the metrics and the output", async () => {
+  const [ingest, worker] = await startBoth();
+  const trip = { consumerTripPartnerExternalReference: "KEYS-1", consumerPartnerExternalReference: "KEYS-C" };
+  const send = (kind: string, payload: object, key: string) =>
+    fetch(`${ingest.url}/booking-event/${kind}/${secret}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "Idempotency-Key": key },
+      body: JSON.stringify(payload),
+    });
+  await send("create", { ...trip, consumerGivenName: "Ada" }, "KEY-1");
+  await send("update", { ...trip, consumerGivenName: "Zoe" }, "KEY-1");
+  await send("delete", { consumerPartnerExternalReference: "KEYS-C" }, "KEY-1");
+  await waitFor(async () => {
+    const { rows } = await database.query(
+      "select outcome, warnings from booking_events where reference like 'KEYS-%' order by sequence",
+    );
+    expect(rows).toEqual([
+      { outcome: "created", warnings: [] },
+      { outcome: "updated", warnings: ["key-reused"] },
+      { outcome: "deleted", warnings: ["reference-kind"] },
+    ]);
+  });
+  await waitFor(async () => {
+    const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^booking_events_warnings_total\{.*code="key-reused".*\} 1$/m);
+    expect(metrics).toMatch(/^booking_events_warnings_total\{.*code="reference-kind".*\} 1$/m);
+    expect(worker.output()).toMatch(/"kind":"update","code":"key-reused","msg":"event recorded with a warning"/);
+    expect(worker.output()).not.toContain("KEY");
+  });
+});
+
 test("form-encoded, too", async () => {
   const [ingest] = await startBoth();
   const form = new URLSearchParams({ consumerTripPartnerExternalReference: "FORM-1", consumerGivenName: "Zoë & co" });
