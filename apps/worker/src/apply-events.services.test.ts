@@ -516,6 +516,18 @@ describe("a booking with a long history", () => {
     ]);
   });
 
+  test("is left out with all of its events, repetitions of a key too", async () => {
+    await applyHistory(() => "same");
+    const key = { idempotencyKey: "k-1" };
+    const events = [event(2, "update", "late", key), event(9_000, "update", "late", key)];
+    expect([...(await applyEvents(pool, events, options))]).toEqual([]);
+    expect([...(await applyEvents(pool, events, { ...options, isAlone: true })).values()]).toEqual([
+      "superseded",
+      "duplicate",
+    ]);
+    expect(await readBookings()).toEqual(["TRIP-1 active same by 3"]);
+  });
+
   test("whose states were not stored yet gets them with the first late event", async () => {
     await applyHistory((number) => String(number % 7));
     await pool.query("update booking_events set state_after = null, keyless_sequence_after = null");

@@ -84,14 +84,15 @@ class Race extends RollBack {
   override name = "Race";
 }
 
-/** Some of the events are to be applied alone. Nothing was written; the others are tried again without them. */
+/** Some of the bookings are to be applied alone. Nothing was written; the others are tried again without them. */
 class LeftOut extends RollBack {
   override name = "LeftOut";
-  readonly ids: ReadonlySet<string>;
+  /** By {@link nameBooking}. */
+  readonly bookings: ReadonlySet<string>;
 
-  constructor(ids: Iterable<string>) {
-    super("Some of the events are to be applied alone.");
-    this.ids = new Set(ids);
+  constructor(bookings: BookingWork[]) {
+    super("Some of the bookings are to be applied alone.");
+    this.bookings = new Set(bookings.map(nameBooking));
   }
 }
 
@@ -127,7 +128,7 @@ export async function applyEvents(
       return applied.outcomes;
     } catch (error) {
       if (error instanceof LeftOut) {
-        const others = events.filter(({ id }) => !error.ids.has(id));
+        const others = events.filter((event) => !error.bookings.has(nameBooking(event)));
         if (others.length === events.length) throw error;
         events = others;
       } else if (!waitsForLocks && isLockTimeout(error)) {
@@ -304,7 +305,7 @@ async function refoldBookings(
   };
   const refoldings = await Promise.allSettled(works.map(refold));
   const tooLong = works.filter((_, index) => refoldings[index] !== undefined && isTooLong(refoldings[index]));
-  if (tooLong.length > 0) throw new LeftOut(tooLong.flatMap(({ events }) => events.map(({ id }) => id)));
+  if (tooLong.length > 0) throw new LeftOut(tooLong);
   return new Map(
     refoldings.flatMap((refolding) => {
       if (refolding.status === "rejected") throw refolding.reason;
