@@ -25,9 +25,11 @@ afterAll(async () => {
 });
 
 const common = {
-  ...{ partner: "acme", referenceKind: "trip", reference: "TRIP-1" },
+  partner: "acme",
+  referenceKind: "trip" as const,
+  reference: "TRIP-1",
   bookingKey: bookingKey("acme", "trip", "TRIP-1"),
-} as const;
+};
 const idOf = (number: number) => `0199a000-0000-7000-8000-00000000000${number}`;
 
 function insertEvent(client: Queryable, number: number): Promise<boolean> {
