@@ -87,6 +87,18 @@ test("what waited is refused however slowly it is read, as by a process that get
   expect(await queuedNotes()).toEqual([...accepted, "newest"]);
 });
 
+test("while ingest is frozen many connections find room, so that none comes back later with an old request", async () => {
+  frozen.child.kill("SIGSTOP");
+  let waiting: Connection[] = [];
+  try {
+    // More than Node's own backlog: the others would wait for the thaw here.
+    waiting = await Promise.all(Array.from({ length: 1_000 }, () => connect(frozen.port)));
+  } finally {
+    frozen.child.kill("SIGCONT");
+    for (const { socket } of waiting) socket.destroy();
+  }
+});
+
 /** Lets the process run for a part of the time. */
 function throttle({ child }: RunningMain): () => Promise<void> {
   let isOver = false;
