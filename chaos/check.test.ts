@@ -194,6 +194,12 @@ describe("an event that was given up, and received later than a newer one was ac
     expect(overtaken(run)).toEqual([]);
   });
 
+  test("is not found when it may have been sent late, as the sender stood still itself", () => {
+    const run = overtakenRun();
+    run.update.attempts[1] = { ...request(40, 50, { result: "unanswered" }), givenUpAtMs: 81 };
+    expect(overtaken(run)).toEqual([]);
+  });
+
   test("is not found when another request for the same, still waited for, may have brought it", () => {
     const run = overtakenRun();
     run.posts.push({ ...run.update, attempts: [request(45, 95, { result: "unanswered" })] });

@@ -241,7 +241,9 @@ interface Late {
  * right if there is an attempt for it that was not given up yet when the newer event was sent.
  */
 function findLate(events: Late[], attempts: Attempt[]): Late[] {
-  const ends = attempts.map(({ endedAtMs }) => endedAtMs).sort((a, b) => b - a);
+  const ends = attempts
+    .map(({ endedAtMs, givenUpAtMs = endedAtMs }) => Math.max(endedAtMs, givenUpAtMs))
+    .sort((a, b) => b - a);
   let matched = 0;
   return events
     .toSorted((a, b) => b.newerSentAtMs - a.newerSentAtMs)

@@ -6,6 +6,8 @@ import type { Random } from "./random.ts";
 export interface Attempt {
   sentAtMs: number;
   endedAtMs: number;
+  /** If later than it ended: this process stood still meanwhile, and may have sent the last byte only after that. */
+  givenUpAtMs?: number;
   end:
     | { result: "acknowledged"; eventId: string }
     /** 503, 408: by the contract, to be sent again. After 503 the event may have been queued all the same. */
@@ -35,6 +37,9 @@ export interface Load {
 
 /** After as long, an event that got no answer must not take effect any more. */
 const answerTimeoutMs = 3_000;
+/** On a busy machine this process stands still itself at times, for seconds. */
+const tickIntervalMs = 50;
+const longestTickMs = 250;
 const maxAttempts = 9;
 const firstBackoffMs = 200;
 const longestBackoffMs = 4_000;
@@ -56,10 +61,13 @@ export function postHistories(options: {
 }): Load {
   const { intents, random, ratePerSecond, durationMs, ingestUrls, secretOf, signal } = options;
   const underWay = new Set<Promise<void>>();
+  let lastTickMs = performance.now();
+  let stoodStillUntilMs = Number.NEGATIVE_INFINITY;
   const load: Load = { posts: [], attempts: 0, acknowledged: 0, givenUp: 0, done: run() };
   return load;
 
   async function run(): Promise<void> {
+    const ticking = setInterval(noteTick, tickIntervalMs);
     const startedAtMs = performance.now();
     const count = Math.floor((durationMs / 1_000) * ratePerSecond);
     for (let index = 0; index < count && !signal.aborted; index += 1) {
@@ -73,6 +81,13 @@ export function postHistories(options: {
       void posting.then(() => underWay.delete(posting));
     }
     await Promise.all(underWay);
+    clearInterval(ticking);
+  }
+
+  function noteTick(): void {
+    const nowMs = performance.now();
+    if (nowMs - lastTickMs > longestTickMs) stoodStillUntilMs = nowMs;
+    lastTickMs = nowMs;
   }
 
   async function keepPosting(post: Post): Promise<void> {
@@ -96,7 +111,10 @@ export function postHistories(options: {
     load.attempts += 1;
     const sentAtMs = performance.now();
     const end = await request(url, post);
-    post.attempts.push({ sentAtMs, endedAtMs: performance.now(), end });
+    noteTick();
+    const endedAtMs = performance.now();
+    const late = stoodStillUntilMs > sentAtMs ? { givenUpAtMs: stoodStillUntilMs + answerTimeoutMs } : {};
+    post.attempts.push({ sentAtMs, endedAtMs, ...late, end });
     return end;
   }
 }
