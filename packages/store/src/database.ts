@@ -75,7 +75,7 @@ export async function inTransaction<Result>(
   const client = await begin(pool);
   try {
     const result = await work(client);
-    await client.query("commit");
+    await settleAll([client.query(waitForDisk), client.query("commit")]);
     client.release();
     return result;
   } catch (error) {
@@ -85,18 +85,18 @@ export async function inTransaction<Result>(
 }
 
 /**
- * When it commits, its WAL is on the disk, even if the role or the database is set up otherwise: an event that is
+ * The commit waits until its WAL is on the disk, even if the role or the database is set up otherwise: an event that is
  * committed leaves Redis. A stronger setting stays. In the transaction, since a pooler may drop or refuse what a
- * connection asks for at its start.
+ * connection asks for at its start; and at its end, since its isolation level can't be set after a query.
  */
-const beginDurably = `begin;
-  select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'`;
+const waitForDisk = `select set_config('synchronous_commit', 'on', true)
+  where current_setting('synchronous_commit') = 'off'`;
 
 async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
   let client: pg.PoolClient | undefined;
   try {
     client = await pool.connect();
-    await client.query(beginDurably);
+    await client.query("begin");
     return client;
   } catch (error) {
     client?.release(true);

@@ -78,20 +78,31 @@ describe("a PostgreSQL that may lose what it has committed", () => {
 });
 
 describe("a transaction of ours", () => {
+  beforeAll(async () => {
+    // A trigger that is deferred runs when the transaction commits.
+    await admin.query("create table writes (); create table commits (synchronous_commit text)");
+    await admin.query(`create function note_commit() returns trigger language plpgsql as
+      $$ begin insert into commits values (current_setting('synchronous_commit')); return null; end $$`);
+    await admin.query(`create constraint trigger at_commit after insert on writes deferrable initially deferred
+      for each row execute function note_commit()`);
+  });
+
   test.each([
     ["off", "on"],
     ["remote_apply", "remote_apply"],
   ])("with synchronous_commit = %s set on the database commits with %s", async (setting, used) => {
+    await admin.query("truncate commits");
     await admin.query(`alter database ${await name()} set synchronous_commit = ${setting}`);
     const pool = connect();
     try {
-      const show = async (client: Pick<Pool, "query">) => (await client.query("show synchronous_commit")).rows;
-      expect(await show(pool)).toEqual([{ synchronous_commit: setting }]);
-      expect(await inTransaction(pool, show)).toEqual([{ synchronous_commit: used }]);
+      const { rows } = await pool.query("show synchronous_commit");
+      expect(rows).toEqual([{ synchronous_commit: setting }]);
+      await inTransaction(pool, (client) => client.query("insert into writes default values"));
     } finally {
       await pool.end();
       await admin.query(`alter database ${await name()} reset synchronous_commit`);
     }
+    expect((await admin.query("select * from commits")).rows).toEqual([{ synchronous_commit: used }]);
   });
 });
 
