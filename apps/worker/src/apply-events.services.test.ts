@@ -643,3 +643,27 @@ describe("a booking that another transaction has locked", () => {
     expect([...(await applying).values()]).toEqual(["updated"]);
   });
 });
+
+describe("events with one sequence have the order of their ids", () => {
+  const tied = { sequence: start, receivedAt: new Date(start / 1_000).toISOString() };
+  const [first, second, third] = [
+    event(1, "create", "A", tied),
+    event(2, "update", "B", tied),
+    event(3, "create", "A", tied),
+  ] as const;
+
+  test.each<[string, ...EventEnvelope[][]]>([
+    ["in their order", [first], [second], [third]],
+    ["in another order", [third], [first], [second]],
+    ["the last first", [third], [second], [first]],
+    ["in a batch", [third, second, first]],
+    ["some in a batch", [second], [third, first]],
+    ["some in another batch", [first], [third, second]],
+  ])("%s", async (_, ...batches) => {
+    for (const batch of batches) await apply(...batch);
+    // The third repeats the first.
+    expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
+    const { rows } = await pool.query("select last_sequence from bookings");
+    expect(rows).toEqual([{ last_sequence: start }]);
+  });
+});

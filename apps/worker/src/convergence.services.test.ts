@@ -35,6 +35,8 @@ interface Note {
   content: string;
   key: string | null;
   hoursLater: number;
+  /** It has the sequence of the event before it: their ids decide. */
+  isTied: boolean;
 }
 
 /** Few partners, bookings, contents and keys, so that events and their keys meet; gaps around the 72 h of the duplicate window. */
@@ -45,6 +47,7 @@ const note: fc.Arbitrary<Note> = fc.record({
   content: fc.constantFrom("A", "B", "C"),
   key: fc.option(fc.constantFrom("k1", "k1", "k2"), { freq: 4 }),
   hoursLater: fc.constantFrom(0, 0, 1, 20, 80),
+  isTied: fc.boolean(),
 });
 
 interface Scenario {
@@ -125,11 +128,11 @@ test("delivered in the order of receipt, the log and the feed are the fold's, st
         expect((await readLog()).map(({ id, outcome }) => [id, outcome])).toEqual(
           events.map(({ eventId }) => [eventId, outcomes.get(eventId) ?? "duplicate"]),
         );
-        const { rows } = await pool.query("select event_id, change from booking_changes order by sequence");
+        const { rows } = await pool.query("select event_id, change from booking_changes order by sequence, event_id");
         expect(rows).toEqual(
           steps
             .filter(({ outcome }) => outcome !== "unchanged" && outcome !== "duplicate")
-            .sort((a, b) => a.event.sequence - b.event.sequence)
+            .sort((a, b) => a.event.sequence - b.event.sequence || (a.event.id < b.event.id ? -1 : 1))
             .map(({ event, outcome }) => ({ event_id: event.id, change: outcome })),
         );
       },
@@ -157,14 +160,19 @@ test("eight workers on ten hot bookings give the fold", { timeout }, async () =>
 
 function toEnvelopes(notes: Note[]): EventEnvelope[] {
   let atMs = start;
-  return notes.map(({ partner, booking, kind, content, key, hoursLater }, index) => {
-    atMs += hoursLater * 3_600_000;
+  let sequence = 0;
+  return notes.map(({ partner, booking, kind, content, key, hoursLater, isTied }, index) => {
+    const hasPlaceOfLast = isTied && index > 0 && key === null;
+    if (!hasPlaceOfLast) {
+      atMs += hoursLater * 3_600_000;
+      sequence = atMs * 1_000 + index;
+    }
     return {
       version: 1,
       eventId: `0199a000-0000-7000-8000-${String(index + 1).padStart(12, "0")}`,
       kind,
       partner,
-      sequence: atMs * 1_000 + index,
+      sequence,
       receivedAt: new Date(atMs).toISOString(),
       idempotencyKey: key,
       payload: { ...toReference(booking), ...(kind === "delete" ? {} : { note: content }) },
@@ -311,7 +319,7 @@ async function readLog() {
          select encode(content_digest, 'hex') from booking_events as source
          where source.id = coalesce(booking_events.content_from, booking_events.id)
        ) end as digest
-     from booking_events order by sequence`,
+     from booking_events order by sequence, id`,
   );
   return rows.map(({ id, outcome, duplicateOf, warnings, ...after }) => ({
     id,
@@ -342,8 +350,8 @@ function digestOf(payload: unknown): string {
 function throwReadably(result: fc.RunDetails<[Scenario]>): void {
   if (!result.failed) return;
   const [found] = result.counterexample ?? [];
-  const history = found?.notes.map(({ partner, booking, kind, content, key, hoursLater }, index) => {
-    const what = `${kind}${kind === "delete" ? "" : ` ${content}`}${key === null ? "" : ` key ${key}`}`;
+  const history = found?.notes.map(({ partner, booking, kind, content, key, hoursLater, isTied }, index) => {
+    const what = `${isTied && key === null ? "tied " : ""}${kind}${kind === "delete" ? "" : ` ${content}`}${key === null ? "" : ` key ${key}`}`;
     return `  ${index + 1}. +${hoursLater} h  ${partner} ${booking}: ${what}`;
   });
   const batches = Map.groupBy(found?.deliveries ?? [], ({ batch }) => batch);

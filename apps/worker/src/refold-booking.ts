@@ -83,7 +83,7 @@ export async function refoldBooking(options: {
   ].sort(comparePlaces);
   let lateLeft = options.late;
   /** Of the late creates, since the log does not know them yet. */
-  const lateCreates = new Map<string, number>();
+  const lateCreates = new Map<string, Place>();
   const refolding: Refolding = { state: stored, late: new Map(), revised: [] };
   let { createdAt } = stored;
   /** The newest event that decides the state after it, and is recorded as superseded. */
@@ -108,8 +108,9 @@ export async function refoldBooking(options: {
   }
 
   function fold(state: BookingState | null, event: LoggedEvent | IncomingEvent, earlierCreate: number | null) {
-    const creates = [earlierCreate, lateCreates.get(event.contentDigest)];
-    const before = creates.filter((sequence) => sequence != null && sequence < event.sequence) as number[];
+    const late = lateCreates.get(event.contentDigest);
+    const before = earlierCreate === null ? [] : [earlierCreate];
+    if (late !== undefined && comparePlaces(late, event) < 0) before.push(late.sequence);
     return foldEvent(state, event, {
       earlierCreate: before.length === 0 ? undefined : Math.max(...before),
       duplicateWindowMs,
@@ -119,7 +120,7 @@ export async function refoldBooking(options: {
   function foldLate(state: BookingState | null, { event, creates }: (typeof lateLeft)[number]): BookingState {
     const { outcome, after } = fold(state, event, creates?.earlier ?? null);
     refolding.late.set(event.id, { outcome, after });
-    if (creates !== undefined) lateCreates.set(event.contentDigest, event.sequence);
+    if (creates !== undefined) lateCreates.set(event.contentDigest, event);
     return after;
   }
 

@@ -142,26 +142,29 @@ export interface CreatesAround {
 /** @returns for each place, in the same order, the creates of the content that count in the fold */
 export async function findCreatesAround(
   client: Queryable,
-  places: { bookingKey: Buffer; contentDigest: Buffer; sequence: number }[],
+  places: { bookingKey: Buffer; contentDigest: Buffer; sequence: number; id: string }[],
 ): Promise<CreatesAround[]> {
   const ofContent = `from booking_events
        where booking_key = place.booking_key and content_digest = place.content_digest
          and kind = 'create' and idempotency_key is null`;
   const { rows } = await client.query<CreatesAround>(
     `select earlier.sequence as earlier, next.id as "nextId", next.sequence as "nextSequence"
-     from unnest($1::bytea[], $2::bytea[], $3::bigint[]) with ordinality
-       as place (booking_key, content_digest, sequence, number)
+     from unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::uuid[]) with ordinality
+       as place (booking_key, content_digest, sequence, id, number)
      left join lateral (
-       select sequence ${ofContent} and sequence < place.sequence order by sequence desc limit 1
+       select sequence ${ofContent} and (sequence, id) < (place.sequence, place.id)
+       order by sequence desc, id desc limit 1
      ) as earlier on true
      left join lateral (
-       select id, sequence ${ofContent} and sequence > place.sequence order by sequence limit 1
+       select id, sequence ${ofContent} and (sequence, id) > (place.sequence, place.id)
+       order by sequence, id limit 1
      ) as next on true
      order by place.number`,
     [
       places.map(({ bookingKey }) => bookingKey),
       places.map(({ contentDigest }) => contentDigest),
       places.map(({ sequence }) => sequence),
+      places.map(({ id }) => id),
     ],
   );
   return rows;
@@ -252,8 +255,9 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
          select earlier.sequence
          from booking_events as earlier
          where earlier.booking_key = event.booking_key and earlier.content_digest = event.content_digest
-           and earlier.kind = 'create' and earlier.idempotency_key is null and earlier.sequence < event.sequence
-         order by earlier.sequence desc
+           and earlier.kind = 'create' and earlier.idempotency_key is null
+           and (earlier.sequence, earlier.id) < (event.sequence, event.id)
+         order by earlier.sequence desc, earlier.id desc
          limit 1
        ) end as "earlierCreate",
        event.state_after as "stateAfter", event.decided_by as "decidedBy", event.content_from as "contentFrom",
@@ -464,7 +468,7 @@ export async function findEvent(
 /** A booking's events, oldest first. */
 export async function listBookingEvents(client: Queryable, bookingKey: Buffer): Promise<EventDetails[]> {
   const { rows } = await client.query<EventDetails>(
-    `select ${eventDetails} from booking_events where booking_key = $1 order by sequence`,
+    `select ${eventDetails} from booking_events where booking_key = $1 order by sequence, id`,
     [bookingKey],
   );
   return rows;
