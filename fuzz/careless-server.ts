@@ -11,9 +11,10 @@ const events = createServer(async (request, response) => {
     if (mistake === "hangs" && text.includes("canary")) return;
     const event = JSON.parse(text);
     if (mistake === "throws") for (const value of Object.values(event)) (value as string).trim();
-    respond(200);
+    // 503 is never wrong.
+    respond(mistake === "believes" || !text.includes("canary") ? 200 : 503);
   } catch (error) {
-    respond(error instanceof SyntaxError || mistake !== "throws" ? 400 : 500);
+    respond(mistake === "throws" && !(error instanceof SyntaxError) ? 500 : 503);
   }
 
   function respond(status: number): void {

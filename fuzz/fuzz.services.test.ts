@@ -23,6 +23,7 @@ test.each([
   ["throws", /Answered 500\. Seed \d+, .* to these bytes:\n"/s],
   ["hangs", /No end of the answer/],
   ["dies", /It was gone after these connections:\n.*CONNECT .*, and a reset at /s],
+  ["believes", /Answered 200\. Seed \d+, .* to these bytes:\n"/s],
   ["prints", /a line that it must not have: .*canary/],
 ])(
   "a server that %s is found out",

@@ -47,6 +47,9 @@ const oddHeaders = [
   `Idempotency-Key: ${canary}`,
   "Idempotency-Key:",
   "webhook-id: a, b",
+  "webhook-id: another",
+  "Content-Type: application/json",
+  "Content-Type: text/plain",
   `X-Forwarded-For: ${canary}, 192.0.2.1`,
   "Host: another",
   `X-Long: ${"x".repeat(9_000)}`,
@@ -99,7 +102,18 @@ const body = fc.oneof(
   {
     weight: 1,
     arbitrary: fc
-      .constantFrom("", "{", "[]", '{"a":1,"a":2}', "a=1&a=2", "x".repeat(70_000))
+      .constantFrom(
+        "",
+        "{",
+        "[]",
+        " ",
+        "\ufeff",
+        "\ufeff\ufeff",
+        '{"a":1,"a":2}',
+        "[".repeat(65_536),
+        "a=1&a=2",
+        "x".repeat(70_000),
+      )
       .map((b) => Buffer.from(b)),
   },
 );
@@ -120,6 +134,72 @@ const hostileFields = [
 const hostileBodies = hostileFields.map((fields) =>
   Buffer.from(`{"consumerTripPartnerExternalReference":"${canary}",${fields}}`),
 );
+
+/** At most 12 digits that count, however they are written: every double holds them. */
+const heldNumber = fc
+  .record({
+    sign: fc.constantFrom("", "-"),
+    digits: fc.nat(10 ** 9).map(String),
+    fraction: fc.constantFrom("", ".0", ".50", `.25${"0".repeat(40)}`),
+    exponent: fc.constantFrom("", "", "e0", "E+2", "e-3", "e-05", "e-20"),
+  })
+  .map(({ sign, digits, fraction, exponent }) => sign + digits + fraction + exponent);
+/** No double needs more than 17 digits to be told from its neighbours, so none is printed with 18 or more. */
+const roundedNumber = fc
+  .record({
+    digits: fc.stringMatching(/^[1-9][0-9]{16,40}[1-9]$/),
+    at: fc.nat(),
+    exponent: fc.constantFrom("", "e5", "E-9"),
+  })
+  .map(({ digits, at, exponent }) => {
+    const point = 1 + (at % (digits.length - 1));
+    return `${digits.slice(0, point)}.${digits.slice(point)}${exponent}`;
+  });
+const overflowing = fc.constantFrom("1e-400", "-1e-400", "1e400", "1e21", "9007199254740993", "-9007199254740992");
+
+/** Bodies of which the right status is known by the way they are made. */
+interface JudgedBody {
+  body: Buffer;
+  types: readonly string[];
+  status: "200" | "400" | "422";
+}
+
+const judgedBody: fc.Arbitrary<JudgedBody> = fc
+  .record({
+    value: fc.oneof(
+      { weight: 4, arbitrary: fc.record({ text: heldNumber, isHeld: fc.constant(true) }) },
+      { weight: 2, arbitrary: fc.record({ text: fc.oneof(roundedNumber, overflowing), isHeld: fc.constant(false) }) },
+      {
+        weight: 2,
+        arbitrary: fc.record({
+          text: fc.string().map((t) => JSON.stringify(t.replaceAll("\0", ""))),
+          isHeld: fc.constant(true),
+        }),
+      },
+    ),
+    repeated: fc.constantFrom(...['"a"', '"\\u0061"', '"__proto__"', '"\\u005f_proto__"', '"b"', '""', '"0"']),
+    levels: fc.constantFrom(0, 0, 1, 12, 10_000),
+    marks: fc.constantFrom(0, 0, 0, 1, 2),
+    space: fc.constantFrom("", "", " ", "\r\n\t"),
+    end: fc.constantFrom("", "", "", "", ",", "}", "\ufeff", "x"),
+    types: fc.constantFrom(
+      ...[["application/json"], ["application/json"], ["application/json", "application/json"]],
+      ...[["application/json", "text/plain"], ['application/json; x="a;b\\""; charset="utf-8"']],
+    ),
+  })
+  .map(({ value, repeated, levels, marks, space, end, types }) => {
+    const isRepeated = repeated !== '"b"' && repeated !== '""' && repeated !== '"0"';
+    const inner = [`"a"${space}:${value.text}`, '"__proto__":0', `${repeated}${space}:1`].join(`${space},${space}`);
+    const nestedText = `${"[".repeat(levels)}{${inner}}${"]".repeat(levels)}`;
+    const text = `{"consumerTripPartnerExternalReference":"${canary}",${space}"x":${nestedText}}${end}`;
+    const isReadable = marks < 2 && end === "" && !isRepeated && new Set(types).size === 1;
+    const isValid = value.isHeld && levels <= 12;
+    return {
+      body: Buffer.from("\ufeff".repeat(marks) + text),
+      types,
+      status: !isReadable ? "400" : isValid ? "200" : "422",
+    };
+  });
 
 interface Edit {
   at: number;
@@ -203,6 +283,11 @@ export function connectionsWith(secrets: readonly string[]): fc.Arbitrary<Sent> 
   const hostile: fc.Arbitrary<Sent> = fc
     .constantFrom(...hostileBodies)
     .map((content) => ({ bytes: postOf(validSecret, content), requests: 1, statuses: ["200", "422"] }));
+  const judged: fc.Arbitrary<Sent> = judgedBody.map(({ body: content, types: sentTypes, status }) => ({
+    bytes: postOf(validSecret, content, sentTypes),
+    requests: 1,
+    statuses: [status],
+  }));
   /** Another request may follow at once. */
   const handedOver: fc.Arbitrary<Sent> = fc
     .record({
@@ -241,14 +326,16 @@ export function connectionsWith(secrets: readonly string[]): fc.Arbitrary<Sent> 
   return fc.oneof(
     { weight: 12, arbitrary: ordinary },
     { weight: 1, arbitrary: hostile },
+    { weight: 2, arbitrary: judged },
     { weight: 1, arbitrary: handedOver },
     { weight: 1, arbitrary: pipelined },
     { weight: 3, arbitrary: resetAnywhere },
   );
 }
 
-function postOf(secret: string, content: Buffer): Buffer {
-  const head = `POST /booking-event/create/${secret} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
+function postOf(secret: string, content: Buffer, sentTypes: readonly string[] = ["application/json"]): Buffer {
+  const typeLines = sentTypes.map((type) => `Content-Type: ${type}\r\n`).join("");
+  const head = `POST /booking-event/create/${secret} HTTP/1.1\r\nHost: localhost\r\n${typeLines}`;
   return Buffer.concat([Buffer.from(`${head}Content-Length: ${content.length}\r\n\r\n`), content]);
 }
 
