@@ -12,8 +12,8 @@ export function isKeptWhole(text: string, object: Readonly<Record<string, unknow
 const shortestField = 5;
 
 /**
- * For flat objects of strings, sent without white space, a sum proves it, for a hundredth of what it costs to decode and
- * check the payload. The other proof takes ten times as long.
+ * For flat objects of strings, sent without white space, a sum proves it, for less than 2 % of what it costs to decode
+ * and check the payload. The other proof takes ten times as long.
  */
 function leavesNoRoom(text: string, object: Readonly<Record<string, unknown>>): boolean {
   // Two braces, less the comma that the last field doesn't have. No character takes less than its own place.
