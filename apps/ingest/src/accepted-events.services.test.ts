@@ -75,7 +75,7 @@ test.each(examples)("the example $name gets the answer that it names", async (ex
 describe("a queued event", () => {
   test("is an envelope and nothing else", async () => {
     const before = Date.now();
-    const answer = await postJson("create", reference, { "Idempotency-Key": "key-1", "webhook-id": "msg-1" });
+    const answer = await postJson("create", reference, { "Idempotency-Key": "key-1" });
     const event = await queuedAfter(Promise.resolve(answer));
     expect(event).toEqual({
       version: 1,
