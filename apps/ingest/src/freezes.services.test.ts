@@ -124,6 +124,7 @@ const suspendOnSignal = `data:text/javascript,${encodeURIComponent(`
       const now = clock.now.bind(clock);
       clock.now = () => now() - 3000;
     }
+    console.log(JSON.stringify({ msg: "suspended" }));
   });
 `)}`;
 
@@ -134,11 +135,10 @@ test("a machine that was suspended learns it from Redis' clock, and refuses what
     const accepted = await queuedNotes();
     suspended.child.kill("SIGUSR2");
     const { port } = suspended;
-    await waitFor(async () =>
-      expect((await exchange(port, event("update", "waited"))).body).toContain("more events than"),
-    );
-    const said = expect.objectContaining({ msg: expect.stringContaining("was frozen") });
-    await waitFor(() => expect(suspended.logLines()).toContainEqual(said));
+    const said = (msg: string) => expect.objectContaining({ msg: expect.stringContaining(msg) });
+    await waitFor(() => expect(suspended.logLines()).toContainEqual(said("suspended")));
+    expect((await exchange(port, event("update", "waited"))).status).toBe(503);
+    await waitFor(() => expect(suspended.logLines()).toContainEqual(said("was frozen")));
     await waitFor(async () => expect((await exchange(port, event("update", "later"))).status).toBe(200));
     expect(await queuedNotes()).toEqual([...accepted, "later"]);
   } finally {

@@ -22,9 +22,9 @@ test("transactions lock bookings in one order, however PostgreSQL finds them, an
   // The table holds them in the opposite order of the index.
   for (const number of [3, 2, 1]) {
     await pool.query(
-      `insert into bookings (booking_key, partner, reference, state, event_id, sequence, last_sequence, created_at,
-         updated_at)
-       values ($1, 'acme', $2, 'active', gen_random_uuid(), 1, 1, now(), now())`,
+      `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence,
+         last_sequence, created_at, updated_at)
+       values ($1, 'acme', 'trip', $2, 'active', gen_random_uuid(), 1, 1, now(), now())`,
       [keyOf(number), `TRIP-${number}`],
     );
   }
@@ -41,7 +41,8 @@ test("transactions lock bookings in one order, however PostgreSQL finds them, an
     lockAll("set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_sort = off"),
   ]);
   await waitFor(async () => {
-    const { rows } = await holder.query(
+    // Not by the holder: within a transaction, PostgreSQL shows who was active when it was first asked.
+    const { rows } = await pool.query(
       "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
     );
     expect(rows).toHaveLength(2);
