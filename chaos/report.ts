@@ -19,6 +19,8 @@ export interface Report {
   /** The first of each kind. */
   violations: Violation[];
   faults: Fault[];
+  /** How often somebody else held a booking's row for a while. */
+  rowLocks: number;
 }
 
 const maxViolationsOfAKind = 20;
@@ -26,7 +28,10 @@ const maxExamplesShown = 3;
 const maxExampleLength = 250;
 
 export function makeReport(
-  run: Pick<Report, "seed" | "build" | "ratePerSecond" | "postedForMs" | "startedAt" | "tookMs" | "tally" | "faults">,
+  run: Pick<
+    Report,
+    "seed" | "build" | "ratePerSecond" | "postedForMs" | "startedAt" | "tookMs" | "tally" | "faults" | "rowLocks"
+  >,
   violations: Violation[],
 ): Report {
   return { passed: violations.length === 0, ...run, ...countViolations(violations) };
@@ -62,7 +67,7 @@ const meanings: Record<ViolationKind, string> = {
 
 /** The final table, and the first violations. */
 export function formatReport(report: Report): string {
-  const { tally, faults, passed, seed, tookMs } = report;
+  const { tally, faults, rowLocks, passed, seed, tookMs } = report;
   const rows: [string, number, string][] = [
     ["attempted", tally.attempted, `events, in ${format(tally.requests)} requests`],
     ["acknowledged", tally.acknowledged, `${format(tally.givenUp)} given up by the partner after the last retry`],
@@ -71,6 +76,7 @@ export function formatReport(report: Report): string {
     ["superseded", tally.superseded, "of these, applied after a later event"],
     ["bookings", tally.bookings, `changed ${format(tally.changes)} times`],
     ["faults", faults.length, "kills and freezes"],
+    ["row locks", rowLocks, "held from outside for up to 6 s"],
   ];
   return [
     "",

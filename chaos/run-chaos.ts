@@ -11,6 +11,7 @@ import { findUnready } from "./find-unready.ts";
 import { type DatabaseFollower, followDatabase } from "./follow-database.ts";
 import { inventHistories, partners } from "./histories.ts";
 import { injectFaults } from "./inject-faults.ts";
+import { lockRows } from "./lock-rows.ts";
 import { type Load, postHistories } from "./post-histories.ts";
 import { createRandom } from "./random.ts";
 import { readDatabase } from "./read-database.ts";
@@ -81,12 +82,20 @@ async function runOn(system: System, crashes: string[], options: ChaosOptions): 
   });
   const progress = { lastFault: "none yet", stop: new AbortController() };
   const telling = tellProgress({ load, queue, follower, progress, say });
+  const unlocking = new AbortController();
+  const locking = lockRows({
+    databaseUrl: system.databaseUrl,
+    random: createRandom(seed, "locks"),
+    signal: AbortSignal.any([signal, unlocking.signal]),
+  });
   try {
     const onFault = (fault: Fault) => {
       progress.lastFault = describeFault(fault);
     };
     await Promise.all([load.done, injectFaults(faults, system.targets, { signal, onFault })]);
     signal.throwIfAborted();
+    unlocking.abort();
+    const rowLocks = await locking;
     say("All faults are over and all partners have stopped. Waiting for the queue to become empty.");
     violations.push(...(await findUnready(system.apps, signal)).map(asCrash));
     const left = await drain({ countQueue: () => queue.count(), countApplied: () => follower.applied, signal });
@@ -105,11 +114,12 @@ async function runOn(system: System, crashes: string[], options: ChaosOptions): 
       startedAt: startedAt.toISOString(),
       tookMs,
     };
-    return makeReport({ ...run, tally: checked.tally, faults: [...faults] }, violations);
+    return makeReport({ ...run, tally: checked.tally, faults: [...faults], rowLocks }, violations);
   } finally {
     progress.stop.abort();
+    unlocking.abort();
     follower.stop();
-    await telling;
+    await Promise.all([telling, locking]);
     await queue.close();
   }
 }
