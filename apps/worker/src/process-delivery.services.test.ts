@@ -1,5 +1,5 @@
 import type { Delivery, GivenUpEvent } from "@booking-events/queue";
-import { DelayDelivery, ReleaseDelivery } from "@booking-events/queue";
+import { DelayDelivery, LostClaim, ReleaseDelivery } from "@booking-events/queue";
 import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import { createLogger } from "@booking-events/service";
 import {
@@ -257,6 +257,13 @@ describe("an event that the queue has given up", () => {
 
   test("and that fails when it is tried goes back into the queue, with its attempts", async () => {
     expect(await judge({}, { applyAlone: () => Promise.reject(new TypeError("a mistake")) })).toBe("put back");
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("and that another process may be trying by now is left to that one, on its last attempt too", async () => {
+    const event = { delivery: delivery(envelope(), { isLastAttempt: true }) };
+    const runTrial = () => Promise.reject(new LostClaim());
+    await expect(judge({ ...event, runTrial })).rejects.toThrow(LostClaim);
     expect(await readDeadLetters()).toEqual([]);
   });
 

@@ -1,6 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Outcome } from "@booking-events/bookings";
-import { DelayDelivery, type Delivery, type GivenUpEvent, ReleaseDelivery, type Verdict } from "@booking-events/queue";
+import {
+  DelayDelivery,
+  type Delivery,
+  type GivenUpEvent,
+  LostClaim,
+  ReleaseDelivery,
+  type Verdict,
+} from "@booking-events/queue";
 import { bookingReferenceOf, parseEnvelopeText } from "@booking-events/schema";
 import { type Logger, safeMessage } from "@booking-events/service";
 import type { DeadLetterToWrite } from "@booking-events/store";
@@ -64,7 +71,8 @@ export async function processDelivery(delivery: Delivery, options: ProcessOption
     options.count({ kind, outcome });
     options.logger.info({ eventId, partner, kind, sequence, outcome, attempt }, "event applied");
   } catch (error) {
-    if (error instanceof ReleaseDelivery) throw error;
+    // Of a lost claim, another process decides about the event.
+    if (error instanceof ReleaseDelivery || error instanceof LostClaim) throw error;
     await fail(delivery, error, options);
   }
 }
@@ -103,7 +111,7 @@ const maxDeaths = 3;
  * workers have died of that.
  *
  * @param options.applyAlone applies the event at once, with no other
- * @throws ReleaseDelivery when the worker stops first
+ * @throws ReleaseDelivery when the worker stops first; LostClaim when the event is another process's by now
  */
 export async function judgeGivenUp(
   { delivery, reason, deaths, runTrial }: GivenUpEvent<Delivery>,

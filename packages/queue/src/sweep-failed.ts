@@ -23,7 +23,10 @@ export interface GivenUpEvent<Delivery> {
 /** `take out`: the event is safe elsewhere. `put back`: it is to be delivered again, as if it had not been given up. */
 export type Verdict = "take out" | "put back";
 
-/** The event has been claimed by another process meanwhile. */
+/**
+ * Another process may have claimed the event meanwhile, since it took longer than a claim holds, such as an outage of
+ * PostgreSQL. It stays among those that failed.
+ */
 export class LostClaim extends Error {
   override name = "LostClaim";
 }
@@ -149,6 +152,9 @@ export function createSweep<Delivery>(options: {
       });
       await (verdict === "take out" ? takeOut(jobId) : putBack(jobId));
       return verdict;
+    } catch (error) {
+      if (error instanceof LostClaim) return undefined;
+      throw error;
     } finally {
       await runScript(redis, releaseScript, [lock], [token]);
     }
