@@ -331,6 +331,21 @@ describe("no event is both in the log and among the dead letters", () => {
     ]);
     expect(await closeLettersOfApplied(pool)).toBe(0);
   });
+
+  test("nor when it is replayed while the delivery that failed is about to come again, and that one is applied", async () => {
+    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
+    await markReplayed(pool, eventId, "olga");
+    // The queue has the event still, so that putting it back does nothing.
+    await processDelivery(delivery(envelope()), options());
+    // The replay itself may be about to close the letter.
+    expect(await closeLettersOfApplied(pool)).toBe(0);
+    await pool.query(
+      "update dead_letters set failed_at = now() - interval '9 days', replayed_at = now() - interval '2 min'",
+    );
+    expect(await closeLettersOfApplied(pool)).toBe(1);
+    expect(await readDeadLetters()).toMatchObject([{ resolution: "applied meanwhile: created" }]);
+  });
 });
 
 test("an event whose job is damaged becomes a dead letter with its bytes, though its text can be read", async () => {

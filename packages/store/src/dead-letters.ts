@@ -59,7 +59,10 @@ const appliedMeanwhile = "applied meanwhile: ";
 
 /**
  * Closes the letters of the last day whose events stand in the log after all: two deliveries of an event may end at the
- * same moment, the one in the log and the other as a letter, and neither sees the other.
+ * same moment, the one in the log and the other as a letter, and neither sees the other. Or an event was replayed while
+ * its failed delivery was about to come again, which then was applied and knows of no letter.
+ *
+ * A letter that was replayed within the last minute is left to whoever applies the replay, and says so.
  *
  * @returns how many there were
  */
@@ -67,8 +70,9 @@ export async function closeLettersOfApplied(client: Queryable): Promise<number> 
   const { rowCount } = await client.query(
     `update dead_letters set resolved_at = clock_timestamp(), resolved_by = 'worker', resolution = $1 || event.outcome
      from booking_events as event
-     where event.id = dead_letters.event_id and resolved_at is null and failed_at > now() - interval '1 day'
-       and (replayed_at is null or replayed_at < failed_at)`,
+     where event.id = dead_letters.event_id and resolved_at is null
+       and greatest(failed_at, replayed_at) > now() - interval '1 day'
+       and (replayed_at is null or replayed_at < failed_at or replayed_at < now() - interval '1 minute')`,
     [appliedMeanwhile],
   );
   return rowCount ?? 0;
