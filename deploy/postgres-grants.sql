@@ -16,7 +16,7 @@ grant usage on schema public to booking_events_worker, booking_events_ops, booki
 
 -- The worker writes data and changes no table. The log of events and the feed are only ever appended to; what an event
 -- did is recorded again when another one takes a place before it.
-grant select, insert, update, delete on bookings to booking_events_worker;
+grant select, insert, update on bookings to booking_events_worker;
 grant select, insert,
   update (outcome, duplicate_of, state_after, decided_by, content_from, keyless_sequence_after, warnings)
   on booking_events to booking_events_worker;

@@ -266,6 +266,7 @@ describe("what a process does not need is refused", () => {
     ["worker", "alter table bookings add column more int"],
     ["worker", "drop table bookings"],
     ["worker", "truncate booking_events"],
+    ["worker", "delete from bookings"],
     ["worker", "delete from booking_events"],
     ["worker", "update booking_events set payload = '{}'"],
     ["worker", "delete from booking_changes"],
