@@ -3,6 +3,15 @@
 
 -- Up Migration
 
+-- The tables in the order in which a worker of an older release takes their locks: first those that it locks before it
+-- needs others, so that neither waits for the other for good.
+drop table if exists idempotency_keys;
+
+-- Which of its two references a booking is known by. The default is for the rows that are there: nothing else may leave
+-- it out.
+alter table bookings
+  add column reference_kind text not null default 'trip' check (reference_kind in ('trip', 'consumer'));
+
 alter table booking_events
   -- Codes, see `WarningCode` in fold.ts. Of an event with an idempotency key that counts, but for the booking's earliest
   -- with that key: 'key-reused'.
@@ -15,10 +24,6 @@ alter table booking_events rename column content_sequence_after to keyless_seque
 comment on column booking_events.duplicate_of is
   'An event of the booking with the same idempotency key, kind and content, which was received before this one. This one takes no part in the fold.';
 
--- Which of its two references a booking is known by. The default is for the rows that are there: nothing else may leave
--- it out.
-alter table bookings
-  add column reference_kind text not null default 'trip' check (reference_kind in ('trip', 'consumer'));
 alter table booking_events
   add column reference_kind text not null default 'trip' check (reference_kind in ('trip', 'consumer'));
 alter table booking_changes
@@ -140,5 +145,3 @@ select
   deleted_at,
   reference_kind
 from bookings;
-
-drop table idempotency_keys;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { bookingFields } from "@booking-events/schema";
-import { createTestDatabase } from "@booking-events/scripts/testing";
+import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import { runner } from "node-pg-migrate";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -138,6 +138,30 @@ describe("0004, on a database with events", () => {
     );
     for (const row of rows) expect(row.booking_key).toEqual(bookingKey("acme", row.reference_kind, row.reference));
     expect(oldKey("T1")).toEqual(bookingKey("acme", "trip", "T1"));
+  });
+
+  test.each([
+    ["a booking", "select from bookings", "select from booking_events"],
+    ["an idempotency key", "select from idempotency_keys", "select from bookings"],
+  ])("waits for a worker that has locked %s, and holds nothing that this one needs", async (_, first, next) => {
+    await migrateTo(3);
+    const worker = await pool.connect();
+    try {
+      await worker.query("begin");
+      await worker.query(first);
+      const migrated = migrate(database.url);
+      await waitFor(async () => {
+        const { rows } = await pool.query(
+          "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+        );
+        expect(rows).toHaveLength(1);
+      });
+      await worker.query(next);
+      await worker.query("commit");
+      expect(await migrated).toEqual(["0004_keys-and-reference-kinds"]);
+    } finally {
+      worker.release(true);
+    }
   });
 
   async function migrateTo(count: number): Promise<void> {
