@@ -1,6 +1,6 @@
 import { createProducer, type Producer } from "@booking-events/queue";
 import { createTestDatabase, redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
-import { bookingKey, createPool, insertEvents, writeDeadLetter } from "@booking-events/store";
+import { bookingKey, createPool, insertEvents, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Ran, runOps } from "./testing/run-ops.ts";
 
@@ -238,4 +238,24 @@ test("discard says of an event that was applied meanwhile that it can't be disca
   expect(exitCode).toBe(1);
   const { rows } = await pool.query("select resolution from dead_letters order by event_id");
   expect(rows).toEqual([{ resolution: "applied meanwhile: created" }, { resolution: "discarded: a test" }]);
+});
+
+test("discard claims nothing of a letter that the worker closes at that moment, after a replay", async () => {
+  await insertLetter(envelope);
+  const worker = await pool.connect();
+  try {
+    await worker.query("begin");
+    await resolveDeadLetter(worker, { eventId, resolvedBy: "worker", resolution: "replayed: created" });
+    const discarding = ops(["discard", eventId, "--reason", "a test", "--yes"]);
+    await waitFor(async () => {
+      const { rows } = await pool.query(
+        "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+      );
+      expect(rows).toHaveLength(1);
+    });
+    await worker.query("commit");
+    expect((await discarding).stdout).toBe(`${eventId} is closed already: replayed: created\n`);
+  } finally {
+    worker.release(true);
+  }
 });

@@ -245,7 +245,7 @@ async function discard(context: Context, eventIds: string[], { reason, yes, by }
   const letters = await readDatabase(context, (client) => findAll(client, eventIds));
   const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
   for (const { eventId, resolution } of letters.filter((letter) => !open.includes(letter))) {
-    printLine(context.stdout, `${eventId} is closed already: ${resolution}`);
+    printLine(context.stdout, describeClosed(eventId, resolution));
   }
   if (open.length === 0) return;
   await confirm(context, `Discard ${describeLetters(open)}, so that they are never applied`, yes === true);
@@ -255,7 +255,11 @@ async function discard(context: Context, eventIds: string[], { reason, yes, by }
       // Another delivery of the event may have been applied before, or while the operator was asked.
       const outcome = (await findProcessed(pool, [eventId])).get(eventId);
       const resolution = outcome === undefined ? `discarded: ${reason}` : `applied meanwhile: ${outcome}`;
-      await resolveDeadLetter(pool, { eventId, resolvedBy: by, resolution });
+      if (!(await resolveDeadLetter(pool, { eventId, resolvedBy: by, resolution }))) {
+        const closed = await findDeadLetter(pool, eventId);
+        printLine(context.stdout, describeClosed(eventId, closed?.resolution ?? "deleted"));
+        continue;
+      }
       if (outcome !== undefined) applied.push(eventId);
       printLine(
         context.stdout,
@@ -270,6 +274,10 @@ async function discard(context: Context, eventIds: string[], { reason, yes, by }
       `${applied.length} of ${open.length} could not be discarded, since they had been applied. ` +
         "If a booking must not be as it is now, send an event that says so.",
     );
+}
+
+function describeClosed(eventId: string, resolution: string | null): string {
+  return `${eventId} is closed already: ${resolution}`;
 }
 
 /** @throws CommandFailure before anything was done, when one of them has no dead letter */
