@@ -261,7 +261,7 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
          limit 1
        ) end as "earlierCreate",
        event.state_after as "stateAfter", event.decided_by as "decidedBy", event.content_from as "contentFrom",
-       event.keyless_sequence_after as "contentSequenceAfter",
+       event.keyless_sequence_after as "keylessSequenceAfter",
        decider.sequence as "deciderSequence", decider.received_at as "deciderReceivedAt",
        encode(source.content_digest, 'hex') as "sourceDigest"
      from unnest($1::bytea[], $2::bigint[], $3::uuid[], $4::int[]) with ordinality
@@ -304,7 +304,7 @@ interface LogRow extends Omit<LoggedEvent, "after"> {
   deciderReceivedAt: Date | null;
   contentFrom: string | null;
   sourceDigest: string | null;
-  contentSequenceAfter: number | null;
+  keylessSequenceAfter: number | null;
 }
 
 function toLoggedEvent(row: LogRow): LoggedEvent {
@@ -330,7 +330,7 @@ function toLoggedEvent(row: LogRow): LoggedEvent {
 }
 
 function contentAfter(row: LogRow): BookingState["content"] {
-  const newestKeylessSequence = row.contentSequenceAfter;
+  const newestKeylessSequence = row.keylessSequenceAfter;
   if (row.contentFrom !== null && row.sourceDigest !== null)
     return { digest: row.sourceDigest, eventId: row.contentFrom, newestKeylessSequence };
   return row.kind === "delete" ? null : { digest: row.contentDigest, eventId: row.id, newestKeylessSequence };
