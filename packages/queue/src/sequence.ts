@@ -48,11 +48,16 @@ export async function findSequenceProblems(redis: Redis, prefix: string): Promis
   const aheadMs = (us: number) => Math.round(us / 1_000 - hostMs);
   const clockAheadMs = aheadMs(Number(seconds) * 1_000_000 + Number(microseconds));
   if (clockAheadMs > maxAheadMs)
-    return [`Redis' clock is ${clockAheadMs / 1_000} s ahead of this host's. Set both clocks right.`];
+    return [`Redis' clock is ${toMinutes(clockAheadMs)} ahead of this host's. Set both clocks right.`];
   const lastAheadMs = aheadMs(Number(last ?? 0));
   if (lastAheadMs > maxAheadMs)
     return [
-      `The last sequence number is ${lastAheadMs / 1_000} s ahead of this host's clock. If that clock is right, see "The sequence is far ahead" in docs/operations.md.`,
+      `The last sequence number is ${toMinutes(lastAheadMs)} ahead of this host's clock. If that clock is right, see "The sequence is far ahead" in docs/operations.md.`,
     ];
   return [];
+}
+
+/** Whole ones, since what is said in other words than at the last look is logged again. */
+function toMinutes(ms: number): string {
+  return `${Math.floor(ms / 60_000)} minutes`;
 }
