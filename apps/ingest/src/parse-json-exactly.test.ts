@@ -1,3 +1,4 @@
+import { maxJsonValues } from "@booking-events/schema";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { JsonFault, parseJsonExactly } from "./parse-json-exactly.ts";
@@ -67,6 +68,13 @@ describe("what it makes of a text", () => {
   test("has NaN for each number that a double does not hold as written", () => {
     const numbers = parseJsonExactly("[0.1, 10.50, 1e-400, 0.1234567890123456789, -0, 1.0e2, 1e400]");
     expect(numbers).toEqual([0.1, 10.5, Number.NaN, Number.NaN, -0, 100, Number.NaN]);
+  });
+
+  test("has no NaN behind as many numbers as a payload may have values: it is refused for those", () => {
+    const lastOf = (count: number) =>
+      (parseJsonExactly(`[${"1,".repeat(count - 1)}9007199254740993]`) as number[]).at(-1);
+    expect(lastOf(maxJsonValues)).toBeNaN();
+    expect(lastOf(maxJsonValues + 1)).toBe(2 ** 53);
   });
 });
 

@@ -1,3 +1,4 @@
+import { maxJsonValues } from "@booking-events/schema";
 import { isHeldByDouble } from "./held-by-double.ts";
 
 /** Says where a text stops being what we can read, and nothing of what stands there. */
@@ -19,7 +20,9 @@ export class JsonFault extends Error {
 
 /**
  * `JSON.parse` for texts of which more has to be known, at several times its price. A number that a double does not hold
- * as it is written becomes NaN, which no text of JSON gives otherwise.
+ * as it is written becomes NaN, which no text of JSON gives otherwise. Only the first `maxJsonValues`
+ * numbers are looked at: a text with more is refused for having too many values, and 64 KiB of numbers with exponents
+ * cost more than twice as much if each is.
  *
  * Nothing here calls itself, so any nesting is read: what is wrong with the syntax is told before what is too deep. The
  * parsers on npm that know positions do, and overflow the stack.
@@ -49,6 +52,7 @@ class JsonReader {
   readonly #text: string;
   readonly #open: Open[] = [];
   #at = 0;
+  #numbersRead = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -162,7 +166,8 @@ class JsonReader {
       this.#readDigits();
     }
     const written = this.#text.slice(start, this.#at);
-    return isHeldByDouble(written) ? Number(written) : Number.NaN;
+    this.#numbersRead += 1;
+    return this.#numbersRead > maxJsonValues || isHeldByDouble(written) ? Number(written) : Number.NaN;
   }
 
   #readDigits(): void {
