@@ -52,6 +52,8 @@ describe("JSON", () => {
   test.each([
     '{"a":"1","a":"1"}',
     '{"":0,"":0}',
+    // No field is shorter than the one that is lost here.
+    '{"":0,"":"text"}',
     '{"":"","":""}',
     '{ "a" : 1 , "\\u0061" : 2 }',
     '{"a":"x\\"y","b":[{"c":null,"c":null}]}',
@@ -67,6 +69,7 @@ describe("JSON", () => {
     const text = '{"a":[0.1,10.50,1.0,-0,1.0e2,123456789012345,0.1234567890123456789,1e-400,1.00000000000000001]}';
     expect(decodeJson(text)).toEqual({ a: numbers });
     expect(decodeJson('{"a":"x","b":9007199254740993}')).toEqual({ a: "x", b: Number.NaN });
+    expect(decodeJson('{"a":1E-400}')).toEqual({ a: Number.NaN });
   });
 
   /** It may be asked only if something shorter does not prove that it need not be. */
