@@ -4,7 +4,7 @@ import { type Build, realBuild, waitForLocks } from "./builds.ts";
 import type { NeighbourReport } from "./neighbour-report.ts";
 
 /**
- * Short and with little of everything, since other tests share the machine, and judged by nothing that depends on how
+ * Short and with little of everything, and judged by nothing that depends on how
  * fast it is. `pnpm chaos --scenario bad-neighbour` does the rest.
  */
 const run = (build: Build, signal: AbortSignal) =>
