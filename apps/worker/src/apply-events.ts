@@ -364,15 +364,18 @@ function collectWarnings(
   newEvents: IncomingEvent[],
   misdirected: ReadonlySet<string>,
 ): RecordedWarning[] {
-  const reused = [...settlement].flatMap(([{ partner }, { reusing, reusingInLog }]) =>
-    [...newEvents.filter(({ id }) => reusing.has(id)), ...reusingInLog].map(({ id, kind }) => {
-      return { eventId: id, partner, kind, code: "key-reused" as const };
-    }),
+  const settlements = [...settlement.values()];
+  const reusing = new Set(settlements.flatMap((ofBooking) => [...ofBooking.reusing]));
+  const reused = newEvents
+    .filter(({ id }) => reusing.has(id))
+    .map(({ id, partner, kind }) => ({ eventId: id, partner, kind, code: "key-reused" as const }));
+  const reusedInLog = [...settlement].flatMap(([{ partner }, { reusingInLog }]) =>
+    reusingInLog.map(({ id, kind }) => ({ eventId: id, partner, kind, code: "key-reused" as const })),
   );
   const ofOtherKind = newEvents
     .filter(({ id }) => misdirected.has(id))
     .map(({ id, partner, kind }) => ({ eventId: id, partner, kind, code: "reference-kind" as const }));
-  return [...reused, ...ofOtherKind];
+  return [...reused, ...reusedInLog, ...ofOtherKind];
 }
 
 function writeBookings(client: Queryable, plans: BookingPlan[]): Promise<void>[] {

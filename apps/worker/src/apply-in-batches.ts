@@ -64,6 +64,7 @@ export interface ApplyMode {
 }
 
 interface Waiting extends QueuedEvent {
+  partner: string;
   resolve: (applied: AppliedEvent) => void;
   reject: (error: unknown) => void;
 }
@@ -162,16 +163,16 @@ export function createBatchApplier(options: {
 
   function takeBatch(): Batch {
     const batch: Batch = { events: [], envelopes: [] };
-    const left = new Set(waiting);
+    const taken = new Set<Waiting>();
     const blocked = new Set<string>();
     const room = { events: limits.maxEvents, characters: limits.maxCharacters, values: limits.maxJsonValues };
     for (const event of inTurns(waiting)) {
       if (room.events === 0) break;
       const mustWait = busySubjects.has(event.subject) || blocked.has(event.subject);
-      if (!mustWait && takeInto(batch, event, room)) left.delete(event);
+      if (!mustWait && takeInto(batch, event, room)) taken.add(event);
       else blocked.add(event.subject);
     }
-    waiting = [...left];
+    waiting = waiting.filter((event) => !taken.has(event));
     for (const { subject } of batch.events) busySubjects.set(subject, (busySubjects.get(subject) ?? 0) + 1);
     return batch;
   }
@@ -218,7 +219,7 @@ export function createBatchApplier(options: {
     } catch {
       if (signal.aborted) fail(batch.events, signal.reason);
       // It may have been the connection or another transaction, and then it will do the second time.
-      else setAside(groupBy(batch.events, partnerOf).map((ofPartner) => toGroup(ofPartner)));
+      else setAside(groupBy(batch.events, ({ partner }) => partner).map((ofPartner) => toGroup(ofPartner)));
     }
     batches -= 1;
     startSoon();
@@ -310,7 +311,7 @@ export function createBatchApplier(options: {
   return (event) =>
     new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
-      waiting.push({ ...event, resolve, reject });
+      waiting.push({ ...event, partner: partnerOf(event), resolve, reject });
       startSoon();
     });
 }
@@ -327,13 +328,13 @@ function subjectOf({ subject }: Waiting): string {
   return subject;
 }
 
-function partnerOf({ subject }: Waiting): string {
+function partnerOf({ subject }: QueuedEvent): string {
   return subject.split(" ", 1)[0] ?? "";
 }
 
 /** One event of each partner after the other, each partner's in the order in which they came. */
 function* inTurns(events: Waiting[]): Generator<Waiting> {
-  let partners = groupBy(events, partnerOf);
+  let partners = groupBy(events, ({ partner }) => partner);
   for (let turn = 0; partners.length > 0; turn += 1) {
     partners = partners.filter((ofPartner) => turn < ofPartner.length);
     for (const ofPartner of partners) yield ofPartner[turn] as Waiting;
