@@ -74,6 +74,7 @@ async function startApp(partnerCount: number): Promise<{ port: number; close: ()
       isOverloaded: () => false,
       wasFrozen: () => false,
       limitPartner: async () => ({ headers: {} }),
+      takeTurn: async (_partner, _bytes, work) => work(),
     },
     enqueue: async () => {
       throw new IntegrityError("An event with an invalid secret got to the queue.");

@@ -152,6 +152,14 @@ export const overloaded = refused(
   { "Retry-After": "5" },
 );
 
+/** What one partner sends at a time takes longer to read than is left for it. */
+export const tooMuchToRead = refused(
+  503,
+  "too-much-to-read",
+  "You send more data at a time than can be read now. Send the same request again after the time in Retry-After, or send smaller bodies.",
+  { "Retry-After": "1" },
+);
+
 export const internalError = refused(
   500,
   "internal-error",

@@ -28,9 +28,10 @@ import { findHostFault } from "./host-header.ts";
 import type { LimitPartner } from "./limit-partners.ts";
 import type { ObservedRequest, ObserveRequest } from "./observe-requests.ts";
 import type { PartnerRegistry } from "./partner-registry.ts";
-import { ClientGone, createBodyReader, type ReadBody } from "./read-body.ts";
+import { type Body, ClientGone, createBodyReader } from "./read-body.ts";
 import type { NoteUse } from "./record-last-use.ts";
 import { sendAnswer } from "./send-answer.ts";
+import type { TakeTurn } from "./take-turns.ts";
 import type { AnswerGuess } from "./throttle-guessing.ts";
 
 export interface AppOptions {
@@ -45,6 +46,7 @@ export interface AppOptions {
   /** True: what is read now may have waited so long that its sender has given it up, and has sent newer events since. */
   wasFrozen: (socket: Socket) => boolean;
   limitPartner: LimitPartner;
+  takeTurn: TakeTurn;
   enqueue: Producer["enqueue"];
   /** False: Redis is known to be down, or to be unfit to keep what it accepts. */
   isQueueAvailable: () => boolean;
@@ -119,7 +121,10 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     if (options.isShuttingDown()) throw new Refusal(shuttingDown);
     if (options.isOverloaded() || options.wasFrozen(ctx.req.socket)) throw new Refusal(overloaded);
     await spendToken(ctx, partner, options);
-    const { isDryRun, ...event } = await readEvent(ctx, kind, readBody);
+    const body = await readBody(ctx);
+    const receivedAt = new Date().toISOString();
+    const read = () => readEvent(ctx, kind, body);
+    const { isDryRun, ...event } = await options.takeTurn(partner.id, body.bytes, read);
     // Its body may have waited, if not its headers.
     if (options.wasFrozen(ctx.req.socket)) throw new Refusal(overloaded);
     if (isDryRun) {
@@ -130,7 +135,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const eventId = createEventId();
     ctx.state.eventId = eventId;
     try {
-      await options.enqueue({ eventId, kind, partner: partner.id, ...event });
+      await options.enqueue({ eventId, kind, partner: partner.id, receivedAt, ...event });
     } catch (error) {
       throw new Refusal(queueUnavailable, { cause: error });
     }
@@ -146,10 +151,9 @@ async function spendToken(ctx: Context, partner: Partner, { limitPartner }: AppO
   if (ctx.req.destroyed) throw new ClientGone();
 }
 
-async function readEvent(ctx: Context, kind: EventKind, readBody: ReadBody) {
-  const body = await readBody(ctx);
-  const receivedAt = new Date().toISOString();
-  return { receivedAt, ...readEventOptions(ctx.req.headers), payload: checkPayload(kind, body) };
+function readEvent(ctx: Context, kind: EventKind, body: Body) {
+  const object = body.decode();
+  return { ...readEventOptions(ctx.req.headers), payload: checkPayload(kind, object) };
 }
 
 function checkPayload(kind: EventKind, body: BodyObject): BookingPayload {

@@ -99,6 +99,36 @@ test("while ingest is frozen many connections find room, so that none comes back
   }
 });
 
+test("hundreds of the most expensive bodies at a time are no freeze, and cost nobody else an answer", async () => {
+  const freezesBefore = await countFreezes(other);
+  const senders = await Promise.all(Array.from({ length: 300 }, () => connect(other.port)));
+  const [neighbour] = [await connect(other.port)];
+  for (const sender of senders) sender.send(requestBytes({ path: pathOf("update"), body: expensiveBody() }));
+  const statuses: number[] = [];
+  for (let index = 0; index < 20; index += 1) {
+    neighbour.send(requestBytes({ path: "/booking-event/create/zenith-secret", body: payload("neighbour") }));
+    statuses.push((await neighbour.answer()).status);
+  }
+  expect(statuses).toEqual(Array(20).fill(200));
+  const answers = await Promise.all(senders.map((sender) => sender.answer()));
+  const answered = new Set(answers.map(({ status, body }) => `${status} ${JSON.parse(body).message.slice(0, 20)}`));
+  expect([...answered]).toContain("400 The body has the sam");
+  expect([...answered].filter((answer) => !/^(400 The body has|503 You send more)/.test(answer))).toEqual([]);
+  expect(await countFreezes(other)).toBe(freezesBefore);
+  for (const { socket } of [...senders, neighbour]) socket.destroy();
+});
+
+/** It takes the exact parser, thousands of keys, and a repeated one at the end. */
+function expensiveBody(): string {
+  const keys = Array.from({ length: 5_900 }, (_, index) => `"k${index.toString(36)}":1e1`);
+  return `{${keys.join(",")},"k1":1}`;
+}
+
+async function countFreezes(main: RunningMain): Promise<number> {
+  const line = (await main.metrics()).split("\n").find((text) => text.startsWith("ingest_freezes_total"));
+  return Number(line?.split(" ").at(-1));
+}
+
 /** Lets the process run for a part of the time. */
 function throttle({ child }: RunningMain): () => Promise<void> {
   let isOver = false;

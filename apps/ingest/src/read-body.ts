@@ -7,7 +7,20 @@ import { type BodyObject, decodeForm, decodeJson, decodeUtf8 } from "./decode-bo
 import { headerValues } from "./header-values.ts";
 import { hasBody } from "./send-answer.ts";
 
-export type ReadBody = (ctx: Koa.Context) => Promise<BodyObject>;
+export type ReadBody = (ctx: Koa.Context) => Promise<Body>;
+
+/** A body that has arrived, and is not yet decoded. */
+export interface Body {
+  bytes: number;
+  /**
+   * An absent or empty body is an empty object.
+   *
+   * @throws Refusal that says why it can't be read as one object
+   */
+  decode: () => BodyObject;
+}
+
+const noBody: Body = { bytes: 0, decode: () => ({}) };
 
 /** The client went away in the middle of its request: nobody is left to answer. */
 export class ClientGone extends Error {
@@ -45,17 +58,14 @@ export function createBodyReader(limitBytes: number): ReadBody {
     return body;
   }
 
-  /**
-   * @returns the body's object; an absent or empty body is an empty object
-   * @throws Refusal that says why it can't be read as one object, ClientGone
-   */
+  /** @throws Refusal that says why it is not read, ClientGone */
   return async function readBody(ctx) {
     const { req, res } = ctx;
-    if (!hasBody(req)) return {};
+    if (!hasBody(req)) return noBody;
     const bodyType = bodyTypeOf(req.headers["content-type"]);
     const refusal = findRefusal(req, bodyType, limitBytes);
     if (refusal !== undefined) {
-      if (await isEmptyAfterAll(req)) return {};
+      if (await isEmptyAfterAll(req)) return noBody;
       throw refusal;
     }
     if (expectsContinue(req)) res.writeContinue();
@@ -65,11 +75,15 @@ export function createBodyReader(limitBytes: number): ReadBody {
     const bytes = await gather(ctx);
     // The rest of a body may still come in after its sender got 408; the event must not be accepted then.
     if (res.headersSent) throw new ClientGone();
-    const text = decodeUtf8(bytes);
-    // It may have been a byte order mark, which is no body either.
-    if (text === "") return {};
-    return bodyType === "json" ? decodeJson(text) : decodeForm(text);
+    const decodeText = bodyType === "json" ? decodeJson : decodeForm;
+    return { bytes: bytes.length, decode: () => decodeBytes(bytes, decodeText) };
   };
+}
+
+function decodeBytes(bytes: Buffer, decodeText: (text: string) => BodyObject): BodyObject {
+  const text = decodeUtf8(bytes);
+  // It may have been a byte order mark, which is no body either.
+  return text === "" ? {} : decodeText(text);
 }
 
 /** What the headers alone say against reading the body: its size, its type, its encoding, in this order. */

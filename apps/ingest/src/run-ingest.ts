@@ -18,6 +18,7 @@ import { createPartnerLimiter } from "./limit-partners.ts";
 import { createRequestObserver } from "./observe-requests.ts";
 import { createLastUseRecorder } from "./record-last-use.ts";
 import { watchLoad } from "./shed-load.ts";
+import { createTurns } from "./take-turns.ts";
 import { createGuessThrottle } from "./throttle-guessing.ts";
 import { createTokenBuckets } from "./token-buckets.ts";
 import { freezeLimits, watchFreezes } from "./watch-freezes.ts";
@@ -108,6 +109,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
       logger,
       metrics,
     }),
+    takeTurn: createTurns(),
     enqueue: (event) => queue.runOnFitRedis(() => producer.enqueue(event)),
     isQueueAvailable: () => queue.problems().length === 0,
     isShuttingDown: () => shutdown.isShuttingDown(),

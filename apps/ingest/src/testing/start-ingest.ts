@@ -12,6 +12,7 @@ import { type Connections, createConnections } from "../connections.ts";
 import { createServer, type IngestServer, serverLimits } from "../create-server.ts";
 import type { ObservedRequest } from "../observe-requests.ts";
 import { createPartnerRegistry } from "../partner-registry.ts";
+import { createTurns } from "../take-turns.ts";
 import { partnersFile } from "./partners.ts";
 
 export interface TestIngest {
@@ -48,6 +49,7 @@ export async function startIngest(
     isOverloaded: () => false,
     wasFrozen: () => false,
     limitPartner: async () => ({ headers: {} }),
+    takeTurn: createTurns(),
     enqueue: (event) => producer.enqueue(event),
     isQueueAvailable: () => true,
     isShuttingDown: () => false,

@@ -1,0 +1,105 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { beforeEach, expect, test } from "vitest";
+import { createTurns, type TakeTurn, turnLimits } from "./take-turns.ts";
+
+const { budgetMs, longestWaitMs, maxWaitingBytes } = turnLimits;
+
+let nowMs: number;
+let done: string[];
+let takeTurn: TakeTurn;
+
+beforeEach(() => {
+  nowMs = 0;
+  done = [];
+  takeTurn = createTurns(turnLimits, () => nowMs);
+});
+
+/** Work that takes as long as the whole budget of a turn. */
+function work(partner: string, { takesMs = budgetMs, bytes = 1 } = {}): Promise<string> {
+  return takeTurn(partner, bytes, () => {
+    nowMs += takesMs;
+    done.push(partner);
+    return partner;
+  });
+}
+
+test("work is done at once while the turn has time left", async () => {
+  const results = Array.from({ length: 5 }, () => work("acme", { takesMs: budgetMs / 5 }));
+  expect(done).toHaveLength(5);
+  expect(await Promise.all(results)).toEqual(Array(5).fill("acme"));
+});
+
+test("work beyond the turn's time is done in later turns, in the order in which it came", async () => {
+  const order: number[] = [];
+  const results = [1, 2, 3].map((number) =>
+    takeTurn("acme", 1, () => {
+      nowMs += budgetMs;
+      order.push(number);
+    }),
+  );
+  expect(order).toEqual([1]);
+  await nextTurn();
+  expect(order).toEqual([1, 2]);
+  await Promise.all(results);
+  expect(order).toEqual([1, 2, 3]);
+});
+
+test("a partner waits for one piece of work of each other partner, however much these have waiting", async () => {
+  const heavy = Array.from({ length: 10 }, () => work("worst"));
+  const light = work("acme");
+  const other = work("globe");
+  await Promise.all([...heavy, light, other]);
+  expect(done.slice(0, 4)).toEqual(["worst", "worst", "acme", "globe"]);
+});
+
+test("a partner with nothing waiting is not behind one that has", async () => {
+  const heavy = Array.from({ length: 3 }, () => work("worst", { takesMs: budgetMs }));
+  await nextTurn();
+  // The next turn has begun, and its time is spent.
+  const light = work("acme");
+  await light;
+  expect(done.indexOf("acme")).toBeLessThanOrEqual(3);
+  await Promise.all(heavy);
+});
+
+test("a partner's newer work never overtakes its older work", async () => {
+  const first = [work("acme"), work("acme", { takesMs: 1 })];
+  nowMs += 1;
+  const order: string[] = [];
+  void first[1]?.then(() => order.push("older"));
+  await nextTurn();
+  const newer = work("acme", { takesMs: 1 }).then(() => order.push("newer"));
+  await Promise.all([...first, newer]);
+  expect(order).toEqual(["older", "newer"]);
+});
+
+test("what has waited for too long is refused, and takes no time from the others", async () => {
+  const results = [work("worst"), work("worst")];
+  nowMs += longestWaitMs + 1;
+  await expect(results[1]).rejects.toMatchObject({ answer: { status: 503, outcome: "too-much-to-read" } });
+  expect(done).toEqual(["worst"]);
+  await work("worst");
+  expect(done).toEqual(["worst", "worst"]);
+});
+
+test("a partner's waiting bytes are bounded, and do not count against others", async () => {
+  const half = { bytes: maxWaitingBytes / 2 };
+  const waiting = [work("worst"), work("worst", half), work("worst", half)];
+  await expect(work("worst")).rejects.toMatchObject({ answer: { status: 503, outcome: "too-much-to-read" } });
+  const other = work("acme", half);
+  await Promise.all([...waiting, other]);
+  await nextTurn();
+  // What was done counts no longer.
+  await Promise.all([work("worst"), work("worst", half), work("worst", half)]);
+  expect(done).toHaveLength(7);
+});
+
+test("an error of the work is its caller's, at once or later, and stops nobody else", async () => {
+  const fail = () =>
+    takeTurn("acme", 1, () => {
+      nowMs += budgetMs;
+      throw new Error("malformed");
+    });
+  const results = await Promise.allSettled([fail(), fail(), work("acme")]);
+  expect(results.map(({ status }) => status)).toEqual(["rejected", "rejected", "fulfilled"]);
+});
