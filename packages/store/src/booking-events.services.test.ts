@@ -1,9 +1,17 @@
+import { createHash } from "node:crypto";
 import { createTestDatabase } from "@booking-events/scripts/testing";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findKeyUses, insertEvents, markReferenceKind, readLog, startOfLog } from "./booking-events.ts";
+import {
+  findCreatesAround,
+  findKeyUses,
+  insertEvents,
+  markReferenceKind,
+  readLog,
+  startOfLog,
+} from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
-import { createPool, type Queryable } from "./database.ts";
+import { createPool, inTransaction, type Queryable } from "./database.ts";
 
 const events = 50_000;
 /** Of 8 KB each. The events of one booking fill thousands. */
@@ -22,18 +30,20 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What PostgreSQL reads for the queries that `work` makes. */
+/** What PostgreSQL reads for the queries that `work` makes, in a transaction as the worker's. */
 async function countPages(work: (client: Queryable) => Promise<unknown>): Promise<number> {
   let pages = 0;
-  const explaining = {
-    async query(text: string, values: unknown[]) {
-      const { rows } = await pool.query(`explain (analyze, buffers, format json) ${text}`, values);
-      const { Plan: plan } = rows[0]["QUERY PLAN"][0];
-      pages += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-      return pool.query(text, values);
-    },
-  };
-  await work(explaining as unknown as Queryable);
+  await inTransaction(pool, (client) => {
+    const explaining = {
+      async query(text: string, values: unknown[]) {
+        const { rows } = await client.query(`explain (analyze, buffers, format json) ${text}`, values);
+        const { Plan: plan } = rows[0]["QUERY PLAN"][0];
+        pages += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+        return client.query(text, values);
+      },
+    };
+    return work(explaining as unknown as Queryable);
+  });
   return pages;
 }
 
@@ -81,6 +91,57 @@ describe.each([
     expect(page?.before?.sequence).toBe(duplicateOf === "null" ? events : 1);
     expect(page?.events.map(({ sequence }) => sequence)).toEqual([events + 1]);
   });
+});
+
+test("a place in a booking's long log is found in a few pages, before PostgreSQL knows how long it is", async () => {
+  const hot = bookingKey("acme", "trip", "HOT");
+  await pool.query("truncate booking_events");
+  await pool.query(
+    `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
+       content_digest, outcome, received_at, state_after)
+     select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'acme', 'create', 'trip', 'T',
+       case when n % 5 = 0 then $1 else sha256(n::text::bytea) end, n, '{}', sha256(''), 'created', now(), 'active'
+     from generate_series(1, ${events}) as n`,
+    [hot],
+  );
+  // As on the first day.
+  await pool.query("delete from pg_statistic where starelid = 'booking_events'::regclass");
+  const place = { bookingKey: hot, id: startOfLog.id, sequence: events / 2 };
+  const range = { bookingKey: hot, from: place, limit: 20 };
+  expect(await countPages((client) => readLog(client, [range]))).toBeLessThan(3 * fewPages);
+  const [page] = await readLog(pool, [range]);
+  expect(page?.before?.sequence).toBe(events / 2 - 5);
+  expect(page?.events.map(({ sequence }) => sequence)).toEqual(
+    Array.from({ length: 20 }, (_, index) => events / 2 + 5 * index),
+  );
+  const create = { ...place, contentDigest: createHash("sha256").digest() };
+  expect(await countPages((client) => findCreatesAround(client, [create]))).toBeLessThan(fewPages);
+  expect(await findCreatesAround(pool, [create])).toEqual([
+    { earlier: events / 2 - 5, nextId: expect.stringMatching(/25000$/), nextSequence: events / 2 },
+  ]);
+});
+
+test("events with one sequence are told apart by their ids", async () => {
+  const key = bookingKey("acme", "trip", "TIES");
+  const id = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;
+  await pool.query("truncate booking_events");
+  await pool.query(
+    `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
+       content_digest, outcome, received_at, state_after)
+     select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'acme', 'create', 'trip', 'T', $1, (n + 3) / 4,
+       '{}', sha256(''), 'created', now(), 'active'
+     from generate_series(8, 1, -1) as n`,
+    [key],
+  );
+  for (let n = 1; n <= 8; n += 1) {
+    const from = { id: id(n), sequence: Math.floor((n + 3) / 4) };
+    const [page] = await readLog(pool, [{ bookingKey: key, from, limit: 8 }]);
+    expect(page?.before?.id).toBe(n === 1 ? undefined : id(n - 1));
+    expect(page?.events.map((event) => event.id)).toEqual(Array.from({ length: 9 - n }, (_, index) => id(n + index)));
+    const places = [{ ...from, bookingKey: key, contentDigest: createHash("sha256").digest() }];
+    const [around] = await findCreatesAround(pool, places);
+    expect(around?.nextId).toBe(n === 8 ? null : id(n + 1));
+  }
 });
 
 test("whether a consumer has bookings with trip references is found in a few pages, however many they are", async () => {

@@ -153,11 +153,13 @@ export async function findCreatesAround(
        as place (booking_key, content_digest, sequence, id, number)
      left join lateral (
        select sequence ${ofContent} and (sequence, id) < (place.sequence, place.id)
-       order by sequence desc, id desc limit 1
+       order by sequence desc limit 1
      ) as earlier on true
      left join lateral (
-       select id, sequence ${ofContent} and (sequence, id) > (place.sequence, place.id)
-       order by sequence, id limit 1
+       select * from (
+         select id, sequence ${ofContent} and (sequence, id) > (place.sequence, place.id)
+         order by sequence fetch first row with ties
+       ) as first order by id limit 1
      ) as next on true
      order by place.number`,
     [
@@ -257,7 +259,7 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
          where earlier.booking_key = event.booking_key and earlier.content_digest = event.content_digest
            and earlier.kind = 'create' and earlier.idempotency_key is null
            and (earlier.sequence, earlier.id) < (event.sequence, event.id)
-         order by earlier.sequence desc, earlier.id desc
+         order by earlier.sequence desc
          limit 1
        ) end as "earlierCreate",
        event.state_after as "stateAfter", event.decided_by as "decidedBy", event.content_from as "contentFrom",
@@ -268,10 +270,10 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
        as range (booking_key, sequence, id, "limit", number)
      cross join lateral (
        (select true as is_before, ${columns} ${counting} and (sequence, id) < (range.sequence, range.id)
-        order by sequence desc, id desc limit 1)
+        order by sequence desc fetch first row with ties)
        union all
        (select false as is_before, ${columns} ${counting} and (sequence, id) >= (range.sequence, range.id)
-        order by sequence, id limit range."limit")
+        order by sequence fetch first (range."limit") rows with ties)
      ) as event
      left join lateral (
        select sequence, received_at from booking_events where id = event.decided_by limit 1
@@ -289,7 +291,7 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
   return ranges.map(({ limit }, index) => {
     const ofRange = byRange.get(index + 1) ?? [];
     const events = ofRange.filter(({ isBefore }) => !isBefore).map(toLoggedEvent);
-    const before = ofRange.find(({ isBefore }) => isBefore);
+    const before = ofRange.findLast(({ isBefore }) => isBefore);
     return { before: before === undefined ? null : toLoggedEvent(before), events, isEnd: events.length < limit };
   });
 }
