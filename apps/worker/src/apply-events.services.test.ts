@@ -3,7 +3,8 @@ import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import { createPool, NotBegun } from "@booking-events/store";
 import type { Pool } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { applyEvents, type RecordedWarning } from "./apply-events.ts";
+import { applyEvents } from "./apply-events.ts";
+import type { RecordedWarning } from "./plan-batch.ts";
 
 const options = { duplicateWindowMs: 72 * 3_600_000 };
 const start = Date.UTC(2026, 10, 20) * 1_000;

@@ -33,3 +33,8 @@ export function toIncomingEvent(envelope: EventEnvelope): IncomingEvent {
     receivedAt: new Date(envelope.receivedAt),
   };
 }
+
+/** The same for events and rows of one booking, and for no others. */
+export function nameBooking({ bookingKey }: { bookingKey: Buffer }): string {
+  return bookingKey.toString("latin1");
+}

@@ -4,8 +4,8 @@ import {
   type FoldEvent,
   type FoldOutcome,
   foldEvents,
+  type KeySettlement,
   type Outcome,
-  type Place,
 } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
 import {
@@ -20,17 +20,22 @@ import type { IncomingEvent } from "./incoming-event.ts";
 import type { Refolding, RevisedStep } from "./refold-booking.ts";
 
 /** What one batch brings to one booking. */
-export interface BookingWork {
-  bookingKey: Buffer;
-  partner: string;
-  referenceKind: ReferenceKind;
-  reference: string;
+export interface TouchedBooking {
+  readonly bookingKey: Buffer;
+  readonly partner: string;
+  readonly referenceKind: ReferenceKind;
+  readonly reference: string;
   /** The booking as it stands, locked; null: there is none. */
-  row: BookingRow | null;
-  /** New events that count, in sequence order. */
-  events: IncomingEvent[];
-  /** Events in the log that count no longer: they repeat new ones. */
-  displaced: Place[];
+  readonly row: BookingRow | null;
+  /** Events that are not in the log, in sequence order. */
+  readonly newEvents: readonly IncomingEvent[];
+}
+
+/** The same when it is known which events repeat others. */
+export interface BookingWork extends TouchedBooking {
+  readonly settlement: KeySettlement;
+  /** The new events that count, in sequence order. */
+  readonly events: readonly IncomingEvent[];
 }
 
 /** What has to be written for one booking. */
@@ -51,7 +56,7 @@ export function lateEvents({ row, events }: BookingWork): IncomingEvent[] {
 }
 
 /** Does an event take a place before what was folded in last? Only then can one in the log lose its place to it. */
-export function needsRefolding(work: BookingWork): boolean {
+export function needsRefolding(work: BookingWork): work is BookingWork & { row: BookingRow } {
   return lateEvents(work).length > 0;
 }
 

@@ -20,11 +20,12 @@ import {
   writeDeadLetter,
 } from "@booking-events/store";
 import { applyAlone } from "./apply-alone.ts";
-import { applyEvents, type RecordedWarning } from "./apply-events.ts";
+import { applyEvents } from "./apply-events.ts";
 import { createBatchApplier, type QueuedEvent } from "./apply-in-batches.ts";
 import { createDatabaseCheck } from "./check-database.ts";
 import { describeFault } from "./describe-fault.ts";
 import { migrateAtStart } from "./migrate-at-start.ts";
+import type { RecordedWarning } from "./plan-batch.ts";
 import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
 import { createOutageGate } from "./wait-out-outage.ts";
 import { durabilityIntervalMs, watchDurability } from "./watch-durability.ts";

@@ -1,0 +1,121 @@
+import type { KeyUses } from "@booking-events/bookings";
+import { gatherPerTurn } from "@booking-events/queue";
+import {
+  type CreatesAround,
+  findCreatesAround,
+  findKeyUses,
+  type LogPage,
+  type LogRange,
+  type Queryable,
+  RollBack,
+  readLog,
+  reviseEvents,
+  settleAll,
+  toState,
+} from "@booking-events/store";
+import { type IncomingEvent, nameBooking } from "./incoming-event.ts";
+import {
+  type BookingWork,
+  isRepeatable,
+  lateEvents,
+  needsRefolding,
+  type TouchedBooking,
+  toRevisedEvent,
+} from "./plan-booking.ts";
+import { type Refolding, refoldBooking, TooMuchHistory } from "./refold-booking.ts";
+
+/** Events of one booking's log, and of all in one transaction, that are read while the events of other bookings wait. */
+const maxHistoryTogether = 2_000;
+const maxHistoryInTransaction = 20_000;
+
+/** What a batch needs to know of the log. A booking that is new has none. */
+export interface History {
+  /** Of each event with an idempotency key, what its booking's log knows of the key, by the event's id. */
+  uses: Map<string, KeyUses>;
+  /** Of each create that can repeat or be repeated, the creates around it, by its id. */
+  creates: Map<string, CreatesAround>;
+}
+
+/** Some of the bookings are to be applied alone. Nothing was written; the others are tried again without them. */
+export class LeftOut extends RollBack {
+  override name = "LeftOut";
+  /** By {@link nameBooking}. */
+  readonly bookings: ReadonlySet<string>;
+
+  constructor(bookings: BookingWork[]) {
+    super("Some of the bookings are to be applied alone.");
+    this.bookings = new Set(bookings.map(nameBooking));
+  }
+}
+
+export async function readHistory(client: Queryable, bookings: readonly TouchedBooking[]): Promise<History> {
+  const known = bookings.flatMap(({ row, newEvents }) => (row === null ? [] : newEvents));
+  const keyed = known.filter(({ hasIdempotencyKey }) => hasIdempotencyKey);
+  const repeatable = known.filter(isRepeatable);
+  const [uses, creates] = await settleAll([
+    keyed.length === 0 ? Promise.resolve([]) : findKeyUses(client, keyed.map(withDigest)),
+    repeatable.length === 0 ? Promise.resolve([]) : findCreatesAround(client, repeatable.map(withDigest)),
+  ]);
+  return { uses: byId(keyed, uses), creates: byId(repeatable, creates) };
+}
+
+function withDigest(event: IncomingEvent): Omit<IncomingEvent, "contentDigest"> & { contentDigest: Buffer } {
+  return { ...event, contentDigest: Buffer.from(event.contentDigest, "hex") };
+}
+
+function byId<Found>(events: IncomingEvent[], found: Found[]): Map<string, Found> {
+  return new Map(events.map(({ id }, index) => [id, found[index] as Found]));
+}
+
+/**
+ * All bookings with late events at once: what they read in one turn of the event loop is one query.
+ *
+ * @param options.isAlone no other bookings wait: as much is read as it takes
+ * @throws LeftOut
+ */
+export async function refoldBookings(
+  client: Queryable,
+  works: readonly BookingWork[],
+  creates: History["creates"],
+  { duplicateWindowMs, isAlone = false }: { duplicateWindowMs: number; isAlone?: boolean | undefined },
+): Promise<Map<BookingWork, Refolding>> {
+  const late = works.filter(needsRefolding);
+  const read = createReader(client, isAlone ? Number.POSITIVE_INFINITY : maxHistoryInTransaction);
+  const refoldings = await Promise.allSettled(
+    late.map((work) =>
+      refoldBooking({
+        bookingKey: work.bookingKey,
+        stored: toState(work.row),
+        late: lateEvents(work).map((event) => ({ event, creates: creates.get(event.id) })),
+        displaced: work.settlement.displaced,
+        duplicateWindowMs,
+        maxEvents: isAlone ? undefined : maxHistoryTogether,
+        read,
+        revise: (steps) => reviseEvents(client, steps.map(toRevisedEvent)),
+      }),
+    ),
+  );
+  const tooLong = late.filter((_, index) => isTooLong(refoldings[index]));
+  if (tooLong.length > 0) throw new LeftOut(tooLong);
+  return new Map(late.map((work, index) => [work, resultOf(refoldings[index] as PromiseSettledResult<Refolding>)]));
+}
+
+function createReader(client: Queryable, maxEvents: number): (range: LogRange) => Promise<LogPage> {
+  const readTogether = gatherPerTurn<LogRange, LogPage>((ranges) => readLog(client, ranges));
+  let eventsRead = 0;
+  return async (range) => {
+    const page = await readTogether(range);
+    eventsRead += page.events.length;
+    if (eventsRead > maxEvents) throw new TooMuchHistory(range.bookingKey);
+    return page;
+  };
+}
+
+function isTooLong(refolding: PromiseSettledResult<unknown> | undefined): boolean {
+  return refolding?.status === "rejected" && refolding.reason instanceof TooMuchHistory;
+}
+
+function resultOf<Value>(settled: PromiseSettledResult<Value>): Value {
+  if (settled.status === "rejected") throw settled.reason;
+  return settled.value;
+}
