@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Refusal, tooMuchToRead } from "./answers.ts";
 import { connect, exchange, requestBytes } from "./testing/http-client.ts";
 import { acmeSecret } from "./testing/partners.ts";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
@@ -17,6 +18,7 @@ const faults = [
   { name: "wrong type", status: 415, says: "with Content-Type" },
   { name: "wrong encoding", status: 415, says: "Content-Encoding" },
   { name: "too large when it is read", status: 413 },
+  { name: "too much to read", status: 503 },
   { name: "not UTF-8", status: 400, says: "UTF-8" },
   { name: "malformed JSON", status: 400, says: "line 1" },
   { name: "malformed key", status: 400, says: "Idempotency-Key" },
@@ -37,6 +39,10 @@ beforeAll(async () => {
     isOverloaded: () => conditions.has("overloaded"),
     limitPartner: async () =>
       conditions.has("over the rate limit") ? { retryAfterS: 7, headers: {} } : { headers: {} },
+    async takeTurn(_partner, _bytes, work) {
+      if (conditions.has("too much to read")) throw new Refusal(tooMuchToRead);
+      return work();
+    },
     isQueueAvailable: () => !conditions.has("queue unavailable"),
   });
 });
