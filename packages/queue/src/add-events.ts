@@ -22,7 +22,7 @@ export function serializeEvent(event: AcceptedEvent): SerializedEvent {
  *
  * @param deadlineMs when to give up, of `performance.now()`
  * @throws SequenceTooFarAhead; what ioredis throws. Redis adds nothing after the deadline, however late it gets to read
- *   the command
+ *   the command; nor if its clock was set back since, so that it can't tell
  */
 export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promise<number[]>;
 
@@ -34,7 +34,7 @@ export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promi
  * An event that is in the queue already stays as it is: ioredis sends a command again whose connection broke.
  *
  * KEYS: the last sequence number; then the queue's wait, active, meta and marker.
- * ARGV: the deadline in microseconds of this clock, the prefix of job keys, the jobs' options, their timestamp (the
+ * ARGV: when the command was sent, and the deadline, in microseconds of this clock; the prefix of job keys, the jobs' options, their timestamp (the
  * host's clock), the envelope's version; then each event as {@link serializeEvent} makes it.
  * Returns the clock and the first sequence number, or why nothing was added.
  */
@@ -43,16 +43,17 @@ ${takeSequenceInLua}
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
 local shownClock = string.format('%.0f', clock)
-if clock > tonumber(ARGV[1]) then return { shownClock, 'too late' } end
-local first = takeSequence(KEYS[1], clock, tonumber(ARGV[4]), (#ARGV - 5) / 4)
+if clock < tonumber(ARGV[1]) then return { shownClock, 'set back' } end
+if clock > tonumber(ARGV[2]) then return { shownClock, 'too late' } end
+local first = takeSequence(KEYS[1], clock, tonumber(ARGV[5]), (#ARGV - 6) / 4)
 if not first then return { shownClock, 'too far ahead' } end
 local sequence = first
-for place = 6, #ARGV, 4 do
-  local job = ARGV[2] .. ARGV[place]
+for place = 7, #ARGV, 4 do
+  local job = ARGV[3] .. ARGV[place]
   if redis.call('EXISTS', job) == 0 then
-    local start = '{"version":' .. ARGV[5] .. ',"sequence":' .. string.format('%.0f', sequence) .. ','
+    local start = '{"version":' .. ARGV[6] .. ',"sequence":' .. string.format('%.0f', sequence) .. ','
     redis.call('HSET', job, 'name', ARGV[place + 1], 'subject', ARGV[place + 2], 'data', start .. ARGV[place + 3],
-      'opts', ARGV[3], 'timestamp', ARGV[4], 'delay', '0', 'priority', '0')
+      'opts', ARGV[4], 'timestamp', ARGV[5], 'delay', '0', 'priority', '0')
     redis.call('LPUSH', KEYS[2], ARGV[place])
   end
   sequence = sequence + 1
@@ -68,6 +69,8 @@ type AddScriptAnswer = [clock: string, firstOrWhyNot: string];
 
 /** An answer that took longer tells too little of what Redis' clock shows now. */
 const clockPrecisionMs = 100;
+/** Two clocks that drift apart by less than a thousandth stay together within the precision for so long. */
+const clockValidMs = 60_000;
 
 /** @param onTimeLost told how far this process's clock has fallen behind Redis' since the answer before */
 export function createEventAdder(
@@ -80,18 +83,22 @@ export function createEventAdder(
   const options = JSON.stringify(jobOptions);
   /** How far Redis' clock is ahead of `performance.now()`: from its newest answer. */
   let clockAheadMs: number | undefined;
+  let clockValidUntilMs = Number.NEGATIVE_INFINITY;
 
   const learnClock = (clockMs: number) => {
     const aheadMs = clockMs - performance.now();
     if (clockAheadMs !== undefined) onTimeLost(aheadMs - clockAheadMs);
     clockAheadMs = aheadMs;
+    clockValidUntilMs = performance.now() + clockValidMs;
     return aheadMs;
   };
 
   return async function addEvents(events, deadlineMs) {
-    const aheadMs = clockAheadMs ?? learnClock(toMilliseconds(await redis.time()));
+    const known = performance.now() < clockValidUntilMs ? clockAheadMs : undefined;
+    const aheadMs = known ?? learnClock(toMilliseconds(await redis.time()));
     const startedAtMs = performance.now();
     const [clock, firstOrWhyNot] = await runScript<AddScriptAnswer>(redis, addScript, keys, [
+      Math.round((startedAtMs - clockPrecisionMs + aheadMs) * 1_000),
       Math.round((deadlineMs + aheadMs) * 1_000),
       queueKey(""),
       options,
@@ -99,9 +106,10 @@ export function createEventAdder(
       envelopeVersion,
       ...events.flat(),
     ]);
-    const isTooLate = firstOrWhyNot === "too late";
-    if (isTooLate || performance.now() - startedAtMs < clockPrecisionMs) learnClock(Number(clock) / 1_000);
-    if (isTooLate) throw new Error("Redis got to the events too late.");
+    const isOutOfTime = firstOrWhyNot === "too late" || firstOrWhyNot === "set back";
+    if (isOutOfTime || performance.now() - startedAtMs < clockPrecisionMs) learnClock(Number(clock) / 1_000);
+    if (firstOrWhyNot === "too late") throw new Error("Redis got to the events too late.");
+    if (firstOrWhyNot === "set back") throw new Error("Redis' clock was set back while the events were on their way.");
     if (firstOrWhyNot === "too far ahead") throw new SequenceTooFarAhead("The events' place would be in the future.");
     return events.map((_, index) => Number(firstOrWhyNot) + index);
   };

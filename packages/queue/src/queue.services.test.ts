@@ -414,6 +414,35 @@ test("a machine whose clock stood still queues nothing by it, and hears of the t
   );
 });
 
+test("an event that was on its way while Redis' clock was set back is not queued, and the next one is", async () => {
+  const addEvents = createEventAdder(redis, prefix);
+  await addEvents([serializeEvent(anEvent(1))], performance.now() + 1_000);
+  const now = performance.now.bind(performance);
+  // To each other, Redis' clock and ours stand as after a step of Redis' by half a minute.
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + 30_000);
+  try {
+    const late = addEvents([serializeEvent(anEvent(2))], performance.now() - 1);
+    await expect(late).rejects.toThrow("clock was set back");
+    await addEvents([serializeEvent(anEvent(3))], performance.now() + 1_000);
+  } finally {
+    clock.mockRestore();
+  }
+  expect(await redis.lrange(`${prefix}:${queueName}:wait`, 0, -1)).toEqual([anEvent(3).eventId, anEvent(1).eventId]);
+});
+
+test("what Redis' clock showed long ago is asked again, since clocks drift", async () => {
+  const addEvents = createEventAdder(redis, prefix);
+  await addEvents([serializeEvent(anEvent(1))], performance.now() + 1_000);
+  const now = performance.now.bind(performance);
+  // Ours has gone on by an hour, and seems to have gone wrong by as much.
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + 3_600_000);
+  try {
+    await addEvents([serializeEvent(anEvent(2))], performance.now() + 1_000);
+  } finally {
+    clock.mockRestore();
+  }
+});
+
 describe("when Redis is not well", () => {
   test("an event is refused within the deadline while nothing answers, and accepted when Redis is there", async () => {
     const port = await freePort();
