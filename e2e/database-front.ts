@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, connect as dial, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext, TLSSocket } from "node:tls";
-import type { Certificate } from "./certificates.ts";
+import type { Certificate } from "@booking-events/scripts/certificates";
 
 /** What stands between a client and PostgreSQL does with each connection. */
 export type FrontMode =

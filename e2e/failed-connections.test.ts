@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Certificate, createCertificate } from "@booking-events/scripts/certificates";
 import { waitFor } from "@booking-events/scripts/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type Certificate, createCertificate } from "./certificates.ts";
 import { type DatabaseFront, type FrontMode, startDatabaseFront } from "./database-front.ts";
 import type { RunningApp } from "./running-app.ts";
 import { prepareSurroundings } from "./surroundings.ts";

@@ -3,12 +3,12 @@ import { createHash } from "node:crypto";
 import { chown, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createCertificate } from "@booking-events/scripts/certificates";
 import { type DataServer, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
 import { freePort, waitFor } from "@booking-events/scripts/testing";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createCertificate } from "./certificates.ts";
 import { partnersFileFor } from "./partner.ts";
 import { type RunningApp, runApp } from "./running-app.ts";
 
