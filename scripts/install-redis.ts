@@ -1,6 +1,7 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { commandPrefixForRoot, installPackage, isExecutable, onPath } from "./apt-get.ts";
 import { commandOutput } from "./command.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
@@ -94,28 +95,9 @@ async function installWithApt(
 ): Promise<string> {
   const how = asRoot.length === 0 ? "as root" : "by sudo";
   say(`No Redis on this machine: installing the package redis-server with apt-get, ${how}.`);
-  const apt = (...args: string[]) => {
-    const [file = "apt-get", ...rest] = [
-      ...asRoot,
-      "env",
-      "DEBIAN_FRONTEND=noninteractive",
-      // dpkg refuses to work without these, and a bare environment lacks them.
-      `PATH=${process.env["PATH"]}:/usr/local/sbin:/usr/sbin:/sbin`,
-      // For Ubuntu, whose needrestart would ask.
-      "NEEDRESTART_MODE=a",
-      "apt-get",
-      "-o",
-      "DPkg::Lock::Timeout=120",
-      "-o",
-      "Acquire::Retries=3",
-      ...args,
-    ];
-    return commandOutput(file, rest, { signal });
-  };
   const allowServices = forbidServiceStarts(asRoot);
   try {
-    await apt("update");
-    const log = await apt("install", "-y", "--no-install-recommends", "redis-server");
+    const log = await installPackage("redis-server", asRoot, signal);
     await switchServiceOff(asRoot, signal);
     return log;
   } catch (error) {
@@ -147,18 +129,6 @@ async function switchServiceOff(asRoot: readonly string[], signal: AbortSignal |
   await commandOutput(file, args, { signal }).catch(() => {});
 }
 
-/** What to put before a command to run it as root; undefined if that is not to be had without a password. */
-function commandPrefixForRoot(): string[] | undefined {
-  if (process.getuid?.() === 0) return [];
-  if (!onPath("sudo")) return undefined;
-  try {
-    execFileSync("sudo", ["-n", "true"], { stdio: "ignore" });
-    return ["sudo", "-n"];
-  } catch {
-    return undefined;
-  }
-}
-
 function readVersion(file: string): string | undefined {
   const { stdout: text } = spawnSync(file, ["--version"], { encoding: "utf8" });
   const [, product = "Redis", version = ""] = /^(\w+) server v=(\S+)/.exec(text ?? "") ?? [];
@@ -178,19 +148,4 @@ function thisMachine(): Machine {
     ids.split(" "),
   );
   return { platform: process.platform, distribution };
-}
-
-function onPath(name: string): boolean {
-  return (process.env["PATH"] ?? "")
-    .split(delimiter)
-    .some((folder) => folder !== "" && isExecutable(join(folder, name)));
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
