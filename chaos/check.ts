@@ -13,6 +13,7 @@ import type { ChangeRow, DatabaseContent, LoggedEvent } from "./read-database.ts
  * - `wrong state`: a booking that is not what the events in the log make it
  * - `wrong feed`: whoever follows `booking_changes` ends with another state, or misses a change
  * - `dead`: a dead letter, of events that are all good
+ * - `attempt lost`: an event has an attempt less because of an outage
  * - `crashed`: a process ended by itself, or did not become ready again
  * - `stuck`: the queue did not become empty
  */
@@ -24,6 +25,7 @@ export const violationKinds = [
   "wrong state",
   "wrong feed",
   "dead",
+  "attempt lost",
   "crashed",
   "stuck",
 ] as const;

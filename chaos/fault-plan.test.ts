@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { lengthMs, planFaults, scenarioMs, scenarios } from "./fault-plan.ts";
 import { inventHistories } from "./histories.ts";
 import { createRandom } from "./random.ts";
@@ -17,10 +17,40 @@ test("the same seed gives the same faults and the same posts, another seed other
   expect(posts(1)).not.toEqual(posts(2));
 });
 
-test("in the long run everything is killed and frozen", () => {
+test("in the long run everything is killed and frozen, the clock is set and the certificate expires", () => {
   const faults = planFaults(createRandom(1, "faults"), 10 * minuteMs);
   const hits = new Set(faults.map(({ target, action }) => `${target} ${action}`));
-  expect(hits.size).toBe(7 * 2);
+  expect(hits.size).toBe(7 * 2 + 2);
+});
+
+describe("Redis' clock", () => {
+  const faults = planFaults(createRandom(1, "faults"), 10 * minuteMs);
+  const settings = faults.filter((fault) => fault.action === "set clock");
+  const steps = settings.map(({ atMs, aheadMs }, index) => ({
+    atMs,
+    byMs: aheadMs - (settings[index - 1]?.aheadMs ?? 0),
+  }));
+
+  test("is set forward and back, by some seconds and by more than a minute", () => {
+    for (const sign of [1, -1]) {
+      const sizes = steps.map(({ byMs }) => sign * byMs).filter((byMs) => byMs > 0);
+      expect(Math.min(...sizes)).toBeLessThan(15_000);
+      expect(Math.max(...sizes)).toBeGreaterThan(minuteMs);
+    }
+  });
+
+  test("is never so far ahead that ingest refuses events for it", () => {
+    for (const { aheadMs } of settings) expect(Math.abs(aheadMs)).toBeLessThan(2 * minuteMs);
+  });
+
+  test("is set back while Redis stands still, but by much more than that, since less can't be told", () => {
+    const freezes = faults.filter((fault) => fault.action === "freeze" && fault.target === "redis");
+    const whileFrozen = steps.filter(({ atMs }) =>
+      freezes.some((freeze) => freeze.atMs <= atMs && atMs <= freeze.atMs + lengthMs(freeze)),
+    );
+    expect(whileFrozen.length).toBeGreaterThan(0);
+    for (const { byMs } of whileFrozen) expect(byMs).toBeLessThan(-minuteMs);
+  });
 });
 
 test("a target of a random fault is left alone until it has recovered", () => {

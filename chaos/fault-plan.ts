@@ -8,16 +8,30 @@ export type AppName = (typeof ingestNames)[number] | (typeof workerNames)[number
 export type TargetName = AppName | "redis" | "postgres";
 
 /** `atMs` counts from the first post. */
-export type Fault = { atMs: number; target: TargetName } & (
+export type Fault = { atMs: number } & (
   | {
+      target: TargetName;
       /** Ends the process, and starts it again after `downMs`. */
       action: "end";
       signal: "SIGKILL" | "SIGTERM" | "SIGQUIT";
       downMs: number;
     }
   | {
+      target: TargetName;
       /** SIGSTOP, and SIGCONT after `forMs`: to the others it is there and does not answer. */
       action: "freeze";
+      forMs: number;
+    }
+  | {
+      target: "redis";
+      /** From then on, its clock is as far ahead of the machine's, or behind it. */
+      action: "set clock";
+      aheadMs: number;
+    }
+  | {
+      target: "postgres";
+      /** It presents an expired certificate for `forMs`, and ends all connections over TLS. */
+      action: "expire certificate";
       forMs: number;
     }
 );
@@ -27,6 +41,17 @@ export type Fault = { atMs: number; target: TargetName } & (
  * service must come through all of them.
  */
 export const scenarios = {
+  /**
+   * Each event has a deadline by Redis' clock, which is set back while some wait in the sockets of Redis, and others in
+   * the memory of a frozen ingest. By then it has gone back much further than they have waited, which can be told.
+   */
+  "redis frozen and its clock set back meanwhile, an ingest frozen for longer; an expired certificate": [
+    { atMs: 100, target: "redis", action: "set clock", aheadMs: 45_000 },
+    { atMs: 600, target: "redis", action: "freeze", forMs: 3_000 },
+    { atMs: 900, target: "ingest-1", action: "freeze", forMs: 4_900 },
+    { atMs: 2_000, target: "redis", action: "set clock", aheadMs: -45_000 },
+    { atMs: 3_000, target: "postgres", action: "expire certificate", forMs: 3_000 },
+  ],
   /** Whoever acknowledges before Redis has confirmed goes on to do so while it is frozen. Then nobody has the events. */
   "redis frozen, then killed with both ingests": [
     { atMs: 2_000, target: "redis", action: "freeze", forMs: 2_500 },
@@ -62,6 +87,10 @@ const longestDownMs = 3_000;
 const shortestFreezeMs = 500;
 /** Longer than a delivery's lock and than PostgreSQL lets a transaction idle: a worker may wake up as a zombie. */
 const longestFreezeMs = 12_000;
+/** Steps of the clock are up to twice that. Ingest refuses events whose sequence is five minutes ahead of its clock. */
+export const maxClockErrorMs = 60_000;
+const shortestExpiryMs = 1_500;
+const longestExpiryMs = 6_000;
 /** What a restart may take on a busy machine, before the same target is hit again. */
 const recoveryMs = 2_000;
 
@@ -105,6 +134,18 @@ function planRandomFaults(random: Random, fromMs: number, toMs: number): Fault[]
 
 function planRandomFault(random: Random, atMs: number): Fault {
   const target = random.pick(targets);
+  if (target === "redis" && random.chance(0.4)) {
+    return {
+      atMs,
+      target,
+      action: "set clock",
+      aheadMs: Math.round(random.between(-maxClockErrorMs, maxClockErrorMs)),
+    };
+  }
+  if (target === "postgres" && random.chance(0.3)) {
+    const forMs = Math.round(random.between(shortestExpiryMs, longestExpiryMs));
+    return { atMs, target, action: "expire certificate", forMs };
+  }
   if (random.chance(0.5)) {
     const forMs = Math.round(random.between(shortestFreezeMs, longestFreezeMs));
     return { atMs, target, action: "freeze", forMs };
@@ -114,12 +155,20 @@ function planRandomFault(random: Random, atMs: number): Fault {
 }
 
 export function lengthMs(fault: Fault): number {
-  return fault.action === "freeze" ? fault.forMs : fault.downMs;
+  if (fault.action === "set clock") return 0;
+  return fault.action === "end" ? fault.downMs : fault.forMs;
 }
 
 export function describeFault(fault: Fault): string {
   const seconds = (lengthMs(fault) / 1_000).toFixed(1);
-  return fault.action === "freeze"
-    ? `${fault.target} frozen for ${seconds} s`
-    : `${fault.target} ended by ${fault.signal}, down for ${seconds} s`;
+  switch (fault.action) {
+    case "end":
+      return `${fault.target} ended by ${fault.signal}, down for ${seconds} s`;
+    case "freeze":
+      return `${fault.target} frozen for ${seconds} s`;
+    case "set clock":
+      return `clock of ${fault.target} set to ${(fault.aheadMs / 1_000).toFixed(1)} s ahead`;
+    case "expire certificate":
+      return `certificate of ${fault.target} expired for ${seconds} s`;
+  }
 }

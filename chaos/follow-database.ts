@@ -7,6 +7,8 @@ export interface DatabaseFollower {
   changeIds: number[];
   /** Events in the log, as last seen. */
   applied: number;
+  /** Connections of the workers that were seen, by whether they were over TLS. */
+  workerConnections: { tls: Set<string>; plain: Set<string> };
   /** Reads to the present end, and stops. */
   finish(): Promise<void>;
   stop(): void;
@@ -14,6 +16,8 @@ export interface DatabaseFollower {
 
 const pollIntervalMs = 250;
 const queryTimeoutMs = 3_000;
+const workerConnections = `select pid || ' ' || backend_start as name, ssl
+  from pg_stat_activity join pg_stat_ssl using (pid) where application_name = 'booking-events-worker'`;
 
 export function followDatabase(databaseUrl: string): DatabaseFollower {
   const stopping = new AbortController();
@@ -21,6 +25,7 @@ export function followDatabase(databaseUrl: string): DatabaseFollower {
   const follower: DatabaseFollower = {
     changeIds: [],
     applied: 0,
+    workerConnections: { tls: new Set(), plain: new Set() },
     async finish() {
       stopping.abort();
       await polling;
@@ -54,6 +59,8 @@ export function followDatabase(databaseUrl: string): DatabaseFollower {
     for (const { id } of rows) follower.changeIds.push(id);
     const { rows: counts } = await client.query<{ count: number }>("select count(*)::float8 from booking_events");
     follower.applied = counts[0]?.count ?? 0;
+    const { rows: connections } = await client.query<{ name: string; ssl: boolean }>(workerConnections);
+    for (const { name, ssl } of connections) follower.workerConnections[ssl ? "tls" : "plain"].add(name);
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { build } from "../scripts/build.ts";
-import { findOrInstallRedis } from "../scripts/services.ts";
+import { findOrInstallRedis, installFaketime } from "../scripts/services.ts";
 import { SetupProblem } from "../scripts/setup-problem.ts";
 import { stopRequested } from "../scripts/stop-signals.ts";
 import { runBadNeighbour } from "./bad-neighbour.ts";
@@ -13,7 +13,8 @@ import { formatReport, writeReport } from "./report.ts";
 import { runChaos } from "./run-chaos.ts";
 
 const help = `Starts the whole service, posts random histories, kills and freezes random processes,
-Redis and PostgreSQL included, and checks from outside that nothing was lost.
+Redis and PostgreSQL included, sets Redis' clock, lets PostgreSQL's certificate expire,
+and checks from outside that nothing was lost.
 
   pnpm chaos [--minutes N] [--seed S] [--rate R] [--report FILE]
   pnpm chaos --scenario bad-neighbour [--minutes N] [--rate R] [--report FILE]
@@ -103,6 +104,7 @@ async function prepare(): Promise<AbortSignal> {
   const signal = stopRequested({ force: () => process.exit(130) });
   say("Ctrl-C stops everything.");
   await findOrInstallRedis({ say, signal });
+  await installFaketime({ say, signal });
   await build(signal);
   return signal;
 }

@@ -18,11 +18,17 @@ export interface Report {
   violationCounts: Record<ViolationKind, number>;
   /** The first of each kind. */
   violations: Violation[];
+  /** All of them were seen from outside, or there would be no report. */
   faults: Fault[];
+  /** False: there is no libfaketime on the machine, so the faults are without clock steps. */
+  clockIsSet: boolean;
+  /** Of workers to PostgreSQL. There were no others. */
+  tlsConnections: number;
   /** How often somebody else held a booking's row for a while. */
   rowLocks: number;
 }
 
+export const noClockSteps = "There is no libfaketime on this machine, so Redis' clock is not set.";
 const maxViolationsOfAKind = 20;
 const maxExamplesShown = 3;
 const maxExampleLength = 250;
@@ -30,7 +36,17 @@ const maxExampleLength = 250;
 export function makeReport(
   run: Pick<
     Report,
-    "seed" | "build" | "ratePerSecond" | "postedForMs" | "startedAt" | "tookMs" | "tally" | "faults" | "rowLocks"
+    | "seed"
+    | "build"
+    | "ratePerSecond"
+    | "postedForMs"
+    | "startedAt"
+    | "tookMs"
+    | "tally"
+    | "faults"
+    | "clockIsSet"
+    | "tlsConnections"
+    | "rowLocks"
   >,
   violations: Violation[],
 ): Report {
@@ -61,13 +77,15 @@ const meanings: Record<ViolationKind, string> = {
   "wrong state": "bookings that are not the fold of their events",
   "wrong feed": "bookings that the feed of changes tells otherwise",
   dead: "dead letters",
+  "attempt lost": "attempts that an outage has cost",
   crashed: "processes that ended by themselves or did not recover",
   stuck: "queues that did not become empty",
 };
 
 /** The final table, and the first violations. */
 export function formatReport(report: Report): string {
-  const { tally, faults, rowLocks, passed, seed, tookMs } = report;
+  const { tally, faults, rowLocks, tlsConnections, passed, seed, tookMs } = report;
+  const countOf = (action: Fault["action"]) => faults.filter((fault) => fault.action === action).length;
   const rows: [string, number, string][] = [
     ["attempted", tally.attempted, `events, in ${format(tally.requests)} requests`],
     ["acknowledged", tally.acknowledged, `${format(tally.givenUp)} given up by the partner after the last retry`],
@@ -75,7 +93,12 @@ export function formatReport(report: Report): string {
     ["duplicated", tally.duplicated, "of these, recorded as repetitions"],
     ["superseded", tally.superseded, "of these, applied after a later event"],
     ["bookings", tally.bookings, `changed ${format(tally.changes)} times`],
-    ["faults", faults.length, "kills and freezes"],
+    ["faults", faults.length, "in all"],
+    ["  ended", countOf("end"), "processes, and started again"],
+    ["  frozen", countOf("freeze"), "processes, for a while"],
+    ["  clock set", countOf("set clock"), report.clockIsSet ? "of Redis, forward or back" : noClockSteps],
+    ["  expired", countOf("expire certificate"), "certificates of PostgreSQL"],
+    ["connections", tlsConnections, "of workers to PostgreSQL, all over TLS"],
     ["row locks", rowLocks, "held from outside for up to 6 s"],
   ];
   return [

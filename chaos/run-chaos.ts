@@ -6,7 +6,7 @@ import type { Build } from "./builds.ts";
 import { check, type Violation } from "./check.ts";
 import { createQueueCounter, type QueueCounter, sumCounts } from "./count-queue.ts";
 import { drain } from "./drain.ts";
-import { appNames, describeFault, type Fault } from "./fault-plan.ts";
+import { appNames, describeFault, type Fault, maxClockErrorMs } from "./fault-plan.ts";
 import { findUnready } from "./find-unready.ts";
 import { type DatabaseFollower, followDatabase } from "./follow-database.ts";
 import { inventHistories, partners } from "./histories.ts";
@@ -15,7 +15,7 @@ import { lockRows } from "./lock-rows.ts";
 import { type Load, postHistories } from "./post-histories.ts";
 import { createRandom } from "./random.ts";
 import { readDatabase } from "./read-database.ts";
-import { makeReport, type Report } from "./report.ts";
+import { makeReport, noClockSteps, type Report } from "./report.ts";
 import { type System, startSystem } from "./start-system.ts";
 
 export interface ChaosOptions {
@@ -32,6 +32,8 @@ export interface ChaosOptions {
 }
 
 const progressIntervalMs = 5_000;
+/** Locks and delays that are kept by Redis' clock last longer by as much as it is set back. */
+const standstillMs = 90_000 + 2 * maxClockErrorMs;
 
 /**
  * One run: starts the system, posts random histories while faults hit it, lets it come to rest, and compares what
@@ -64,7 +66,9 @@ export async function runChaos(options: ChaosOptions): Promise<Report> {
 }
 
 async function runOn(system: System, crashes: string[], options: ChaosOptions): Promise<Report> {
-  const { seed, build, faults, postMs, ratePerSecond, say, signal } = options;
+  const { seed, build, postMs, ratePerSecond, say, signal } = options;
+  const faults = options.faults.filter(({ action }) => action !== "set clock" || system.canSetClock);
+  if (!system.canSetClock) say(noClockSteps);
   const startedAt = new Date();
   const violations: Violation[] = [];
   const asCrash = (what: string): Violation => ({ kind: "crashed", what });
@@ -98,13 +102,18 @@ async function runOn(system: System, crashes: string[], options: ChaosOptions): 
     const rowLocks = await locking;
     say("All faults are over and all partners have stopped. Waiting for the queue to become empty.");
     violations.push(...(await findUnready(system.apps, signal)).map(asCrash));
-    const left = await drain({ countQueue: () => queue.count(), countApplied: () => follower.applied, signal });
+    const left = await drain({
+      ...{ countQueue: () => queue.count(), countApplied: () => follower.applied, standstillMs, signal },
+    });
     if (left !== undefined) violations.push({ kind: "stuck", what: left });
     await follower.finish();
     const database = await readDatabase(system.databaseUrl);
     const { duplicateWindowMs } = system;
     const checked = check({ posts: load.posts, database, followedChangeIds: follower.changeIds, duplicateWindowMs });
-    violations.push(...checked.violations, ...crashes.map(asCrash));
+    violations.push(...checked.violations, ...crashes.map(asCrash), ...findLostAttempts(await system.readLogs()));
+    const { tls, plain } = follower.workerConnections;
+    if (tls.size === 0 || plain.size > 0)
+      throw new Error(`Of the workers' connections, ${tls.size} were over TLS and ${plain.size} not: this was no run.`);
     const tookMs = Date.now() - startedAt.getTime();
     const run = {
       seed,
@@ -114,7 +123,8 @@ async function runOn(system: System, crashes: string[], options: ChaosOptions): 
       startedAt: startedAt.toISOString(),
       tookMs,
     };
-    return makeReport({ ...run, tally: checked.tally, faults: [...faults], rowLocks }, violations);
+    const seen = { faults, rowLocks, tlsConnections: tls.size, clockIsSet: system.canSetClock };
+    return makeReport({ ...run, ...seen, tally: checked.tally }, violations);
   } finally {
     progress.stop.abort();
     unlocking.abort();
@@ -122,6 +132,14 @@ async function runOn(system: System, crashes: string[], options: ChaosOptions): 
     await Promise.all([telling, locking]);
     await queue.close();
   }
+}
+
+/** A worker says so when an event has lost an attempt. May be only for the lock that somebody held on its booking. */
+function findLostAttempts(logs: string[]): Violation[] {
+  return logs
+    .flatMap((log) => log.split("\n"))
+    .filter((line) => line.includes('"msg":"attempt failed"') && !line.includes('"code":"HeldUp"'))
+    .map((what) => ({ kind: "attempt lost", what }));
 }
 
 async function tellProgress(options: {

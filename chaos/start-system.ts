@@ -1,24 +1,31 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { freePort } from "../scripts/ports.ts";
-import { type DataServer, startPostgres, startRedis } from "../scripts/services.ts";
+import { type DataServer, findFaketime, type PostgresServer, startPostgres, startRedis } from "../scripts/services.ts";
 import type { Build } from "./builds.ts";
-import type { AppName, TargetName } from "./fault-plan.ts";
-import type { FaultTarget } from "./inject-faults.ts";
+import type { AppName } from "./fault-plan.ts";
+import type { FaultTarget, FaultTargets } from "./inject-faults.ts";
+import { type PostgresTls, serveTls } from "./postgres-tls.ts";
+import { createRedisClock, type RedisClock, removeSharedMemory, untilClockShown } from "./redis-clock.ts";
 import { type SupervisedApp, superviseApp } from "./supervise.ts";
 
 /** Redis, PostgreSQL, two ingests and some workers, each of which may be hit. */
 export interface System<Name extends AppName = AppName> {
   redisUrl: string;
+  /** Over TLS, for the apps and for everyone else. */
   databaseUrl: string;
+  /** False: this machine has no libfaketime, and `setClock` of the target does nothing. */
+  canSetClock: boolean;
   queuePrefix: string;
   duplicateWindowMs: number;
   ingestUrls: string[];
   secretOf(partner: string): string;
-  targets: Record<Name | Exclude<TargetName, AppName>, FaultTarget>;
+  targets: Record<Name, FaultTarget> & Pick<FaultTargets, "redis" | "postgres">;
   apps: SupervisedApp[];
+  /** What the apps have logged so far. */
+  readLogs(): Promise<string[]>;
   redis: DataServer;
   postgres: DataServer;
   stop(): Promise<void>;
@@ -51,22 +58,31 @@ export async function startSystem<Name extends AppName>(options: {
   onCrash: (what: string) => void;
 }): Promise<System<Name>> {
   const { dir, build, appNames, partners, rateLimit = noRateLimit, signal, onCrash } = options;
-  const redis = await startRedis({ dir: join(dir, "redis"), port: await freePort(), signal });
-  let postgres: DataServer | undefined;
+  const faketime = findFaketime();
+  const clock = faketime === undefined ? undefined : await createRedisClock(dir, faketime);
+  const { environment = {} } = clock ?? {};
+  const redis = await startRedis({ dir: join(dir, "redis"), port: await freePort(), environment, signal });
+  let postgres: PostgresServer | undefined;
   try {
+    await removeSharedMemory(redis.pid);
     await applyRedisSettings(redis, build);
     postgres = await startPostgres({ dir: join(dir, "postgres"), port: await freePort(), signal });
-    return await startApps({ redis, postgres });
+    return await startApps({ redis, postgres, tls: await serveTls(postgres, dir) });
   } catch (error) {
     await Promise.all([redis.stop(), postgres?.stop()]);
     throw error;
   }
 
-  async function startApps(servers: { redis: DataServer; postgres: DataServer }): Promise<System<Name>> {
-    const { redis, postgres } = servers;
+  async function startApps(servers: {
+    redis: DataServer;
+    postgres: DataServer;
+    tls: PostgresTls;
+  }): Promise<System<Name>> {
+    const { redis, postgres, tls } = servers;
     const { partnersFile, secrets } = await writePartnersFile(dir, partners, rateLimit);
     await mkdir(join(dir, "log"));
     const ingestUrls: string[] = [];
+    const logPathOf = (name: AppName) => join(dir, "log", `${name}.log`);
     const startApp = async (name: AppName) => {
       const port = await freePort();
       const isIngest = name.startsWith("ingest");
@@ -76,14 +92,14 @@ export async function startSystem<Name extends AppName>(options: {
         args: isIngest ? build.ingest : build.worker,
         environment: {
           REDIS_URL: redis.url,
-          DATABASE_URL: postgres.url,
+          DATABASE_URL: tls.url,
           QUEUE_PREFIX: queuePrefix,
           PARTNERS_FILE: partnersFile,
           DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
           PORT: String(port),
         },
         adminPort: await freePort(),
-        logPath: join(dir, "log", `${name}.log`),
+        logPath: logPathOf(name),
         onCrash,
       });
     };
@@ -91,18 +107,20 @@ export async function startSystem<Name extends AppName>(options: {
     for (const name of appNames) apps.set(name, await startApp(name));
     return {
       redisUrl: redis.url,
-      databaseUrl: postgres.url,
+      databaseUrl: tls.url,
+      canSetClock: clock !== undefined,
       queuePrefix,
       duplicateWindowMs: duplicateWindowHours * 3_600_000,
       ingestUrls,
       secretOf: (partner) => secrets.get(partner) ?? "",
       // Each name is a key, since each app was started.
       targets: {
-        ...Object.fromEntries(apps),
-        redis: keepingSettings(redis, build),
-        postgres,
-      } as System<Name>["targets"],
+        ...(Object.fromEntries(apps) as Record<Name, SupervisedApp>),
+        redis: makeRedisTarget(redis, build, clock),
+        postgres: { ...postgres, presentExpired: tls.presentExpired },
+      },
       apps: [...apps.values()],
+      readLogs: () => Promise.all(appNames.map((name) => readFile(logPathOf(name), "utf8"))),
       redis,
       postgres,
       async stop() {
@@ -114,13 +132,19 @@ export async function startSystem<Name extends AppName>(options: {
 }
 
 /** The server's own configuration is what the service demands; a broken build has a broken Redis, after a restart, too. */
-function keepingSettings(redis: DataServer, build: Build): FaultTarget {
+function makeRedisTarget(redis: DataServer, build: Build, clock: RedisClock | undefined): FaultTargets["redis"] {
   return {
     kill: redis.kill,
     ended: redis.ended,
     async restart() {
       await redis.restart();
+      await removeSharedMemory(redis.pid);
       await applyRedisSettings(redis, build);
+    },
+    async setClock(aheadMs, signal) {
+      if (clock === undefined) return;
+      await clock.set(aheadMs);
+      await untilClockShown(redis.url, aheadMs, signal);
     },
   };
 }

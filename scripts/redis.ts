@@ -13,6 +13,7 @@ import { SetupProblem } from "./setup-problem.ts";
  *
  * @param options.logDir where its log is; default: `dir`
  * @param options.maxmemory such as "1gb", from which on it refuses writes; default: none
+ * @param options.environment variables for it, beside those of this process
  */
 export async function startRedis(options: {
   dir: string;
@@ -20,6 +21,7 @@ export async function startRedis(options: {
   port?: number;
   logDir?: string;
   maxmemory?: string;
+  environment?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
 }): Promise<DataServer> {
   const { maxmemory = "0" } = options;
@@ -40,7 +42,7 @@ export async function startRedis(options: {
       stopSignal: "SIGTERM",
       command: (port) => {
         writeFileSync(configFile, configuration({ dir, port, password, maxmemory }), { mode: 0o600 });
-        return { file: program.file, args: [configFile] };
+        return { file: program.file, args: [configFile], env: { ...process.env, ...options.environment } };
       },
       ping: (port) => ping(url(port)),
       url,

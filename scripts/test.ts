@@ -1,5 +1,6 @@
 /** `npm test`: format, lint, types, unused code, build, and every test, against a real Redis and PostgreSQL. */
 import { runChecks } from "./checks.ts";
+import { installFaketime } from "./install-faketime.ts";
 import { findOrInstallRedis } from "./install-redis.ts";
 import { SetupProblem } from "./setup-problem.ts";
 import { stopRequested } from "./stop-signals.ts";
@@ -7,6 +8,7 @@ import { stopRequested } from "./stop-signals.ts";
 const stop = stopRequested({ force: () => process.exit(130) });
 try {
   const { version } = await findOrInstallRedis({ say: console.log, signal: stop });
+  await installFaketime({ say: console.log, signal: stop });
   console.log(`The tests use ${version} and the embedded PostgreSQL, each on a free port and with data of its own.`);
   process.exit(await runChecks(process.argv.slice(2), stop));
 } catch (error) {
