@@ -65,6 +65,7 @@ function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
       limits: { maxEvents: 1, maxCharacters: 1, maxJsonValues: 1, maxConcurrentBatches: 1, minIntervalMs: 0 },
       signal: new AbortController().signal,
     }),
+    readBytes: async ({ text }) => Buffer.from(text),
     writeDeadLetter: (letter) => writeDeadLetter(pool, letter),
     isDeadLetterClosed: async (id) => (await findDeadLetter(pool, id))?.resolvedAt != null,
     closeDeadLetter: (id, outcome) =>
@@ -117,10 +118,11 @@ describe("a dead letter at once", () => {
   });
 
   test("for what is not JSON at all, byte for byte", async () => {
-    await processDelivery({ ...delivery(null), text: "{not JSON" }, options());
+    const bytes = Buffer.from([0x7b, 0xff, 0xc3, 0x28]);
+    await processDelivery({ ...delivery(null), text: bytes.toString() }, options({ readBytes: async () => bytes }));
     const [letter] = await readDeadLetters();
     expect(letter).toMatchObject({ error_code: "INVALID_ENVELOPE", error: expect.stringContaining("must be JSON") });
-    expect(letter.envelope.toString()).toBe("{not JSON");
+    expect(letter.envelope).toEqual(bytes);
   });
 
   test("for an event that PostgreSQL refuses, with who and what it was", async () => {

@@ -22,6 +22,8 @@ export interface ProcessOptions {
    * @throws InvalidEnvelope, LaterVersion; what keeps the event from being applied; the signal's reason when it aborts
    */
   apply: (event: QueuedEvent) => Promise<AppliedEvent>;
+  /** @returns the delivery's text as it is in Redis, byte for byte */
+  readBytes: (delivery: Delivery) => Promise<Buffer>;
   /** @returns the outcome of an event that stands in the log, and so gets no dead letter */
   writeDeadLetter: (letter: DeadLetterToWrite) => Promise<Outcome | undefined>;
   /** Whether the event's dead letter was closed: it was discarded after it had been put back into the queue. */
@@ -160,7 +162,7 @@ async function bury(
     // The path to a fault may lead through a key that PostgreSQL can't hold.
     error: fault.message.toWellFormed().replaceAll("\0", "\\0"),
     attempts: delivery.attempt,
-    envelope: Buffer.from(delivery.text),
+    envelope: await options.readBytes(delivery),
   };
   const outcome = await throughOutages(() => options.writeDeadLetter(letter), options);
   const { eventId, partner, kind, attempts } = letter;

@@ -142,6 +142,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
       },
       signal: stopping.signal,
     }),
+    readBytes: (delivery) => consumer.readBytes(delivery),
     writeDeadLetter: (letter) => inTransaction(pool, (client) => writeDeadLetter(client, letter)),
     isDeadLetterClosed: (eventId) =>
       inTransaction(pool, async (client) => (await findDeadLetter(client, eventId))?.resolvedAt != null),

@@ -53,6 +53,11 @@ export interface Consumer {
     judge: (event: GivenUpEvent<Delivery>) => Promise<Verdict>;
     onFault: (jobId: string, error: unknown) => boolean;
   }): Promise<number>;
+  /**
+   * What the delivery's text was in Redis, byte for byte: where it is not UTF-8, something else than ingest has written
+   * it, and U+FFFD stands in the text for what could not be read. Ask while the delivery is handled or judged.
+   */
+  readBytes(delivery: Pick<Delivery, "jobId" | "text">): Promise<Buffer>;
   /** Takes no more deliveries and resolves when the active ones are done. Without limit: the caller sets one. */
   drain(): Promise<void>;
   /** Closes the connections, whatever is active. */
@@ -229,6 +234,12 @@ export function createConsumer(options: {
         return toDelivery(job, Math.max(1, job.attemptsMade));
       },
     }),
+    async readBytes({ jobId, text }) {
+      const mayBeDamaged = text.includes("\uFFFD");
+      const job = `${options.prefix}:${queueName}:${jobId}`;
+      // The job is gone when another worker has brought it to its end meanwhile.
+      return (mayBeDamaged ? await redis.hgetBuffer(job, "data") : null) ?? Buffer.from(text);
+    },
     async drain() {
       held.stop();
       allSettled ??= Promise.race([held.whenSettled(), sleep(releasePatienceMs, undefined, { ref: false })]);

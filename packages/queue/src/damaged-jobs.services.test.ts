@@ -109,6 +109,36 @@ describe("a job that BullMQ can't read", () => {
   });
 });
 
+describe("bytes that are no text can be read as they were queued", () => {
+  const bytes = Buffer.from([0x7b, 0xff, 0xc3, 0x28, 0xef, 0xbf, 0xbd, 0x00, 0x7d]);
+
+  test("while the event is handled, and when it was given up", async () => {
+    await add("other");
+    await redis.hset(key("other"), "data", bytes);
+    const read: Buffer[] = [];
+    const { consumer } = consume(async (delivery) => {
+      read.push(await consumer.readBytes(delivery));
+      throw Object.assign(new Error("given up"), { name: "UnrecoverableError" });
+    });
+    await waitFor(async () => expect(await queue.getJobCounts("failed")).toEqual({ failed: 1 }));
+    await consumer.sweepFailed({
+      judge: async ({ delivery }) => {
+        read.push(await consumer.readBytes(delivery));
+        return "take out";
+      },
+      onFault: (_, error) => {
+        throw error;
+      },
+    });
+    expect(read).toEqual([bytes, bytes]);
+  });
+
+  test("as far as the text tells, when the job is gone", async () => {
+    const { consumer } = consume(async () => {}, { isStarted: false });
+    expect(await consumer.readBytes({ jobId: "gone", text: "\uFFFD" })).toEqual(Buffer.from("\uFFFD"));
+  });
+});
+
 describe("an id without a job is dropped, and is no delivery", () => {
   const jobOf: [where: string, put: () => Promise<unknown>][] = [
     ["waits at the head", () => redis.rpush(key("wait"), "gone")],
