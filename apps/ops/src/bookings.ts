@@ -9,6 +9,7 @@ import {
   readBookings,
 } from "@booking-events/store";
 import { type Command, Option } from "commander";
+import { parseEventId, parseLimitUpTo } from "./arguments.ts";
 import { CommandFailure } from "./command-failure.ts";
 import type { Context } from "./context.ts";
 import { readDatabase } from "./database.ts";
@@ -39,6 +40,9 @@ const tripFields = [
   "consumerTripIsLocal",
 ] as const satisfies BookingFieldName[];
 
+const defaultEventLimit = 50;
+const maxEventLimit = 1_000;
+
 const millisecondsPerHour = 60 * 60 * 1_000;
 
 type Trip = Partial<Record<(typeof tripFields)[number], string>>;
@@ -53,17 +57,24 @@ export function addBookingsCommands(program: Command, context: Context): void {
     .command("show")
     .summary("show one booking and its events")
     .description(
-      "Show a booking's state, its trip, and its events in the order that decides the state. Everything else in the " +
-        "booking may be guests' personal data, and is shown only with --payload.",
+      "Show a booking's state, its trip, and its newest events in the order that decides the state. Everything else in " +
+        "the booking may be guests' personal data, and is shown only with --payload.",
     )
     .argument("<partner>", "the partner's id")
     .argument("<reference>", "what the partner calls the booking")
     .option("--payload", "show the whole booking: guests' personal data")
     .addOption(referenceKindOption())
     .option(
+      "--limit <number>",
+      `how many of its events, up to ${maxEventLimit}`,
+      parseLimitUpTo(maxEventLimit),
+      defaultEventLimit,
+    )
+    .option("--before <eventId>", "only events that come before this one", parseEventId)
+    .option(
       "--json",
       "print a JSON object: partner, referenceKind, reference, state, sequence, createdAt, updatedAt, deletedAt, fieldCount, trip, " +
-        "events; payload if asked for",
+        "events, earlierEvents (how many come before these); payload if asked for",
     )
     .addHelpText(
       "after",
@@ -172,6 +183,8 @@ function printVerification(
 
 interface ShowOptions {
   referenceKind?: ReferenceKind;
+  limit: number;
+  before?: string;
   payload?: true;
   json?: true;
 }
@@ -186,7 +199,7 @@ async function show(context: Context, partner: string, reference: string, option
       );
     if (found === undefined) return undefined;
     const { bookingKey, ...booking } = found;
-    return { booking, events: await listBookingEvents(client, bookingKey) };
+    return { booking, history: await listBookingEvents(client, bookingKey, options) };
   });
   if (shown === undefined) {
     throw new CommandFailure(
@@ -194,10 +207,15 @@ async function show(context: Context, partner: string, reference: string, option
         `pnpm ops events list --partner ${partner}`,
     );
   }
-  const { booking, events } = shown;
-  if (options.json) printBookingJson(context, booking, events, options);
-  else printBooking(context, booking, events, options);
+  const { booking, history } = shown;
+  if (options.json) printBookingJson(context, booking, history, options);
+  else printBooking(context, booking, history, options);
+  const [oldest] = history.events;
+  if (oldest !== undefined && history.earlier > 0)
+    printLine(context.stderr, `${history.earlier} more before these: --before ${oldest.id} shows them.`);
 }
+
+type History = Awaited<ReturnType<typeof listBookingEvents>>;
 
 function keysOf(partner: string, reference: string, kind: ReferenceKind | undefined): Buffer[] {
   return (kind === undefined ? referenceKinds : [kind]).map((any) => bookingKey(partner, any, reference));
@@ -206,7 +224,7 @@ function keysOf(partner: string, reference: string, kind: ReferenceKind | undefi
 function printBookingJson(
   { stdout }: Context,
   { payload, ...booking }: BookingDetails,
-  events: EventDetails[],
+  { events, earlier }: History,
   options: ShowOptions,
 ): void {
   const content = toContent(payload);
@@ -215,16 +233,12 @@ function printBookingJson(
     fieldCount: Object.keys(content).length,
     trip: pickTrip(content),
     events: events.map(({ partner: _partner, referenceKind: _kind, reference: _reference, ...event }) => event),
+    earlierEvents: earlier,
     ...(options.payload ? { payload } : {}),
   });
 }
 
-function printBooking(
-  { stdout }: Context,
-  booking: BookingDetails,
-  events: EventDetails[],
-  options: ShowOptions,
-): void {
+function printBooking({ stdout }: Context, booking: BookingDetails, { events }: History, options: ShowOptions): void {
   const content = toContent(booking.payload);
   const trip = pickTrip(content);
   printHeading(
@@ -251,6 +265,9 @@ function printBooking(
     { header: "EVENT ID", value: (event) => event.id, ifNarrow: "below" },
     { header: "SEQUENCE", value: (event) => String(event.sequence), ifNarrow: "drop" },
   ];
+  // Few events have any.
+  if (events.some(({ warnings }) => warnings.length > 0))
+    columns.push({ header: "WARNINGS", value: ({ warnings }) => warnings.join(", "), ifNarrow: "shorten" });
   printTable(stdout, columns, events);
   if (!options.payload) return;
   printLine(stdout);

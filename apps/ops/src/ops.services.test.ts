@@ -348,6 +348,55 @@ describe("bookings show", () => {
     expect(JSON.parse(await ok("bookings", "show", "acme", "TRIP-1", "--json", "--payload")).payload).toEqual(payload);
   });
 
+  test("shows the newest events, says how many come before them, and shows those when told to", async () => {
+    await insertBooking("active");
+    const numbers = Array.from({ length: 53 }, (_, index) => index + 1);
+    await insertEvents(
+      pool,
+      numbers.map((number) =>
+        number % 3 === 0
+          ? event(number, "update", "duplicate", { duplicateOf: eventId(1) })
+          : event(number, "update", "updated"),
+      ),
+    );
+    const show = async (...more: string[]) => {
+      const { exitCode, stdout, stderr } = await ops("bookings", "show", "acme", "TRIP-1", "--json", ...more);
+      expect(exitCode).toBe(0);
+      const { events, earlierEvents } = JSON.parse(stdout);
+      return {
+        stderr,
+        earlierEvents,
+        found: events.map(({ id }: EventToInsert) => numbers.find((n) => eventId(n) === id)),
+      };
+    };
+    const moreBefore = (id: string, count: number) => `${count} more before these: --before ${id} shows them.\n`;
+    expect(await show()).toEqual({
+      found: numbers.slice(3),
+      earlierEvents: 3,
+      stderr: moreBefore(eventId(4), 3),
+    });
+    expect(await show("--before", eventId(4), "--limit", "2")).toEqual({
+      found: [2, 3],
+      earlierEvents: 1,
+      stderr: moreBefore(eventId(2), 1),
+    });
+    expect(await show("--limit", "1000")).toEqual({ found: numbers, earlierEvents: 0, stderr: "" });
+    const inWords = await ops("bookings", "show", "acme", "TRIP-1", "--limit", "1");
+    expect(inWords).toMatchObject({ exitCode: 0, stderr: moreBefore(eventId(53), 52) });
+  });
+
+  test("shows which events have warnings", async () => {
+    await insertBooking("active");
+    await insertEvents(pool, [
+      event(1, "create", "created"),
+      event(2, "update", "updated", { idempotencyKey: "k", warnings: ["key-reused"] }),
+    ]);
+    const lines = (await ok("bookings", "show", "acme", "TRIP-1")).split("\n");
+    expect(lines.find((line) => line.startsWith("RECEIVED"))).toMatch(/ WARNINGS$/);
+    expect(lines.find((line) => line.includes(eventId(2)))).toMatch(/ key-reused$/);
+    expect(lines.find((line) => line.includes(eventId(1)))).not.toContain("key-reused");
+  });
+
   test("a booking of which only a delete is known has no content", async () => {
     await insertBooking("deleted", null, "GONE");
     expect(await ok("bookings", "show", "acme", "GONE")).toMatch(/Content {2}none: no create or update/);

@@ -467,11 +467,42 @@ export async function findEvent(
   return rows[0];
 }
 
-/** A booking's events, oldest first. */
-export async function listBookingEvents(client: Queryable, bookingKey: Buffer): Promise<EventDetails[]> {
+/**
+ * Those that count in the fold and those that don't are looked up apart, since the index has them apart: so this reads no
+ * more than it returns, however many events the booking has. Only counting goes through all.
+ *
+ * @param range.before only events that come before this one in the booking's log
+ * @returns the newest of the booking's events, oldest first, and how many come before them
+ */
+export async function listBookingEvents(
+  client: Queryable,
+  bookingKey: Buffer,
+  range: { limit: number; before?: string | undefined },
+): Promise<{ events: EventDetails[]; earlier: number }> {
   const { rows } = await client.query<EventDetails>(
-    `select ${eventDetails} from booking_events where booking_key = $1 order by sequence, id`,
-    [bookingKey],
+    `select event.*
+     from (values (true), (false)) as log (counts)
+     cross join lateral (
+       select ${eventDetails}
+       from booking_events
+       where booking_key = $1 and (duplicate_of is null) = log.counts
+         and ($3::uuid is null or (sequence, id) < (select sequence, id from booking_events where id = $3))
+       order by sequence desc, id desc
+       limit $2
+     ) as event
+     order by sequence desc, id desc
+     limit $2`,
+    [bookingKey, range.limit, range.before ?? null],
   );
-  return rows;
+  const events = rows.toReversed();
+  const [oldest] = events;
+  return { events, earlier: oldest === undefined ? 0 : await countEventsBefore(client, bookingKey, oldest) };
+}
+
+async function countEventsBefore(client: Queryable, bookingKey: Buffer, place: Place): Promise<number> {
+  const { rows } = await client.query<{ count: number }>(
+    "select count(*)::int from booking_events where booking_key = $1 and (sequence, id) < ($2, $3)",
+    [bookingKey, place.sequence, place.id],
+  );
+  return rows[0]?.count ?? 0;
 }
