@@ -31,6 +31,14 @@ test("a secret that is still valid is used again", async () => {
   expect(opsCalls).toEqual([]);
 });
 
+test("a byte order mark at the beginning of the partners file is no part of it", async () => {
+  writePartners([demo({ secret: "kept", expiresAt: null })]);
+  const path = join(dir, "partners.json");
+  writeFileSync(path, `\ufeff${readFileSync(path, "utf8")}`);
+  writeFileSync(join(dir, "secret"), "kept\n");
+  expect(await ensure()).toEqual({ secret: "kept" });
+});
+
 test.each([
   ["is lost", undefined, null],
   ["is another than the file's", "other", null],

@@ -52,7 +52,8 @@ interface PartnerEntry {
 function readPartners(partnersFile: string): PartnerEntry[] {
   if (!existsSync(partnersFile)) return [];
   try {
-    const { partners } = JSON.parse(readFileSync(partnersFile, "utf8")) as { partners: PartnerEntry[] };
+    const text = readFileSync(partnersFile, "utf8");
+    const { partners } = JSON.parse(text.replace(/^\ufeff/, "")) as { partners: PartnerEntry[] };
     return [...partners];
   } catch (cause) {
     throw new SetupProblem(

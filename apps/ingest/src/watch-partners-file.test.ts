@@ -60,6 +60,12 @@ describe("a change of the partners file", () => {
     expect(await reloads()).toEqual({ loaded: 1, refused: 1, stale: 0 });
   });
 
+  test("by an editor that puts a byte order mark in front is in force", async () => {
+    writeText(`\ufeff${JSON.stringify({ partners: [partner("acme", { "secret-2": null })] })}`);
+    await waitFor(() => isKnown("secret-2"));
+    expect(watch?.warnings()).toEqual([]);
+  });
+
   test("by its loss leaves the last one in force, and its return is seen", async () => {
     renameSync(path, `${path}.away`);
     await waitFor(() => watch?.warnings().length === 1);

@@ -79,6 +79,13 @@ describe("an existing file", () => {
     expect({ uid, gid }).toEqual({ uid: 12_345, gid: 23_456 });
   });
 
+  test("that begins with a byte order mark is changed like any other", async () => {
+    await writeFile(path, `\ufeff${await readFile(path, "utf8")}`);
+    await add("b");
+    expect(ids()).toEqual(["a", "b"]);
+    expect(await readFile(path, "utf8")).toMatch(/^\{/);
+  });
+
   test("is replaced and never written into, so that a reader has the old content or the new", async () => {
     linkSync(path, join(folder, "as-it-was"));
     const before = await readFile(path, "utf8");

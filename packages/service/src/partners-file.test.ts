@@ -21,6 +21,15 @@ test("a valid file gives its partners", () => {
   expect(parsePartnersFile(JSON.stringify(file))).toEqual({ success: true, file });
 });
 
+test("a byte order mark at the beginning is no part of the file, and a second one is no JSON", () => {
+  const file = { partners: [partner] };
+  expect(parsePartnersFile(`\ufeff${JSON.stringify(file)}`)).toEqual({ success: true, file });
+  expect(parsePartnersFile(`\ufeff\ufeff${JSON.stringify(file)}`)).toEqual({
+    success: false,
+    problems: ["is not JSON"],
+  });
+});
+
 test.each(["2026-12-01T00:00:00Z", "2026-12-01T00:00:00.123Z", "2028-02-29T23:59:59+02:00"])(
   "a secret may expire at %s",
   (expiresAt) => {

@@ -47,6 +47,9 @@ export type PartnerSecret = v.InferOutput<typeof PartnerSecret>;
 export type Partner = v.InferOutput<typeof Partner>;
 export type PartnersFile = v.InferOutput<typeof PartnersFile>;
 
+/** Some editors, on Windows above all, write one at the beginning of a file in UTF-8. */
+const byteOrderMark = "\ufeff";
+
 /**
  * Parses the partners file, which holds digests only.
  *
@@ -57,7 +60,7 @@ export function parsePartnersFile(
 ): { success: true; file: PartnersFile } | { success: false; problems: string[] } {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text);
   } catch {
     return { success: false, problems: ["is not JSON"] };
   }
