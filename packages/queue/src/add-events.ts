@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import { digestSubject } from "./event-subject.ts";
 import { jobOptions } from "./job-options.ts";
 import { queueName } from "./queue-name.ts";
+import { clockPrecisionMs, createRedisClock, type RedisClock } from "./redis-clock.ts";
 import { defineScript, runScript } from "./run-script.ts";
 import { SequenceTooFarAhead, sequenceKey, takeSequenceInLua } from "./sequence.ts";
 
@@ -67,37 +68,16 @@ return { shownClock, string.format('%.0f', first) }
 
 type AddScriptAnswer = [clock: string, firstOrWhyNot: string];
 
-/** An answer that took longer tells too little of what Redis' clock shows now. */
-const clockPrecisionMs = 100;
-/** Two clocks that drift apart by less than a thousandth stay together within the precision for so long. */
-const clockValidMs = 60_000;
-
-/** @param onTimeLost told how far this process's clock has fallen behind Redis' since the answer before */
-export function createEventAdder(
-  redis: Redis,
-  prefix: string,
-  onTimeLost: (lostMs: number) => void = () => {},
-): AddEvents {
+/** @param clock learns from each answer what Redis' clock shows */
+export function createEventAdder(redis: Redis, prefix: string, clock: RedisClock = createRedisClock(redis)): AddEvents {
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
   const keys = [sequenceKey(prefix), ...["wait", "active", "meta", "marker"].map(queueKey)];
   const options = JSON.stringify(jobOptions);
-  /** How far Redis' clock is ahead of `performance.now()`: from its newest answer. */
-  let clockAheadMs: number | undefined;
-  let clockValidUntilMs = Number.NEGATIVE_INFINITY;
-
-  const learnClock = (clockMs: number) => {
-    const aheadMs = clockMs - performance.now();
-    if (clockAheadMs !== undefined) onTimeLost(aheadMs - clockAheadMs);
-    clockAheadMs = aheadMs;
-    clockValidUntilMs = performance.now() + clockValidMs;
-    return aheadMs;
-  };
 
   return async function addEvents(events, deadlineMs) {
-    const known = performance.now() < clockValidUntilMs ? clockAheadMs : undefined;
-    const aheadMs = known ?? learnClock(toMilliseconds(await redis.time()));
+    const aheadMs = await clock.aheadMs();
     const startedAtMs = performance.now();
-    const [clock, firstOrWhyNot] = await runScript<AddScriptAnswer>(redis, addScript, keys, [
+    const [shownClock, firstOrWhyNot] = await runScript<AddScriptAnswer>(redis, addScript, keys, [
       Math.round((startedAtMs - clockPrecisionMs + aheadMs) * 1_000),
       Math.round((deadlineMs + aheadMs) * 1_000),
       queueKey(""),
@@ -107,14 +87,10 @@ export function createEventAdder(
       ...events.flat(),
     ]);
     const isOutOfTime = firstOrWhyNot === "too late" || firstOrWhyNot === "set back";
-    if (isOutOfTime || performance.now() - startedAtMs < clockPrecisionMs) learnClock(Number(clock) / 1_000);
+    if (isOutOfTime || performance.now() - startedAtMs < clockPrecisionMs) clock.learn(Number(shownClock) / 1_000);
     if (firstOrWhyNot === "too late") throw new Error("Redis got to the events too late.");
     if (firstOrWhyNot === "set back") throw new Error("Redis' clock was set back while the events were on their way.");
     if (firstOrWhyNot === "too far ahead") throw new SequenceTooFarAhead("The events' place would be in the future.");
     return events.map((_, index) => Number(firstOrWhyNot) + index);
   };
-}
-
-function toMilliseconds([seconds = 0, microseconds = 0]: number[]): number {
-  return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
 }

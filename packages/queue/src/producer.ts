@@ -6,6 +6,7 @@ import { jobOptions } from "./job-options.ts";
 import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { measureQueueLoad, type QueueLoad } from "./queue-load.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
+import { createRedisClock } from "./redis-clock.ts";
 import { findDurabilityProblems, readRedisFacts } from "./redis-durability.ts";
 import { findSequenceProblems } from "./sequence.ts";
 
@@ -96,7 +97,8 @@ export function createProducer(options: {
     skipMetasUpdate: true,
   });
   queue.on("error", options.onError);
-  const addEvents = createEventAdder(redis, options.prefix, options.onTimeLost);
+  const clock = createRedisClock(redis, options.onTimeLost);
+  const addEvents = createEventAdder(redis, options.prefix, clock);
   // Under load, most of what an add costs Redis, and us, is the way there and back, and the write to disk.
   const addTogether = gatherPerTurn(
     (events: Parameters<typeof addEvents>[0], oldestAtMs) => {
@@ -124,7 +126,7 @@ export function createProducer(options: {
     },
     async findProblems() {
       try {
-        const looks = Promise.all([readRedisFacts(redis), findSequenceProblems(redis, options.prefix)]);
+        const looks = Promise.all([readRedisFacts(redis), findSequenceProblems(redis, options.prefix, clock)]);
         const [facts, sequenceProblems] = await settleWithin(enqueueDeadlineMs, looks);
         return [...findDurabilityProblems(facts), ...sequenceProblems];
       } catch {

@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { createRedisClock, type RedisClock } from "./redis-clock.ts";
 
 /**
  * How far ahead of the host's clock a sequence number may be, in milliseconds. Clocks that are set by NTP differ by far
@@ -42,14 +43,17 @@ end
  * @returns why events are not numbered now, as sentences for an operator; empty: they are
  * @throws what ioredis throws
  */
-export async function findSequenceProblems(redis: Redis, prefix: string): Promise<string[]> {
-  const [[seconds = 0, microseconds = 0], last] = await Promise.all([redis.time(), redis.get(sequenceKey(prefix))]);
+export async function findSequenceProblems(
+  redis: Redis,
+  prefix: string,
+  clock: Pick<RedisClock, "look"> = createRedisClock(redis),
+): Promise<string[]> {
+  const [clockMs, last] = await Promise.all([clock.look(), redis.get(sequenceKey(prefix))]);
   const hostMs = Date.now();
-  const aheadMs = (us: number) => Math.round(us / 1_000 - hostMs);
-  const clockAheadMs = aheadMs(Number(seconds) * 1_000_000 + Number(microseconds));
+  const clockAheadMs = Math.round(clockMs - hostMs);
   if (clockAheadMs > maxAheadMs)
     return [`Redis' clock is ${toMinutes(clockAheadMs)} ahead of this host's. Set both clocks right.`];
-  const lastAheadMs = aheadMs(Number(last ?? 0));
+  const lastAheadMs = Math.round(Number(last ?? 0) / 1_000 - hostMs);
   if (lastAheadMs > maxAheadMs)
     return [
       `The last sequence number is ${toMinutes(lastAheadMs)} ahead of this host's clock. If that clock is right, see "The sequence is far ahead" in docs/operations.md.`,
