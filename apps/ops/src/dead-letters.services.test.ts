@@ -33,7 +33,7 @@ type More = { eventId?: string; errorCode?: string; partner?: string; envelope?:
 
 async function insertLetter(data: unknown, more: More = {}) {
   await writeDeadLetter(pool, {
-    ...{ eventId, partner: "acme", kind: "create", reference: "TRIP-1", sequence: 1 },
+    ...{ eventId, partner: "acme", kind: "create", referenceKind: "trip", reference: "TRIP-1", sequence: 1 },
     ...{
       errorCode: "TypeError",
       error: "The worker failed.",

@@ -14,7 +14,7 @@ import { confirm } from "./confirm.ts";
 import type { Context } from "./context.ts";
 import { readDatabase, withDatabase } from "./database.ts";
 import type { Column } from "./format-table.ts";
-import { printFields, printHeading, printJson, printLine, printTable, toSeconds } from "./print.ts";
+import { printFields, printHeading, printJson, printLine, printTable, toSeconds, withReferenceKind } from "./print.ts";
 import { isInQueue, type Replay, replayDeadLetters } from "./replay-dead-letters.ts";
 
 const defaultLimit = 100;
@@ -39,8 +39,8 @@ export function addDeadLettersCommands(program: Command, context: Context): void
     .option("--limit <number>", `how many, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option(
       "--json",
-      "print a JSON array: eventId, partner, kind, reference, sequence, errorCode, error, attempts, failedAt, " +
-        "replayedAt, replayedBy, resolvedAt, resolvedBy, resolution",
+      "print a JSON array: eventId, partner, kind, referenceKind, reference, sequence, errorCode, error, attempts, " +
+        "failedAt, replayedAt, replayedBy, resolvedAt, resolvedBy, resolution",
     )
     .addHelpText(
       "after",
@@ -151,7 +151,11 @@ const columns: Column<DeadLetter>[] = [
   { header: "EVENT ID", value: ({ eventId }) => eventId, ifNarrow: "below" },
   { header: "KIND", value: ({ kind }) => kind ?? "?", ifNarrow: "drop" },
   { header: "PARTNER", value: ({ partner }) => partner ?? "?", ifNarrow: "shorten" },
-  { header: "REFERENCE", value: ({ reference }) => reference ?? "?", ifNarrow: "shorten" },
+  {
+    header: "REFERENCE",
+    value: ({ reference, referenceKind }) => (reference === null ? "?" : withReferenceKind(reference, referenceKind)),
+    ifNarrow: "shorten",
+  },
 ];
 const stateColumn: Column<DeadLetter> = { header: "STATE", value: describeState, ifNarrow: "shorten" };
 
@@ -175,7 +179,7 @@ async function show(context: Context, eventId: string, { payload, json }: ShowOp
   printFields(stdout, [
     ["Partner", letter.partner],
     ["Kind", letter.kind],
-    ["Reference", letter.reference],
+    ["Reference", letter.reference && withReferenceKind(letter.reference, letter.referenceKind)],
     ["Sequence", letter.sequence === null ? null : String(letter.sequence)],
     ["Error", `${letter.errorCode}: ${letter.error}`],
     ["Attempts", String(letter.attempts)],

@@ -5,7 +5,7 @@ import { CommandFailure } from "./command-failure.ts";
 import type { Context } from "./context.ts";
 import { readDatabase } from "./database.ts";
 import type { Column } from "./format-table.ts";
-import { printFields, printHeading, printJson, printLine, printTable, toSeconds } from "./print.ts";
+import { printFields, printHeading, printJson, printLine, printTable, toSeconds, withReferenceKind } from "./print.ts";
 
 const defaultLimit = 20;
 const maxLimit = 1_000;
@@ -108,7 +108,7 @@ function showApplied(
   printFields(stdout, [
     ["Partner", event.partner],
     ["Kind", event.kind],
-    ["Reference", event.referenceKind === "trip" ? event.reference : `${event.reference} (the consumer's)`],
+    ["Reference", withReferenceKind(event.reference, event.referenceKind)],
     ["Received", event.receivedAt.toISOString()],
     ["Processed", event.processedAt.toISOString()],
     ["Sequence", String(event.sequence)],
@@ -127,12 +127,13 @@ function showFailed(
   letter: DeadLetter & { envelope: Buffer },
   options: ShowOptions,
 ): void {
-  const { eventId, partner, kind, reference, sequence, envelope: _guestsData, ...failure } = letter;
+  const { eventId, partner, kind, referenceKind, reference, sequence, envelope: _guestsData, ...failure } = letter;
   if (options.payload) {
     printLine(stderr, "The event failed: what the partner sent is in the column envelope of the table dead_letters.");
   }
   if (options.json) {
-    printJson(stdout, { id: eventId, partner, kind, reference, sequence, outcome: null, deadLetter: failure });
+    const event = { id: eventId, partner, kind, referenceKind, reference, sequence, outcome: null };
+    printJson(stdout, { ...event, deadLetter: failure });
     return;
   }
   printHeading(stdout, `Event ${eventId}: could not be applied`);
@@ -140,7 +141,7 @@ function showFailed(
   printFields(stdout, [
     ["Partner", partner],
     ["Kind", kind],
-    ["Reference", reference],
+    ["Reference", reference && withReferenceKind(reference, referenceKind)],
     ["Sequence", sequence === null ? null : String(sequence)],
     ["Failed", failure.failedAt.toISOString()],
     ["Attempts", String(failure.attempts)],

@@ -176,7 +176,8 @@ describe("events show", () => {
       eventId: eventId(1),
       partner: "acme",
       kind: "create",
-      reference: "TRIP-1",
+      referenceKind: "consumer",
+      reference: "C-1",
       sequence: start,
       errorCode: "22P02",
       error: "The database can't hold it.",
@@ -184,10 +185,12 @@ describe("events show", () => {
       envelope: Buffer.from(JSON.stringify(payload)),
     });
     const shown = await ok("events", "show", eventId(1));
+    expect(shown).toMatch(/^ {2}Reference +C-1 \(the consumer's\)$/m);
     expect(shown).toMatch(/could not be applied\n.*Error +22P02: The database can't hold it\./s);
     const { stdout } = await ops("events", "show", eventId(1), "--json", "--payload");
     expect(JSON.parse(stdout)).toMatchObject({
       id: eventId(1),
+      referenceKind: "consumer",
       outcome: null,
       deadLetter: { errorCode: "22P02", attempts: 3, resolvedAt: null },
     });

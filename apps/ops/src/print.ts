@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import type { ReferenceKind } from "@booking-events/schema";
 import type { Output } from "./context.ts";
 import { type Column, formatTable } from "./format-table.ts";
 import { printable, toJson } from "./printable.ts";
@@ -26,6 +27,11 @@ export function printFields(output: Output, fields: [label: string, value: strin
   const present = fields.filter((field): field is [string, string] => field[1] !== null);
   const labelWidth = Math.max(...present.map(([label]) => label.length));
   for (const [label, value] of present) printLine(output, `  ${label.padEnd(labelWidth)}  ${printable(value)}`);
+}
+
+/** A trip's reference is what partners mean by one, so that only a consumer's says whose it is. */
+export function withReferenceKind(reference: string, kind: ReferenceKind | null): string {
+  return kind === "consumer" ? `${reference} (the consumer's)` : reference;
 }
 
 /** UTC, without the milliseconds. */

@@ -133,6 +133,15 @@ describe("a dead letter at once", () => {
     ]);
   });
 
+  test.each([
+    ["trip", { consumerTripPartnerExternalReference: "R", consumerPartnerExternalReference: "C" }],
+    ["consumer", { consumerPartnerExternalReference: "R" }],
+  ])("that says whether its reference is a trip's or a consumer's: a %s's", async (kind, payload) => {
+    const apply = () => pool.query("select $1::date", ["canary"]) as never;
+    await processDelivery(delivery(envelope({ payload })), options({ apply }));
+    expect(await readDeadLetters()).toMatchObject([{ reference: "R", reference_kind: kind }]);
+  });
+
   test("once, however often the event is delivered", async () => {
     await processDelivery(delivery("text"), options());
     await processDelivery(delivery("text"), options());

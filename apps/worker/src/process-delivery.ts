@@ -8,7 +8,7 @@ import {
   ReleaseDelivery,
   type Verdict,
 } from "@booking-events/queue";
-import { bookingReferenceOf, parseEnvelopeText } from "@booking-events/schema";
+import { bookingReferenceOf, parseEnvelopeText, referenceKindOf } from "@booking-events/schema";
 import { type Logger, safeMessage } from "@booking-events/service";
 import type { DeadLetterToWrite } from "@booking-events/store";
 import { type AppliedEvent, InvalidEnvelope, LaterVersion, type QueuedEvent } from "./apply-in-batches.ts";
@@ -143,12 +143,18 @@ export async function judgeGivenUp(
 /** As much as can be read. */
 function identify(
   delivery: Delivery,
-): Pick<DeadLetterToWrite, "eventId" | "partner" | "kind" | "reference" | "sequence"> {
+): Pick<DeadLetterToWrite, "eventId" | "partner" | "kind" | "referenceKind" | "reference" | "sequence"> {
   const parsed = parseEnvelopeText(delivery.text);
   if (!parsed.success)
-    return { eventId: toUuid(delivery.jobId), partner: null, kind: null, reference: null, sequence: null };
+    return {
+      ...{ eventId: toUuid(delivery.jobId), partner: null, kind: null },
+      ...{ referenceKind: null, reference: null, sequence: null },
+    };
   const { eventId, partner, kind, sequence, payload } = parsed.envelope;
-  return { eventId, partner, kind, reference: bookingReferenceOf(payload), sequence };
+  return {
+    ...{ eventId, partner, kind, sequence },
+    ...{ referenceKind: referenceKindOf(payload), reference: bookingReferenceOf(payload) },
+  };
 }
 
 async function bury(

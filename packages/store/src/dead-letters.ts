@@ -1,4 +1,5 @@
 import type { Outcome } from "@booking-events/bookings";
+import type { ReferenceKind } from "@booking-events/schema";
 import { findProcessed } from "./booking-events.ts";
 import type { Queryable } from "./database.ts";
 
@@ -6,6 +7,7 @@ export interface DeadLetterToWrite {
   eventId: string;
   partner: string | null;
   kind: string | null;
+  referenceKind: ReferenceKind | null;
   reference: string | null;
   sequence: number | null;
   /** An SQLSTATE or one of the worker's own codes. */
@@ -31,8 +33,9 @@ export async function writeDeadLetter(client: Queryable, letter: DeadLetterToWri
     return outcome;
   }
   await client.query(
-    `insert into dead_letters (event_id, partner, kind, reference, sequence, error_code, error, attempts, envelope)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    `insert into dead_letters (event_id, partner, kind, reference, sequence, error_code, error, attempts, envelope,
+       reference_kind)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      on conflict (event_id) do update set
        error_code = excluded.error_code,
        error = excluded.error,
@@ -49,6 +52,7 @@ export async function writeDeadLetter(client: Queryable, letter: DeadLetterToWri
       letter.error,
       letter.attempts,
       letter.envelope,
+      letter.referenceKind,
     ],
   );
   return undefined;
@@ -83,6 +87,8 @@ export interface DeadLetter {
   eventId: string;
   partner: string | null;
   kind: string | null;
+  /** Null also where there is a reference, in letters that an older release has written. */
+  referenceKind: ReferenceKind | null;
   reference: string | null;
   sequence: number | null;
   errorCode: string;
@@ -96,8 +102,8 @@ export interface DeadLetter {
   resolution: string | null;
 }
 
-const deadLetterColumns = `event_id as "eventId", partner, kind, reference, sequence, error_code as "errorCode", error,
-  attempts, failed_at as "failedAt", replayed_at as "replayedAt", replayed_by as "replayedBy",
+const deadLetterColumns = `event_id as "eventId", partner, kind, reference_kind as "referenceKind", reference, sequence,
+  error_code as "errorCode", error, attempts, failed_at as "failedAt", replayed_at as "replayedAt", replayed_by as "replayedBy",
   resolved_at as "resolvedAt", resolved_by as "resolvedBy", resolution`;
 
 export interface DeadLetterFilter {

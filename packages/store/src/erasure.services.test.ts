@@ -75,6 +75,21 @@ test.each(erasures)(
   },
 );
 
+test("one guest's dead letters go, and those of the other kind of reference stay", async () => {
+  await pool.query(
+    `insert into dead_letters (event_id, partner, kind, reference_kind, reference, error_code, error, attempts, envelope)
+     select id, 'acme', 'create', kind, 'TRIP-1', 'X', 'x', 1, ''
+     from unnest($1::uuid[], $2::text[]) as letter (id, kind)`,
+    [
+      [idOf(1), idOf(2), idOf(3)],
+      ["trip", "consumer", null],
+    ],
+  );
+  for (const sql of erasures) await pool.query(sql);
+  const { rows } = await pool.query("select event_id from dead_letters");
+  expect(rows).toEqual([{ event_id: idOf(2) }]);
+});
+
 test("the runbook has both", () => {
   expect(erasures).toHaveLength(2);
 });
