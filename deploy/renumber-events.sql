@@ -29,4 +29,7 @@ update bookings set content_sequence = new from renumbered where content_sequenc
 
 commit;
 
-select 'SET ''{booking-events}:sequence'' ' || max(sequence) as "for redis-cli" from booking_events;
+-- Without an event there is nothing that new ones could come before: Redis' clock alone numbers them.
+select coalesce('SET ''{booking-events}:sequence'' ' || max(sequence), 'DEL ''{booking-events}:sequence''')
+  as "for redis-cli"
+from booking_events;

@@ -72,3 +72,15 @@ test("and to do it again changes nothing", async () => {
   await pool.query(renumberEvents);
   expect((await pool.query("select * from bookings, booking_events order by id")).rows).toEqual(before.rows);
 });
+
+test("it says what to tell Redis: the last place in the log, or to forget its own where the log is empty", async () => {
+  const last = await findLatestPlace();
+  expect(await findCommand()).toBe(`SET '{booking-events}:sequence' ${last}`);
+  await pool.query("truncate bookings, booking_events, booking_changes");
+  expect(await findCommand()).toBe("DEL '{booking-events}:sequence'");
+});
+
+async function findCommand(): Promise<unknown> {
+  const results = (await pool.query(renumberEvents)) as unknown as { rows: Record<string, unknown>[] }[];
+  return results.at(-1)?.rows[0]?.["for redis-cli"];
+}
