@@ -9,7 +9,7 @@ let done: string[];
 let takeTurn: TakeTurn;
 
 beforeEach(() => {
-  nowMs = 0;
+  nowMs = 1_000_000;
   done = [];
   takeTurn = createTurns(turnLimits, () => nowMs);
 });
@@ -42,6 +42,22 @@ test("work beyond the turn's time is done in later turns, in the order in which 
   expect(order).toEqual([1, 2]);
   await Promise.all(results);
   expect(order).toEqual([1, 2, 3]);
+});
+
+test("each turn has its time once, however many pieces of work it began with", async () => {
+  const short = Array.from({ length: 5 }, () => work("acme", { takesMs: budgetMs / 5 }));
+  const waiting = Array.from({ length: 3 }, () => work("acme"));
+  expect(done).toHaveLength(5);
+  await nextTurn();
+  expect(done).toHaveLength(6);
+  await Promise.all([...short, ...waiting]);
+});
+
+test("unless it is told otherwise, it takes the process's own clock", async () => {
+  const results: number[] = [];
+  const takeOwnTurn = createTurns();
+  for (const number of [1, 2]) void takeOwnTurn("acme", 1, () => results.push(number));
+  expect(results).toEqual([1, 2]);
 });
 
 test("a partner waits for one piece of work of each other partner, however much these have waiting", async () => {
@@ -82,6 +98,12 @@ test("what has waited for too long is refused, and takes no time from the others
   expect(done).toEqual(["worst", "worst"]);
 });
 
+test("what has waited for as long as it may is done", async () => {
+  const results = [work("acme"), work("acme")];
+  nowMs += longestWaitMs;
+  expect(await Promise.all(results)).toEqual(["acme", "acme"]);
+});
+
 test("a partner's waiting bytes are bounded, and do not count against others", async () => {
   const half = { bytes: maxWaitingBytes / 2 };
   const waiting = [work("worst"), work("worst", half), work("worst", half)];
@@ -92,6 +114,15 @@ test("a partner's waiting bytes are bounded, and do not count against others", a
   // What was done counts no longer.
   await Promise.all([work("worst"), work("worst", half), work("worst", half)]);
   expect(done).toHaveLength(7);
+});
+
+test("what is done counts no longer, though more is waiting", async () => {
+  const half = { bytes: maxWaitingBytes / 2 };
+  const waiting = [work("worst"), work("worst", half), work("worst", half)];
+  await nextTurn();
+  expect(done).toHaveLength(2);
+  await Promise.all([...waiting, work("worst", half)]);
+  expect(done).toHaveLength(4);
 });
 
 test("an error of the work is its caller's, at once or later, and stops nobody else", async () => {

@@ -58,7 +58,7 @@ export function createTurns(limits = turnLimits, now: () => number = () => perfo
     }
   }
 
-  /** From the first piece of work in a turn, or from the end of one that has left some over. */
+  /** From the first piece of work in a turn. Something waits only if that has spent the turn's time. */
   function countTurn(): void {
     if (isTurnCounted) return;
     isTurnCounted = true;
@@ -75,7 +75,6 @@ export function createTurns(limits = turnLimits, now: () => number = () => perfo
       // Behind the others, which come first in this very loop.
       if (line.waiting.length > 0) lines.set(partner, line);
     }
-    if (lines.size > 0) countTurn();
   }
 
   function startFirst(line: Line): void {
@@ -87,8 +86,9 @@ export function createTurns(limits = turnLimits, now: () => number = () => perfo
   }
 
   return async (partner, bytes, work) => {
+    // Nothing waits then: each turn starts what does until its time is spent.
+    if (spentMs < limits.budgetMs) return spend(work);
     const line = lines.get(partner) ?? { waiting: [], bytes: 0 };
-    if (line.waiting.length === 0 && spentMs < limits.budgetMs) return spend(work);
     if (line.bytes + bytes > limits.maxWaitingBytes) throw new Refusal(tooMuchToRead);
     return new Promise((resolve, refuse) => {
       const start = () => {
