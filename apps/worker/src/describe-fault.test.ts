@@ -1,7 +1,7 @@
 import { NotBegun } from "@booking-events/store";
 import { DatabaseError } from "pg";
 import { expect, test } from "vitest";
-import { describeFault } from "./describe-fault.ts";
+import { describeFault, isConstraintViolation } from "./describe-fault.ts";
 
 function databaseError(code: string): DatabaseError {
   return Object.assign(new DatabaseError("canary", 6, "error"), { code, detail: "canary" });
@@ -35,6 +35,7 @@ test("nothing tells of the content", () => {
 
 test.each<[error: unknown, code: string, message: string]>([
   [databaseError("57014"), "57014", "PostgreSQL refused to apply the event (SQLSTATE 57014)."],
+  [new DatabaseError("canary", 6, "error"), "error", "The worker failed to apply the event (error)."],
   [new NotBegun("canary"), "CONNECTION", "PostgreSQL could not be reached."],
   [new TypeError("canary"), "TypeError", "The worker failed to apply the event (TypeError)."],
   [
@@ -50,4 +51,13 @@ test("what PostgreSQL can't hold is told as such", () => {
   expect(describeFault(databaseError("22P05")).message).toBe(
     "PostgreSQL can't hold what the event contains (SQLSTATE 22P05).",
   );
+});
+
+test.each([
+  ["23505", true],
+  ["23502", true],
+  ["22P05", false],
+  ["42P23", false],
+])("SQLSTATE %s says that a constraint was violated: %s", (code, isViolation) => {
+  expect(isConstraintViolation(describeFault(databaseError(code)))).toBe(isViolation);
 });
