@@ -1,26 +1,33 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { NotBegun } from "@booking-events/store";
 import { describe, expect, test } from "vitest";
 import { createOutageGate } from "./wait-out-outage.ts";
 
 const never = new AbortController().signal;
 
-/** A gate over a database that takes writes or does not, as the test says. */
+/** A gate over a database that takes writes or does not, as the test says. Every delay is one turn of the event loop. */
 function createGate({ signal = never } = {}) {
-  const database = { isOut: false, probes: 0, probesAtOnce: 0, mostProbesAtOnce: 0, failsAtProbe: Number.NaN };
+  const database = { isOut: false, probes: 0, probesAtOnce: 0, mostProbesAtOnce: 0 };
+  const failure = { ofProbe: new NotBegun() as Error };
   const changes: string[] = [];
+  const delaysMs: number[] = [];
   const gate = createOutageGate({
     async probe() {
       database.probes += 1;
       database.probesAtOnce += 1;
       database.mostProbesAtOnce = Math.max(database.mostProbesAtOnce, database.probesAtOnce);
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       database.probesAtOnce -= 1;
-      if (database.isOut) throw new NotBegun();
+      if (database.isOut) throw failure.ofProbe;
     },
     onChange: (outage) => changes.push(outage === null ? "back" : "out"),
     signal,
+    sleep(delayMs, value, options) {
+      delaysMs.push(delayMs);
+      return nextTurn(value, options);
+    },
   });
-  return { gate, database, changes };
+  return { gate, database, failure, changes, delaysMs };
 }
 
 describe("while PostgreSQL is out", () => {
@@ -62,6 +69,63 @@ describe("while PostgreSQL is out", () => {
     await results;
   });
 
+  test("its probes come after delays that double, up to five seconds", async () => {
+    const { gate, database, delaysMs } = createGate();
+    database.isOut = true;
+    const result = gate.run(async () => {
+      if (database.isOut) throw new NotBegun();
+    });
+    await expect.poll(() => database.probes).toBeGreaterThan(8);
+    database.isOut = false;
+    await result;
+    expect(delaysMs.slice(0, 8)).toEqual([100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
+  });
+
+  test("it is told by what the last probe met", async () => {
+    const { gate, database, failure } = createGate();
+    database.isOut = true;
+    const refused = Object.assign(new Error("refused"), { code: "ECONNREFUSED", syscall: "connect" });
+    failure.ofProbe = new NotBegun("not begun", { cause: refused });
+    const result = gate.run(async () => {
+      if (database.isOut) throw new NotBegun();
+    });
+    await expect.poll(() => gate.currentOutage()?.code).toBe("ECONNREFUSED");
+    database.isOut = false;
+    await result;
+  });
+
+  test("a worker that stops probes no more", async () => {
+    const stopping = new AbortController();
+    const { gate, database } = createGate({ signal: stopping.signal });
+    database.isOut = true;
+    const waiting = gate.run(() => Promise.reject(new NotBegun()));
+    await expect.poll(() => gate.currentOutage()).not.toBeNull();
+    const { probes } = database;
+    stopping.abort();
+    await expect(waiting).rejects.toThrow();
+    for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+    expect(database.probes).toBe(probes);
+  });
+
+  test("nobody waits for a probe that hangs when the worker stops", async () => {
+    const stopping = new AbortController();
+    let isProbing = false;
+    const gate = createOutageGate({
+      probe() {
+        isProbing = true;
+        return new Promise(() => {});
+      },
+      onChange: () => {},
+      signal: stopping.signal,
+      sleep: () => nextTurn(),
+    });
+    const waiting = gate.run(() => Promise.reject(new NotBegun()));
+    await expect.poll(() => isProbing).toBe(true);
+    const reason = new Error("stopping");
+    stopping.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+  });
+
   test("whoever waits is released when the worker stops", async () => {
     const stopping = new AbortController();
     const { gate, database } = createGate({ signal: stopping.signal });
@@ -92,6 +156,20 @@ describe("while PostgreSQL takes writes", () => {
     };
     expect(await gate.run(work)).toBe("done");
     expect(changes).toEqual(["out", "back", "out", "back", "out", "back"]);
+  });
+
+  test("a failure is judged by a probe that began after it, not by what an earlier one has shown", async () => {
+    const { gate, database } = createGate();
+    const mistake = new Error("a mistake");
+    await expect(gate.run(() => Promise.reject(mistake))).rejects.toBe(mistake);
+    database.isOut = true;
+    const waiting = gate.run(async () => {
+      if (database.isOut) throw new Error("Connection terminated");
+      return "done";
+    });
+    await expect.poll(() => database.probes).toBeGreaterThan(2);
+    database.isOut = false;
+    expect(await waiting).toBe("done");
   });
 
   test("slow work keeps nobody waiting", async () => {

@@ -1,4 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { once } from "node:events";
+import { setTimeout as sleepByTimer } from "node:timers/promises";
 import { NotBegun } from "@booking-events/store";
 import { describeFault, type Fault } from "./describe-fault.ts";
 
@@ -28,31 +29,35 @@ export interface OutageGate {
  * @param options.probe resolves when PostgreSQL takes a write
  * @param options.onChange told once when PostgreSQL goes out, and once, with null, when it is back
  * @param options.signal aborts when the worker stops: whoever waits is released
+ * @param options.sleep rejects at once when the signal aborts
  */
 export function createOutageGate(options: {
   probe: () => Promise<void>;
   onChange: (outage: Fault | null) => void;
   signal: AbortSignal;
+  sleep?: (delayMs: number, value: undefined, options: { signal: AbortSignal }) => Promise<unknown>;
 }): OutageGate {
-  const { probe, onChange, signal } = options;
+  const { probe, onChange, signal, sleep = sleepByTimer } = options;
+  const stopped = once(signal, "abort");
   let outage: Fault | null = null;
   /** Settles when PostgreSQL is back, or the worker stops. */
-  let recovery: Promise<void> | null = null;
+  let recovery: Promise<unknown> | null = null;
   let probing: Promise<boolean> | null = null;
 
   function startOutage(error: unknown): void {
     if (recovery !== null) return;
     outage = describeFault(error);
     onChange(outage);
-    recovery = recover().finally(() => {
+    // A probe that is under way can take long to fail, and nobody waits for that when the worker stops.
+    recovery = Promise.race([stopped, recover()]).finally(() => {
       recovery = null;
     });
   }
 
+  /** Ends when PostgreSQL is back; fails when the worker stops. */
   async function recover(): Promise<void> {
-    for (let delayMs = firstDelayMs; !signal.aborted; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
-      await sleep(delayMs, undefined, { signal }).catch(() => {});
-      if (signal.aborted) return;
+    for (let delayMs = firstDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+      await sleep(delayMs, undefined, { signal });
       try {
         await probe();
         outage = null;
@@ -64,13 +69,13 @@ export function createOutageGate(options: {
     }
   }
 
-  /** One for all who ask at the same time. */
-  function isOut(): Promise<boolean> {
+  /** Asked once for all who want to know at the same time. */
+  function takesWrites(): Promise<boolean> {
     probing ??= probe()
-      .then(() => false)
+      .then(() => true)
       .catch((error: unknown) => {
         startOutage(error);
-        return true;
+        return false;
       })
       .finally(() => {
         probing = null;
@@ -81,27 +86,16 @@ export function createOutageGate(options: {
   return {
     async run(work) {
       for (;;) {
-        if (recovery !== null) await orAborted(recovery, signal);
+        await recovery;
         signal.throwIfAborted();
         try {
           return await work();
         } catch (error) {
           if (error instanceof NotBegun) startOutage(error);
-          else if (describeFault(error).isOfContent || !(await isOut())) throw error;
+          else if (describeFault(error).isOfContent || (await takesWrites())) throw error;
         }
       }
     },
     currentOutage: () => outage,
   };
-}
-
-async function orAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
