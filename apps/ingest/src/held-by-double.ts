@@ -7,14 +7,12 @@ const digitsAlwaysHeld = 15;
  */
 export function isHeldByDouble(written: string): boolean {
   if (written.length <= digitsAlwaysHeld && !/e/i.test(written)) return true;
-  const double = Number(written);
-  if (!Number.isFinite(double)) return false;
-  const [sent, held] = [toDecimal(written), toDecimal(String(double))];
+  const [sent, held] = [toDecimal(written), toDecimal(String(Number(written)))];
   // Zero is zero, whatever its exponent.
   return sent.digits === held.digits && (sent.digits === "" || sent.exponent === held.exponent);
 }
 
-/** Without its sign, which every double holds. */
+/** Without its sign, which every double holds. No digits: zero, or infinity, which no JSON can write. */
 interface Decimal {
   /** Without zeros at either end, so that each value has one form only. */
   digits: string;
@@ -23,7 +21,7 @@ interface Decimal {
 }
 
 function toDecimal(written: string): Decimal {
-  const [, whole = "", fraction = "", exponent = "0"] = /^-?([0-9]+)(?:\.([0-9]+))?(?:e(.+))?$/i.exec(written) ?? [];
+  const [, whole = "", fraction = "", exponent = "0"] = /([0-9]+)(?:\.([0-9]+))?(?:e(.+))?/i.exec(written) ?? [];
   const digits = whole + fraction;
   const [start, end] = [countZeros(digits, 0, 1), digits.length - countZeros(digits, digits.length - 1, -1)];
   return { digits: digits.slice(start, end), exponent: Number(exponent) - fraction.length + digits.length - end };
