@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { type KeyedEvent, type KeySettlement, type KeyUses, settleKeys } from "./settle-keys.ts";
+import { describe, expect, test } from "vitest";
+import { comparePlaces, type KeyedEvent, type KeySettlement, type KeyUses, settleKeys } from "./settle-keys.ts";
 
 const tellings = [
   { kind: "create", contentDigest: "A", idempotencyKey: "k1" },
@@ -21,6 +21,59 @@ test("what counts and what is a reuse does not depend on the order in which even
         expect(events.map(({ id }) => [id, log.recorded(id)])).toEqual(expected);
       }
     }
+  }
+});
+
+describe("what is settled names the events that it concerns", () => {
+  const place = (sequence: number) => ({ id: `e${sequence}`, sequence });
+  const event = (sequence: number) => ({ ...place(sequence), ...tellings[0] });
+  const other = { ...place(4), ...tellings[1] };
+  const none = { duplicates: new Map(), displaced: [], reusing: new Set(), reusingInLog: [] };
+
+  test("of several that are one, the one that counts", () => {
+    const settlement = settleKeys([event(2), event(3)], () => ({ first: null, same: null }));
+    expect(settlement).toEqual({ ...none, duplicates: new Map([["e3", "e2"]]) });
+  });
+
+  test("the one in the log, if that was received first", () => {
+    const uses = { first: { ...place(1), kind: "create" }, same: place(1) } as const;
+    const duplicates = new Map([
+      ["e2", "e1"],
+      ["e3", "e1"],
+    ]);
+    expect(settleKeys([event(2), event(3)], () => uses)).toEqual({ ...none, duplicates });
+  });
+
+  test("the one in the log that counts no longer", () => {
+    const uses = { first: { ...place(5), kind: "create" }, same: place(5) } as const;
+    const displaced = [{ ...place(5), duplicateOf: "e2" }];
+    expect(settleKeys([event(2)], () => uses)).toEqual({ ...none, displaced });
+  });
+
+  test("the one in the log that has reused the key, with its kind", () => {
+    const uses = { first: { ...place(5), kind: "delete" }, same: null } as const;
+    const settled = settleKeys([event(2), other], () => uses);
+    expect(settled).toEqual({ ...none, reusing: new Set(["e4"]), reusingInLog: [{ id: "e5", kind: "delete" }] });
+  });
+
+  test("none without a key, of which the log is not even asked", () => {
+    const unasked = () => {
+      throw new Error("There is no key to ask about.");
+    };
+    const keyless = [event(1), event(2)].map((keyed) => ({ ...keyed, idempotencyKey: null }));
+    expect(settleKeys(keyless, unasked)).toEqual(none);
+  });
+});
+
+test("places are in the order of their sequences, and of their ids where these are the same", () => {
+  const places = [
+    { id: "a", sequence: 1 },
+    { id: "c", sequence: 1 },
+    { id: "b", sequence: 2 },
+  ];
+  for (const [at, one] of places.entries()) {
+    for (const [otherAt, other] of places.entries())
+      expect(Math.sign(comparePlaces(one, other))).toBe(Math.sign(at - otherAt));
   }
 });
 
