@@ -81,6 +81,17 @@ describe("round trips", () => {
     expect(takes).toHaveLength(1);
   });
 
+  test("when they are spent, as many are taken ahead again, also after Redis gave none", async () => {
+    await requestWithTake(fast, {});
+    await request(9, fast);
+    await requestWithTake(fast, { granted: 0, waitMs: 1_000 });
+    vi.advanceTimersByTime(1_000);
+    await requestWithTake(fast, "fails");
+    vi.advanceTimersByTime(1_000);
+    await requestWithTake(fast, {});
+    expect(takes.map(({ wanted }) => wanted)).toEqual([10, 10, 10, 10]);
+  });
+
   test("nobody waits for a second one: a request does not wait for what was asked before it came", async () => {
     const first = limitPartner(slow);
     await nextTurn();
