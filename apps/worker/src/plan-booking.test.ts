@@ -3,7 +3,7 @@ import type { EventKind } from "@booking-events/schema";
 import type { BookingRow, CreatesAround, LoggedEvent } from "@booking-events/store";
 import { describe, expect, test } from "vitest";
 import type { IncomingEvent } from "./incoming-event.ts";
-import { type BookingWork, planBooking } from "./plan-booking.ts";
+import { type BookingWork, needsRefolding, planBooking } from "./plan-booking.ts";
 import type { Refolding } from "./refold-booking.ts";
 
 const duplicateWindowMs = 1;
@@ -166,6 +166,16 @@ describe("late events", () => {
   ])("tell the feed what leads from the state that stood to the right one (%#)", (before, after, change) => {
     const planned = plan(rowAfter(...before), [event("update c", 5)], { refolding: refolded(after, []) });
     expect(planned.changes.map(({ change }) => change)).toEqual(change === undefined ? [] : [change]);
+  });
+
+  test.each([
+    ["a booking that is new has none", null, [1, 2], false],
+    ["what comes after all of the booking's events is on time", row, [21, 22], false],
+    ["what comes before one of them", row, [15, 22], true],
+    ["what has the sequence of the last one, which may come before it", row, [20], true],
+  ])("need the log: %s", (_what, row, sequences, isNeeded) => {
+    const events = sequences.map((sequence) => event("update c", sequence));
+    expect(needsRefolding({ ...subject, bookingKey, row, events, displaced: [] })).toBe(isNeeded);
   });
 
   test("revise what the log says of others", () => {
