@@ -115,11 +115,14 @@ describe("a malformed text", () => {
     ["[1.]", 1, 4],
     ["[-]", 1, 3],
     ["[1e+]", 1, 5],
+    ["[1e+-1]", 1, 5],
+    ['{\\"a":1}', 1, 2],
+    ["\r \r[x", 3, 2],
     ["[trux]", 1, 5],
     ["\ufeff{}", 1, 1],
     ["\u00a0{}", 1, 1],
   ])("%j is at line %i, column %i", (text, line, column) => {
-    expect(faultOf(text)).toMatchObject({ kind: "malformed", line, column });
+    expect(faultOf(text)).toMatchObject({ name: "JsonFault", message: "malformed", kind: "malformed", line, column });
   });
 });
 

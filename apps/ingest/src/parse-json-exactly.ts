@@ -37,7 +37,7 @@ export function parseJsonExactly(text: string): unknown {
 type Open = { items: unknown[] } | { fields: Record<string, unknown>; key: string };
 
 /** In place of a value: another one has to be read first. */
-const unfinished = Symbol("unfinished");
+const unfinished = Symbol();
 
 const whiteSpace = /[ \t\n\r]+/y;
 const digits = /[0-9]+/y;
@@ -144,7 +144,7 @@ class JsonReader {
   #readString(): string {
     const start = this.#at;
     this.#skip(startOfString);
-    if (this.#at === start || !this.#take('"')) {
+    if (!this.#take('"')) {
       if (this.#at > start) this.#skip(startOfEscape);
       this.#fail();
     }
