@@ -43,12 +43,14 @@ function rowAfter(...events: IncomingEvent[]): BookingRow {
   };
 }
 
+const nothingSettled = { duplicates: new Map(), displaced: [], reusing: new Set<string>(), reusingInLog: [] };
+
 function plan(
   row: BookingRow | null,
   events: IncomingEvent[],
   { refolding, earlier = {} }: { refolding?: Refolding; earlier?: Record<string, number | null> } = {},
 ) {
-  const work: BookingWork = { ...subject, bookingKey, row, events, displaced: [] };
+  const work: BookingWork = { ...subject, bookingKey, row, events, newEvents: events, settlement: nothingSettled };
   const creates = Object.entries(earlier).map(([id, earlier]): [string, CreatesAround] => [
     id,
     { earlier, nextId: null, nextSequence: null },
@@ -175,7 +177,9 @@ describe("late events", () => {
     ["what has the sequence of the last one, which may come before it", row, [20], true],
   ])("need the log: %s", (_what, row, sequences, isNeeded) => {
     const events = sequences.map((sequence) => event("update c", sequence));
-    expect(needsRefolding({ ...subject, bookingKey, row, events, displaced: [] })).toBe(isNeeded);
+    expect(needsRefolding({ ...subject, bookingKey, row, events, newEvents: events, settlement: nothingSettled })).toBe(
+      isNeeded,
+    );
   });
 
   test("revise what the log says of others", () => {
