@@ -50,7 +50,14 @@ export async function runChaos(options: ChaosOptions): Promise<Report> {
   let keeps = false;
   try {
     const crashes: string[] = [];
-    const system = await startSystem({ ...options, dir, appNames, partners, onCrash: (what) => crashes.push(what) });
+    const system = await startSystem({
+      ...options,
+      dir,
+      appNames,
+      partners,
+      isForFaults: true,
+      onCrash: (what) => crashes.push(what),
+    });
     try {
       const report = await runOn(system, crashes, options);
       keeps = keepsEvidence && !report.passed;

@@ -66,7 +66,8 @@ export async function untilRedisAnswers(url: string, signal?: AbortSignal): Prom
 }
 
 /**
- * The hash-max setting keeps the job of an event in one piece of memory, which takes a fifth less; Redis before 7 knows
+ * The queue is small and its file grows fast: with the default of 64 MB, Redis would rewrite it every few seconds under
+ * load. The hash-max setting keeps the job of an event in one piece of memory, which takes a fifth less; Redis before 7 knows
  * it by this name only.
  *
  * A password, since a port may be another program's tomorrow: a client of one Redis must not work on another's
@@ -81,6 +82,7 @@ requirepass ${password}
 dir ${JSON.stringify(dir)}
 appendonly yes
 appendfsync always
+auto-aof-rewrite-min-size 256mb
 save ""
 maxmemory ${maxmemory}
 maxmemory-policy noeviction

@@ -7,7 +7,7 @@ import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { measureQueueLoad, type QueueLoad } from "./queue-load.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { createRedisClock } from "./redis-clock.ts";
-import { findDurabilityProblems, readRedisFacts } from "./redis-durability.ts";
+import { findDurabilityProblems, findWholeFile, readRedisFacts } from "./redis-durability.ts";
 import { findSequenceProblems } from "./sequence.ts";
 
 export interface Producer {
@@ -86,6 +86,8 @@ export function createProducer(options: {
   });
   redis.on("error", options.onError);
   let connectionNumber = 0;
+  /** The Redis process whose append-only file was seen to be whole. */
+  let wholeFileOf: string | undefined;
   redis.on("ready", () => {
     connectionNumber += 1;
   });
@@ -128,7 +130,9 @@ export function createProducer(options: {
       try {
         const looks = Promise.all([readRedisFacts(redis), findSequenceProblems(redis, options.prefix, clock)]);
         const [facts, sequenceProblems] = await settleWithin(enqueueDeadlineMs, looks);
-        return [...findDurabilityProblems(facts), ...sequenceProblems];
+        const problems = findDurabilityProblems(facts, wholeFileOf);
+        wholeFileOf = findWholeFile(facts, wholeFileOf);
+        return [...problems, ...sequenceProblems];
       } catch {
         return ["Redis does not answer. Check that it runs and that REDIS_URL is right."];
       }

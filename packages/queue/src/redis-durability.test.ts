@@ -1,14 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { findDurabilityProblems } from "./redis-durability.ts";
+import { findDurabilityProblems, findWholeFile } from "./redis-durability.ts";
 
 /** Of what Redis 7.0.15 says, the lines that matter and some that don't. */
 const fit = {
   redis_version: "7.0.15",
   redis_mode: "standalone",
+  run_id: "a-run",
   maxmemory_policy: "noeviction",
   loading: "0",
   aof_enabled: "1",
   aof_rewrite_in_progress: "0",
+  aof_rewrite_scheduled: "0",
   aof_last_bgrewrite_status: "ok",
   aof_last_write_status: "ok",
   aof_base_size: "139",
@@ -17,11 +19,15 @@ const fit = {
 const fitConfig = { appendfsync: "always", "no-appendfsync-on-rewrite": "no" };
 
 function find(info: Partial<typeof fit>, config: Partial<typeof fitConfig> | null = {}): string[] {
+  return findDurabilityProblems(factsOf(info, config));
+}
+
+function factsOf(info: Partial<typeof fit>, config: Partial<typeof fitConfig> | null = {}) {
   const lines = Object.entries({ ...fit, ...info }).map(([name, value]) => `${name}:${value}`);
-  return findDurabilityProblems({
+  return {
     info: ["# Everything", ...lines, ""].join("\r\n"),
     config: config === null ? null : new Map(Object.entries({ ...fitConfig, ...config })),
-  });
+  };
 }
 
 test("a primary that syncs each write, and evicts nothing, is fit", () => {
@@ -35,6 +41,11 @@ test.each<[string, Partial<typeof fit>, string]>([
   [
     "one that was told to have one, and has not written it yet",
     { aof_rewrite_in_progress: "1", aof_base_size: "0" },
+    "only beginning",
+  ],
+  [
+    "one that was told to have one, and waits with it",
+    { aof_rewrite_scheduled: "1", aof_base_size: "0" },
     "only beginning",
   ],
   ["one that loads its data", { loading: "1" }, "is loading"],
@@ -67,6 +78,23 @@ describe("what is no problem", () => {
   test("a Redis that forbids CONFIG, as far as INFO shows", () => {
     expect(find({}, null)).toEqual([]);
     expect(find({ role: "slave" }, null)).toHaveLength(1);
+  });
+});
+
+describe("the first rewrite of a server that was empty at its start", () => {
+  const before = factsOf({ aof_base_size: "0" });
+  const rewriting = factsOf({ aof_base_size: "0", aof_rewrite_in_progress: "1" });
+
+  test("is no problem, since its file was whole before", () => {
+    const known = findWholeFile(before, undefined);
+    expect(findDurabilityProblems(rewriting, known)).toEqual([]);
+    expect(findDurabilityProblems(rewriting, findWholeFile(rewriting, known))).toEqual([]);
+  });
+
+  test("is one to whoever has not seen that, of another process too, or after the file was switched off", () => {
+    const switchedOff = findWholeFile(factsOf({ aof_enabled: "0" }), "a-run");
+    for (const known of [findWholeFile(rewriting, undefined), "another-run", switchedOff])
+      expect(findDurabilityProblems(rewriting, known)).toEqual([expect.stringContaining("only beginning")]);
   });
 });
 

@@ -27,11 +27,28 @@ export async function readRedisFacts(redis: Redis): Promise<RedisFacts> {
 }
 
 /**
+ * @param before what an earlier look found
+ * @returns the id of the Redis process whose append-only file has all that it holds; undefined: none is known
+ */
+export function findWholeFile({ info }: RedisFacts, before: string | undefined): string | undefined {
+  const facts = parseInfo(info);
+  if (facts.get("aof_enabled") !== "1") return undefined;
+  return hasWholeFile(facts) ? facts.get("run_id") : before;
+}
+
+/** False: Redis may be about to write the file for the first time. */
+function hasWholeFile(facts: ReadonlyMap<string, string>): boolean {
+  const isRewriting = facts.get("aof_rewrite_in_progress") === "1" || facts.get("aof_rewrite_scheduled") === "1";
+  return !isRewriting || facts.get("aof_base_size") !== "0";
+}
+
+/**
  * Compares Redis' settings and state with what "200 means durable" needs.
  *
+ * @param wholeFileOf what {@link findWholeFile} found in an earlier look
  * @returns sentences for an operator, each with what to set; empty when all is well
  */
-export function findDurabilityProblems({ info, config }: RedisFacts): string[] {
+export function findDurabilityProblems({ info, config }: RedisFacts, wholeFileOf?: string): string[] {
   const facts = parseInfo(info);
   const problems: string[] = [];
   const version = facts.get("redis_version") ?? "0.0";
@@ -47,9 +64,9 @@ export function findDurabilityProblems({ info, config }: RedisFacts): string[] {
   if (facts.get("aof_enabled") === "0") {
     problems.push("Redis has no append-only file, so that events would be lost with it. Set: appendonly yes.");
   }
-  // Redis reads its append-only file only once the first rewrite is done. (On a server that was empty at its start, the
-  // first rewrite of all looks the same; it is short.)
-  if (facts.get("aof_rewrite_in_progress") === "1" && facts.get("aof_base_size") === "0") {
+  // Redis reads its append-only file only once the first rewrite is done. On a server that was empty at its start, the
+  // first rewrite of all looks the same, but the file was whole before it.
+  if (!hasWholeFile(facts) && facts.get("run_id") !== wholeFileOf) {
     problems.push("Redis is only beginning its append-only file. It will be ready by itself.");
   }
   const fsyncPolicy = config?.get("appendfsync") ?? "always";
