@@ -21,7 +21,7 @@ const slow = partner("slow", {}, { rateLimit: { perSecond: 10, burst: 100 } });
 const fast = partner("fast", {}, { rateLimit: { perSecond: 200, burst: 400 } });
 
 let takes: Take[];
-let logged: string[];
+let logged: Record<string, unknown>[];
 let limitPartner: LimitPartner;
 let processes: number;
 let countByShare: () => Promise<number | undefined>;
@@ -42,7 +42,7 @@ beforeEach(() => {
         });
       }),
     processCount: () => processes,
-    logger: createLogger({ name: "test", level: "info" }, { write: (line) => void logged.push(JSON.parse(line).msg) }),
+    logger: createLogger({ name: "test", level: "info" }, { write: (line) => void logged.push(JSON.parse(line)) }),
     metrics,
   });
   countByShare = async () =>
@@ -254,12 +254,20 @@ describe("while Redis gives no tokens", () => {
     takes[1]?.answer({});
     await requests[1];
     const began = "rate limits are not shared: Redis gives no tokens in time";
-    expect(logged).toEqual([began]);
+    expect(logged).toMatchObject([{ msg: began, processes: 1, err: { type: "Error" } }]);
     for (const answer of ["fails", "fails", {}] as const) {
       vi.advanceTimersByTime(1_000);
       await requestWithTake(slow, answer);
     }
-    expect(logged).toEqual([began, "rate limits are shared again"]);
+    expect(logged.map(({ msg }) => msg)).toEqual([began, "rate limits are shared again"]);
+  });
+
+  test("the headers count the tokens at hand, and of the others only this process's share", async () => {
+    processes = 4;
+    await requestWithTake(fast, { left: 390 });
+    expect(await limitPartner(fast)).toMatchObject({ headers: { RateLimit: '"partner";r=398;t=1' } });
+    await requestWithTake(slow, "fails");
+    expect(await limitPartner(fast)).toMatchObject({ headers: { RateLimit: '"partner";r=104;t=1' } });
   });
 
   test("who has tokens passes with them, and who is known to have none is refused", async () => {
