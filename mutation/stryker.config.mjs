@@ -8,11 +8,17 @@ import { join } from "node:path";
 export default {
   mutate: [
     "packages/bookings/src/fold.ts",
+    "packages/bookings/src/settle-keys.ts",
     "packages/queue/src/retry-policy.ts",
     "packages/service/src/graceful-shutdown.ts",
     "apps/ingest/src/decode-body.ts",
+    "apps/ingest/src/held-by-double.ts",
+    "apps/ingest/src/kept-whole.ts",
     "apps/ingest/src/limit-partners.ts",
+    "apps/ingest/src/parse-json-exactly.ts",
+    "apps/ingest/src/take-turns.ts",
     "apps/worker/src/describe-fault.ts",
+    "apps/worker/src/plan-booking.ts",
     "apps/worker/src/wait-out-outage.ts",
   ],
   testRunner: "vitest",

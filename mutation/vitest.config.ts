@@ -15,11 +15,13 @@ export default defineConfig({
     })),
   },
   test: {
+    // Code that tells which changes it passes is slower.
+    testTimeout: 10_000,
     include: [
-      "apps/ingest/src/{decode-body,limit-partners}.test.ts",
-      "apps/worker/src/{describe-fault,wait-out-outage}.test.ts",
+      "apps/ingest/src/{decode-body,held-by-double,kept-whole,limit-partners,parse-json-exactly,take-turns}.test.ts",
+      "apps/worker/src/{describe-fault,plan-booking,wait-out-outage}.test.ts",
       "chaos/fold-against-oracle.test.ts",
-      "packages/bookings/src/fold.test.ts",
+      "packages/bookings/src/{fold,settle-keys}.test.ts",
       "packages/queue/src/retry-policy.test.ts",
       "packages/service/src/graceful-shutdown.test.ts",
     ],
