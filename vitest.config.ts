@@ -5,13 +5,13 @@ import { defaultExclude, defineConfig } from "vitest/config";
 // servers, which a list of one's own replaces.
 const conditions = ["@booking-events/source", "module", "node", "development|production"];
 
-const needServices = ["**/*.services.test.ts", "e2e/**/*.test.ts"];
+const needServices = ["**/*.services.test.ts", "tests/e2e/**/*.test.ts"];
 const takeMinutes = ["**/*.nightly.test.ts"];
 
 export const resolving = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 
 export const withServices = {
-  globalSetup: [fileURLToPath(new URL("scripts/test-services.ts", import.meta.url))],
+  globalSetup: [fileURLToPath(new URL("tests/harness/shared-services.ts", import.meta.url))],
   testTimeout: 30_000,
   hookTimeout: 60_000,
 };

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { exchange, type RawAnswer } from "@booking-events/harness/http-client";
+import { acmeSecret } from "@booking-events/harness/partners";
 import { type BookingField, bookingFields, type EventEnvelope } from "@booking-events/schema";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { exchange, type RawAnswer } from "./testing/http-client.ts";
-import { acmeSecret } from "./testing/partners.ts";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 /** What is in Redis after an answer: exactly what was sent, or nothing. */

@@ -1,10 +1,17 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import type { Partner, PartnerRegistry } from "@booking-events/partners";
 import type { Producer } from "@booking-events/queue";
+import { describeError, type Logger } from "@booking-events/runtime";
 import { type BookingPayload, type EventKind, eventKinds, validatePayload } from "@booking-events/schema";
-import { describeError, type Logger, type Partner } from "@booking-events/service";
 import { Router, type RouterContext } from "@koa/router";
 import Koa from "koa";
+import { authenticate, SecretRefused } from "./auth/authenticate.ts";
+import type { NoteUse } from "./auth/record-last-use.ts";
+import type { AnswerGuess } from "./auth/throttle-guessing.ts";
+import type { BodyObject } from "./body/decode-body.ts";
+import { readEventOptions } from "./body/event-options.ts";
+import { type Body, ClientGone, createBodyReader } from "./body/read-body.ts";
 import {
   type Answer,
   accepted,
@@ -19,20 +26,13 @@ import {
   queueUnavailable,
   Refusal,
   shuttingDown,
-} from "./answers.ts";
-import { authenticate, SecretRefused } from "./authenticate.ts";
-import type { BodyObject } from "./decode-body.ts";
-import { createEventId } from "./event-id.ts";
-import { readEventOptions } from "./event-options.ts";
-import { findHostFault } from "./host-header.ts";
-import type { LimitPartner } from "./limit-partners.ts";
-import type { ObservedRequest, ObserveRequest } from "./observe-requests.ts";
-import type { PartnerRegistry } from "./partner-registry.ts";
-import { type Body, ClientGone, createBodyReader } from "./read-body.ts";
-import type { NoteUse } from "./record-last-use.ts";
-import { sendAnswer } from "./send-answer.ts";
-import type { TakeTurn } from "./take-turns.ts";
-import type { AnswerGuess } from "./throttle-guessing.ts";
+} from "./http/answers.ts";
+import { findHostFault } from "./http/host-header.ts";
+import { sendAnswer } from "./http/send-answer.ts";
+import type { LimitPartner } from "./limits/limit-partners.ts";
+import type { TakeTurn } from "./limits/take-turns.ts";
+import type { ObservedRequest, ObserveRequest } from "./log/observe-requests.ts";
+import { createEventId } from "./queue/event-id.ts";
 
 export interface AppOptions {
   /** The partners in force now. */

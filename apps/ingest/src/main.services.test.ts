@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:
 import { createServer } from "node:net";
 import { platform, tmpdir } from "node:os";
 import { join } from "node:path";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
+import { acmeSecret, partner, partnersFile } from "@booking-events/harness/partners";
 import { readLastUses } from "@booking-events/queue";
-import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { connect, exchange, requestBytes } from "./testing/http-client.ts";
-import { acmeSecret, partner, partnersFile } from "./testing/partners.ts";
 import { type RunningMain, runMain, startMain } from "./testing/run-main.ts";
 
 const create = `/booking-event/create/${acmeSecret}`;

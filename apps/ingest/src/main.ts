@@ -1,4 +1,4 @@
-import { exitOnStartError } from "@booking-events/service";
+import { exitOnStartError } from "@booking-events/runtime";
 import { runIngest } from "./run-ingest.ts";
 
 await runIngest(process.env).catch(exitOnStartError);

@@ -1,7 +1,7 @@
+import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
+import { acmeSecret } from "@booking-events/harness/partners";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Refusal, tooMuchToRead } from "./answers.ts";
-import { connect, exchange, requestBytes } from "./testing/http-client.ts";
-import { acmeSecret } from "./testing/partners.ts";
+import { Refusal, tooMuchToRead } from "./http/answers.ts";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 /** What can be wrong with a request, in the order in which it is told: the earlier one hides the later one. */

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { uniquePrefix, waitFor } from "@booking-events/harness";
+import { exchange, type RawAnswer } from "@booking-events/harness/http-client";
+import { acmeSecret, partnersFile } from "@booking-events/harness/partners";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
-import { uniquePrefix, waitFor } from "@booking-events/scripts/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { exchange, type RawAnswer } from "./testing/http-client.ts";
-import { acmeSecret, partnersFile } from "./testing/partners.ts";
 import { type RunningMain, startMain } from "./testing/run-main.ts";
 
 /** A Redis of our own that fails in every way it can, while one and the same process goes on. */

@@ -1,5 +1,5 @@
 import type { AddressInfo } from "node:net";
-import { createProducer } from "@booking-events/queue";
+import { createProducer, createTokenBuckets } from "@booking-events/queue";
 import {
   adminPort,
   createLogger,
@@ -9,21 +9,20 @@ import {
   parseEnvironment,
   startHealthServer,
   variables,
-} from "@booking-events/service";
+} from "@booking-events/runtime";
 import { createApp } from "./app.ts";
-import { boundConnections } from "./bound-connections.ts";
-import { createConnections } from "./connections.ts";
-import { createServer } from "./create-server.ts";
-import { createPartnerLimiter } from "./limit-partners.ts";
-import { createRequestObserver } from "./observe-requests.ts";
-import { createLastUseRecorder } from "./record-last-use.ts";
-import { watchLoad } from "./shed-load.ts";
-import { createTurns } from "./take-turns.ts";
-import { createGuessThrottle } from "./throttle-guessing.ts";
-import { createTokenBuckets } from "./token-buckets.ts";
-import { freezeLimits, watchFreezes } from "./watch-freezes.ts";
-import { watchPartnersFile } from "./watch-partners-file.ts";
-import { watchQueue } from "./watch-queue.ts";
+import { createLastUseRecorder } from "./auth/record-last-use.ts";
+import { createGuessThrottle } from "./auth/throttle-guessing.ts";
+import { watchPartnersFile } from "./auth/watch-partners-file.ts";
+import { boundConnections } from "./http/bound-connections.ts";
+import { createConnections } from "./http/connections.ts";
+import { createServer } from "./http/create-server.ts";
+import { createPartnerLimiter } from "./limits/limit-partners.ts";
+import { watchLoad } from "./limits/shed-load.ts";
+import { createTurns } from "./limits/take-turns.ts";
+import { freezeLimits, watchFreezes } from "./limits/watch-freezes.ts";
+import { createRequestObserver } from "./log/observe-requests.ts";
+import { watchQueue } from "./queue/watch-queue.ts";
 
 const entries = {
   PORT: variables.PORT,

@@ -1,7 +1,7 @@
-import { parseEnvironment, variables } from "@booking-events/service";
+import { parseEnvironment, variables } from "@booking-events/runtime";
 import { createPool, inTransaction, NotBegun, type Queryable } from "@booking-events/store";
-import { CommandFailure } from "./command-failure.ts";
 import type { Context } from "./context.ts";
+import { CommandFailure } from "./terminal/command-failure.ts";
 
 /**
  * Runs queries on one state of the database that nothing changes meanwhile. They can't write.

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import type { BookingState, Outcome } from "@booking-events/bookings";
+import { createTestDatabase } from "@booking-events/harness";
 import type { EventKind } from "@booking-events/schema";
-import { createTestDatabase } from "@booking-events/scripts/testing";
 import {
   bookingKey,
   createPool,

@@ -1,15 +1,16 @@
-import { describeError, StartError } from "@booking-events/service";
+import { PartnersError } from "@booking-events/partners";
+import { describeError, StartError } from "@booking-events/runtime";
 import { Command, CommanderError } from "commander";
-import { addBookingsCommands } from "./bookings.ts";
-import { CommandFailure } from "./command-failure.ts";
+import { addBookingsCommands } from "./commands/bookings.ts";
+import { addDeadLettersCommands } from "./commands/dead-letters.ts";
+import { addEventsCommands } from "./commands/events.ts";
+import { addMigrateCommand } from "./commands/migrate.ts";
+import { addPartnersCommands } from "./commands/partners.ts";
+import { addSendCommand } from "./commands/send.ts";
 import type { Context } from "./context.ts";
-import { addDeadLettersCommands } from "./dead-letters.ts";
-import { addEventsCommands } from "./events.ts";
-import { addMigrateCommand } from "./migrate.ts";
-import { addPartnersCommands } from "./partners.ts";
-import { printLine } from "./print.ts";
-import { printable } from "./printable.ts";
-import { addSendCommand } from "./send.ts";
+import { CommandFailure } from "./terminal/command-failure.ts";
+import { printLine } from "./terminal/print.ts";
+import { printable } from "./terminal/printable.ts";
 
 /** Help for what is no terminal, such as a file. */
 const helpWidth = 100;
@@ -27,9 +28,9 @@ export async function runProgram(args: string[], context: Context): Promise<0 | 
   } catch (error) {
     // The message has been printed by then. Of these errors, only those of --help and the like have exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    if (error instanceof CommandFailure) {
+    if (error instanceof CommandFailure || error instanceof PartnersError) {
       printLine(context.stderr, printable(error.message));
-      return error.exitCode;
+      return error instanceof CommandFailure ? error.exitCode : 1;
     }
     if (error instanceof StartError) printLine(context.stderr, error.message);
     else reportBug(context, error);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { NewerSchemaError } from "@booking-events/store";
-import { describeFault, type Fault } from "./describe-fault.ts";
+import { describeFault, type Fault } from "./deliver/describe-fault.ts";
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;

@@ -7,7 +7,7 @@ import {
   parseEnvironment,
   startHealthServer,
   variables,
-} from "@booking-events/service";
+} from "@booking-events/runtime";
 import {
   closeLettersOfApplied,
   createPool,
@@ -19,19 +19,19 @@ import {
   resolveDeadLetter,
   writeDeadLetter,
 } from "@booking-events/store";
-import { applyAlone } from "./apply-alone.ts";
-import { applyEvents } from "./apply-events.ts";
-import { createBatchApplier, type QueuedEvent } from "./apply-in-batches.ts";
-import { createDatabaseCheck } from "./check-database.ts";
-import { describeFault } from "./describe-fault.ts";
+import { applyAlone } from "./apply/apply-alone.ts";
+import { applyEvents } from "./apply/apply-events.ts";
+import { createBatchApplier, type QueuedEvent } from "./apply/apply-in-batches.ts";
+import type { RecordedWarning } from "./apply/plan-batch.ts";
+import { describeFault } from "./deliver/describe-fault.ts";
+import { judgeGivenUp, type ProcessOptions, processDelivery } from "./deliver/process-delivery.ts";
+import { createOutageGate } from "./deliver/wait-out-outage.ts";
 import { migrateAtStart } from "./migrate-at-start.ts";
-import type { RecordedWarning } from "./plan-batch.ts";
-import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
-import { createOutageGate } from "./wait-out-outage.ts";
-import { durabilityIntervalMs, watchDurability } from "./watch-durability.ts";
-import { watchLaterVersions } from "./watch-later-versions.ts";
-import { lookIntervalMs, watchProgress } from "./watch-progress.ts";
-import { createWorkerMetrics } from "./worker-metrics.ts";
+import { createDatabaseCheck } from "./watch/check-database.ts";
+import { durabilityIntervalMs, watchDurability } from "./watch/watch-durability.ts";
+import { watchLaterVersions } from "./watch/watch-later-versions.ts";
+import { lookIntervalMs, watchProgress } from "./watch/watch-progress.ts";
+import { createWorkerMetrics } from "./watch/worker-metrics.ts";
 
 const entries = {
   ADMIN_HOST: variables.ADMIN_HOST,

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { uniquePrefix } from "@booking-events/harness";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
-import { uniquePrefix } from "@booking-events/scripts/testing";
 import {
   type BackendFactory,
   createRedisBackend,

@@ -1,4 +1,4 @@
-import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";

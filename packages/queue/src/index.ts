@@ -9,6 +9,7 @@ export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "
 export { defaultQueuePrefix, queueName } from "./queue-name.ts";
 export { maxAttempts } from "./retry-policy.ts";
 export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";
+export { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
 
 // All imports, ioredis among them, have been evaluated by now.
 restoreStringMethods();

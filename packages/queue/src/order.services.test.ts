@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { type BackendFactory, createRedisBackend, Queue, type RedisQueueBackend, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
-import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { findSequenceProblems, maxAheadMs, sequenceKey, takeSequenceInLua } from "./sequence.ts";

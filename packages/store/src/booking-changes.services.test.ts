@@ -1,4 +1,4 @@
-import { createTestDatabase } from "@booking-events/scripts/testing";
+import { createTestDatabase } from "@booking-events/harness";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { appendChanges, type BookingChange, type ChangeToInsert, readChanges } from "./booking-changes.ts";

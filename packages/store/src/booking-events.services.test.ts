@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { createTestDatabase } from "@booking-events/scripts/testing";
+import { createTestDatabase } from "@booking-events/harness";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {

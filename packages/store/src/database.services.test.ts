@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
+import { createTestDatabase, waitFor } from "@booking-events/harness";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPool, inTransaction, NotBegun, type Queryable, RollBack, settleAll } from "./database.ts";

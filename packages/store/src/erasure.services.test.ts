@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
+import { createTestDatabase, waitFor } from "@booking-events/harness";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { insertEvents } from "./booking-events.ts";

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { waitFor } from "@booking-events/harness";
 import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
-import { waitFor } from "@booking-events/scripts/testing";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPool, inTransaction } from "./database.ts";

@@ -1,4 +1,4 @@
-import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
+import { createTestDatabase, waitFor } from "@booking-events/harness";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { lockBookings } from "./bookings.ts";
 import { createPool, inTransaction } from "./database.ts";

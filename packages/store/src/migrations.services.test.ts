@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import { createTestDatabase, waitFor } from "@booking-events/harness";
 import { bookingFields } from "@booking-events/schema";
-import { createTestDatabase, waitFor } from "@booking-events/scripts/testing";
 import { runner } from "node-pg-migrate";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

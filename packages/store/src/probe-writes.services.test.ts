@@ -1,4 +1,4 @@
-import { createTestDatabase, freePort } from "@booking-events/scripts/testing";
+import { createTestDatabase, freePort } from "@booking-events/harness";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPool, NotBegun } from "./database.ts";

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { createPatientReader } from "../read-regular-file.ts";
+import { createPatientReader } from "../auth/read-regular-file.ts";
 
 /** Reads a named pipe as no read of ours does: one thread waits for a writer, for ever. Then ends the process. */
 const [path = ""] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { freePort, waitFor } from "@booking-events/scripts/testing";
+import { freePort, waitFor } from "@booking-events/harness";
 
 /** Secrets and guests' data of these tests have this in them. */
 const neverPrinted = /canary/i;

@@ -1,19 +1,19 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { partnersFile } from "@booking-events/harness/partners";
+import { createPartnerRegistry } from "@booking-events/partners";
 import { createProducer } from "@booking-events/queue";
+import { createLogger, createMetrics } from "@booking-events/runtime";
 import type { EventEnvelope } from "@booking-events/schema";
-import { redisUrl, uniquePrefix, waitFor } from "@booking-events/scripts/testing";
-import { createLogger, createMetrics } from "@booking-events/service";
 import { Redis } from "ioredis";
 import { expect } from "vitest";
-import { invalidSecret } from "../answers.ts";
 import { type AppOptions, createApp } from "../app.ts";
-import { type Connections, createConnections } from "../connections.ts";
-import { createServer, type IngestServer, serverLimits } from "../create-server.ts";
-import type { ObservedRequest } from "../observe-requests.ts";
-import { createPartnerRegistry } from "../partner-registry.ts";
-import { createTurns } from "../take-turns.ts";
-import { partnersFile } from "./partners.ts";
+import { invalidSecret } from "../http/answers.ts";
+import { type Connections, createConnections } from "../http/connections.ts";
+import { createServer, type IngestServer, serverLimits } from "../http/create-server.ts";
+import { createTurns } from "../limits/take-turns.ts";
+import type { ObservedRequest } from "../log/observe-requests.ts";
 
 export interface TestIngest {
   port: number;

@@ -1,0 +1,109 @@
+import {
+  createPartnerRegistry,
+  digestSecret,
+  type Partner,
+  type PartnerRegistry,
+  parsePartnersFile,
+} from "@booking-events/partners";
+import type { EventKind } from "@booking-events/schema";
+import { describe, expect, test } from "vitest";
+import { invalidSecret } from "../http/answers.ts";
+import { authenticate as authenticateWithAnswer, SecretRefused } from "./authenticate.ts";
+
+const expiresAt = "2026-11-20T12:00:00Z";
+const expiresAtMs = Date.parse(expiresAt);
+
+const registry = createRegistry([
+  partner("acme", { secrets: [secret("acme-old", expiresAt), secret("acme-new")] }),
+  partner("zenith", { kinds: ["update", "delete"], secrets: [secret("zenith-secret")] }),
+  partner("closed", { enabled: false, secrets: [secret("closed-secret")] }),
+]);
+
+describe("a secret", () => {
+  test.each([
+    ["acme-old", "acme"],
+    ["acme-new", "acme"],
+    ["zenith-secret", "zenith"],
+  ])("%s is that of %s", (given, id) => {
+    expect(authenticate(registry, given, "update", expiresAtMs - 1).id).toBe(id);
+  });
+
+  test.each([
+    ["unknown", "no-such-secret", undefined],
+    ["empty", "", undefined],
+    ["part of another", "acme-ne", undefined],
+    ["in another case", "ACME-NEW", undefined],
+    ["the digest of another", digestSecret("acme-new"), undefined],
+    ["a name that objects have", "__proto__", undefined],
+    ["of a disabled partner", "closed-secret", "closed"],
+    ["not for this kind", "zenith-secret", "zenith"],
+  ])("that is %s is refused, and the log knows the partner only by its secret", (_what, given, partnerId) => {
+    const refusal = refusalOf(registry, given, expiresAtMs - 1);
+    expect(refusal.answer).toBe(invalidSecret);
+    expect(refusal.partnerId).toBe(partnerId);
+  });
+
+  test("is valid until the very millisecond of its expiry", () => {
+    expect(authenticate(registry, "acme-old", "create", expiresAtMs - 1).id).toBe("acme");
+    expect(refusalOf(registry, "acme-old", expiresAtMs).outcome).toBe("expired-secret");
+  });
+
+  test("never expires without an expiry", () => {
+    expect(authenticate(registry, "acme-new", "create", Number.MAX_SAFE_INTEGER).id).toBe("acme");
+  });
+});
+
+test("among 10,000 partners each secret finds its own, and no other passes", () => {
+  const ids = Array.from({ length: 10_000 }, (_, index) => `partner-${index}`);
+  const many = createRegistry(ids.map((id) => partner(id, { secrets: [secret(`secret of ${id}`)] })));
+  for (const id of ids) expect(authenticate(many, `secret of ${id}`, "create", 0).id).toBe(id);
+  expect(refusalOf(many, "secret of partner-10000", 0).outcome).toBe("unknown-secret");
+});
+
+test("every refused secret is counted, whatever the cause, and a valid one never is", () => {
+  let refused = 0;
+  const answerRefused = () => {
+    refused += 1;
+    return invalidSecret;
+  };
+  const given = ["no-such-secret", "closed-secret", "zenith-secret", "acme-old", "acme-new"];
+  for (const value of given) {
+    try {
+      authenticateWithAnswer(registry, value, "create", expiresAtMs, answerRefused);
+    } catch {}
+  }
+  expect(refused).toBe(4);
+});
+
+test("a registry tells how many partners and secrets it has", () => {
+  expect(registry).toMatchObject({ partnerCount: 3, secretCount: 4 });
+});
+
+function authenticate(partners: PartnerRegistry, given: string, kind: EventKind, nowMs: number): Partner {
+  return authenticateWithAnswer(partners, given, kind, nowMs, () => invalidSecret).partner;
+}
+
+function refusalOf(partners: PartnerRegistry, given: string, nowMs: number): SecretRefused {
+  try {
+    authenticate(partners, given, "create", nowMs);
+  } catch (error) {
+    if (error instanceof SecretRefused) return error;
+    throw error;
+  }
+  throw new Error("The secret was accepted");
+}
+
+function createRegistry(partners: unknown[]): PartnerRegistry {
+  const result = parsePartnersFile(JSON.stringify({ partners }));
+  if (!result.success) throw new Error(result.problems.join());
+  return createPartnerRegistry(result.file);
+}
+
+function partner(id: string, more: object): object {
+  const rateLimit = { perSecond: 200, burst: 400 };
+  return { id, name: id, enabled: true, kinds: ["create", "update", "delete"], rateLimit, ...more };
+}
+
+function secret(value: string, expires: string | null = null): object {
+  return { id: "s1", sha256: digestSecret(value), createdAt: "2026-01-01T00:00:00Z", expiresAt: expires };
+}

@@ -1,0 +1,68 @@
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { createProducer, readLastUses } from "@booking-events/queue";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createLastUseRecorder } from "./record-last-use.ts";
+
+const prefix = uniquePrefix();
+let producer: ReturnType<typeof createProducer>;
+
+beforeAll(async () => {
+  producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+});
+afterAll(() => producer.close());
+
+const read = () => readLastUses({ redisUrl: redisUrl(), prefix });
+
+function create(more: Partial<Parameters<typeof createLastUseRecorder>[0]> = {}) {
+  return createLastUseRecorder({
+    writeLastUses: (uses) => producer.writeLastUses(uses),
+    onError: () => {},
+    ...more,
+  });
+}
+
+test("the newest use of each secret is written, and found by partner and secret", async () => {
+  const recorder = create({ intervalMs: 10 });
+  try {
+    recorder.note("acme", "s1");
+    recorder.note("acme", "s2");
+    await waitFor(async () => expect((await read()).of("acme", "s2")).not.toBeNull());
+    const between = Date.now();
+    recorder.note("acme", "s1");
+    await waitFor(async () => expect((await read()).of("acme", "s1")?.getTime()).toBeGreaterThanOrEqual(between));
+    const lastUses = await read();
+    expect(lastUses.of("acme", "s2")?.getTime()).toBeLessThanOrEqual(between);
+    expect(lastUses.of("acme", "s3")).toBeNull();
+    expect(lastUses.of("zenith", "s1")).toBeNull();
+  } finally {
+    await recorder.stop();
+  }
+});
+
+test("a stop writes what is left", async () => {
+  const recorder = create();
+  recorder.note("stopped", "s1");
+  await recorder.stop();
+  expect((await read()).of("stopped", "s1")).not.toBeNull();
+});
+
+test("what could not be written is told, and written the next time; what was written is not written again", async () => {
+  const written: string[][] = [];
+  const errors: unknown[] = [];
+  const outage = new Error("Redis is out");
+  const results = [Promise.reject(outage), Promise.resolve()];
+  const recorder = create({
+    async writeLastUses(uses) {
+      written.push(uses.map(({ partner }) => partner));
+      await results.shift();
+    },
+    onError: (error) => errors.push(error),
+  });
+  recorder.note("acme", "s1");
+  await recorder.stop();
+  await recorder.stop();
+  await recorder.stop();
+  expect(written).toEqual([["acme"], ["acme"]]);
+  expect(errors).toEqual([outage]);
+});

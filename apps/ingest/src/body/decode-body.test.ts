@@ -1,0 +1,193 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Refusal } from "../http/answers.ts";
+import { decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
+import { JsonFault, parseJsonExactly } from "./parse-json-exactly.ts";
+
+describe("UTF-8", () => {
+  test("is decoded as it is", () => {
+    const text = "Zoë 東京 👩‍👩‍👧 \u0000 \u00a0\ufeffx";
+    expect(decodeUtf8(Buffer.from(text))).toBe(text);
+  });
+
+  test("may start with a byte order mark, which is no part of the text", () => {
+    expect(decodeUtf8(Buffer.from("\ufeff{}"))).toBe("{}");
+  });
+
+  test.each([
+    ["a lone continuation byte", [0x80]],
+    ["a sequence cut short", [0xe2, 0x82]],
+    ["an overlong slash", [0xc0, 0xaf]],
+    ["a surrogate", [0xed, 0xa0, 0x80]],
+    ["beyond Unicode", [0xf4, 0x90, 0x80, 0x80]],
+    ["Latin-1", [...Buffer.from("Zoë", "latin1")]],
+    ["UTF-16", [...Buffer.from("\ufeff{}", "utf16le")]],
+  ])("with %s is refused", (_what, bytes) => {
+    expect(outcomeOf(() => decodeUtf8(Uint8Array.from(bytes)))).toBe("invalid-utf8");
+  });
+});
+
+describe("JSON", () => {
+  test("keeps every key as the object's own, whatever its name", () => {
+    const object = decodeJson('{"__proto__": {"isAdmin": true}, "constructor": 1, "a.b": null, "a[b]": []}');
+    expect(Object.keys(object)).toEqual(["__proto__", "constructor", "a.b", "a[b]"]);
+    expect(object["isAdmin"]).toBeUndefined();
+    expect(JSON.stringify(object)).toBe('{"__proto__":{"isAdmin":true},"constructor":1,"a.b":null,"a[b]":[]}');
+  });
+
+  test.each(["{", '{"a":1,}', "{'a':1}", '{"a":1} x', " ", "undefined", '{"a":NaN}', '{"a":"\n"}', "a=1"])(
+    "%j is malformed",
+    (text) => expect(outcomeOf(() => decodeJson(text))).toBe("malformed-json"),
+  );
+
+  test.each([
+    ['{"a":1,}', 1, 8],
+    ['{\n  "a": "x\n', 2, 10],
+    ["  ", 1, 3],
+  ])("%j is malformed at line %i, column %i", (text, line, column) => {
+    const message = `The body is not valid JSON: see line ${line}, column ${column}.`;
+    expect(JSON.parse(refusalOf(() => decodeJson(text)).answer.body)).toEqual({ message });
+  });
+
+  test.each([
+    '{"a":"1","a":"1"}',
+    '{"":0,"":0}',
+    // No field is shorter than the one that is lost here.
+    '{"":0,"":"text"}',
+    '{"":"","":""}',
+    '{ "a" : 1 , "\\u0061" : 2 }',
+    '{"a":"x\\"y","b":[{"c":null,"c":null}]}',
+    '{"a":{"a":[]},"a":{"a":[]}}',
+    '{"__proto__":1,"__proto__":2}',
+  ])("with a key twice is refused: %s", (text) => {
+    expect(outcomeOf(() => decodeJson(text))).toBe("repeated-json-key");
+  });
+
+  test("with a key twice in however deep an object is refused", () => {
+    const text = `{"x":${"[".repeat(20_000)}{"a":1,"a":2}${"]".repeat(20_000)}}`;
+    expect(outcomeOf(() => decodeJson(text))).toBe("repeated-json-key");
+  });
+
+  test("has NaN for each number that a double does not hold as written, so that it can't be accepted", () => {
+    const numbers = [0.1, 10.5, 1, -0, 100, 123456789012345, Number.NaN, Number.NaN, Number.NaN];
+    const text = '{"a":[0.1,10.50,1.0,-0,1.0e2,123456789012345,0.1234567890123456789,1e-400,1.00000000000000001]}';
+    expect(decodeJson(text)).toEqual({ a: numbers });
+    expect(decodeJson('{"a":"x","b":9007199254740993}')).toEqual({ a: "x", b: Number.NaN });
+    expect(decodeJson('{"a":1E-400}')).toEqual({ a: Number.NaN });
+  });
+
+  /** It may be asked only if something shorter does not prove that it need not be. */
+  test("is what the exact parser makes of it, however it is written", () => {
+    const key = fc.constantFrom('""', '"a"', '"\\u0061"', '"b"', '"0"', '"\\""', '"é"', '"__proto__"');
+    const scalar = fc.constantFrom(...['""', "null", "true", "0", "1e-7", "1e-400", "0.10", `0.${"1".repeat(20)}`]);
+    const blank = fc.constantFrom("", "", " ", "\n  ");
+    const value = fc.oneof(scalar, key, fc.constantFrom("[]", "{}", "[1,[2]]", '{"a":"x","b":1}', '[{"a":0,"a":0}]'));
+    const field = fc
+      .tuple(blank, key, blank, value)
+      .map(([before, name, after, of]) => `${before}${name}${after}:${of}`);
+    const texts = fc.oneof(
+      fc.array(field, { maxLength: 5 }).map((fields) => `{${fields.join()}}`),
+      // As most senders write: no white space, and nothing but strings.
+      fc
+        .array(fc.tuple(key, key), { maxLength: 4 })
+        .map((fields) => `{${fields.map((pair) => pair.join(":")).join()}}`),
+    );
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(tryOut(() => decodeJson(text))).toEqual(tryOut(() => parseJsonExactly(text)));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test.each(["[]", '[{"a":1}]', "null", "true", "1", '"{}"'])("%s is no object", (text) => {
+    expect(outcomeOf(() => decodeJson(text))).toBe("not-an-object");
+  });
+
+  test("in a refusal nothing is left of the body", () => {
+    const refusal = refusalOf(() => decodeJson('{"consumerGivenName": "canary-7ab"'));
+    expect(`${refusal.message} ${refusal.stack} ${refusal.cause} ${JSON.stringify(refusal)}`).not.toContain("canary");
+  });
+});
+
+describe("a form", () => {
+  test.each([
+    ["a=1&b=2", { a: "1", b: "2" }],
+    ["a=b+c%20d%2Be", { a: "b c d+e" }],
+    ["a+b=1", { "a b": "1" }],
+    ["a.b=1", { "a.b": "1" }],
+    ["name=Zo%C3%AB&city=東京", { name: "Zoë", city: "東京" }],
+    ["a=x=y==", { a: "x=y==" }],
+    ["a&b=", { a: "", b: "" }],
+    ["&a=1&&b=2&", { a: "1", b: "2" }],
+    ["a=%00", { a: "\u0000" }],
+    ["A=1&a=2", { A: "1", a: "2" }],
+    ["a;b=1", { "a;b": "1" }],
+    ["=1", { "": "1" }],
+    ["", {}],
+  ])("%s is one flat object", (text, fields) => {
+    expect({ ...decodeForm(text) }).toEqual(fields);
+  });
+
+  test("keeps names that objects have as names of its own", () => {
+    const fields = decodeForm("__proto__=1&constructor=2");
+    expect(Object.entries(fields)).toEqual([
+      ["__proto__", "1"],
+      ["constructor", "2"],
+    ]);
+  });
+
+  test("keeps each of 5,000 fields", () => {
+    const names = Array.from({ length: 5_000 }, (_, index) => `f${index}`);
+    expect(Object.keys(decodeForm(names.map((name) => `${name}=1`).join("&")))).toEqual(names);
+  });
+
+  test.each([
+    ["a=1&a=2", "repeated-form-field"],
+    ["a=1&%61=1", "repeated-form-field"],
+    ["__proto__=1&__proto__=2", "repeated-form-field"],
+    ["a[]=1", "nested-form-field"],
+    ["a[b]=1", "nested-form-field"],
+    ["a%5Bb%5D=1", "nested-form-field"],
+    ["a]=1", "nested-form-field"],
+    ["a=%", "malformed-form"],
+    ["a=%4", "malformed-form"],
+    ["a=%zz", "malformed-form"],
+    ["%E0%A4%A=1", "malformed-form"],
+    ["a=%FF", "malformed-form"],
+    ["a=%ED%A0%80", "malformed-form"],
+    ["=1&=2", "repeated-form-field"],
+    ['{"a":1}', "json-sent-as-form"],
+    ["{", "json-sent-as-form"],
+    ["[1]", "json-sent-as-form"],
+    ["[a]=1", "json-sent-as-form"],
+    ["\ufeffa=1", "repeated-byte-order-mark"],
+  ])("%s is refused", (text, outcome) => {
+    expect(outcomeOf(() => decodeForm(text))).toBe(outcome);
+  });
+});
+
+function tryOut(decode: () => unknown): unknown {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof JsonFault) return `${error.kind} ${error.line} ${error.column}`;
+    if (!(error instanceof Refusal)) throw error;
+    const [, line, column] = /line (\d+), column (\d+)/.exec(error.answer.body) ?? [];
+    return `${error.outcome.replace("-json", "")} ${line} ${column}`;
+  }
+}
+
+function outcomeOf(decode: () => unknown): string {
+  return refusalOf(decode).outcome;
+}
+
+function refusalOf(decode: () => unknown): Refusal {
+  try {
+    decode();
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+  throw new Error("It was not refused");
+}

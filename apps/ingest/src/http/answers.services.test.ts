@@ -1,0 +1,677 @@
+import { waitFor } from "@booking-events/harness";
+import {
+  connect,
+  exchange,
+  type RawAnswer,
+  type RequestParts,
+  requestBytes,
+} from "@booking-events/harness/http-client";
+import { acmeSecret } from "@booking-events/harness/partners";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
+
+/** Each row of the table of answers, as bytes on a real connection. */
+
+const create = `/booking-event/create/${acmeSecret}`;
+const booking = '{"consumerTripPartnerExternalReference":"T-1"}';
+
+const invalidSecret = '{"message":"Invalid secret"}';
+const noSuchPath =
+  '{"message":"No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}."}';
+const usePost = '{"message":"Use the method POST."}';
+const malformedHttp =
+  '{"message":"The request is not valid HTTP/1.1, or its method is not known. Use POST, with a Host header."}';
+const unsupportedType =
+  '{"message":"Send the body in UTF-8, with Content-Type: application/json or application/x-www-form-urlencoded."}';
+const unsupportedEncoding = '{"message":"Send the body uncompressed, without the header Content-Encoding."}';
+const tooLarge = '{"message":"The body is larger than 65536 bytes."}';
+const unavailable =
+  '{"message":"The event could not be stored now. Send the same request again after the time in Retry-After."}';
+
+const keptOpen = { Connection: "keep-alive", "Keep-Alive": "timeout=75" };
+const closed = { Connection: "close" };
+
+let ingest: TestIngest;
+
+beforeAll(async () => {
+  ingest = await startIngest();
+});
+afterAll(() => ingest.close());
+
+describe("200", () => {
+  test.each(["create", "update", "delete"])("%s, in both types of body", async (kind) => {
+    const path = `/booking-event/${kind}/${acmeSecret}`;
+    const json = await exchange(ingest.port, { path, body: booking });
+    const form = await exchange(ingest.port, {
+      path,
+      headers: { "Content-Type": "application/x-www-form-urlencoded" },
+      body: "consumerTripPartnerExternalReference=T-1",
+    });
+    for (const answer of [json, form]) {
+      expect(answer.status).toBe(200);
+      expect(answer.body).toMatch(
+        /^\{"success":true,"eventId":"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"\}$/,
+      );
+      expectHeaders(answer, keptOpen);
+    }
+  });
+
+  test.each(["true", "TRUE"])("X-Dry-Run: %s queues nothing", async (value) => {
+    const queuedBefore = (await ingest.queuedEvents()).length;
+    const answer = await exchange(ingest.port, { path: create, headers: { "X-Dry-Run": value }, body: booking });
+    expectAnswer(answer, 200, '{"success":true,"dryRun":true}', keptOpen);
+    expect(await ingest.queuedEvents()).toHaveLength(queuedBefore);
+  });
+});
+
+describe("403, with the same bytes for every cause", () => {
+  test.each([
+    ["unknown", "create/no-such-secret"],
+    ["expired", "create/acme-expired"],
+    ["of a disabled partner", "create/closed-secret"],
+    ["not for this kind", "create/updater-secret"],
+    ["empty", "create/"],
+    ["in another case", `create/${acmeSecret.toUpperCase()}`],
+    ["an undecodable percent escape", "create/%E0%A4%A"],
+    ["a bare percent sign", "create/%"],
+    ["an escaped slash", `create/${acmeSecret}%2F`],
+    ["an escaped U+0000", `create/${acmeSecret}%00`],
+    ["escaped twice", `create/${acmeSecret.replace("a", "%2561")}`],
+    ["a traversal", `create/..%2F${acmeSecret}`],
+    ["very long", `create/${"x".repeat(7_000)}`],
+    ["in the query", `create/?${acmeSecret}`],
+    ["unknown, of update", "update/no-such-secret"],
+    ["unknown, of delete", "delete/no-such-secret"],
+  ])("%s", async (_cause, path) => {
+    for (const body of [undefined, booking]) {
+      const answer = await exchange(ingest.port, { path: `/booking-event/${path}`, ...(body && { body }) });
+      expectAnswer(answer, 403, invalidSecret, closed);
+      // Byte by byte, since an object of headers would hide their order and a repeated one.
+      expect(withoutDate(answer.head)).toBe(invalidSecretHead);
+    }
+  });
+
+  test("a secret that is percent-encoded is still the secret", async () => {
+    const encoded = acmeSecret.replace("a", "%61");
+    expect((await exchange(ingest.port, { path: `/booking-event/create/${encoded}`, body: booking })).status).toBe(200);
+  });
+});
+
+test("422 lists every violation", async () => {
+  const body = '{"consumerGivenName":1,"consumerTripBookingDate":"2026-01-01","agentEmail":"x"}';
+  const answer = await exchange(ingest.port, { path: create, body });
+  expect(answer.status).toBe(422);
+  expectHeaders(answer, keptOpen);
+  const { message, violationList, ...rest } = JSON.parse(answer.body);
+  expect({ message, rest }).toEqual({ message: "Invalid data", rest: {} });
+  for (const violation of violationList) {
+    expect(violation).toEqual({ message: expect.stringMatching(/\.$/), propertyPath: [expect.any(String)] });
+  }
+  expect(violationList.flatMap((violation: { propertyPath: string[] }) => violation.propertyPath).sort()).toEqual([
+    "agentEmail",
+    "consumerGivenName",
+    "consumerTripBookingDate",
+    "consumerTripPartnerExternalReference",
+  ]);
+});
+
+test("422 holds no half of a surrogate pair, whatever names were sent", async () => {
+  const long = `${"n".repeat(254)}😀`;
+  const body = `${booking.slice(0, -1)},"${long}":"\\u0000","\\ud83d":1}`;
+  const answer = await exchange(ingest.port, { path: create, body });
+  expect(answer.body).not.toMatch(/\\ud[89a-f]/i);
+  const paths = JSON.parse(answer.body).violationList.map(
+    ({ propertyPath }: { propertyPath: string[] }) => propertyPath,
+  );
+  expect(paths).toEqual([[`${"n".repeat(254)}…`], ["\ufffd"]]);
+});
+
+describe("422 for a number that a double does not hold as it is written", () => {
+  const withAmount = (amount: string) => `${booking.slice(0, -1)},"price":{"amount":${amount}}}`;
+
+  test.each([
+    ...["0.1234567890123456789", "1e-400", "9007199254740993", "-9007199254740992", "1e21", "1e400"],
+    ...["9007199254740992.5", "1.00000000000000001", "90071992547409930e-1"],
+  ])("%s", async (amount) => {
+    for (const path of [create, `/booking-event/delete/${acmeSecret}`]) {
+      const answer = await exchange(ingest.port, { path, body: withAmount(amount) });
+      expect(answer.status).toBe(422);
+      expect(JSON.parse(answer.body)).toEqual({
+        message: "Invalid data",
+        violationList: [{ message: expect.stringMatching(/^Must be a number/), propertyPath: ["price", "amount"] }],
+      });
+    }
+  });
+
+  test.each(["10.50", "1.0", "-0", "0.1", "1.0e2", "9007199254740991", "5e-324", `1.${"0".repeat(1_000)}`])(
+    "not for %s",
+    async (amount) => {
+      expect((await exchange(ingest.port, { path: create, body: withAmount(amount) })).status).toBe(200);
+    },
+  );
+});
+
+describe("422 for an absent body", () => {
+  const form = { "Content-Type": "application/x-www-form-urlencoded" };
+  test.each<[string, RequestParts]>([
+    ["no body", { path: create }],
+    ["no body, but a type", { path: create, headers: { "Content-Type": "application/json" } }],
+    ["an empty JSON body", { path: create, body: "" }],
+    ["an empty form", { path: create, headers: form, body: "" }],
+    ["an empty body of an unknown type", { path: create, headers: { "Content-Type": "text/plain" }, body: "" }],
+    ["an empty chunked body", { path: create, body: "", chunkBytes: 1 }],
+    ["an empty chunked body without type", { path: create, headers: { "Content-Type": "" }, body: "", chunkBytes: 1 }],
+    ["only a byte order mark, as JSON", { path: create, body: "\ufeff" }],
+    ["only a byte order mark", { path: create, headers: form, body: "\ufeff" }],
+    [
+      "an empty chunked body with a malformed type",
+      { path: create, headers: { "Content-Type": ";;;" }, body: "", chunkBytes: 1 },
+    ],
+    ["a form of nothing but ampersands", { path: create, headers: form, body: "&&" }],
+  ])("%s", async (_what, request) => {
+    const answer = await exchange(ingest.port, request);
+    expect(JSON.parse(answer.body)).toMatchObject({
+      message: "Invalid data",
+      violationList: [{ propertyPath: ["consumerTripPartnerExternalReference"] }],
+    });
+    expect(answer.status).toBe(422);
+    expectHeaders(answer, keptOpen);
+  });
+});
+
+test.each(["", "Content-Length: 0\r\n", "Transfer-Encoding: chunked\r\n"])(
+  "two types of an absent body are not looked at: %j",
+  async (framing) => {
+    const head = `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Type: c/d\r\n${framing}\r\n`;
+    const bytes = framing.includes("chunked") ? `${head}0\r\n\r\n` : head;
+    expect((await exchange(ingest.port, bytes)).status).toBe(422);
+  },
+);
+
+describe("400", () => {
+  const form = { "Content-Type": "application/x-www-form-urlencoded" };
+  test.each<[string, RequestParts, string]>([
+    ["malformed JSON", { path: create, body: "{" }, "The body is not valid JSON: see line 1, column 2."],
+    ["blanks", { path: create, body: "\n  " }, "The body is not valid JSON: see line 2, column 3."],
+    [
+      "a second byte order mark",
+      { path: create, body: `\ufeff\ufeff${booking}` },
+      "The body is not valid JSON: see line 1, column 1.",
+    ],
+    [
+      "a JSON key twice, however deep",
+      {
+        path: create,
+        body: `${booking.slice(0, -1)},"x":${"[".repeat(20_000)}{"a":1,"\\u0061":1}${"]".repeat(20_000)}}`,
+      },
+      `The body has the same key twice in one JSON object: see line 1, column ${booking.length + 20_012}.`,
+    ],
+    [
+      "JSON sent as a form",
+      { path: create, headers: form, body: booking },
+      "The body is JSON, but was sent as a form. Set the header Content-Type: application/json.",
+    ],
+    [
+      "a second byte order mark of a form",
+      { path: create, headers: form, body: "\ufeff\ufeffa=1" },
+      "The body starts with more than one byte order mark. Send none.",
+    ],
+    ["a JSON array", { path: create, body: `[${booking}]` }, "The body must be one JSON object."],
+    ["a JSON string", { path: create, body: '"x"' }, "The body must be one JSON object."],
+    ["JSON null", { path: create, body: "null" }, "The body must be one JSON object."],
+    [
+      "JSON that is not UTF-8",
+      { path: create, body: Buffer.from('{"consumerGivenName":"Zo\u00eb"}', "latin1") },
+      "The body is not valid UTF-8.",
+    ],
+    [
+      "a form that is not UTF-8",
+      { path: create, headers: form, body: Buffer.from([0x61, 0x3d, 0xff]) },
+      "The body is not valid UTF-8.",
+    ],
+    [
+      "a repeated form field",
+      { path: create, headers: form, body: "a=1&a=1" },
+      "The body has the same form field twice.",
+    ],
+    [
+      "a bracketed form field",
+      { path: create, headers: form, body: "a%5B0%5D=1" },
+      "The body has a form field with brackets in its name. Send a flat list of fields.",
+    ],
+    [
+      "a malformed escape",
+      { path: create, headers: form, body: "a=%GG" },
+      "The body has a percent sign without two hex digits, or percent escapes that are not valid UTF-8.",
+    ],
+    [
+      "a malformed Idempotency-Key",
+      { path: create, headers: { "Idempotency-Key": "a b" }, body: booking },
+      "The header Idempotency-Key (or webhook-id) must be 1 to 255 visible ASCII characters, and stand there once.",
+    ],
+    [
+      "another value of X-Dry-Run",
+      { path: create, headers: { "X-Dry-Run": "1" }, body: booking },
+      "The header X-Dry-Run must be true or false.",
+    ],
+  ])("%s", async (_what, request, message) => {
+    expectAnswer(await exchange(ingest.port, request), 400, JSON.stringify({ message }), keptOpen);
+  });
+
+  test.each([
+    ["not HTTP", "\u0016\u0003\u0001 hello\r\n\r\n"],
+    ["a method that Node does not know", `BREW ${create} HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ["a secret that is not ASCII", "POST /booking-event/create/gehe\u00efm HTTP/1.1\r\nHost: x\r\n\r\n"],
+    ["a malformed header", `POST ${create} HTTP/1.1\r\nHost: x\r\nBad Header: 1\r\n\r\n`],
+    ["two lengths", `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n`],
+    [
+      "a length and chunks",
+      `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    [
+      "a malformed chunk",
+      `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
+    ],
+  ])("%s", async (_what, bytes) => {
+    expectAnswer(await exchange(ingest.port, bytes), 400, malformedHttp, closed);
+  });
+
+  test.each([
+    ["two hosts", `POST ${create} HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n`],
+    ["the same host twice", `POST ${create} HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n`],
+    ["two hosts in HTTP/1.0", `POST ${create} HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n`],
+    ["two hosts, and no such path", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"],
+    ["two hosts of CONNECT", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"],
+  ])("%s", async (_what, bytes) => {
+    const message = "The request has more than one Host header. Send one.";
+    expectAnswer(await exchange(ingest.port, bytes), 400, JSON.stringify({ message }), closed);
+  });
+
+  test("CONNECT without a Host", async () => {
+    expectAnswer(await exchange(ingest.port, "CONNECT a:1 HTTP/1.1\r\n\r\n"), 400, malformedHttp, closed);
+  });
+
+  test.each([
+    [["application/json", "application/x-www-form-urlencoded"]],
+    [["application/json", "text/plain"]],
+    [["text/plain", "application/json"]],
+    [["application/json", "application/json; charset=utf-8"]],
+    [["application/json", "application/json", ""]],
+  ])("different types of one body: %j", async (types) => {
+    const message = "The request has two different Content-Type headers. Send one.";
+    for (const framing of framings) {
+      const answer = await exchange(ingest.port, withHeaders(types.map(asContentType), framing));
+      expectAnswer(answer, 400, JSON.stringify({ message }), closed);
+    }
+  });
+
+  test.each([
+    ["one key header twice", ["Idempotency-Key: k", "Idempotency-Key: k"]],
+    ["another key header twice", ["webhook-id: k", "Webhook-Id: l"]],
+    ["an empty key", ["Idempotency-Key:"]],
+    ["an empty key beside a right one", ["Idempotency-Key: k", "webhook-id:"]],
+    ["a key that is too long", [`webhook-id: ${"k".repeat(256)}`]],
+    ["a key that is not ASCII", ["Idempotency-Key: k\u00e9"]],
+  ])("%s", async (_what, headers) => {
+    const message =
+      "The header Idempotency-Key (or webhook-id) must be 1 to 255 visible ASCII characters, and stand there once.";
+    const request = withHeaders([asContentType("application/json"), ...headers]);
+    expectAnswer(await exchange(ingest.port, request), 400, JSON.stringify({ message }), keptOpen);
+  });
+
+  test("two keys that differ", async () => {
+    const message =
+      "The headers Idempotency-Key and webhook-id mean the same, but have different values. Send one of them.";
+    const headers = { "Idempotency-Key": "k", "webhook-id": "K" };
+    const answer = await exchange(ingest.port, { path: create, headers, body: booking });
+    expectAnswer(answer, 400, JSON.stringify({ message }), keptOpen);
+  });
+
+  test.each([
+    ["the same type twice", ["Content-Type: application/json", "content-type: application/json"]],
+    ["the same key in both headers", ["Content-Type: application/json", "Idempotency-Key: k", "webhook-id: k"]],
+    ["a key of 255 characters", ["Content-Type: application/json", `webhook-id: ${"~".repeat(255)}`]],
+  ])("not for %s", async (_what, headers) => {
+    for (const framing of framings) {
+      expect((await exchange(ingest.port, withHeaders(headers, framing))).status).toBe(200);
+    }
+  });
+
+  test("HTTP/1.1 without a Host", async () => {
+    const answer = await exchange(ingest.port, `POST ${create} HTTP/1.1\r\n\r\n`);
+    expectAnswer(answer, 400, malformedHttp, closed);
+  });
+});
+
+describe("404", () => {
+  test.each([
+    "/",
+    "/booking-event",
+    "/booking-event/create",
+    `/Booking-Event/create/${acmeSecret}`,
+    `/booking-event/Create/${acmeSecret}`,
+    `${create}/`,
+    `${create}/more`,
+    `//booking-event/create/${acmeSecret}`,
+    `/booking-event//create/${acmeSecret}`,
+    `/booking-event/create//${acmeSecret}`,
+    `/booking-event/cancel/${acmeSecret}`,
+    `/booking%2Devent/create/${acmeSecret}`,
+    `/booking-event/creat%65/${acmeSecret}`,
+    `/booking-event/creat%E0%A4%A/${acmeSecret}`,
+    `/booking-event%2Fcreate/${acmeSecret}`,
+    `/%`,
+    `${create}#fragment`,
+    "*",
+    "http://localhost",
+  ])("%s", async (path) => {
+    expectAnswer(await exchange(ingest.port, { path }), 404, noSuchPath, closed);
+    expectAnswer(await exchange(ingest.port, { path, body: booking }), 404, noSuchPath, closed);
+  });
+
+  test.each([`${create}?debug=1`, `${create}?`, `http://localhost${create}`, `HTTP://localhost:8080${create}`])(
+    "not for %s",
+    async (path) => expect((await exchange(ingest.port, { path, body: booking })).status).toBe(200),
+  );
+
+  test("a URL whose port is none is not printed by Node, secret and all", async () => {
+    const warnings: Error[] = [];
+    const remember = (warning: Error) => void warnings.push(warning);
+    process.on("warning", remember);
+    try {
+      const answer = await exchange(ingest.port, { path: `http://localhost:80x${create}`, body: booking });
+      expect(answer.status).toBe(200);
+      await new Promise(setImmediate);
+      expect(warnings.map(({ message }) => message)).toEqual([]);
+    } finally {
+      process.off("warning", remember);
+    }
+  });
+});
+
+describe("405", () => {
+  const paths = [create, "/booking-event/update/", "/booking-event/delete/no-such-secret"];
+  const methods = ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "QUERY"];
+  test.each(methods.flatMap((method) => paths.map((path) => [method, path])))("%s %s", async (method, path) => {
+    const answer = await exchange(ingest.port, { method: method as string, path: path as string });
+    expectAnswer(answer, 405, usePost, { ...closed, Allow: "POST" });
+  });
+
+  test("HEAD gets the headers alone", async () => {
+    const answer = await exchange(ingest.port, { method: "HEAD", path: create });
+    expect(answer).toMatchObject({ status: 405, body: "", headers: { Allow: "POST" } });
+    expect(answer.headers["Content-Length"]).toBe(String(usePost.length));
+  });
+
+  test("with a body, the connection closes", async () => {
+    const answer = await exchange(ingest.port, { method: "PUT", path: create, body: booking });
+    expectAnswer(answer, 405, usePost, { ...closed, Allow: "POST" });
+  });
+
+  test("CONNECT, which Node would not answer", async () => {
+    const answer = await exchange(ingest.port, "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n");
+    expectAnswer(answer, 405, usePost, { ...closed, Allow: "POST" });
+  });
+
+  test("not before 404", async () => {
+    expect((await exchange(ingest.port, { method: "GET", path: "/booking-event/create" })).status).toBe(404);
+  });
+});
+
+describe("408", () => {
+  const tooSlow = '{"message":"The request did not arrive in time."}';
+  const limits = { requestTimeoutMs: 200, headersTimeoutMs: 100, timeoutCheckIntervalMs: 10 };
+
+  test.each([
+    ["headers", `POST ${create} HTTP/1.1\r\nHost: x\r\n`],
+    [
+      "a body",
+      `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n${booking}`,
+    ],
+    [
+      "a chunked body",
+      `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a"`,
+    ],
+    ["a chunked body without type", `POST ${create} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`],
+  ])("%s that do not come to an end", async (_what, bytes) => {
+    const slow = await startIngest({}, limits);
+    try {
+      const connection = await connect(slow.port);
+      connection.send(bytes);
+      expectAnswer(await connection.answer(), 408, tooSlow, closed);
+      await connection.closed;
+      await expect.poll(() => slow.observed.map(({ status }) => status)).toEqual([408]);
+      expect(slow.observed).not.toMatchObject([{ outcome: "client-gone" }]);
+      expect(await slow.queuedEvents()).toEqual([]);
+    } finally {
+      await slow.close();
+    }
+  });
+
+  test("the rest of a body that comes after 408 is not accepted after all", async () => {
+    const slow = await startIngest({}, limits);
+    try {
+      const connection = await connect(slow.port);
+      const bytes = requestBytes({ path: create, body: booking });
+      connection.send(bytes.subarray(0, -1));
+      expect((await connection.answer()).status).toBe(408);
+      connection.send(bytes.subarray(-1));
+      await connection.closed;
+      await expect.poll(() => slow.observed).toHaveLength(1);
+      expect(await slow.queuedEvents()).toEqual([]);
+    } finally {
+      await slow.close();
+    }
+  });
+});
+
+describe("413", () => {
+  const ofSize = (bytes: number) => `${booking.slice(0, -1)},"note":"${"x".repeat(bytes - booking.length - 10)}"}`;
+
+  test("a body of exactly the limit is accepted, chunked or not", async () => {
+    expect(ofSize(65_536)).toHaveLength(65_536);
+    expect((await exchange(ingest.port, { path: create, body: ofSize(65_536) })).status).toBe(200);
+    expect((await exchange(ingest.port, { path: create, body: ofSize(65_536), chunkBytes: 1_000 })).status).toBe(200);
+  });
+
+  test.each<[string, Partial<RequestParts>]>([
+    ["with its length", {}],
+    ["chunked", { chunkBytes: 1_000 }],
+    ["in one chunk", { chunkBytes: 1_000_000 }],
+    ["as a form", { headers: { "Content-Type": "application/x-www-form-urlencoded" } }],
+  ])("one byte more is not, %s", async (_how, more) => {
+    const answer = await exchange(ingest.port, { path: create, body: ofSize(65_537), ...more });
+    expectAnswer(answer, 413, tooLarge, closed);
+  });
+
+  test("comes before the body, if the length is told", async () => {
+    const headers = { "Content-Type": "application/json", "Content-Length": "65537" };
+    expectAnswer(await exchange(ingest.port, { path: create, headers }), 413, tooLarge, closed);
+  });
+});
+
+describe("415", () => {
+  test.each([
+    ["no type", ""],
+    ["plain text", "text/plain"],
+    ["a relative of JSON", "application/vnd.acme+json"],
+    ["multipart", "multipart/form-data; boundary=x"],
+    ["another charset", "application/json; charset=iso-8859-1"],
+    ["another charset, quoted and escaped", 'application/json; charset="u\\tf-1\\6"'],
+    ["two charsets", "application/json; charset=utf-8; charset=utf-16"],
+    ["two types in one header", "application/json, application/json"],
+    ["a quoted value without its end", 'application/json; charset="utf-8'],
+    ["white space around the equals sign", "application/json; charset = utf-8"],
+    ["a bare value that has to be quoted", "application/json; profile=https://example.com"],
+  ])("%s", async (_what, contentType) => {
+    const request = { path: create, headers: { "Content-Type": contentType }, body: booking };
+    expectAnswer(await exchange(ingest.port, request), 415, unsupportedType, closed);
+    expectAnswer(await exchange(ingest.port, { ...request, chunkBytes: 7 }), 415, unsupportedType, closed);
+  });
+
+  test.each<Record<string, string>>([
+    { "Content-Encoding": "gzip" },
+    { "Content-Encoding": "br" },
+    { "Content-Encoding": "identity, gzip" },
+    { "Content-Encoding": "nonsense" },
+  ])("%j", async (headers) => {
+    expectAnswer(
+      await exchange(ingest.port, { path: create, headers, body: booking }),
+      415,
+      unsupportedEncoding,
+      closed,
+    );
+  });
+
+  test("a transfer coding that only a proxy may use", async () => {
+    const headers = { "Transfer-Encoding": "gzip, chunked" };
+    const answer = await exchange(ingest.port, { path: create, headers, body: booking, chunkBytes: 7 });
+    expectAnswer(answer, 415, unsupportedEncoding, closed);
+  });
+
+  test.each<Record<string, string>>([
+    { "Content-Encoding": "identity" },
+    { "Content-Encoding": "Identity" },
+    { "Content-Type": "Application/JSON; Charset=UTF-8;" },
+    { "Content-Type": 'application/json; profile="x"' },
+    { "Content-Type": 'application/json; profile="a;b=\\"c\\", d"; Charset="ut\\f-8"; ;' },
+    { "Content-Type": "application/json;\tboundary=x ; charset=utf-8" },
+    { Expect: "the-unexpected" },
+  ])("not for %j", async (headers) => {
+    expect((await exchange(ingest.port, { path: create, headers, body: booking })).status).toBe(200);
+  });
+});
+
+describe("431", () => {
+  test.each<[string, RequestParts]>([
+    ["a header", { path: create, headers: { "X-Large": "x".repeat(8_200) }, body: booking }],
+    ["a secret", { path: `/booking-event/create/${"x".repeat(8_200)}` }],
+    ["headers of 300 kB, more than one packet", { path: create, headers: { "X-Large": "x".repeat(300_000) } }],
+  ])("%s", async (_what, request) => {
+    const message = "The URL and the headers are too large together.";
+    expectAnswer(await exchange(ingest.port, request), 431, JSON.stringify({ message }), closed);
+  });
+});
+
+describe("500", () => {
+  test("tells nothing, whatever was thrown", async () => {
+    const broken = await startIngest({
+      partners() {
+        throw new Error("canary");
+      },
+    });
+    try {
+      const message = "Something went wrong on our side. Send the same request again later.";
+      expectAnswer(
+        await exchange(broken.port, { path: create, body: booking }),
+        500,
+        JSON.stringify({ message }),
+        closed,
+      );
+      expect(broken.observed).toMatchObject([{ status: 500, outcome: "internal-error", err: expect.any(Error) }]);
+    } finally {
+      await broken.close();
+    }
+  });
+});
+
+describe("503", () => {
+  const later = { ...keptOpen, "Retry-After": "5" };
+
+  test("when Redis is known to be unfit, and then without asking it", async () => {
+    const unfit = await startIngest({ isQueueAvailable: () => false });
+    try {
+      expectAnswer(await exchange(unfit.port, { path: create, body: booking }), 503, unavailable, later);
+      expect(await unfit.queuedEvents()).toEqual([]);
+    } finally {
+      await unfit.close();
+    }
+  });
+
+  test("when the queue fails; the log says how", async () => {
+    const failing = await startIngest({
+      async enqueue() {
+        const oom = Object.assign(new Error("OOM command not allowed canary"), { name: "ReplyError" });
+        throw new Error("could not be queued", { cause: oom });
+      },
+    });
+    try {
+      expectAnswer(await exchange(failing.port, { path: create, body: booking }), 503, unavailable, later);
+      expect(failing.observed).toMatchObject([{ status: 503, outcome: "queue-unavailable", cause: "ReplyError OOM" }]);
+    } finally {
+      await failing.close();
+    }
+  });
+
+  test("while shutting down, and the connection closes", async () => {
+    const stopping = await startIngest({ isShuttingDown: () => true });
+    const message = "This server is shutting down. Send the same request again after the time in Retry-After.";
+    const paths = [create, "/booking-event/create/"];
+    const connections = await Promise.all(paths.map(() => connect(stopping.port)));
+    try {
+      // Only what has begun before is still answered.
+      for (const connection of connections) connection.send("P");
+      await waitFor(() => [...stopping.connections.all()].every(({ socket }) => socket.bytesRead > 0));
+      const stopped = stopping.server.stop();
+      const [answer, other] = await Promise.all(
+        connections.map((connection, index) => {
+          connection.send(requestBytes({ path: paths[index] ?? "" }).subarray(1));
+          return connection.answer();
+        }),
+      );
+      expectAnswer(answer as RawAnswer, 503, JSON.stringify({ message }), { ...closed, "Retry-After": "1" });
+      expectAnswer(other as RawAnswer, 403, invalidSecret, closed);
+      await stopped;
+    } finally {
+      await stopping.close();
+    }
+  });
+});
+
+const framings = ["length", "chunked"] as const;
+
+/** A booking with headers that may stand there more than once. */
+function withHeaders(headers: string[], framing: (typeof framings)[number] = "length"): string {
+  const [header, body] =
+    framing === "length"
+      ? [`Content-Length: ${booking.length}`, booking]
+      : ["Transfer-Encoding: chunked", `${booking.length.toString(16)}\r\n${booking}\r\n0\r\n\r\n`];
+  return `POST ${create} HTTP/1.1\r\nHost: x\r\n${[...headers, header].join("\r\n")}\r\n\r\n${body}`;
+}
+
+function asContentType(type: string): string {
+  return `Content-Type: ${type}`;
+}
+
+function expectAnswer(answer: RawAnswer, status: number, body: string, more: Record<string, string>): void {
+  expect({ status: answer.status, body: answer.body }).toEqual({ status, body });
+  expectHeaders(answer, more);
+}
+
+/** These and no others: nothing tells which software answers. */
+function expectHeaders(answer: RawAnswer, more: Record<string, string>): void {
+  const { Date: date, ...headers } = answer.headers;
+  expect(Date.parse(date ?? "")).not.toBeNaN();
+  expect(headers).toEqual({
+    "Content-Type": "application/json; charset=utf-8",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Length": String(Buffer.byteLength(answer.body)),
+    ...more,
+  });
+}
+
+function withoutDate(head: string): string {
+  return head.replace(/\r\nDate: [^\r]+ GMT/, "");
+}
+
+const invalidSecretHead = [
+  "HTTP/1.1 403 Forbidden",
+  "Content-Type: application/json; charset=utf-8",
+  "Cache-Control: no-store",
+  "X-Content-Type-Options: nosniff",
+  "Referrer-Policy: no-referrer",
+  `Content-Length: ${invalidSecret.length}`,
+  "Connection: close",
+].join("\r\n");

@@ -1,0 +1,419 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { waitFor } from "@booking-events/harness";
+import { type Connection, connect, type RequestParts, requestBytes } from "@booking-events/harness/http-client";
+import { acmeSecret } from "@booking-events/harness/partners";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
+
+const create = `/booking-event/create/${acmeSecret}`;
+const booking = '{"consumerTripPartnerExternalReference":"T-1"}';
+
+let ingest: TestIngest;
+
+beforeAll(async () => {
+  ingest = await startIngest();
+});
+afterAll(() => ingest.close());
+
+describe("a large body that is refused", () => {
+  const uploadBytes = 300_000_000;
+  const json = { "Content-Type": "application/json" };
+  const declared = { "Content-Length": String(uploadBytes) };
+  const chunked = { "Transfer-Encoding": "chunked" };
+  test.each<[string, RequestParts, number, object[]]>([
+    ["a bad secret", { path: "/booking-event/create/nobody", headers: json }, 403, [declared, chunked]],
+    ["a bad path", { path: "/nowhere", headers: json }, 404, [declared, chunked]],
+    ["a bad method", { method: "PUT", path: create, headers: json }, 405, [declared, chunked]],
+    ["its length", { path: create, headers: json }, 413, [declared, chunked]],
+    // A declared length is looked at first.
+    ["its type", { path: create, headers: { "Content-Type": "application/zip" } }, 415, [chunked]],
+  ])(
+    "for %s is not read: the client gets its answer, and the connection ends",
+    async (_why, request, status, framings) => {
+      for (const framing of framings) {
+        const accepting = new Promise<Socket>((resolve) => ingest.server.server.once("connection", resolve));
+        const connection = await connect(ingest.port);
+        const serverSocket = await accepting;
+        connection.send(requestBytes({ ...request, headers: { ...request.headers, ...framing } }));
+        await upload(connection, uploadBytes, "Transfer-Encoding" in framing);
+        const answer = await connection.answer();
+        expect(answer).toMatchObject({ status, headers: { Connection: "close" } });
+        await connection.closed;
+        expect(serverSocket.bytesRead).toBeLessThan(1_000_000);
+      }
+    },
+  );
+
+  test("is read a little further, so that a client that sends first and reads later is not cut off", async () => {
+    for (const path of ["/booking-event/create/nobody", create]) {
+      const connection = await connect(ingest.port);
+      connection.socket.pause();
+      connection.send(requestBytes({ path, body: "x".repeat(200_000) }));
+      await waitFor(() => connection.socket.writableLength === 0);
+      connection.socket.resume();
+      expect((await connection.answer()).status).toBe(path === create ? 413 : 403);
+    }
+  });
+});
+
+describe("a connection", () => {
+  test("serves one request of a partner after another, refused ones too, as long as their bodies are read", async () => {
+    const connection = await connect(ingest.port);
+    for (const [request, status] of [
+      [{ path: create, body: booking }, 200],
+      [{ path: create, body: "{}" }, 422],
+      [{ path: create, body: "{" }, 400],
+      [{ path: create, body: booking, chunkBytes: 5 }, 200],
+    ] as const) {
+      connection.send(requestBytes(request));
+      const answer = await connection.answer();
+      expect([answer.status, answer.headers["Connection"]]).toEqual([status, "keep-alive"]);
+    }
+    connection.socket.destroy();
+  });
+
+  test.each([
+    ["a bad secret", { path: "/booking-event/create/nobody" }, 403],
+    ["a bad method", { method: "GET", path: create }, 405],
+    ["a bad path", { path: "/" }, 404],
+    ["no Host header", { path: create, headers: { Host: "" } }, 400],
+  ] as const)(
+    "ends with the answer to %s, even if a valid request came before it, and more after it",
+    async (_why, bad, status) => {
+      const good = requestBytes({ path: create, body: booking });
+      const before = (await ingest.queuedEvents()).length;
+      const connection = await connect(ingest.port);
+      connection.send(Buffer.concat([good, requestBytes(bad), good, good]));
+      expect(await connection.answer()).toMatchObject({ status: 200, headers: { Connection: "keep-alive" } });
+      expect(await connection.answer()).toMatchObject({ status, headers: { Connection: "close" } });
+      await connection.closed;
+      expect(await ingest.queuedEvents()).toHaveLength(before + 1);
+    },
+  );
+
+  test("on which one request follows the other at once gets its answers in order", async () => {
+    const connection = await connect(ingest.port);
+    const one = requestBytes({ path: create, body: booking });
+    connection.send(Buffer.concat([one, requestBytes({ path: create, body: "{}" }), one]));
+    for (const status of [200, 422, 200]) expect((await connection.answer()).status).toBe(status);
+    connection.socket.destroy();
+  });
+
+  test("stays when a request is refused before its body is read, if that has come in meanwhile", async () => {
+    let requests = 0;
+    const limited = await startIngest({
+      async limitPartner() {
+        requests += 1;
+        const refused = requests % 2 === 0;
+        await nextTurn();
+        return refused ? { retryAfterS: 1, headers: {} } : { headers: {} };
+      },
+    });
+    const connection = await connect(limited.port);
+    const one = requestBytes({ path: create, body: booking });
+    for (let round = 0; round < 3; round += 1) {
+      connection.send(Buffer.concat([one, one, one, one]));
+      for (const status of [200, 429, 200, 429]) {
+        expect(await connection.answer()).toMatchObject({ status, headers: { Connection: "keep-alive" } });
+      }
+    }
+    connection.socket.destroy();
+    await limited.close();
+  });
+
+  test("on which an answer closes it serves none of the requests behind that one", async () => {
+    let requests = 0;
+    const limited = await startIngest({
+      async limitPartner() {
+        requests += 1;
+        return requests === 2 ? { retryAfterS: 1, headers: {} } : { headers: {} };
+      },
+    });
+    const connection = await connect(limited.port);
+    const one = requestBytes({ path: create, body: booking });
+    // The second one's body is not in yet when it is answered.
+    connection.send(Buffer.concat([one, one.subarray(0, -1)]));
+    expect((await connection.answer()).status).toBe(200);
+    expect(await connection.answer()).toMatchObject({ status: 429, headers: { Connection: "close" } });
+    connection.send(Buffer.concat([one.subarray(-1), one, one]));
+    await connection.closed;
+    expect(requests).toBe(2);
+    await limited.close();
+  });
+
+  test("with too many requests under way gets the answers to those, in order, and ends", async () => {
+    const answerThem = Promise.withResolvers<void>();
+    const slow = await startIngest({
+      async enqueue() {
+        await answerThem.promise;
+        return 1;
+      },
+    });
+    let requests = 0;
+    slow.server.server.on("request", () => {
+      requests += 1;
+    });
+    try {
+      const one = requestBytes({ path: create, body: booking });
+      const connection = await connect(slow.port);
+      connection.send(Buffer.concat(Array.from({ length: 3_000 }, () => one)));
+      await waitFor(() => expect(slow.observed).toMatchObject([{ method: "POST", outcome: "too-many-under-way" }]));
+      answerThem.resolve();
+      const answers = [];
+      for (let i = 0; i < 16; i += 1) answers.push(await connection.answer());
+      expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(200));
+      expect(answers.map(({ headers }) => headers["Connection"])).toEqual([...Array(15).fill("keep-alive"), "close"]);
+      expect(new Set(answers.map(({ body }) => body)).size).toBe(16);
+      await connection.closed;
+      expect(requests).toBe(16);
+      expect(slow.observed.filter(({ status }) => status === 200)).toHaveLength(16);
+    } finally {
+      await slow.close();
+    }
+  });
+
+  test("may have as many requests under way as the limit says, again and again", async () => {
+    const connection = await connect(ingest.port);
+    const one = requestBytes({ path: create, body: booking });
+    for (let round = 0; round < 5; round += 1) {
+      connection.send(Buffer.concat(Array.from({ length: 16 }, () => one)));
+      for (let i = 0; i < 16; i += 1) expect((await connection.answer()).status).toBe(200);
+    }
+    expect(connection.isClosed()).toBe(false);
+    connection.socket.destroy();
+  });
+
+  test("on which CONNECT follows an event gets the event's answer, then 405, and ends", async () => {
+    const answerIt = Promise.withResolvers<void>();
+    const slow = await startIngest({
+      async enqueue() {
+        await answerIt.promise;
+        return 1;
+      },
+    });
+    const connection = await connect(slow.port);
+    const one = requestBytes({ path: create, body: booking });
+    connection.send(Buffer.concat([one, Buffer.from("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"), one]));
+    await waitFor(() => expect(slow.observed).toMatchObject([{ method: "CONNECT", status: 405 }]));
+    answerIt.resolve();
+    for (const status of [200, 405]) expect((await connection.answer()).status).toBe(status);
+    await connection.closed;
+    expect(slow.observed).toHaveLength(2);
+    await slow.close();
+  });
+
+  test("on which a client asks for another protocol is served in this one", async () => {
+    const connection = await connect(ingest.port);
+    const headers = {
+      Connection: "Upgrade, HTTP2-Settings",
+      Upgrade: "h2c",
+      "HTTP2-Settings": "AAMAAABkAAQCAAAAAAIAAAAA",
+    };
+    connection.send(requestBytes({ path: create, headers, body: booking }));
+    expect((await connection.answer()).status).toBe(200);
+    connection.send(requestBytes({ path: create, body: booking }));
+    expect((await connection.answer()).status).toBe(200);
+    connection.socket.destroy();
+  });
+
+  test("of a client that never reads its answers ends", async () => {
+    const impatient = await startIngest({}, { unreadAnswerTimeoutMs: 500 });
+    const connection = await connect(impatient.port);
+    connection.socket.pause();
+    const longAnswer = JSON.stringify(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`\0${i}`, 1])));
+    const bytes = requestBytes({ path: create, body: longAnswer });
+    // One at a time, and each answered before the next is sent, until the answers fill the connection.
+    const answered = () => impatient.observed.length;
+    const isBusy = () => [...impatient.connections.all()].some(({ requestsUnderWay }) => requestsUnderWay > 0);
+    for (let sent = 1; !isBusy(); sent += 1) {
+      connection.send(bytes);
+      await waitFor(() => answered() === sent, { intervalMs: 0 });
+      await nextTurn();
+    }
+    await waitFor(() => expect([...impatient.connections.all()]).toEqual([]));
+    await impatient.close();
+  });
+
+  test("on which rubbish follows an event still gets the event's answer, and ends", async () => {
+    const connection = await connect(ingest.port);
+    connection.send(Buffer.concat([requestBytes({ path: create, body: booking }), Buffer.from("rubbish\r\n\r\n")]));
+    expect((await connection.answer()).status).toBe(200);
+    await connection.closed;
+  });
+
+  test("on which rubbish follows several events gets the answers to all of them, whichever is ready first", async () => {
+    const answerFirst = Promise.withResolvers<void>();
+    const slow = await startIngest({
+      async enqueue() {
+        await answerFirst.promise;
+        return 1;
+      },
+    });
+    const connection = await connect(slow.port);
+    const quick = requestBytes({ path: create, headers: { "X-Dry-Run": "true" }, body: booking });
+    connection.send(Buffer.concat([requestBytes({ path: create, body: booking }), quick]));
+    await waitFor(() => expect(slow.observed).toMatchObject([{ outcome: "dry-run-passed" }]));
+    const rejected = once(slow.server.server, "clientError");
+    connection.send("rubbish\r\n\r\n");
+    await rejected;
+    answerFirst.resolve();
+    expect((await connection.answer()).body).toContain("eventId");
+    expect((await connection.answer()).body).toContain("dryRun");
+    await connection.closed;
+    await slow.close();
+  });
+
+  test("on which rubbish follows an answer gets 400, and ends", async () => {
+    const connection = await connect(ingest.port);
+    connection.send(requestBytes({ path: create, body: booking }));
+    expect((await connection.answer()).status).toBe(200);
+    connection.send("rubbish\r\n\r\n");
+    expect((await connection.answer()).status).toBe(400);
+    await connection.closed;
+  });
+
+  test("that is half closed in the middle of a request gets 400", async () => {
+    const connection = await connect(ingest.port);
+    connection.socket.end(requestBytes({ path: create, body: booking }).subarray(0, -1));
+    expect((await connection.answer()).status).toBe(400);
+  });
+
+  test("that breaks in the middle of a request queues nothing, and is told as such", async () => {
+    for (const request of [
+      { path: create, body: booking },
+      { path: create, body: booking, chunkBytes: 9 },
+      { path: create, body: booking, chunkBytes: 9, headers: { "Content-Type": "" } },
+    ]) {
+      const fresh = await startIngest();
+      try {
+        const reached = once(fresh.server.server, "request");
+        const connection = await connect(fresh.port);
+        const bytes = requestBytes(request);
+        connection.send(
+          "headers" in request ? bytes.subarray(0, bytes.indexOf("\r\n\r\n") + 4) : bytes.subarray(0, -1),
+        );
+        await reached;
+        connection.socket.resetAndDestroy();
+        await waitFor(() => expect(fresh.observed).toHaveLength(1));
+        expect(fresh.observed).toMatchObject([{ status: undefined, outcome: "client-gone", partner: "acme" }]);
+        expect(await fresh.queuedEvents()).toEqual([]);
+      } finally {
+        await fresh.close();
+      }
+    }
+  });
+});
+
+describe("the memory of a request", () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+
+  test("is free once it is answered, though its connection stays", async () => {
+    const responses: WeakRef<ServerResponse>[] = [];
+    ingest.server.server.once("request", (_req, res) => void responses.push(new WeakRef(res)));
+    const connection = await connect(ingest.port);
+    connection.send(requestBytes({ path: create, body: booking }));
+    expect((await connection.answer()).status).toBe(200);
+    await waitFor(() => {
+      collectGarbage();
+      expect(responses.map((response) => response.deref())).toEqual([undefined]);
+    });
+    expect(connection.isClosed()).toBe(false);
+  });
+
+  test("has none of Koa's listeners in it, which would last until the next full garbage collection", async () => {
+    const response = new Promise((resolve) => ingest.server.server.once("request", (_req, res) => resolve(res)));
+    const connection = await connect(ingest.port);
+    connection.send(requestBytes({ path: create, body: booking }));
+    expect(await response).not.toHaveProperty("__onFinished");
+    expect((await connection.answer()).status).toBe(200);
+  });
+});
+
+describe("the server, when it stops", () => {
+  test("answers what is under way, and closes what is idle, unused or kept open", async () => {
+    let isShuttingDown = false;
+    const answerIt = Promise.withResolvers<void>();
+    const stopping = await startIngest({
+      isShuttingDown: () => isShuttingDown,
+      async enqueue() {
+        await answerIt.promise;
+        return 1;
+      },
+    });
+    let requests = 0;
+    stopping.server.server.on("request", () => {
+      requests += 1;
+    });
+    const [unused, idle, busy, sending] = await Promise.all([1, 2, 3, 4].map(() => connect(stopping.port)));
+    if (!unused || !idle || !busy || !sending) throw new Error("Four were opened");
+    idle.send(requestBytes({ path: create, body: "{}" }));
+    expect((await idle.answer()).status).toBe(422);
+    busy.send(requestBytes({ path: create, body: booking }));
+    const bytes = requestBytes({ path: create, body: booking });
+    sending.send(bytes.subarray(0, -1));
+    await waitFor(() => requests === 3);
+
+    isShuttingDown = true;
+    const stopped = stopping.server.stop();
+    await Promise.all([unused.closed, idle.closed]);
+    sending.send(bytes.subarray(-1));
+    answerIt.resolve();
+    for (const connection of [busy, sending]) {
+      expect(await connection.answer()).toMatchObject({ status: 200, headers: { Connection: "close" } });
+    }
+    await stopped;
+    await stopping.close();
+  });
+
+  test("answers all requests that are under way on one connection, and closes it after the last", async () => {
+    const answerThem = Promise.withResolvers<void>();
+    const stopping = await startIngest({
+      async enqueue() {
+        await answerThem.promise;
+        return 1;
+      },
+    });
+    let requests = 0;
+    stopping.server.server.on("request", () => {
+      requests += 1;
+    });
+    const connection = await connect(stopping.port);
+    const one = requestBytes({ path: create, body: booking });
+    connection.send(Buffer.concat([one, one, one]));
+    await waitFor(() => requests === 3);
+    const stopped = stopping.server.stop();
+    answerThem.resolve();
+    for (const header of ["keep-alive", "keep-alive", "close"]) {
+      expect(await connection.answer()).toMatchObject({ status: 200, headers: { Connection: header } });
+    }
+    await stopped;
+    await stopping.close();
+  });
+
+  test("cuts off a client that does not come to an end in its time", async () => {
+    const stopping = await startIngest({}, { requestTimeoutMs: 100, headersTimeoutMs: 100 });
+    const reached = once(stopping.server.server, "request");
+    const connection = await connect(stopping.port);
+    connection.send(requestBytes({ path: create, body: booking }).subarray(0, -1));
+    await reached;
+    await stopping.server.stop();
+    await connection.closed;
+    await stopping.close();
+  });
+});
+
+/** Writes until everything is sent or the server ends the connection. */
+async function upload(connection: Connection, totalBytes: number, isChunked: boolean): Promise<void> {
+  const content = Buffer.alloc(65_536, 120);
+  const chunk = isChunked ? Buffer.concat([Buffer.from("10000\r\n"), content, Buffer.from("\r\n")]) : content;
+  for (let sent = 0; sent < totalBytes && !connection.isClosed(); sent += content.length) {
+    if (connection.socket.write(chunk)) continue;
+    await Promise.race([new Promise((resolve) => connection.socket.once("drain", resolve)), connection.closed]);
+  }
+}

@@ -1,0 +1,105 @@
+import { once } from "node:events";
+import type { RequestListener, ServerResponse } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { waitFor } from "@booking-events/harness";
+import { createMetrics } from "@booking-events/runtime";
+import { afterEach, expect, test } from "vitest";
+import { createConnections } from "./connections.ts";
+import { createServer, type IngestServer } from "./create-server.ts";
+
+let server: IngestServer;
+const clients: Socket[] = [];
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy();
+  await server.stop();
+});
+
+/** `/partner` is authentic; a path that ends in `wait` is answered when the test says so. */
+async function startServer(maxConnections: number) {
+  const metrics = createMetrics("test");
+  const connections = createConnections({ maxConnections, metrics });
+  const waiting: ServerResponse[] = [];
+  const handle: RequestListener = (req, res) => {
+    if (req.url?.startsWith("/partner")) connections.noteAuthentic(req.socket);
+    if (req.url?.endsWith("wait")) waiting.push(res);
+    else setImmediate(() => res.end());
+  };
+  server = createServer({ handle, connections, observe: () => {} });
+  server.server.listen(0, "127.0.0.1");
+  await once(server.server, "listening");
+  const { port } = server.server.address() as AddressInfo;
+
+  async function open(path?: string): Promise<Socket> {
+    const opened = once(server.server, "connection");
+    const client = connect(port, "127.0.0.1");
+    clients.push(client);
+    client.on("error", () => {});
+    client.resume();
+    await opened;
+    if (path !== undefined) {
+      const reached = once(server.server, "request");
+      client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      await reached;
+      if (!path.endsWith("wait"))
+        await waitFor(() =>
+          [...connections.all()].every(
+            (c) => c.requestsUnderWay === 0 || waiting.includes(c.newestResponse as ServerResponse),
+          ),
+        );
+    }
+    return client;
+  }
+  const closed = (client: Socket) => waitFor(() => client.closed);
+  const count = async (reason: string) =>
+    (await metrics.getSingleMetric("ingest_connections_closed_total")?.get())?.values.find(
+      ({ labels }) => labels["reason"] === reason,
+    )?.value ?? 0;
+  return { connections, waiting, open, closed, count };
+}
+
+test("a new connection takes the place of the oldest that never came with a valid secret", async () => {
+  const { open, closed, count } = await startServer(3);
+  const partner = await open("/partner");
+  const [older, newer] = [await open(), await open()];
+  const next = await open("/partner");
+  await closed(older);
+  expect([partner, newer, next].map((client) => client.closed)).toEqual([false, false, false]);
+  expect(await count("stranger")).toBe(1);
+});
+
+test("a stranger with a request under way makes room, too", async () => {
+  const { open, closed } = await startServer(2);
+  const partner = await open("/partner");
+  const stranger = await open("/wait");
+  await open();
+  await closed(stranger);
+  expect(partner.closed).toBe(false);
+});
+
+test("if all came with a valid secret, it takes the place of the one that is idle for longest", async () => {
+  const { open, closed, count } = await startServer(3);
+  const [first, second] = [await open("/partner"), await open("/partner")];
+  const busy = await open("/partner/wait");
+  first.write("GET /partner HTTP/1.1\r\nHost: x\r\n\r\n");
+  await once(server.server, "request");
+  await once(first, "data");
+  await open("/partner");
+  await closed(second);
+  expect([first.closed, busy.closed]).toEqual([false, false]);
+  expect(await count("idle")).toBe(1);
+});
+
+test("if all are busy, the new one is closed; when one is done, there is room again", async () => {
+  const { open, closed, count, waiting, connections } = await startServer(2);
+  const busy = [await open("/partner/wait"), await open("/partner/wait")];
+  const refused = await open();
+  await closed(refused);
+  expect(busy.map((client) => client.closed)).toEqual([false, false]);
+  expect([await count("refused"), await count("idle")]).toEqual([1, 0]);
+  waiting[0]?.end();
+  await waitFor(() => [...connections.all()].some(({ requestsUnderWay }) => requestsUnderWay === 0));
+  const next = await open("/partner");
+  await closed(busy[0] as Socket);
+  expect([next.closed, busy[1]?.closed]).toEqual([false, false]);
+});

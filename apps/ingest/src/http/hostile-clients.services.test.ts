@@ -1,0 +1,113 @@
+import { once } from "node:events";
+import { connect as connectSocket, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { waitFor } from "@booking-events/harness";
+import { connect, exchange } from "@booking-events/harness/http-client";
+import { acmeSecret } from "@booking-events/harness/partners";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
+import { serverLimits } from "./create-server.ts";
+
+const create = `/booking-event/create/${acmeSecret}`;
+const booking = '{"consumerTripPartnerExternalReference":"TRIP-1"}';
+let ingest: TestIngest;
+
+beforeAll(async () => {
+  ingest = await startIngest();
+});
+afterAll(() => ingest.close());
+
+describe("two framings of one request", () => {
+  // A proxy in front may believe the other one, and take the rest for a request of somebody else.
+  test.each([
+    ["Content-Length and Transfer-Encoding", `Content-Length: 4\r\nTransfer-Encoding: chunked`],
+    ["Transfer-Encoding and Content-Length", `Transfer-Encoding: chunked\r\nContent-Length: 4`],
+    ["a length that is no number", "Content-Length: 4x"],
+    ["a negative length", "Content-Length: -1"],
+    ["a length with a sign", "Content-Length: +4"],
+  ])("%s: 400, and the connection closes", async (_, headers) => {
+    const connection = await connect(ingest.port);
+    connection.send(
+      `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${headers}\r\n\r\n0\r\n\r\n` +
+        `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${booking.length}\r\n\r\n${booking}`,
+    );
+    const answer = await connection.answer();
+    expect(answer.status).toBe(400);
+    expect(answer.headers["Connection"]).toBe("close");
+    await connection.closed;
+    expect(await ingest.queuedEvents()).toEqual([]);
+  });
+
+  test("a length shorter than the body: what it covers is answered, and the rest ends the connection", async () => {
+    const connection = await connect(ingest.port);
+    connection.send(
+      `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}{"more":1}`,
+    );
+    expect((await connection.answer()).status).toBe(422);
+    await connection.closed;
+  });
+});
+
+describe("keys that mean something to JavaScript", () => {
+  test.each([
+    ["__proto__", `{"__proto__":{"consumerTripPartnerExternalReference":"TRIP-1"}}`],
+    ["constructor", `{"constructor":{"prototype":{"consumerTripPartnerExternalReference":"TRIP-1"}}}`],
+  ])("%s is a field like any other: it gives no reference", async (_, body) => {
+    const answer = await exchange(ingest.port, { path: create, body });
+    expect(answer.status).toBe(422);
+    expect(answer.body).toContain('"propertyPath":["consumerTripPartnerExternalReference"]');
+    expect(({} as Record<string, unknown>)["consumerTripPartnerExternalReference"]).toBeUndefined();
+  });
+});
+
+test("a form of more than a thousand fields is whole, and one that names a field twice is refused", async () => {
+  const fields = new URLSearchParams({ consumerTripPartnerExternalReference: "MANY" });
+  for (let i = 0; i < 1_500; i += 1) fields.set(`field-${i}`, String(i));
+  const headers = { "Content-Type": "application/x-www-form-urlencoded" };
+  expect((await exchange(ingest.port, { path: create, headers, body: fields.toString() })).status).toBe(200);
+  expect(Object.keys((await ingest.queuedEvents()).at(-1)?.payload ?? {})).toHaveLength(1_501);
+  fields.append("field-1499", "again");
+  expect((await exchange(ingest.port, { path: create, headers, body: fields.toString() })).status).toBe(400);
+});
+
+test("a thousand clients that send a byte now and then are cut off with 408, and cost next to nothing", async () => {
+  const slow = await startIngest({}, { requestTimeoutMs: 3_000, headersTimeoutMs: 2_000, timeoutCheckIntervalMs: 200 });
+  const clients: { socket: Socket; received: () => string }[] = [];
+  try {
+    const begin = (bytes: string) => openSlowly(slow.port, bytes);
+    const head = `POST ${create} HTTP/1.1\r\nHost: x\r\n`;
+    const withBody = `${head}Content-Type: application/json\r\nContent-Length: 60000\r\n\r\n{"a":"`;
+    global.gc?.();
+    const before = process.memoryUsage().rss;
+    clients.push(...(await Promise.all(Array.from({ length: 1_000 }, (_, i) => begin(i % 2 ? head : withBody)))));
+    for (let round = 0; round < 5; round += 1) {
+      for (const { socket } of clients) if (socket.writable) socket.write(round % 2 ? "x" : "X");
+      await sleep(200);
+    }
+    // Somebody else is served meanwhile.
+    expect((await exchange(slow.port, { path: create, body: booking })).status).toBe(200);
+    // Client and server are one process here. A thousand bodies, kept at their announced size, would be 60 MB more.
+    expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000);
+    await waitFor(() => clients.every(({ socket }) => socket.closed), { timeoutMs: 20_000 });
+    expect(clients.filter(({ received }) => received().startsWith("HTTP/1.1 408 ")).length).toBe(1_000);
+  } finally {
+    for (const { socket } of clients) socket.destroy();
+    await slow.close();
+  }
+}, 60_000);
+
+test("the limits that the server runs with are those of the partner guide", () => {
+  expect(serverLimits).toMatchObject({ requestTimeoutMs: 10_000, headersTimeoutMs: 5_000, maxHeaderBytes: 8_192 });
+});
+
+async function openSlowly(port: number, bytes: string): Promise<{ socket: Socket; received: () => string }> {
+  const socket = connectSocket({ port, host: "127.0.0.1" });
+  let received = "";
+  socket.setEncoding("latin1").on("data", (text) => {
+    received += text;
+  });
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  socket.write(bytes);
+  return { socket, received: () => received };
+}

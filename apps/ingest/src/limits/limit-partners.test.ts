@@ -1,0 +1,293 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { partner } from "@booking-events/harness/partners";
+import type { Partner } from "@booking-events/partners";
+import type { TokenBuckets } from "@booking-events/queue";
+import { createLogger, createMetrics } from "@booking-events/runtime";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createPartnerLimiter, type LimitPartner } from "./limit-partners.ts";
+
+type Answer = Awaited<ReturnType<TokenBuckets["take"]>>;
+interface Take {
+  wanted: number;
+  /** As Redis would, whenever the test likes. */
+  answer(answer: Partial<Answer>): void;
+  fail(): void;
+}
+
+const refused = { retryAfterS: expect.any(Number) };
+
+/** Takes one token ahead. */
+const slow = partner("slow", {}, { rateLimit: { perSecond: 10, burst: 100 } });
+/** Takes ten. */
+const fast = partner("fast", {}, { rateLimit: { perSecond: 200, burst: 400 } });
+
+let takes: Take[];
+let logged: Record<string, unknown>[];
+let limitPartner: LimitPartner;
+let processes: number;
+let countByShare: () => Promise<number | undefined>;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  takes = [];
+  logged = [];
+  processes = 1;
+  const metrics = createMetrics("test");
+  limitPartner = createPartnerLimiter({
+    takeTokens: (_id, _size, wanted) =>
+      new Promise((resolve, reject) => {
+        takes.push({
+          wanted,
+          answer: (answer) => resolve({ granted: wanted, left: 50, waitMs: 0, ...answer }),
+          fail: () => reject(new Error("Redis gave no tokens.")),
+        });
+      }),
+    processCount: () => processes,
+    logger: createLogger({ name: "test", level: "info" }, { write: (line) => void logged.push(JSON.parse(line)) }),
+    metrics,
+  });
+  countByShare = async () =>
+    (await metrics.getSingleMetric("ingest_rate_limit_by_share_total")?.get())?.values[0]?.value;
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const request = (count: number, of: Partner) => Promise.all(Array.from({ length: count }, () => limitPartner(of)));
+
+/** A request that Redis is asked for, and that gets its answer, or none. */
+async function requestWithTake(of: Partner, answer: Partial<Answer> | "fails") {
+  const request = limitPartner(of);
+  await nextTurn();
+  if (answer === "fails") takes.at(-1)?.fail();
+  else takes.at(-1)?.answer(answer);
+  return await request;
+}
+
+describe("round trips", () => {
+  test("what comes within one turn shares one, however little is taken ahead", async () => {
+    const requests = request(50, slow);
+    await nextTurn();
+    expect(takes.map(({ wanted }) => wanted)).toEqual([50]);
+    takes[0]?.answer({ left: 50 });
+    const headers = { "RateLimit-Policy": '"partner";q=100;w=10', RateLimit: '"partner";r=50;t=1' };
+    expect(await requests).toEqual(new Array(50).fill({ headers }));
+  });
+
+  test("tokens that were taken ahead need none", async () => {
+    await requestWithTake(fast, { left: 390 });
+    const headers = (await request(9, fast)).map((verdict) => verdict.headers["RateLimit"]);
+    expect(headers.at(0)).toBe('"partner";r=398;t=1');
+    expect(headers.at(-1)).toBe('"partner";r=390;t=1');
+    expect(takes).toHaveLength(1);
+  });
+
+  test("when they are spent, as many are taken ahead again, also after Redis gave none", async () => {
+    await requestWithTake(fast, {});
+    await request(9, fast);
+    await requestWithTake(fast, { granted: 0, waitMs: 1_000 });
+    vi.advanceTimersByTime(1_000);
+    await requestWithTake(fast, "fails");
+    vi.advanceTimersByTime(1_000);
+    await requestWithTake(fast, {});
+    expect(takes.map(({ wanted }) => wanted)).toEqual([10, 10, 10, 10]);
+  });
+
+  test("nobody waits for a second one: a request does not wait for what was asked before it came", async () => {
+    const first = limitPartner(slow);
+    await nextTurn();
+    const second = limitPartner(slow);
+    await nextTurn();
+    expect(takes).toHaveLength(2);
+    takes[1]?.answer({});
+    expect(await second).not.toHaveProperty("retryAfterS");
+    takes[0]?.answer({ granted: 0, waitMs: 100 });
+    expect(await first).toMatchObject(refused);
+  });
+
+  test("while Redis is slow, only one takes ahead", async () => {
+    for (let turn = 0; turn < 3; turn += 1) {
+      void limitPartner(fast);
+      await nextTurn();
+    }
+    expect(takes.map(({ wanted }) => wanted)).toEqual([10, 1, 1]);
+  });
+});
+
+describe("an empty bucket", () => {
+  test("gives what it has to those who came first, and refuses the others without another look", async () => {
+    const requests = request(5, slow);
+    await nextTurn();
+    takes[0]?.answer({ granted: 3, left: 0, waitMs: 2_100 });
+    const verdicts = await requests;
+    expect(verdicts.map(({ retryAfterS }) => retryAfterS)).toEqual([undefined, undefined, undefined, 3, 3]);
+    vi.advanceTimersByTime(1_500);
+    expect(await limitPartner(slow)).toMatchObject({ retryAfterS: 1, headers: { RateLimit: '"partner";r=0;t=1' } });
+    expect(takes).toHaveLength(1);
+  });
+
+  test("is asked again when a token is there", async () => {
+    await requestWithTake(slow, { granted: 0, left: 0, waitMs: 2_100 });
+    vi.advanceTimersByTime(2_100);
+    expect(await requestWithTake(slow, {})).not.toHaveProperty("retryAfterS");
+  });
+
+  test("of one partner says nothing of another, nor of the same one with another limit", async () => {
+    await requestWithTake(slow, { granted: 0, waitMs: 2_100 });
+    expect(await requestWithTake(fast, {})).not.toHaveProperty("retryAfterS");
+    const raised = { ...slow, rateLimit: fast.rateLimit };
+    expect(await requestWithTake(raised, {})).not.toHaveProperty("retryAfterS");
+  });
+});
+
+describe("while Redis gives no tokens", () => {
+  const passing = (verdicts: Awaited<ReturnType<LimitPartner>>[]) =>
+    verdicts.filter(({ retryAfterS }) => retryAfterS === undefined).length;
+
+  test("requests are held to this process's share and counted, and nobody waits; one a second tries again", async () => {
+    processes = 4;
+    expect(await requestWithTake(slow, "fails")).not.toHaveProperty("retryAfterS");
+    expect(passing(await request(40, slow))).toBe(100 / 4 - 1);
+    expect(passing(await request(200, fast))).toBe(400 / 4);
+    expect(takes).toHaveLength(1);
+    vi.advanceTimersByTime(900);
+    expect(passing(await request(10, slow))).toBe(2);
+    expect(passing(await request(100, fast))).toBe(45);
+
+    vi.advanceTimersByTime(100);
+    const trial = limitPartner(slow);
+    await nextTurn();
+    expect(await limitPartner(slow)).toMatchObject(refused);
+    expect(takes).toHaveLength(2);
+    takes[1]?.fail();
+    expect(await trial).toMatchObject(refused);
+    expect(await countByShare()).toBe(1 + 40 + 200 + 10 + 100 + 2);
+
+    vi.advanceTimersByTime(1_000);
+    expect(await requestWithTake(slow, {})).not.toHaveProperty("retryAfterS");
+    expect(await requestWithTake(fast, {})).not.toHaveProperty("retryAfterS");
+    expect(await countByShare()).toBe(353);
+  });
+
+  test("the headers tell of the share, and when its next token comes", async () => {
+    processes = 4;
+    const policy = { "RateLimit-Policy": '"partner";q=100;w=10' };
+    expect(await requestWithTake(slow, "fails")).toEqual({ headers: { ...policy, RateLimit: '"partner";r=24;t=1' } });
+    await request(24, slow);
+    const emptyHeaders = { ...policy, RateLimit: '"partner";r=0;t=1' };
+    expect(await limitPartner(slow)).toEqual({ retryAfterS: 1, headers: emptyHeaders });
+    const oneInTen = partner("one-in-ten", {}, { rateLimit: { perSecond: 0.1, burst: 4 } });
+    await limitPartner(oneInTen);
+    const { retryAfterS } = await limitPartner(oneInTen);
+    expect(retryAfterS).toBe(40);
+    // What it says is true: a second earlier is too early.
+    processes = 1;
+    vi.advanceTimersByTime(9_000);
+    expect(await requestWithTake(oneInTen, "fails")).toMatchObject({ retryAfterS: 1 });
+    vi.advanceTimersByTime(1_000);
+    expect(await requestWithTake(oneInTen, "fails")).not.toHaveProperty("retryAfterS");
+  });
+
+  test("a share of less than one request is one", async () => {
+    processes = 50;
+    const small = partner("small", {}, { rateLimit: { perSecond: 10, burst: 5 } });
+    await requestWithTake(small, "fails");
+    expect(await limitPartner(small)).toMatchObject({ retryAfterS: 5 });
+    vi.advanceTimersByTime(5_000);
+    expect(passing([await requestWithTake(small, "fails"), ...(await request(5, small))])).toBe(1);
+  });
+
+  test("what the bucket held when Redis last told is what the share is of", async () => {
+    processes = 2;
+    await requestWithTake(slow, { granted: 1, left: 10 });
+    vi.advanceTimersByTime(200);
+    const verdicts = [await requestWithTake(slow, "fails"), ...(await request(10, slow))];
+    expect(passing(verdicts)).toBe((10 + 2) / 2);
+  });
+
+  test("a Redis that answers now and then gives nobody a full bucket each time", async () => {
+    expect(await requestWithTake(slow, "fails")).not.toHaveProperty("retryAfterS");
+    await request(99, slow);
+    for (let second = 1; second <= 5; second += 1) {
+      vi.advanceTimersByTime(1_000);
+      await requestWithTake(slow, { left: 99 });
+      const [first, ...others] = [await requestWithTake(slow, "fails"), ...(await request(50, slow))];
+      expect(passing([first as never, ...others])).toBe(10);
+    }
+  });
+
+  // Each case is another history; the seed is the case, so that a failure can be seen again.
+  test.each(Array.from({ length: 40 }, (_, seed) => seed))(
+    "no more than the share comes out, over any time (%i)",
+    async (seed) => {
+      const random = randomNumbers(seed);
+      processes = 1 + Math.floor(random() * 8);
+      const burst = 1 + Math.floor(random() * 300);
+      const rateLimit = { perSecond: [0.5, 3, 77.7, 1_000][Math.floor(random() * 4)] ?? 1, burst };
+      const some = partner("some", {}, { rateLimit });
+      const passedAtMs: number[] = [];
+      for (let step = 0; step < 200; step += 1) {
+        const wanted = Math.floor(random() ** 4 * 100);
+        const requests = request(wanted, some);
+        await nextTurn();
+        for (const { fail } of takes) fail();
+        passedAtMs.push(...new Array(passing(await requests)).fill(performance.now()));
+        vi.advanceTimersByTime(random() ** 6 * 5_000);
+      }
+      const capacity = Math.max(burst, processes) / processes;
+      for (const [first, startMs] of passedAtMs.entries()) {
+        for (let last = first; last < passedAtMs.length; last += 7) {
+          const elapsedS = ((passedAtMs[last] ?? 0) - startMs) / 1_000;
+          const allowed = capacity + (elapsedS * rateLimit.perSecond) / processes;
+          if (last - first + 1 > allowed + 0.001) expect(last - first + 1).toBeLessThanOrEqual(allowed);
+        }
+      }
+      expect(passedAtMs.length).toBeGreaterThan(0);
+    },
+  );
+
+  test("the log says so once, with how many share the limits, and once when it is over", async () => {
+    const requests = [limitPartner(slow), limitPartner(fast)];
+    await nextTurn();
+    takes[0]?.fail();
+    await requests[0];
+    // Asked before the other failed, so it says nothing of how Redis is now.
+    takes[1]?.answer({});
+    await requests[1];
+    const began = "rate limits are not shared: Redis gives no tokens in time";
+    expect(logged).toMatchObject([{ msg: began, processes: 1, err: { type: "Error" } }]);
+    for (const answer of ["fails", "fails", {}] as const) {
+      vi.advanceTimersByTime(1_000);
+      await requestWithTake(slow, answer);
+    }
+    expect(logged.map(({ msg }) => msg)).toEqual([began, "rate limits are shared again"]);
+  });
+
+  test("the headers count the tokens at hand, and of the others only this process's share", async () => {
+    processes = 4;
+    await requestWithTake(fast, { left: 390 });
+    expect(await limitPartner(fast)).toMatchObject({ headers: { RateLimit: '"partner";r=398;t=1' } });
+    await requestWithTake(slow, "fails");
+    expect(await limitPartner(fast)).toMatchObject({ headers: { RateLimit: '"partner";r=104;t=1' } });
+  });
+
+  test("who has tokens passes with them, and who is known to have none is refused", async () => {
+    await requestWithTake(fast, {});
+    await requestWithTake(slow, { granted: 0, left: 0, waitMs: 60_000 });
+    await requestWithTake(partner("another", {}), "fails");
+    expect(await limitPartner(fast)).toHaveProperty("headers.RateLimit");
+    expect(await limitPartner(slow)).toMatchObject(refused);
+    expect(await countByShare()).toBe(1);
+  });
+});
+
+/** Mulberry32: the same numbers for the same seed. */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,187 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { waitFor } from "@booking-events/harness";
+import { exchange, type RawAnswer } from "@booking-events/harness/http-client";
+import { partner } from "@booking-events/harness/partners";
+import { createPartnerRegistry } from "@booking-events/partners";
+import { createTokenBuckets } from "@booking-events/queue";
+import { createLogger, createMetrics } from "@booking-events/runtime";
+import { type DataServer, startRedis } from "@booking-events/scripts/services";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createGuessThrottle, guessLimits } from "../auth/throttle-guessing.ts";
+import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
+import { createPartnerLimiter, type LimitPartner } from "./limit-partners.ts";
+
+/** Longer than a Redis that is well takes on a busy machine. */
+const deadlineMs = 1_000;
+/** In the time of a test, no token comes. */
+const slow = { perSecond: 0.01, burst: 100 };
+const registry = createPartnerRegistry({
+  partners: [
+    partner("slow", { "slow-secret": null }, { rateLimit: slow }),
+    partner("other", { "other-secret": null }, { rateLimit: slow }),
+    partner("third", { "third-secret": null }, { rateLimit: slow }),
+    partner("fourth", { "fourth-secret": null }, { rateLimit: slow }),
+    partner("without-burst", { "without-burst-secret": null }, { rateLimit: { perSecond: 1_000, burst: 1 } }),
+    partner("fast", { "fast-secret": null }, { rateLimit: { perSecond: 1_000_000, burst: 1_000_000 } }),
+  ],
+});
+
+let folder: string;
+let redis: DataServer;
+/** Two processes' worth, with one Redis for the buckets. */
+let ingests: [TestIngest, TestIngest];
+const closings: (() => void)[] = [];
+const processCounts: (() => number)[] = [];
+/** Of requests that were held to a process's share. */
+const byShareCounts: (() => Promise<number>)[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "booking-events-limits-"));
+  redis = await startRedis({ dir: join(folder, "redis") });
+  ingests = [await start(), await start()];
+});
+
+afterAll(async () => {
+  for (const close of closings) close();
+  await Promise.all(ingests.map((ingest) => ingest.close()));
+  await redis.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function start(): Promise<TestIngest> {
+  return startIngest({ partners: () => registry, limitPartner: createLimiter() });
+}
+
+function createLimiter(): LimitPartner {
+  const metrics = createMetrics("test");
+  byShareCounts.push(async () => {
+    const { values = [] } = (await metrics.getSingleMetric("ingest_rate_limit_by_share_total")?.get()) ?? {};
+    return values[0]?.value ?? 0;
+  });
+  const buckets = createTokenBuckets({ redisUrl: redis.url, prefix: "{limits}", onError: () => {}, deadlineMs });
+  closings.push(buckets.close);
+  processCounts.push(buckets.processCount);
+  return createPartnerLimiter({
+    takeTokens: buckets.take,
+    processCount: buckets.processCount,
+    logger: createLogger({ name: "test", level: "silent" }),
+    metrics,
+  });
+}
+
+function post(ingest: TestIngest, secret: string, headers: Record<string, string> = {}): Promise<RawAnswer> {
+  return exchange(ingest.port, {
+    path: `/booking-event/create/${secret}`,
+    headers: { "Content-Type": "application/json", ...headers },
+    body: '{"consumerTripPartnerExternalReference":"TRIP-1"}',
+  });
+}
+
+const count = (answers: RawAnswer[], status: number) => answers.filter((answer) => answer.status === status).length;
+
+describe("a partner's limit", () => {
+  test("holds over all processes, and says when to come again; another partner is not held up", async () => {
+    await waitFor(async () => expect((await post(ingests[0], "fast-secret")).headers).toHaveProperty("RateLimit"));
+    await waitFor(async () => expect((await post(ingests[1], "fast-secret")).headers).toHaveProperty("RateLimit"));
+    const answers: RawAnswer[] = [];
+    for (let round = 0; round < 8; round += 1) {
+      answers.push(
+        ...(await Promise.all(Array.from({ length: 20 }, (_, i) => post(ingests[i % 2 ? 1 : 0], "slow-secret")))),
+      );
+    }
+    expect(count(answers, 200)).toBe(slow.burst);
+    expect(count(answers, 429)).toBe(answers.length - slow.burst);
+    const refused = answers.at(-1);
+    expect(refused?.body).toMatch(/^\{"message":"You send more requests than your limit allows\./);
+    expect(Number(refused?.headers["Retry-After"])).toBeGreaterThan(1);
+    expect(refused?.headers["RateLimit-Policy"]).toBe('"partner";q=100;w=10000');
+    expect(refused?.headers["RateLimit"]).toMatch(/^"partner";r=0;t=\d+$/);
+    expect((await post(ingests[0], "other-secret")).status).toBe(200);
+  });
+
+  test("is told with each answer, also with one that refuses something else", async () => {
+    const invalid = await exchange(ingests[0].port, {
+      path: "/booking-event/create/fast-secret",
+      headers: { "Content-Type": "application/json" },
+      body: "[]",
+    });
+    expect(invalid.status).toBe(400);
+    expect(invalid.headers).toMatchObject({ "RateLimit-Policy": '"partner";q=1000000;w=1' });
+    expect((await post(ingests[0], "nobody")).headers).not.toHaveProperty("RateLimit-Policy");
+  });
+
+  test("holds while Redis stands still: each process enforces its share, and Redis the whole when it is back", async () => {
+    await waitFor(() => expect(processCounts.map((count) => count())).toEqual([2, 2]));
+    redis.kill("SIGSTOP");
+    try {
+      // A refusal that is known to last needs no Redis.
+      expect((await post(ingests[0], "slow-secret")).status).toBe(429);
+      // The queue of these tests is in another Redis, which is well.
+      for (const ingest of ingests) {
+        const answers = await Promise.all(Array.from({ length: 80 }, () => post(ingest, "third-secret")));
+        expect(count(answers, 200)).toBe(slow.burst / 2);
+        expect(count(answers, 429)).toBe(80 - slow.burst / 2);
+        const refused = answers.find(({ status }) => status === 429);
+        expect(refused?.headers["RateLimit"]).toMatch(/^"partner";r=0;t=\d+$/);
+        expect(Number(refused?.headers["Retry-After"])).toBeGreaterThan(100);
+      }
+      expect(processCounts.map((count) => count())).toEqual([2, 2]);
+    } finally {
+      redis.kill("SIGCONT");
+    }
+    await waitFor(async () => {
+      const before = await byShareCounts[0]?.();
+      await post(ingests[0], "without-burst-secret");
+      expect(await byShareCounts[0]?.()).toBe(before);
+    });
+    const answers = await Promise.all(Array.from({ length: 120 }, () => post(ingests[0], "fourth-secret")));
+    expect(count(answers, 200)).toBe(slow.burst);
+  });
+});
+
+describe("guessing", () => {
+  const startGuarded = (trustedProxyHops: number) =>
+    startIngest({
+      trustedProxyHops,
+      answerGuess: createGuessThrottle({ ...guessLimits, refusalsPerWindow: 3 }),
+    });
+  const guess = (ingest: TestIngest, forwardedFor: string) =>
+    post(ingest, "a-guess", { "X-Forwarded-For": forwardedFor });
+
+  test("is throttled by the address of the connection; X-Forwarded-For makes no difference", async () => {
+    const ingest = await startGuarded(0);
+    try {
+      const answers: RawAnswer[] = [];
+      for (let i = 0; i < 5; i += 1) answers.push(await guess(ingest, `192.0.2.${i}`));
+      expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 429, 429]);
+      expect(answers.at(-1)?.headers).toMatchObject({ Connection: "close", "Retry-After": expect.any(String) });
+      expect(ingest.observed.at(-1)).toMatchObject({ status: 429, outcome: "unknown-secret" });
+    } finally {
+      await ingest.close();
+    }
+  });
+
+  test("behind a proxy, by the address that the proxy wrote: what stands left of it makes no difference", async () => {
+    const ingest = await startGuarded(1);
+    try {
+      const statuses: number[] = [];
+      for (let i = 0; i < 5; i += 1) statuses.push((await guess(ingest, `192.0.2.${i}, 198.51.100.1`)).status);
+      expect(statuses).toEqual([403, 403, 403, 429, 429]);
+      expect((await guess(ingest, "192.0.2.1, 198.51.100.2")).status).toBe(403);
+    } finally {
+      await ingest.close();
+    }
+  });
+
+  test("never locks out a valid secret from the same address", async () => {
+    const ingest = await startGuarded(0);
+    try {
+      for (let i = 0; i < 10; i += 1) await guess(ingest, "192.0.2.1");
+      expect((await post(ingest, "zenith-secret")).status).toBe(200);
+    } finally {
+      await ingest.close();
+    }
+  });
+});

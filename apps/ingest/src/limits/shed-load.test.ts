@@ -1,0 +1,107 @@
+import { waitFor } from "@booking-events/harness";
+import { createLogger, createMetrics } from "@booking-events/runtime";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type LoadShedder, watchLoad } from "./shed-load.ts";
+
+type Load = { backlog: number; memoryShare: number };
+
+const limits = { maxBacklog: 100, memoryHighWater: 0.7, maxEventLoopDelayMs: 250 };
+/** For tests of the other measures: a busy machine must not make one of them fail. */
+const patientLimits = { ...limits, maxEventLoopDelayMs: 60_000 };
+
+/** What Redis says; an error: it does not answer. */
+let load: Load | Error;
+let looks: number;
+let shedder: LoadShedder;
+let metrics: ReturnType<typeof createMetrics>;
+let logged: string[];
+
+beforeEach(() => {
+  looks = 0;
+  metrics = createMetrics("test");
+  logged = [];
+});
+
+afterEach(() => shedder.stop());
+
+async function watch(first: Load, inForce = patientLimits): Promise<void> {
+  load = first;
+  const logger = createLogger({ name: "test", level: "silent" });
+  for (const level of ["info", "warn"] as const) vi.spyOn(logger, level).mockImplementation(() => logged.push(level));
+  const measureLoad = async () => {
+    looks += 1;
+    if (load instanceof Error) throw load;
+    return load;
+  };
+  shedder = await watchLoad({ measureLoad, limits: inForce, logger, metrics });
+}
+
+/** Resolves when it has judged the new load. */
+async function change(next: Load | Error): Promise<void> {
+  load = next;
+  const before = looks;
+  // The second look from now begins after the first one was judged.
+  await waitFor(() => looks >= before + 2);
+}
+
+async function isGaugeSet(measure: string): Promise<boolean> {
+  const { values = [] } = (await metrics.getSingleMetric("ingest_shedding")?.get()) ?? {};
+  return values.some(({ labels, value }) => labels["measure"] === measure && value === 1);
+}
+
+test.each([
+  ["maxBacklog", "at most 90 wait", { backlog: 101 }, { backlog: 91 }, { backlog: 90 }],
+  ["memoryHighWater", "at most 63 %", { memoryShare: 0.71 }, { memoryShare: 0.64 }, { memoryShare: 0.6 }],
+])(
+  "%s: events are refused over the limit, until it is well below it",
+  async (measure, until, over, stillOver, below) => {
+    await watch({ backlog: 0, memoryShare: 0, ...over });
+    expect(shedder.isOverloaded()).toBe(true);
+    expect(shedder.warnings()).toEqual([expect.stringContaining(until)]);
+    expect(await isGaugeSet(measure)).toBe(true);
+    await change({ backlog: 0, memoryShare: 0, ...stillOver });
+    expect(shedder.isOverloaded()).toBe(true);
+    expect(shedder.warnings()).toEqual([expect.stringContaining(until)]);
+    await change({ backlog: 0, memoryShare: 0, ...below });
+    expect(shedder.isOverloaded()).toBe(false);
+    expect(shedder.warnings()).toEqual([]);
+    expect(await isGaugeSet(measure)).toBe(false);
+    // One line when it begins, one when it ends, however often it looked.
+    expect(logged).toEqual(["warn", "info"]);
+  },
+);
+
+test("each measure must have come down before events are accepted again", async () => {
+  await watch({ backlog: 101, memoryShare: 0.71 });
+  expect(shedder.warnings()).toHaveLength(2);
+  await change({ backlog: 0, memoryShare: 0.71 });
+  expect(shedder.isOverloaded()).toBe(true);
+  await change({ backlog: 0, memoryShare: 0 });
+  expect(shedder.isOverloaded()).toBe(false);
+});
+
+test("at the limit nothing is refused", async () => {
+  await watch({ backlog: 100, memoryShare: 0.7 });
+  expect(shedder.isOverloaded()).toBe(false);
+  expect(logged).toEqual([]);
+});
+
+test("while Redis does not answer the last verdict stands, and is taken back when it does", async () => {
+  await watch({ backlog: 101, memoryShare: 0 });
+  await change(new Error("Redis is out"));
+  expect(shedder.isOverloaded()).toBe(true);
+  await change({ backlog: 0, memoryShare: 0 });
+  expect(shedder.isOverloaded()).toBe(false);
+});
+
+test("a process that can't keep up refuses, and accepts again when it can", async () => {
+  await watch({ backlog: 0, memoryShare: 0 }, limits);
+  await waitFor(() => {
+    const endAtMs = performance.now() + 600;
+    while (performance.now() < endAtMs);
+    return shedder.isOverloaded();
+  });
+  expect(shedder.warnings()).toEqual([expect.stringContaining("is behind by at most 225 ms")]);
+  expect(await isGaugeSet("maxEventLoopDelayMs")).toBe(true);
+  await waitFor(() => !shedder.isOverloaded());
+});

@@ -1,0 +1,223 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { type Connection, connect, exchange, requestBytes } from "@booking-events/harness/http-client";
+import { acmeSecret, partnersFile } from "@booking-events/harness/partners";
+import type { EventKind } from "@booking-events/schema";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type RunningMain, startMain } from "../testing/run-main.ts";
+
+const freezeMs = 1_500;
+
+let folder: string;
+let redis: Redis;
+let prefix: string;
+let frozen: RunningMain;
+let other: RunningMain;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "booking-events-freezes-"));
+  redis = new Redis(redisUrl());
+  prefix = uniquePrefix();
+  const partnersPath = join(folder, "partners.json");
+  writeFileSync(partnersPath, JSON.stringify(partnersFile));
+  environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix, PARTNERS_FILE: partnersPath };
+  [frozen, other] = await Promise.all([startMain(environment), startMain(environment)]);
+});
+
+afterAll(async () => {
+  for (const main of [frozen, other]) main?.child.kill("SIGKILL");
+  await Promise.all([frozen?.exited, other?.exited]);
+  const keys = await redis.keys(`${prefix.replaceAll(/[[\]*?]/g, "\\$&")}:*`);
+  if (keys.length > 0) await redis.del(keys);
+  redis.disconnect();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("what waited while ingest was frozen is refused, since newer events may have been acknowledged elsewhere", async () => {
+  const [onOpenConnection, withBodyToCome] = [await connect(frozen.port), await connect(frozen.port)];
+  onOpenConnection.send(event("create", "first"));
+  expect((await onOpenConnection.answer()).status).toBe(200);
+  const body = payload("old");
+  const headers = { "Content-Length": `${body.length}`, "Content-Type": "application/json", Expect: "100-continue" };
+  withBodyToCome.send(requestBytes({ path: pathOf("update"), headers }));
+  expect((await withBodyToCome.answer()).status).toBe(100);
+  const acceptedBefore = await countRequests(frozen, 200);
+
+  frozen.child.kill("SIGSTOP");
+  const onNewConnection = await connect(frozen.port);
+  try {
+    onOpenConnection.send(event("update", "old"));
+    onNewConnection.send(event("delete", "old"));
+    withBodyToCome.send(body);
+    await giveUp(event("delete", "old"));
+    for (const note of ["old", "new"]) expect((await exchange(other.port, event("update", note))).status).toBe(200);
+    await wait(freezeMs);
+  } finally {
+    frozen.child.kill("SIGCONT");
+  }
+
+  for (const connection of [onOpenConnection, onNewConnection, withBodyToCome]) await expectRefusal(connection);
+  // The one that was given up has nobody to tell.
+  await waitFor(async () => expect(await countRequests(frozen, 503)).toBe(4));
+  await waitFor(async () => expect((await exchange(frozen.port, event("update", "newest"))).status).toBe(200));
+  expect(await countRequests(frozen, 200)).toBe(acceptedBefore + 1);
+  expect(await queuedNotes()).toEqual(["first", "old", "new", "newest"]);
+});
+
+test("what waited is refused however slowly it is read, as by a process that gets little CPU time", async () => {
+  frozen.child.kill("SIGSTOP");
+  const waiting = await Promise.all(Array.from({ length: 200 }, () => connect(frozen.port)));
+  for (const connection of waiting) connection.send(event("delete", "old"));
+  const accepted = await queuedNotes();
+  await wait(freezeMs);
+  const stopThrottling = throttle(frozen);
+  try {
+    const answers = await Promise.all(waiting.map((connection) => connection.answer()));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+  } finally {
+    await stopThrottling();
+    for (const { socket } of waiting) socket.destroy();
+  }
+  await waitFor(async () => expect((await exchange(frozen.port, event("update", "newest"))).status).toBe(200));
+  expect(await queuedNotes()).toEqual([...accepted, "newest"]);
+});
+
+test("while ingest is frozen many connections find room, so that none comes back later with an old request", async () => {
+  frozen.child.kill("SIGSTOP");
+  let waiting: Connection[] = [];
+  try {
+    // More than Node's own backlog: the others would wait for the thaw here.
+    waiting = await Promise.all(Array.from({ length: 1_000 }, () => connect(frozen.port)));
+  } finally {
+    frozen.child.kill("SIGCONT");
+    for (const { socket } of waiting) socket.destroy();
+  }
+});
+
+// Again if it fails: on a busy machine the process may really have stood still for a while.
+test("hundreds of the most expensive bodies at a time are no freeze, and cost nobody else an answer", {
+  retry: 4,
+}, async () => {
+  const freezesBefore = await countFreezes(other);
+  const senders = await Promise.all(Array.from({ length: 300 }, () => connect(other.port)));
+  const neighbour = await connect(other.port);
+  for (const sender of senders) sender.send(requestBytes({ path: pathOf("update"), body: expensiveBody() }));
+  const statuses: number[] = [];
+  for (let index = 0; index < 20; index += 1) {
+    neighbour.send(requestBytes({ path: "/booking-event/create/zenith-secret", body: payload("neighbour") }));
+    statuses.push((await neighbour.answer()).status);
+  }
+  expect(statuses).toEqual(Array(20).fill(200));
+  const answers = await Promise.all(senders.map((sender) => sender.answer()));
+  const answered = new Set(answers.map(({ status, body }) => `${status} ${JSON.parse(body).message.slice(0, 20)}`));
+  expect([...answered]).toContain("400 The body has the sam");
+  expect([...answered].filter((answer) => !/^(400 The body has|503 You send more)/.test(answer))).toEqual([]);
+  expect(await countFreezes(other)).toBe(freezesBefore);
+  for (const { socket } of [...senders, neighbour]) socket.destroy();
+});
+
+/** It takes the exact parser, thousands of keys, and a repeated one at the end. */
+function expensiveBody(): string {
+  const keys = Array.from({ length: 5_900 }, (_, index) => `"k${index.toString(36)}":1e1`);
+  return `{${keys.join(",")},"k1":1}`;
+}
+
+async function countFreezes(main: RunningMain): Promise<number> {
+  const line = (await main.metrics()).split("\n").find((text) => text.startsWith("ingest_freezes_total"));
+  return Number(line?.split(" ").at(-1));
+}
+
+/** Lets the process run for a part of the time. */
+function throttle({ child }: RunningMain): () => Promise<void> {
+  let isOver = false;
+  const throttling = (async () => {
+    while (!isOver) {
+      child.kill("SIGCONT");
+      await wait(4);
+      child.kill("SIGSTOP");
+      await wait(60);
+    }
+    child.kill("SIGCONT");
+  })();
+  return () => {
+    isOver = true;
+    return throttling;
+  };
+}
+
+/** Both clocks of the process stand still for 3 s, as those of a machine do that is suspended, and Redis' goes on. */
+const suspendOnSignal = `data:text/javascript,${encodeURIComponent(`
+  process.on("SIGUSR2", () => {
+    for (const clock of [performance, Date]) {
+      const now = clock.now.bind(clock);
+      clock.now = () => now() - 3000;
+    }
+    console.log(JSON.stringify({ msg: "suspended" }));
+  });
+`)}`;
+
+test("a machine that was suspended learns it from Redis' clock, and refuses what waited", async () => {
+  const suspended = await startMain({ ...environment, NODE_OPTIONS: `--import=${suspendOnSignal}` });
+  try {
+    expect((await exchange(suspended.port, event("update", "before"))).status).toBe(200);
+    const accepted = await queuedNotes();
+    suspended.child.kill("SIGUSR2");
+    const { port } = suspended;
+    const said = (msg: string) => expect.objectContaining({ msg: expect.stringContaining(msg) });
+    await waitFor(() => expect(suspended.logLines()).toContainEqual(said("suspended")));
+    expect((await exchange(port, event("update", "waited"))).status).toBe(503);
+    await waitFor(() => expect(suspended.logLines()).toContainEqual(said("was frozen")));
+    await waitFor(async () => expect((await exchange(port, event("update", "later"))).status).toBe(200));
+    expect(await queuedNotes()).toEqual([...accepted, "later"]);
+  } finally {
+    suspended.child.kill("SIGKILL");
+    await suspended.exited;
+  }
+});
+
+function pathOf(kind: EventKind): string {
+  return `/booking-event/${kind}/${acmeSecret}`;
+}
+
+function payload(note: string): string {
+  return JSON.stringify({ consumerTripPartnerExternalReference: "T-1", note });
+}
+
+function event(kind: EventKind, note: string): Buffer {
+  return requestBytes({ path: pathOf(kind), body: payload(note) });
+}
+
+/** As a sender whose time-out is over: the request is in the server's buffers then. */
+async function giveUp(request: Buffer): Promise<void> {
+  const { socket } = await connect(frozen.port);
+  await new Promise<void>((resolve) => socket.write(request, () => resolve()));
+  socket.destroy();
+}
+
+async function expectRefusal(connection: Connection): Promise<void> {
+  expect(await connection.answer()).toMatchObject({
+    status: 503,
+    headers: { "Retry-After": "5" },
+    body: expect.stringContaining("There are more events than can be taken now."),
+  });
+  connection.socket.destroy();
+}
+
+async function countRequests(main: RunningMain, status: number): Promise<number> {
+  const lines = (await main.metrics()).split("\n").filter((line) => line.startsWith("ingest_requests_total{"));
+  return lines
+    .filter((line) => line.includes(`status="${status}"`))
+    .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
+
+/** In the order in which they were accepted. */
+async function queuedNotes(): Promise<string[]> {
+  const ids = await redis.lrange(`${prefix}:events:wait`, 0, -1);
+  const jobs = await Promise.all(ids.reverse().map((id) => redis.hget(`${prefix}:events:${id}`, "data")));
+  return jobs.map((data) => JSON.parse(data ?? "null").payload.note);
+}

@@ -1,0 +1,158 @@
+import { Socket } from "node:net";
+import { createLogger, createMetrics } from "@booking-events/runtime";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type FreezeWatch, freezeLimits, watchFreezes } from "./watch-freezes.ts";
+
+const { tickIntervalMs, longestUnnoticedMs, refusalMs, backlog } = freezeLimits;
+const turnMs = 10;
+
+let monotonicMs: number;
+let wallMs: number;
+let immediates: (() => void)[];
+let watch: FreezeWatch;
+let open: Socket;
+let metrics: ReturnType<typeof createMetrics>;
+const warn = vi.fn();
+
+beforeEach(() => {
+  [monotonicMs, wallMs] = [5_000, 1_800_000_000_000];
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  vi.spyOn(performance, "now").mockImplementation(() => monotonicMs);
+  vi.spyOn(Date, "now").mockImplementation(() => wallMs);
+  immediates = [];
+  vi.stubGlobal("setImmediate", (run: () => void) => immediates.push(run));
+  metrics = createMetrics("test");
+  const logger = createLogger({ name: "test", level: "silent" });
+  vi.spyOn(logger, "warn").mockImplementation(warn);
+  watch = watchFreezes({ logger, metrics });
+  open = connectNow();
+});
+
+afterEach(() => {
+  watch.stop();
+  warn.mockReset();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+function connectNow(): Socket {
+  const socket = new Socket();
+  watch.noteConnection(socket);
+  return socket;
+}
+
+/** Turns of the event loop, in each of which it accepts a connection. Says which of these may have waited too long. */
+function runAccepting(turns: number, eachMs: number): boolean[] {
+  return Array.from({ length: turns }, () => {
+    freeze(eachMs);
+    const socket = connectNow();
+    endTurn(eachMs);
+    return watch.wasFrozen(socket);
+  });
+}
+
+/** Immediates run after what the kernel had to tell, and those that they set in the next turn. */
+function endTurn(tookMs: number): void {
+  for (const immediate of immediates.splice(0)) immediate();
+  vi.advanceTimersByTime(tookMs);
+}
+
+/** Time goes by, and nothing of this process runs. */
+function freeze(ms: number): void {
+  monotonicMs += ms;
+  wallMs += ms;
+}
+
+function run(ms: number): void {
+  for (let passedMs = 0; passedMs < ms; passedMs += tickIntervalMs) {
+    freeze(tickIntervalMs);
+    endTurn(tickIntervalMs);
+  }
+}
+
+test("while the process runs, it was not frozen", () => {
+  run(10_000);
+  freeze(longestUnnoticedMs);
+  expect(watch.wasFrozen(open)).toBe(false);
+  expect(warn).not.toHaveBeenCalled();
+});
+
+test("the first request after a freeze sees it, before any timer has run", () => {
+  freeze(longestUnnoticedMs + 1);
+  expect(watch.wasFrozen(open)).toBe(true);
+});
+
+test("for a second after a freeze everything is refused, as others waited too", () => {
+  freeze(3_000);
+  run(refusalMs - tickIntervalMs);
+  expect(watch.wasFrozen(open)).toBe(true);
+  run(tickIntervalMs * 2);
+  expect(watch.wasFrozen(open)).toBe(false);
+});
+
+test("the second counts from the last freeze, and one that follows another is logged and counted with it", async () => {
+  freeze(3_000);
+  expect(watch.wasFrozen(open)).toBe(true);
+  freeze(longestUnnoticedMs + 1);
+  expect(watch.wasFrozen(open)).toBe(true);
+  run(refusalMs - 2 * tickIntervalMs);
+  expect(watch.wasFrozen(open)).toBe(true);
+  run(tickIntervalMs * 3);
+  expect(watch.wasFrozen(open)).toBe(false);
+  expect(warn.mock.calls).toEqual([[{ frozenMs: 3_000 }, expect.any(String)]]);
+  expect((await metrics.getSingleMetric("ingest_freezes_total")?.get())?.values).toMatchObject([{ value: 1 }]);
+});
+
+test("a suspended machine, whose monotonic clock stood still, is noticed by the other one", () => {
+  wallMs += longestUnnoticedMs + 1;
+  expect(watch.wasFrozen(open)).toBe(true);
+  run(refusalMs);
+  expect(watch.wasFrozen(open)).toBe(false);
+});
+
+test("a clock that is set back is no freeze, and hides none", () => {
+  wallMs -= 3_600_000;
+  expect(watch.wasFrozen(open)).toBe(false);
+  run(tickIntervalMs);
+  freeze(longestUnnoticedMs + 1);
+  expect(watch.wasFrozen(open)).toBe(true);
+});
+
+test("connections that waited are accepted one by one, and each is refused, however long that takes", () => {
+  freeze(3_000);
+  expect(new Set(runAccepting(500, turnMs))).toEqual(new Set([true]));
+  // Those that were open have been read long ago.
+  expect(watch.wasFrozen(open)).toBe(false);
+  // One turn begins when the last one ends, and finds none.
+  run(2 * tickIntervalMs);
+  expect(runAccepting(10, turnMs)).toEqual(Array(10).fill(false));
+});
+
+test("connections that come while others that waited are accepted are refused only until those must be through", () => {
+  freeze(3_000);
+  expect(runAccepting(backlog + 100, 1).lastIndexOf(true)).toBe(backlog);
+});
+
+test("connections that come without end are no freeze", () => {
+  run(tickIntervalMs);
+  expect(new Set(runAccepting(2_000, turnMs))).toEqual(new Set([false]));
+});
+
+test("a connection that waited is refused for a second, and not for ever", () => {
+  freeze(3_000);
+  const socket = connectNow();
+  run(refusalMs - tickIntervalMs);
+  expect(watch.wasFrozen(socket)).toBe(true);
+  run(tickIntervalMs * 2);
+  expect(watch.wasFrozen(socket)).toBe(false);
+});
+
+test("time that another clock shows to be lost is a freeze, if it is as long as one", () => {
+  watch.noteTimeLost(longestUnnoticedMs);
+  expect(watch.wasFrozen(open)).toBe(false);
+  watch.noteTimeLost(longestUnnoticedMs + 1);
+  expect(watch.wasFrozen(open)).toBe(true);
+  run(refusalMs);
+  expect(watch.wasFrozen(open)).toBe(false);
+});

@@ -1,0 +1,261 @@
+import { createTestDatabase, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { createProducer, type Producer } from "@booking-events/queue";
+import { bookingKey, createPool, insertEvents, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Ran, runOps } from "../testing/run-ops.ts";
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: ReturnType<typeof createPool>;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+beforeEach(async () => {
+  await pool.query("truncate dead_letters, booking_events");
+  environment = { DATABASE_URL: database.url, REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix() };
+});
+
+const eventId = "0199a000-0000-7000-8000-000000000001";
+const envelope = {
+  ...{ version: 1, eventId, kind: "create", partner: "acme", sequence: 1, receivedAt: "2026-11-20T00:00:00.000Z" },
+  ...{ idempotencyKey: null, payload: { consumerTripPartnerExternalReference: "TRIP-1" } },
+};
+
+type More = { eventId?: string; errorCode?: string; partner?: string; envelope?: Buffer };
+
+async function insertLetter(data: unknown, more: More = {}) {
+  await writeDeadLetter(pool, {
+    ...{ eventId, partner: "acme", kind: "create", referenceKind: "trip", reference: "TRIP-1", sequence: 1 },
+    ...{
+      errorCode: "TypeError",
+      error: "The worker failed.",
+      attempts: 15,
+      envelope: Buffer.from(JSON.stringify(data)),
+    },
+    ...more,
+  });
+}
+
+async function insertApplied() {
+  await insertEvents(pool, [
+    {
+      ...{ id: eventId, partner: "acme", kind: "create", reference: "TRIP-1", sequence: 1, outcome: "created" },
+      ...{ bookingKey: bookingKey("acme", "trip", "TRIP-1"), referenceKind: "trip", contentDigest: Buffer.alloc(32) },
+      ...{ payload: "{}", warnings: [] },
+      ...{ idempotencyKey: null, duplicateOf: null, after: null, receivedAt: new Date(0) },
+    },
+  ]);
+}
+
+function ops(args: string[], terminal: { stdin?: string; isTerminal?: boolean } = {}): Promise<Ran> {
+  return runOps(["dead-letters", ...args], { environment, ...terminal });
+}
+
+/** As ingest sees it. */
+async function watchQueue(): Promise<Producer> {
+  const { REDIS_URL: redisUrl = "", QUEUE_PREFIX: prefix = "" } = environment;
+  const producer = createProducer({ redisUrl, prefix, onError: () => {} });
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  return producer;
+}
+
+async function isMarked(): Promise<boolean> {
+  const { rows } = await pool.query<{ marked: boolean }>("select replayed_at is not null as marked from dead_letters");
+  return rows[0]?.marked === true;
+}
+
+describe("on a terminal", () => {
+  test.each(["n", "", "what?"])("the answer %j leaves everything as it was", async (answer) => {
+    await insertLetter(envelope);
+    const { exitCode, stderr } = await ops(["replay", "--all"], { stdin: `${answer}\n`, isTerminal: true });
+    expect(stderr).toBe("Replay 1 dead letter (1 × TypeError)? [y/N] Nothing was done.\n");
+    expect(exitCode).toBe(1);
+    expect(await isMarked()).toBe(false);
+  });
+
+  test("Ctrl-C, Ctrl-D and the end of the input leave everything as it was", async () => {
+    await insertLetter(envelope);
+    const { exitCode, stderr } = await ops(["replay", "--all"], { stdin: "", isTerminal: true });
+    expect(stderr).toBe("Replay 1 dead letter (1 × TypeError)? [y/N] \nNothing was done.\n");
+    expect(exitCode).toBe(1);
+    expect(await isMarked()).toBe(false);
+  });
+
+  test("the answer y replays", async () => {
+    await insertLetter(envelope);
+    const { exitCode, stdout } = await ops(["replay", "--all", "--no-wait"], { stdin: "y\n", isTerminal: true });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(new RegExp(`${eventId} +waiting`));
+    expect(await isMarked()).toBe(true);
+  });
+});
+
+describe("replay", () => {
+  test("--code and --partner choose", async () => {
+    await insertLetter(envelope);
+    await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2"), errorCode: "STALLED" });
+    await insertLetter(envelope, { eventId: eventId.replace(/1$/, "3"), errorCode: "STALLED", partner: "globe" });
+    const { stderr } = await ops(["replay", "--all", "--code", "STALLED", "--partner", "globe"]);
+    expect(stderr).toMatch(/^Replay 1 dead letter \(1 × STALLED\)\?/);
+  });
+
+  test("what no worker can read is not replayed, and the reason is given", async () => {
+    await insertLetter({ ...envelope, version: 99 });
+    const { exitCode, stdout, stderr } = await ops(["replay", eventId, "--yes"]);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/invalid +.*version/);
+    expect(stderr).toContain("1 of 1 could not be applied");
+    expect(await isMarked()).toBe(false);
+  });
+
+  test("nor is what is no JSON; it is shown as text", async () => {
+    await insertLetter(null, { envelope: Buffer.from('{"version":1,') });
+    expect((await ops(["replay", eventId, "--yes"])).stdout).toMatch(/invalid +.*JSON/);
+    expect((await ops(["show", eventId, "--payload"])).stdout).toContain('"{\\"version\\":1,"');
+  });
+
+  test("an event that was applied meanwhile is not queued, and its letter says so", async () => {
+    await insertLetter(envelope);
+    await insertApplied();
+    const { exitCode, stdout } = await ops(["replay", eventId, "--yes", "--by", "Ada", "--json"]);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toEqual([{ eventId, result: "resolved", detail: "applied meanwhile: created" }]);
+    expect(await isMarked()).toBe(false);
+    expect((await ops(["show", eventId])).stdout).toMatch(/: applied meanwhile: created\n[\s\S]*Resolved .* by Ada\n/);
+  });
+
+  test("an event is queued only after its letter was marked, so that one closed in between is not queued", async () => {
+    await insertLetter(envelope);
+    const holder = await pool.connect();
+    const queue = await watchQueue();
+    try {
+      await holder.query("begin");
+      await holder.query("select from dead_letters for update");
+      const replaying = ops(["replay", eventId, "--yes", "--json"]);
+      // It waits to mark the letter that another operator is about to close.
+      await waitFor(async () => {
+        const { rows } = await pool.query("select from pg_stat_activity where wait_event_type = 'Lock'");
+        expect(rows).toHaveLength(1);
+      });
+      await holder.query("update dead_letters set resolved_at = now(), resolved_by = 'Ada', resolution = 'discarded'");
+      await holder.query("commit");
+      const { stdout } = await replaying;
+      expect(JSON.parse(stdout)).toEqual([{ eventId, result: "resolved", detail: "closed meanwhile" }]);
+      expect(await queue.measureLoad()).toMatchObject({ backlog: 0 });
+    } finally {
+      holder.release();
+      await queue.close();
+    }
+  });
+
+  test("what is closed already is not counted among what will be touched", async () => {
+    await insertLetter(envelope);
+    await ops(["discard", eventId, "--reason", "a test", "--yes"]);
+    const { exitCode, stdout, stderr } = await ops(["replay", eventId]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(/resolved +discarded: a test\n$/);
+  });
+
+  test("while Redis is out nothing is touched", async () => {
+    await insertLetter(envelope);
+    environment["REDIS_URL"] = "redis://127.0.0.1:1";
+    const { exitCode, stderr } = await ops(["replay", eventId, "--yes"]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/Redis does not answer\. .* Nothing was replayed\./);
+    expect(await isMarked()).toBe(false);
+  });
+
+  test.each([
+    ["neither ids nor --all", []],
+    ["ids and --all", [eventId, "--all"]],
+    ["--code without --all", [eventId, "--code", "STALLED"]],
+    ["what is no id", ["TRIP-1"]],
+  ])("%s is a wrong call", async (_, args) => {
+    expect((await ops(["replay", ...args, "--yes"])).exitCode).toBe(2);
+  });
+
+  test("of an event without a dead letter fails before anything is done", async () => {
+    await insertLetter(envelope);
+    const unknown = eventId.replace(/1$/, "9");
+    const { exitCode, stderr } = await ops(["replay", eventId, unknown, "--yes"]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(`Event ${unknown} has no dead letter.`);
+    expect(await isMarked()).toBe(false);
+  });
+});
+
+test.each([
+  ["a reason", ["discard", eventId]],
+  ["a reason that says something", ["discard", eventId, "--reason", " "]],
+  ["a name that says something", ["discard", eventId, "--reason", "a test", "--by", ""]],
+])("for the record, discard needs %s", async (_, args) => {
+  await insertLetter(envelope);
+  expect((await ops([...args, "--yes"])).exitCode).toBe(2);
+  expect((await ops(["list", "--json"])).stdout).toContain(eventId);
+});
+
+test("what was queued is shown on demand only, and can't steer the terminal", async () => {
+  await insertLetter({ ...envelope, payload: { consumerGivenName: "Canary\u009b2J\u202e" } });
+  expect((await ops(["show", eventId])).stdout).not.toContain("Canary");
+  for (const more of [[], ["--json"]]) {
+    const { stdout } = await ops(["show", eventId, "--payload", ...more]);
+    expect(stdout).toContain('"Canary\\u009b2J\\u202e"');
+  }
+});
+
+test("a list that was cut says so", async () => {
+  await insertLetter(envelope);
+  await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2") });
+  expect((await ops(["list", "--limit", "2"])).stderr).toBe("");
+  expect((await ops(["list", "--limit", "1"])).stderr).toBe("There are more than these 1: --limit shows them.\n");
+});
+
+test("list --resolved tells the state of each", async () => {
+  await insertLetter(envelope);
+  await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2") });
+  await ops(["discard", eventId, "--reason", "a test", "--yes"]);
+  const { stdout } = await ops(["list", "--resolved"]);
+  expect(stdout).toMatch(/discarded: a test\n[^\n]* open\n$/);
+});
+
+test("discard says of an event that was applied meanwhile that it can't be discarded, and closes its letter", async () => {
+  await insertLetter(envelope);
+  await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2") });
+  await insertApplied();
+  const other = eventId.replace(/1$/, "2");
+  const { exitCode, stdout, stderr } = await ops(["discard", eventId, other, "--reason", "a test", "--yes"]);
+  expect(stdout).toContain(`${eventId} has been applied (created), so it can't be discarded.`);
+  expect(stdout).toContain(`Discarded ${other}`);
+  expect(stderr).toContain("1 of 2 could not be discarded");
+  expect(exitCode).toBe(1);
+  const { rows } = await pool.query("select resolution from dead_letters order by event_id");
+  expect(rows).toEqual([{ resolution: "applied meanwhile: created" }, { resolution: "discarded: a test" }]);
+});
+
+test("discard claims nothing of a letter that the worker closes at that moment, after a replay", async () => {
+  await insertLetter(envelope);
+  const worker = await pool.connect();
+  try {
+    await worker.query("begin");
+    await resolveDeadLetter(worker, { eventId, resolvedBy: "worker", resolution: "replayed: created" });
+    const discarding = ops(["discard", eventId, "--reason", "a test", "--yes"]);
+    await waitFor(async () => {
+      const { rows } = await pool.query(
+        "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+      );
+      expect(rows).toHaveLength(1);
+    });
+    await worker.query("commit");
+    expect((await discarding).stdout).toBe(`${eventId} is closed already: replayed: created\n`);
+  } finally {
+    worker.release(true);
+  }
+});

@@ -1,0 +1,30 @@
+import { migrate, NewerSchemaError } from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context } from "../context.ts";
+import { describeDatabaseError, readDatabaseUrl } from "../database.ts";
+import { CommandFailure } from "../terminal/command-failure.ts";
+import { printLine } from "../terminal/print.ts";
+
+export function addMigrateCommand(program: Command, context: Context): void {
+  program
+    .command("migrate")
+    .summary("bring the database's schema up to date")
+    .description(
+      "Bring the database's schema up to date. The worker does so when it starts; this is for deployments that want " +
+        "it done before. Forward only; several at once take turns.",
+    )
+    .action(() => migrateDatabase(context));
+}
+
+async function migrateDatabase({ environment, stdout }: Context): Promise<void> {
+  const databaseUrl = readDatabaseUrl(environment);
+  let applied: string[];
+  try {
+    applied = await migrate(databaseUrl);
+  } catch (error) {
+    if (error instanceof NewerSchemaError) throw new CommandFailure(error.message, { cause: error });
+    throw describeDatabaseError(error, databaseUrl);
+  }
+  for (const name of applied) printLine(stdout, `Applied ${name}`);
+  printLine(stdout, applied.length === 0 ? "Nothing to apply: the schema is up to date." : "The schema is up to date.");
+}

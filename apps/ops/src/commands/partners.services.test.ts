@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { createProducer } from "@booking-events/queue";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Ran, runOps } from "../testing/run-ops.ts";
+
+const prefix = uniquePrefix();
+const usedAt = new Date("2026-11-20T22:25:01.500Z");
+let folder: string;
+let path: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "ops-last-use-"));
+  path = join(folder, "partners.json");
+  await partners(["add", "acme"]);
+  await partners(["rotate", "acme"]);
+  const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  // It has no patience with a connection that is still being made.
+  await waitFor(() => producer.writeLastUses([{ partner: "acme", secretId: "s1", usedAt }]).then(() => true));
+  await producer.close();
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
+async function partners(args: string[], environment: Record<string, string> = {}): Promise<Ran> {
+  return runOps(["partners", ...args], { environment: { PARTNERS_FILE: path, ...environment } });
+}
+
+test("list says when each secret was last used, where Redis knows it", async () => {
+  const environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix };
+  const { exitCode, stdout, stderr } = await partners(["list"], environment);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+  const [header, first, second] = stdout.split("\n");
+  expect(header).toMatch(/LAST USED$/);
+  expect(first).toMatch(/ s1 .* 2026-11-20T22:25:01Z$/);
+  expect(second).toMatch(/ s2 .* never$/);
+  const json = JSON.parse((await partners(["list", "--json"], environment)).stdout);
+  expect(json[0].secrets).toMatchObject([
+    { id: "s1", lastUsedAt: usedAt.toISOString() },
+    { id: "s2", lastUsedAt: null },
+  ]);
+});
+
+test("list does without Redis: not named, it is not asked; named and out, that is said", async () => {
+  const without = await partners(["list"]);
+  expect(without).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(without.stdout).not.toContain("LAST USED");
+  const out = await partners(["list"], { REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+  expect(out).toMatchObject({ exitCode: 0, stdout: without.stdout });
+  expect(out.stderr).toMatch(/^Redis does not answer, so that it is not known when/);
+});

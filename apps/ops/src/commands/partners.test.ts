@@ -1,0 +1,201 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { digestSecret, readPartnersFile } from "@booking-events/partners";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Ran, runOps } from "../testing/run-ops.ts";
+
+const now = new Date("2026-11-20T12:00:00Z");
+let folder: string;
+let path: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "ops-partners-"));
+  path = join(folder, "partners.json");
+});
+
+afterEach(() => rm(folder, { recursive: true }));
+
+async function partners(...args: string[]): Promise<Ran> {
+  return runOps(["partners", ...args], { environment: { PARTNERS_FILE: path }, now });
+}
+
+async function ok(...args: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await partners(...args);
+  expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+  return stdout;
+}
+
+const secretPattern = /(?<![\w-])[\w-]{43}(?![\w-])/g;
+
+function secretIn(text: string): string {
+  const secrets = text.match(secretPattern) ?? [];
+  expect(secrets).toHaveLength(1);
+  return secrets[0] ?? "";
+}
+
+test("add shows the secret once, in the words of a person, and stores its digest", async () => {
+  const { exitCode, stdout, stderr } = await partners("add", "acme", "--name", "Acme Travel");
+  expect(exitCode).toBe(0);
+  expect(stderr).toMatch(/^Created .* which only this user may read/);
+  const secret = secretIn(stdout);
+  for (const kind of ["create", "update", "delete"]) expect(stdout).toContain(`/booking-event/${kind}/<secret>`);
+  expect(readPartnersFile(path).partners).toEqual([
+    {
+      id: "acme",
+      name: "Acme Travel",
+      enabled: true,
+      kinds: ["create", "update", "delete"],
+      rateLimit: { perSecond: 200, burst: 400 },
+      secrets: [{ id: "s1", sha256: digestSecret(secret), createdAt: now.toISOString(), expiresAt: null }],
+    },
+  ]);
+  expect(await readFile(path, "utf8")).not.toContain(secret);
+});
+
+test("add --json prints one object and nothing else, also for the first partner", async () => {
+  const added = JSON.parse(await ok("add", "acme", "--json"));
+  expect(added).toEqual({ partner: "acme", secretId: "s1", secret: expect.stringMatching(/^[\w-]{43}$/) });
+  expect(readPartnersFile(path).partners[0]?.secrets[0]?.sha256).toBe(digestSecret(added.secret));
+});
+
+test("add takes every property of a partner", async () => {
+  const options = ["--kinds", "delete,create", "--rate", "0.5", "--burst", "3", "--expires", "90d"];
+  const added = JSON.parse(await ok("add", "acme", ...options, "--json"));
+  expect(added.expiresAt).toBe("2027-02-18T12:00:00.000Z");
+  expect(readPartnersFile(path).partners[0]).toMatchObject({
+    name: "acme",
+    kinds: ["create", "delete"],
+    rateLimit: { perSecond: 0.5, burst: 3 },
+    secrets: [{ expiresAt: "2027-02-18T12:00:00.000Z" }],
+  });
+});
+
+test("the burst is twice the rate, unless it is given", async () => {
+  await ok("add", "slow", "--rate", "0.1");
+  await ok("add", "fast", "--rate", "1000");
+  expect(readPartnersFile(path).partners.map(({ rateLimit }) => rateLimit.burst)).toEqual([1, 2_000]);
+});
+
+test("rotate adds a secret and tells until when the old one is valid: a day, unless it is given", async () => {
+  const first = secretIn(await ok("add", "acme"));
+  const shown = await ok("rotate", "acme");
+  expect(shown).toContain("valid until 2026-11-21T12:00:00Z");
+  const third = JSON.parse(await ok("rotate", "acme", "--overlap", "30m", "--json"));
+  expect(third).toEqual({
+    partner: "acme",
+    secretId: "s3",
+    secret: expect.any(String),
+    previousSecretsExpireAt: "2026-11-20T12:30:00.000Z",
+  });
+  expect(readPartnersFile(path).partners[0]?.secrets).toMatchObject([
+    { id: "s1", sha256: digestSecret(first), expiresAt: "2026-11-20T12:30:00.000Z" },
+    { id: "s2", sha256: digestSecret(secretIn(shown)), expiresAt: "2026-11-20T12:30:00.000Z" },
+    { id: "s3", sha256: digestSecret(third.secret), expiresAt: null },
+  ]);
+});
+
+test("rotate --expires limits the new secret's life", async () => {
+  await ok("add", "acme");
+  expect(await ok("rotate", "acme", "--expires", "90d")).toContain("s2 of partner acme, which expires at 2027-02-18T");
+  const { expiresAt } = JSON.parse(await ok("rotate", "acme", "--expires", "2027-01-01", "--json"));
+  expect(expiresAt).toBe("2027-01-01T00:00:00.000Z");
+  expect(readPartnersFile(path).partners[0]?.secrets).toMatchObject([
+    { expiresAt: "2026-11-21T12:00:00.000Z" },
+    { expiresAt: "2026-11-21T12:00:00.000Z" },
+    { expiresAt: "2027-01-01T00:00:00.000Z" },
+  ]);
+});
+
+test("revoke warns when the partner is left without a valid secret", async () => {
+  await ok("add", "acme");
+  await ok("rotate", "acme");
+  expect((await partners("revoke", "acme", "s1")).stderr).toBe("");
+  expect((await partners("revoke", "acme", "s2")).stderr).toMatch(/^Warning: partner acme has no valid secret left/);
+});
+
+test("rotate says when the partner is disabled, and --json keeps that from stdout", async () => {
+  await ok("add", "acme");
+  await ok("disable", "acme");
+  const { stdout, stderr } = await partners("rotate", "acme", "--json");
+  expect(stderr).toMatch(/partner acme is disabled/);
+  expect(JSON.parse(stdout)).toMatchObject({ secretId: "s2" });
+});
+
+test("set changes what is given, and leaves the rest", async () => {
+  await ok("add", "acme", "--name", "Acme Travel", "--kinds", "create", "--rate", "50");
+  expect(await ok("set", "acme", "--rate", "500")).toBe(
+    "Partner acme (Acme Travel) may send create, 500/s, burst 100.\n",
+  );
+  expect(await ok("set", "acme", "--kinds", "create,update,delete", "--burst", "1000")).toBe(
+    "Partner acme (Acme Travel) may send all, 500/s, burst 1000.\n",
+  );
+  expect(readPartnersFile(path).partners[0]).toMatchObject({
+    ...{ name: "Acme Travel", kinds: ["create", "update", "delete"] },
+    rateLimit: { perSecond: 500, burst: 1_000 },
+    secrets: [{ id: "s1", expiresAt: null }],
+  });
+  expect((await partners("set", "acme")).exitCode).toBe(2);
+  expect((await partners("set", "nobody", "--rate", "1")).exitCode).toBe(1);
+});
+
+test("list shows each partner's secrets and their state, and no digest, not even a part of one", async () => {
+  await ok("add", "acme", "--name", "Acme Travel", "--kinds", "create");
+  await ok("rotate", "acme", "--overlap", "1h");
+  await ok("revoke", "acme", "s2");
+  await ok("add", "other");
+  await ok("disable", "other");
+  const table = await ok("list");
+  expect(table).toBe(
+    [
+      "PARTNER  NAME         ENABLED  KINDS   RATE              SECRET  CREATED     VALID",
+      "acme     Acme Travel  yes      create  200/s, burst 400  s1      2026-11-20  until 2026-11-20T13:00:00Z",
+      "                                                         s2      2026-11-20  expired 2026-11-20T12:00:00Z",
+      "other    other        no       all     200/s, burst 400  s1      2026-11-20  yes",
+      "",
+    ].join("\n"),
+  );
+  const json = await ok("list", "--json");
+  expect(JSON.parse(json)).toMatchObject([
+    {
+      id: "acme",
+      name: "Acme Travel",
+      enabled: true,
+      kinds: ["create"],
+      rateLimit: { perSecond: 200, burst: 400 },
+      secrets: [
+        { id: "s1", createdAt: now.toISOString(), expiresAt: "2026-11-20T13:00:00.000Z", valid: true },
+        { id: "s2", createdAt: now.toISOString(), expiresAt: now.toISOString(), valid: false },
+      ],
+    },
+    { id: "other", enabled: false, secrets: [{ id: "s1", expiresAt: null, valid: true }] },
+  ]);
+  const digests = readPartnersFile(path).partners.flatMap(({ secrets }) => secrets.map(({ sha256 }) => sha256));
+  for (const digest of digests) expect(table + json).not.toContain(digest.slice(0, 8));
+});
+
+test.each([
+  ["list without a file", ["list"], 1, /There is no partners file/],
+  ["rotate without a file", ["rotate", "acme"], 1, /There is no partners file/],
+  ["a bad id", ["add", "Acme!"], 1, /^Nothing was changed: the partner's id must be/],
+  ["no id", ["add"], 2, /missing required argument 'id'/],
+  ["an unknown option", ["add", "acme", "--nmae", "x"], 2, /Did you mean --name/],
+  ["an unknown command", ["ad"], 2, /unknown command/],
+  ["a bad kind", ["add", "acme", "--kinds", "create,cancel"], 2, /Name one or more of create, update, delete/],
+  ["a bad rate", ["add", "acme", "--rate", "0"], 2, /number from 0.01/],
+  ["a bad burst", ["add", "acme", "--burst", "1.5"], 2, /whole number from 1/],
+  ["an expiry in the past", ["add", "acme", "--expires", "2026-11-20"], 2, /not in the future/],
+  ["an overlap without a unit", ["rotate", "acme", "--overlap", "30"], 2, /a number and its unit/],
+])("%s fails with a sentence, and no file is made", async (_, args, exitCode, sentence) => {
+  const ran = await partners(...args);
+  expect(ran).toMatchObject({ exitCode, stdout: "" });
+  expect(ran.stderr).toMatch(sentence);
+  expect(ran.stderr).not.toMatch(/^ {4}at /m);
+  expect(() => readPartnersFile(path)).toThrow(/no partners file/);
+});
+
+test("a file that is not valid is said to be so, and left as it is", async () => {
+  await writeFile(path, "{}");
+  expect(await partners("add", "acme")).toMatchObject({ exitCode: 1, stdout: "" });
+  expect(await readFile(path, "utf8")).toBe("{}");
+});

@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createProducer, EnqueueError, type Producer } from "@booking-events/queue";
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import { parseEnvelopeText } from "@booking-events/schema";
+import {
+  type DeadLetter,
+  findDeadLetter,
+  findProcessed,
+  listDeadLetters,
+  markReplayed,
+  type Queryable,
+  resolveDeadLetter,
+} from "@booking-events/store";
+import type { Context } from "../context.ts";
+import { withDatabase } from "../database.ts";
+import { CommandFailure } from "../terminal/command-failure.ts";
+import { printLine } from "../terminal/print.ts";
+
+/** What became of one dead letter. */
+export interface Replay {
+  eventId: string;
+  /**
+   * `applied`: it stands in the log. `dead`: it failed again. `waiting`: it is in the queue still. `invalid`: it was not
+   * replayed, since no worker could read it. `resolved`: there was nothing left to do, so nothing was done.
+   */
+  result: "applied" | "dead" | "waiting" | "invalid" | "resolved";
+  detail: string;
+}
+
+/** How the worker begins the resolution of an event that it has applied; the outcome follows. */
+const appliedPrefix = "replayed: ";
+const waitMs = 30_000;
+const pollIntervalMs = 200;
+
+/**
+ * Puts the letters' events back into the queue and waits for what becomes of them.
+ *
+ * @throws CommandFailure when Redis or PostgreSQL is out. What was not put back then is as before; to do all of it again
+ *   is safe
+ */
+export async function replayDeadLetters(
+  context: Context,
+  letters: DeadLetter[],
+  options: { by: string; isAwaited: boolean },
+): Promise<Replay[]> {
+  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
+    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
+    context.environment,
+  );
+  return withDatabase(context, async (pool) => {
+    // What fails here fails the command too, which says it.
+    const producer = createProducer({ redisUrl, prefix, onError: () => {} });
+    try {
+      await untilReady(producer);
+      const replays: Replay[] = [];
+      for (const { eventId } of letters) replays.push(await replayOne(pool, producer, eventId, options.by));
+      if (!options.isAwaited) return replays;
+      if (replays.some(({ result }) => result === "waiting")) printLine(context.stderr, waitsNow);
+      return await untilSettled(pool, replays);
+    } catch (error) {
+      if (error instanceof EnqueueError) throw new CommandFailure(redisIsOut, { cause: error });
+      throw error;
+    } finally {
+      await producer.close();
+    }
+  });
+}
+
+const waitsNow = `Back in the queue. Waiting up to ${waitMs / 1_000} s for the outcome.`;
+const redisIsOut =
+  "Redis did not take all of it. Check that it runs, then replay again: what was replayed is not applied twice.";
+
+/** It was replayed, and has not come to its end since. Also if Redis refused it then or has lost its data. */
+export function isInQueue({ resolvedAt, replayedAt, failedAt }: DeadLetter): boolean {
+  return resolvedAt === null && replayedAt !== null && replayedAt > failedAt;
+}
+
+async function untilReady(producer: Producer): Promise<void> {
+  const giveUpAtMs = Date.now() + 2_000;
+  for (;;) {
+    const problems = await producer.findProblems();
+    if (problems.length === 0) return;
+    if (Date.now() > giveUpAtMs) throw new CommandFailure(`${problems.join(" ")} Nothing was replayed.`);
+    await sleep(pollIntervalMs);
+  }
+}
+
+async function replayOne(client: Queryable, producer: Producer, eventId: string, by: string): Promise<Replay> {
+  // Before its letter is read: what was applied by another operator's replay has a letter that says so then.
+  const outcome = (await findProcessed(client, [eventId])).get(eventId);
+  const letter = await findDeadLetter(client, eventId);
+  if (letter === undefined || letter.resolvedAt !== null) return resolved(eventId, letter?.resolution ?? "deleted");
+  // A delivery that failed was repeated, since its worker died, and succeeded.
+  if (outcome !== undefined && !isInQueue(letter)) {
+    const resolution = `applied meanwhile: ${outcome}`;
+    await resolveDeadLetter(client, { eventId, resolvedBy: by, resolution });
+    return resolved(eventId, resolution);
+  }
+  const text = letter.envelope.toString();
+  const parsed = parseEnvelopeText(text);
+  if (!parsed.success) return { eventId, result: "invalid", detail: parsed.problem };
+  // First: the worker that applies the event must find an open letter that is marked.
+  if (!(await markReplayed(client, eventId, by))) return resolved(eventId, "closed meanwhile");
+  await producer.requeue(eventId, JSON.parse(text));
+  return { eventId, result: "waiting", detail: "in the queue" };
+}
+
+function resolved(eventId: string, detail: string): Replay {
+  return { eventId, result: "resolved", detail };
+}
+
+async function untilSettled(client: Queryable, replays: Replay[]): Promise<Replay[]> {
+  const giveUpAtMs = Date.now() + waitMs;
+  for (;;) {
+    const eventIds = replays.filter(({ result }) => result === "waiting").map(({ eventId }) => eventId);
+    if (eventIds.length === 0 || Date.now() > giveUpAtMs) return replays;
+    await sleep(pollIntervalMs);
+    const letters = await listDeadLetters(client, { eventIds, includeResolved: true });
+    const settled = new Map(letters.map((letter) => [letter.eventId, readResult(letter)]));
+    replays = replays.map((replay) => settled.get(replay.eventId) ?? replay);
+  }
+}
+
+/** @returns undefined while the event is on its way */
+function readResult(letter: DeadLetter): Replay | undefined {
+  const { eventId, resolution, errorCode, error } = letter;
+  if (resolution?.startsWith(appliedPrefix)) {
+    return { eventId, result: "applied", detail: resolution.slice(appliedPrefix.length) };
+  }
+  // Another operator has discarded it.
+  if (resolution !== null) return resolved(eventId, resolution);
+  return isInQueue(letter) ? undefined : { eventId, result: "dead", detail: `${errorCode}: ${error}` };
+}

@@ -1,0 +1,45 @@
+import { styleText } from "node:util";
+import type { ReferenceKind } from "@booking-events/schema";
+import type { Output } from "../context.ts";
+import { type Column, formatTable } from "./format-table.ts";
+import { printable, toJson } from "./printable.ts";
+
+export function printLine(output: Output, line = ""): void {
+  output.write(`${line}\n`);
+}
+
+export function printHeading(output: Output, text: string): void {
+  printLine(output, styleText("bold", printable(text), { stream: output }));
+}
+
+export function printJson(output: Output, value: unknown): void {
+  printLine(output, toJson(value));
+}
+
+export function printTable<Row>(output: Output, columns: Column<Row>[], rows: Row[]): void {
+  const [header = "", ...lines] = formatTable(columns, rows, widthOf(output));
+  printHeading(output, header);
+  for (const line of lines) printLine(output, line);
+}
+
+/** A line for each field that has a value, with the values below each other. */
+export function printFields(output: Output, fields: [label: string, value: string | null][]): void {
+  const present = fields.filter((field): field is [string, string] => field[1] !== null);
+  const labelWidth = Math.max(...present.map(([label]) => label.length));
+  for (const [label, value] of present) printLine(output, `  ${label.padEnd(labelWidth)}  ${printable(value)}`);
+}
+
+/** A trip's reference is what partners mean by one, so that only a consumer's says whose it is. */
+export function withReferenceKind(reference: string, kind: ReferenceKind | null): string {
+  return kind === "consumer" ? `${reference} (the consumer's)` : reference;
+}
+
+/** UTC, without the milliseconds. */
+export function toSeconds(time: Date): string {
+  return time.toISOString().replace(/\.\d{3}Z$/, "Z");
+}
+
+/** What is not a terminal has no width, and a terminal may not know its own (0). Nothing has to fit then. */
+function widthOf(output: Output): number {
+  return (output.isTTY === true && output.columns) || Number.POSITIVE_INFINITY;
+}

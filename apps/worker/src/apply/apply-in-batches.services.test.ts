@@ -1,0 +1,374 @@
+import { createTestDatabase, waitFor } from "@booking-events/harness";
+import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
+import { createPool } from "@booking-events/store";
+import type { Pool, PoolClient } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { applyEvents } from "./apply-events.ts";
+import { type BatchLimits, createBatchApplier } from "./apply-in-batches.ts";
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: Pool;
+/** The sizes of the batches that were begun, in their order. */
+let batchSizes: number[];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 4, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+beforeEach(async () => {
+  batchSizes = [];
+  await pool.query("truncate bookings, booking_events, booking_changes");
+});
+
+const never = new AbortController().signal;
+const limits: BatchLimits = {
+  maxEvents: 200,
+  maxCharacters: 1_000_000,
+  maxJsonValues: 100_000,
+  maxConcurrentBatches: 1,
+  minIntervalMs: 0,
+};
+
+/** Applies by the real transaction unless the test has one of its own, and notes the size of each batch. */
+function createApplier({
+  applyBatch = (envelopes, how) => applyEvents(pool, envelopes, { duplicateWindowMs: 0, ...how }),
+  signal = never,
+  maxAsideMs = 5_000,
+  ...more
+}: Partial<BatchLimits & Pick<Parameters<typeof createBatchApplier>[0], "applyBatch" | "signal" | "maxAsideMs">> = {}) {
+  const apply = createBatchApplier({
+    applyBatch(envelopes, how) {
+      batchSizes.push(envelopes.length);
+      return applyBatch(envelopes, how);
+    },
+    limits: { ...limits, ...more },
+    signal,
+    maxAsideMs,
+  });
+  return async (envelope: EventEnvelope) => (await apply(toQueued(envelope))).outcome;
+}
+
+function toQueued(envelope: EventEnvelope) {
+  return { text: JSON.stringify(envelope), subject: `${envelope.partner} ${bookingReferenceOf(envelope.payload)}` };
+}
+
+function createEvent(number: number, payload: object = {}): EventEnvelope {
+  return {
+    version: 1,
+    eventId: `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`,
+    kind: "create",
+    partner: "acme",
+    sequence: 1_763_596_800_000_000 + number,
+    receivedAt: "2026-11-20T00:00:00.000Z",
+    idempotencyKey: null,
+    payload: { consumerTripPartnerExternalReference: `TRIP-${number}`, ...payload },
+  };
+}
+
+const createEvents = (count: number) => Array.from({ length: count }, (_, index) => createEvent(index));
+const sequenceOf = (envelopes: EventEnvelope[]) => envelopes.map(({ sequence }) => sequence - createEvent(0).sequence);
+
+async function countTransactions(): Promise<number> {
+  const { rows } = await pool.query("select count(distinct xmin::text)::int as count from booking_events");
+  return rows[0].count;
+}
+
+test("an event that comes alone is applied at once", async () => {
+  expect(await createApplier()(createEvent(1))).toBe("created");
+  expect(batchSizes).toEqual([1]);
+});
+
+test("events that come together are applied in one transaction, and each gets its outcome", async () => {
+  const apply = createApplier();
+  const events = [...createEvents(20), { ...createEvent(3), eventId: createEvent(99).eventId, sequence: 2 ** 52 }];
+  const outcomes = await Promise.all(events.map(apply));
+  expect(outcomes).toEqual([...Array(20).fill("created"), "unchanged"]);
+  expect(await countTransactions()).toBe(1);
+});
+
+test("the same event twice in a batch is applied once", async () => {
+  const apply = createApplier();
+  expect(await Promise.all([apply(createEvent(1)), apply(createEvent(1))])).toEqual(["created", "created"]);
+  expect((await pool.query("select from booking_events")).rowCount).toBe(1);
+});
+
+test("what comes while a batch is applied makes up the next ones, none larger than the limit", async () => {
+  const apply = createApplier({ maxEvents: 8 });
+  const first = apply(createEvent(0));
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  await Promise.all([first, ...createEvents(21).slice(1).map(apply)]);
+  expect(batchSizes).toEqual([1, 8, 8, 4]);
+});
+
+test("what comes soon after a batch began waits for more, unless it makes up a full batch", async () => {
+  const soon = createApplier({ minIntervalMs: 200 });
+  await soon(createEvent(0));
+  const second = soon(createEvent(1));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await Promise.all([second, soon(createEvent(2))]);
+  expect(batchSizes.splice(0)).toEqual([1, 2]);
+
+  const neverAlone = createApplier({ minIntervalMs: 2 ** 30, maxEvents: 2 });
+  await neverAlone(createEvent(3));
+  await Promise.all([createEvent(4), createEvent(5)].map(neverAlone));
+  expect(batchSizes).toEqual([1, 2]);
+});
+
+test("a batch has no more characters and JSON values than allowed; an event with more than that is alone", async () => {
+  const long = (number: number) => createEvent(number, { note: "x".repeat(4_000) });
+  await Promise.all([0, 1, 2, 3].map(long).map(createApplier({ maxCharacters: 9_000 })));
+  expect(batchSizes.splice(0)).toEqual([2, 2]);
+  const many = (number: number) => createEvent(number, { notes: Array(50).fill(0) });
+  await Promise.all([10, 11, 12, 13].map(many).map(createApplier({ maxJsonValues: 110 })));
+  expect(batchSizes.splice(0)).toEqual([2, 2]);
+  await Promise.all([20, 21, 22].map(many).map(createApplier({ maxJsonValues: 10, maxCharacters: 10 })));
+  expect(batchSizes).toEqual([1, 1, 1]);
+});
+
+test("what can't be read fails alone, and says why without a value of it", async () => {
+  const apply = createBatchApplier({
+    applyBatch: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }),
+    limits,
+    signal: never,
+  });
+  const bad = ["canary", "{", JSON.stringify({ ...createEvent(1), kind: "canary" })];
+  const results = await Promise.allSettled(
+    [...bad.map((text) => ({ text, subject: text })), toQueued(createEvent(2))].map(apply),
+  );
+  expect(
+    results.map((result) => (result.status === "rejected" ? result.reason.problem : result.value.outcome)),
+  ).toEqual([
+    "The envelope must be JSON.",
+    "The envelope must be JSON.",
+    expect.stringContaining("kind: Must be one of"),
+    "created",
+  ]);
+  expect(JSON.stringify(results)).not.toContain("canary");
+});
+
+test("no more batches than allowed are applied at once", async () => {
+  let [running, most] = [0, 0];
+  const apply = createApplier({
+    async applyBatch(envelopes) {
+      running += 1;
+      most = Math.max(most, running);
+      const outcomes = await applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+      running -= 1;
+      return outcomes;
+    },
+    maxEvents: 5,
+    maxConcurrentBatches: 2,
+  });
+  await Promise.all(createEvents(50).map(apply));
+  expect(most).toBe(2);
+});
+
+test("partners take turns: the many events of one don't keep another's out of the next batch", async () => {
+  const partnersByBatch: string[][] = [];
+  const apply = createApplier({
+    applyBatch(envelopes) {
+      partnersByBatch.push(envelopes.map(({ partner }) => partner));
+      return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+    },
+    maxEvents: 4,
+  });
+  const ofOther = { ...createEvent(20), partner: "other" };
+  await Promise.all([...createEvents(12), ofOther].map(apply));
+  expect(partnersByBatch[0]).toEqual(["acme", "other", "acme", "acme"]);
+});
+
+test("of two batches at a time, each has events of other bookings, in the order in which they came", async () => {
+  const trip = (reference: string) => ({ consumerTripPartnerExternalReference: reference });
+  const together: string[] = [];
+  const running: number[] = [];
+  const apply = createApplier({
+    async applyBatch(envelopes) {
+      const numbers = sequenceOf(envelopes);
+      running.push(...numbers);
+      together.push(running.join());
+      const outcomes = await applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+      for (const number of numbers) running.splice(running.indexOf(number), 1);
+      return outcomes;
+    },
+    maxEvents: 1,
+    maxConcurrentBatches: 2,
+  });
+  const events = [
+    createEvent(1, trip("A")),
+    createEvent(2, { ...trip("A"), note: "second" }),
+    createEvent(3, { ...trip("A"), note: "third" }),
+    createEvent(4, trip("B")),
+  ];
+  expect(await Promise.all(events.map(apply))).toEqual(["created", "updated", "updated", "created"]);
+  expect(together.slice(0, 2)).toEqual(["1", "1,4"]);
+  expect(together.filter((numbers) => /[123],[123]/.test(numbers))).toEqual([]);
+});
+
+describe("an event that fails though PostgreSQL takes others", () => {
+  beforeEach(() =>
+    pool.query(`
+      create function fail() returns trigger language plpgsql as
+        $$ begin raise exception 'no' using errcode = '57014'; end $$;
+      create trigger fail before insert on booking_events
+        for each row when (new.reference in ('TRIP-17', 'TRIP-64')) execute function fail()`),
+  );
+  afterEach(() => pool.query("drop trigger fail on booking_events; drop function fail"));
+
+  test("fails alone: the others of its batch are applied", async () => {
+    const results = await Promise.allSettled(createEvents(100).map(createApplier()));
+    const failed = results.flatMap(({ status }, index) => (status === "rejected" ? [index] : []));
+    expect(failed).toEqual([17, 64]);
+    expect(results[17]).toMatchObject({ reason: { code: "57014" } });
+    expect((await pool.query("select from bookings")).rowCount).toBe(98);
+    // Halving takes two batches for each level, and there are seven levels; a batch for each event would be 100.
+    expect(batchSizes.length).toBeLessThanOrEqual(2 + 2 * 2 * 7);
+  });
+
+  test("keeps no other waiting while it is looked for", async () => {
+    const apply = createApplier();
+    const troubled = Promise.allSettled(createEvents(100).map(apply));
+    await waitFor(() => batchSizes.length >= 3);
+    const order: string[] = [];
+    await Promise.all([
+      troubled.then(() => order.push("troubled")),
+      Promise.all(createEvents(120).slice(100).map(apply)).then(() => order.push("others")),
+    ]);
+    expect(order).toEqual(["others", "troubled"]);
+  });
+});
+
+test("partners whose events were in a batch with failing ones are applied at the next trial", async () => {
+  const triedPartners: string[] = [];
+  const apply = createApplier({
+    applyBatch(envelopes) {
+      triedPartners.push([...new Set(envelopes.map(({ partner }) => partner))].join());
+      if (envelopes.some(({ partner }) => partner === "acme")) return Promise.reject(new Error("each of them fails"));
+      return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+    },
+  });
+  const failing = Promise.allSettled(createEvents(50).map(apply));
+  expect(await apply({ ...createEvent(60), partner: "other" })).toBe("created");
+  expect(triedPartners.slice(0, 3)).toEqual(["acme,other", "acme", "other"]);
+  expect((await failing).every(({ status }) => status === "rejected")).toBe(true);
+});
+
+test("what is not settled in time makes room: it fails, to be tried again later", async () => {
+  const apply = createApplier({ applyBatch: () => Promise.reject(new Error("each of them fails")), maxAsideMs: 0 });
+  const results = await Promise.allSettled(createEvents(64).map(apply));
+  expect(results.map((result) => result.status === "rejected" && result.reason.name)).toEqual(Array(64).fill("HeldUp"));
+  // The batch, the group, and no half of it.
+  expect(batchSizes).toEqual([64, 64]);
+});
+
+test("many bookings that another worker has locked are waited for together", async () => {
+  const update = (number: number) =>
+    createEvent(number + 100, { consumerTripPartnerExternalReference: `TRIP-${number}` });
+  await applyEvents(pool, createEvents(50), { duplicateWindowMs: 0 });
+  const holder = await pool.connect();
+  await holder.query("begin");
+  await holder.query("select from bookings for update");
+  const outcomes = Promise.all(
+    createEvents(50)
+      .map((_, number) => update(number))
+      .map(createApplier()),
+  );
+  await waitFor(() => batchSizes.length === 2);
+  await holder.query("rollback");
+  holder.release();
+  expect(new Set(await outcomes)).toEqual(new Set(["unchanged"]));
+  expect(batchSizes).toEqual([50, 50]);
+});
+
+test("a batch that failed once is applied as it is when that was not the fault of its events", async () => {
+  let failures = 1;
+  const apply = createApplier({
+    applyBatch(envelopes) {
+      if (failures-- > 0) return Promise.reject(new Error("the connection broke"));
+      return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+    },
+  });
+  expect(await Promise.all(createEvents(10).map(apply))).toEqual(Array(10).fill("created"));
+  expect(batchSizes).toEqual([10, 10]);
+});
+
+describe("a booking that somebody keeps locked", () => {
+  let holder: PoolClient;
+
+  beforeEach(async () => {
+    await applyEvents(pool, [createEvent(1), createEvent(2)], { duplicateWindowMs: 0 });
+    holder = await pool.connect();
+    await holder.query("begin");
+    await holder.query("select from bookings where reference = 'TRIP-1' for update");
+  });
+  afterEach(async () => {
+    await holder.query("rollback");
+    holder.release();
+  });
+
+  const update = (number: number, reference: string) =>
+    createEvent(number, { consumerTripPartnerExternalReference: reference, note: String(number) });
+
+  test("keeps no other booking waiting, and its own events fail together, to be tried again later", async () => {
+    const apply = createApplier();
+    const locked = Promise.allSettled([10, 11, 12].map((number) => update(number, "TRIP-1")).map(apply));
+    const others = await Promise.all([20, 21].map((number) => update(number, "TRIP-2")).map(apply));
+    expect(others).toEqual(["updated", "updated"]);
+    // What comes meanwhile shares their fate.
+    const later = Promise.allSettled([apply(update(13, "TRIP-1"))]);
+    for (const result of [...(await locked), ...(await later)])
+      expect(result).toMatchObject({ status: "rejected", reason: { code: "55P03" } });
+    expect(await apply(update(22, "TRIP-2"))).toBe("updated");
+  });
+
+  test("gets its events in their order when it is free again", async () => {
+    const apply = createApplier();
+    const updates = Promise.all([10, 11, 12].map((number) => update(number, "TRIP-1")).map(apply));
+    await waitFor(() => batchSizes.length === 2);
+    await holder.query("rollback");
+    expect(await updates).toEqual(["updated", "updated", "updated"]);
+    const { rows } = await pool.query("select payload ->> 'note' as note from bookings where reference = 'TRIP-1'");
+    expect(rows).toEqual([{ note: "12" }]);
+  });
+});
+
+test("when the worker stops, a batch that fails is not tried in parts", async () => {
+  const stopping = new AbortController();
+  const apply = createApplier({
+    applyBatch() {
+      stopping.abort(new Error("stopping"));
+      return Promise.reject(stopping.signal.reason);
+    },
+    signal: stopping.signal,
+  });
+  const results = await Promise.allSettled(createEvents(4).map(apply));
+  expect(results).toEqual(Array(4).fill({ status: "rejected", reason: stopping.signal.reason }));
+  expect(batchSizes).toEqual([4]);
+});
+
+test("when the worker stops, events that wait or come fail at once, and a batch that is being applied ends", async () => {
+  const stopping = new AbortController();
+  const release = Promise.withResolvers<void>();
+  const apply = createApplier({
+    async applyBatch(envelopes) {
+      await release.promise;
+      return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+    },
+    maxEvents: 1,
+    signal: stopping.signal,
+  });
+  const active = apply(createEvent(1));
+  const waiting = apply(createEvent(2));
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  const reason = new Error("stopping");
+  stopping.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  await expect(apply(createEvent(3))).rejects.toBe(reason);
+  release.resolve();
+  expect(await active).toBe("created");
+});

@@ -1,0 +1,369 @@
+import { hash } from "node:crypto";
+import { type FoldStep, foldEvents, toCanonicalJson } from "@booking-events/bookings";
+import { createTestDatabase } from "@booking-events/harness";
+import type { BookingPayload, EventEnvelope, EventKind } from "@booking-events/schema";
+import { bookingKey, createPool } from "@booking-events/store";
+import fc from "fast-check";
+import type { Pool } from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { applyEvents } from "./apply-events.ts";
+import { toIncomingEvent } from "./incoming-event.ts";
+
+/** `CONVERGENCE_RUNS=5000 pnpm vitest run convergence` looks longer. */
+const numRuns = Number(process.env["CONVERGENCE_RUNS"] ?? 150);
+const options = { duplicateWindowMs: 72 * 3_600_000 };
+const start = Date.UTC(2026, 0, 1);
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 8, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+interface Note {
+  partner: string;
+  /** T1 is a trip's reference, C:T1 the same of a consumer. */
+  booking: string;
+  kind: EventKind;
+  content: string;
+  key: string | null;
+  hoursLater: number;
+  /** It has the sequence of the event before it: their ids decide. */
+  isTied: boolean;
+}
+
+/** Few partners, bookings, contents and keys, so that events and their keys meet; gaps around the 72 h of the duplicate window. */
+const note: fc.Arbitrary<Note> = fc.record({
+  partner: fc.constantFrom("acme", "acme", "acme", "zenith"),
+  booking: fc.constantFrom("T1", "T1", "T2", "C:T1"),
+  kind: fc.constantFrom<EventKind>("create", "create", "update", "update", "delete"),
+  content: fc.constantFrom("A", "B", "C"),
+  key: fc.option(fc.constantFrom("k1", "k1", "k2"), { freq: 4 }),
+  hoursLater: fc.constantFrom(0, 0, 1, 20, 80),
+  isTied: fc.boolean(),
+});
+
+interface Scenario {
+  notes: Note[];
+  /** For each delivery: which event, and which worker's batch it joins. */
+  deliveries: { event: number; batch: number }[];
+  workers: number;
+}
+
+const scenario: fc.Arbitrary<Scenario> = fc.array(note, { minLength: 1, maxLength: 14 }).chain((notes) => {
+  const all = notes.map((_, index) => index);
+  return fc.record({
+    notes: fc.constant(notes),
+    deliveries: fc
+      .tuple(fc.shuffledSubarray(all, { minLength: all.length }), fc.array(fc.nat(all.length - 1), { maxLength: 6 }))
+      .chain(([once, again]) => fc.shuffledSubarray([...once, ...again], { minLength: once.length + again.length }))
+      .chain((order) =>
+        fc
+          .array(fc.nat(5), { minLength: order.length, maxLength: order.length })
+          .map((batches) => order.map((event, index) => ({ event, batch: batches[index] ?? 0 }))),
+      ),
+    workers: fc.constantFrom(1, 1, 2, 4),
+  });
+});
+
+/** Milliseconds: a long look takes its time. */
+const timeout = 60_000 + numRuns * 100;
+
+test("whatever the order, repetition and grouping of deliveries, the bookings are the fold", { timeout }, async () => {
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ notes, deliveries, workers }) => {
+      const events = toEnvelopes(notes);
+      await pool.query("truncate bookings, booking_events, booking_changes");
+      await deliver(batchesOf(events, deliveries), workers);
+
+      const expected = foldAll(events);
+      expect(await readBookings(), "bookings").toEqual(describeStates(expected));
+      expect(await followFeed(), "state by following the feed").toEqual(describeContents(expected));
+      const log = await readLog();
+      expect(
+        log.map(({ id }) => id),
+        "log",
+      ).toEqual(events.map(({ eventId }) => eventId));
+      expect(
+        log.filter(({ duplicateOf }) => duplicateOf !== null).map(({ id }) => id),
+        "key duplicates",
+      ).toEqual(events.filter((event) => !counts(event, events)).map(({ eventId }) => eventId));
+      expect(
+        log.filter(({ warnings }) => warnings.includes("key-reused")).map(({ id }) => id),
+        "reused keys",
+      ).toEqual(events.filter((event) => reusesKey(event, events)).map(({ eventId }) => eventId));
+      // Whatever way an event took: it is recorded with what it does in the fold, or as superseded if it arrived late
+      // and does not decide the booking.
+      for (const { event, outcome, after } of [...expected.values()].flat()) {
+        const recorded = log.find(({ id }) => id === event.id);
+        const decides = [...expected.values()].some((steps) => stateAfter(steps).eventId === event.id);
+        expect(decides ? [outcome] : [outcome, "superseded"], `outcome of ${event.id}`).toContain(recorded?.outcome);
+        expect(recorded?.after, `state after ${event.id}`).toEqual(describeAfter(after));
+      }
+    }),
+    { numRuns, reporter: throwReadably },
+  );
+});
+
+test("delivered in the order of receipt, the log and the feed are the fold's, step by step", { timeout }, async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(note, { minLength: 1, maxLength: 14 }),
+      fc.integer({ min: 1, max: 5 }),
+      async (notes, size) => {
+        // One with the sequence of the last event counts as late.
+        const events = toEnvelopes(notes.map((one) => ({ ...one, isTied: false })));
+        await pool.query("truncate bookings, booking_events, booking_changes");
+        const batches = events.flatMap((_, index) => (index % size === 0 ? [events.slice(index, index + size)] : []));
+        await deliver(batches, 1);
+
+        const steps = [...foldAll(events).values()].flat();
+        const outcomes = new Map(steps.map(({ event, outcome }) => [event.id, outcome as string]));
+        expect((await readLog()).map(({ id, outcome }) => [id, outcome])).toEqual(
+          events.map(({ eventId }) => [eventId, outcomes.get(eventId) ?? "duplicate"]),
+        );
+        const { rows } = await pool.query("select event_id, change from booking_changes order by sequence");
+        expect(rows).toEqual(
+          steps
+            .filter(({ outcome }) => outcome !== "unchanged" && outcome !== "duplicate")
+            .sort((a, b) => a.event.sequence - b.event.sequence)
+            .map(({ event, outcome }) => ({ event_id: event.id, change: outcome })),
+        );
+      },
+    ),
+    { numRuns: Math.ceil(numRuns / 3) },
+  );
+});
+
+test("eight workers on ten hot bookings give the fold", { timeout }, async () => {
+  await pool.query("truncate bookings, booking_events, booking_changes");
+  const random = fc.sample(note, { numRuns: 1_200, seed: 1 });
+  const hot = random.map((one, index) => ({
+    ...one,
+    hoursLater: 0,
+    booking: `T${index % 5}`,
+    key: index % 3 === 0 ? `k${index % 40}` : null,
+  }));
+  const events = toEnvelopes(hot);
+  const [shuffled = []] = fc.sample(fc.shuffledSubarray(events, { minLength: events.length }), { numRuns: 1, seed: 2 });
+  const batches = shuffled.flatMap((_, index) => (index % 15 === 0 ? [shuffled.slice(index, index + 20)] : []));
+  await deliver(batches, 8);
+  expect(await readBookings()).toEqual(describeStates(foldAll(events)));
+  expect(await followFeed()).toEqual(describeContents(foldAll(events)));
+});
+
+function toEnvelopes(notes: Note[]): EventEnvelope[] {
+  let atMs = start;
+  let sequence = 0;
+  return notes.map(({ partner, booking, kind, content, key, hoursLater, isTied }, index) => {
+    const hasPlaceOfLast = isTied && index > 0 && key === null;
+    if (!hasPlaceOfLast) {
+      atMs += hoursLater * 3_600_000;
+      sequence = atMs * 1_000 + index;
+    }
+    return {
+      version: 1,
+      eventId: `0199a000-0000-7000-8000-${String(index + 1).padStart(12, "0")}`,
+      kind,
+      partner,
+      sequence,
+      receivedAt: new Date(atMs).toISOString(),
+      idempotencyKey: key,
+      payload: { ...toReference(booking), ...(kind === "delete" ? {} : { note: content }) },
+    };
+  });
+}
+
+function toReference(booking: string) {
+  const [kind, reference = ""] = booking.startsWith("C:") ? ["consumer", booking.slice(2)] : ["trip", booking];
+  return kind === "trip"
+    ? { consumerTripPartnerExternalReference: reference }
+    : { consumerPartnerExternalReference: reference };
+}
+
+function batchesOf(events: EventEnvelope[], deliveries: Scenario["deliveries"]): EventEnvelope[][] {
+  return [...Map.groupBy(deliveries, ({ batch }) => batch).values()].map((group) =>
+    group.flatMap(({ event }) => events[event] ?? []),
+  );
+}
+
+/** Each worker takes the next batch when it is done with its last. */
+async function deliver(batches: EventEnvelope[][], workers: number): Promise<void> {
+  const queue = [...batches];
+  await Promise.all(
+    Array.from({ length: workers }, async () => {
+      for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) await applyAll(batch);
+    }),
+  );
+}
+
+/** What was left out, because another worker had its booking, is applied alone. */
+async function applyAll(batch: EventEnvelope[]): Promise<void> {
+  const outcomes = await applyEvents(pool, batch, options);
+  const left = batch.filter(({ eventId }) => !outcomes.has(eventId));
+  for (const event of left) await applyEvents(pool, [event], { ...options, isAlone: true });
+}
+
+/** Of a booking's events with one key, kind and content, only the one received first counts. */
+function counts(event: EventEnvelope, events: EventEnvelope[]): boolean {
+  return !earlierWithKey(event, events).some(
+    ({ kind, payload }) => kind === event.kind && digestOf(payload) === digestOf(event.payload),
+  );
+}
+
+function referenceOf({ consumerTripPartnerExternalReference, consumerPartnerExternalReference }: BookingPayload) {
+  return [consumerTripPartnerExternalReference ?? null, consumerPartnerExternalReference ?? null];
+}
+
+function reusesKey(event: EventEnvelope, events: EventEnvelope[]): boolean {
+  return counts(event, events) && earlierWithKey(event, events).length > 0;
+}
+
+function earlierWithKey(event: EventEnvelope, events: EventEnvelope[]): EventEnvelope[] {
+  const { partner, payload, idempotencyKey, sequence } = event;
+  if (idempotencyKey === null) return [];
+  return events.filter(
+    (other) =>
+      other.partner === partner &&
+      digestOf(referenceOf(other.payload)) === digestOf(referenceOf(payload)) &&
+      other.idempotencyKey === idempotencyKey &&
+      other.sequence < sequence,
+  );
+}
+
+function foldAll(events: EventEnvelope[]): Map<string, FoldStep[]> {
+  const counted = events.filter((event) => counts(event, events)).map(toIncomingEvent);
+  const bookings = Map.groupBy(counted, nameBooking);
+  return new Map(
+    [...bookings].map(([name, ofBooking]) => [
+      name,
+      foldEvents(null, ofBooking, { earlierCreates: new Map(), ...options }),
+    ]),
+  );
+}
+
+function nameBooking({ partner, referenceKind, reference }: Record<"partner" | "referenceKind" | "reference", string>) {
+  return `${partner} ${referenceKind} ${reference}`;
+}
+
+function describeStates(expected: Map<string, FoldStep[]>): Record<string, unknown> {
+  return Object.fromEntries(
+    [...expected].map(([name, steps]) => {
+      const { state, eventId, sequence, content, lastSequence, createdAt, updatedAt, deletedAt } = stateAfter(steps);
+      const times = { created_at: createdAt, updated_at: updatedAt, deleted_at: deletedAt };
+      const digest = content?.digest ?? null;
+      return [name, { state, event_id: eventId, sequence, digest, last_sequence: lastSequence, ...times }];
+    }),
+  );
+}
+
+async function readBookings(): Promise<Record<string, unknown>> {
+  const { rows } = await pool.query(
+    `select partner, reference_kind as "referenceKind", reference, payload, booking_key, state, event_id, sequence,
+       encode(content_digest, 'hex') as digest, last_sequence, created_at, updated_at, deleted_at
+     from bookings`,
+  );
+  return Object.fromEntries(
+    rows.map(({ partner, referenceKind, reference, payload, booking_key, ...state }) => {
+      expect(booking_key).toEqual(bookingKey(partner, referenceKind, reference));
+      // The payload is the content that the digest says.
+      if (payload !== null) expect(digestOf(payload)).toBe(state.digest);
+      else expect(state.digest).toBe(null);
+      return [nameBooking({ partner, referenceKind, reference }), state];
+    }),
+  );
+}
+
+function describeContents(expected: Map<string, FoldStep[]>): Record<string, string> {
+  return Object.fromEntries(
+    [...expected].map(([name, steps]) => {
+      const { state, content } = stateAfter(steps);
+      return [name, state === "active" ? (content?.digest ?? "") : "deleted"];
+    }),
+  );
+}
+
+/** What a consumer knows that reads only the feed, in the order of its ids, and the payloads that it names. */
+async function followFeed(): Promise<Record<string, string>> {
+  const { rows } = await pool.query(
+    `select booking_changes.partner, booking_changes.reference_kind as "referenceKind", booking_changes.reference, change,
+       payload
+     from booking_changes join booking_events on booking_events.id = booking_changes.event_id
+     order by booking_changes.id`,
+  );
+  const known: Record<string, string> = {};
+  for (const { change, payload, ...booking } of rows) {
+    const name = nameBooking(booking);
+    const before = known[name];
+    const after = change === "deleted" ? "deleted" : digestOf(payload);
+    if (change !== "deleted") expect(after, `${change} changes something`).not.toBe(before);
+    const possible =
+      before === undefined ? ["created", "deleted"] : before === "deleted" ? ["recreated"] : ["updated", "deleted"];
+    expect(possible, `what may follow ${before}`).toContain(change);
+    known[name] = after;
+  }
+  return known;
+}
+
+async function readLog() {
+  const { rows } = await pool.query(
+    `select id, outcome, duplicate_of as "duplicateOf", warnings, state_after as state,
+       coalesce(decided_by, id) as event_id, keyless_sequence_after as content_sequence,
+       case when content_from is not null or kind <> 'delete' then (
+         select encode(content_digest, 'hex') from booking_events as source
+         where source.id = coalesce(booking_events.content_from, booking_events.id)
+       ) end as digest
+     from booking_events order by sequence, id`,
+  );
+  return rows.map(({ id, outcome, duplicateOf, warnings, ...after }) => ({
+    id,
+    outcome,
+    duplicateOf,
+    warnings,
+    after,
+  }));
+}
+
+/** As {@link readLog} reads it. */
+function describeAfter({ state, eventId, content }: FoldStep["after"]): Record<string, unknown> {
+  const [digest, content_sequence] = [content?.digest ?? null, content?.newestKeylessSequence ?? null];
+  return { state, event_id: eventId, content_sequence, digest };
+}
+
+function stateAfter(steps: FoldStep[]): FoldStep["after"] {
+  const last = steps.at(-1);
+  if (last === undefined) throw new Error("A booking has at least one event.");
+  return last.after;
+}
+
+function digestOf(payload: unknown): string {
+  return hash("sha256", toCanonicalJson(payload), "hex");
+}
+
+/** A counterexample as a history: the events in the order of receipt, then the deliveries in theirs. */
+function throwReadably(result: fc.RunDetails<[Scenario]>): void {
+  if (!result.failed) return;
+  const [found] = result.counterexample ?? [];
+  const history = found?.notes.map(({ partner, booking, kind, content, key, hoursLater, isTied }, index) => {
+    const what = `${isTied && key === null ? "tied " : ""}${kind}${kind === "delete" ? "" : ` ${content}`}${key === null ? "" : ` key ${key}`}`;
+    return `  ${index + 1}. +${hoursLater} h  ${partner} ${booking}: ${what}`;
+  });
+  const batches = Map.groupBy(found?.deliveries ?? [], ({ batch }) => batch);
+  const groups = [...batches.values()].map((group) => group.map(({ event }) => event + 1).join("+"));
+  throw new Error(
+    [
+      `Not the fold of its events (seed ${result.seed}, path ${result.counterexamplePath}, after ${result.numShrinks} shrinks).`,
+      "Events in the order of receipt:",
+      ...(history ?? []),
+      `Delivered to ${found?.workers} worker(s), batch by batch: ${groups.join(", ")}`,
+      result.errorInstance instanceof Error ? result.errorInstance.message : String(result.errorInstance),
+    ].join("\n"),
+  );
+}

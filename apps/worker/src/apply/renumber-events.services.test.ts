@@ -1,0 +1,86 @@
+import { readFile } from "node:fs/promises";
+import { createTestDatabase } from "@booking-events/harness";
+import type { EventEnvelope, EventKind } from "@booking-events/schema";
+import { createPool } from "@booking-events/store";
+import type { Pool } from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { applyEvents } from "./apply-events.ts";
+
+const renumberEvents = await readFile(new URL("../../../../deploy/renumber-events.sql", import.meta.url), "utf8");
+const yearUs = 365 * 24 * 3_600 * 1_000_000;
+const nowUs = Date.now() * 1_000;
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+async function apply(number: number, kind: EventKind, content: string, sequence: number): Promise<string | undefined> {
+  const eventId = `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
+  const event: EventEnvelope = {
+    ...{ version: 1, eventId, kind, partner: "acme", sequence, idempotencyKey: null },
+    receivedAt: new Date(sequence / 1_000).toISOString(),
+    payload: { consumerTripPartnerExternalReference: "TRIP-1", note: content },
+  };
+  return (await applyEvents(pool, [event], { duplicateWindowMs: 72 * 3_600_000 })).get(eventId);
+}
+
+/** The largest number in any column that holds one. */
+async function findLatestPlace(): Promise<number> {
+  const { rows } = await pool.query(
+    `select greatest(
+       (select max(greatest(sequence, keyless_sequence_after)) from booking_events),
+       (select max(greatest(sequence, last_sequence, content_sequence)) from bookings),
+       (select max(sequence) from booking_changes)
+     ) as latest`,
+  );
+  return rows[0].latest;
+}
+
+test("events with places in the future get the last ones before now, in their order, and newer events count again", async () => {
+  await apply(1, "create", "A", nowUs - 60_000_000);
+  await apply(2, "update", "B", nowUs + yearUs);
+  await apply(3, "update", "B", nowUs + yearUs + 1);
+  await apply(4, "create", "C", nowUs + 2 * yearUs);
+  await apply(5, "delete", "", nowUs + 3 * yearUs);
+  expect(await apply(6, "update", "D", nowUs)).toBe("superseded");
+
+  await pool.query(renumberEvents);
+
+  const { rows: log } = await pool.query("select id, sequence from booking_events order by sequence");
+  expect(log.map(({ id }) => Number(id.slice(-4)))).toEqual([1, 6, 2, 3, 4, 5]);
+  expect(await findLatestPlace()).toBeLessThan(Date.now() * 1_000 + 1_000);
+  // An earlier event is folded in, up to where the fold comes to what is stored.
+  expect(await apply(7, "update", "E", nowUs - 30_000_000)).toBe("superseded");
+  expect(await apply(8, "update", "C", (Date.now() + 1_000) * 1_000)).toBe("duplicate");
+  expect(await apply(9, "update", "F", (Date.now() + 2_000) * 1_000)).toBe("recreated");
+  const { rows: changes } = await pool.query("select change, sequence from booking_changes order by id");
+  expect(changes.map(({ change }) => change)).toEqual(["created", "updated", "updated", "deleted", "recreated"]);
+  expect(changes.map(({ sequence }) => sequence)).toEqual(changes.map(({ sequence }) => sequence).toSorted());
+});
+
+test("and to do it again changes nothing", async () => {
+  const before = await pool.query("select * from bookings, booking_events order by id");
+  await pool.query(renumberEvents);
+  expect((await pool.query("select * from bookings, booking_events order by id")).rows).toEqual(before.rows);
+});
+
+test("it says what to tell Redis: the last place in the log, or to forget its own where the log is empty", async () => {
+  const last = await findLatestPlace();
+  expect(await findCommand()).toBe(`SET '{booking-events}:sequence' ${last}`);
+  await pool.query("truncate bookings, booking_events, booking_changes");
+  expect(await findCommand()).toBe("DEL '{booking-events}:sequence'");
+});
+
+async function findCommand(): Promise<unknown> {
+  const results = (await pool.query(renumberEvents)) as unknown as { rows: Record<string, unknown>[] }[];
+  return results.at(-1)?.rows[0]?.["for redis-cli"];
+}

@@ -1,0 +1,423 @@
+import { createTestDatabase, waitFor } from "@booking-events/harness";
+import type { Delivery, GivenUpEvent } from "@booking-events/queue";
+import { DelayDelivery, LostClaim, ReleaseDelivery } from "@booking-events/queue";
+import { createLogger } from "@booking-events/runtime";
+import {
+  closeLettersOfApplied,
+  createPool,
+  findDeadLetter,
+  listDeadLetters,
+  markReplayed,
+  NotBegun,
+  probeWrites,
+  resolveDeadLetter,
+  writeDeadLetter,
+} from "@booking-events/store";
+import type { Pool } from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { applyEvents } from "../apply/apply-events.ts";
+import { createBatchApplier, type QueuedEvent } from "../apply/apply-in-batches.ts";
+import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
+import { createOutageGate } from "./wait-out-outage.ts";
+
+const never = new AbortController().signal;
+const eventId = "0199a000-0000-7000-8000-000000000001";
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 4, onError: () => {} });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, dead_letters"));
+
+function envelope(more: object = {}): unknown {
+  return {
+    version: 1,
+    eventId,
+    kind: "create",
+    partner: "acme",
+    sequence: 1_763_596_800_000_000,
+    receivedAt: "2026-11-20T00:00:00.000Z",
+    idempotencyKey: null,
+    payload: { consumerTripPartnerExternalReference: "TRIP-1", consumerGivenName: "Canary" },
+    ...more,
+  };
+}
+
+function delivery(data: unknown, more: Partial<Delivery> = {}): Delivery {
+  const job = { text: JSON.stringify(data), subject: "a booking", damage: null };
+  return { ...job, jobId: eventId, attempt: 1, isLastAttempt: false, isReplay: false, queuedAtMs: 0, ...more };
+}
+
+function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
+  const outageGate = createOutageGate({ probe: () => probeWrites(pool), onChange: () => {}, signal: never });
+  return {
+    apply: createBatchApplier({
+      applyBatch: (envelopes) => outageGate.run(() => applyEvents(pool, envelopes, { duplicateWindowMs: 0 })),
+      limits: { maxEvents: 1, maxCharacters: 1, maxJsonValues: 1, maxConcurrentBatches: 1, minIntervalMs: 0 },
+      signal: new AbortController().signal,
+    }),
+    readBytes: async ({ text }) => Buffer.from(text),
+    writeDeadLetter: (letter) => writeDeadLetter(pool, letter),
+    isDeadLetterClosed: async (id) => (await findDeadLetter(pool, id))?.resolvedAt != null,
+    closeDeadLetter: (id, outcome) =>
+      resolveDeadLetter(pool, { eventId: id, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
+    count: () => {},
+    countFault: () => {},
+    onLaterVersion: () => {},
+    outageGate,
+    logger: createLogger({ name: "test", level: "silent" }),
+    signal: new AbortController().signal,
+    ...more,
+  };
+}
+
+async function readDeadLetters() {
+  const { rows } = await pool.query("select * from dead_letters order by event_id");
+  return rows;
+}
+
+test("a valid event is applied", async () => {
+  await processDelivery(delivery(envelope()), options());
+  const { rows } = await pool.query("select partner, reference, state from bookings");
+  expect(rows).toEqual([{ partner: "acme", reference: "TRIP-1", state: "active" }]);
+});
+
+describe("a dead letter at once", () => {
+  test.each([
+    ["no version", envelope({ version: undefined }), /version/],
+    ["an unknown kind", envelope({ kind: "cancel" }), /kind/],
+    ["no object", "text", /envelope/],
+    ["no reference", envelope({ payload: { consumerPhone: "42" } }), /consumerTripPartnerExternalReference/],
+    [
+      "what PostgreSQL can't hold",
+      envelope({ payload: { consumerTripPartnerExternalReference: "T", x: "\u0000" } }),
+      /x/,
+    ],
+    [
+      "a name that PostgreSQL can't hold",
+      envelope({ payload: { consumerTripPartnerExternalReference: "T", "\u0000\ud800": 1 } }),
+      /u0000/,
+    ],
+  ])("for an envelope with %s, and what was queued is kept", async (_, data, message) => {
+    await processDelivery(delivery(data), options());
+    const letters = await readDeadLetters();
+    expect(letters).toMatchObject([
+      { event_id: eventId, error_code: "INVALID_ENVELOPE", attempts: 1, resolved_at: null },
+    ]);
+    expect(letters[0].error).toMatch(message);
+    expect(JSON.parse(letters[0].envelope)).toEqual(data);
+  });
+
+  test("for what is not JSON at all, byte for byte", async () => {
+    const bytes = Buffer.from([0x7b, 0xff, 0xc3, 0x28]);
+    await processDelivery({ ...delivery(null), text: bytes.toString() }, options({ readBytes: async () => bytes }));
+    const [letter] = await readDeadLetters();
+    expect(letter).toMatchObject({ error_code: "INVALID_ENVELOPE", error: expect.stringContaining("must be JSON") });
+    expect(letter.envelope).toEqual(bytes);
+  });
+
+  test("for an event that PostgreSQL refuses, with who and what it was", async () => {
+    const apply = () => pool.query("select $1::date", ["canary"]) as never;
+    await processDelivery(delivery(envelope()), options({ apply }));
+    expect(await readDeadLetters()).toMatchObject([
+      { event_id: eventId, partner: "acme", kind: "create", reference: "TRIP-1", error_code: "22007", attempts: 1 },
+    ]);
+  });
+
+  test.each([
+    ["trip", { consumerTripPartnerExternalReference: "R", consumerPartnerExternalReference: "C" }],
+    ["consumer", { consumerPartnerExternalReference: "R" }],
+  ])("that says whether its reference is a trip's or a consumer's: a %s's", async (kind, payload) => {
+    const apply = () => pool.query("select $1::date", ["canary"]) as never;
+    await processDelivery(delivery(envelope({ payload })), options({ apply }));
+    expect(await readDeadLetters()).toMatchObject([{ reference: "R", reference_kind: kind }]);
+  });
+
+  test("once, however often the event is delivered", async () => {
+    await processDelivery(delivery("text"), options());
+    await processDelivery(delivery("text"), options());
+    expect(await readDeadLetters()).toHaveLength(1);
+  });
+
+  test("under an id of its own for a job that no ingest has queued", async () => {
+    await processDelivery(delivery("text", { jobId: "7" }), options());
+    await processDelivery(delivery("text", { jobId: "7" }), options());
+    await processDelivery(delivery("text", { jobId: "8" }), options());
+    expect(await readDeadLetters()).toHaveLength(2);
+  });
+});
+
+test("an event that the rules of this release would refuse is applied: an earlier one has accepted it", async () => {
+  const payload = {
+    consumerTripPartnerExternalReference: " ",
+    consumerPhone: 42,
+    consumerTripBookingDate: "2026-06-14",
+  };
+  await processDelivery(delivery(envelope({ payload })), options());
+  expect((await pool.query("select payload from bookings")).rows).toEqual([{ payload }]);
+  expect(await readDeadLetters()).toEqual([]);
+});
+
+test("an event of a later version waits for a worker that knows it, without an attempt, and is told of", async () => {
+  const told: string[] = [];
+  const counted: string[] = [];
+  const processing = options({
+    onLaterVersion: (id) => told.push(id),
+    count: ({ outcome }) => counted.push(outcome),
+    countFault: (code) => counted.push(code),
+  });
+  const processed = processDelivery(delivery(envelope({ version: 2 }), { isLastAttempt: true }), processing);
+  await expect(processed).rejects.toThrow(DelayDelivery);
+  expect([told, counted]).toEqual([[eventId], ["later-version"]]);
+  expect(await readDeadLetters()).toEqual([]);
+});
+
+describe("an attempt that fails by our own mistake", () => {
+  const apply = async () => {
+    throw new TypeError("cannot read Canary");
+  };
+
+  test("is tried again, and says nothing of the content", async () => {
+    const failure = processDelivery(delivery(envelope()), options({ apply }));
+    await expect(failure).rejects.toThrow("TypeError: The worker failed to apply the event (TypeError).");
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("is a dead letter when it was the last", async () => {
+    await processDelivery(delivery(envelope(), { attempt: 15, isLastAttempt: true }), options({ apply }));
+    const letters = await readDeadLetters();
+    expect(letters).toMatchObject([{ event_id: eventId, error_code: "TypeError", attempts: 15 }]);
+    expect(letters[0].error).not.toContain("Canary");
+  });
+});
+
+describe("an event that an operator puts back into the queue", () => {
+  const apply = async () => {
+    throw new TypeError("a mistake that a new release has mended");
+  };
+  const last = { attempt: 15, isLastAttempt: true };
+
+  test("is applied, and its dead letter is closed with the outcome", async () => {
+    await processDelivery(delivery(envelope(), last), options({ apply }));
+    expect(await markReplayed(pool, eventId, "olga")).toBe(true);
+    await processDelivery(delivery(envelope(), { isReplay: true }), options());
+    expect(await readDeadLetters()).toMatchObject([
+      { event_id: eventId, replayed_by: "olga", resolved_by: "worker", resolution: "replayed: created" },
+    ]);
+    expect(await listDeadLetters(pool, { limit: 10 })).toEqual([]);
+    expect(await markReplayed(pool, eventId, "olga")).toBe(false);
+  });
+
+  test("that was applied meanwhile does nothing, and its dead letter is closed", async () => {
+    await processDelivery(delivery(envelope(), last), options({ apply }));
+    await processDelivery(delivery(envelope()), options());
+    await markReplayed(pool, eventId, "olga");
+    await processDelivery(delivery(envelope(), { isReplay: true }), options());
+    expect(await readDeadLetters()).toMatchObject([{ resolution: "replayed: created" }]);
+    expect((await pool.query("select * from booking_changes")).rowCount).toBe(1);
+  });
+
+  test("whose dead letter was discarded while it waited is not applied", async () => {
+    await processDelivery(delivery(envelope(), last), options({ apply }));
+    await markReplayed(pool, eventId, "olga");
+    await resolveDeadLetter(pool, { eventId, resolvedBy: "olga", resolution: "discarded: sent again" });
+    await processDelivery(delivery(envelope(), { isReplay: true }), options());
+    expect(await readDeadLetters()).toMatchObject([{ resolution: "discarded: sent again" }]);
+    expect((await pool.query("select 1 from booking_events")).rowCount).toBe(0);
+  });
+
+  test("and that fails again has one dead letter still, which says so", async () => {
+    await processDelivery(delivery(envelope(), last), options({ apply }));
+    await markReplayed(pool, eventId, "olga");
+    await processDelivery(delivery(envelope(), { ...last, isReplay: true }), options({ apply }));
+    expect(await readDeadLetters()).toMatchObject([{ attempts: 30, resolved_at: null }]);
+  });
+});
+
+describe("an event that the queue has given up", () => {
+  const stalled = "job stalled more than allowable limit";
+
+  function judge(more: Partial<GivenUpEvent<Delivery>> = {}, { applyAlone, ...others }: Partial<JudgeOptions> = {}) {
+    const made = options(others);
+    const event = { delivery: delivery(envelope()), reason: stalled, deaths: 0, runTrial: inTrial, ...more };
+    return judgeGivenUp(event, { ...made, applyAlone: applyAlone ?? made.apply });
+  }
+  type JudgeOptions = Parameters<typeof judgeGivenUp>[1];
+  let trialsUnderWay = 0;
+  const inTrial: GivenUpEvent<Delivery>["runTrial"] = async (work) => {
+    trialsUnderWay += 1;
+    return await work().finally(() => {
+      trialsUnderWay -= 1;
+    });
+  };
+
+  test("since its workers seemed to die is tried alone, and applied", async () => {
+    expect(await judge()).toBe("take out");
+    expect((await pool.query("select outcome from booking_events")).rows).toEqual([{ outcome: "created" }]);
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("and that fails when it is tried goes back into the queue, with its attempts", async () => {
+    expect(await judge({}, { applyAlone: () => Promise.reject(new TypeError("a mistake")) })).toBe("put back");
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("and that another process may be trying by now is left to that one, on its last attempt too", async () => {
+    const event = { delivery: delivery(envelope(), { isLastAttempt: true }) };
+    const runTrial = () => Promise.reject(new LostClaim());
+    await expect(judge({ ...event, runTrial })).rejects.toThrow(LostClaim);
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("becomes a dead letter when workers have died of trying it alone, once", async () => {
+    const applyAlone = () => Promise.reject(new Error("never to be tried again"));
+    for (let times = 0; times < 2; times += 1) expect(await judge({ deaths: 3 }, { applyAlone })).toBe("take out");
+    expect(await readDeadLetters()).toMatchObject([{ event_id: eventId, partner: "acme", error_code: "STALLED" }]);
+  });
+
+  test("for another reason becomes a dead letter", async () => {
+    expect(await judge({ reason: "Missing lock" })).toBe("take out");
+    expect(await readDeadLetters()).toMatchObject([{ error_code: "GIVEN_UP" }]);
+  });
+
+  test.each([
+    ["after its workers died of it", { deaths: 3 }],
+    ["for another reason", { reason: "Missing lock" }],
+    ["with its job damaged", { delivery: delivery(envelope(), { damage: "The queued job has no name." }) }],
+  ])("%s, and was applied by another delivery, is only taken out", async (_, event) => {
+    await processDelivery(delivery(envelope()), options());
+    expect(await judge(event)).toBe("take out");
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("is in no trial while it waits for PostgreSQL", async () => {
+    let isOut = true;
+    const outageGate = createOutageGate({
+      probe: () => (isOut ? Promise.reject(new NotBegun()) : Promise.resolve()),
+      onChange: () => {},
+      signal: never,
+    });
+    const applyAlone = (event: QueuedEvent) => (isOut ? Promise.reject(new NotBegun()) : options().apply(event));
+    const judged = judge({}, { outageGate, applyAlone });
+    await waitFor(() => expect(outageGate.currentOutage()).not.toBeNull());
+    expect(trialsUnderWay).toBe(0);
+    isOut = false;
+    expect(await judged).toBe("take out");
+  });
+});
+
+describe("no event is both in the log and among the dead letters", () => {
+  test("when one of its deliveries fails after another was applied", async () => {
+    await processDelivery(delivery(envelope()), options());
+    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("when a delivery that was replayed fails after another was applied: its letter is closed", async () => {
+    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
+    await markReplayed(pool, eventId, "olga");
+    await processDelivery(delivery(envelope()), options());
+    await processDelivery(delivery(envelope(), { isLastAttempt: true, isReplay: true }), options(failing));
+    expect(await readDeadLetters()).toMatchObject([{ resolution: "applied meanwhile: created" }]);
+  });
+
+  test("for longer than until the next sweep, when one of its deliveries fails while another is applied", async () => {
+    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
+    await processDelivery(delivery(envelope()), options());
+    expect(await closeLettersOfApplied(pool)).toBe(1);
+    expect(await readDeadLetters()).toMatchObject([
+      { resolved_by: "worker", resolution: "applied meanwhile: created" },
+    ]);
+    expect(await closeLettersOfApplied(pool)).toBe(0);
+  });
+
+  test("nor when it is replayed while the delivery that failed is about to come again, and that one is applied", async () => {
+    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
+    await markReplayed(pool, eventId, "olga");
+    // The queue has the event still, so that putting it back does nothing.
+    await processDelivery(delivery(envelope()), options());
+    // The replay itself may be about to close the letter.
+    expect(await closeLettersOfApplied(pool)).toBe(0);
+    await pool.query(
+      "update dead_letters set failed_at = now() - interval '9 days', replayed_at = now() - interval '2 min'",
+    );
+    expect(await closeLettersOfApplied(pool)).toBe(1);
+    expect(await readDeadLetters()).toMatchObject([{ resolution: "applied meanwhile: created" }]);
+  });
+});
+
+test("an event whose job is damaged becomes a dead letter with its bytes, though its text can be read", async () => {
+  await processDelivery(delivery(envelope(), { damage: "The queued job's opts are no JSON object." }), options());
+  const [letter] = await readDeadLetters();
+  expect(letter).toMatchObject({ event_id: eventId, partner: "acme", error_code: "INVALID_ENVELOPE" });
+  expect(letter.error).toContain("opts are no JSON object");
+  expect(JSON.parse(letter.envelope)).toEqual(envelope());
+});
+
+test("an event that waits for the database goes back to the queue when the worker stops", async () => {
+  const stopping = new AbortController();
+  const outageGate = createOutageGate({ probe: () => Promise.reject(), onChange: () => {}, signal: stopping.signal });
+  const waiting = processDelivery(
+    delivery(envelope(), { isLastAttempt: true }),
+    options({
+      apply: () => outageGate.run(() => Promise.reject(new NotBegun())),
+      signal: stopping.signal,
+    }),
+  );
+  stopping.abort(new Error("stopping"));
+  await expect(waiting).rejects.toThrow(ReleaseDelivery);
+  expect(await readDeadLetters()).toEqual([]);
+});
+
+describe("a constraint that the tables have, which no accepted event can violate", () => {
+  const eventIds = Array.from({ length: 30 }, (_, index) => eventId.replace(/..$/, String(10 + index)));
+
+  test("loses no event: with the identity of the feed behind its rows, all wait until it is set right", async () => {
+    const processing = options();
+    const deliver = (id: string) => {
+      const payload = { consumerTripPartnerExternalReference: id };
+      return processDelivery(delivery(envelope({ eventId: id, payload }), { isLastAttempt: true }), processing);
+    };
+    for (const id of eventIds.slice(0, 12)) await deliver(id);
+    const { rows } = await pool.query<{ first: number; last: number }>(
+      "select min(id) as first, max(id) as last from booking_changes",
+    );
+    const setNextChangeId = (id = 1) => pool.query(`alter table booking_changes alter column id restart with ${id}`);
+    // As after a dump was restored.
+    await setNextChangeId(rows[0]?.first);
+    const delivered = Promise.all(eventIds.slice(12).map(deliver));
+    await waitFor(() => expect(processing.outageGate.currentOutage()?.code).toBe("23505"));
+    await setNextChangeId((rows[0]?.last ?? 0) + 1);
+    await delivered;
+    expect((await pool.query("select 1 from booking_events")).rowCount).toBe(30);
+    expect(await readDeadLetters()).toEqual([]);
+  });
+
+  test("uses up an attempt where only some events meet it, and is an error in the log and a count of its own", async () => {
+    const said: unknown[] = [];
+    const counted: string[] = [];
+    const apply = () => pool.query("insert into dead_letters (event_id) values (null)") as never;
+    const logger = createLogger({ name: "test", level: "warn" }, { write: (line) => said.push(JSON.parse(line)) });
+    const failure = processDelivery(
+      delivery(envelope()),
+      options({ apply, logger, countFault: (code) => counted.push(code) }),
+    );
+    await expect(failure).rejects.toThrow("23502");
+    expect(said).toMatchObject([{ level: "error", code: "23502", attempt: 1, msg: "attempt failed" }]);
+    expect(counted).toEqual(["23502"]);
+    expect(await readDeadLetters()).toEqual([]);
+  });
+});

@@ -1,0 +1,20 @@
+export {
+  addPartner,
+  changePartner,
+  isValid,
+  type NewSecret,
+  type PartnerChanges,
+  revokeSecret,
+  rotateSecret,
+  setEnabled,
+} from "./partner-changes.ts";
+export { createPartnerRegistry, type KnownSecret, type PartnerRegistry } from "./partner-registry.ts";
+export { PartnersError } from "./partners-error.ts";
+export {
+  digestSecret,
+  type Partner,
+  type PartnerSecret,
+  type PartnersFile,
+  parsePartnersFile,
+} from "./partners-file.ts";
+export { changePartnersFile, readPartnersFile } from "./partners-file-store.ts";

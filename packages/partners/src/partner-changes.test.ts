@@ -1,0 +1,153 @@
+import { describe, expect, test } from "vitest";
+import { addPartner, isValid, revokeSecret, rotateSecret, setEnabled } from "./partner-changes.ts";
+import { digestSecret, type Partner, type PartnersFile, parsePartnersFile } from "./partners-file.ts";
+
+const now = new Date("2026-11-20T12:00:00Z");
+const hourMs = 3_600_000;
+const empty: PartnersFile = { partners: [] };
+const acme = {
+  id: "acme",
+  name: "Acme Travel",
+  kinds: ["create" as const],
+  rateLimit: { perSecond: 200, burst: 400 },
+  expiresAt: null,
+};
+
+function fileWith(...secrets: { id: string; expiresAt: string | null }[]): PartnersFile {
+  const partner: Partner = {
+    id: "acme",
+    name: "Acme Travel",
+    enabled: true,
+    kinds: ["create"],
+    rateLimit: { perSecond: 200, burst: 400 },
+    secrets: secrets.map((secret) => ({
+      ...secret,
+      sha256: digestSecret(secret.id),
+      createdAt: "2026-01-01T00:00:00Z",
+    })),
+  };
+  const other: Partner = { ...partner, id: "other", secrets: [] };
+  return { partners: [other, partner] };
+}
+
+function expiries(file: PartnersFile): string[] {
+  const partner = file.partners.find(({ id }) => id === "acme");
+  return (partner?.secrets ?? []).map(({ id, expiresAt }) => `${id} ${expiresAt}`);
+}
+
+describe("a new partner", () => {
+  test("has a secret of 256 random bits that fits into a URL, of which the file holds the digest only", () => {
+    const { file, added } = addPartner(empty, acme, now);
+    expect(added.secret).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(Buffer.from(added.secret, "base64url")).toHaveLength(32);
+    expect(encodeURIComponent(added.secret)).toBe(added.secret);
+    expect(file.partners[0]?.secrets).toEqual([
+      { id: "s1", sha256: digestSecret(added.secret), createdAt: now.toISOString(), expiresAt: null },
+    ]);
+    expect(JSON.stringify(file)).not.toContain(added.secret);
+    expect(parsePartnersFile(JSON.stringify(file)).success).toBe(true);
+  });
+
+  test("gets another secret than all others", () => {
+    const secrets = Array.from({ length: 1_000 }, () => addPartner(empty, acme, now).added.secret);
+    expect(new Set(secrets).size).toBe(1_000);
+    // Each character comes from all 64, the last one carries 4 bits: a generator of fewer bits would show here.
+    for (let place = 0; place < 42; place += 1) {
+      expect(new Set(secrets.map((secret) => secret[place])).size).toBeGreaterThan(55);
+    }
+  });
+
+  test("may have a secret that expires", () => {
+    const { file } = addPartner(empty, { ...acme, expiresAt: new Date("2027-01-01T00:00:00Z") }, now);
+    expect(expiries(file)).toEqual(["s1 2027-01-01T00:00:00.000Z"]);
+  });
+
+  test("is refused under an id that is taken", () => {
+    expect(() => addPartner(fileWith(), acme, now)).toThrow(/a partner acme already/);
+  });
+});
+
+describe("rotation", () => {
+  test("keeps what is valid so until the overlap is over, and never longer than it was to be", () => {
+    const before = fileWith(
+      { id: "s1", expiresAt: "2026-11-19T00:00:00Z" },
+      { id: "s2", expiresAt: null },
+      { id: "s3", expiresAt: "2026-11-20T12:30:00Z" },
+      { id: "s5", expiresAt: "2027-11-20T12:00:00Z" },
+    );
+    const { file, added, previousSecretsExpireAt } = rotateSecret(before, { id: "acme", overlapMs: hourMs }, now);
+    expect(expiries(file)).toEqual([
+      "s1 2026-11-19T00:00:00Z",
+      "s2 2026-11-20T13:00:00.000Z",
+      "s3 2026-11-20T12:30:00Z",
+      "s5 2026-11-20T13:00:00.000Z",
+      "s6 null",
+    ]);
+    expect(added.secretId).toBe("s6");
+    expect(file.partners[1]?.secrets.at(-1)?.sha256).toBe(digestSecret(added.secret));
+    expect(previousSecretsExpireAt).toEqual(new Date("2026-11-20T13:00:00Z"));
+    expect(file.partners[0]).toBe(before.partners[0]);
+  });
+
+  test("tells the earlier end of a secret that was to expire before the overlap is over", () => {
+    const before = fileWith({ id: "s1", expiresAt: "2026-11-20T12:30:00Z" });
+    expect(rotateSecret(before, { id: "acme", overlapMs: hourMs }, now).previousSecretsExpireAt).toEqual(
+      new Date("2026-11-20T12:30:00Z"),
+    );
+  });
+
+  test("without overlap ends the old secret at once", () => {
+    const { file } = rotateSecret(fileWith({ id: "s1", expiresAt: null }), { id: "acme", overlapMs: 0 }, now);
+    expect(file.partners[1]?.secrets.map((secret) => isValid(secret, now))).toEqual([false, true]);
+  });
+
+  test("does not bring a secret back to life whose expiry can't be read", () => {
+    const before = fileWith({ id: "s1", expiresAt: "unreadable" });
+    const { file, previousSecretsExpireAt } = rotateSecret(before, { id: "acme", overlapMs: hourMs }, now);
+    expect(expiries(file)).toEqual(["s1 unreadable", "s2 null"]);
+    expect(previousSecretsExpireAt).toBeNull();
+  });
+
+  test("of a partner without a valid secret has no previous ones to tell of", () => {
+    const before = fileWith({ id: "old", expiresAt: "2026-11-19T00:00:00Z" });
+    const { added, previousSecretsExpireAt } = rotateSecret(before, { id: "acme", overlapMs: hourMs }, now);
+    expect(previousSecretsExpireAt).toBeNull();
+    expect(added.secretId).toBe("s1");
+  });
+});
+
+describe("revocation", () => {
+  const before = fileWith({ id: "s1", expiresAt: "2026-11-19T00:00:00Z" }, { id: "s2", expiresAt: null });
+
+  test("ends the secret now and keeps its record", () => {
+    const { file, wasValid, hasValidSecret } = revokeSecret(before, { id: "acme", secretId: "s2" }, now);
+    expect(expiries(file)).toEqual(["s1 2026-11-19T00:00:00Z", "s2 2026-11-20T12:00:00.000Z"]);
+    expect({ wasValid, hasValidSecret }).toEqual({ wasValid: true, hasValidSecret: false });
+  });
+
+  test("does not move the end of a secret that has expired", () => {
+    const { file, wasValid, hasValidSecret } = revokeSecret(before, { id: "acme", secretId: "s1" }, now);
+    expect(expiries(file)).toEqual(expiries(before));
+    expect({ wasValid, hasValidSecret }).toEqual({ wasValid: false, hasValidSecret: true });
+  });
+
+  test("names the secrets there are when there is none of that id", () => {
+    expect(() => revokeSecret(before, { id: "acme", secretId: "s9" }, now)).toThrow(/no secret s9.*s1, s2/);
+  });
+});
+
+test("a partner is disabled and enabled; what it is already leaves the file as it is", () => {
+  const before = fileWith();
+  const disabled = setEnabled(before, { id: "acme", enabled: false });
+  expect(disabled.partners.map(({ id, enabled }) => [id, enabled])).toEqual([
+    ["other", true],
+    ["acme", false],
+  ]);
+  expect(setEnabled(disabled, { id: "acme", enabled: false })).toBe(disabled);
+});
+
+test("no change is made to a partner that is not there", () => {
+  expect(() => rotateSecret(empty, { id: "acme", overlapMs: 0 }, now)).toThrow(/no partner acme/);
+  expect(() => revokeSecret(empty, { id: "acme", secretId: "s1" }, now)).toThrow(/no partner acme/);
+  expect(() => setEnabled(empty, { id: "acme", enabled: true })).toThrow(/no partner acme/);
+});

@@ -1,0 +1,149 @@
+import { randomBytes } from "node:crypto";
+import type { EventKind } from "@booking-events/schema";
+import { PartnersError } from "./partners-error.ts";
+import { digestSecret, type Partner, type PartnerSecret, type PartnersFile } from "./partners-file.ts";
+
+const secretBytes = 32;
+
+/** What is shown once, and kept nowhere. */
+export interface NewSecret {
+  secretId: string;
+  /** 256 random bits in base64url: 43 letters, digits, - and _, which need no escaping in a URL. */
+  secret: string;
+}
+
+export interface PartnerToAdd {
+  id: string;
+  name: string;
+  kinds: EventKind[];
+  rateLimit: { perSecond: number; burst: number };
+  expiresAt: Date | null;
+}
+
+export function addPartner(
+  file: PartnersFile,
+  { id, name, kinds, rateLimit, expiresAt }: PartnerToAdd,
+  now: Date,
+): { file: PartnersFile; added: NewSecret } {
+  if (file.partners.some((partner) => partner.id === id)) {
+    throw new PartnersError(`There is a partner ${id} already. For another secret: pnpm ops partners rotate ${id}`);
+  }
+  const { added, record } = createSecret([], now, expiresAt);
+  const partner: Partner = { id, name, enabled: true, kinds, rateLimit, secrets: [record] };
+  return { file: { ...file, partners: [...file.partners, partner] }, added };
+}
+
+/**
+ * Adds a secret, and lets those that are valid now expire when the overlap is over, or before that if they were to.
+ *
+ * @returns the last moment of the previous secrets; null: none of them was valid any more
+ */
+export function rotateSecret(
+  file: PartnersFile,
+  { id, overlapMs, expiresAt = null }: { id: string; overlapMs: number; expiresAt?: Date | null },
+  now: Date,
+): { file: PartnersFile; added: NewSecret; previousSecretsExpireAt: Date | null } {
+  const partner = getPartner(file, id);
+  const overlapEnd = new Date(now.getTime() + overlapMs);
+  const previous = partner.secrets.map((secret) => expireBy(secret, overlapEnd, now));
+  const { added, record } = createSecret(partner.secrets, now, expiresAt);
+  const ends = previous
+    .filter((_, place) => isValid(partner.secrets[place], now))
+    .map(({ expiresAt }) => Date.parse(expiresAt ?? ""));
+  return {
+    file: replacePartner(file, { ...partner, secrets: [...previous, record] }),
+    added,
+    previousSecretsExpireAt: ends.length === 0 ? null : new Date(Math.max(...ends)),
+  };
+}
+
+/** @returns whether the secret was valid until now, and whether the partner has a valid one left */
+export function revokeSecret(
+  file: PartnersFile,
+  { id, secretId }: { id: string; secretId: string },
+  now: Date,
+): { file: PartnersFile; wasValid: boolean; hasValidSecret: boolean } {
+  const partner = getPartner(file, id);
+  const revoked = partner.secrets.find((secret) => secret.id === secretId);
+  if (revoked === undefined) {
+    const known = partner.secrets.map((secret) => secret.id).join(", ") || "none";
+    throw new PartnersError(`Partner ${id} has no secret ${secretId}. Its secrets: ${known}.`);
+  }
+  const secrets = partner.secrets.map((secret) => (secret === revoked ? expireBy(secret, now, now) : secret));
+  return {
+    file: replacePartner(file, { ...partner, secrets }),
+    wasValid: isValid(revoked, now),
+    hasValidSecret: secrets.some((secret) => isValid(secret, now)),
+  };
+}
+
+/** @returns the file itself if the partner was so already */
+export function setEnabled(file: PartnersFile, { id, enabled }: { id: string; enabled: boolean }): PartnersFile {
+  const partner = getPartner(file, id);
+  return partner.enabled === enabled ? file : replacePartner(file, { ...partner, enabled });
+}
+
+/** What is not given stays as it is. */
+export interface PartnerChanges {
+  name?: string | undefined;
+  kinds?: EventKind[] | undefined;
+  perSecond?: number | undefined;
+  burst?: number | undefined;
+}
+
+export function changePartner(
+  file: PartnersFile,
+  { id, name, kinds, perSecond, burst }: PartnerChanges & { id: string },
+): { file: PartnersFile; partner: Partner } {
+  const partner = getPartner(file, id);
+  const changed: Partner = {
+    ...partner,
+    name: name ?? partner.name,
+    kinds: kinds ?? partner.kinds,
+    rateLimit: { perSecond: perSecond ?? partner.rateLimit.perSecond, burst: burst ?? partner.rateLimit.burst },
+  };
+  return { file: replacePartner(file, changed), partner: changed };
+}
+
+/** As ingest decides it: a date that can't be read refuses. */
+export function isValid(secret: PartnerSecret | undefined, now: Date): boolean {
+  if (secret === undefined) return false;
+  return secret.expiresAt === null || now.getTime() < Date.parse(secret.expiresAt);
+}
+
+function getPartner(file: PartnersFile, id: string): Partner {
+  const partner = file.partners.find((candidate) => candidate.id === id);
+  if (partner === undefined) {
+    throw new PartnersError(`There is no partner ${id}. All partners: pnpm ops partners list`);
+  }
+  return partner;
+}
+
+function replacePartner(file: PartnersFile, changed: Partner): PartnersFile {
+  return { ...file, partners: file.partners.map((partner) => (partner.id === changed.id ? changed : partner)) };
+}
+
+function expireBy(secret: PartnerSecret, end: Date, now: Date): PartnerSecret {
+  if (!isValid(secret, now)) return secret;
+  const isSooner = secret.expiresAt !== null && Date.parse(secret.expiresAt) <= end.getTime();
+  return isSooner ? secret : { ...secret, expiresAt: end.toISOString() };
+}
+
+function createSecret(
+  others: PartnerSecret[],
+  now: Date,
+  expiresAt: Date | null,
+): { added: NewSecret; record: PartnerSecret } {
+  const secret = randomBytes(secretBytes).toString("base64url");
+  const numbers = others.map(({ id }) => Number(/^s(\d{1,9})$/.exec(id)?.[1] ?? 0));
+  const id = `s${Math.max(0, ...numbers) + 1}`;
+  return {
+    added: { secretId: id, secret },
+    record: {
+      id,
+      sha256: digestSecret(secret),
+      createdAt: now.toISOString(),
+      expiresAt: expiresAt?.toISOString() ?? null,
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/**
+ * BullMQ's worker with one transaction for each job, as its documentation has it. It writes the same tables with the
+ * same guarantees, by the same code, so that it differs in nothing but the number of events in a transaction.
+ */
+import { queueName } from "@booking-events/queue";
+import { parseEnvelope } from "@booking-events/schema";
+import { createPool, migrate } from "@booking-events/store";
+import { applyEvents } from "@booking-events/worker/apply/apply-events";
+import { Worker } from "bullmq";
+import { answerReady, redisOptions } from "./serve.ts";
+
+const databaseUrl = process.env["DATABASE_URL"] ?? "";
+const concurrency = Number(process.env["CONCURRENCY"]);
+await migrate(databaseUrl);
+const pool = createPool({ databaseUrl, applicationName: "textbook", maxConnections: concurrency, onError: () => {} });
+
+const worker = new Worker(
+  queueName,
+  async (job) => {
+    const parsed = parseEnvelope(job.data);
+    if (!parsed.success) throw new Error(parsed.problem);
+    await applyEvents(pool, [parsed.envelope], { duplicateWindowMs: 72 * 3_600_000, isAlone: true });
+  },
+  {
+    connection: { ...redisOptions(), maxRetriesPerRequest: null },
+    prefix: process.env["QUEUE_PREFIX"] ?? "",
+    concurrency,
+  },
+);
+await worker.waitUntilReady();
+answerReady();
+process.on("SIGTERM", () => void worker.close().finally(() => process.exit(0)));

@@ -1,0 +1,60 @@
+import { writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { build } from "@booking-events/scripts/build";
+import { findOrInstallRedis } from "@booking-events/scripts/services";
+import { stopRequested } from "@booking-events/scripts/stop-signals";
+import { formatReport } from "./report.ts";
+import { runBench } from "./run-bench.ts";
+import { scenarios } from "./scenarios/index.ts";
+
+const help = `Measures the built processes beside what people write today, in turn, in one run on this machine.
+
+  pnpm bench [name …] [--seconds N] [--rounds N] [--json FILE] [--profile DIR] [--smoke]
+
+Names:
+${scenarios.map(({ name, about }) => `  ${name.padEnd(16)} ${about}`).join("\n")}
+
+  --seconds N    how long each measurement lasts. Default: 5
+  --rounds N     how often each is measured, in turn with the others. Default: 5
+  --json FILE    where to write everything that was measured
+  --profile DIR  where each process under test leaves a CPU profile
+  --smoke        as little of everything as shows that it runs
+
+Exit code: 0 when everything ran and kept its integrity, whatever the figures; 1 when not.
+`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: "string", default: "5" },
+    rounds: { type: "string", default: "5" },
+    json: { type: "string" },
+    profile: { type: "string" },
+    smoke: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+if (values.help) say(help);
+else await main();
+
+async function main(): Promise<void> {
+  const unknown = positionals.find((wanted) => !scenarios.some(({ name }) => name === wanted));
+  if (unknown !== undefined) throw new Error(`There is no scenario ${unknown}. See pnpm bench --help`);
+  const signal = stopRequested({ force: () => process.exit(130) });
+  await findOrInstallRedis({ say, signal });
+  await build(signal);
+  const measureMs = Number(values.seconds) * 1_000;
+  const report = await runBench({
+    scenarios: scenarios.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
+    ...(values.smoke
+      ? { rounds: 1, measureMs: 1_000, warmUpMs: 1_000, isSmoke: true }
+      : { rounds: Number(values.rounds), measureMs, warmUpMs: Math.max(1_000, measureMs), isSmoke: false }),
+    profileDir: values.profile,
+    say,
+    signal,
+  });
+  if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(report, null, 2)}\n`);
+  say(`\n${formatReport(report)}`);
+}

@@ -1,0 +1,25 @@
+import { applyEvents, isLockTimeout } from "@booking-events/worker/apply/apply-events";
+import { runWorker, type WorkerParts } from "@booking-events/worker/run-worker";
+
+let last: Promise<unknown> = Promise.resolve();
+
+/** The mistake: one batch at a time, which waits for each booking's lock. So one that is locked makes all others wait. */
+await runWorker(process.env, {
+  applyEvents(...batch) {
+    const applied = last.then(() => applyWaiting(...batch));
+    last = applied.catch(() => {});
+    return applied;
+  },
+});
+
+async function applyWaiting(
+  ...[pool, envelopes, options]: Parameters<WorkerParts["applyEvents"]>
+): ReturnType<WorkerParts["applyEvents"]> {
+  for (;;) {
+    try {
+      return await applyEvents(pool, envelopes, { ...options, isAlone: true });
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+    }
+  }
+}

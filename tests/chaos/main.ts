@@ -1,0 +1,120 @@
+import { randomInt } from "node:crypto";
+import { parseArgs } from "node:util";
+import { build } from "@booking-events/scripts/build";
+import { findOrInstallRedis, installFaketime } from "@booking-events/scripts/services";
+import { SetupProblem } from "@booking-events/scripts/setup-problem";
+import { stopRequested } from "@booking-events/scripts/stop-signals";
+import { runBadNeighbour } from "./bad-neighbour.ts";
+import { brokenBuilds, realBuild } from "./builds.ts";
+import { planFaults } from "./fault-plan.ts";
+import { formatNeighbourReport } from "./neighbour-report.ts";
+import { createRandom } from "./random.ts";
+import { formatReport, writeReport } from "./report.ts";
+import { runChaos } from "./run-chaos.ts";
+
+const help = `Starts the whole service, posts random histories, kills and freezes random processes,
+Redis and PostgreSQL included, sets Redis' clock, lets PostgreSQL's certificate expire,
+and checks from outside that nothing was lost.
+
+  pnpm chaos [--minutes N] [--seed S] [--rate R] [--report FILE]
+  pnpm chaos --scenario bad-neighbour [--minutes N] [--rate R] [--report FILE]
+
+  --scenario bad-neighbour
+                 kills nothing, but lets some partners and strangers do their worst, and
+                 checks that the others do not notice
+  --minutes N    how long to post; then the queue is drained. Default: 2, or 1 of the scenario
+  --seed S       a whole number; the same one gives the same posts and the same plan
+                 of faults. Default: a new one
+  --rate R       events per second. Default: 100; in the scenario, of the partner with the worst
+                 payloads and of the one with a hot booking, 200 each
+  --report FILE  where to write the report. Default: .data/chaos-report.json
+  --broken NAME  runs a build with a deliberate mistake instead, which must fail, with
+                 its own plan of faults: ${brokenBuilds.map(({ name }) => name).join(",\n                 ")}
+
+Exit code: 0 when every promise was kept, 1 when not, 2 when it could not run.
+`;
+
+const options = {
+  scenario: { type: "string" },
+  minutes: { type: "string" },
+  seed: { type: "string", default: String(randomInt(2 ** 31)) },
+  rate: { type: "string" },
+  report: { type: "string", default: ".data/chaos-report.json" },
+  broken: { type: "string" },
+  help: { type: "boolean", default: false },
+} as const;
+
+const quietMs = 15_000;
+
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const advice = error instanceof SetupProblem ? `\n${error.advice}` : "";
+  process.stderr.write(`${error instanceof Error ? error.message : error}${advice}\n`);
+  process.exitCode = 2;
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options });
+  if (values.help) {
+    say(help);
+    return 0;
+  }
+  if (values.scenario !== undefined) return await runScenario(values.scenario, values);
+  const seed = readNumber("seed", values.seed);
+  const broken = brokenBuilds.find(({ name }) => name === values.broken);
+  if (values.broken !== undefined && broken === undefined)
+    throw new Error(`There is no broken build ${values.broken}.`);
+  const postMs = broken?.postMs ?? readMinutes(values.minutes ?? "2");
+  say(`Seed ${seed}.`);
+  const signal = await prepare();
+  const report = await runChaos({
+    ...{ seed, postMs, say, signal },
+    build: broken ?? realBuild,
+    faults: broken?.faults ?? planFaults(createRandom(seed, "faults"), postMs),
+    ratePerSecond: readNumber("rate", values.rate ?? "100"),
+    keepsEvidence: true,
+  });
+  await writeReport(report, values.report);
+  say(formatReport(report));
+  say(`Report: ${values.report}`);
+  return report.passed ? 0 : 1;
+}
+
+type Values = { minutes?: string; rate?: string; report: string };
+
+async function runScenario(name: string, values: Values): Promise<number> {
+  if (name !== "bad-neighbour") throw new Error(`There is no scenario ${name}.`);
+  const loudMs = readMinutes(values.minutes ?? "1");
+  const signal = await prepare();
+  const report = await runBadNeighbour({
+    ...{ build: realBuild, quietMs, loudMs, keepsEvidence: true, say, signal },
+    ...(values.rate === undefined ? {} : { neighbourPerSecond: readNumber("rate", values.rate) }),
+  });
+  await writeReport(report, values.report);
+  say(formatNeighbourReport(report));
+  say(`Report: ${values.report}`);
+  return report.passed ? 0 : 1;
+}
+
+/** @returns the signal that stops everything */
+async function prepare(): Promise<AbortSignal> {
+  const signal = stopRequested({ force: () => process.exit(130) });
+  say("Ctrl-C stops everything.");
+  await findOrInstallRedis({ say, signal });
+  await installFaketime({ say, signal });
+  await build(signal);
+  return signal;
+}
+
+function readMinutes(text: string): number {
+  return readNumber("minutes", text) * 60_000;
+}
+
+function readNumber(name: string, text: string): number {
+  const number = Number(text);
+  if (!Number.isFinite(number) || number <= 0) throw new Error(`--${name} must be a number above 0.`);
+  return number;
+}

@@ -1,0 +1,86 @@
+import { waitFor } from "@booking-events/harness";
+import { describe, expect, test } from "vitest";
+import type { RunningApp } from "./running-app.ts";
+import { prepareSurroundings } from "./surroundings.ts";
+
+const secret = "a-secret-of-the-crash-tests-0123456789";
+const surroundings = prepareSurroundings(secret);
+
+function start(name: "ingest" | "worker", pause?: string): Promise<RunningApp> {
+  return surroundings().start(name, {
+    entry: `tests/e2e/pausing-${name}.ts`,
+    environment: pause === undefined ? {} : { PAUSE_AT: pause },
+  });
+}
+
+/** Starts a worker, waits until it stands at the point, and kills it there. */
+async function crash(name: "worker", point: string): Promise<void> {
+  const app = await start(name, point);
+  await waitFor(() => app.output().includes(`paused ${point}`), { timeoutMs: 30_000 });
+  await app.stop("SIGKILL");
+}
+
+async function post(ingest: RunningApp, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${ingest.url}/booking-event/create/${secret}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...headers },
+    body: JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" }),
+  });
+}
+
+async function count(table: string): Promise<number> {
+  const { rows } = await surroundings().pool.query<{ count: number }>(`select count(*) as count from ${table}`);
+  return rows[0]?.count ?? 0;
+}
+
+async function expectAppliedOnce(): Promise<void> {
+  await waitFor(async () => expect(await count("booking_events")).toBe(1), { timeoutMs: 30_000 });
+  expect([await count("bookings"), await count("booking_changes"), await count("dead_letters")]).toEqual([1, 1, 0]);
+}
+
+describe("a worker that is killed", () => {
+  test.each([
+    ["before the transaction", "before-transaction", 0],
+    ["inside the transaction, with everything written", "before-commit", 0],
+    ["after the commit, before the job is finished", "after-commit", 1],
+  ])("%s leaves an event that is applied once", async (_, point, eventsAfterCrash) => {
+    expect((await post(await start("ingest"))).status).toBe(200);
+    await crash("worker", point);
+    expect(await count("booking_events")).toBe(eventsAfterCrash);
+    const next = await start("worker");
+    await waitFor(() => next.output().includes("event applied"), { timeoutMs: 30_000 });
+    await expectAppliedOnce();
+  });
+
+  test("five times with the same event leaves it alive, and applied once in the end", {
+    timeout: 120_000,
+  }, async () => {
+    expect((await post(await start("ingest"))).status).toBe(200);
+    for (let kills = 0; kills < 5; kills += 1) await crash("worker", "before-commit");
+    expect(await count("booking_events")).toBe(0);
+    const next = await start("worker");
+    await waitFor(() => next.output().includes("event applied"), { timeoutMs: 30_000 });
+    expect(next.output()).toContain('"attempt":1');
+    await expectAppliedOnce();
+  });
+});
+
+test("ingest that is killed between Redis' acknowledgement and the answer: the partner's retry counts once", async () => {
+  const headers = { "Idempotency-Key": "a-key" };
+  const ingest = await start("ingest", "before-answer");
+  const unanswered = post(ingest, headers).then(
+    () => "answered",
+    () => "connection lost",
+  );
+  await waitFor(() => ingest.output().includes("paused before-answer"));
+  await ingest.stop("SIGKILL");
+  expect(await unanswered).toBe("connection lost");
+
+  expect((await post(await start("ingest"), headers)).status).toBe(200);
+  await start("worker");
+  await waitFor(async () => expect(await count("booking_events")).toBe(2));
+  // Whichever the worker takes first: the retry is a duplicate of the original, and the booking changed once.
+  const { rows } = await surroundings().pool.query("select id, duplicate_of from booking_events order by sequence");
+  expect(rows.map(({ duplicate_of }) => duplicate_of)).toEqual([null, rows[0].id]);
+  expect([await count("bookings"), await count("booking_changes")]).toEqual([1, 1]);
+});

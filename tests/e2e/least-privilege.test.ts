@@ -1,0 +1,309 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chown, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort, waitFor } from "@booking-events/harness";
+import { createCertificate } from "@booking-events/scripts/certificates";
+import { type DataServer, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
+import { createPool } from "@booking-events/store";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { partnersFileFor } from "./partner.ts";
+import { type RunningApp, runApp } from "./running-app.ts";
+
+const secret = "a-secret-of-the-privilege-tests-01234567";
+const password = "least-privilege-password";
+const processes = ["ingest", "worker", "ops"] as const;
+type Process = (typeof processes)[number];
+
+let folder: string;
+let redis: DataServer;
+let postgres: PostgresServer;
+let redisTlsPort: number;
+let redisAdmin: Redis;
+let owner: ReturnType<typeof createPool>;
+let certificateFile: string;
+const apps: RunningApp[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "booking-events-least-privilege-"));
+  [redis, postgres, redisTlsPort] = await Promise.all([
+    startRedis({ dir: join(folder, "redis") }),
+    startPostgres({ dir: join(folder, "postgres") }),
+    freePort(),
+  ]);
+  await writeFile(join(folder, "partners.json"), partnersFileFor("acme", secret));
+  redisAdmin = new Redis(redis.url);
+  certificateFile = await switchTlsOn();
+  await createRedisUsers();
+  await createPostgresRoles();
+  expect(await ops(["migrate"], { DATABASE_URL: databaseUrl("booking_events_owner") })).toMatchObject({ exitCode: 0 });
+  owner = openPool("booking_events_owner");
+  await owner.query(await readFile("deploy/postgres-grants.sql", "utf8"));
+  await redisAdmin.call("ACL", "LOG", "RESET");
+});
+
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((app) => app.stop("SIGKILL")));
+});
+
+afterAll(async () => {
+  redisAdmin?.disconnect();
+  await owner?.end();
+  await Promise.all([redis?.stop(), postgres?.stop()]);
+  if (postgres !== undefined) await rm(postgres.home, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** On both servers, with one self-signed certificate. Returns the file of it. */
+async function switchTlsOn(): Promise<string> {
+  const { certificate, key } = await createCertificate();
+  const [certificateFile, keyFile] = [join(postgres.home, "server.crt"), join(postgres.home, "server.key")];
+  await writeFile(certificateFile, certificate);
+  await writeFile(keyFile, key, { mode: 0o600 });
+  // PostgreSQL reads its key only if nobody else can.
+  const { uid, gid } = await stat(join(postgres.home, "data"));
+  await chown(keyFile, uid, gid);
+  await asAdministrator([
+    `alter system set ssl_cert_file = '${certificateFile}'`,
+    `alter system set ssl_key_file = '${keyFile}'`,
+    "alter system set ssl = on",
+    "select pg_reload_conf()",
+  ]);
+  const redisKeyFile = join(folder, "redis.key");
+  await writeFile(redisKeyFile, key, { mode: 0o600 });
+  const settings = { "tls-cert-file": certificateFile, "tls-key-file": redisKeyFile, "tls-auth-clients": "no" };
+  await redisAdmin.config("SET", ...Object.entries(settings).flat());
+  await redisAdmin.config("SET", "tls-port", String(redisTlsPort));
+  return certificateFile;
+}
+
+/** As `deploy/redis-users.conf` has them; the operator keeps the password that Redis was started with. */
+async function createRedisUsers(): Promise<void> {
+  const text = await readFile("deploy/redis-users.conf", "utf8");
+  const digest = createHash("sha256").update(password).digest("hex");
+  for (const line of text.replaceAll(/#SHA256-OF-\w+-PASSWORD/g, `#${digest}`).split("\n")) {
+    const [keyword, user, ...rules] = line.split(" ");
+    if (keyword === "user" && user !== "default") await redisAdmin.call("ACL", "SETUSER", user as string, ...rules);
+  }
+}
+
+/** As the comment in `deploy/postgres-grants.sql` has them. */
+async function createPostgresRoles(): Promise<void> {
+  const text = await readFile("deploy/postgres-grants.sql", "utf8");
+  const statements = [...text.matchAll(/^-- {3}(create .*);$/gm)].map(([, statement]) => statement as string);
+  expect(statements).toHaveLength(5);
+  await asAdministrator(["drop database booking_events", ...statements.map((text) => text.replace("…", password))]);
+}
+
+async function asAdministrator(statements: string[]): Promise<void> {
+  const url = new URL(postgres.url);
+  url.pathname = "/postgres";
+  const pool = createPool({ databaseUrl: url.href, applicationName: "test", maxConnections: 1, onError: () => {} });
+  for (const statement of statements) await pool.query(statement);
+  await pool.end();
+}
+
+function databaseUrl(role: string, parameters: Record<string, string> = {}): string {
+  const query = new URLSearchParams({ sslmode: "verify-full", ...parameters });
+  return `postgres://${role}:${password}@localhost:${postgres.port}/booking_events?${query}`;
+}
+
+function redisUrlOf(name: Process): string {
+  return `rediss://booking-events-${name}:${password}@localhost:${redisTlsPort}`;
+}
+
+/** In this process, which was not started with the certificate. */
+function openPool(role: string): ReturnType<typeof createPool> {
+  return createPool({
+    databaseUrl: databaseUrl(role, { sslrootcert: certificateFile }),
+    applicationName: "test",
+    maxConnections: 2,
+    onError: () => {},
+  });
+}
+
+function environmentOf(name: Process): Record<string, string> {
+  return {
+    REDIS_URL: redisUrlOf(name),
+    DATABASE_URL: databaseUrl(`booking_events_${name}`),
+    PARTNERS_FILE: join(folder, "partners.json"),
+    NODE_EXTRA_CA_CERTS: certificateFile,
+  };
+}
+
+async function start(name: "ingest" | "worker"): Promise<RunningApp> {
+  const app = await runApp(name, environmentOf(name));
+  apps.push(app);
+  await app.untilReady();
+  return app;
+}
+
+interface Ran {
+  exitCode: number;
+  stdout: string;
+  stderr: string;
+}
+
+function ops(args: string[], environment: Record<string, string> = {}): Promise<Ran> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      ["apps/ops/dist/main.js", ...args],
+      { env: { ...environmentOf("ops"), ...environment } },
+      (error, stdout, stderr) => resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),
+    );
+  });
+}
+
+async function post(ingest: RunningApp, kind: string, reference: string): Promise<string> {
+  const response = await fetch(`${ingest.url}/booking-event/${kind}/${secret}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "Idempotency-Key": `${kind}-${reference}` },
+    body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
+  });
+  expect(response.status).toBe(200);
+  return ((await response.json()) as { eventId: string }).eventId;
+}
+
+async function outcomeOf(eventId: string): Promise<string | undefined> {
+  const { rows } = await owner.query<{ outcome: string }>("select outcome from booking_events where id = $1", [
+    eventId,
+  ]);
+  return rows[0]?.outcome;
+}
+
+test("over TLS and with the least privileges, events go their whole way, dead letters too", async () => {
+  const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+  await owner.query(
+    "alter table bookings add constraint mistake check (reference not like 'POISON%' or 1 / (0 * length(reference)) = 0)",
+  );
+  const created = await post(ingest, "create", "TRIP-1");
+  await waitFor(async () => expect(await outcomeOf(created)).toBe("created"));
+  const deleted = await post(ingest, "delete", "TRIP-1");
+  await waitFor(async () => expect(await outcomeOf(deleted)).toBe("deleted"));
+
+  const poisons = [await post(ingest, "create", "POISON-1"), await post(ingest, "create", "POISON-2")] as const;
+  await waitFor(async () => {
+    const { rows } = await owner.query("select error_code from dead_letters");
+    expect(rows).toEqual([{ error_code: "22012" }, { error_code: "22012" }]);
+  });
+  await owner.query("alter table bookings drop constraint mistake");
+  expect(await ops(["dead-letters", "replay", poisons[0], "--yes"])).toMatchObject({ exitCode: 0 });
+  expect(await outcomeOf(poisons[0])).toBe("created");
+  const discarded = await ops(["dead-letters", "discard", poisons[1], "--reason", "sent again", "--yes"]);
+  expect(discarded).toMatchObject({ exitCode: 0 });
+  for (const look of [
+    ["bookings", "show", "acme", "TRIP-1"],
+    ["events", "list"],
+    ["dead-letters", "list", "--resolved"],
+    ["partners", "list"],
+  ]) {
+    expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
+  }
+  expect(await readAsReader()).toEqual([{ state: "deleted" }, { state: "active" }]);
+
+  for (const app of [ingest, worker]) expect(await app.stop("SIGTERM")).toBe(0);
+  expect(await refusedByRedis()).toEqual([]);
+}, 120_000);
+
+test("a worker that finds a migration missing says so and waits for the owner to migrate", async () => {
+  const { rows } = await owner.query(
+    `delete from schema_migrations where id = (select max(id) from schema_migrations)
+     returning id, name, run_on::text as run_on`,
+  );
+  const worker = await runApp("worker", environmentOf("worker"));
+  apps.push(worker);
+  await waitFor(async () => expect((await worker.readiness()).body.problems?.join()).toContain("42501"));
+  const { id, name, run_on } = rows[0];
+  await owner.query("insert into schema_migrations (id, name, run_on) values ($1, $2, $3)", [id, name, run_on]);
+  await worker.untilReady();
+}, 60_000);
+
+async function readAsReader(): Promise<unknown[]> {
+  const reader = openPool("booking_events_reader");
+  const { rows } = await reader.query(
+    `select state from booking_changes join booking_details using (partner, reference)
+     where change <> 'deleted' order by booking_changes.id`,
+  );
+  await reader.end();
+  return rows;
+}
+
+describe("what a process does not need is refused", () => {
+  const job = "{booking-events}:events:01a1fb0c-d72c-7345-a7ee-38bfa851309c";
+
+  test.each<[Process, string[]]>([
+    ...processes.flatMap((name): [Process, string[]][] => [
+      [name, ["GET", "another:key"]],
+      [name, ["KEYS", "*"]],
+      [name, ["SCAN", "0"]],
+      [name, ["FLUSHALL"]],
+      [name, ["CONFIG", "SET", "appendfsync", "no"]],
+      [name, ["REPLICAOF", "127.0.0.1", "1"]],
+      [name, ["CLIENT", "LIST"]],
+      [name, ["MONITOR"]],
+      [name, ["SCRIPT", "FLUSH"]],
+      [name, ["PUBLISH", "channel", "text"]],
+      [name, ["ACL", "LIST"]],
+    ]),
+    ["ingest", ["HGETALL", job]],
+    ["ingest", ["LRANGE", "{booking-events}:events:wait", "0", "-1"]],
+    ["ingest", ["RPOP", "{booking-events}:events:wait"]],
+    ["ingest", ["DEL", job]],
+    ["ops", ["RPOP", "{booking-events}:events:wait"]],
+    ["ops", ["DEL", job]],
+    ["worker", ["CONFIG", "GET", "*"]],
+  ])("by Redis: %s may not %j", async (name, [command = "", ...args]) => {
+    const redis = new Redis(redisUrlOf(name), { tls: { ca: await readFile(certificateFile) } });
+    await expect(redis.call(command, ...args)).rejects.toThrow(/^NOPERM/);
+    redis.disconnect();
+  });
+
+  test.each([
+    ["worker", "create table more (id int)"],
+    ["worker", "alter table bookings add column more int"],
+    ["worker", "drop table bookings"],
+    ["worker", "truncate booking_events"],
+    ["worker", "delete from bookings"],
+    ["worker", "delete from booking_events"],
+    ["worker", "update booking_events set payload = '{}'"],
+    ["worker", "delete from booking_changes"],
+    ["worker", "update schema_migrations set name = ''"],
+    ["ops", "create table more (id int)"],
+    ["ops", "update bookings set state = 'deleted'"],
+    ["ops", "insert into booking_changes default values"],
+    ["ops", "update dead_letters set envelope = ''"],
+    ["reader", "select * from dead_letters"],
+    ["reader", "delete from bookings"],
+  ])("by PostgreSQL: %s may not %s", async (name, statement) => {
+    const pool = openPool(`booking_events_${name}`);
+    await expect(pool.query(statement)).rejects.toMatchObject({ code: expect.stringMatching(/^42501$/) });
+    await pool.end();
+  });
+});
+
+test("a server whose certificate nobody vouches for gets no password and no event", async () => {
+  const ingest = await runApp("ingest", { ...environmentOf("ingest"), NODE_EXTRA_CA_CERTS: "" });
+  apps.push(ingest);
+  await waitFor(async () => expect((await ingest.readiness()).body.problems?.join()).toMatch(/Redis does not answer/));
+  const refused = await ops(["events", "list"], { NODE_EXTRA_CA_CERTS: "" });
+  expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("SELF_SIGNED_CERT") });
+});
+
+test("nor does one whose certificate is another host's", async () => {
+  const strange = { ...environmentOf("ingest"), REDIS_URL: redisUrlOf("ingest").replace("localhost", "127.0.0.1") };
+  const ingest = await runApp("ingest", strange);
+  apps.push(ingest);
+  await waitFor(async () => expect((await ingest.readiness()).body.problems?.join()).toMatch(/Redis does not answer/));
+  const DATABASE_URL = databaseUrl("booking_events_ops").replace("localhost", "127.0.0.1");
+  const refused = await ops(["events", "list"], { DATABASE_URL });
+  expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("ALTNAME_INVALID") });
+});
+
+/** What a user was not allowed to do, but for naming the client library, which it does without. */
+async function refusedByRedis(): Promise<string[]> {
+  const log = (await redisAdmin.call("ACL", "LOG")) as unknown[];
+  return log.map((entry) => JSON.stringify(entry)).filter((entry) => !entry.includes("client|setinfo"));
+}

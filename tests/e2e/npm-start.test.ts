@@ -1,0 +1,157 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, cp, mkdtemp, readFile, rm } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseEnv, promisify } from "node:util";
+import { freePort, waitFor } from "@booking-events/harness";
+import { createPool } from "@booking-events/store";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const leftOut = new Set([".git", ".data", ".turbo", "node_modules", "dist", "partners.json"]);
+/** Installing and building on a busy machine. */
+const startTimeoutMs = 240_000;
+
+let clone: string;
+const started: ChildProcess[] = [];
+
+beforeAll(async () => {
+  clone = await mkdtemp(join(tmpdir(), "booking-events-clone-"));
+  // PostgreSQL's own user must get to its data.
+  await chmod(clone, 0o755);
+  await cp(root, clone, { recursive: true, filter: (path) => !leftOut.has(basename(path)) });
+});
+
+afterAll(async () => {
+  for (const { pid } of started) if (pid !== undefined && isAlive(pid)) process.kill(pid, "SIGKILL");
+  await rm(clone, { recursive: true, force: true });
+});
+
+test("one command in a fresh copy, the printed lines pasted, and the booking stands; a second start finds it", {
+  timeout: 2 * startTimeoutMs,
+}, async () => {
+  const first = await startHere();
+  const [curl, show] = ["curl", "npm run"].map((start) => first.printedCommand(start)) as [string, string];
+
+  const answer = JSON.parse(await paste(curl)) as { success: boolean; eventId: string };
+  expect(answer).toEqual({ success: true, eventId: expect.any(String) });
+  await waitFor(async () => (await paste(show)).includes("Booking DEMO-1 of demo: active"));
+  expect(await paste(show)).toContain(answer.eventId);
+  expect(await readBookings()).toEqual([{ partner: "demo", reference: "DEMO-1", state: "active" }]);
+
+  // All of 127.0.0.0/8 is this machine: a server on all addresses answers there too, one on 127.0.0.1 does not.
+  for (const port of [first.port, first.adminPort, first.adminPort + 1]) {
+    await expect(once(connect(port, "127.0.0.1"), "connect")).resolves.toBeDefined();
+    await expect(once(connect(port, "127.0.0.2"), "connect")).rejects.toThrow(/ECONNREFUSED|EADDRNOTAVAIL|ETIMEDOUT/);
+  }
+  const redis = new Redis((await readEnvironment())["REDIS_URL"] ?? "");
+  expect(await redis.config("GET", "maxmemory")).toEqual(["maxmemory", String(1_024 ** 3)]);
+  redis.disconnect();
+
+  expect(await first.stop("SIGINT")).toBe(0);
+  expect(first.output()).toContain("Stopped.");
+
+  const second = await startHere();
+  expect(second.output()).not.toContain("Installing pnpm");
+  expect(await paste(show)).toContain(answer.eventId);
+  // The secret that was handed out stays valid.
+  expect(second.printedCommand("curl").replace(/:\d+/, "")).toBe(curl.replace(/:\d+/, ""));
+
+  const beside = runNpmStart({ PORT: String(await freePort()) });
+  expect(await beside.exitCode).toBe(1);
+  expect(beside.output()).toMatch(/already runs/i);
+
+  expect(await second.stop("SIGTERM")).toBe(0);
+
+  for (const name of ["ingest", "worker"]) {
+    const log = await readFile(join(clone, `.data/log/${name}.log`), "utf8");
+    expect(log).toContain(answer.eventId);
+    expect(log.match(/"msg":"stopped"/g)).toHaveLength(2);
+  }
+  expect(await readFile(join(clone, ".data/log/redis.log"), "utf8")).toMatch(/bye bye.*bye bye/s);
+  expect(await readFile(join(clone, ".data/log/postgres.log"), "utf8")).toMatch(/shut down.*shut down/s);
+});
+
+test("a port in use is reported, with what to do", { timeout: startTimeoutMs }, async () => {
+  const taken = createServer().listen(0, "0.0.0.0");
+  await once(taken, "listening");
+  const { port } = taken.address() as { port: number };
+  const start = runNpmStart({ PORT: String(port) });
+  expect(await start.exitCode).toBe(1);
+  expect(start.output()).toContain(`${port}`);
+  expect(start.output()).toMatch(/What to do: .*PORT/s);
+  taken.close();
+});
+
+/** `npm start`, ready. */
+async function startHere() {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const start = runNpmStart({ PORT: String(port), ADMIN_PORT: String(adminPort) });
+  const ended = start.exitCode.then((code) => {
+    throw new Error(`npm start ended with ${code}:\n${start.output()}`);
+  });
+  ended.catch(() => {});
+  const isReady = () => /Ready after .*Logs are in/s.test(start.output());
+  await Promise.race([waitFor(isReady, { timeoutMs: startTimeoutMs }), ended]);
+  return { ...start, port, adminPort };
+}
+
+function runNpmStart(environment: Record<string, string>) {
+  const child = spawn("npm", ["start"], {
+    cwd: clone,
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  started.push(child);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
+  const exitCode = once(child, "close").then(([code, signal]) => code ?? signal);
+  return {
+    output: () => output,
+    exitCode,
+    printedCommand(start: string): string {
+      const command = output.split("\n").find((line) => line.startsWith(`  ${start}`));
+      if (command === undefined) throw new Error(`No line that begins with ${start} in:\n${output}`);
+      return command.trim();
+    },
+    stop(signal: NodeJS.Signals) {
+      child.kill(signal);
+      return exitCode;
+    },
+  };
+}
+
+/** As a person would, into a shell in the clone's folder. */
+async function paste(command: string): Promise<string> {
+  const env = { PATH: process.env["PATH"], HOME: process.env["HOME"] };
+  const { stdout } = await promisify(execFile)("sh", ["-c", command], { cwd: clone, env });
+  return stdout;
+}
+
+async function readEnvironment(): Promise<NodeJS.Dict<string>> {
+  return parseEnv(await readFile(join(clone, ".data/env"), "utf8"));
+}
+
+async function readBookings(): Promise<unknown[]> {
+  const { DATABASE_URL: databaseUrl = "" } = await readEnvironment();
+  const pool = createPool({ databaseUrl, applicationName: "test", maxConnections: 1, onError: () => {} });
+  try {
+    const { rows } = await pool.query("select partner, reference, state from bookings");
+    return rows;
+  } finally {
+    await pool.end();
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,389 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { uniquePrefix, waitFor } from "@booking-events/harness";
+import { type DataServer, startPostgres, startRedis } from "@booking-events/scripts/services";
+import { createPool, migrate } from "@booking-events/store";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { partnersFileFor } from "./partner.ts";
+import { type RunningApp, runApp } from "./running-app.ts";
+
+const secret = "a-secret-of-the-outage-tests-0123456789";
+/** Recovery takes as long as connections and checks need; a test waits for it, and asserts no time. */
+const recovery = { timeoutMs: 60_000 };
+
+let folder: string;
+let redis: DataServer;
+let postgres: DataServer;
+let redisAdmin: Redis;
+let database: ReturnType<typeof createPool>;
+let environment: Record<string, string>;
+const apps: RunningApp[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "booking-events-outages-"));
+  const settings = { max_connections: "20", superuser_reserved_connections: "3" };
+  [redis, postgres] = await Promise.all([
+    startRedis({ dir: join(folder, "redis") }),
+    startPostgres({ dir: join(folder, "postgres"), settings }),
+  ]);
+  redisAdmin = new Redis(redis.url, { maxRetriesPerRequest: null });
+  redisAdmin.on("error", () => {});
+  database = createPool({ databaseUrl: postgres.url, applicationName: "test", maxConnections: 2, onError: () => {} });
+  await migrate(postgres.url);
+  // Not the administrator's, which has a few connections of its own when there are none left.
+  await database.query("create role service login password 'service'");
+  await database.query("grant all on all tables in schema public to service");
+  await database.query("grant usage on all sequences in schema public to service");
+  const serviceUrl = new URL(postgres.url);
+  serviceUrl.username = "service";
+  serviceUrl.password = "service";
+  await writeFile(join(folder, "partners.json"), partnersFileFor("acme", secret));
+  environment = {
+    REDIS_URL: redis.url,
+    DATABASE_URL: serviceUrl.href,
+    PARTNERS_FILE: join(folder, "partners.json"),
+  };
+});
+
+beforeEach(async () => {
+  environment["QUEUE_PREFIX"] = uniquePrefix();
+  await database.query("truncate bookings, booking_events, booking_changes, dead_letters");
+});
+
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((app) => app.stop("SIGKILL")));
+});
+
+afterAll(async () => {
+  redisAdmin.disconnect();
+  await database.end();
+  await Promise.all([redis.stop(), postgres.stop()]);
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function start(name: "ingest" | "worker", { untilReady = true } = {}): Promise<RunningApp> {
+  const app = await runApp(name, environment);
+  apps.push(app);
+  if (untilReady) await app.untilReady();
+  return app;
+}
+
+function post(ingest: RunningApp, reference: string): Promise<Response> {
+  return fetch(`${ingest.url}/booking-event/create/${secret}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
+  });
+}
+
+async function untilAccepted(ingest: RunningApp, reference: string): Promise<void> {
+  await waitFor(async () => expect((await post(ingest, reference)).status).toBe(200), recovery);
+}
+
+async function untilApplied(reference: string): Promise<void> {
+  await waitFor(async () => {
+    const { rowCount } = await database.query("select 1 from bookings where reference = $1", [reference]);
+    expect(rowCount).toBe(1);
+  }, recovery);
+}
+
+async function expectUnavailable(ingest: RunningApp): Promise<void> {
+  const response = await post(ingest, "REFUSED");
+  expect(response.status).toBe(503);
+  expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(await response.json()).toEqual({ message: expect.stringContaining("Send the same request again") });
+}
+
+function logLines(app: RunningApp): Record<string, unknown>[] {
+  return app
+    .output()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line));
+}
+
+test("PostgreSQL may lose what it commits: the worker is not ready and says so, and applies events all the same", async () => {
+  const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+  const setFsync = async (change: string) => {
+    await database.query(`alter system ${change}`);
+    await database.query("select pg_reload_conf()");
+  };
+  await setFsync("set fsync = off");
+  try {
+    await waitFor(async () => {
+      const problem = "PostgreSQL may lose what it has committed: fsync is off. Set: fsync = on.";
+      expect(await worker.readiness()).toEqual({ status: 503, body: { ready: false, problems: [problem] } });
+    }, recovery);
+    await waitFor(() =>
+      expect(logLines(worker)).toContainEqual(expect.objectContaining({ level: "error", problems: expect.any(Array) })),
+    );
+    await untilAccepted(ingest, "AT-RISK");
+    await untilApplied("AT-RISK");
+  } finally {
+    await setFsync("reset fsync");
+  }
+  await waitFor(async () => expect((await worker.readiness()).status).toBe(200), recovery);
+});
+
+test("a frozen PostgreSQL keeps no probe of the worker waiting, though no event has met it", {
+  timeout: 120_000,
+}, async () => {
+  const worker = await start("worker");
+  postgres.kill("SIGSTOP");
+  try {
+    for (let probes = 0; probes < 10; probes += 1) {
+      // The limit that is promised, and not a measurement.
+      const response = await fetch(`${worker.adminUrl}/readyz`, { signal: AbortSignal.timeout(2_000) });
+      expect(response.status).toBe(503);
+      expect(await response.text()).toMatch(/PostgreSQL (is out|does not answer)/);
+    }
+  } finally {
+    postgres.kill("SIGCONT");
+  }
+  await worker.untilReady();
+});
+
+describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () => {
+  const outages: [name: string, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
+    [
+      "killed",
+      async () => {
+        postgres.kill("SIGKILL");
+        await postgres.ended();
+      },
+      () => postgres.restart(),
+    ],
+    ["frozen", async () => postgres.kill("SIGSTOP"), async () => postgres.kill("SIGCONT")],
+    [
+      "read-only",
+      () => setForService("default_transaction_read_only = on"),
+      () => setForService("default_transaction_read_only = off"),
+    ],
+    ["refusing connections", () => setForService("connection limit 0"), () => setForService("connection limit -1")],
+  ];
+
+  /** For the sessions to come; those that exist are ended. */
+  async function setForService(setting: string): Promise<void> {
+    const change = setting.startsWith("connection limit")
+      ? `alter role service ${setting}`
+      : `alter role service set ${setting}`;
+    await database.query(change);
+    await database.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'service'");
+  }
+
+  test.each(outages)("%s", { timeout: 120_000 }, async (_, begin, end) => {
+    const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+    await untilAccepted(ingest, "BEFORE");
+    await untilApplied("BEFORE");
+
+    await begin();
+    try {
+      for (const reference of ["DURING-1", "DURING-2", "DURING-3"])
+        expect((await post(ingest, reference)).status).toBe(200);
+      await waitFor(async () => {
+        const { status, body } = await worker.readiness();
+        expect(status).toBe(503);
+        expect(body.problems?.join()).toMatch(/PostgreSQL is out/);
+      }, recovery);
+      const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
+      expect(metrics).toMatch(/^booking_events_database_up\{.*\} 0$/m);
+    } finally {
+      await end();
+    }
+
+    for (const reference of ["DURING-1", "DURING-2", "DURING-3"]) await untilApplied(reference);
+    await waitFor(async () => expect((await worker.readiness()).status).toBe(200), recovery);
+    const appliedAttempts = () =>
+      logLines(worker).flatMap(({ msg, attempt }) => (msg === "event applied" ? [attempt] : []));
+    // Told after the commit, so the bookings may be seen before.
+    await waitFor(() => expect(appliedAttempts()).toEqual([1, 1, 1, 1]));
+    const lines = logLines(worker);
+    expect(lines.filter(({ msg }) => String(msg).startsWith("PostgreSQL is out"))).toHaveLength(1);
+    expect((await database.query("select 1 from dead_letters")).rowCount).toBe(0);
+  });
+
+  test("a worker that starts while it is out migrates and applies when it is back", { timeout: 120_000 }, async () => {
+    const ingest = await start("ingest");
+    expect((await post(ingest, "EARLY")).status).toBe(200);
+    postgres.kill("SIGKILL");
+    await postgres.ended();
+    const worker = await start("worker", { untilReady: false });
+    await waitFor(
+      async () => expect((await worker.readiness()).body.problems?.join()).toMatch(/PostgreSQL is out/),
+      recovery,
+    );
+    await postgres.restart();
+    await untilApplied("EARLY");
+  });
+
+  test("a worker that is stopped meanwhile leaves in good order, and another applies the event", {
+    timeout: 120_000,
+  }, async () => {
+    const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+    postgres.kill("SIGKILL");
+    await postgres.ended();
+    expect((await post(ingest, "HANDED-OVER")).status).toBe(200);
+    await waitFor(
+      async () => expect((await worker.readiness()).body.problems?.join()).toMatch(/PostgreSQL is out/),
+      recovery,
+    );
+    expect(await worker.stop("SIGTERM")).toBe(0);
+    await postgres.restart();
+    const next = await start("worker");
+    await untilApplied("HANDED-OVER");
+    // Told after the commit, so the booking may be seen before.
+    await waitFor(() =>
+      expect(logLines(next).find(({ msg }) => msg === "event applied")).toMatchObject({ attempt: 1 }),
+    );
+  });
+});
+
+describe("one booking in trouble keeps no other waiting", () => {
+  const others = ["OTHER-1", "OTHER-2", "OTHER-3"];
+
+  /** None of the others may be told that PostgreSQL is out. */
+  async function expectReady(worker: RunningApp): Promise<void> {
+    expect(await worker.readiness()).toMatchObject({ status: 200 });
+    expect(logLines(worker).filter(({ msg }) => String(msg).startsWith("PostgreSQL is out"))).toEqual([]);
+  }
+
+  test("because PostgreSQL cancels what is done for it: it is tried again later", { timeout: 120_000 }, async () => {
+    const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+    await database.query(`
+      create function cancel() returns trigger language plpgsql as
+        $$ begin raise exception 'cancelled' using errcode = '57014'; end $$;
+      create trigger cancel before insert on booking_events
+        for each row when (new.reference = 'TROUBLE') execute function cancel()`);
+    try {
+      for (const reference of ["TROUBLE", ...others]) await untilAccepted(ingest, reference);
+      for (const reference of others) await untilApplied(reference);
+      await waitFor(() =>
+        expect(logLines(worker)).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "57014" })),
+      );
+      await expectReady(worker);
+    } finally {
+      await database.query("drop trigger cancel on booking_events; drop function cancel");
+    }
+    await untilApplied("TROUBLE");
+    expect((await database.query("select 1 from dead_letters")).rowCount).toBe(0);
+  });
+
+  test("because somebody keeps its row locked: it is tried again when that is over", { timeout: 120_000 }, async () => {
+    const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+    await untilAccepted(ingest, "TROUBLE");
+    await untilApplied("TROUBLE");
+    const holder = await database.connect();
+    await holder.query("begin");
+    await holder.query("select from bookings where reference = 'TROUBLE' for update");
+    for (const reference of ["TROUBLE", ...others]) await untilAccepted(ingest, reference);
+    for (const reference of others) await untilApplied(reference);
+    await waitFor(
+      () => expect(logLines(worker)).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "55P03" })),
+      recovery,
+    );
+    await expectReady(worker);
+    await holder.query("rollback");
+    holder.release();
+    await waitFor(async () => {
+      const { rowCount } = await database.query("select 1 from booking_events where reference = 'TROUBLE'");
+      expect(rowCount).toBe(2);
+    }, recovery);
+  });
+});
+
+describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself", () => {
+  const outages: [name: string, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
+    [
+      "killed",
+      async () => {
+        redis.kill("SIGKILL");
+        await redis.ended();
+      },
+      () => redis.restart(),
+    ],
+    ["frozen", async () => redis.kill("SIGSTOP"), async () => redis.kill("SIGCONT")],
+    ["a read-only replica", () => redisAdmin.replicaof("127.0.0.1", "1"), () => redisAdmin.replicaof("NO", "ONE")],
+    [
+      "out of memory",
+      () => redisAdmin.config("SET", "maxmemory", "1"),
+      () => redisAdmin.config("SET", "maxmemory", "0"),
+    ],
+    [
+      "without an append-only file",
+      () => redisAdmin.config("SET", "appendonly", "no"),
+      () => redisAdmin.config("SET", "appendonly", "yes"),
+    ],
+    [
+      "unable to save (MISCONF)",
+      async () => {
+        // A snapshot that can't be written, and a rule by which writes stop because of it.
+        await redisAdmin.config("SET", "save", "1 1");
+        await breakSnapshots();
+      },
+      async () => {
+        await redisAdmin.config("SET", "save", "");
+      },
+    ],
+  ];
+
+  async function breakSnapshots(): Promise<void> {
+    // Redis gives its finished snapshot this name: a folder is in the way.
+    await mkdir(join(folder, "redis", "dump.rdb", "in-the-way"), { recursive: true });
+    await redisAdmin.bgsave().catch(() => {});
+    await waitFor(
+      async () => expect(await redisAdmin.info("persistence")).toMatch(/rdb_last_bgsave_status:err/),
+      recovery,
+    );
+  }
+
+  test.each(outages)("%s", { timeout: 120_000 }, async (_, begin, end) => {
+    const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+    await untilAccepted(ingest, "BEFORE");
+    await untilApplied("BEFORE");
+
+    await begin();
+    try {
+      await waitFor(async () => expect((await post(ingest, "DURING")).status).toBe(503), recovery);
+      await expectUnavailable(ingest);
+    } finally {
+      await end();
+    }
+
+    await untilAccepted(ingest, "AFTER");
+    await untilApplied("AFTER");
+    await waitFor(async () => expect((await ingest.readiness()).status).toBe(200), recovery);
+    await waitFor(async () => expect((await worker.readiness()).status).toBe(200), recovery);
+  });
+
+  test("at the start of both: they start, say so, and work when it is there", { timeout: 120_000 }, async () => {
+    redis.kill("SIGKILL");
+    await redis.ended();
+    const [ingest, worker] = await Promise.all([
+      start("ingest", { untilReady: false }),
+      start("worker", { untilReady: false }),
+    ]);
+    for (const app of [ingest, worker]) {
+      await waitFor(
+        async () => expect((await app.readiness()).body.problems?.join()).toMatch(/Redis does not answer/),
+        recovery,
+      );
+    }
+    await expectUnavailable(ingest);
+    await redis.restart();
+    await untilAccepted(ingest, "LATER");
+    await untilApplied("LATER");
+  });
+
+  test("wiped: new events are applied after the old ones", { timeout: 120_000 }, async () => {
+    const [ingest] = await Promise.all([start("ingest"), start("worker")]);
+    await untilAccepted(ingest, "BEFORE");
+    await untilApplied("BEFORE");
+    await redisAdmin.flushall();
+    await untilAccepted(ingest, "AFTER");
+    await untilApplied("AFTER");
+    const { rows } = await database.query("select reference from booking_events order by sequence");
+    expect(rows.map(({ reference }) => reference)).toEqual(["BEFORE", "AFTER"]);
+  });
+});

@@ -1,0 +1,19 @@
+/** Ingest that stops for ever after Redis has the event and before the partner has the answer, and says so. */
+
+import { runIngest } from "@booking-events/ingest/run-ingest";
+import { createProducer } from "@booking-events/queue";
+import { pauseAt } from "./pause-at.ts";
+
+await runIngest(process.env, {
+  createProducer(options) {
+    const producer = createProducer(options);
+    return {
+      ...producer,
+      async enqueue(event) {
+        const sequence = await producer.enqueue(event);
+        await pauseAt("before-answer");
+        return sequence;
+      },
+    };
+  },
+});

@@ -1,0 +1,34 @@
+/**
+ * A worker that stops for ever at the point that PAUSE_AT names, and says so: `before-transaction`, `before-commit` or
+ * `after-commit`. A test then ends it with `kill -9`. It is the real worker, composed with parts that can pause.
+ */
+
+import { createConsumer } from "@booking-events/queue";
+import { createPool } from "@booking-events/store";
+import { applyEvents } from "@booking-events/worker/apply/apply-events";
+import { runWorker } from "@booking-events/worker/run-worker";
+import { pauseAt } from "./pause-at.ts";
+
+await runWorker(process.env, {
+  async applyEvents(...args) {
+    await pauseAt("before-transaction");
+    const outcomes = await applyEvents(...args);
+    await pauseAt("after-commit");
+    return outcomes;
+  },
+  createPool(options) {
+    const pool = createPool(options);
+    pool.on("connect", (client) => {
+      const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+      const pausingQuery = async (...args: unknown[]) => {
+        if (args[0] === "commit") await pauseAt("before-commit");
+        return query(...args);
+      };
+      client.query = pausingQuery as typeof client.query;
+    });
+    return pool;
+  },
+  // So that a test needs not wait long until another worker takes over.
+  createConsumer: (options) =>
+    createConsumer({ ...options, recovery: { lockDurationMs: 1_500, stalledCheckIntervalMs: 500 } }),
+});

@@ -1,0 +1,298 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { connect as connectHttp2, constants } from "node:http2";
+import { request as requestHttps } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { findLeaks } from "./find-leaks.ts";
+import { partnersFileFor } from "./partner.ts";
+import { type RunningApp, runApp } from "./running-app.ts";
+
+/** deploy/Caddyfile as it is, but for the ports, and for the certificate: of a name like `localhost`, Caddy makes it. */
+const secret = "a-secret-of-the-proxy-check-0123456789";
+const hosts = ["127.0.0.1", "127.0.0.2"];
+const path = `/booking-event/create/${secret}`;
+
+let folder: string;
+let environment: Record<string, string>;
+let redis: Redis;
+let [httpPort, httpsPort, port, adminPort] = [0, 0, 0, 0];
+let caddy: ChildProcess;
+let caddyOutput = "";
+let authority: string;
+const ingests: RunningApp[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "booking-events-proxy-"));
+  await writeFile(join(folder, "partners.json"), partnersFileFor("acme", secret));
+  redis = new Redis(redisUrl());
+  [httpPort, httpsPort, port, adminPort] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
+  caddy = startCaddy();
+  authority = await waitFor(() => readFile(join(folder, "data/caddy/pki/authorities/local/root.crt"), "utf8"));
+});
+
+beforeEach(async () => {
+  environment = {
+    REDIS_URL: redisUrl(),
+    QUEUE_PREFIX: uniquePrefix(),
+    PARTNERS_FILE: join(folder, "partners.json"),
+    TRUSTED_PROXY_HOPS: "1",
+    PORT: String(port),
+    ADMIN_PORT: String(adminPort),
+  };
+  ingests.push(
+    ...(await Promise.all(hosts.map((host) => runApp("ingest", { ...environment, HOST: host, ADMIN_HOST: host })))),
+  );
+  for (const host of hosts) await untilReady(`http://${host}:${adminPort}`);
+  // Until Caddy has noticed both.
+  await waitFor(async () => {
+    expect((await post({ headers: { "X-Dry-Run": "true" } })).status).toBe(200);
+    for (const ingest of ingests) expect(ingest.output()).toContain("dry-run-passed");
+  });
+});
+
+afterEach(async () => {
+  await Promise.all(ingests.splice(0).map((ingest) => ingest.stop("SIGKILL")));
+});
+
+afterAll(async () => {
+  if (caddy?.exitCode === null) {
+    caddy.kill("SIGTERM");
+    await once(caddy, "close");
+  }
+  redis?.disconnect();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function startCaddy(): ChildProcess {
+  const variables = {
+    PATH: process.env["PATH"],
+    HOME: folder,
+    XDG_DATA_HOME: join(folder, "data"),
+    XDG_CONFIG_HOME: join(folder, "config"),
+    SITE_ADDRESS: "localhost",
+    INGEST_UPSTREAMS: hosts.map((host) => `${host}:${port}`).join(" "),
+    INGEST_ADMIN_PORT: String(adminPort),
+  };
+  const adapt = ["adapt", "--adapter", "caddyfile", "--config", "deploy/Caddyfile"];
+  const config = JSON.parse(execFileSync("caddy", adapt, { env: variables, encoding: "utf8", stdio: "pipe" }));
+  const { http } = config.apps;
+  Object.assign(http, { http_port: httpPort, https_port: httpsPort });
+  for (const server of Object.values<{ listen: string[] }>(http.servers)) {
+    server.listen = [server.listen.includes(":443") ? `127.0.0.1:${httpsPort}` : `127.0.0.1:${httpPort}`];
+  }
+  config.apps.pki = { certificate_authorities: { local: { install_trust: false } } };
+  const child = spawn("caddy", ["run", "--config", "-"], { env: variables, stdio: ["pipe", "pipe", "pipe"] });
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      caddyOutput += text;
+    });
+  }
+  child.stdin.end(JSON.stringify(config));
+  return child;
+}
+
+async function untilReady(adminUrl: string): Promise<void> {
+  await waitFor(async () => expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200), { timeoutMs: 30_000 });
+}
+
+interface Answered {
+  status: number | undefined;
+  headers: Record<string, unknown>;
+  body: string;
+}
+
+/** One request on a connection of its own, as a partner sends it. */
+async function post(
+  request: { path?: string; headers?: Record<string, string>; body?: string; method?: string } = {},
+): Promise<Answered> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answered>();
+  const outgoing = requestHttps(
+    {
+      host: "127.0.0.1",
+      port: httpsPort,
+      servername: "localhost",
+      method: "POST",
+      path,
+      ca: authority,
+      agent: false,
+      ...request,
+      headers: { Host: "localhost", "Content-Type": "application/json", ...request.headers },
+    },
+    (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (text: string) => {
+        body += text;
+      });
+      response.on("end", () => resolve({ status: response.statusCode, headers: response.headers, body }));
+      response.on("error", reject);
+    },
+  );
+  outgoing.on("error", reject);
+  outgoing.end(request.body ?? JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" }));
+  return promise;
+}
+
+const countQueued = () => redis.llen(`${environment["QUEUE_PREFIX"]}:events:wait`);
+
+test("requests are shared between the ingests, which see the client's address, whatever it says of itself", async () => {
+  const guess = { path: "/booking-event/create/a-guess", headers: { "X-Forwarded-For": "203.0.113.9" } };
+  await waitFor(async () => {
+    expect((await post(guess)).status).toBe(403);
+    for (const ingest of ingests) expect(ingest.output()).toContain('"outcome":"unknown-secret"');
+  });
+  for (const ingest of ingests) {
+    expect(ingest.output()).toContain('"ip":"127.0.0.1"');
+    expect(ingest.output()).not.toContain("203.0.113.9");
+  }
+});
+
+test("an answer comes through as ingest sent it, and says nothing of the servers", async () => {
+  const { status, headers, body } = await post();
+  expect([status, JSON.parse(body)]).toEqual([200, { success: true, eventId: expect.any(String) }]);
+  expect(headers).toMatchObject({
+    ...{ "cache-control": "no-store", "referrer-policy": "no-referrer", "x-content-type-options": "nosniff" },
+    ...{ "content-type": "application/json; charset=utf-8", "strict-transport-security": "max-age=31536000" },
+  });
+  for (const name of ["server", "via", "x-powered-by"]) expect(headers).not.toHaveProperty(name);
+  const large = JSON.stringify({ note: "x".repeat(200_000) });
+  expect((await post({ body: large })).status).toBe(413);
+  expect((await post({ path: "/booking-event/create/a-guess", body: large })).status).toBe(403);
+});
+
+test("plain HTTP is refused, not led on", async () => {
+  const answer = await fetch(`http://127.0.0.1:${httpPort}${path}`, { method: "POST", redirect: "manual", body: "{}" });
+  expect([answer.status, await answer.json()]).toEqual([400, { message: expect.stringContaining("Use https.") }]);
+});
+
+test("a host name that is not ours is no success", async () => {
+  expect((await post({ headers: { Host: "elsewhere.example" } })).status).toBe(421);
+});
+
+test("when one ingest is killed the other takes over, and each accepted event is queued once", async () => {
+  await ingests[0]?.stop("SIGKILL");
+  let accepted = 0;
+  let inARow = 0;
+  await waitFor(async () => {
+    const { status } = await post();
+    expect([200, 503]).toContain(status);
+    accepted += status === 200 ? 1 : 0;
+    inARow = status === 200 ? inARow + 1 : 0;
+    return inARow >= 30;
+  });
+  expect(await countQueued()).toBe(accepted);
+});
+
+test("an event reaches one ingest only, even if that breaks off after it got it", async () => {
+  await ingests[0]?.stop("SIGKILL");
+  let broken = 0;
+  const breaking = createServer((req) => {
+    broken += 1;
+    req.socket.destroy();
+  }).listen(port, hosts[0]);
+  const healthy = createServer((_req, res) => void res.end()).listen(adminPort, hosts[0]);
+  let [sent, accepted] = [0, 0];
+  await waitFor(async () => {
+    const { status, headers, body } = await post({ headers: { "Idempotency-Key": `key-${sent}` } });
+    sent += 1;
+    if (status === 200) accepted += 1;
+    else {
+      expect([status, headers["retry-after"]]).toEqual([503, "5"]);
+      expect(JSON.parse(body)).toEqual({ message: expect.stringContaining("Send the same request again") });
+    }
+    return broken > 2;
+  });
+  expect(broken + accepted).toBeLessThanOrEqual(sent);
+  expect(await countQueued()).toBe(accepted);
+  breaking.close();
+  healthy.close();
+});
+
+test("while none is there, the answer is 503 with Retry-After", async () => {
+  await Promise.all(ingests.map((ingest) => ingest.stop("SIGTERM")));
+  const { status, headers, body } = await post();
+  expect([status, headers["retry-after"], headers["content-type"]]).toEqual([
+    503,
+    "5",
+    "application/json; charset=utf-8",
+  ]);
+  expect(JSON.parse(body)).toEqual({ message: expect.stringContaining("Send the same request again") });
+});
+
+test("CONNECT is refused at the proxy, and streams of it that are cancelled hurt nobody beside them", async () => {
+  const session = connectHttp2(`https://localhost:${httpsPort}`, {
+    ca: authority,
+    lookup: (_name, _options, found) => found(null, [{ address: "127.0.0.1", family: 4 }]),
+  });
+  session.on("error", () => {});
+  const answer = await new Promise<{ headers: Record<string, unknown>; body: string }>((resolve, reject) => {
+    const stream = session.request({ ":method": "CONNECT", ":authority": "localhost" });
+    let body = "";
+    let headers = {};
+    stream.on("response", (received) => {
+      headers = received;
+    });
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      body += text;
+    });
+    stream.on("end", () => resolve({ headers, body })).on("error", reject);
+  });
+  expect(answer).toMatchObject({
+    headers: { ":status": 405, allow: "POST", "content-type": "application/json; charset=utf-8" },
+    body: '{"message":"Use the method POST."}',
+  });
+
+  const refused = { path: "/booking-event/create/a-guess" };
+  for (let round = 0; round < 24; round += 1) {
+    const closed = Array.from({ length: 50 }, () => {
+      const stream = session.request({ ":method": "CONNECT", ":authority": "localhost" });
+      stream.on("error", () => {});
+      stream.close(constants.NGHTTP2_CANCEL);
+      return once(stream, "close");
+    });
+    expect([403, 429]).toContain((await post(refused)).status);
+    await Promise.all(closed);
+  }
+  session.destroy();
+  expect((await post()).status).toBe(200);
+  for (const ingest of ingests) {
+    expect(ingest.process.exitCode).toBeNull();
+    expect(ingest.output()).not.toContain('"level":"fatal"');
+    expect(ingest.output()).not.toContain('"method":"CONNECT"');
+  }
+});
+
+test("neither the secret nor anything that a client wrote freely is in Caddy's log", async () => {
+  const canary = "canary7q";
+  const headers = {
+    Referer: `https://${canary}/`,
+    "User-Agent": canary,
+    "Idempotency-Key": canary,
+    "X-Forwarded-For": canary,
+    Authorization: `Basic ${Buffer.from(`a:${secret}`).toString("base64")}`,
+  };
+  for (const known of [path, `${path}?${canary}`]) expect((await post({ path: known, headers })).status).toBe(200);
+  for (const other of [path.toUpperCase(), `//${path}`, `/${secret}`, `${path}/${canary}`, `/%00${canary}`, `*`]) {
+    await post({ path: other, headers });
+  }
+  expect((await post({ headers: { ...headers, Host: canary } })).status).toBe(421);
+  await post({ headers: { ...headers, "X-Long": canary.repeat(4_000) } });
+  await Promise.all(ingests.map((ingest) => ingest.stop("SIGKILL")));
+  expect((await post({ headers })).status).toBe(503);
+  await fetch(`http://127.0.0.1:${httpPort}${path}`, { method: "POST", headers: { Referer: canary } });
+
+  const line = await waitFor(() => {
+    const found = caddyOutput.split("\n").findLast((text) => text.includes('"status":503'));
+    expect(found).toBeDefined();
+    return JSON.parse(found as string);
+  });
+  expect(line).toMatchObject({ request: { method: "POST", uri: "/booking-event/create/" } });
+  console.log(`A line of the access log:\n${JSON.stringify(line)}`);
+  for (const status of [200, 404, 503]) expect(caddyOutput.includes(`"status":${status}`)).toBe(true);
+  expect(findLeaks(caddyOutput, { secret, canary })).toEqual([]);
+});

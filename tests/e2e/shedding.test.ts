@@ -1,0 +1,137 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTestDatabase, uniquePrefix, waitFor } from "@booking-events/harness";
+import { queueName } from "@booking-events/queue";
+import { type DataServer, startRedis } from "@booking-events/scripts/services";
+import { createPool } from "@booking-events/store";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { partnersFileFor } from "./partner.ts";
+import { type RunningApp, runApp } from "./running-app.ts";
+
+const secret = "a-secret-of-the-shedding-tests-0123456789";
+let folder: string;
+let redis: DataServer;
+let operator: Redis;
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: ReturnType<typeof createPool>;
+let environment: Record<string, string>;
+const apps: RunningApp[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "booking-events-shedding-"));
+  redis = await startRedis({ dir: join(folder, "redis") });
+  operator = new Redis(redis.url);
+  database = await createTestDatabase();
+  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
+  const partners = join(folder, "partners.json");
+  const file = JSON.parse(partnersFileFor("acme", secret));
+  file.partners[0].rateLimit = { perSecond: 100_000, burst: 100_000 };
+  await writeFile(partners, JSON.stringify(file));
+  environment = {
+    REDIS_URL: redis.url,
+    DATABASE_URL: database.url,
+    PARTNERS_FILE: partners,
+    QUEUE_PREFIX: uniquePrefix(),
+    LOG_LEVEL: "info",
+  };
+});
+
+afterAll(async () => {
+  await Promise.all(apps.map((app) => app.stop("SIGKILL")));
+  operator?.disconnect();
+  await pool?.end();
+  await database?.drop();
+  await redis?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function start(name: "ingest" | "worker", more: Record<string, string> = {}): Promise<RunningApp> {
+  const app = await runApp(name, { ...environment, ...more });
+  apps.push(app);
+  await app.untilReady();
+  return app;
+}
+
+let posted = 0;
+async function post(ingest: RunningApp): Promise<Response> {
+  posted += 1;
+  return fetch(`${ingest.url}/booking-event/create/${secret}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ consumerTripPartnerExternalReference: `TRIP-${posted}`, filling: "x".repeat(20_000) }),
+  });
+}
+
+/** @returns how many events were accepted until the first was refused */
+async function fill(ingest: RunningApp): Promise<number> {
+  for (let accepted = 0; ; accepted += 1) {
+    const response = await post(ingest);
+    await response.body?.cancel();
+    if (response.status === 200) continue;
+    expect(response.status).toBe(503);
+    expect(response.headers.get("Retry-After")).toBe("5");
+    return accepted;
+  }
+}
+
+function countWaiting(): Promise<number> {
+  return operator.llen(`${environment["QUEUE_PREFIX"]}:${queueName}:wait`);
+}
+
+async function isShedding(ingest: RunningApp): Promise<boolean> {
+  const metrics = await (await fetch(`${ingest.adminUrl}/metrics`)).text();
+  return /^ingest_shedding\{.*measure="memoryHighWater".*\} 1$/m.test(metrics);
+}
+
+function linesOf(app: RunningApp): Record<string, unknown>[] {
+  return app
+    .output()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line));
+}
+
+test("a Redis that fills up is not filled to the brim: 503 in time, the workers drain it, 200 again", async () => {
+  const [, used] = /used_memory:(\d+)/.exec(await operator.info("memory")) ?? [];
+  await operator.config("SET", "maxmemory", String(Number(used) + 60_000_000));
+  const ingest = await start("ingest");
+  const accepted = await fill(ingest);
+  expect(accepted).toBeGreaterThan(100);
+  const { status, body } = await ingest.readiness();
+  expect({ status, body }).toMatchObject({
+    status: 200,
+    body: { warnings: [expect.stringContaining("REDIS_MEMORY_HIGH_WATER")] },
+  });
+  expect(await isShedding(ingest)).toBe(true);
+  // There is room left: whoever drains the queue needs memory for it.
+  expect(ingest.output()).not.toContain("OOM");
+
+  expect(await countWaiting()).toBe(accepted);
+
+  await start("worker");
+  await waitFor(
+    async () => expect((await pool.query("select count(*)::int as n from bookings")).rows).toEqual([{ n: accepted }]),
+    { timeoutMs: 60_000 },
+  );
+  expect(await countWaiting()).toBe(0);
+  await waitFor(async () => expect((await post(ingest)).status).toBe(200));
+  expect((await ingest.readiness()).body).toEqual({ ready: true });
+  expect(await isShedding(ingest)).toBe(false);
+  expect(await ingest.stop("SIGTERM")).toBe(0);
+  const messages = linesOf(ingest).filter(({ measure }) => measure === "memoryHighWater");
+  expect(messages.map(({ level, msg }) => `${level}: ${msg}`)).toEqual([
+    "warn: overloaded: events are refused",
+    "info: no longer overloaded by this measure",
+  ]);
+}, 120_000);
+
+test("a backlog over MAX_BACKLOG: 503 until the workers have drained it", async () => {
+  environment["QUEUE_PREFIX"] = uniquePrefix();
+  await operator.config("SET", "maxmemory", "0");
+  const ingest = await start("ingest", { MAX_BACKLOG: "20" });
+  expect(await fill(ingest)).toBeGreaterThan(20);
+  await start("worker");
+  await waitFor(async () => expect((await post(ingest)).status).toBe(200), { timeoutMs: 30_000 });
+}, 120_000);

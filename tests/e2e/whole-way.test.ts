@@ -1,0 +1,204 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { uniquePrefix, waitFor } from "@booking-events/harness";
+import { type DataServer, startPostgres, startRedis } from "@booking-events/scripts/services";
+import { createPool } from "@booking-events/store";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { partnersFileFor } from "./partner.ts";
+import { type RunningApp, runApp } from "./running-app.ts";
+
+const secret = "a-secret-of-the-test-with-enough-characters";
+let folder: string;
+let redis: DataServer;
+let postgres: DataServer;
+let database: ReturnType<typeof createPool>;
+let environment: Record<string, string>;
+const apps: RunningApp[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "booking-events-whole-way-"));
+  [redis, postgres] = await Promise.all([
+    startRedis({ dir: join(folder, "redis") }),
+    startPostgres({ dir: join(folder, "postgres") }),
+  ]);
+  const partners = join(folder, "partners.json");
+  await writeFile(partners, partnersFileFor("acme", secret));
+  environment = {
+    REDIS_URL: redis.url,
+    DATABASE_URL: postgres.url,
+    PARTNERS_FILE: partners,
+    QUEUE_PREFIX: uniquePrefix(),
+  };
+  database = createPool({ databaseUrl: postgres.url, applicationName: "test", maxConnections: 2, onError: () => {} });
+});
+
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((app) => app.stop("SIGKILL")));
+});
+
+afterAll(async () => {
+  await database?.end();
+  await Promise.all([redis?.stop(), postgres?.stop()]);
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("a partner posts, and the booking stands in PostgreSQL", async () => {
+  const [ingest] = await startBoth();
+  const payload = JSON.parse(await readFile("packages/schema/examples/full-booking.json", "utf8")).payload;
+  const created = await post(ingest, "create", JSON.stringify(payload));
+  expect(created.status).toBe(200);
+  expect(await created.json()).toEqual({
+    success: true,
+    eventId: expect.stringMatching(/^[0-9a-f-]{14}7[0-9a-f-]{21}$/),
+  });
+
+  const reference = payload.consumerTripPartnerExternalReference;
+  const booking = await untilBooking(reference, "active");
+  expect(booking.payload).toEqual(payload);
+  const { rows } = await database.query(
+    "select consumer_trip_arrival_date::text as arrival from booking_details where reference = $1",
+    [reference],
+  );
+  expect(rows).toEqual([{ arrival: payload.consumerTripArrivalDate.slice(0, 10) }]);
+
+  await post(ingest, "delete", JSON.stringify({ consumerTripPartnerExternalReference: reference }));
+  await untilBooking(reference, "deleted");
+  const changes = await database.query("select change from booking_changes where reference = $1 order by id", [
+    reference,
+  ]);
+  expect(changes.rows.map(({ change }) => change)).toEqual(["created", "deleted"]);
+});
+
+test("a sender's mistakes lose no data, and can be seen in the log of events, the metrics and the output", async () => {
+  const [ingest, worker] = await startBoth();
+  const trip = { consumerTripPartnerExternalReference: "KEYS-1", consumerPartnerExternalReference: "KEYS-C" };
+  const send = (kind: string, payload: object, key: string) =>
+    fetch(`${ingest.url}/booking-event/${kind}/${secret}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "Idempotency-Key": key },
+      body: JSON.stringify(payload),
+    });
+  await send("create", { ...trip, consumerGivenName: "Ada" }, "KEY-1");
+  await send("update", { ...trip, consumerGivenName: "Zoe" }, "KEY-1");
+  await send("delete", { consumerPartnerExternalReference: "KEYS-C" }, "KEY-1");
+  await waitFor(async () => {
+    const { rows } = await database.query(
+      "select outcome, warnings from booking_events where reference like 'KEYS-%' order by sequence",
+    );
+    expect(rows).toEqual([
+      { outcome: "created", warnings: [] },
+      { outcome: "updated", warnings: ["key-reused"] },
+      { outcome: "deleted", warnings: ["reference-kind"] },
+    ]);
+  });
+  await waitFor(async () => {
+    const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^booking_events_warnings_total\{.*code="key-reused".*\} 1$/m);
+    expect(metrics).toMatch(/^booking_events_warnings_total\{.*code="reference-kind".*\} 1$/m);
+    expect(worker.output()).toMatch(/"kind":"update","code":"key-reused","msg":"event recorded with a warning"/);
+    expect(worker.output()).not.toContain("KEY");
+  });
+});
+
+test("form-encoded, too", async () => {
+  const [ingest] = await startBoth();
+  const form = new URLSearchParams({ consumerTripPartnerExternalReference: "FORM-1", consumerGivenName: "Zoë & co" });
+  const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, { method: "POST", body: form });
+  expect(response.status).toBe(200);
+  expect((await untilBooking("FORM-1", "active")).payload).toEqual(Object.fromEntries(form));
+});
+
+test("an accepted event survives the restart of every process in between", async () => {
+  const ingest = await start("ingest");
+  const accepted = await post(ingest, "create", booking("RESTART-1"));
+  expect(accepted.status).toBe(200);
+  expect(await ingest.stop("SIGTERM")).toBe(0);
+
+  redis.kill("SIGKILL");
+  await redis.ended();
+  await redis.restart();
+  await postgres.restart();
+  const worker = await start("worker");
+  await untilBooking("RESTART-1", "active");
+  expect(await worker.stop("SIGTERM")).toBe(0);
+
+  const again = await start("ingest");
+  expect((await post(again, "update", booking("RESTART-1", "later"))).status).toBe(200);
+  await start("worker");
+  await waitFor(async () => expect((await readBooking("RESTART-1"))?.payload).toMatchObject({ note: "later" }));
+  const { rows } = await database.query(
+    "select outcome from booking_events where reference = 'RESTART-1' order by sequence",
+  );
+  expect(rows.map(({ outcome }) => outcome)).toEqual(["created", "updated"]);
+});
+
+test("ingest accepts while PostgreSQL is down, and the worker applies when it is back", async () => {
+  const [ingest, worker] = await startBoth();
+  postgres.kill("SIGKILL");
+  await postgres.ended();
+  expect((await post(ingest, "create", booking("NO-DB-1"))).status).toBe(200);
+  await waitFor(async () => {
+    const { status, body } = await worker.readiness();
+    expect(status).toBe(503);
+    expect(body.problems?.join()).toMatch(/PostgreSQL is out/);
+  });
+  await postgres.restart();
+  await untilBooking("NO-DB-1", "active");
+  await worker.untilReady();
+  const { rows } = await database.query("select * from dead_letters");
+  expect(rows).toEqual([]);
+});
+
+test("each process says what it is, and how it is", async () => {
+  for (const app of await startBoth()) {
+    expect((await fetch(`${app.adminUrl}/livez`)).status).toBe(200);
+    expect(await app.readiness()).toEqual({ status: 200, body: { ready: true } });
+    expect(await (await fetch(`${app.adminUrl}/metrics`)).text()).toContain("process_cpu_seconds_total");
+    expect(await app.stop("SIGINT")).toBe(0);
+  }
+});
+
+test.each(["ingest", "worker"] as const)(
+  "%s names every variable that is missing or wrong, and exits with 1",
+  async (name) => {
+    const app = await runApp(name, { LOG_LEVEL: "loud", HOST: "127.0.0.1", ADMIN_PORT: "many" });
+    expect(await app.stop("SIGCONT")).toBe(1);
+    for (const variable of ["LOG_LEVEL", "ADMIN_PORT", "REDIS_URL"]) expect(app.output()).toContain(variable);
+    expect(app.output()).not.toContain("    at ");
+  },
+);
+
+async function start(name: "ingest" | "worker"): Promise<RunningApp> {
+  const app = await runApp(name, environment);
+  apps.push(app);
+  await app.untilReady();
+  return app;
+}
+
+function startBoth(): Promise<[RunningApp, RunningApp]> {
+  return Promise.all([start("ingest"), start("worker")]);
+}
+
+function post(ingest: RunningApp, kind: string, body: string): Promise<Response> {
+  const headers = { "Content-Type": "application/json" };
+  return fetch(`${ingest.url}/booking-event/${kind}/${secret}`, { method: "POST", headers, body });
+}
+
+function booking(reference: string, note = "first"): string {
+  return JSON.stringify({ consumerTripPartnerExternalReference: reference, note });
+}
+
+async function readBooking(reference: string): Promise<{ state: string; payload: unknown } | undefined> {
+  const { rows } = await database.query("select state, payload from bookings where reference = $1", [reference]);
+  return rows[0];
+}
+
+async function untilBooking(reference: string, state: string): Promise<{ state: string; payload: unknown }> {
+  let found: Awaited<ReturnType<typeof readBooking>>;
+  await waitFor(async () => {
+    found = await readBooking(reference);
+    expect(found?.state).toBe(state);
+  });
+  return found as NonNullable<typeof found>;
+}

@@ -1,0 +1,36 @@
+import { redisUrl, uniquePrefix } from "@booking-events/harness";
+import { expect, test } from "vitest";
+import { checkIngest } from "./check-ingest.ts";
+
+const run = (connections: number, more: { entry?: string[]; answerLimitMs?: number } = {}) =>
+  checkIngest({
+    redisUrl: redisUrl(),
+    queuePrefix: uniquePrefix(),
+    connections,
+    seed: 20_261_121,
+    ...more,
+  });
+
+test("whatever comes over a connection, ingest answers or closes it, and takes no harm", async () => {
+  const { statuses } = await run(2_000);
+  // It got to every stage.
+  expect([...statuses.keys()].sort()).toEqual(
+    expect.arrayContaining(["200", "400", "403", "404", "405", "413", "415", "422", "431"]),
+  );
+}, 120_000);
+
+test.each([
+  ["throws", /Answered 500\. Seed \d+, .* to these bytes:\n"/s],
+  ["hangs", /No end of the answer/],
+  ["dies", /It was gone after these connections:\n.*CONNECT .*, and a reset at /s],
+  ["believes", /Answered 200\. Seed \d+, .* to these bytes:\n"/s],
+  ["prints", /a line that it must not have: .*canary/],
+])(
+  "a server that %s is found out",
+  async (mistake, message) => {
+    await expect(run(400, { entry: ["tests/fuzz/careless-server.ts", mistake], answerLimitMs: 500 })).rejects.toThrow(
+      message,
+    );
+  },
+  120_000,
+);

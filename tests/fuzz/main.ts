@@ -1,0 +1,53 @@
+import { randomInt } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { build } from "@booking-events/scripts/build";
+import { findOrInstallRedis, startRedis } from "@booking-events/scripts/services";
+import { stopRequested } from "@booking-events/scripts/stop-signals";
+import { checkIngest } from "./check-ingest.ts";
+
+const help = `Sends random connections, most of them wrong, to an ingest of its own over real sockets, and checks
+that it answers or closes each, never with 500, and that it is as well afterwards as before.
+
+  pnpm fuzz [--connections N] [--seed S]
+
+  --connections N  of one request or more each; some are reset. Default: 20000
+  --seed S         a whole number; the same one sends the same bytes. Default: a new one
+
+Exit code: 0 when all is well; 1 when not, with the seed and the smallest bytes that show it.
+`;
+
+const { values } = parseArgs({
+  options: {
+    connections: { type: "string", default: "20000" },
+    seed: { type: "string", default: String(randomInt(2 ** 31)) },
+    help: { type: "boolean", default: false },
+  },
+});
+
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+if (values.help) say(help);
+else process.exitCode = await main(Number(values.connections), Number(values.seed));
+
+async function main(connections: number, seed: number): Promise<number> {
+  const signal = stopRequested({ force: () => process.exit(130) });
+  await findOrInstallRedis({ say, signal });
+  await build(signal);
+  const folder = await mkdtemp(join(tmpdir(), "booking-events-fuzz-"));
+  const redis = await startRedis({ dir: folder });
+  try {
+    say(`Seed ${seed}, ${connections} connections.`);
+    const { statuses } = await checkIngest({ redisUrl: redis.url, queuePrefix: "{fuzz}", connections, seed });
+    for (const [status, count] of [...statuses].sort()) say(`  ${status}  ${String(count).padStart(7)}`);
+    say("Passed.");
+    return 0;
+  } catch (error) {
+    say(`FAILED. ${error instanceof Error ? error.message : error}`);
+    return 1;
+  } finally {
+    await redis.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}

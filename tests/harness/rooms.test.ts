@@ -1,0 +1,72 @@
+import { globSync, readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { describe, expect, test } from "vitest";
+
+/** The table of ARCHITECTURE.md says which room may import which. */
+const root = join(import.meta.dirname, "../..");
+const shipped = readRooms();
+const everything = [...shipped.keys(), "scripts", ...readdirSync(join(root, "tests")).map((name) => `tests/${name}`)];
+
+function readRooms(): Map<string, string[]> {
+  const rows = readFileSync(join(root, "ARCHITECTURE.md"), "utf8").matchAll(
+    /^\| `((?:apps|packages)\/\w+)` +\|[^|]*\| ([^|]*?) *\|$/gm,
+  );
+  return new Map(
+    [...rows].map(([, room = "", mayImport = ""]) => [
+      room,
+      mayImport.split(", ").filter((name) => name !== "nothing"),
+    ]),
+  );
+}
+
+interface Import {
+  file: string;
+  specifier: string;
+  isTest: boolean;
+}
+
+function readImports(room: string): Import[] {
+  const files = globSync("**/*.{ts,mts,mjs}", { cwd: join(root, room), exclude: isMade });
+  return files.flatMap((file) => {
+    const source = readFileSync(join(root, room, file), "utf8");
+    const isTest = /\.test(-d)?\.ts$|(^|\/)testing\//.test(file);
+    return [...source.matchAll(/(?:\bfrom|\bimport\(?) *"([^"]+)"/g)].map(([, specifier = ""]) => {
+      return { file: join(room, file), specifier, isTest };
+    });
+  });
+}
+
+/** Not even looked into: dependencies lead to other rooms, and on. */
+const isMade = (path: string) => ["node_modules", "dist"].includes(basename(path));
+const isOfRooms = ({ specifier }: Import) => specifier.startsWith("@booking-events/");
+const say = ({ file, specifier }: Import) => `${file} imports ${specifier}`;
+
+test("the table has every app and every package", () => {
+  const folders = globSync("{apps,packages}/*/package.json", { cwd: root }).map(dirname);
+  expect([...shipped.keys()].toSorted()).toEqual(folders.toSorted());
+});
+
+describe.each([...shipped])("%s", (room, mayImport) => {
+  const imports = readImports(room);
+
+  test("imports only the rooms that it may, and only what they export", () => {
+    expect(imports.length).toBeGreaterThan(0);
+    const allowed = mayImport.map((name) => `@booking-events/${name}`);
+    const wrong = imports.filter((one) => !one.isTest && isOfRooms(one) && !allowed.includes(one.specifier));
+    expect(wrong.map(say)).toEqual([]);
+  });
+
+  test("has tests that import packages, the harness and scripts besides, and no app", () => {
+    const wrong = imports.filter((one) => one.isTest && /^@booking-events\/(ingest|worker|ops)\b/.test(one.specifier));
+    expect(wrong.map(say)).toEqual([]);
+  });
+});
+
+test.each(everything)("%s imports other rooms by name, never by path", (room) => {
+  const wrong = readImports(room).filter(({ file, specifier }) => {
+    if (!specifier.startsWith(".")) return false;
+    const imported = join(dirname(file), specifier);
+    return imported.includes("/") && relative(room, imported).startsWith("..");
+  });
+  expect(wrong.map(say)).toEqual([]);
+});
