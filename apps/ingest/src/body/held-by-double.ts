@@ -7,24 +7,14 @@ const digitsAlwaysHeld = 15;
  */
 export function isHeldByDouble(written: string): boolean {
   if (written.length <= digitsAlwaysHeld && !/e/i.test(written)) return true;
-  const [sent, held] = [toDecimal(written), toDecimal(String(Number(written)))];
-  // Zero is zero, whatever its exponent.
-  return sent.digits === held.digits && (sent.digits === "" || sent.exponent === held.exponent);
+  // The digits are enough: numbers with the same digits and other exponents differ tenfold, so never share a double.
+  return digitsOf(written) === digitsOf(String(Number(written)));
 }
 
-/** Without its sign, which every double holds. No digits: zero, or infinity, which no JSON can write. */
-interface Decimal {
-  /** Without zeros at either end, so that each value has one form only. */
-  digits: string;
-  /** Of the last digit. */
-  exponent: number;
-}
-
-function toDecimal(written: string): Decimal {
-  const [, whole = "", fraction = "", exponent = "0"] = /([0-9]+)(?:\.([0-9]+))?(?:e(.+))?/i.exec(written) ?? [];
-  const digits = whole + fraction;
-  const [start, end] = [countZeros(digits, 0, 1), digits.length - countZeros(digits, digits.length - 1, -1)];
-  return { digits: digits.slice(start, end), exponent: Number(exponent) - fraction.length + digits.length - end };
+/** Without zeros at either end, so that each value has one form only. None: zero, or infinity, which JSON can't write. */
+function digitsOf(written: string): string {
+  const digits = written.replace(/e.*/i, "").replace(/\D/g, "");
+  return digits.slice(countZeros(digits, 0, 1), digits.length - countZeros(digits, digits.length - 1, -1));
 }
 
 /** A loop, since `/0+$/` takes quadratic time for a long row of zeros that ends with another digit. */
