@@ -5,6 +5,7 @@ import {
   createMetrics,
   installGracefulShutdown,
   parseEnvironment,
+  repeat,
   startHealthServer,
   variables,
 } from "@booking-events/runtime";
@@ -250,22 +251,18 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     });
     isMigrated = true;
     consumer.start();
-    repeat(() => progressWatch.look(Date.now()), lookIntervalMs);
-    repeat(sweep, sweepIntervalMs);
-    repeat(durabilityWatch.look, durabilityIntervalMs);
+    keepDoing(() => progressWatch.look(Date.now()), lookIntervalMs, stopping.signal);
+    keepDoing(sweep, sweepIntervalMs, stopping.signal);
+    keepDoing(durabilityWatch.look, durabilityIntervalMs, stopping.signal);
     logger.info({ migrations, concurrency: settings.CONCURRENCY }, "ready to take events");
   } catch (error) {
     if (!stopping.signal.aborted) shutdown.fail("stopping: the database could not be migrated", error);
   }
 }
 
-/** Runs the work at the interval, one at a time, for as long as the process lives. */
-function repeat(work: () => Promise<void>, intervalMs: number): void {
-  const run = () => {
-    // The next run comes anyway, and whatever can fail is said elsewhere.
-    void work()
-      .catch(() => {})
-      .finally(() => setTimeout(run, intervalMs).unref());
-  };
-  run();
+/** At once, and then at the interval, until the signal aborts. */
+function keepDoing(work: () => Promise<void>, intervalMs: number, signal: AbortSignal): void {
+  // It is done again anyway, and whatever can fail is said elsewhere.
+  const attempt = () => work().catch(() => {});
+  void attempt().then(() => repeat(attempt, intervalMs, signal));
 }

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { eventKinds } from "@booking-events/schema";
 import * as v from "valibot";
 
 const instantMessage = "must be a date-time such as 2026-11-20T00:00:00Z";
@@ -24,7 +25,7 @@ const Partner = v.strictObject({
   name: v.pipe(v.string(), v.nonEmpty("must not be empty")),
   enabled: v.boolean(),
   kinds: v.pipe(
-    v.array(v.picklist(["create", "update", "delete"], "must be create, update or delete")),
+    v.array(v.picklist(eventKinds, "must be create, update or delete")),
     v.minLength(1, "must name at least one kind"),
   ),
   rateLimit: v.strictObject({

@@ -6,7 +6,7 @@ export { digestSubject } from "./event-subject.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";
 export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
-export { defaultQueuePrefix, queueName } from "./queue-name.ts";
+export { queueName } from "./queue-name.ts";
 export { maxAttempts } from "./retry-policy.ts";
 export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";
 export { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";

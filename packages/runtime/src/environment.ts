@@ -49,6 +49,7 @@ export const variables = {
   CONCURRENCY: v.optional(wholeNumber(1, 5_000), "3000"),
   BATCH_SIZE: v.optional(wholeNumber(1, 1_000), "800"),
   DUPLICATE_WINDOW_HOURS: v.optional(wholeNumber(0, 24 * 365), "72"),
+  /** The braces are a Redis Cluster hash tag: every key of the queue lives in one slot, as BullMQ's scripts need. */
   QUEUE_PREFIX: v.optional(
     v.pipe(v.string(), v.regex(/^\{[^{}:]+\}$/, "must be a name in braces, such as {booking-events}, without a colon")),
     "{booking-events}",

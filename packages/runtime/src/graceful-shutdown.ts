@@ -1,4 +1,5 @@
 import type { Logger } from "./logger.ts";
+import { DeadlineExceeded, withDeadline } from "./with-deadline.ts";
 
 /** One step of the way down. It is given up after `limitMs`, and the next one starts. */
 export interface ShutdownPhase {
@@ -77,20 +78,14 @@ export function installGracefulShutdown(options: {
 
 /** @returns whether the phase finished in time */
 async function runPhase(phase: ShutdownPhase, limitMs: number, logger: Logger): Promise<boolean> {
-  const { promise: expired, resolve } = Promise.withResolvers<"expired">();
-  const timer = setTimeout(resolve, limitMs, "expired");
   try {
-    const outcome = await Promise.race([phase.run(), expired]);
-    if (outcome === "expired") {
-      logger.error({ phase: phase.name, limitMs }, "shutdown phase ran out of time");
-      return false;
-    }
+    await withDeadline(phase.run(), limitMs);
     logger.debug({ phase: phase.name }, "shutdown phase done");
     return true;
   } catch (error) {
-    logger.error({ phase: phase.name, err: error }, "shutdown phase failed");
+    if (error instanceof DeadlineExceeded)
+      logger.error({ phase: phase.name, limitMs }, "shutdown phase ran out of time");
+    else logger.error({ phase: phase.name, err: error }, "shutdown phase failed");
     return false;
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,6 +1,5 @@
-import { setTimeout as wait } from "node:timers/promises";
 import { createPartnerRegistry, type PartnerRegistry, parsePartnersFile } from "@booking-events/partners";
-import { Counter, Gauge, type Logger, type Registry } from "@booking-events/runtime";
+import { Counter, Gauge, type Logger, type Registry, repeat } from "@booking-events/runtime";
 import { createPatientReader, describeReadError, type ReadText, readRegularFile } from "./read-regular-file.ts";
 
 export interface PartnersFileWatch {
@@ -117,11 +116,4 @@ async function readPartners(path: string, readText: ReadText, last: Version | un
   if (result.success) return { text, registry: createPartnerRegistry(result.file) };
   const problems = result.problems.slice(0, maxProblemsTold).join("; ");
   return { text, problem: `The partners file ${path} is not valid: ${problems}. Correct it.` };
-}
-
-async function repeat(work: () => Promise<void>, intervalMs: number, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await wait(intervalMs, undefined, { signal }).catch(() => {});
-    if (!signal.aborted) await work();
-  }
 }

@@ -1,7 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { setTimeout as wait } from "node:timers/promises";
 import type { Producer } from "@booking-events/queue";
-import { Gauge, type Logger, type Registry } from "@booking-events/runtime";
+import { Gauge, type Logger, type Registry, repeat } from "@booking-events/runtime";
 
 export interface LoadShedder {
   /** True: refuse events until it is false again. */
@@ -82,17 +81,10 @@ export async function watchLoad(options: {
     }
   }
 
-  async function repeat(look: () => void | Promise<void>, intervalMs: number): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await wait(intervalMs, undefined, { signal: stopping.signal }).catch(() => {});
-      if (!stopping.signal.aborted) await look();
-    }
-  }
-
   lookAtDelay();
   await lookAtRedis();
-  void repeat(lookAtDelay, delayIntervalMs);
-  void repeat(lookAtRedis, redisIntervalMs);
+  void repeat(lookAtDelay, delayIntervalMs, stopping.signal);
+  void repeat(lookAtRedis, redisIntervalMs, stopping.signal);
   return {
     isOverloaded: () => exceeded.size > 0,
     warnings: () => [...exceeded].map(([measure, value]) => describe(measure, value, limits[measure])),

@@ -1,3 +1,5 @@
+import { DeadlineExceeded, withDeadline } from "@booking-events/runtime";
+
 /** A probe of /readyz is answered within 2 s, whatever PostgreSQL does. */
 const answerLimitMs = 1_000;
 
@@ -19,12 +21,11 @@ export function createDatabaseCheck<Problem>(
       .finally(() => {
         asking = null;
       });
-    const { promise: expired, resolve } = Promise.withResolvers<"no answer">();
-    const timer = setTimeout(resolve, answerLimitMs, "no answer");
     try {
-      return await Promise.race([asking, expired]);
-    } finally {
-      clearTimeout(timer);
+      return await withDeadline(asking, answerLimitMs);
+    } catch (error) {
+      if (error instanceof DeadlineExceeded) return "no answer";
+      throw error;
     }
   };
 }

@@ -1,5 +1,5 @@
 import type { WarningCode } from "@booking-events/bookings";
-import type { Registry } from "@booking-events/runtime";
+import { type Registry, withDeadline } from "@booking-events/runtime";
 import { Counter, Gauge } from "prom-client";
 import type { ProcessOptions } from "../deliver/process-delivery.ts";
 
@@ -57,7 +57,7 @@ export function createWorkerMetrics(
     registers,
     async collect() {
       // Redis may be down: then the last figures stand, rather than that the scrape fails.
-      const backlog = await withinScrape(options.countBacklog());
+      const backlog = await withDeadline(options.countBacklog(), scrapeLimitMs).catch(() => undefined);
       if (backlog === undefined) return;
       this.set({ state: "waiting" }, backlog.waiting);
       this.set({ state: "delayed" }, backlog.delayed);
@@ -92,15 +92,3 @@ export function createWorkerMetrics(
 }
 
 const scrapeLimitMs = 1_000;
-
-async function withinScrape<Result>(work: Promise<Result>): Promise<Result | undefined> {
-  const { promise: expired, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(resolve, scrapeLimitMs, undefined);
-  try {
-    return await Promise.race([work, expired]);
-  } catch {
-    return undefined;
-  } finally {
-    clearTimeout(timer);
-  }
-}
