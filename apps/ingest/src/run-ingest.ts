@@ -7,6 +7,7 @@ import {
   installGracefulShutdown,
   listen,
   parseEnvironment,
+  shutdownPhases,
   startHealthServer,
   variables,
 } from "@booking-events/runtime";
@@ -120,26 +121,23 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
   const { server, stop } = createServer({ handle: app.callback(), connections, observe });
   server.on("connection", freezes.noteConnection);
   const shutdown = installGracefulShutdown({
-    phases: [
-      { name: "answer requests under way", limitMs: settings.SHUTDOWN_TIMEOUT_MS, run: stop },
-      {
-        name: "close the queue",
-        limitMs: 2_000,
-        async run() {
-          partners.stop();
-          queue.stop();
-          load.stop();
-          freezes.stop();
-          await lastUse.stop();
-          tokenBuckets.close();
-          await producer.close();
-        },
+    phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
+      finishWork: stop,
+      async closeConnections() {
+        healthServer.close();
+        partners.stop();
+        queue.stop();
+        load.stop();
+        freezes.stop();
+        await lastUse.stop();
+        tokenBuckets.close();
+        await producer.close();
       },
-    ],
+    }),
     timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
     logger,
   });
-  await startHealthServer({
+  const healthServer = await startHealthServer({
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
     findProblems: () => [

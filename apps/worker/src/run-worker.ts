@@ -6,6 +6,7 @@ import {
   installGracefulShutdown,
   parseEnvironment,
   repeat,
+  shutdownPhases,
   startHealthServer,
   variables,
 } from "@booking-events/runtime";
@@ -22,13 +23,15 @@ import {
 } from "@booking-events/store";
 import { applyAlone } from "./apply/apply-alone.ts";
 import { applyEvents } from "./apply/apply-events.ts";
-import { createBatchApplier, type QueuedEvent } from "./apply/apply-in-batches.ts";
+import { createBatchApplier } from "./apply/apply-in-batches.ts";
 import type { RecordedWarning } from "./apply/plan-batch.ts";
 import { describeFault } from "./deliver/describe-fault.ts";
-import { judgeGivenUp, type ProcessOptions, processDelivery } from "./deliver/process-delivery.ts";
+import { type ProcessOptions, processDelivery } from "./deliver/process-delivery.ts";
+import { createSweep } from "./deliver/sweep-given-up.ts";
 import { createOutageGate } from "./deliver/wait-out-outage.ts";
 import { migrateAtStart } from "./migrate-at-start.ts";
 import { createDatabaseCheck } from "./watch/check-database.ts";
+import { findProblems, type WorkerState } from "./watch/find-problems.ts";
 import { durabilityIntervalMs, watchDurability } from "./watch/watch-durability.ts";
 import { watchLaterVersions } from "./watch/watch-later-versions.ts";
 import { lookIntervalMs, watchProgress } from "./watch/watch-progress.ts";
@@ -159,81 +162,51 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     signal: stopping.signal,
   };
 
-  async function sweep(): Promise<void> {
-    const how = { duplicateWindowMs, onWarning, isAlone: true };
-    const applyOne = (event: QueuedEvent) => applyAlone(event, (envelopes) => made.applyEvents(pool, envelopes, how));
-    try {
-      const count = await consumer.sweepFailed({
-        judge: (event) => judgeGivenUp(event, { ...processOptions, applyAlone: applyOne }),
-        onFault(eventId, error) {
-          if (stopping.signal.aborted) return false;
-          workerMetrics.countSweepFault();
-          logger.error({ eventId, err: error }, "an event that the queue had given up could not be dealt with");
-          return true;
-        },
-      });
-      if (count > 0) logger.warn({ count }, "dealt with events that the queue had given up");
-      await outageGate.run(() => inTransaction(pool, closeLettersOfApplied));
-    } catch (error) {
-      if (stopping.signal.aborted) return;
-      workerMetrics.countSweepFault();
-      logger.error({ err: error }, "the sweep for events that the queue has given up failed");
-    }
-  }
+  const sweep = createSweep({
+    sweepFailed: consumer.sweepFailed,
+    process: processOptions,
+    applyAlone: (event) =>
+      applyAlone(event, (envelopes) =>
+        made.applyEvents(pool, envelopes, { duplicateWindowMs, onWarning, isAlone: true }),
+      ),
+    closeLetters: () => outageGate.run(() => inTransaction(pool, closeLettersOfApplied)),
+    countFault: workerMetrics.countSweepFault,
+    logger,
+    signal: stopping.signal,
+  });
 
-  const checkDatabase = createDatabaseCheck(
-    () => pool.query("select 1"),
-    (error) => describeFault(error).code,
-  );
-
-  async function findProblems(): Promise<string[]> {
-    const problems: string[] = [];
-    if (stopping.signal.aborted) problems.push("The worker is stopping.");
-    if (!consumer.isConnected())
-      problems.push("Redis does not answer. Check that it runs and that REDIS_URL is right.");
-    const outage = outageGate.currentOutage()?.code ?? migrationFault;
-    if (outage !== null) {
-      problems.push(`PostgreSQL is out (${outage}): the worker waits for it. Check that it runs and is writable.`);
-    } else if (!isMigrated) {
-      problems.push("The database is being migrated.");
-    } else {
-      const problem = await checkDatabase();
-      if (problem !== null)
-        problems.push(`PostgreSQL does not answer (${problem}). Check that it runs and that DATABASE_URL is right.`);
-    }
-    problems.push(...durabilityWatch.problems());
-    if (progressWatch.isStuck()) problems.push("Events wait and none comes to an end. Restart this worker.");
-    return problems;
-  }
-
+  const state: WorkerState = {
+    isStopping: () => stopping.signal.aborted,
+    isRedisConnected: () => consumer.isConnected(),
+    databaseOutage: () => outageGate.currentOutage()?.code ?? migrationFault,
+    isMigrated: () => isMigrated,
+    checkDatabase: createDatabaseCheck(
+      () => pool.query("select 1"),
+      (error) => describeFault(error).code,
+    ),
+    durabilityProblems: durabilityWatch.problems,
+    isStuck: progressWatch.isStuck,
+  };
   const healthServer = await startHealthServer({
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
-    findProblems,
+    findProblems: () => findProblems(state),
     findWarnings: laterVersions.findWarnings,
     metrics,
   });
   const shutdown = installGracefulShutdown({
     timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
     logger,
-    phases: [
-      {
-        name: "finish or release active events",
-        limitMs: settings.SHUTDOWN_TIMEOUT_MS * 0.8,
-        run: async () => {
-          stopping.abort(new Error("The worker is stopping."));
-          await consumer.drain();
-        },
+    phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
+      async finishWork() {
+        stopping.abort(new Error("The worker is stopping."));
+        await consumer.drain();
       },
-      {
-        name: "close connections",
-        limitMs: settings.SHUTDOWN_TIMEOUT_MS * 0.2,
-        run: async () => {
-          healthServer.close();
-          await Promise.all([consumer.close(), pool.end()]);
-        },
+      async closeConnections() {
+        healthServer.close();
+        await Promise.all([consumer.close(), pool.end()]);
       },
-    ],
+    }),
   });
 
   try {

@@ -5,5 +5,6 @@ export { listen } from "./listen.ts";
 export { createLogger, describeError, type Logger, safeMessage } from "./logger.ts";
 export { Counter, createMetrics, Gauge, Histogram, type Registry } from "./metrics.ts";
 export { repeat } from "./repeat.ts";
+export { shutdownPhases } from "./shutdown-phases.ts";
 export { exitOnStartError, StartError } from "./start-error.ts";
 export { DeadlineExceeded, withDeadline } from "./with-deadline.ts";

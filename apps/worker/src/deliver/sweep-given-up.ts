@@ -1,0 +1,40 @@
+import type { Consumer } from "@booking-events/queue";
+import type { Logger } from "@booking-events/runtime";
+import { judgeGivenUp, type ProcessOptions } from "./process-delivery.ts";
+
+/**
+ * Makes a function that deals with what the queue has given up: events whose workers died again and again, and jobs that
+ * are no events. Each is applied or becomes a dead letter. It never throws: the next sweep tries again.
+ */
+export function createSweep(options: {
+  sweepFailed: Consumer["sweepFailed"];
+  process: ProcessOptions;
+  applyAlone: Parameters<typeof judgeGivenUp>[1]["applyAlone"];
+  /** Closes dead letters of events that stand in the log by now. */
+  closeLetters: () => Promise<unknown>;
+  countFault: () => void;
+  logger: Logger;
+  signal: AbortSignal;
+}): () => Promise<void> {
+  const { sweepFailed, process, applyAlone, closeLetters, countFault, logger, signal } = options;
+
+  function onFault(eventId: string, error: unknown): boolean {
+    if (signal.aborted) return false;
+    countFault();
+    logger.error({ eventId, err: error }, "an event that the queue had given up could not be dealt with");
+    return true;
+  }
+
+  return async function sweep() {
+    try {
+      const judge = (event: Parameters<typeof judgeGivenUp>[0]) => judgeGivenUp(event, { ...process, applyAlone });
+      const count = await sweepFailed({ judge, onFault });
+      if (count > 0) logger.warn({ count }, "dealt with events that the queue had given up");
+      await closeLetters();
+    } catch (error) {
+      if (signal.aborted) return;
+      countFault();
+      logger.error({ err: error }, "the sweep for events that the queue has given up failed");
+    }
+  };
+}
