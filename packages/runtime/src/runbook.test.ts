@@ -1,0 +1,73 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as v from "valibot";
+import { describe, expect, test } from "vitest";
+import { variables } from "./environment.ts";
+
+const root = join(import.meta.dirname, "../../..");
+const runbook = readFileSync(join(root, "docs/operations.md"), "utf8");
+
+/** The rows of the table under a heading, each as its cells. */
+function readTable(heading: string): string[][] {
+  const section = runbook.split(`${heading}\n`)[1]?.split(/^#/m)[0] ?? "";
+  const rows = section.split("\n").filter((line) => line.startsWith("| `"));
+  return rows.map((row) => row.split("|").map((cell) => cell.trim().replaceAll("`", "")));
+}
+
+/** What an app's code is made of, without its tests. */
+function readSource(app: string): string {
+  const files = globSync("**/*.ts", { cwd: join(root, "apps", app, "src") });
+  const shipped = files.filter((file) => !file.endsWith(".test.ts"));
+  return shipped.map((file) => readFileSync(join(root, "apps", app, "src", file), "utf8")).join("\n");
+}
+
+const ingest = readSource("ingest");
+const worker = readSource("worker");
+
+describe("the runbook's table of environment variables", () => {
+  const rows = readTable("## Environment");
+  const ofOneProcess = new Map(Object.entries<v.GenericSchema>(variables));
+
+  test("names every variable once", () => {
+    const names = rows.map(([, name]) => name);
+    expect(names.toSorted()).toEqual([...ofOneProcess.keys(), "ADMIN_PORT"].toSorted());
+  });
+
+  test.each(Object.entries({ ingest, worker }))("names the variables that %s reads", (app, source) => {
+    const read = [...source.matchAll(/^ {2}([A-Z_]+): (?:variables\.|adminPort\()/gm)].map(([, name]) => name);
+    const named = rows.filter(([, , processes = ""]) => processes.split(", ").includes(app)).map(([, name]) => name);
+    expect(named.toSorted()).toEqual(read.toSorted());
+  });
+
+  test("has the defaults of the code", () => {
+    for (const [, name = "", , documented] of rows.filter(([, name]) => name !== "ADMIN_PORT")) {
+      const { success, output } = v.safeParse(v.object({ [name]: ofOneProcess.get(name) ?? v.never() }), {});
+      expect([name, success ? String(output[name]) : "required"]).toEqual([name, documented]);
+    }
+    const ports = `${ingest}${worker}`.matchAll(/adminPort\((\d+)\)/g);
+    expect(rows.find(([, name]) => name === "ADMIN_PORT")?.[3]).toBe(Array.from(ports, ([, port]) => port).join(", "));
+  });
+
+  test("has the ranges of the code", () => {
+    const ranges = rows.flatMap(([, name = "", , , meaning = ""]) => {
+      const range = /\b([\d.]+) to (\d+)\b/.exec(meaning);
+      return range === null ? [] : [{ name, least: range[1] ?? "", most: range[2] ?? "" }];
+    });
+    expect(ranges.length).toBeGreaterThan(8);
+    for (const { name, least, most } of ranges) {
+      const takes = (value: string) => v.is(ofOneProcess.get(name) ?? v.never(), value);
+      const values = [least, most, String(Number(least) - 0.01), String(Number(least) - 1), String(Number(most) + 1)];
+      expect([name, ...values.map(takes)]).toEqual([name, true, true, false, false, false]);
+    }
+  });
+});
+
+test("the runbook's table of metrics has every metric, with its labels", () => {
+  const metrics = [...`${ingest}${worker}`.matchAll(/name: "(\w+)",\n\s+help: [^\n]+\n(?:\s+labelNames: \[(.*)\],)?/g)];
+  const ofCode = metrics.map(([, name, labels = ""]) => {
+    return labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`;
+  });
+  const named = readTable("### Metrics").map(([, name]) => name);
+  expect(ofCode.length).toBeGreaterThan(15);
+  expect(named.toSorted()).toEqual(ofCode.toSorted());
+});
