@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { version } from "@booking-events/runtime";
 import { build } from "@booking-events/scripts/build";
 import { findOrInstallRedis } from "@booking-events/scripts/services";
 import { stopRequested } from "@booking-events/scripts/stop-signals";
@@ -32,11 +33,13 @@ const { values, positionals } = parseArgs({
     profile: { type: "string" },
     smoke: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
+    version: { type: "boolean", default: false },
   },
 });
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 if (values.help) say(help);
+else if (values.version) say(version);
 else await main();
 
 async function main(): Promise<void> {

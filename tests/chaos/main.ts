@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
+import { version } from "@booking-events/runtime";
 import { build } from "@booking-events/scripts/build";
 import { findOrInstallRedis, installFaketime } from "@booking-events/scripts/services";
 import { SetupProblem } from "@booking-events/scripts/setup-problem";
@@ -42,6 +43,7 @@ const options = {
   report: { type: "string", default: ".data/chaos-report.json" },
   broken: { type: "string" },
   help: { type: "boolean", default: false },
+  version: { type: "boolean", default: false },
 } as const;
 
 const quietMs = 15_000;
@@ -60,6 +62,10 @@ async function main(): Promise<number> {
   const { values } = parseArgs({ options });
   if (values.help) {
     say(help);
+    return 0;
+  }
+  if (values.version) {
+    say(version);
     return 0;
   }
   if (values.scenario !== undefined) return await runScenario(values.scenario, values);

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { version } from "@booking-events/runtime";
 import { build } from "@booking-events/scripts/build";
 import { findOrInstallRedis, startRedis } from "@booking-events/scripts/services";
 import { stopRequested } from "@booking-events/scripts/stop-signals";
@@ -24,11 +25,13 @@ const { values } = parseArgs({
     connections: { type: "string", default: "20000" },
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
     help: { type: "boolean", default: false },
+    version: { type: "boolean", default: false },
   },
 });
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 if (values.help) say(help);
+else if (values.version) say(version);
 else process.exitCode = await main(Number(values.connections), Number(values.seed));
 
 async function main(connections: number, seed: number): Promise<number> {

@@ -1,4 +1,5 @@
-import { exitOnStartError } from "@booking-events/runtime";
+import { exitOnStartError, version } from "@booking-events/runtime";
 import { runIngest } from "./run-ingest.ts";
 
-await runIngest(process.env).catch(exitOnStartError);
+if (process.argv.includes("--version")) process.stdout.write(`${version}\n`);
+else await runIngest(process.env).catch(exitOnStartError);

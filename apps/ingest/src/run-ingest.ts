@@ -10,6 +10,7 @@ import {
   shutdownPhases,
   startHealthServer,
   variables,
+  version,
 } from "@booking-events/runtime";
 import { createApp } from "./app.ts";
 import { createLastUseRecorder } from "./auth/record-last-use.ts";
@@ -151,5 +152,5 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
   const variableNames = { host: "HOST", port: "PORT" };
   const { backlog } = freezeLimits;
   await listen(server, { host: settings.HOST, port: settings.PORT, backlog, variables: variableNames });
-  logger.info({ host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
+  logger.info({ version, host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
 }

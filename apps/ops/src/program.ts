@@ -1,5 +1,5 @@
 import { PartnersError } from "@booking-events/partners";
-import { describeError, StartError } from "@booking-events/runtime";
+import { describeError, StartError, version } from "@booking-events/runtime";
 import { Command, CommanderError } from "commander";
 import { addBookingsCommands } from "./commands/bookings.ts";
 import { addDeadLettersCommands } from "./commands/dead-letters.ts";
@@ -42,6 +42,7 @@ function createProgram(context: Context): Command {
   const { stdout, stderr } = context;
   const program = new Command("pnpm ops")
     .description("Looks after the booking-event receiver: its partners, what they sent, and what became of it.")
+    .version(version, "--version", "print the version")
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),

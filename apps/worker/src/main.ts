@@ -1,4 +1,5 @@
-import { exitOnStartError } from "@booking-events/runtime";
+import { exitOnStartError, version } from "@booking-events/runtime";
 import { runWorker } from "./run-worker.ts";
 
-await runWorker(process.env).catch(exitOnStartError);
+if (process.argv.includes("--version")) process.stdout.write(`${version}\n`);
+else await runWorker(process.env).catch(exitOnStartError);

@@ -9,6 +9,7 @@ import {
   shutdownPhases,
   startHealthServer,
   variables,
+  version,
 } from "@booking-events/runtime";
 import {
   closeLettersOfApplied,
@@ -227,7 +228,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     keepDoing(() => progressWatch.look(Date.now()), lookIntervalMs, stopping.signal);
     keepDoing(sweep, sweepIntervalMs, stopping.signal);
     keepDoing(durabilityWatch.look, durabilityIntervalMs, stopping.signal);
-    logger.info({ migrations, concurrency: settings.CONCURRENCY }, "ready to take events");
+    logger.info({ version, migrations, concurrency: settings.CONCURRENCY }, "ready to take events");
   } catch (error) {
     if (!stopping.signal.aborted) shutdown.fail("stopping: the database could not be migrated", error);
   }

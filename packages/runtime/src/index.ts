@@ -7,4 +7,5 @@ export { Counter, createMetrics, Gauge, Histogram, type Registry } from "./metri
 export { repeat } from "./repeat.ts";
 export { shutdownPhases } from "./shutdown-phases.ts";
 export { exitOnStartError, StartError } from "./start-error.ts";
+export { version } from "./version.ts";
 export { DeadlineExceeded, withDeadline } from "./with-deadline.ts";
