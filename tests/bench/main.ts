@@ -10,7 +10,7 @@ import { scenarios } from "./scenarios/index.ts";
 
 const help = `Measures the built processes beside what people write today, in turn, in one run on this machine.
 
-  pnpm bench [name …] [--seconds N] [--rounds N] [--json FILE] [--profile DIR] [--smoke]
+  npm run bench -- [name …] [--seconds N] [--rounds N] [--json FILE] [--profile DIR] [--smoke]
 
 Names:
 ${scenarios.map(({ name, about }) => `  ${name.padEnd(16)} ${about}`).join("\n")}
@@ -44,7 +44,7 @@ else await main();
 
 async function main(): Promise<void> {
   const unknown = positionals.find((wanted) => !scenarios.some(({ name }) => name === wanted));
-  if (unknown !== undefined) throw new Error(`There is no scenario ${unknown}. See pnpm bench --help`);
+  if (unknown !== undefined) throw new Error(`There is no scenario ${unknown}. See npm run bench -- --help`);
   const signal = stopRequested({ force: () => process.exit(130) });
   await findOrInstallRedis({ say, signal });
   await build(signal);

@@ -5,7 +5,7 @@ import type { NeighbourReport } from "./neighbour-report.ts";
 
 /**
  * Short and with little of everything, and judged by nothing that depends on how
- * fast it is. `pnpm chaos --scenario bad-neighbour` does the rest.
+ * fast it is. `npm run chaos -- --scenario bad-neighbour` does the rest.
  */
 const run = (build: Build, signal: AbortSignal) =>
   runBadNeighbour({

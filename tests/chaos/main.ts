@@ -17,8 +17,8 @@ const help = `Starts the whole service, posts random histories, kills and freeze
 Redis and PostgreSQL included, sets Redis' clock, lets PostgreSQL's certificate expire,
 and checks from outside that nothing was lost.
 
-  pnpm chaos [--minutes N] [--seed S] [--rate R] [--report FILE]
-  pnpm chaos --scenario bad-neighbour [--minutes N] [--rate R] [--report FILE]
+  npm run chaos -- [--minutes N] [--seed S] [--rate R] [--report FILE]
+  npm run chaos -- --scenario bad-neighbour [--minutes N] [--rate R] [--report FILE]
 
   --scenario bad-neighbour
                  kills nothing, but lets some partners and strangers do their worst, and

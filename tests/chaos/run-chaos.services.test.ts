@@ -5,7 +5,7 @@ import { createRandom } from "./random.ts";
 import { formatReport } from "./report.ts";
 import { runChaos } from "./run-chaos.ts";
 
-/** Each run of the tests is the same one. `pnpm chaos` takes a new seed each time. */
+/** Each run of the tests is the same one. `npm run chaos` takes a new seed each time. */
 const seed = 20_261_120;
 /** Up to the last of the known scenarios. */
 const postMs = Object.keys(scenarios).length * scenarioMs - 5_000;

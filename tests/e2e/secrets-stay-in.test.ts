@@ -336,7 +336,7 @@ async function ops(...args: string[]): Promise<void> {
     );
   });
   expect(stderr).not.toBe("");
-  seen.push([`pnpm ops ${args.join(" ")}`, stderr]);
+  seen.push([`npm run ops -- ${args.join(" ")}`, stderr]);
 }
 
 describe("nothing of it is seen", () => {

@@ -12,7 +12,7 @@ import { checkIngest } from "./check-ingest.ts";
 const help = `Sends random connections, most of them wrong, to an ingest of its own over real sockets, and checks
 that it answers or closes each, never with 500, and that it is as well afterwards as before.
 
-  pnpm fuzz [--connections N] [--seed S]
+  npm run fuzz -- [--connections N] [--seed S]
 
   --connections N  of one request or more each; some are reset. Default: 20000
   --seed S         a whole number; the same one sends the same bytes. Default: a new one

@@ -2,7 +2,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * `pnpm mutate`: changes the code in small ways, one at a time, and runs the tests that need no services against each.
+ * `npm run mutate`: changes the code in small ways, one at a time, and runs the tests that need no services against each.
  * It fails when fewer than 90 % of the changes are noticed. README.md lists those that are not.
  */
 export default {

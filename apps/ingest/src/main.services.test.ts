@@ -128,9 +128,13 @@ test("a change of the partners file is in force without a restart; an invalid on
 
 describe("without partners ingest starts, refuses events as its own trouble, and goes on when there are some", () => {
   test.each<[string, (path: string) => unknown, RegExp]>([
-    ["no file", () => {}, /can't be read \(ENOENT\).*pnpm ops partners add/],
+    ["no file", () => {}, /can't be read \(ENOENT\).*npm run ops -- partners add/],
     ["an invalid file", (path) => writeFileSync(path, '{"partners":[{}]}'), /is not valid: partners\.0/],
-    ["an empty registry", (path) => writeFileSync(path, '{"partners":[]}'), /has no partners.*pnpm ops partners add/],
+    [
+      "an empty registry",
+      (path) => writeFileSync(path, '{"partners":[]}'),
+      /has no partners.*npm run ops -- partners add/,
+    ],
     ["a directory", (path) => mkdirSync(path), /it is not a regular file/],
     ["a pipe that nobody writes to", (path) => execFileSync("mkfifo", [path]), /it is not a regular file/],
   ])("%s", async (name, make, problem) => {

@@ -77,7 +77,7 @@ function describeSqlState(code: string, message: string, where: string): string 
       return `PostgreSQL at ${where} has no database of the name in DATABASE_URL (${code}).`;
     case "42P01":
     case "42703":
-      return `The database has not been migrated to what this program needs (${code}). Run: pnpm ops migrate`;
+      return `The database has not been migrated to what this program needs (${code}). Run: npm run ops -- migrate`;
   }
   // These two classes are about data, and their messages repeat it.
   const isAboutData = code.startsWith("22") || code.startsWith("23");

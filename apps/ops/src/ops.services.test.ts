@@ -443,7 +443,7 @@ describe("migrate", () => {
     try {
       const before = await spawnOps(["events", "list"], environment);
       expect(before).toMatchObject({ exitCode: 1, stdout: "" });
-      expect(before.stderr).toMatch(/has not been migrated.*pnpm ops migrate\n$/);
+      expect(before.stderr).toMatch(/has not been migrated.*npm run ops -- migrate\n$/);
       const migrated = await spawnOps(["migrate"], environment);
       expect(migrated).toMatchObject({ exitCode: 0, stderr: "" });
       expect(migrated.stdout).toMatch(/^Applied 0001_.*\n.*The schema is up to date\.\n$/s);
@@ -490,7 +490,7 @@ describe("when the database can't be used", () => {
   test("commands that don't need it don't ask for it", async () => {
     const { exitCode, stdout } = await spawnOps(["--help"], {});
     expect(exitCode).toBe(0);
-    expect(stdout).toContain("Usage: pnpm ops");
+    expect(stdout).toContain("Usage: npm run ops --");
   });
 });
 

@@ -40,7 +40,7 @@ export async function runProgram(args: string[], context: Context): Promise<0 | 
 
 function createProgram(context: Context): Command {
   const { stdout, stderr } = context;
-  const program = new Command("pnpm ops")
+  const program = new Command("npm run ops --")
     .description("Looks after the booking-event receiver: its partners, what they sent, and what became of it.")
     .version(version, "--version", "print the version")
     .configureOutput({
@@ -64,9 +64,9 @@ All are read from .data/env too, which npm start writes. All times are in UTC.
 Exit codes: 0 fine; 1 refused or failed, and one sentence on stderr says why; 2 called wrongly.
 
 Examples:
-  $ pnpm ops partners add acme --name "Acme Travel"
-  $ pnpm ops events list --partner acme
-  $ pnpm ops bookings show acme TRIP-1
+  $ npm run ops -- partners add acme --name "Acme Travel"
+  $ npm run ops -- events list --partner acme
+  $ npm run ops -- bookings show acme TRIP-1
 In scripts, npm prints nothing of its own: npm run -s ops -- partners list --json`,
     );
   addPartnersCommands(program, context);

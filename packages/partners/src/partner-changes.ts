@@ -26,7 +26,9 @@ export function addPartner(
   now: Date,
 ): { file: PartnersFile; added: NewSecret } {
   if (file.partners.some((partner) => partner.id === id)) {
-    throw new PartnersError(`There is a partner ${id} already. For another secret: pnpm ops partners rotate ${id}`);
+    throw new PartnersError(
+      `There is a partner ${id} already. For another secret: npm run ops -- partners rotate ${id}`,
+    );
   }
   const { added, record } = createSecret([], now, expiresAt);
   const partner: Partner = { id, name, enabled: true, kinds, rateLimit, secrets: [record] };
@@ -114,7 +116,7 @@ export function isValid(secret: PartnerSecret | undefined, now: Date): boolean {
 function getPartner(file: PartnersFile, id: string): Partner {
   const partner = file.partners.find((candidate) => candidate.id === id);
   if (partner === undefined) {
-    throw new PartnersError(`There is no partner ${id}. All partners: pnpm ops partners list`);
+    throw new PartnersError(`There is no partner ${id}. All partners: npm run ops -- partners list`);
   }
   return partner;
 }

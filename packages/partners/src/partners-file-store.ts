@@ -211,7 +211,7 @@ function readIfPresent(target: string, path: string): string | undefined {
 function missingFile(path: string): PartnersError {
   return new PartnersError(
     `There is no partners file ${path}. PARTNERS_FILE says where it is; the first partner creates it: ` +
-      "pnpm ops partners add <id>",
+      "npm run ops -- partners add <id>",
   );
 }
 

@@ -122,7 +122,7 @@ test("without a valid file there are no partners, and the problem says what to d
   watch = await start();
   expect(watch.registry().partnerCount).toBe(0);
   expect(watch.problems()).toEqual([
-    expect.stringMatching(/partners\.json can't be read \(ENOENT\).*pnpm ops partners add/),
+    expect.stringMatching(/partners\.json can't be read \(ENOENT\).*npm run ops -- partners add/),
   ]);
   expect(watch.warnings()).toEqual([]);
   writeText('{"partners":[{"id":"ACME"}]}');

@@ -66,7 +66,7 @@ export async function watchPartnersFile(options: {
 
   const currentProblems = () => (last?.problem === undefined ? [] : [last.problem]);
   const isEmpty = () => registry.partnerCount === 0;
-  const noPartners = `The partners file ${path} has no partners. Add them with "pnpm ops partners add <id>".`;
+  const noPartners = `The partners file ${path} has no partners. Add them with "npm run ops -- partners add <id>".`;
 
   await load();
   void repeat(load, intervalMs, stopping.signal);
@@ -108,7 +108,7 @@ async function readPartners(path: string, readText: ReadText, last: Version | un
   try {
     text = await readText(path);
   } catch (error) {
-    const problem = `The partners file ${path} can't be read (${describeReadError(error)}). Create it with "pnpm ops partners add <id>", or set PARTNERS_FILE to its path.`;
+    const problem = `The partners file ${path} can't be read (${describeReadError(error)}). Create it with "npm run ops -- partners add <id>", or set PARTNERS_FILE to its path.`;
     return problem === last?.problem ? last : { text: undefined, problem };
   }
   if (text === last?.text) return last;

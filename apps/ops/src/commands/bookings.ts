@@ -80,7 +80,7 @@ export function addBookingsCommands(program: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ pnpm ops bookings show acme TRIP-1
+  $ npm run ops -- bookings show acme TRIP-1
   $ npm run -s ops -- bookings show acme TRIP-1 --json | jq .state`,
     )
     .action((partner: string, reference: string, options: ShowOptions) => show(context, partner, reference, options));
@@ -103,8 +103,8 @@ Examples:
       "after",
       `
 Examples:
-  $ pnpm ops bookings verify
-  $ pnpm ops bookings verify acme TRIP-1`,
+  $ npm run ops -- bookings verify
+  $ npm run ops -- bookings verify acme TRIP-1`,
     )
     .action((partner: string | undefined, reference: string | undefined, options: VerifyOptions) =>
       verify(context, partner, reference, options),
@@ -204,7 +204,7 @@ async function show(context: Context, partner: string, reference: string, option
   if (shown === undefined) {
     throw new CommandFailure(
       `Partner ${partner} has no booking ${reference}. What the partner sent of late: ` +
-        `pnpm ops events list --partner ${partner}`,
+        `npm run ops -- events list --partner ${partner}`,
     );
   }
   const { booking, history } = shown;

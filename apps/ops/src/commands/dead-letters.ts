@@ -54,7 +54,7 @@ export function addDeadLettersCommands(program: Command, context: Context): void
       "after",
       `
 Examples:
-  $ pnpm ops dead-letters list --code STALLED
+  $ npm run ops -- dead-letters list --code STALLED
   $ npm run -s ops -- dead-letters list --json | jq -r .[].eventId`,
     )
     .action((options: ListOptions) => list(context, options));
@@ -69,7 +69,7 @@ Examples:
     .argument("<eventId>", "a UUID", parseEventId)
     .option("--payload", "show what was queued: guests' personal data")
     .option("--json", "print a JSON object like those of the list, with envelope if asked for")
-    .addHelpText("after", "\nExample:\n  $ pnpm ops dead-letters show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e")
+    .addHelpText("after", "\nExample:\n  $ npm run ops -- dead-letters show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e")
     .action((eventId: string, options: ShowOptions) => show(context, eventId, options));
 
   deadLetters
@@ -91,8 +91,8 @@ Examples:
       "after",
       `
 Examples:
-  $ pnpm ops dead-letters replay 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e
-  $ pnpm ops dead-letters replay --all --code TypeError --yes     # after the release that mends it`,
+  $ npm run ops -- dead-letters replay 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e
+  $ npm run ops -- dead-letters replay --all --code TypeError --yes     # after the release that mends it`,
     )
     .action((eventIds: string[], options: ReplayOptions) => replay(context, eventIds, options));
 
@@ -108,7 +108,7 @@ Examples:
       "after",
       `
 Example:
-  $ pnpm ops dead-letters discard 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --reason "acme sent it again"`,
+  $ npm run ops -- dead-letters discard 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --reason "acme sent it again"`,
     )
     .action((eventIds: string[], options: DiscardOptions) => discard(context, eventIds, options));
 }
@@ -242,7 +242,7 @@ async function replay(context: Context, eventIds: string[], options: ReplayOptio
   if (options.wait && waiting > 0) {
     throw new CommandFailure(
       `${waiting} of ${replays.length} still wait in the queue. Check that the worker runs, and look again: ` +
-        "pnpm ops dead-letters list --resolved",
+        "npm run ops -- dead-letters list --resolved",
     );
   }
 }
@@ -302,7 +302,7 @@ async function findAll(client: Queryable, eventIds: string[]): Promise<DeadLette
 
 function noLetter(eventId: string): CommandFailure {
   return new CommandFailure(
-    `Event ${eventId} has no dead letter. See what became of it: pnpm ops events show ${eventId}`,
+    `Event ${eventId} has no dead letter. See what became of it: npm run ops -- events show ${eventId}`,
   );
 }
 

@@ -38,7 +38,7 @@ export function addEventsCommands(program: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ pnpm ops events list --partner acme --limit 50
+  $ npm run ops -- events list --partner acme --limit 50
   $ npm run -s ops -- events list --json | jq -r '.[] | select(.outcome == "duplicate") | .id'`,
     )
     .action((options: ListOptions) => list(context, options));
@@ -56,7 +56,7 @@ Examples:
       "--json",
       "print a JSON object like those of the list, with payload if asked for; deadLetter if it could not be applied",
     )
-    .addHelpText("after", "\nExample:\n  $ pnpm ops events show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --payload")
+    .addHelpText("after", "\nExample:\n  $ npm run ops -- events show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --payload")
     .action((id: string, options: ShowOptions) => show(context, id, options));
 }
 

@@ -60,8 +60,8 @@ export function addPartnersCommands(program: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ pnpm ops partners add acme --name "Acme Travel"
-  $ pnpm ops partners add acme --kinds create,update --rate 50 --expires 90d
+  $ npm run ops -- partners add acme --name "Acme Travel"
+  $ npm run ops -- partners add acme --kinds create,update --rate 50 --expires 90d
   $ npm run -s ops -- partners add acme --json | jq -r .secret`,
     )
     .action((id: string, options: AddOptions) => add(context, id, options));
@@ -85,7 +85,7 @@ Examples:
     .option("--kinds <list>", "the kinds of event that the partner may send", parseKinds)
     .option("--rate <perSecond>", "events a second, averaged over time", parseRate)
     .option("--burst <events>", "events at once", parseBurst)
-    .addHelpText("after", "\nExample:\n  $ pnpm ops partners set acme --rate 500 --burst 1000")
+    .addHelpText("after", "\nExample:\n  $ npm run ops -- partners set acme --rate 500 --burst 1000")
     .action((id: string, options: SetOptions) => set(context, id, options));
 
   partners
@@ -109,8 +109,8 @@ Examples:
       "after",
       `
 Examples:
-  $ pnpm ops partners rotate acme --overlap 7d --expires 90d
-  $ pnpm ops partners rotate acme --overlap 0     # the old secret leaked`,
+  $ npm run ops -- partners rotate acme --overlap 7d --expires 90d
+  $ npm run ops -- partners rotate acme --overlap 0     # the old secret leaked`,
     )
     .action((id: string, options: RotateOptions) => rotate(context, id, options));
 
@@ -120,7 +120,7 @@ Examples:
     .description("Let a secret expire at once. Its record stays in the list.")
     .argument("<id>", "the partner's id")
     .argument("<secretId>", "from the list, such as s1")
-    .addHelpText("after", "\nExample:\n  $ pnpm ops partners revoke acme s1")
+    .addHelpText("after", "\nExample:\n  $ npm run ops -- partners revoke acme s1")
     .action((id: string, secretId: string) => revoke(context, id, secretId));
 
   partners
@@ -206,7 +206,7 @@ async function rotate(context: Context, id: string, options: RotateOptions): Pro
   );
   const partner = file.partners.find((candidate) => candidate.id === id);
   if (partner?.enabled === false) {
-    printLine(context.stderr, `Note: partner ${id} is disabled. To let it in: pnpm ops partners enable ${id}`);
+    printLine(context.stderr, `Note: partner ${id} is disabled. To let it in: npm run ops -- partners enable ${id}`);
   }
   if (options.json) {
     const expiry = expiresAt === null ? {} : { expiresAt };
@@ -242,7 +242,7 @@ async function revoke(context: Context, id: string, secretId: string): Promise<v
   if (!hasValidSecret) {
     printLine(
       context.stderr,
-      `Warning: partner ${id} has no valid secret left and can't send events. For a new one: pnpm ops partners rotate ${id}`,
+      `Warning: partner ${id} has no valid secret left and can't send events. For a new one: npm run ops -- partners rotate ${id}`,
     );
   }
 }

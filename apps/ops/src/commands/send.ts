@@ -37,9 +37,9 @@ It is better read: --secret - asks for it, or takes it from a pipe. So is ${secr
 which is used if --secret is not given.
 
 Examples:
-  $ pnpm ops send create packages/schema/examples/full-booking.json --secret - --dry-run
+  $ npm run ops -- send create packages/schema/examples/full-booking.json --secret - --dry-run
   $ read -rs ${secretVariable} && export ${secretVariable}
-  $ pnpm ops send delete trip.json --url https://bookings.example.com`,
+  $ npm run ops -- send delete trip.json --url https://bookings.example.com`,
     )
     .action((kind: EventKind, file: string, options: SendOptions) => send(context, kind, file, options));
 }
