@@ -5,15 +5,23 @@ import { defaultExclude, defineConfig } from "vitest/config";
 // servers, which a list of one's own replaces.
 const conditions = ["@booking-events/source", "module", "node", "development|production"];
 
-const needServices = ["**/*.services.test.ts", "tests/e2e/**/*.test.ts"];
+const needServices = ["**/*.services.test.ts"];
+const needBuiltApps = ["tests/e2e/**/*.test.ts", "tests/**/*.services.test.ts"];
 const takeMinutes = ["**/*.nightly.test.ts"];
 
 export const resolving = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 
-export const withServices = {
-  globalSetup: [fileURLToPath(new URL("tests/harness/shared-services.ts", import.meta.url))],
+const inRoot = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+
+const withServices = {
+  globalSetup: [inRoot("tests/harness/shared-services.ts")],
   testTimeout: 30_000,
   hookTimeout: 60_000,
+};
+
+export const withBuiltApps = {
+  ...withServices,
+  globalSetup: [inRoot("scripts/build-before-tests.ts"), ...withServices.globalSetup],
 };
 
 export default defineConfig({
@@ -27,7 +35,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["**/*.test.ts"],
-          exclude: [...defaultExclude, ...needServices, ...takeMinutes],
+          exclude: [...defaultExclude, ...needServices, ...needBuiltApps, ...takeMinutes],
         },
       },
       {
@@ -35,8 +43,17 @@ export default defineConfig({
         test: {
           name: "services",
           include: needServices,
-          exclude: [...defaultExclude, ...takeMinutes],
+          exclude: [...defaultExclude, ...needBuiltApps, ...takeMinutes],
           ...withServices,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "e2e",
+          include: needBuiltApps,
+          exclude: [...defaultExclude, ...takeMinutes],
+          ...withBuiltApps,
         },
       },
     ],

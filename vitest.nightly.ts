@@ -1,8 +1,8 @@
 import { defineConfig } from "vitest/config";
-import { resolving, withServices } from "./vitest.config.ts";
+import { resolving, withBuiltApps } from "./vitest.config.ts";
 
 /** `npm run test:nightly`: what takes minutes. One at a time, since it measures, or keeps the machine busy. */
 export default defineConfig({
   ...resolving,
-  test: { name: "nightly", include: ["**/*.nightly.test.ts"], fileParallelism: false, ...withServices },
+  test: { name: "nightly", include: ["**/*.nightly.test.ts"], fileParallelism: false, ...withBuiltApps },
 });

@@ -1,4 +1,5 @@
-import { binary, root } from "./clone.ts";
+import { delimiter } from "node:path";
+import { binaries, binary, root } from "./clone.ts";
 import { CommandFailed, commandOutput } from "./command.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
@@ -6,7 +7,12 @@ import { SetupProblem } from "./setup-problem.ts";
 export const buildCommand = {
   program: "turbo",
   args: ["run", "build", "--output-logs=errors-only"],
-  environment: { TURBO_TELEMETRY_DISABLED: "1", TURBO_NO_UPDATE_NOTIFIER: "1" },
+  environment: {
+    TURBO_TELEMETRY_DISABLED: "1",
+    TURBO_NO_UPDATE_NOTIFIER: "1",
+    // Turbo runs pnpm, which scripts/bootstrap.mjs puts there.
+    PATH: [binaries, process.env["PATH"]].join(delimiter),
+  },
 } as const;
 
 /** Builds without a word. Resolves to how much there was to do. */
@@ -24,7 +30,7 @@ export async function build(signal?: AbortSignal): Promise<string> {
     if (!(error instanceof CommandFailed)) throw error;
     throw new SetupProblem(
       `The build failed:\n\n${error.output.trim()}`,
-      "Mend what it names and run the command again.",
+      "Fix what it names, and see with `npm run build` that it is gone.",
       { cause: error },
     );
   }

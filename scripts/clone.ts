@@ -13,4 +13,5 @@ export const claimLockFile = join(dataDir, "claim.lock");
 /** For all clones of this user on this machine: they share its ports. */
 export const portsLockFile = join(tmpdir(), `booking-events-ports-${userInfo().uid}.lock`);
 
-export const binary = (name: string) => join(root, "node_modules", ".bin", name);
+export const binaries = join(root, "node_modules", ".bin");
+export const binary = (name: string) => join(binaries, name);

@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { resolving, withServices } from "../../vitest.config.ts";
+import { resolving, withBuiltApps } from "../../vitest.config.ts";
 
-/** `pnpm check:proxy`: apart from `npm test`, since it needs a Caddy, which not every system has a package of. */
-export default defineConfig({ ...resolving, test: { include: ["tests/e2e/proxy.check.ts"], ...withServices } });
+/** `npm run check:proxy`: apart from `npm test`, since it needs a Caddy, which not every system has a package of. */
+export default defineConfig({ ...resolving, test: { include: ["tests/e2e/proxy.check.ts"], ...withBuiltApps } });
