@@ -6,7 +6,7 @@ RUN npm install --global "$(node -p 'require("./package.json").packageManager')"
 COPY . .
 # With optional packages: the compiler and turbo are among them.
 RUN pnpm install --frozen-lockfile
-RUN pnpm build
+RUN pnpm exec turbo run build
 # Without them: Node is the image's own.
 RUN for app in ingest worker ops; do pnpm --filter "@booking-events/$app" deploy --prod --no-optional "/out/$app"; done
 

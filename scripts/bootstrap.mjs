@@ -1,22 +1,28 @@
-// The first step of `npm start` and `npm test`. It runs on whatever Node the host has, before anything is
-// installed, so it uses nothing but built-ins and no syntax newer than Node 20. It makes sure that the locked
-// packages are installed, Node 24 among them, and hands over to scripts/<command>.ts on that Node.
+// The first step of every npm script: `node scripts/bootstrap.mjs <program> [argument …]`. It runs on whatever Node
+// the host has, before anything is installed, so it uses nothing but built-ins and no syntax newer than Node 20. It
+// makes sure that the locked packages are installed, Node 24 and pnpm among them, and runs the program with them.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(root, "node_modules");
+const binaries = join(modules, ".bin");
+/** Turbo runs pnpm, and looks for it on the PATH. A link, since npx keeps pnpm in npm's cache. */
+const pnpmLink = join(binaries, "pnpm");
 /** Written last, so its presence means that an install ended well; what it holds says which install. */
 const stampFile = join(modules, ".booking-events-install.json");
 
 const HOST_NODE_MIN = 20;
 const PINNED_NODE_MAJOR = 24;
 
-const [command = "start", ...commandArguments] = process.argv.slice(2);
+/** TypeScript runs as it is, and the workspace's packages are their sources. Node 24.0 to 24.2 still warn of that. */
+const NODE_ARGUMENTS = ["--disable-warning=ExperimentalWarning", "--conditions=@booking-events/source"];
+
+const [program = "", ...programArguments] = process.argv.slice(2);
 
 /** The child that runs now. Signals go to it; what it answers is our exit code. */
 let child;
@@ -26,23 +32,16 @@ let stoppedBy;
 async function main() {
   checkHost();
   forwardSignals();
-  const pnpm = installedPnpm() ?? (await install());
+  if (!isInstalled()) await install();
+  const onNode = program === "node";
   const { code, signal } = await run(
-    nodeToUse(),
-    [
-      // Node 24.0 to 24.2 still call type stripping experimental.
-      "--disable-warning=ExperimentalWarning",
-      join(root, "scripts", `${command}.ts`),
-      ...commandArguments,
-    ],
+    onNode ? nodeToUse() : program,
+    onNode ? [...NODE_ARGUMENTS, ...programArguments] : programArguments,
     {
       cwd: root,
       // The channel carries no messages: it closes when this process is gone, however that happened.
-      stdio: ["inherit", "inherit", "inherit", "ipc"],
-      env: {
-        ...packageManagerEnvironment(),
-        PATH: [join(modules, ".bin"), dirname(pnpm), process.env.PATH].join(delimiter),
-      },
+      stdio: ["inherit", "inherit", "inherit", ...(onNode ? ["ipc"] : [])],
+      env: { ...packageManagerEnvironment(), PATH: [binaries, process.env.PATH].join(delimiter) },
     },
   );
   if (signal) endBySignal(signal);
@@ -66,24 +65,24 @@ function checkHost() {
 }
 
 /**
- * Where pnpm is, if this very lockfile is installed already. Nothing is started to find out, so a warm start pays
- * for a few file reads only.
+ * Is this very lockfile installed already? Nothing is started to find out, so a warm start pays for a few file reads
+ * only.
  */
-function installedPnpm() {
+function isInstalled() {
   try {
     const stamp = JSON.parse(readFileSync(stampFile, "utf8"));
-    if (stamp.wanted !== wantedState() || stamp.installed !== installedState()) return undefined;
-    // npx keeps pnpm in npm's cache, which may be cleaned at any time.
-    return existsSync(stamp.pnpm) ? stamp.pnpm : undefined;
+    // npm's cache, to which the link leads, may be cleaned at any time.
+    return stamp.wanted === wantedState() && stamp.installed === installedState() && existsSync(pnpmLink);
   } catch {
-    return undefined;
+    return false;
   }
 }
 
 async function install() {
   refuseMusl();
   const version = pinnedPnpmVersion();
-  console.log(
+  // Not on standard output, which belongs to the program: what `npm run -s ops` prints may be read by another.
+  console.error(
     `Installing pnpm ${version} and the locked packages; the first time, that is a download of about 200 MB.`,
   );
   // Whatever ends this half-way leaves no stamp behind.
@@ -92,7 +91,7 @@ async function install() {
   const pnpm = await findPnpm(version);
   const { code, signal } = await run(pnpm, installArguments(), {
     cwd: root,
-    stdio: ["ignore", "inherit", "inherit"],
+    stdio: ["ignore", process.stderr, "inherit"],
     env: packageManagerEnvironment(),
   });
   if (signal) throw new Error(`pnpm was ended by ${signal}`);
@@ -104,9 +103,10 @@ async function install() {
         `npx -y pnpm@${version} install`,
     );
   }
-  mkdirSync(modules, { recursive: true });
-  writeFileSync(stampFile, JSON.stringify({ wanted: wantedState(), installed: installedState(), pnpm }));
-  return pnpm;
+  mkdirSync(binaries, { recursive: true });
+  rmSync(pnpmLink, { force: true });
+  symlinkSync(pnpm, pnpmLink);
+  writeFileSync(stampFile, JSON.stringify({ wanted: wantedState(), installed: installedState() }));
 }
 
 function installArguments() {
@@ -126,7 +126,8 @@ async function findPnpm(version) {
   const { code, signal, output } = await run("npx", ["-y", "-p", `pnpm@${version}`, "-c", "command -v pnpm"], {
     cwd: root,
     stdio: ["ignore", "pipe", "inherit"],
-    env: { ...packageManagerEnvironment(), npm_config_update_notifier: "false" },
+    // Errors only: npm would warn that this pnpm wants a newer Node than the host may have, on which it works too.
+    env: { ...packageManagerEnvironment(), npm_config_update_notifier: "false", npm_config_loglevel: "error" },
   }).catch((error) => {
     if (error.code !== "ENOENT") throw error;
     throw new Problem("npx was not found. It comes with npm.", "Install npm and run the same command again.");
@@ -191,7 +192,7 @@ function foldersIn(folder) {
 
 /** The pinned Node; on a platform that has none in the lockfile, the host's, if it is new enough. */
 function nodeToUse() {
-  const pinned = join(modules, ".bin", "node");
+  const pinned = join(binaries, "node");
   if (existsSync(pinned)) return pinned;
   if (Number(process.versions.node.split(".")[0]) >= PINNED_NODE_MAJOR) return process.execPath;
   throw new Problem(

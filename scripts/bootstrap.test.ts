@@ -27,6 +27,7 @@ beforeEach(() => {
   write("scripts/exit.ts", "process.exit(7);");
   copyFileSync(join(import.meta.dirname, "bootstrap.mjs"), join(clone, "scripts/bootstrap.mjs"));
   writeProgram("tools/npx", `echo "npx $*" >> '${clone}/calls'; echo '${clone}/cache/pnpm'`);
+  writeProgram("tools/tool", `pnpm "$1" > '${clone}/tool-output' && cat '${clone}/tool-output' && exit 5`);
   writeProgram(
     "cache/pnpm",
     `echo "pnpm $1" >> '${clone}/calls'
@@ -34,6 +35,8 @@ beforeEach(() => {
     [ -z "$FAIL_INSTALL" ] || exit 1
     mkdir -p apps/one/node_modules
     ln -sf '${process.execPath}' node_modules/.bin/node
+    ln -sf '${clone}/tools/tool' node_modules/.bin/tool
+    echo 'a line of the install'
     echo "$$" > node_modules/.modules.yaml`,
   );
 });
@@ -43,9 +46,9 @@ afterEach(() => {
 });
 
 test("a fresh clone is installed with the pnpm that package.json pins, and a second start installs nothing", async () => {
-  expect((await bootstrap("show")).code).toBe(0);
+  expect((await bootstrap("scripts/show.ts")).code).toBe(0);
   expect(calls()).toEqual(["npx -y -p pnpm@1.2.3 -c command -v pnpm", "pnpm install"]);
-  expect((await bootstrap("show")).code).toBe(0);
+  expect((await bootstrap("scripts/show.ts")).code).toBe(0);
   expect(calls()).toEqual([]);
 });
 
@@ -61,40 +64,51 @@ test.each([
   ["pnpm was run by hand", () => write("node_modules/.modules.yaml", "other")],
   ["npm's cache was cleaned", () => moveCache()],
 ])("it is installed again when %s", async (_why, change) => {
-  await bootstrap("show");
+  await bootstrap("scripts/show.ts");
   calls();
   change();
-  await bootstrap("show");
+  await bootstrap("scripts/show.ts");
   expect(calls()).toContain("npx -y -p pnpm@1.2.3 -c command -v pnpm");
 });
 
 test("an install that failed says what to do, and is repeated at the next start", async () => {
-  const failed = await bootstrap("show", [], { FAIL_INSTALL: "1" });
+  const failed = await bootstrap("scripts/show.ts", [], { FAIL_INSTALL: "1" });
   expect(failed.code).toBe(1);
   expect(failed.stderr).toContain("pnpm could not install the packages");
   calls();
-  expect((await bootstrap("show")).code).toBe(0);
+  expect((await bootstrap("scripts/show.ts")).code).toBe(0);
   expect(calls()).toContain("pnpm install");
 });
 
 test("an install that failed over an earlier complete one is repeated, too", async () => {
-  await bootstrap("show");
+  await bootstrap("scripts/show.ts");
   write("pnpm-lock.yaml", "lockfileVersion: '9.1'\n");
-  await bootstrap("show", [], { FAIL_INSTALL: "1" });
+  await bootstrap("scripts/show.ts", [], { FAIL_INSTALL: "1" });
   write("pnpm-lock.yaml", "lockfileVersion: '9.0'\n");
   calls();
-  await bootstrap("show");
+  await bootstrap("scripts/show.ts");
   expect(calls()).toContain("pnpm install");
 });
 
 test("arguments and exit code pass through", async () => {
-  const { stdout } = await bootstrap("show", ["packages/schema", "-t", "two words"]);
+  const { stdout } = await bootstrap("scripts/show.ts", ["packages/schema", "-t", "two words"]);
   expect(shown(stdout).args).toEqual(["packages/schema", "-t", "two words"]);
-  expect((await bootstrap("exit")).code).toBe(7);
+  expect((await bootstrap("scripts/exit.ts")).code).toBe(7);
+});
+
+test("any program of the packages runs, and finds pnpm on a machine that has none", async () => {
+  expect(await run(["tool", "run"])).toMatchObject({ code: 5, stdout: "a line of the install\n" });
+  expect(calls().slice(1)).toEqual(["pnpm install", "pnpm run"]);
+});
+
+test("standard output is the program's alone, also when the packages had to be installed", async () => {
+  const { stdout, stderr } = await bootstrap("scripts/show.ts");
+  expect(stdout.trim().split("\n")).toHaveLength(1);
+  expect(stderr).toContain("a line of the install");
 });
 
 test("of npm's settings only the way to the packages is passed on, and pnpm is told it", async () => {
-  const { stdout } = await bootstrap("show", [], {
+  const { stdout } = await bootstrap("scripts/show.ts", [], {
     npm_config_registry: "http://localhost:1/",
     npm_config_omit: "dev",
     npm_config_prefix: "/nowhere",
@@ -118,11 +132,15 @@ interface Ending {
   stderr: string;
 }
 
-function bootstrap(command: string, args: string[] = [], env: Record<string, string> = {}): Promise<Ending> {
+function bootstrap(script: string, args: string[] = [], env: Record<string, string> = {}): Promise<Ending> {
+  return run(["node", script, ...args], env);
+}
+
+function run(command: string[], env: Record<string, string> = {}): Promise<Ending> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
-      [join(clone, "scripts/bootstrap.mjs"), command, ...args],
+      [join(clone, "scripts/bootstrap.mjs"), ...command],
       { env: { PATH: [join(clone, "tools"), "/usr/bin", "/bin"].join(delimiter), HOME: clone, ...env } },
       (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
     );

@@ -23,7 +23,7 @@ function isAccepted(kind: EventKind, payload: unknown): boolean {
   return isAcceptedBy(kind === "delete" ? "booking-reference.json" : "booking-input.json", payload);
 }
 
-test("the committed files are up to date: if not, run `pnpm --filter @booking-events/schema json-schema`", () => {
+test("the committed files are up to date: if not, run `npm run json-schema`", () => {
   const committed = Object.fromEntries(fileNames.map((fileName) => [fileName, readJson(`../json-schema/${fileName}`)]));
 
   expect(committed).toEqual(JSON.parse(JSON.stringify(buildJsonSchemas())));

@@ -1,4 +1,4 @@
-/** Rewrites `json-schema/`: run it after a change to a schema, by `pnpm json-schema`. A test fails when it was not. */
+/** Rewrites `json-schema/`: run it after a change to a schema, by `npm run json-schema`. A test fails when it was not. */
 import { writeFileSync } from "node:fs";
 import { buildJsonSchemas } from "./json-schemas.ts";
 

@@ -16,7 +16,7 @@ import { requireStorableUnknownFields } from "./unknown-fields.ts";
 
 /**
  * The listed fields, in the contract's order. No field is required by itself, and none may be null unless its type says
- * so. The comments are the fields' descriptions in the JSON Schema as well: run `pnpm json-schema` after a change.
+ * so. The comments are the fields' descriptions in the JSON Schema as well: run `npm run json-schema` after a change.
  */
 export const bookingEntries = {
   /** The consumer's first name, without the family name. */

@@ -1,0 +1,87 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { chmod, cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { freePort, waitFor } from "@booking-events/harness";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const leftOut = new Set([".git", ".data", ".turbo", "node_modules", "dist", "partners.json"]);
+/** Installing, or building, on a busy machine. */
+const commandTimeoutMs = 240_000;
+
+/** A copy of the repository that nobody has installed or built. The tests go on with what the ones before them left. */
+let clone: string;
+
+beforeAll(async () => {
+  clone = await mkdtemp(join(tmpdir(), "booking-events-npm-alone-"));
+  // PostgreSQL's own user must get to its data.
+  await chmod(clone, 0o755);
+  await cp(root, clone, { recursive: true, filter: (path) => !leftOut.has(basename(path)) });
+});
+
+afterAll(() => rm(clone, { recursive: true, force: true }));
+
+test("dev and ops run without pnpm and without a build, and the install warns of nothing", {
+  timeout: 2 * commandTimeoutMs,
+}, async () => {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const dev = start("dev", [], { PORT: String(port), ADMIN_PORT: String(adminPort) });
+  const isReady = () => /Ready after .*Logs are in/s.test(dev.output());
+  await Promise.race([waitFor(isReady, { timeoutMs: commandTimeoutMs }), dev.untilExit()]);
+  expect(dev.output()).toMatch(/Ready after .*Logs are in/s);
+  expect(dev.output()).toContain("Installing pnpm");
+  expect(dev.output()).not.toMatch(/EBADENGINE|Unsupported engine/);
+
+  const ops = start("ops", ["partners", "list"]);
+  expect(await ops.untilExit()).toBe(0);
+  expect(ops.output()).toContain("Demo partner");
+
+  dev.stop();
+  expect(await dev.untilExit()).toBe(0);
+  expect(existsSync(join(clone, "apps/ops/dist"))).toBe(false);
+});
+
+test.each([
+  ["build", [], " successful,"],
+  ["verify", ["packages/bookings"], " passed, 0 failed"],
+  ["format", [], "Checked"],
+  ["json-schema", [], "Formatted"],
+  ["fuzz", ["--connections", "10"], "Passed."],
+  ["chaos", ["--help"], "npm run chaos --"],
+  ["bench", ["--help"], "npm run bench --"],
+  ["mutate", ["--help"], "stryker run"],
+  ["check:proxy", ["--help"], "vitest run"],
+  ["check:dependencies", ["--help"], "pnpm audit"],
+])("npm run %s needs no pnpm", { timeout: commandTimeoutMs }, async (name, args, shows) => {
+  const command = start(name, args);
+  const exitCode = await command.untilExit();
+  expect(command.output()).toContain(shows);
+  expect(exitCode).toBe(0);
+});
+
+function start(name: string, args: string[], environment: Record<string, string> = {}) {
+  const child = spawn("npm", ["run", name, "--", ...args], {
+    cwd: clone,
+    env: { PATH: pathWithoutPnpm(), HOME: process.env["HOME"], ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
+  const exited = once(child, "close");
+  return {
+    output: () => output,
+    stop: () => child.kill("SIGINT"),
+    untilExit: async () => (await exited)[0] as number | null,
+  };
+}
+
+/** The machine's own programs, without what an install or a package manager has put before them. */
+function pathWithoutPnpm(): string {
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  const isOurs = (folder: string) => folder.includes("node_modules");
+  return folders.filter((folder) => !isOurs(folder) && !existsSync(join(folder, "pnpm"))).join(delimiter);
+}
