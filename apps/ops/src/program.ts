@@ -6,7 +6,6 @@ import { addDeadLettersCommands } from "./commands/dead-letters.ts";
 import { addEventsCommands } from "./commands/events.ts";
 import { addMigrateCommand } from "./commands/migrate.ts";
 import { addPartnersCommands } from "./commands/partners.ts";
-import { addSendCommand } from "./commands/send.ts";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
 import { printLine } from "./terminal/print.ts";
@@ -73,7 +72,6 @@ In scripts, npm prints nothing of its own: npm run -s ops -- partners list --jso
   addEventsCommands(program, context);
   addBookingsCommands(program, context);
   addDeadLettersCommands(program, context);
-  addSendCommand(program, context);
   addMigrateCommand(program, context);
   return program;
 }
