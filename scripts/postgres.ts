@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import pg from "pg";
@@ -117,9 +118,7 @@ async function createCluster(
         `--pwfile=${passwordFile}`,
         // The same order and classes of characters on every machine, whatever its locale.
         "--encoding=UTF8",
-        "--locale=C",
-        "--locale-provider=builtin",
-        "--builtin-locale=C.UTF-8",
+        ...localeArguments(home.programs),
         "--no-instructions",
       ],
       { cwd: "/", env: serverEnvironment(), signal, ...home.account },
@@ -136,6 +135,14 @@ async function createCluster(
   } finally {
     rmSync(passwordFile, { force: true });
   }
+}
+
+/** Before 17, PostgreSQL has no locale of its own, and uses the system's of the same name. */
+function localeArguments(programs: string): string[] {
+  const version = execFileSync(join(programs, "bin", "initdb"), ["--version"], { encoding: "utf8" });
+  const major = Number(/\) (\d+)/.exec(version)?.[1]);
+  if (major < 17) return ["--locale=C.UTF-8"];
+  return ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
 }
 
 /**

@@ -9,7 +9,9 @@ const stop = stopRequested({ force: () => process.exit(130) });
 try {
   const { version } = await findOrInstallRedis({ say: console.log, signal: stop });
   await installFaketime({ say: console.log, signal: stop });
-  console.log(`The tests use ${version} and the embedded PostgreSQL, each on a free port and with data of its own.`);
+  const programs = process.env["POSTGRES_PROGRAMS"];
+  const postgres = programs ? `the PostgreSQL in ${programs}` : "the embedded PostgreSQL";
+  console.log(`The tests use ${version} and ${postgres}, each on a free port and with data of its own.`);
   process.exit(await runChecks(process.argv.slice(2), stop));
 } catch (error) {
   if (stop.aborted) process.exit(130);
