@@ -1,8 +1,8 @@
-import { choosePort, portHolder } from "./ports.ts";
+import { choosePort } from "./ports.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
 /** The ports that ingest and worker listen on. */
-export interface Ports {
+interface Ports {
   ingest: number;
   ingestAdmin: number;
   workerAdmin: number;
@@ -50,7 +50,7 @@ export async function choosePorts(environment: NodeJS.ProcessEnv): Promise<Ports
     ingestAdmin,
     workerAdmin,
     url: `http://${hostForClients(host)}:${ingest}`,
-    instead: port === undefined && ingest !== DEFAULT_PORT ? await insteadOfDefault(ingest) : undefined,
+    instead: port === undefined && ingest !== DEFAULT_PORT ? insteadOfDefault(ingest) : undefined,
   };
 }
 
@@ -59,9 +59,8 @@ export function hostOf(environment: NodeJS.ProcessEnv): string {
   return environment["HOST"] || DEFAULT_HOST;
 }
 
-async function insteadOfDefault(port: number): Promise<string> {
-  const holder = (await portHolder(DEFAULT_PORT)) ?? "another program";
-  return `Port ${DEFAULT_PORT} is in use by ${holder}, so ingest takes ${port}. PORT=… chooses one.`;
+function insteadOfDefault(port: number): string {
+  return `Port ${DEFAULT_PORT} is in use by another program, so ingest takes ${port}. PORT=… chooses one.`;
 }
 
 function readPort(environment: NodeJS.ProcessEnv, variable: string): number | undefined {

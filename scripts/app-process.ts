@@ -95,7 +95,7 @@ export class AppEnded extends SetupProblem {
     const tail = app.logTail();
     super(
       `${app.name} ended by itself (${how}).${tail === "" ? "" : ` The end of its log:\n\n${tail}`}`,
-      `Mend what the log names and start again. The whole log: .data/log/${app.name}.log`,
+      `Fix what the log names and start again. The whole log: .data/log/${app.name}.log`,
     );
   }
 }

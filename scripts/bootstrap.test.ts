@@ -171,7 +171,7 @@ function writeProgram(path: string, script: string): void {
   chmodSync(join(clone, path), 0o755);
 }
 
-/** pnpm is no longer where it was; npx fetches it anew, to another place. */
+/** pnpm is no longer where it was; npx fetches it again, to another place. */
 function moveCache(): void {
   renameSync(join(clone, "cache"), join(clone, "cache2"));
   writeProgram("tools/npx", `echo "npx $*" >> '${clone}/calls'; echo '${clone}/cache2/pnpm'`);

@@ -22,13 +22,13 @@ const staticChecks: readonly Check[] = [
     program: "biome",
     // Told that it runs in CI, Biome colours each character by itself, in a file, too.
     args: ["ci", ".", ...(process.stdout.isTTY ? [] : ["--colors=off"])],
-    advice: "`npm run format` mends what can be mended without thinking.",
+    advice: "`npm run format` fixes what needs no thought.",
   },
   {
     name: "Types",
     program: "tsc",
     args: ["--noEmit", "-p", "tsconfig.json"],
-    advice: "Mend the types that it names.",
+    advice: "Fix the types that it names.",
   },
   {
     name: "Unused code and dependencies",
@@ -36,7 +36,7 @@ const staticChecks: readonly Check[] = [
     args: [],
     advice: "Remove what it names, or tell knip's configuration where it is used.",
   },
-  { name: "Build", ...buildCommand, advice: "Mend what it names." },
+  { name: "Build", ...buildCommand, advice: "Fix what it names." },
 ];
 
 /**

@@ -1,4 +1,3 @@
-import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 
 /** Where things are in this clone. Commands run at its root. */
@@ -9,9 +8,6 @@ export const logDir = join(dataDir, "log");
 export const environmentFile = join(dataDir, "env");
 export const demoSecretFile = join(dataDir, "demo-secret");
 export const runRecordFile = join(dataDir, "running.json");
-export const claimLockFile = join(dataDir, "claim.lock");
-/** For all clones of this user on this machine: they share its ports. */
-export const portsLockFile = join(tmpdir(), `booking-events-ports-${userInfo().uid}.lock`);
 
 export const binaries = join(root, "node_modules", ".bin");
 export const binary = (name: string) => join(binaries, name);

@@ -177,7 +177,7 @@ class EndedWhileStarting extends SetupProblem {
     const end = log.trimEnd().split("\n").slice(-15).join("\n  ");
     super(
       `${name} did not start (${how}).${end === "" ? "" : ` The end of its log:\n  ${end}`}`,
-      `Mend what the log names and start again; or use a ${name} of your own by ` +
+      `Fix what the log names and start again; or use a ${name} of your own by ` +
         `${name === "Redis" ? "REDIS_URL=redis://…" : "DATABASE_URL=postgres://…"}`,
     );
     this.log = log;

@@ -58,7 +58,7 @@ function readPartners(partnersFile: string): PartnerEntry[] {
   } catch (cause) {
     throw new SetupProblem(
       `The partners file ${partnersFile} can't be read as {"partners": [...]}.`,
-      "Mend it; or, if it holds nothing but the demo partner, delete it: the next start makes it anew.",
+      "Fix it; or, if it holds nothing but the demo partner, delete it: the next start makes a new one.",
       { cause },
     );
   }

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { findRedis, redisInstructions } from "./install-redis.ts";
+import { findRedis, redisMissing } from "./install-redis.ts";
 
 let folder: string;
 
@@ -30,20 +30,8 @@ test("a Redis that is too old is passed over for a Valkey that is not", () => {
   expect(findRedis(folder)?.version).toBe("Valkey 7.2.5");
 });
 
-test.each([
-  ["macOS", "darwin", [], "brew install redis"],
-  ["Debian", "linux", ["debian"], "sudo apt-get update && sudo apt-get install -y redis-server"],
-  ["Ubuntu", "linux", ["ubuntu", "debian"], "sudo apt-get update && sudo apt-get install -y redis-server"],
-  ["Fedora", "linux", ["fedora"], "sudo dnf install -y valkey"],
-  ["RHEL's kin", "linux", ["rocky", "rhel", "centos", "fedora"], "sudo dnf install -y valkey"],
-  ["Alpine", "linux", ["alpine"], "apk add redis"],
-  ["Arch", "linux", ["arch"], "sudo pacman -S --needed valkey"],
-  ["openSUSE", "linux", ["opensuse-tumbleweed", "opensuse", "suse"], "sudo zypper install -y redis"],
-  ["Windows", "win32", [], "wsl --install"],
-] as const)("on %s the instructions name the command", (_name, platform, distribution, command) => {
-  const instructions = redisInstructions({ platform, distribution });
-  expect(instructions).toContain(command);
-  expect(instructions).toContain("REDIS_URL=");
+test("a machine without Redis is told how to get one, or how to use another's", () => {
+  expect(redisMissing().advice).toMatch(/apt-get install -y redis-server.*brew install redis.*REDIS_URL=/s);
 });
 
 function program(name: string, says: string): void {

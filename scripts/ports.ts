@@ -1,7 +1,4 @@
-import { execFile } from "node:child_process";
 import { connect, createServer } from "node:net";
-import { basename } from "node:path";
-import { commandLine } from "./process-record.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
 /**
@@ -48,7 +45,7 @@ export async function choosePort(wanted: {
   const { variable, port, isDefault, host, avoid = [] } = wanted;
   if (!isDefault) {
     if (await isPortFree(port, host)) return port;
-    throw await portTaken(variable, port);
+    throw portTaken(variable, port);
   }
   for (let candidate = port; candidate <= port + NEIGHBOURS_MAX; candidate += 1) {
     if (!avoid.includes(candidate) && (await isPortFree(candidate, host))) return candidate;
@@ -56,23 +53,12 @@ export async function choosePort(wanted: {
   return freePort();
 }
 
-async function portTaken(variable: string, port: number): Promise<SetupProblem> {
-  const holder = await portHolder(port);
+function portTaken(variable: string, port: number): SetupProblem {
   return new SetupProblem(
-    `Port ${port}, asked for by ${variable}, is in use${holder ? ` by ${holder}` : " by another program"}.`,
-    (holder ? "Stop that program" : `See which one it is (lsof -nP -iTCP:${port} -sTCP:LISTEN, as root) and stop it`) +
-      `, or choose another port: ${variable}=${port + 10} npm start`,
+    `Port ${port}, asked for by ${variable}, is in use by another program.`,
+    `See which one it is (lsof -nP -iTCP:${port} -sTCP:LISTEN) and stop it, ` +
+      `or choose another port: ${variable}=${port + 10} npm start`,
   );
-}
-
-/** Who listens on a port, such as "`node main.js` (process 123)", as far as this user may see it with the tools at hand. */
-export async function portHolder(port: number): Promise<string | undefined> {
-  const byLsof = await output("lsof", ["-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-Fp"]);
-  const pid =
-    /^p(\d+)$/m.exec(byLsof)?.[1] ?? /pid=(\d+)/.exec(await output("ss", ["-Hltnp", `sport = :${port}`]))?.[1];
-  if (pid === undefined) return undefined;
-  const [program = "", ...args] = commandLine(Number(pid)).split(" ");
-  return `\`${[basename(program), ...args].join(" ").trim().slice(0, 60)}\` (process ${pid})`;
 }
 
 function canListen(port: number, host: string): Promise<boolean> {
@@ -115,11 +101,4 @@ function noSuchAddress(host: string, cause: Error): SetupProblem {
     "Leave HOST out, or set it to an address of this machine.",
     { cause },
   );
-}
-
-function output(file: string, args: string[]): Promise<string> {
-  return new Promise((resolve) => {
-    // A tool that is missing or finds nothing tells nothing.
-    execFile(file, args, { encoding: "utf8", timeout: 5_000 }, (_error, stdout) => resolve(stdout ?? ""));
-  });
 }

@@ -1,16 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { commandOutput } from "./command.ts";
@@ -33,7 +23,6 @@ interface Account {
 
 /** Where root keeps what the postgres user must reach and can't reach in the clone. */
 const SHARED_DIR = "/var/lib/booking-events";
-const OWNER_FILE = "belongs-to.txt";
 
 /**
  * Settles who runs PostgreSQL, and from where. For anyone but root that is: oneself, in place. For root it is the user
@@ -152,25 +141,13 @@ function canRun(programs: string, account: Account): boolean {
  * home is gone for its owner, who deleted the directory or copied it, so it starts empty.
  */
 function sharedHome(dir: string): string {
-  removeAbandonedHomes();
   const home = sharedHomePath(dir);
   rmSync(home, { recursive: true, force: true });
   mkdirSync(home, { recursive: true });
   chmodSync(SHARED_DIR, 0o755);
   chmodSync(home, 0o711);
-  writeFileSync(join(home, OWNER_FILE), `${dir}\n`);
   writeFileSync(noteFile(dir), `${home}\n`);
   return home;
-}
-
-/** Those of directories that have been deleted, as a test's is at its end. */
-function removeAbandonedHomes(): void {
-  if (!existsSync(SHARED_DIR)) return;
-  for (const home of readdirSync(SHARED_DIR).map((name) => join(SHARED_DIR, name))) {
-    const owner = join(home, OWNER_FILE);
-    if (!existsSync(owner) || existsSync(noteFile(readFileSync(owner, "utf8").trim()))) continue;
-    if (runningOn(join(home, "data")) === undefined) rmSync(home, { recursive: true, force: true });
-  }
 }
 
 function existingSharedHome(dir: string): string | undefined {

@@ -129,7 +129,7 @@ async function createCluster(
     if (signal?.aborted) throw error;
     throw new SetupProblem(
       `PostgreSQL could not create its data in ${data}. ${error instanceof Error ? error.message : error}`,
-      "Mend what it names and start again; or use a PostgreSQL of your own: DATABASE_URL=postgres://… npm start",
+      "Fix what it names and start again; or use a PostgreSQL of your own: DATABASE_URL=postgres://… npm start",
       { cause: error },
     );
   } finally {
@@ -172,7 +172,7 @@ function saysReady(data: string): boolean {
 function notThisPassword(data: string, dir: string, cause: Error): SetupProblem {
   return new SetupProblem(
     `The PostgreSQL data in ${data} has another password than ${join(dir, "password")}.`,
-    `If the data is not needed, delete ${dir} and start again: it is made anew.`,
+    `If the data is not needed, delete ${dir} and start again: a new one is made.`,
     { cause },
   );
 }

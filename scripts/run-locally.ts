@@ -1,18 +1,17 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { choosePorts, hostOf, type Ports } from "./app-ports.ts";
+import { choosePorts, hostOf } from "./app-ports.ts";
 import { AppEnded, type AppProcess, startApp, untilReady } from "./app-process.ts";
 import { build } from "./build.ts";
-import { claimLockFile, dataDir, demoSecretFile, environmentFile, logDir, portsLockFile, root } from "./clone.ts";
+import { dataDir, demoSecretFile, environmentFile, logDir, root } from "./clone.ts";
 import { CommandFailed, commandOutput } from "./command.ts";
 import type { DataServer } from "./data-server.ts";
 import { ensureDemoPartner, type RunOps } from "./demo-partner.ts";
 import { writeEnvironmentFile } from "./environment-file.ts";
 import { findOrInstallRedis } from "./install-redis.ts";
 import { watchLogs } from "./limit-logs.ts";
-import { withLock } from "./lock.ts";
 import { startPostgres, untilPostgresAnswers } from "./postgres.ts";
-import { Progress } from "./progress.ts";
+import { say, showProblem, step } from "./progress.ts";
 import { startRedis, untilRedisAnswers } from "./redis.ts";
 import { claimClone, releaseClone } from "./run-record.ts";
 import { SetupProblem } from "./setup-problem.ts";
@@ -29,7 +28,6 @@ const REDIS_MAXMEMORY = "1gb";
 /** What the stages of a start share. */
 interface Run {
   from: CodeFrom;
-  progress: Progress;
   /** Aborted when we are told to stop. */
   stop: AbortSignal;
   servers: DataServer[];
@@ -38,21 +36,20 @@ interface Run {
 
 /** Brings up the service, prints how to use it, and stays until told to stop or until a part of it ends by itself. */
 export async function runLocally(from: CodeFrom): Promise<never> {
-  const progress = new Progress();
   const servers: DataServer[] = [];
   const apps: AppProcess[] = [];
   const stop = stopRequested({ force: () => killAll(run) });
-  const run: Run = { from, progress, stop, servers, apps };
+  const run: Run = { from, stop, servers, apps };
   let exitCode = 0;
   try {
     const startedAtMs = Date.now();
     const result = await bringUp(run);
-    progress.line(welcome(result, Date.now() - startedAtMs));
+    say(welcome(result, Date.now() - startedAtMs));
     await untilSomethingEnds(run);
   } catch (error) {
     if (!stop.aborted) {
       exitCode = 1;
-      progress.problem(error);
+      showProblem(error);
     }
   }
   await takeDown(run);
@@ -60,13 +57,13 @@ export async function runLocally(from: CodeFrom): Promise<never> {
 }
 
 async function bringUp(run: Run): Promise<Welcome> {
-  const { from, progress, stop } = run;
-  progress.line("Starting. Ctrl-C stops everything.");
+  const { from, stop } = run;
+  say("Starting. Ctrl-C stops everything.");
   mkdirSync(logDir, { recursive: true });
   chmodSync(logDir, 0o700); // PostgreSQL logs the values of a row that it refuses.
   watchLogs(logDir);
-  const leftBehind = await withLock(claimLockFile, stop, claimClone);
-  if (leftBehind > 0) progress.line(`Ended ${leftBehind} app(s) of an earlier start that was killed.`);
+  const leftBehind = await claimClone();
+  if (leftBehind > 0) say(`Ended ${leftBehind} app(s) of an earlier start that was killed.`);
   // Only a look, so that a port which is taken is reported now and not after the build.
   await choosePorts(process.env);
 
@@ -81,7 +78,7 @@ async function bringUp(run: Run): Promise<Welcome> {
   const environment = { ...process.env, ...forOps, HOST: hostOf(process.env) };
 
   const runOps = opsRunner(from, environment, stop);
-  await progress.step("Migrations", () => runOps("migrate"));
+  await step("Migrations", () => runOps("migrate"));
   const demo = await ensureDemoPartner({
     partnersFile: resolve(root, partnersFile),
     mayChange: !process.env["PARTNERS_FILE"],
@@ -93,28 +90,28 @@ async function bringUp(run: Run): Promise<Welcome> {
   return { url, demo, partnersFile };
 }
 
-async function provideRedis({ progress, servers }: Run, signal: AbortSignal): Promise<string> {
+async function provideRedis({ servers }: Run, signal: AbortSignal): Promise<string> {
   const given = process.env["REDIS_URL"];
   if (given) {
-    await progress.step("Redis of REDIS_URL", () => untilRedisAnswers(given, signal));
+    await step("Redis of REDIS_URL", () => untilRedisAnswers(given, signal));
     return given;
   }
-  const { version } = await findOrInstallRedis({ say: (text) => progress.line(text), signal });
+  const { version } = await findOrInstallRedis({ say, signal });
   const start = () => startRedis({ dir: join(dataDir, "redis"), logDir, maxmemory: REDIS_MAXMEMORY, signal });
-  const server = await progress.step("Redis", start, ({ port }) => `${version} on 127.0.0.1:${port}`);
+  const server = await step("Redis", start, ({ port }) => `${version} on 127.0.0.1:${port}`);
   servers.push(server);
   return server.url;
 }
 
-async function providePostgres({ progress, servers }: Run, signal: AbortSignal): Promise<string> {
+async function providePostgres({ servers }: Run, signal: AbortSignal): Promise<string> {
   const given = process.env["DATABASE_URL"];
   if (given) {
-    await progress.step("PostgreSQL of DATABASE_URL", () => untilPostgresAnswers(given, signal));
+    await step("PostgreSQL of DATABASE_URL", () => untilPostgresAnswers(given, signal));
     return given;
   }
   const dir = join(dataDir, "postgres");
   const start = () => startPostgres({ dir, logDir, signal });
-  const server = await progress.step("PostgreSQL", start, ({ port, home }) => {
+  const server = await step("PostgreSQL", start, ({ port, home }) => {
     const elsewhere = home === dir ? "" : `, data in ${home} (its user can't reach this folder)`;
     return `on 127.0.0.1:${port}${elsewhere}`;
   });
@@ -122,55 +119,39 @@ async function providePostgres({ progress, servers }: Run, signal: AbortSignal):
   return server.url;
 }
 
-async function buildIfNeeded({ from, progress }: Run, signal: AbortSignal): Promise<void> {
-  if (from === "dist")
-    await progress.step(
-      "Build",
-      () => build(signal),
-      (summary) => summary,
-    );
+async function buildIfNeeded({ from }: Run, signal: AbortSignal): Promise<void> {
+  if (from === "source") return;
+  const start = () => build(signal);
+  await step("Build", start, (summary) => summary);
 }
 
-/**
- * Starts ingest and worker. Clones that start at the same time take turns from the look at the default ports until the
- * apps have them; else both could find a port free, and the one could take the other's apps for its own.
- *
- * @returns the URL of ingest
- */
-async function startApps(run: Run, environment: NodeJS.ProcessEnv): Promise<string> {
-  const { progress, stop, apps } = run;
-  return withLock(portsLockFile, stop, async () => {
-    const ports = await choosePorts(process.env);
-    if (ports.instead) progress.line(ports.instead);
-    apps.push(startIngest(run, environment, ports), startWorker(run, environment, ports));
-    await progress.step("Ingest and worker", () =>
-      together(
-        stop,
-        apps.map((app) => (signal: AbortSignal) => untilReady(app, signal)),
-      ),
-    );
-    return ports.url;
-  });
-}
-
-function startIngest({ from, progress }: Run, environment: NodeJS.ProcessEnv, ports: Ports): AppProcess {
-  return startApp({
-    name: "ingest",
-    args: [...watching(from), ...entryPoint(from, "ingest")],
-    environment: { ...environment, PORT: String(ports.ingest) },
-    adminPort: ports.ingestAdmin,
-    showLine: (line) => progress.line(line),
-  });
-}
-
-function startWorker({ from, progress }: Run, environment: NodeJS.ProcessEnv, ports: Ports): AppProcess {
-  return startApp({
-    name: "worker",
-    args: [...watching(from), ...entryPoint(from, "worker")],
-    environment,
-    adminPort: ports.workerAdmin,
-    showLine: (line) => progress.line(line),
-  });
+/** @returns the URL of ingest */
+async function startApps({ from, stop, apps }: Run, environment: NodeJS.ProcessEnv): Promise<string> {
+  const ports = await choosePorts(process.env);
+  if (ports.instead) say(ports.instead);
+  apps.push(
+    startApp({
+      name: "ingest",
+      args: [...watching(from), ...entryPoint(from, "ingest")],
+      environment: { ...environment, PORT: String(ports.ingest) },
+      adminPort: ports.ingestAdmin,
+      showLine: say,
+    }),
+    startApp({
+      name: "worker",
+      args: [...watching(from), ...entryPoint(from, "worker")],
+      environment,
+      adminPort: ports.workerAdmin,
+      showLine: say,
+    }),
+  );
+  await step("Ingest and worker", () =>
+    together(
+      stop,
+      apps.map((app) => (signal: AbortSignal) => untilReady(app, signal)),
+    ),
+  );
+  return ports.url;
 }
 
 /** Resolves when we are told to stop; rejects when a part that should stay up has ended. */
@@ -195,12 +176,12 @@ async function untilSomethingEnds({ stop, servers, apps }: Run): Promise<void> {
 }
 
 /** Those who use the data first, then those who keep it. */
-async function takeDown({ progress, servers, apps }: Run): Promise<void> {
+async function takeDown({ servers, apps }: Run): Promise<void> {
   if (apps.length > 0 || servers.length > 0) {
-    progress.line("\nStopping. Ctrl-C once more kills what does not end by itself.");
+    say("\nStopping. Ctrl-C once more kills what does not end by itself.");
     await Promise.all(apps.map((app) => app.stop()));
     await Promise.all(servers.map((server) => server.stop()));
-    progress.line("Stopped. The data stays in .data, and the next start finds it.");
+    say("Stopped. The data stays in .data, and the next start finds it.");
   }
   releaseClone();
 }
@@ -224,7 +205,7 @@ function opsRunner(from: CodeFrom, environment: NodeJS.ProcessEnv, signal: Abort
       if (!(error instanceof CommandFailed)) throw error;
       throw new SetupProblem(
         `\`ops ${args.join(" ")}\` failed:\n\n${error.output.trim()}`,
-        "Mend what it names and start again.",
+        "Fix what it names and start again.",
         { cause: error },
       );
     }
