@@ -1,11 +1,10 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { digestSecret, type PartnersFile } from "@booking-events/partners";
+import { writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
 import { cpuTimeUs } from "./cpu-time.ts";
 import { onCpus } from "./cpus.ts";
@@ -100,26 +99,14 @@ async function untilReady(url: string, check: () => void): Promise<void> {
   }
 }
 
-/** Partners by id, with the limit that each is to have. */
-export async function writePartners(
-  dir: string,
-  limits: Record<string, { perSecond: number; burst: number }>,
-): Promise<{ file: string; secretOf: Record<string, string> }> {
-  const secretOf: Record<string, string> = {};
-  const partners: PartnersFile["partners"] = Object.entries(limits).map(([id, rateLimit]) => {
-    const secret = randomBytes(32).toString("base64url");
-    secretOf[id] = secret;
-    return {
-      ...{ id, name: id, enabled: true, kinds: ["create", "update", "delete"], rateLimit },
-      secrets: [{ id: "s1", sha256: digestSecret(secret), createdAt: "2026-01-01T00:00:00Z", expiresAt: null }],
-    };
-  });
+/** @returns where the partners file of one measurement is, and the secrets in it */
+export function writePartners(
+  { dir }: Bench,
+  limits: Parameters<typeof writeNewPartners>[1],
+): { file: string; secretOf: Record<string, string> } {
   const file = join(dir, `partners-${randomBytes(4).toString("hex")}.json`);
-  await writeFile(file, JSON.stringify({ partners }), { mode: 0o600 });
-  return { file, secretOf };
+  return { file, secretOf: writeNewPartners(file, limits) };
 }
-
-export const noLimit = { perSecond: 1_000_000, burst: 1_000_000 };
 
 let prefixes = 0;
 /** A queue of its own for each measurement. */

@@ -1,5 +1,6 @@
+import { noLimit } from "@booking-events/harness/partners-file";
 import { queueName } from "@booking-events/queue";
-import { type Contestant, newQueuePrefix, noLimit, startContestant, writePartners } from "./contestant.ts";
+import { type Contestant, newQueuePrefix, startContestant, writePartners } from "./contestant.ts";
 import { cpuTimeUs } from "./cpu-time.ts";
 import { callEvenly, post, timeMs, toLatency } from "./even-load.ts";
 import { applyLoad, type LoadResult } from "./load.ts";
@@ -25,7 +26,7 @@ export async function measureAccept(
   { program, queues, connections, type, rate, environment, queuePrefix }: AcceptOptions,
 ): Promise<Measurement> {
   const { services } = bench;
-  const { file, secretOf } = await writePartners(bench.dir, { acme: noLimit });
+  const { file, secretOf } = writePartners(bench, { acme: noLimit });
   const prefix = queuePrefix ?? newQueuePrefix();
   const countQueued = () => services.redis.llen(`${prefix}:${queueName}:wait`);
   const queuedBefore = await countQueued();

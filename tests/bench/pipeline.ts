@@ -1,4 +1,5 @@
-import { type Contestant, newQueuePrefix, noLimit, startContestant, writePartners } from "./contestant.ts";
+import { noLimit } from "@booking-events/harness/partners-file";
+import { type Contestant, newQueuePrefix, startContestant, writePartners } from "./contestant.ts";
 import type { BenchDatabase } from "./data-services.ts";
 import { countLeft } from "./measure-apply.ts";
 import type { Bench } from "./scenario.ts";
@@ -23,7 +24,7 @@ export interface PipelinePrograms {
 
 export async function startPipeline(bench: Bench, programs: PipelinePrograms): Promise<Pipeline> {
   const { services } = bench;
-  const { file, secretOf } = await writePartners(bench.dir, { acme: noLimit });
+  const { file, secretOf } = writePartners(bench, { acme: noLimit });
   const queuePrefix = newQueuePrefix();
   const database = await services.createDatabase();
   const shared = { REDIS_URL: services.redisUrl, QUEUE_PREFIX: queuePrefix };

@@ -1,6 +1,6 @@
-import { createHash, randomBytes } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
 import {
   type DataServer,
@@ -45,9 +45,6 @@ export interface RateLimit {
   burst: number;
 }
 
-/** Out of the way, where limits are not what it is about. */
-const noRateLimit: RateLimit = { perSecond: 100_000, burst: 100_000 };
-
 /**
  * Starts everything on ports of its own, with its data and logs in `dir`.
  *
@@ -65,7 +62,7 @@ export async function startSystem<Name extends AppName>(options: {
   signal: AbortSignal;
   onCrash: (what: string) => void;
 }): Promise<System<Name>> {
-  const { dir, build, appNames, partners, rateLimit = noRateLimit, signal, onCrash } = options;
+  const { dir, build, appNames, partners, rateLimit = noLimit, signal, onCrash } = options;
   const faketime = options.isForFaults === true ? findFaketime() : undefined;
   const clock = faketime === undefined ? undefined : await createRedisClock(dir, faketime);
   const { environment = {} } = clock ?? {};
@@ -89,7 +86,8 @@ export async function startSystem<Name extends AppName>(options: {
     tls: PostgresTls;
   }): Promise<System<Name>> {
     const { redis, postgres, tls } = servers;
-    const { partnersFile, secrets } = await writePartnersFile(dir, partners, rateLimit);
+    const partnersFile = join(dir, "partners.json");
+    const secretOf = writeNewPartners(partnersFile, Object.fromEntries(partners.map((id) => [id, rateLimit])));
     await mkdir(join(dir, "log"));
     const ingestUrls: string[] = [];
     const logPathOf = (name: AppName) => join(dir, "log", `${name}.log`);
@@ -122,7 +120,7 @@ export async function startSystem<Name extends AppName>(options: {
       queuePrefix,
       duplicateWindowMs: duplicateWindowHours * 3_600_000,
       ingestUrls,
-      secretOf: (partner) => secrets.get(partner) ?? "",
+      secretOf: (partner) => secretOf[partner] ?? "",
       // Each name is a key, since each app was started.
       targets: {
         ...(Object.fromEntries(apps) as Record<Name, SupervisedApp>),
@@ -171,27 +169,4 @@ async function applyRedisSettings({ url }: DataServer, { redisSettings }: Build)
   } finally {
     redis.disconnect();
   }
-}
-
-async function writePartnersFile(
-  dir: string,
-  ids: readonly string[],
-  rateLimit: RateLimit,
-): Promise<{ partnersFile: string; secrets: Map<string, string> }> {
-  const secrets = new Map(ids.map((id) => [id, randomBytes(32).toString("base64url")]));
-  const partners = [...secrets].map(([id, secret]) => ({
-    ...{ id, name: id, enabled: true, kinds: ["create", "update", "delete"] },
-    rateLimit,
-    secrets: [
-      {
-        id: "s1",
-        sha256: createHash("sha256").update(secret).digest("hex"),
-        createdAt: new Date().toISOString(),
-        expiresAt: null,
-      },
-    ],
-  }));
-  const partnersFile = join(dir, "partners.json");
-  await writeFile(partnersFile, JSON.stringify({ partners }), { mode: 0o600 });
-  return { partnersFile, secrets };
 }

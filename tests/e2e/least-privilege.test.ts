@@ -4,12 +4,13 @@ import { chown, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
+import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import { type DataServer, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { partnersFileFor } from "./partner.ts";
 import { type RunningApp, runApp } from "./running-app.ts";
 
 const secret = "a-secret-of-the-privilege-tests-01234567";
@@ -33,7 +34,7 @@ beforeAll(async () => {
     startPostgres({ dir: join(folder, "postgres") }),
     freePort(),
   ]);
-  await writeFile(join(folder, "partners.json"), partnersFileFor("acme", secret));
+  writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
   redisAdmin = new Redis(redis.url);
   certificateFile = await switchTlsOn();
   await createRedisUsers();

@@ -1,12 +1,13 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
+import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { type DataServer, startPostgres, startRedis } from "@booking-events/scripts/services";
 import { createPool, migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { partnersFileFor } from "./partner.ts";
 import { type RunningApp, runApp } from "./running-app.ts";
 
 const secret = "a-secret-of-the-outage-tests-0123456789";
@@ -39,7 +40,7 @@ beforeAll(async () => {
   const serviceUrl = new URL(postgres.url);
   serviceUrl.username = "service";
   serviceUrl.password = "service";
-  await writeFile(join(folder, "partners.json"), partnersFileFor("acme", secret));
+  writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
   environment = {
     REDIS_URL: redis.url,
     DATABASE_URL: serviceUrl.href,

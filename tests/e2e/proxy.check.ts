@@ -1,16 +1,17 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { connect as connectHttp2, constants } from "node:http2";
 import { request as requestHttps } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { findLeaks } from "./find-leaks.ts";
-import { partnersFileFor } from "./partner.ts";
 import { type RunningApp, runApp } from "./running-app.ts";
 
 /** deploy/Caddyfile as it is, but for the ports, and for the certificate: of a name like `localhost`, Caddy makes it. */
@@ -29,7 +30,7 @@ const ingests: RunningApp[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "booking-events-proxy-"));
-  await writeFile(join(folder, "partners.json"), partnersFileFor("acme", secret));
+  writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
   redis = new Redis(redisUrl());
   [httpPort, httpsPort, port, adminPort] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
   caddy = startCaddy();

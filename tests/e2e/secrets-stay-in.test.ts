@@ -4,13 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
 import { exchange, type RawAnswer, type RequestParts } from "@booking-events/harness/http-client";
+import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { createProducer } from "@booking-events/queue";
 import { type DataServer, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findLeaks, type Secrets } from "./find-leaks.ts";
-import { partnersFileFor } from "./partner.ts";
 import { type RunningApp, runApp } from "./running-app.ts";
 
 /**
@@ -42,7 +43,7 @@ beforeAll(async () => {
     startRedis({ dir: join(folder, "redis") }),
     startPostgres({ dir: join(folder, "postgres") }),
   ]);
-  await writeFile(join(folder, "partners.json"), partnersFileFor("acme", secret));
+  writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
   environment = {
     REDIS_URL: redis.url,
     DATABASE_URL: postgres.url,
@@ -303,7 +304,7 @@ describe("outages", () => {
     await waitFor(async () => expect(JSON.stringify((await ingest.readiness()).body)).toContain("warnings"));
     await look();
     await ops("partners", "list");
-    await writeFile(join(folder, "partners.json"), partnersFileFor("acme", secret));
+    writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
   });
 
   test("a start with passwords that are refused", async () => {

@@ -1,13 +1,14 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestDatabase, uniquePrefix, waitFor } from "@booking-events/harness";
+import { partner } from "@booking-events/harness/partners";
+import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { queueName } from "@booking-events/queue";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { partnersFileFor } from "./partner.ts";
 import { type RunningApp, runApp } from "./running-app.ts";
 
 const secret = "a-secret-of-the-shedding-tests-0123456789";
@@ -26,9 +27,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
   const partners = join(folder, "partners.json");
-  const file = JSON.parse(partnersFileFor("acme", secret));
-  file.partners[0].rateLimit = { perSecond: 100_000, burst: 100_000 };
-  await writeFile(partners, JSON.stringify(file));
+  writePartnersFile(partners, [partner("acme", { [secret]: null }, { rateLimit: noLimit })]);
   environment = {
     REDIS_URL: redis.url,
     DATABASE_URL: database.url,

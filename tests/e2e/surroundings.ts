@@ -1,10 +1,11 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestDatabase, redisUrl, uniquePrefix } from "@booking-events/harness";
+import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { createPool } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import { partnersFileFor } from "./partner.ts";
 import { type RunningApp, runApp } from "./running-app.ts";
 
 /** What the processes of one test need: a partner, a queue and a database of its own. */
@@ -32,7 +33,7 @@ export function prepareSurroundings(secret: string): () => Surroundings {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "booking-events-e2e-"));
-    await writeFile(join(folder, "partners.json"), partnersFileFor("acme", secret));
+    writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
   });
 
   beforeEach(async () => {

@@ -1,11 +1,12 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
+import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { type DataServer, startPostgres, startRedis } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { partnersFileFor } from "./partner.ts";
 import { type RunningApp, runApp } from "./running-app.ts";
 
 const secret = "a-secret-of-the-test-with-enough-characters";
@@ -23,7 +24,7 @@ beforeAll(async () => {
     startPostgres({ dir: join(folder, "postgres") }),
   ]);
   const partners = join(folder, "partners.json");
-  await writeFile(partners, partnersFileFor("acme", secret));
+  writePartnersFile(partners, [partner("acme", { [secret]: null })]);
   environment = {
     REDIS_URL: redis.url,
     DATABASE_URL: postgres.url,

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { waitFor } from "@booking-events/harness";
-import { digestSecret, type PartnersFile } from "@booking-events/partners";
+import { partner } from "@booking-events/harness/partners";
+import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -37,7 +38,10 @@ export async function startIngestUnderTest(options: {
 }): Promise<IngestUnderTest> {
   const folder = await mkdtemp(join(tmpdir(), "booking-events-fuzz-"));
   const partnersFile = join(folder, "partners.json");
-  await writeFile(partnersFile, JSON.stringify(createPartners()), { mode: 0o600 });
+  const [valid, expired] = secrets;
+  writePartnersFile(partnersFile, [
+    partner("fuzz", { [valid]: null, [expired]: "2026-01-02T00:00:00Z" }, { rateLimit: noLimit }),
+  ]);
   const [port, adminPort] = [await freePort(), await freePort()];
   const child = spawn(process.execPath, options.entry ?? ["apps/ingest/dist/main.js"], {
     cwd: root,
@@ -98,20 +102,4 @@ async function end(child: ChildProcess): Promise<number | null> {
   child.kill("SIGTERM");
   await exited;
   return child.exitCode;
-}
-
-function createPartners(): PartnersFile {
-  const [valid, expired] = secrets;
-  const secret = (id: string, value: string, expiresAt: string | null) => ({
-    ...{ id, sha256: digestSecret(value), createdAt: "2026-01-01T00:00:00Z", expiresAt },
-  });
-  return {
-    partners: [
-      {
-        ...{ id: "fuzz", name: "Fuzz", enabled: true, kinds: ["create", "update", "delete"] },
-        rateLimit: { perSecond: 1_000_000, burst: 1_000_000 },
-        secrets: [secret("s1", valid, null), secret("s2", expired, "2026-01-02T00:00:00Z")],
-      },
-    ],
-  };
 }

@@ -1,11 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { platform, tmpdir } from "node:os";
 import { join } from "node:path";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
 import { acmeSecret, partner, partnersFile } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { readLastUses } from "@booking-events/queue";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type RunningMain, runMain, startMain } from "./testing/run-main.ts";
@@ -150,9 +151,8 @@ describe("without partners ingest starts, refuses events as its own trouble, and
     // Nobody can tell whether a secret is known.
     expect(await statusOf("/booking-event/create/unknown")).toBe(503);
 
-    writeFileSync(`${path}.new`, JSON.stringify(partnersFile));
     rmSync(path, { recursive: true, force: true });
-    renameSync(`${path}.new`, path);
+    writePartnersFile(path, partnersFile.partners);
     await waitFor(async () => expect(await statusOf(create)).toBe(200));
     expect(await main.readiness()).toEqual({ status: 200, body: { ready: true } });
   });
@@ -269,7 +269,7 @@ describe("the log", () => {
 const route = "/booking-event/create/:secret";
 
 function writePartners(partners = partnersFile.partners): void {
-  writeFileSync(partnersPath, JSON.stringify({ partners }));
+  writePartnersFile(partnersPath, partners);
 }
 
 async function run(given: Record<string, string>): Promise<RunningMain> {

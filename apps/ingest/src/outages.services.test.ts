@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { exchange, type RawAnswer } from "@booking-events/harness/http-client";
 import { acmeSecret, partnersFile } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -20,7 +21,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "booking-events-outages-"));
   redis = await startRedis({ dir: join(folder, "redis") });
   const partnersPath = join(folder, "partners.json");
-  writeFileSync(partnersPath, JSON.stringify(partnersFile));
+  writePartnersFile(partnersPath, partnersFile.partners);
   environment = { REDIS_URL: redis.url, QUEUE_PREFIX: uniquePrefix(), PARTNERS_FILE: partnersPath };
 });
 

@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import type { AddressInfo } from "node:net";
+import { partner } from "@booking-events/harness/partners";
 import { createApp } from "@booking-events/ingest/app";
 import { invalidSecret } from "@booking-events/ingest/http/answers";
 import { createConnections } from "@booking-events/ingest/http/connections";
 import { createServer } from "@booking-events/ingest/http/create-server";
-import { digestSecret, type Partner } from "@booking-events/partners";
+import type { Partner } from "@booking-events/partners";
 import { createPartnerRegistry } from "@booking-events/partners/partner-registry";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { runRounds } from "../rounds.ts";
@@ -98,16 +99,11 @@ async function startApp(partnerCount: number): Promise<{ port: number; close: ()
 }
 
 function createPartners(count: number): Partner[] {
-  const create = (id: string, secret: string, more: Partial<Partner>, expiresAt: string | null = null): Partner => ({
-    ...{ id, name: id, enabled: true, kinds: ["create", "update", "delete"], rateLimit: { perSecond: 1, burst: 1 } },
-    secrets: [{ id: "s1", sha256: digestSecret(secret), createdAt: "2026-01-01T00:00:00Z", expiresAt }],
-    ...more,
-  });
   return [
-    create("expired", causes.expired, {}, "2026-01-02T00:00:00Z"),
-    create("disabled", causes.disabled, { enabled: false }),
-    create("wrong-kind", causes["wrong kind"], { kinds: ["delete"] }),
-    ...Array.from({ length: count - 3 }, (_, index) => create(`partner-${index}`, `secret of ${index}`, {})),
+    partner("expired", { [causes.expired]: "2026-01-02T00:00:00Z" }),
+    partner("disabled", { [causes.disabled]: null }, { enabled: false }),
+    partner("wrong-kind", { [causes["wrong kind"]]: null }, { kinds: ["delete"] }),
+    ...Array.from({ length: count - 3 }, (_, index) => partner(`partner-${index}`, { [`secret of ${index}`]: null })),
   ];
 }
 

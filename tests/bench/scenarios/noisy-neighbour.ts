@@ -25,7 +25,7 @@ export const noisyNeighbour: Scenario = {
 
 async function measure(bench: Bench, { isNoisy }: { isNoisy: boolean }): Promise<Measurement> {
   const { services, measureMs, warmUpMs } = bench;
-  const { file, secretOf } = await writePartners(bench.dir, {
+  const { file, secretOf } = writePartners(bench, {
     quiet: { perSecond: 10 * quietRate, burst: 10 * quietRate },
     noisy: noisyLimit,
   });

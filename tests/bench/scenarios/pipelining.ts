@@ -34,7 +34,7 @@ export const pipelining: Scenario = {
 
 async function measure(bench: Bench, attack?: { isReading: boolean }): Promise<Measurement> {
   const { services, measureMs, warmUpMs } = bench;
-  const { file, secretOf } = await writePartners(bench.dir, { partner: { perSecond: 10 * rate, burst: 10 * rate } });
+  const { file, secretOf } = writePartners(bench, { partner: { perSecond: 10 * rate, burst: 10 * rate } });
   const contestant = await startContestant(bench, programs.ours, {
     ...{ REDIS_URL: services.redisUrl, QUEUE_PREFIX: newQueuePrefix(), PARTNERS_FILE: file },
   });

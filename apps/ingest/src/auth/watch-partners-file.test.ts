@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { partner } from "@booking-events/harness/partners";
-import type { PartnersFile } from "@booking-events/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { createLogger, createMetrics, type Registry } from "@booking-events/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type ReadText, readRegularFile } from "./read-regular-file.ts";
@@ -30,13 +30,13 @@ afterEach(() => {
 
 describe("a change of the partners file", () => {
   beforeEach(async () => {
-    write({ partners: [partner("acme", { "secret-1": null })] });
+    writePartnersFile(path, [partner("acme", { "secret-1": null })]);
     watch = await start();
   });
 
   test("is in force without a restart", async () => {
     expect(isKnown("secret-1")).toBe(true);
-    write({ partners: [partner("acme", { "secret-2": null }), partner("zenith", { "secret-3": null })] });
+    writePartnersFile(path, [partner("acme", { "secret-2": null }), partner("zenith", { "secret-3": null })]);
     await waitFor(() => isKnown("secret-3"));
     expect([isKnown("secret-1"), isKnown("secret-2")]).toEqual([false, true]);
     expect(watch?.warnings()).toEqual([]);
@@ -55,7 +55,7 @@ describe("a change of the partners file", () => {
     expect(isKnown("secret-1")).toBe(true);
     expect(await reloads()).toEqual({ loaded: 0, refused: 1, stale: 1 });
 
-    write({ partners: [partner("acme", { "secret-2": null })] });
+    writePartnersFile(path, [partner("acme", { "secret-2": null })]);
     await waitFor(() => isKnown("secret-2"));
     expect(watch?.warnings()).toEqual([]);
     expect(await reloads()).toEqual({ loaded: 1, refused: 1, stale: 0 });
@@ -79,7 +79,7 @@ describe("a change of the partners file", () => {
 
   test("to no partners at all is a valid one, and a problem", async () => {
     expect(watch?.problems()).toEqual([]);
-    write({ partners: [] });
+    writePartnersFile(path, []);
     await waitFor(() => !isKnown("secret-1"));
     expect(watch?.warnings()).toEqual([]);
     expect(watch?.problems()).toEqual([expect.stringContaining("has no partners")]);
@@ -89,10 +89,7 @@ describe("a change of the partners file", () => {
 test("a change by another folder behind a symbolic link, as Kubernetes makes it, is in force without a restart", async () => {
   const mount = (name: string, secret: string) => {
     mkdirSync(join(folder, name));
-    writeFileSync(
-      join(folder, name, "partners.json"),
-      JSON.stringify({ partners: [partner("acme", { [secret]: null })] }),
-    );
+    writePartnersFile(join(folder, name, "partners.json"), [partner("acme", { [secret]: null })]);
     symlinkSync(name, join(folder, "..data_tmp"));
     renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
   };
@@ -108,12 +105,12 @@ test("a change by another folder behind a symbolic link, as Kubernetes makes it,
 });
 
 test("a problem that stays is counted once", async () => {
-  write({ partners: [partner("acme", {})] });
+  writePartnersFile(path, [partner("acme", {})]);
   watch = await start();
   writeText("{");
   await waitFor(() => watch?.warnings().length === 1);
   // A later change shows that the file was read again since.
-  write({ partners: [partner("acme", { "secret-1": null })] });
+  writePartnersFile(path, [partner("acme", { "secret-1": null })]);
   await waitFor(() => isKnown("secret-1"));
   expect(await reloads()).toEqual({ loaded: 1, refused: 1, stale: 0 });
 });
@@ -127,7 +124,7 @@ test("without a valid file there are no partners, and the problem says what to d
   expect(watch.warnings()).toEqual([]);
   writeText('{"partners":[{"id":"ACME"}]}');
   await waitFor(() => expect(watch?.problems()).toEqual([expect.stringMatching(/is not valid: .*partners\.0/)]));
-  write({ partners: [partner("acme", { "secret-1": null })] });
+  writePartnersFile(path, [partner("acme", { "secret-1": null })]);
   await waitFor(() => isKnown("secret-1"));
   expect(watch.problems()).toEqual([]);
 });
@@ -136,7 +133,7 @@ describe("a read that does not end, as when the server of a network file system 
   const hangs: ReadText = () => new Promise(() => {});
 
   test("is given up, and keeps no later change from being seen", async () => {
-    write({ partners: [partner("acme", { "secret-1": null })] });
+    writePartnersFile(path, [partner("acme", { "secret-1": null })]);
     const reads = [hangs];
     watch = await start({ readLimitMs: 5, readText: (path) => (reads.shift() ?? readRegularFile)(path) });
     expect(watch.problems()).toEqual([expect.stringContaining("no end after 5 ms")]);
@@ -145,7 +142,7 @@ describe("a read that does not end, as when the server of a network file system 
   });
 
   test("leaves the last valid version in force, and does not take all threads that read files", async () => {
-    write({ partners: [partner("acme", { "secret-1": null })] });
+    writePartnersFile(path, [partner("acme", { "secret-1": null })]);
     let hung = 0;
     let asked = 0;
     const readText: ReadText = (path) => {
@@ -189,10 +186,6 @@ function isKnown(secret: string): boolean {
 function writeText(text: string): void {
   writeFileSync(`${path}.new`, text);
   renameSync(`${path}.new`, path);
-}
-
-function write(file: PartnersFile): void {
-  writeText(JSON.stringify(file));
 }
 
 async function reloads(): Promise<{ loaded: number; refused: number; stale: number }> {

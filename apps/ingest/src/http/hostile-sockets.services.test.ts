@@ -1,11 +1,12 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { connect as connectSocket, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
 import { acmeSecret, partnersFile } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Means, type RunningMain, startMain } from "../testing/run-main.ts";
 
@@ -19,7 +20,7 @@ const sockets: Socket[] = [];
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "booking-events-ingest-"));
-  writeFileSync(join(folder, "partners.json"), JSON.stringify(partnersFile));
+  writePartnersFile(join(folder, "partners.json"), partnersFile.partners);
 });
 
 afterEach(async () => {

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { type Connection, connect, exchange, requestBytes } from "@booking-events/harness/http-client";
 import { acmeSecret, partnersFile } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import type { EventKind } from "@booking-events/schema";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -24,7 +25,7 @@ beforeAll(async () => {
   redis = new Redis(redisUrl());
   prefix = uniquePrefix();
   const partnersPath = join(folder, "partners.json");
-  writeFileSync(partnersPath, JSON.stringify(partnersFile));
+  writePartnersFile(partnersPath, partnersFile.partners);
   environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix, PARTNERS_FILE: partnersPath };
   [frozen, other] = await Promise.all([startMain(environment), startMain(environment)]);
 });

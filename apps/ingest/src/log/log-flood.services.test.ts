@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { connect, requestBytes } from "@booking-events/harness/http-client";
 import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RunningMain, startMain } from "../testing/run-main.ts";
 
@@ -19,7 +20,7 @@ let main: RunningMain;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "booking-events-flood-"));
   const partners = [partner("limited", { "limited-secret": null }, { rateLimit: { perSecond: 0.01, burst: 1 } })];
-  writeFileSync(join(folder, "partners.json"), JSON.stringify({ partners }));
+  writePartnersFile(join(folder, "partners.json"), partners);
 });
 
 beforeEach(async () => {
