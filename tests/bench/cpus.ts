@@ -25,9 +25,9 @@ export function pinThisProcess(cpus: string | undefined): void {
   if (cpus !== undefined) execFileSync("taskset", ["-a", "-c", "-p", cpus, String(process.pid)], { stdio: "ignore" });
 }
 
-/** The command that runs the given one on these CPUs. It keeps its process id. */
-export function onCpus(cpus: string | undefined, file: string, args: readonly string[]): [string, string[]] {
-  return cpus === undefined ? [file, [...args]] : ["taskset", ["-c", cpus, file, ...args]];
+/** The command that runs the one which follows it on these CPUs. That keeps its process id. */
+export function onCpus(cpus: string | undefined): string[] {
+  return cpus === undefined ? [] : ["taskset", "-c", cpus];
 }
 
 /** Such as "0-3,8". Other systems than Linux have no such list, and no taskset. */

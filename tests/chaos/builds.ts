@@ -1,3 +1,4 @@
+import { builtApps, fromSource } from "@booking-events/harness/app-process";
 import type { ViolationKind } from "./check.ts";
 import { type Fault, scenarioMs, scenarios } from "./fault-plan.ts";
 
@@ -11,8 +12,7 @@ export interface Build {
 
 export const realBuild: Build = {
   name: "real",
-  ingest: ["apps/ingest/dist/main.js"],
-  worker: ["apps/worker/dist/main.js"],
+  ...builtApps,
   redisSettings: {},
 };
 
@@ -29,14 +29,14 @@ export const brokenBuilds: readonly BrokenBuild[] = [
   {
     ...broken,
     name: "acknowledge-before-enqueue",
-    ingest: fromSource("acknowledge-before-enqueue"),
+    ingest: fromSource("tests/chaos/broken/acknowledge-before-enqueue.ts"),
     faults: scenarios["redis frozen, then killed with both ingests"],
     mustFind: "lost",
   },
   {
     ...broken,
     name: "redis-without-append-only-file",
-    ingest: fromSource("ignore-redis-settings"),
+    ingest: fromSource("tests/chaos/broken/ignore-redis-settings.ts"),
     redisSettings: { appendonly: "no" },
     faults: scenarios["postgres frozen, redis and all workers killed"],
     mustFind: "lost",
@@ -44,34 +44,29 @@ export const brokenBuilds: readonly BrokenBuild[] = [
   {
     ...broken,
     name: "order-by-arrival",
-    worker: fromSource("order-by-arrival"),
+    worker: fromSource("tests/chaos/broken/order-by-arrival.ts"),
     faults: scenarios["postgres frozen, a worker killed"],
     mustFind: "out of order",
   },
   {
     ...broken,
     name: "commit-after-finishing",
-    worker: fromSource("commit-after-finishing"),
+    worker: fromSource("tests/chaos/broken/commit-after-finishing.ts"),
     faults: scenarios["postgres frozen, all workers killed"],
     mustFind: "lost",
   },
   {
     ...broken,
     name: "accept-what-waited",
-    ingest: fromSource("accept-what-waited"),
+    ingest: fromSource("tests/chaos/broken/accept-what-waited.ts"),
     faults: scenarios["an ingest frozen for longer than senders wait"],
     mustFind: "overtaken",
   },
 ];
 
 /** Its mistake shows in `bad-neighbour.ts`, where nothing is killed. */
-export const waitForLocks: Build = { ...realBuild, name: "wait-for-locks", worker: fromSource("wait-for-locks") };
-
-function fromSource(entry: string): string[] {
-  return [
-    // Node 24.0 to 24.2 still call type stripping experimental.
-    "--disable-warning=ExperimentalWarning",
-    "--conditions=@booking-events/source",
-    `tests/chaos/broken/${entry}.ts`,
-  ];
-}
+export const waitForLocks: Build = {
+  ...realBuild,
+  name: "wait-for-locks",
+  worker: fromSource("tests/chaos/broken/wait-for-locks.ts"),
+};

@@ -1,9 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-
-const root = fileURLToPath(new URL("../..", import.meta.url));
+import { spawnApp } from "@booking-events/harness/app-process";
 
 /** One of the apps as a process of its own: whatever ends it, it runs again, as under any supervisor. */
 export interface SupervisedApp {
@@ -49,26 +47,19 @@ export function superviseApp(options: {
 
   function start(): void {
     clearTimeout(restartTimer);
-    const started = spawn(process.execPath, args, {
-      cwd: root,
-      env: { PATH: process.env["PATH"], HOST: "127.0.0.1", ADMIN_PORT: String(adminPort), ...environment },
+    const started = spawnApp(
+      args,
+      { ADMIN_PORT: String(adminPort), ...environment },
       // In a process group of its own: a Ctrl-C in the terminal reaches only us.
-      detached: true,
-      stdio: ["ignore", log, log],
-    });
+      { detached: true, stdio: ["ignore", log, log] },
+    );
     child = started;
     endAskedFor = false;
-    process.on("exit", killNow);
     end = once(started, "exit").then(([code, signal]) => {
-      process.off("exit", killNow);
       if (endAskedFor || isStopping) return;
       onCrash(`${name} ended by itself (${signal ?? `exit code ${code}`})`);
       restartTimer = setTimeout(start, restartDelayMs);
     });
-    // Should we end in any other way than by `stop`, nobody else would end what we have started.
-    function killNow(): void {
-      started.kill("SIGKILL");
-    }
   }
 
   return {

@@ -61,14 +61,6 @@ async function untilApplied(count: number): Promise<void> {
   }, recovery);
 }
 
-function logLines(app: RunningApp): Record<string, unknown>[] {
-  return app
-    .output()
-    .split("\n")
-    .filter((line) => line.startsWith("{"))
-    .map((line) => JSON.parse(line));
-}
-
 const modes: FrontMode[] = [
   "reset at once",
   "reset in the handshake",
@@ -98,7 +90,7 @@ test.each(modes)(
     await expectNoAttemptIn(eventIds);
     front.setMode("through");
     await untilApplied(21);
-    expect(logLines(worker).filter(({ msg }) => msg === "attempt failed")).toEqual([]);
+    expect(worker.logLines().filter(({ msg }) => msg === "attempt failed")).toEqual([]);
     expect((await surroundings().pool.query("select * from dead_letters")).rows).toEqual([]);
     await worker.untilReady();
   },

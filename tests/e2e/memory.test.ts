@@ -42,7 +42,7 @@ test.each(Object.entries(shapes))(
     });
     await waitFor(
       async () => {
-        const { exitCode, signalCode } = worker?.process ?? {};
+        const { exitCode, signalCode } = worker?.child ?? {};
         if (exitCode != null || signalCode != null) throw new Error(worker?.output().slice(-2_000));
         const { rows } = await pool.query("select count(*)::int as applied from booking_events");
         expect(rows).toEqual([{ applied: count }]);

@@ -97,14 +97,6 @@ async function expectUnavailable(ingest: RunningApp): Promise<void> {
   expect(await response.json()).toEqual({ message: expect.stringContaining("Send the same request again") });
 }
 
-function logLines(app: RunningApp): Record<string, unknown>[] {
-  return app
-    .output()
-    .split("\n")
-    .filter((line) => line.startsWith("{"))
-    .map((line) => JSON.parse(line));
-}
-
 test("PostgreSQL may lose what it commits: the worker is not ready and says so, and applies events all the same", async () => {
   const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
   const setFsync = async (change: string) => {
@@ -118,7 +110,9 @@ test("PostgreSQL may lose what it commits: the worker is not ready and says so, 
       expect(await worker.readiness()).toEqual({ status: 503, body: { ready: false, problems: [problem] } });
     }, recovery);
     await waitFor(() =>
-      expect(logLines(worker)).toContainEqual(expect.objectContaining({ level: "error", problems: expect.any(Array) })),
+      expect(worker.logLines()).toContainEqual(
+        expect.objectContaining({ level: "error", problems: expect.any(Array) }),
+      ),
     );
     await untilAccepted(ingest, "AT-RISK");
     await untilApplied("AT-RISK");
@@ -197,10 +191,10 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     for (const reference of ["DURING-1", "DURING-2", "DURING-3"]) await untilApplied(reference);
     await waitFor(async () => expect((await worker.readiness()).status).toBe(200), recovery);
     const appliedAttempts = () =>
-      logLines(worker).flatMap(({ msg, attempt }) => (msg === "event applied" ? [attempt] : []));
+      worker.logLines().flatMap(({ msg, attempt }) => (msg === "event applied" ? [attempt] : []));
     // Told after the commit, so the bookings may be seen before.
     await waitFor(() => expect(appliedAttempts()).toEqual([1, 1, 1, 1]));
-    const lines = logLines(worker);
+    const lines = worker.logLines();
     expect(lines.filter(({ msg }) => String(msg).startsWith("PostgreSQL is out"))).toHaveLength(1);
     expect((await database.query("select 1 from dead_letters")).rowCount).toBe(0);
   });
@@ -236,7 +230,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     await untilApplied("HANDED-OVER");
     // Told after the commit, so the booking may be seen before.
     await waitFor(() =>
-      expect(logLines(next).find(({ msg }) => msg === "event applied")).toMatchObject({ attempt: 1 }),
+      expect(next.logLines().find(({ msg }) => msg === "event applied")).toMatchObject({ attempt: 1 }),
     );
   });
 });
@@ -247,7 +241,7 @@ describe("one booking in trouble keeps no other waiting", () => {
   /** None of the others may be told that PostgreSQL is out. */
   async function expectReady(worker: RunningApp): Promise<void> {
     expect(await worker.readiness()).toMatchObject({ status: 200 });
-    expect(logLines(worker).filter(({ msg }) => String(msg).startsWith("PostgreSQL is out"))).toEqual([]);
+    expect(worker.logLines().filter(({ msg }) => String(msg).startsWith("PostgreSQL is out"))).toEqual([]);
   }
 
   test("because PostgreSQL cancels what is done for it: it is tried again later", { timeout: 120_000 }, async () => {
@@ -261,7 +255,7 @@ describe("one booking in trouble keeps no other waiting", () => {
       for (const reference of ["TROUBLE", ...others]) await untilAccepted(ingest, reference);
       for (const reference of others) await untilApplied(reference);
       await waitFor(() =>
-        expect(logLines(worker)).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "57014" })),
+        expect(worker.logLines()).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "57014" })),
       );
       await expectReady(worker);
     } finally {
@@ -281,7 +275,7 @@ describe("one booking in trouble keeps no other waiting", () => {
     for (const reference of ["TROUBLE", ...others]) await untilAccepted(ingest, reference);
     for (const reference of others) await untilApplied(reference);
     await waitFor(
-      () => expect(logLines(worker)).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "55P03" })),
+      () => expect(worker.logLines()).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "55P03" })),
       recovery,
     );
     await expectReady(worker);

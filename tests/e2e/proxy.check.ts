@@ -262,7 +262,7 @@ test("CONNECT is refused at the proxy, and streams of it that are cancelled hurt
   session.destroy();
   expect((await post()).status).toBe(200);
   for (const ingest of ingests) {
-    expect(ingest.process.exitCode).toBeNull();
+    expect(ingest.child.exitCode).toBeNull();
     expect(ingest.output()).not.toContain('"level":"fatal"');
     expect(ingest.output()).not.toContain('"method":"CONNECT"');
   }

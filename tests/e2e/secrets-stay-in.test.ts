@@ -113,13 +113,6 @@ async function post(fields: Record<string, unknown>, kind = "create"): Promise<R
   return send({ path: `/booking-event/${kind}/${secret}?${canary("query")}`, headers, body: booking(fields) });
 }
 
-function logLines(app: RunningApp): Record<string, unknown>[] {
-  return app
-    .output()
-    .split("\n")
-    .flatMap((line) => (line.startsWith("{") ? [JSON.parse(line)] : []));
-}
-
 async function look(): Promise<void> {
   for (const app of [ingest, worker]) {
     for (const page of ["metrics", "readyz", "livez", canary("admin-path")]) {
@@ -138,7 +131,7 @@ describe("an accepted event", () => {
       expect(JSON.stringify(rows)).toContain(canary("nested-value"));
       expect(rows[0].idempotency_key).toBe(canary("idempotency-key"));
     });
-    const line = () => logLines(ingest).find((line) => line["eventId"] === eventId);
+    const line = () => ingest.logLines().find((line) => line["eventId"] === eventId);
     // Lines are written some at a time.
     await waitFor(() => line() !== undefined);
     expect(line()).toEqual({
@@ -344,7 +337,7 @@ describe("nothing of it is seen", () => {
   test("in a process' title", async () => {
     for (const app of [ingest, worker]) {
       for (const file of process.platform === "linux" ? ["cmdline", "comm"] : []) {
-        const title = await readFile(`/proc/${app.process.pid}/${file}`, "utf8");
+        const title = await readFile(`/proc/${app.child.pid}/${file}`, "utf8");
         expect(title).not.toBe("");
         seen.push([`the title of ${app.name}`, title]);
       }
@@ -366,7 +359,7 @@ describe("nothing of it is seen", () => {
   });
 
   test("and each request's line names its route by the template, or not at all", () => {
-    const requests = logLines(ingest).filter(({ msg }) => msg === "request" || msg === "request repeated");
+    const requests = ingest.logLines().filter(({ msg }) => msg === "request" || msg === "request repeated");
     expect(requests.reduce((sum, { repeated = 1 }) => sum + Number(repeated), 0)).toBeGreaterThan(30);
     const routes = new Set(requests.map(({ route }) => route));
     expect([...routes].filter((route) => route !== undefined).toSorted()).toEqual([

@@ -84,14 +84,6 @@ async function isShedding(ingest: RunningApp): Promise<boolean> {
   return /^ingest_shedding\{.*measure="memoryHighWater".*\} 1$/m.test(metrics);
 }
 
-function linesOf(app: RunningApp): Record<string, unknown>[] {
-  return app
-    .output()
-    .split("\n")
-    .filter((line) => line.startsWith("{"))
-    .map((line) => JSON.parse(line));
-}
-
 test("a Redis that fills up is not filled to the brim: 503 in time, the workers drain it, 200 again", async () => {
   const [, used] = /used_memory:(\d+)/.exec(await operator.info("memory")) ?? [];
   await operator.config("SET", "maxmemory", String(Number(used) + 60_000_000));
@@ -119,7 +111,7 @@ test("a Redis that fills up is not filled to the brim: 503 in time, the workers 
   expect((await ingest.readiness()).body).toEqual({ ready: true });
   expect(await isShedding(ingest)).toBe(false);
   expect(await ingest.stop("SIGTERM")).toBe(0);
-  const messages = linesOf(ingest).filter(({ measure }) => measure === "memoryHighWater");
+  const messages = ingest.logLines().filter(({ measure }) => measure === "memoryHighWater");
   expect(messages.map(({ level, msg }) => `${level}: ${msg}`)).toEqual([
     "warn: overloaded: events are refused",
     "info: no longer overloaded by this measure",

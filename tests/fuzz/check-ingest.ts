@@ -1,4 +1,4 @@
-import { waitFor } from "@booking-events/harness";
+import { waitFor } from "@booking-events/harness/wait-for";
 import { type FuzzResult, fuzzIngest } from "./fuzz-ingest.ts";
 import { type IngestUnderTest, secrets, startIngestUnderTest } from "./ingest-under-test.ts";
 import { canary } from "./requests.ts";

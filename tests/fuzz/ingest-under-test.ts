@@ -1,29 +1,18 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { waitFor } from "@booking-events/harness";
+import { type AppProcess, builtApps, startApp } from "@booking-events/harness/app-process";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
-import { freePort } from "@booking-events/scripts/ports";
-
-const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The first is valid; of the others each is refused for a reason of its own. */
 export const secrets = ["fuzz-valid-secret", "fuzz-expired-secret", "fuzz-nobody", ""] as const;
 
-export interface IngestUnderTest {
-  port: number;
-  /** All that it has printed so far. */
-  output(): string;
+export interface IngestUnderTest extends AppProcess {
   /** Sockets, timers and whatever else the process holds open. */
   countHandles(): Promise<number>;
   /** Accepts an event as it should. */
   isWell(): Promise<boolean>;
-  /** Ends it, and resolves with its exit code. */
-  stop(): Promise<number | null>;
 }
 
 /**
@@ -42,46 +31,21 @@ export async function startIngestUnderTest(options: {
   writePartnersFile(partnersFile, [
     partner("fuzz", { [valid]: null, [expired]: "2026-01-02T00:00:00Z" }, { rateLimit: noLimit }),
   ]);
-  const [port, adminPort] = [await freePort(), await freePort()];
-  const child = spawn(process.execPath, options.entry ?? ["apps/ingest/dist/main.js"], {
-    cwd: root,
-    env: {
-      PATH: process.env["PATH"],
-      REDIS_URL: options.redisUrl,
-      QUEUE_PREFIX: options.queuePrefix,
-      PARTNERS_FILE: partnersFile,
-      HOST: "127.0.0.1",
-      PORT: String(port),
-      ADMIN_PORT: String(adminPort),
-      LOG_LEVEL: "trace",
-    },
-    stdio: ["ignore", "pipe", "pipe"],
+  const app = await startApp(options.entry ?? builtApps.ingest, {
+    REDIS_URL: options.redisUrl,
+    QUEUE_PREFIX: options.queuePrefix,
+    PARTNERS_FILE: partnersFile,
+    LOG_LEVEL: "trace",
   });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-    });
-  }
-  const adminUrl = `http://127.0.0.1:${adminPort}`;
-  const isReady = async () => (await fetch(`${adminUrl}/readyz`)).status === 200;
-  await waitFor(
-    () => {
-      if (child.exitCode !== null) throw new Error(`Ingest ended:\n${output}`);
-      return isReady();
-    },
-    { timeoutMs: 30_000 },
-  );
+  await app.untilReady();
 
   return {
-    port,
-    output: () => output,
+    ...app,
     async countHandles() {
-      const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
-      return Number(/^nodejs_active_resources_total\{.*\} (\d+)$/m.exec(metrics)?.[1] ?? Number.NaN);
+      return Number(/^nodejs_active_resources_total\{.*\} (\d+)$/m.exec(await app.metrics())?.[1] ?? Number.NaN);
     },
     async isWell() {
-      const response = await fetch(`http://127.0.0.1:${port}/booking-event/create/${secrets[0]}`, {
+      const response = await fetch(`${app.url}/booking-event/create/${valid}`, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: '{"consumerTripPartnerExternalReference":"AFTER"}',
@@ -89,17 +53,9 @@ export async function startIngestUnderTest(options: {
       return response.status === 200;
     },
     async stop() {
-      const code = await end(child);
+      const code = await app.stop();
       await rm(folder, { recursive: true, force: true });
       return code;
     },
   };
-}
-
-async function end(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
-  const exited = once(child, "exit");
-  child.kill("SIGTERM");
-  await exited;
-  return child.exitCode;
 }

@@ -1,11 +1,12 @@
-import { baseline, programs } from "../contestant.ts";
+import { builtApps } from "@booking-events/harness/app-process";
+import { baseline } from "../contestant.ts";
 import { measureAccept } from "../measure-accept.ts";
 import { runRounds } from "../rounds.ts";
 import type { Bench, Comparison, Scenario, Section } from "../scenario.ts";
 import { spreadOf } from "../statistics.ts";
 
 const contestants = {
-  ours: { program: programs.ours, queues: true },
+  ours: { program: builtApps.ingest, queues: true },
   stack: { program: baseline("stack"), queues: false },
   textbook: { program: baseline("textbook"), queues: true },
   fastify: { program: baseline("fastify"), queues: true },

@@ -1,5 +1,6 @@
+import { builtApps } from "@booking-events/harness/app-process";
 import type { EventEnvelope } from "@booking-events/schema";
-import { baseline, newQueuePrefix, programs } from "../contestant.ts";
+import { baseline, newQueuePrefix } from "../contestant.ts";
 import type { BenchDatabase } from "../data-services.ts";
 import { createEnvelope, fillQueue } from "../fill-queue.ts";
 import { measureApply, ourConcurrency } from "../measure-apply.ts";
@@ -62,7 +63,7 @@ export const apply: Scenario = {
 };
 
 async function compare(bench: Bench, workload: Workload): Promise<Section> {
-  const ours = { program: programs.worker, concurrency: ourConcurrency, isApplied: true };
+  const ours = { program: builtApps.worker, concurrency: ourConcurrency, isApplied: true };
   const noOp = { program: baseline("no-op-worker"), concurrency: ourConcurrency, isApplied: false };
   const textbooks = (bench.isSmoke ? [5] : textbookConcurrencies).map((concurrency) => ({
     ...{ name: `textbook, ${concurrency} at once`, program: baseline("textbook-worker"), isApplied: true },

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { builtApps } from "@booking-events/harness/app-process";
 import pg from "pg";
-import { programs } from "../contestant.ts";
 import { callEvenly, post, timeMs, toLatency } from "../even-load.ts";
 import { applyLoad, type LoadResult } from "../load.ts";
 import { ourConcurrency } from "../measure-apply.ts";
@@ -68,7 +68,7 @@ interface Probe {
 
 async function withProbe(bench: Bench, measure: (probe: Probe) => Promise<Measurement>): Promise<Measurement> {
   const pipeline = await startPipeline(bench, {
-    ...{ ingest: programs.ours, worker: programs.worker, concurrency: ourConcurrency },
+    ...{ ingest: builtApps.ingest, worker: builtApps.worker, concurrency: ourConcurrency },
   });
   const pool = new pg.Pool({ connectionString: pipeline.database.url });
   await pool.query("create table hops (id uuid primary key)");

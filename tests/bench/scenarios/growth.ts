@@ -1,6 +1,7 @@
 import { join } from "node:path";
+import { builtApps } from "@booking-events/harness/app-process";
 import { migrate } from "@booking-events/store";
-import { newQueuePrefix, programs } from "../contestant.ts";
+import { newQueuePrefix } from "../contestant.ts";
 import { type BenchDatabase, startDataServices } from "../data-services.ts";
 import { createEnvelope, fillQueue } from "../fill-queue.ts";
 import { measureAccept } from "../measure-accept.ts";
@@ -38,7 +39,7 @@ async function withBacklog(bench: Bench, { backlog, applied }: Sizes): Promise<S
     const queuePrefix = newQueuePrefix();
     const size = await fill(filled, queuePrefix, backlog);
     const waiting = `${backlog.toLocaleString("en")} waiting`;
-    const accepting = { program: programs.ours, queues: true, connections: 64, type: "JSON" as const };
+    const accepting = { program: builtApps.ingest, queues: true, connections: 64, type: "JSON" as const };
     // No less: it would be reached.
     const environment = { MAX_BACKLOG: "1000000000" };
     const acceptTitle = `growth, accepting with ${waiting}`;
@@ -192,7 +193,7 @@ async function applySome(bench: Bench, queuePrefix: string, count: number): Prom
 
 function measureOurs(bench: Bench, queuePrefix: string, database: BenchDatabase, count: number): Promise<Measurement> {
   return measureApply(bench, {
-    ...{ program: programs.worker, concurrency: ourConcurrency, queuePrefix, database, count },
+    ...{ program: builtApps.worker, concurrency: ourConcurrency, queuePrefix, database, count },
   });
 }
 

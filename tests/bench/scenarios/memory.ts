@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { platform } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { programs } from "../contestant.ts";
+import { builtApps } from "@booking-events/harness/app-process";
 import { applyLoad } from "../load.ts";
 import { ourConcurrency } from "../measure-apply.ts";
 import { startPipeline } from "../pipeline.ts";
@@ -48,7 +48,7 @@ interface Course {
 
 async function measure(bench: Bench): Promise<Record<"ingest" | "worker", Course>> {
   const pipeline = await startPipeline(bench, {
-    ...{ ingest: programs.ours, worker: programs.worker, concurrency: ourConcurrency },
+    ...{ ingest: builtApps.ingest, worker: builtApps.worker, concurrency: ourConcurrency },
   });
   const load = (durationMs: number) =>
     applyLoad({ url: pipeline.url, ...newBookings, connections: 16, rate, durationMs, isAside: true });

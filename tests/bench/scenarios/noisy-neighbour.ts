@@ -1,4 +1,5 @@
-import { newQueuePrefix, programs, startContestant, writePartners } from "../contestant.ts";
+import { builtApps } from "@booking-events/harness/app-process";
+import { newQueuePrefix, startContestant, writePartners } from "../contestant.ts";
 import { applyLoad } from "../load.ts";
 import { runRounds } from "../rounds.ts";
 import { bodies } from "../sample-events.ts";
@@ -29,7 +30,7 @@ async function measure(bench: Bench, { isNoisy }: { isNoisy: boolean }): Promise
     quiet: { perSecond: 10 * quietRate, burst: 10 * quietRate },
     noisy: noisyLimit,
   });
-  const contestant = await startContestant(bench, programs.ours, {
+  const contestant = await startContestant(bench, builtApps.ingest, {
     ...{ REDIS_URL: services.redisUrl, QUEUE_PREFIX: newQueuePrefix(), PARTNERS_FILE: file },
   });
   const load = (partner: string) => ({

@@ -1,4 +1,5 @@
-import { newQueuePrefix, programs, startContestant, writePartners } from "../contestant.ts";
+import { builtApps } from "@booking-events/harness/app-process";
+import { newQueuePrefix, startContestant, writePartners } from "../contestant.ts";
 import { applyLoad } from "../load.ts";
 import { attackAside } from "../pipelining-attack.ts";
 import { runRounds } from "../rounds.ts";
@@ -35,7 +36,7 @@ export const pipelining: Scenario = {
 async function measure(bench: Bench, attack?: { isReading: boolean }): Promise<Measurement> {
   const { services, measureMs, warmUpMs } = bench;
   const { file, secretOf } = writePartners(bench, { partner: { perSecond: 10 * rate, burst: 10 * rate } });
-  const contestant = await startContestant(bench, programs.ours, {
+  const contestant = await startContestant(bench, builtApps.ingest, {
     ...{ REDIS_URL: services.redisUrl, QUEUE_PREFIX: newQueuePrefix(), PARTNERS_FILE: file },
   });
   const url = `${contestant.url}/booking-event/create/${secretOf["partner"]}`;

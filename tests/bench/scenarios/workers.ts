@@ -1,4 +1,5 @@
-import { newQueuePrefix, programs } from "../contestant.ts";
+import { builtApps } from "@booking-events/harness/app-process";
+import { newQueuePrefix } from "../contestant.ts";
 import { createEnvelope, fillQueue } from "../fill-queue.ts";
 import { measureApply, ourConcurrency } from "../measure-apply.ts";
 import { runRounds } from "../rounds.ts";
@@ -42,7 +43,7 @@ async function measure(bench: Bench, processes: number): Promise<Measurement> {
   try {
     await fillQueue(services.redisUrl, queuePrefix, events);
     const measurement = await measureApply(bench, {
-      ...{ program: programs.worker, concurrency: ourConcurrency, processes, queuePrefix, database, count },
+      ...{ program: builtApps.worker, concurrency: ourConcurrency, processes, queuePrefix, database, count },
     });
     const [found] = await database.query<{ count: number }>("select count(*)::int as count from bookings");
     if (found?.count !== count) throw new IntegrityError(`PostgreSQL has ${found?.count} of ${count} bookings.`);

@@ -1,0 +1,134 @@
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { freePort } from "@booking-events/scripts/ports";
+import { waitFor } from "./wait-for.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** What Node is given to run the apps as they are built. */
+export const builtApps = { ingest: ["apps/ingest/dist/main.js"], worker: ["apps/worker/dist/main.js"] } as const;
+
+/** What Node is given to run a program from source. */
+export function fromSource(path: string): string[] {
+  // Node 24.0 to 24.2 still call type stripping experimental.
+  return ["--disable-warning=ExperimentalWarning", "--conditions=@booking-events/source", path];
+}
+
+/** One of the apps, or a program that stands in for it, as a process of its own. */
+export interface AppProcess {
+  name: string;
+  child: ChildProcess;
+  port: number;
+  url: string;
+  adminPort: number;
+  adminUrl: string;
+  /** All that it has printed so far. */
+  output(): string;
+  logLines(): Record<string, unknown>[];
+  readiness(): Promise<{ status: number; body: { ready?: boolean; problems?: string[] } }>;
+  /** @throws when it ends instead */
+  untilReady(): Promise<void>;
+  metrics(): Promise<string>;
+  /**
+   * Resolves with the exit code, or the signal that ended the process; rejects when it has printed something that it
+   * must not.
+   */
+  exited: Promise<number | NodeJS.Signals>;
+  /** Sends the signal unless the process has ended. Resolves and rejects as `exited`. */
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+}
+
+interface Options {
+  name?: string;
+  /** The command that runs the command which follows it, in the same process. */
+  wrapper?: readonly string[];
+  /** "ignore": its output costs it a write for each line, and nobody anything else. */
+  stdout?: "pipe" | "ignore";
+  neverPrinted?: RegExp;
+  /** With no other problems than these, it counts as ready. */
+  toleratedProblems?: RegExp;
+}
+
+const readyTimeoutMs = 30_000;
+
+/**
+ * @param program what Node is given
+ * @param environment is all that the app sees, apart from PATH, HOST and ports that are free; it may name its own
+ */
+export async function startApp(
+  program: readonly string[],
+  environment: Record<string, string>,
+  { name = program.at(-1) ?? "", wrapper = [], stdout = "pipe", neverPrinted, toleratedProblems }: Options = {},
+): Promise<AppProcess> {
+  const ports = { PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
+  const { PORT, ADMIN_PORT } = { ...ports, ...environment };
+  const child = spawnApp(program, { ...ports, ...environment }, { wrapper, stdio: ["ignore", stdout, "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  // Not "exit": the output may come after it.
+  const exited = once(child, "close").then(([code, signal]) => {
+    if (neverPrinted?.test(output)) throw new Error(`${name} has printed a secret or a guest's data:\n${output}`);
+    return code ?? signal;
+  });
+  const adminUrl = `http://127.0.0.1:${ADMIN_PORT}`;
+
+  async function isReady(): Promise<boolean> {
+    const response = await fetch(`${adminUrl}/readyz`);
+    if (response.ok) return true;
+    const { problems = [] } = (await response.json()) as { problems?: string[] };
+    if (problems.length > 0 && problems.every((problem) => toleratedProblems?.test(problem))) return true;
+    throw new Error(`${name} is not ready: ${problems.join("; ")}\n${output}`);
+  }
+
+  return {
+    ...{ name, child, port: Number(PORT), url: `http://127.0.0.1:${PORT}` },
+    ...{ adminPort: Number(ADMIN_PORT), adminUrl, exited },
+    output: () => output,
+    // The last line may still be incomplete.
+    logLines: () =>
+      output
+        .split("\n")
+        .slice(0, -1)
+        .filter(isLogLine)
+        .map((line) => JSON.parse(line)),
+    async readiness() {
+      const response = await fetch(`${adminUrl}/readyz`);
+      return { status: response.status, body: (await response.json()) as { ready?: boolean; problems?: string[] } };
+    },
+    async untilReady() {
+      const ended = exited.then((code) => {
+        throw new Error(`${name} ended with ${code}:\n${output}`);
+      });
+      await Promise.race([waitFor(isReady, { timeoutMs: readyTimeoutMs }), ended]);
+    },
+    metrics: async () => (await fetch(`${adminUrl}/metrics`)).text(),
+    stop(signal = "SIGTERM") {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      return exited;
+    },
+  };
+}
+
+/** As {@link startApp}, for whoever watches over the process. It does not outlive ours, however that ends. */
+export function spawnApp(
+  program: readonly string[],
+  environment: Record<string, string>,
+  { wrapper = [], ...options }: SpawnOptions & Pick<Options, "wrapper">,
+): ChildProcess {
+  const [file = "", ...args] = [...wrapper, process.execPath, ...program];
+  const env = { PATH: process.env["PATH"], HOST: "127.0.0.1", ...environment };
+  const child = spawn(file, args, { ...options, cwd: root, env });
+  const killNow = () => child.kill("SIGKILL");
+  process.on("exit", killNow);
+  child.once("exit", () => process.off("exit", killNow));
+  return child;
+}
+
+function isLogLine(line: string): boolean {
+  return line.startsWith("{");
+}
