@@ -1,7 +1,7 @@
-import { createTestDatabase, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { createProducer } from "@booking-events/queue";
-import { createPool } from "@booking-events/store";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { type RunningApp, runApp } from "./running-app.ts";
 
 /** Of the largest events that ingest accepts, as ingest queues them. Parsed, they take more than a gigabyte. */
@@ -15,19 +15,10 @@ const shapes = {
 };
 const heapMiB = 256;
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: ReturnType<typeof createPool>;
+const { pool, url } = useTestDatabase({ maxConnections: 1 });
 let worker: RunningApp | undefined;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 1, onError: () => {} });
-});
 afterEach(() => worker?.stop("SIGKILL"));
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
 
 test.each(Object.entries(shapes))(
   "a worker with a small heap drains a full backlog of %s",
@@ -37,7 +28,7 @@ test.each(Object.entries(shapes))(
     const prefix = uniquePrefix();
     await fillQueue(prefix, count, payload);
     worker = await runApp("worker", {
-      ...{ REDIS_URL: redisUrl(), DATABASE_URL: database.url, QUEUE_PREFIX: prefix, LOG_LEVEL: "warn" },
+      ...{ REDIS_URL: redisUrl(), DATABASE_URL: url, QUEUE_PREFIX: prefix, LOG_LEVEL: "warn" },
       NODE_OPTIONS: `--max-old-space-size=${heapMiB}`,
     });
     await waitFor(

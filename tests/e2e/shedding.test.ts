@@ -1,22 +1,21 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createTestDatabase, uniquePrefix, waitFor } from "@booking-events/harness";
+import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { queueName } from "@booking-events/queue";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
-import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RunningApp, runApp } from "./running-app.ts";
 
 const secret = "a-secret-of-the-shedding-tests-0123456789";
+const { pool, url } = useTestDatabase({ maxConnections: 2 });
 let folder: string;
 let redis: DataServer;
 let operator: Redis;
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: ReturnType<typeof createPool>;
 let environment: Record<string, string>;
 const apps: RunningApp[] = [];
 
@@ -24,13 +23,11 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "booking-events-shedding-"));
   redis = await startRedis({ dir: join(folder, "redis") });
   operator = new Redis(redis.url);
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
   const partners = join(folder, "partners.json");
   writePartnersFile(partners, [partner("acme", { [secret]: null }, { rateLimit: noLimit })]);
   environment = {
     REDIS_URL: redis.url,
-    DATABASE_URL: database.url,
+    DATABASE_URL: url,
     PARTNERS_FILE: partners,
     QUEUE_PREFIX: uniquePrefix(),
     LOG_LEVEL: "info",
@@ -40,8 +37,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(apps.map((app) => app.stop("SIGKILL")));
   operator?.disconnect();
-  await pool?.end();
-  await database?.drop();
   await redis?.stop();
   await rm(folder, { recursive: true, force: true });
 });

@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createTestDatabase, redisUrl, uniquePrefix } from "@booking-events/harness";
+import { redisUrl, uniquePrefix } from "@booking-events/harness";
 import { partner } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
+import { createTestDatabase } from "@booking-events/harness/test-database";
 import { createPool } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type RunningApp, runApp } from "./running-app.ts";

@@ -4,31 +4,13 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import type { BookingState, Outcome } from "@booking-events/bookings";
-import { createTestDatabase } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventKind } from "@booking-events/schema";
-import {
-  bookingKey,
-  createPool,
-  type EventToInsert,
-  insertBookings,
-  insertEvents,
-  writeDeadLetter,
-} from "@booking-events/store";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { bookingKey, type EventToInsert, insertBookings, insertEvents, writeDeadLetter } from "@booking-events/store";
+import { beforeEach, describe, expect, test } from "vitest";
 import { type Ran, spawnOps } from "./testing/run-ops.ts";
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: ReturnType<typeof createPool>;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool, url } = useTestDatabase({ maxConnections: 2 });
 
 beforeEach(() => pool.query("truncate bookings, booking_events, dead_letters"));
 
@@ -103,7 +85,7 @@ async function insertBooking(
 }
 
 async function ops(...args: string[]): Promise<Ran> {
-  return spawnOps(args, { DATABASE_URL: database.url });
+  return spawnOps(args, { DATABASE_URL: url });
 }
 
 async function ok(...args: string[]): Promise<string> {
@@ -438,7 +420,7 @@ describe("migrate", () => {
 
   test("names what it applied to a new database, which the other commands ask for", async () => {
     const name = `ops_${randomUUID().replaceAll("-", "")}`;
-    const environment = { DATABASE_URL: Object.assign(new URL(database.url), { pathname: `/${name}` }).href };
+    const environment = { DATABASE_URL: Object.assign(new URL(url), { pathname: `/${name}` }).href };
     await pool.query(`create database ${name}`);
     try {
       const before = await spawnOps(["events", "list"], environment);
@@ -477,7 +459,7 @@ describe("when the database can't be used", () => {
   });
 
   test.each(commands)("%s never shows the password", async (command) => {
-    const wrong = Object.assign(new URL(database.url), { password: "canary-password" });
+    const wrong = Object.assign(new URL(url), { password: "canary-password" });
     const nowhere = new URL("postgres://ops:canary-password@127.0.0.1:1/x");
     for (const url of [wrong, nowhere]) {
       const { exitCode, stdout, stderr } = await spawnOps(command.split(" "), { DATABASE_URL: url.href });
@@ -502,7 +484,7 @@ test("a reader who has seen enough ends the command quietly", async () => {
   const main = fileURLToPath(new URL("./main.ts", import.meta.url));
   const command = `"${process.execPath}" --conditions=@booking-events/source "${main}" events list --json --limit 1000`;
   const child = spawn("bash", ["-c", `set -o pipefail; ${command} | head -n 1`], {
-    env: { ...process.env, DATABASE_URL: database.url },
+    env: { ...process.env, DATABASE_URL: url },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);

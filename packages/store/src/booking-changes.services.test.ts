@@ -1,21 +1,9 @@
-import { createTestDatabase } from "@booking-events/harness";
-import type { Pool } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import { beforeEach, describe, expect, test } from "vitest";
 import { appendChanges, type BookingChange, type ChangeToInsert, readChanges } from "./booking-changes.ts";
-import { createPool, inTransaction } from "./database.ts";
+import { inTransaction } from "./database.ts";
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: Pool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 12, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool } = useTestDatabase({ maxConnections: 12 });
 
 beforeEach(() => pool.query("truncate booking_changes"));
 

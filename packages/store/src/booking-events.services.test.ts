@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { createTestDatabase } from "@booking-events/harness";
-import type { Pool } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import { beforeAll, describe, expect, test } from "vitest";
 import {
   findCreatesAround,
   findKeyUses,
@@ -11,24 +10,13 @@ import {
   startOfLog,
 } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
-import { createPool, inTransaction, type Queryable } from "./database.ts";
+import { inTransaction, type Queryable } from "./database.ts";
 
 const events = 50_000;
 /** Of 8 KB each. The events of one booking fill thousands. */
 const fewPages = 40;
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: Pool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool } = useTestDatabase({ maxConnections: 2 });
 
 /** What PostgreSQL reads for the queries that `work` makes, in a transaction as the worker's. */
 async function countPages(work: (client: Queryable) => Promise<unknown>): Promise<number> {

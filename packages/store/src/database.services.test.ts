@@ -1,26 +1,13 @@
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createTestDatabase, waitFor } from "@booking-events/harness";
+import { waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { Pool } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createPool, inTransaction, NotBegun, type Queryable, RollBack, settleAll } from "./database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { inTransaction, NotBegun, type Queryable, RollBack, settleAll } from "./database.ts";
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: Pool;
 const brokenConnections: Error[] = [];
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({
-    ...{ databaseUrl: database.url, applicationName: "test", maxConnections: 2 },
-    onError: (error) => brokenConnections.push(error),
-  });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool } = useTestDatabase({ maxConnections: 2, onError: (error) => brokenConnections.push(error) });
 
 // An error event that nobody listens to would end the process; the test's runner reports it as an unhandled error.
 test("a connection that breaks between two queries of a transaction fails the transaction, not the process", async () => {

@@ -1,28 +1,17 @@
 import { readFileSync } from "node:fs";
-import { createTestDatabase, waitFor } from "@booking-events/harness";
-import type { Pool } from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import { expect, test } from "vitest";
 import { insertEvents } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
 import { insertBookings } from "./bookings.ts";
-import { createPool, type Queryable } from "./database.ts";
+import type { Queryable } from "./database.ts";
 
 const runbook = readFileSync(new URL("../../../docs/operations.md", import.meta.url), "utf8");
 const erasures = Array.from(runbook.matchAll(/```sql\n(begin;\n.*?)```/gs), ([, sql = ""]) => sql);
 const at = new Date("2020-01-01");
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: Pool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 4, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool } = useTestDatabase();
 
 const common = {
   partner: "acme",

@@ -1,20 +1,10 @@
-import { createTestDatabase, waitFor } from "@booking-events/harness";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import { expect, test } from "vitest";
 import { lockBookings } from "./bookings.ts";
-import { createPool, inTransaction } from "./database.ts";
+import { inTransaction } from "./database.ts";
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: ReturnType<typeof createPool>;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 4, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool } = useTestDatabase();
 
 const keyOf = (number: number) => Buffer.alloc(32, number);
 

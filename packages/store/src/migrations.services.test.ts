@@ -1,40 +1,28 @@
 import { createHash } from "node:crypto";
-import { createTestDatabase, waitFor } from "@booking-events/harness";
+import { waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { bookingFields } from "@booking-events/schema";
 import { runner } from "node-pg-migrate";
-import type { Pool } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { bookingKey } from "./booking-key.ts";
-import { createPool } from "./database.ts";
 import { migrate, NewerSchemaError } from "./migrate.ts";
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: Pool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 4, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool, url } = useTestDatabase();
 
 describe("migrations", () => {
   test("many processes may migrate an empty database at once", async () => {
     await pool.query("drop schema public cascade; create schema public");
-    const applied = await Promise.all(Array.from({ length: 5 }, () => migrate(database.url)));
+    const applied = await Promise.all(Array.from({ length: 5 }, () => migrate(url)));
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
     expect((await pool.query("select * from bookings")).rows).toEqual([]);
   });
 
   test("a database that a newer program has migrated is refused", async () => {
     await pool.query("insert into schema_migrations (name, run_on) values ('9999_from-the-future', now())");
-    await expect(migrate(database.url)).rejects.toThrow(NewerSchemaError);
-    await expect(migrate(database.url)).rejects.toThrow("9999_from-the-future");
+    await expect(migrate(url)).rejects.toThrow(NewerSchemaError);
+    await expect(migrate(url)).rejects.toThrow("9999_from-the-future");
     await pool.query("delete from schema_migrations where name = '9999_from-the-future'");
-    expect(await migrate(database.url)).toEqual([]);
+    expect(await migrate(url)).toEqual([]);
   });
 });
 
@@ -88,7 +76,7 @@ describe("0004, on a database with events", () => {
     // Came to its place before the one that owns the key.
     await log(5, "T2", { payload: trip("T2"), duplicateOf: 4 });
     await book("T1", 1, trip("T1"));
-    expect(await migrate(database.url)).toContain("0004_keys-and-reference-kinds");
+    expect(await migrate(url)).toContain("0004_keys-and-reference-kinds");
     const { rows } = await pool.query("select outcome, duplicate_of, warnings from booking_events order by sequence");
     expect(rows).toEqual([
       { outcome: "created", duplicate_of: null, warnings: [] },
@@ -113,7 +101,7 @@ describe("0004, on a database with events", () => {
     await book("MIXED", 5, consumer("MIXED"));
     // Of no booking, since it was left out of the fold.
     await log(6, "OUT", { payload: consumer("OUT"), duplicateOf: 1 });
-    await migrate(database.url);
+    await migrate(url);
 
     const expected = [
       ["T1", "trip"],
@@ -149,7 +137,7 @@ describe("0004, on a database with events", () => {
     try {
       await worker.query("begin");
       await worker.query(first);
-      const migrated = migrate(database.url);
+      const migrated = migrate(url);
       await waitFor(async () => {
         const { rows } = await pool.query(
           "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
@@ -174,7 +162,7 @@ test("after 0005, a worker of an older release writes dead letters as before, of
       [`0199a000-0000-7000-8000-00000000000${number}`],
     );
   await write(1);
-  expect(await migrate(database.url)).toEqual(["0005_reference-kind-of-dead-letters"]);
+  expect(await migrate(url)).toEqual(["0005_reference-kind-of-dead-letters"]);
   await write(2);
   const { rows } = await pool.query("select reference_kind from dead_letters");
   expect(rows).toEqual([{ reference_kind: null }, { reference_kind: null }]);
@@ -183,7 +171,7 @@ test("after 0005, a worker of an older release writes dead letters as before, of
 async function migrateTo(count: number): Promise<void> {
   await pool.query("drop schema public cascade; create schema public");
   await runner({
-    databaseUrl: database.url,
+    databaseUrl: url,
     dir: new URL("../migrations", import.meta.url).pathname,
     migrationsTable: "schema_migrations",
     direction: "up",

@@ -1,21 +1,10 @@
-import { createTestDatabase, freePort } from "@booking-events/harness";
-import type { Pool } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "@booking-events/harness";
+import { createTestDatabase, useTestDatabase } from "@booking-events/harness/test-database";
+import { describe, expect, test } from "vitest";
 import { createPool, NotBegun } from "./database.ts";
 import { probeWrites } from "./probe-writes.ts";
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: Pool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 3, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool, url } = useTestDatabase({ maxConnections: 3 });
 
 test("leaves nothing behind, however many run at once", async () => {
   await Promise.all(Array.from({ length: 5 }, () => probeWrites(pool)));
@@ -51,7 +40,7 @@ describe("fails when PostgreSQL takes no events", () => {
   });
 
   test("nobody at the address, a user that is not there, a database that is not there", async () => {
-    const changed = (change: Partial<URL>) => Object.assign(new URL(database.url), change).href;
+    const changed = (change: Partial<URL>) => Object.assign(new URL(url), change).href;
     for (const databaseUrl of [
       changed({ port: String(await freePort()) }),
       changed({ username: "nobody" }),

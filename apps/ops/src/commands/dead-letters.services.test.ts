@@ -1,26 +1,16 @@
-import { createTestDatabase, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { createProducer, type Producer } from "@booking-events/queue";
-import { bookingKey, createPool, insertEvents, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { bookingKey, insertEvents, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
+import { beforeEach, describe, expect, test } from "vitest";
 import { type Ran, runOps } from "../testing/run-ops.ts";
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: ReturnType<typeof createPool>;
+const { pool, url } = useTestDatabase({ maxConnections: 2 });
 let environment: Record<string, string>;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
 
 beforeEach(async () => {
   await pool.query("truncate dead_letters, booking_events");
-  environment = { DATABASE_URL: database.url, REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix() };
+  environment = { DATABASE_URL: url, REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix() };
 });
 
 const eventId = "0199a000-0000-7000-8000-000000000001";

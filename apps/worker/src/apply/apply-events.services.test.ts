@@ -1,26 +1,16 @@
-import { createTestDatabase, waitFor } from "@booking-events/harness";
+import { waitFor } from "@booking-events/harness";
+import { createTestDatabase, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import { createPool, NotBegun } from "@booking-events/store";
 import type { Pool } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 import type { RecordedWarning } from "./plan-batch.ts";
 
 const options = { duplicateWindowMs: 72 * 3_600_000 };
 const start = Date.UTC(2026, 10, 20) * 1_000;
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: Pool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 10, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool, url } = useTestDatabase({ maxConnections: 10 });
 
 beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, dead_letters"));
 
@@ -574,7 +564,7 @@ test("a batch leaves out all bookings that need much of their history at once, a
   let transactions = 0;
   const pids = new Set<number | undefined>();
   const counting = createPool({
-    databaseUrl: database.url,
+    databaseUrl: url,
     applicationName: "test",
     maxConnections: 1,
     onError: () => {},

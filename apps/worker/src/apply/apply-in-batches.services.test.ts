@@ -1,25 +1,14 @@
-import { createTestDatabase, waitFor } from "@booking-events/harness";
+import { waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
-import { createPool } from "@booking-events/store";
-import type { Pool, PoolClient } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { PoolClient } from "pg";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 import { type BatchLimits, createBatchApplier } from "./apply-in-batches.ts";
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: Pool;
+const { pool } = useTestDatabase();
 /** The sizes of the batches that were begun, in their order. */
 let batchSizes: number[];
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 4, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
 
 beforeEach(async () => {
   batchSizes = [];

@@ -1,11 +1,10 @@
 import { hash } from "node:crypto";
 import { type FoldStep, foldEvents, toCanonicalJson } from "@booking-events/bookings";
-import { createTestDatabase } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { BookingPayload, EventEnvelope, EventKind } from "@booking-events/schema";
-import { bookingKey, createPool } from "@booking-events/store";
+import { bookingKey } from "@booking-events/store";
 import fc from "fast-check";
-import type { Pool } from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 import { toIncomingEvent } from "./incoming-event.ts";
 
@@ -14,18 +13,7 @@ const numRuns = Number(process.env["CONVERGENCE_RUNS"] ?? 150);
 const options = { duplicateWindowMs: 72 * 3_600_000 };
 const start = Date.UTC(2026, 0, 1);
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: Pool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 8, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool } = useTestDatabase({ maxConnections: 8 });
 
 interface Note {
   partner: string;

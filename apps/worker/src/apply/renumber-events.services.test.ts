@@ -1,27 +1,14 @@
 import { readFile } from "node:fs/promises";
-import { createTestDatabase } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
-import { createPool } from "@booking-events/store";
-import type { Pool } from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 
 const renumberEvents = await readFile(new URL("../../../../deploy/renumber-events.sql", import.meta.url), "utf8");
 const yearUs = 365 * 24 * 3_600 * 1_000_000;
 const nowUs = Date.now() * 1_000;
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: Pool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool } = useTestDatabase({ maxConnections: 2 });
 
 async function apply(number: number, kind: EventKind, content: string, sequence: number): Promise<string | undefined> {
   const eventId = `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;

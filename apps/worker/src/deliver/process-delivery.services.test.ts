@@ -1,10 +1,10 @@
-import { createTestDatabase, waitFor } from "@booking-events/harness";
+import { waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { Delivery, GivenUpEvent } from "@booking-events/queue";
 import { DelayDelivery, LostClaim, ReleaseDelivery } from "@booking-events/queue";
 import { createLogger } from "@booking-events/runtime";
 import {
   closeLettersOfApplied,
-  createPool,
   findDeadLetter,
   listDeadLetters,
   markReplayed,
@@ -13,8 +13,7 @@ import {
   resolveDeadLetter,
   writeDeadLetter,
 } from "@booking-events/store";
-import type { Pool } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "../apply/apply-events.ts";
 import { createBatchApplier, type QueuedEvent } from "../apply/apply-in-batches.ts";
 import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
@@ -23,18 +22,7 @@ import { createOutageGate } from "./wait-out-outage.ts";
 const never = new AbortController().signal;
 const eventId = "0199a000-0000-7000-8000-000000000001";
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let pool: Pool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 4, onError: () => {} });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool } = useTestDatabase();
 
 beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, dead_letters"));
 
