@@ -1,6 +1,3 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Build } from "./builds.ts";
@@ -23,9 +20,10 @@ import {
   startTraffic,
 } from "./neighbour-traffic.ts";
 import { readDatabase } from "./read-database.ts";
-import { type RateLimit, type System, startSystem } from "./start-system.ts";
+import type { RateLimit, System } from "./start-system.ts";
 import { watchApplied } from "./watch-applied.ts";
 import { listBackends, watchMemory } from "./watch-memory.ts";
+import { withSystem } from "./with-system.ts";
 
 export interface NeighbourOptions {
   build: Build;
@@ -66,31 +64,12 @@ const progressIntervalMs = 5_000;
  * @throws the signal's reason when it aborts; whatever keeps the run from being a run. What the service does wrong is in
  *   the report.
  */
-export async function runBadNeighbour(options: NeighbourOptions): Promise<NeighbourReport> {
-  const { build, say, signal, keepsEvidence } = options;
-  const dir = await mkdtemp(join(tmpdir(), "booking-events-neighbour-"));
-  // PostgreSQL's own user must get to its data.
-  await chmod(dir, 0o711);
-  let keeps = false;
-  try {
-    const crashes: string[] = [];
-    const system = await startSystem({
-      ...{ dir, build: limitHeaps(build), appNames, rateLimit, signal },
-      partners: [...wellBehaved, "worst", "hot", "locked"],
-      onCrash: (what) => crashes.push(what),
-    });
-    try {
-      const report = await runOn(system, crashes, options);
-      keeps = keepsEvidence && !report.passed;
-      return report;
-    } finally {
-      if (signal.aborted) say("Stopping.");
-      await system.stop();
-    }
-  } finally {
-    if (keeps) say(`Data and logs of the run: ${dir}`);
-    else await rm(dir, { recursive: true, force: true });
-  }
+export function runBadNeighbour(options: NeighbourOptions): Promise<NeighbourReport> {
+  const build = limitHeaps(options.build);
+  const partners = [...wellBehaved, "worst", "hot", "locked"];
+  return withSystem({ ...options, build, appNames, partners, rateLimit }, (system, crashes) =>
+    runOn(system, crashes, options),
+  );
 }
 
 function limitHeaps(build: Build): Build {
@@ -104,7 +83,7 @@ function limitHeaps(build: Build): Build {
 
 async function runOn(
   system: System<(typeof appNames)[number]>,
-  crashes: string[],
+  crashes: readonly string[],
   options: NeighbourOptions,
 ): Promise<NeighbourReport> {
   const { build, quietMs, loudMs, say, signal } = options;

@@ -1,6 +1,3 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Build } from "./builds.ts";
 import { check, type Violation } from "./check.ts";
@@ -16,7 +13,8 @@ import { type Load, postHistories } from "./post-histories.ts";
 import { createRandom } from "./random.ts";
 import { readDatabase } from "./read-database.ts";
 import { makeReport, noClockSteps, type Report } from "./report.ts";
-import { type System, startSystem } from "./start-system.ts";
+import type { System } from "./start-system.ts";
+import { withSystem } from "./with-system.ts";
 
 export interface ChaosOptions {
   seed: number;
@@ -42,37 +40,13 @@ const standstillMs = 90_000 + 2 * maxClockErrorMs;
  * @throws the signal's reason when it aborts; whatever keeps the run from being a run. What the system does wrong is
  *   in the report.
  */
-export async function runChaos(options: ChaosOptions): Promise<Report> {
-  const { say, signal, keepsEvidence } = options;
-  const dir = await mkdtemp(join(tmpdir(), "booking-events-chaos-"));
-  // PostgreSQL's own user must get to its data.
-  await chmod(dir, 0o711);
-  let keeps = false;
-  try {
-    const crashes: string[] = [];
-    const system = await startSystem({
-      ...options,
-      dir,
-      appNames,
-      partners,
-      isForFaults: true,
-      onCrash: (what) => crashes.push(what),
-    });
-    try {
-      const report = await runOn(system, crashes, options);
-      keeps = keepsEvidence && !report.passed;
-      return report;
-    } finally {
-      if (signal.aborted) say("Stopping.");
-      await system.stop();
-    }
-  } finally {
-    if (keeps) say(`Data and logs of the run: ${dir}`);
-    else await rm(dir, { recursive: true, force: true });
-  }
+export function runChaos(options: ChaosOptions): Promise<Report> {
+  return withSystem({ ...options, appNames, partners, isForFaults: true }, (system, crashes) =>
+    runOn(system, crashes, options),
+  );
 }
 
-async function runOn(system: System, crashes: string[], options: ChaosOptions): Promise<Report> {
+async function runOn(system: System, crashes: readonly string[], options: ChaosOptions): Promise<Report> {
   const { seed, build, postMs, ratePerSecond, say, signal } = options;
   const faults = options.faults.filter(({ action }) => action !== "set clock" || system.canSetClock);
   if (!system.canSetClock) say(noClockSteps);

@@ -45,23 +45,22 @@ export interface RateLimit {
   burst: number;
 }
 
-/**
- * Starts everything on ports of its own, with its data and logs in `dir`.
- *
- * @param options.rateLimit of each partner; none by default
- * @param options.onCrash told when an app ends by itself
- */
-export async function startSystem<Name extends AppName>(options: {
+export interface SystemOptions<Name extends AppName> {
   dir: string;
   build: Build;
   appNames: readonly Name[];
   partners: readonly string[];
+  /** Of each partner; none by default. */
   rateLimit?: RateLimit;
   /** TLS to PostgreSQL, whose certificate can expire, and a clock of Redis' own: both cost time. Default: neither. */
   isForFaults?: boolean;
   signal: AbortSignal;
+  /** Told when an app ends by itself. */
   onCrash: (what: string) => void;
-}): Promise<System<Name>> {
+}
+
+/** Starts everything on ports of its own, with its data and logs in `dir`. */
+export async function startSystem<Name extends AppName>(options: SystemOptions<Name>): Promise<System<Name>> {
   const { dir, build, appNames, partners, rateLimit = noLimit, signal, onCrash } = options;
   const faketime = options.isForFaults === true ? findFaketime() : undefined;
   const clock = faketime === undefined ? undefined : await createRedisClock(dir, faketime);
