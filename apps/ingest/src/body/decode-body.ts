@@ -67,7 +67,7 @@ const ownField = { configurable: true, enumerable: true, writable: true };
 
 /**
  * Decodes application/x-www-form-urlencoded as one flat list: a dot in a name is a plain character, and each name
- * stands there once. Every field counts; only the body's size limits their number.
+ * may appear once. Every field counts; only the body's size limits their number.
  *
  * @throws Refusal where a lenient parser would guess
  */

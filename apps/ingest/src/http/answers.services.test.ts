@@ -247,7 +247,7 @@ describe("400", () => {
     [
       "a malformed Idempotency-Key",
       { path: create, headers: { "Idempotency-Key": "a b" }, body: booking },
-      "The header Idempotency-Key (or webhook-id) must be 1 to 255 visible ASCII characters, and stand there once.",
+      "The header Idempotency-Key (or webhook-id) must appear once, with 1 to 255 visible ASCII characters.",
     ],
     [
       "another value of X-Dry-Run",
@@ -314,7 +314,7 @@ describe("400", () => {
     ["a key that is not ASCII", ["Idempotency-Key: k\u00e9"]],
   ])("%s", async (_what, headers) => {
     const message =
-      "The header Idempotency-Key (or webhook-id) must be 1 to 255 visible ASCII characters, and stand there once.";
+      "The header Idempotency-Key (or webhook-id) must appear once, with 1 to 255 visible ASCII characters.";
     const request = withHeaders([asContentType("application/json"), ...headers]);
     expectAnswer(await exchange(ingest.port, request), 400, JSON.stringify({ message }), keptOpen);
   });

@@ -97,7 +97,7 @@ export const nestedFormField = refused(
 export const invalidIdempotencyKey = refused(
   400,
   "invalid-idempotency-key",
-  "The header Idempotency-Key (or webhook-id) must be 1 to 255 visible ASCII characters, and stand there once.",
+  "The header Idempotency-Key (or webhook-id) must appear once, with 1 to 255 visible ASCII characters.",
 );
 export const differentKeys = refused(
   400,
