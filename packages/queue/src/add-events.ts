@@ -29,14 +29,16 @@ export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promi
 
 /**
  * Numbers the events and writes each as BullMQ's own `addStandardJob` would write a job without a parent, a delay, a
- * priority or a deduplication key, with one field more, its subject; a test compares the two. One call does it for all, in one round trip and one fsync;
- * BullMQ makes a job object, packs its options and calls a script for each, after the round trip for the sequence.
+ * priority or a deduplication key, with one field more, its subject; a test compares the two. One call does it for all,
+ * in one round trip and one fsync; BullMQ makes a job object, packs its options and calls a script for each, after the
+ * round trip for the sequence.
  *
  * An event that is in the queue already stays as it is: ioredis sends a command again whose connection broke.
  *
  * KEYS: the last sequence number; then the queue's wait, active, meta and marker.
- * ARGV: when the command was sent, and the deadline, in microseconds of this clock; the prefix of job keys, the jobs' options, their timestamp (the
- * host's clock), the envelope's version; then each event as {@link serializeEvent} makes it.
+ * ARGV: when the command was sent, and the deadline, in microseconds of this clock; the prefix of job keys, the jobs'
+ * options, their timestamp (the host's clock), the envelope's version; then each event as {@link serializeEvent} makes
+ * it.
  * Returns the clock and the first sequence number, or why nothing was added.
  */
 const addScript = defineScript(`

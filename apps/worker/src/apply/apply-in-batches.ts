@@ -103,7 +103,8 @@ interface Batch {
 /**
  * Makes a function that applies one event, together with whichever others are at hand: what comes in while batches are
  * being applied, or shortly after one began, makes up the next ones. So an idle worker applies an event at once, and a
- * busy one pays for a transaction once for many events. Only the events of a batch are parsed; those that wait are kept as text.
+ * busy one pays for a transaction once for many events. Only the events of a batch are parsed; those that wait are kept
+ * as text.
  *
  * Events of one booking are never in two batches at a time, and keep the order in which they came. Partners take turns:
  * one with many or large events that wait does not keep the others' out of the next batch.
