@@ -3,7 +3,13 @@ import type { Socket } from "node:net";
 import type { Partner, PartnerRegistry } from "@booking-events/partners";
 import type { Producer } from "@booking-events/queue";
 import { describeError, type Logger } from "@booking-events/runtime";
-import { type BookingPayload, type EventKind, eventKinds, validatePayload } from "@booking-events/schema";
+import {
+  type BookingPayload,
+  countJsonValues,
+  type EventKind,
+  eventKinds,
+  validatePayload,
+} from "@booking-events/schema";
 import { Router, type RouterContext } from "@koa/router";
 import Koa from "koa";
 import { authenticate, SecretRefused } from "./auth/authenticate.ts";
@@ -29,7 +35,7 @@ import {
 } from "./http/answers.ts";
 import { findHostFault } from "./http/host-header.ts";
 import { sendAnswer } from "./http/send-answer.ts";
-import type { LimitPartner } from "./limits/limit-partners.ts";
+import type { ChargePartner, LimitPartner } from "./limits/limit-partners.ts";
 import type { TakeTurn } from "./limits/take-turns.ts";
 import type { ObservedRequest, ObserveRequest } from "./log/observe-requests.ts";
 import { createEventId } from "./queue/event-id.ts";
@@ -46,6 +52,7 @@ export interface AppOptions {
   /** True: what is read now may have waited so long that its sender has given it up, and has sent newer events since. */
   wasFrozen: (socket: Socket) => boolean;
   limitPartner: LimitPartner;
+  chargePartner: ChargePartner;
   takeTurn: TakeTurn;
   enqueue: Producer["enqueue"];
   /** False: Redis is known to be down, or to be unfit to keep what it accepts. */
@@ -123,7 +130,8 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     await spendToken(ctx, partner, options);
     const body = await readBody(ctx);
     const receivedAt = new Date().toISOString();
-    const read = () => readEvent(ctx, kind, body);
+    const read = () =>
+      readEvent(ctx, kind, body, (values) => options.chargePartner(partner, { bytes: body.bytes, values }));
     const { isDryRun, ...event } = await options.takeTurn(partner.id, body.bytes, read);
     // Its body may have waited, if not its headers.
     if (options.wasFrozen(ctx.req.socket)) throw new Refusal(overloaded);
@@ -151,9 +159,16 @@ async function spendToken(ctx: Context, partner: Partner, { limitPartner }: AppO
   if (ctx.req.destroyed) throw new ClientGone();
 }
 
-function readEvent(ctx: Context, kind: EventKind, body: Body) {
-  const object = body.decode();
-  return { ...readEventOptions(ctx.req.headers), payload: checkPayload(kind, object) };
+/** @param charge told how many JSON values the body has, also if it is refused later; 0: it can't be decoded */
+function readEvent(ctx: Context, kind: EventKind, body: Body, charge: (values: number) => void) {
+  let values = 0;
+  try {
+    const object = body.decode();
+    values = countJsonValues(object);
+    return { ...readEventOptions(ctx.req.headers), payload: checkPayload(kind, object) };
+  } finally {
+    charge(values);
+  }
 }
 
 function checkPayload(kind: EventKind, body: BodyObject): BookingPayload {

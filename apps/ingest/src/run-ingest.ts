@@ -104,7 +104,7 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
     noteUse: lastUse.note,
     isOverloaded: load.isOverloaded,
     wasFrozen: freezes.wasFrozen,
-    limitPartner: made.createPartnerLimiter({
+    ...made.createPartnerLimiter({
       takeTokens: tokenBuckets.take,
       processCount: tokenBuckets.processCount,
       logger,

@@ -4,7 +4,13 @@ import type { Partner } from "@booking-events/partners";
 import type { TokenBuckets } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createPartnerLimiter, type LimitPartner } from "./limit-partners.ts";
+import {
+  type ChargePartner,
+  createPartnerLimiter,
+  type LimitPartner,
+  tokenBytes,
+  tokenValues,
+} from "./limit-partners.ts";
 
 type Answer = Awaited<ReturnType<TokenBuckets["take"]>>;
 interface Take {
@@ -24,6 +30,7 @@ const fast = partner("fast", {}, { rateLimit: { perSecond: 200, burst: 400 } });
 let takes: Take[];
 let logged: Record<string, unknown>[];
 let limitPartner: LimitPartner;
+let chargePartner: ChargePartner;
 let processes: number;
 let countByShare: () => Promise<number | undefined>;
 
@@ -33,7 +40,7 @@ beforeEach(() => {
   logged = [];
   processes = 1;
   const metrics = createMetrics("test");
-  limitPartner = createPartnerLimiter({
+  ({ limitPartner, chargePartner } = createPartnerLimiter({
     takeTokens: (_id, _size, wanted) =>
       new Promise((resolve, reject) => {
         takes.push({
@@ -45,7 +52,7 @@ beforeEach(() => {
     processCount: () => processes,
     logger: createLogger({ name: "test", level: "info" }, { write: (line) => void logged.push(JSON.parse(line)) }),
     metrics,
-  });
+  }));
   countByShare = async () =>
     (await metrics.getSingleMetric("ingest_rate_limit_by_share_total")?.get())?.values[0]?.value;
 });
@@ -137,6 +144,61 @@ describe("an empty bucket", () => {
     expect(await requestWithTake(fast, {})).not.toHaveProperty("retryAfterS");
     const raised = { ...slow, rateLimit: fast.rateLimit };
     expect(await requestWithTake(raised, {})).not.toHaveProperty("retryAfterS");
+  });
+});
+
+describe("a payload", () => {
+  const tokensLeft = async () => Number(/r=(\d+)/.exec((await limitPartner(fast)).headers["RateLimit"] ?? "")?.[1]);
+
+  test.each([
+    ["of no bytes", { bytes: 0, values: 0 }, 1],
+    ["of ordinary size", { bytes: tokenBytes, values: tokenValues }, 1],
+    ["of a byte more", { bytes: tokenBytes + 1, values: 1 }, 2],
+    ["of a value more", { bytes: 1, values: tokenValues + 1 }, 2],
+    ["of the largest size", { bytes: 65_536, values: 10 }, 8],
+    ["of the most values", { bytes: 6_000, values: 2_000 }, 8],
+    ["of both", { bytes: 65_536, values: 2_000 }, 8],
+  ])("%s takes its tokens, the one of its request included", async (_name, size, tokens) => {
+    await requestWithTake(fast, { left: 300 });
+    const before = await tokensLeft();
+    chargePartner(fast, size);
+    expect(before - (await tokensLeft())).toBe(tokens);
+    expect(takes).toHaveLength(1);
+  });
+
+  test("costs more than there is: the next requests pay for it before they pass, and are told how long that takes", async () => {
+    await requestWithTake(slow, { left: 0 });
+    chargePartner(slow, { bytes: 65_536, values: 1 });
+    expect(await requestWithTake(slow, { granted: 3, left: 0, waitMs: 100 })).toEqual({
+      // Four tokens and its own, of which the first comes in 0.1 s.
+      retryAfterS: 1,
+      headers: { "RateLimit-Policy": '"partner";q=100;w=10', RateLimit: '"partner";r=0;t=1' },
+    });
+    expect(takes.at(-1)?.wanted).toBe(8);
+    for (let payload = 0; payload < 3; payload += 1) chargePartner(slow, { bytes: 65_536, values: 1 });
+    expect(await limitPartner(slow)).toMatchObject({ retryAfterS: Math.ceil(0.1 + (4 + 21) / 10) });
+    vi.advanceTimersByTime(2_600);
+    expect(await requestWithTake(slow, { granted: 26, left: 0 })).not.toHaveProperty("retryAfterS");
+    expect(takes.at(-1)?.wanted).toBe(26);
+    expect(await requestWithTake(slow, {})).not.toHaveProperty("retryAfterS");
+    expect(takes.at(-1)?.wanted).toBe(1);
+  });
+
+  test("of one partner costs another nothing", async () => {
+    await requestWithTake(fast, { left: 0 });
+    chargePartner(slow, { bytes: 65_536, values: 1 });
+    expect(await tokensLeft()).toBe(8);
+  });
+
+  test("is paid out of the share while Redis gives no tokens", async () => {
+    processes = 4;
+    await requestWithTake(slow, "fails");
+    // 96 are left, and a request takes 4.
+    chargePartner(slow, { bytes: 65_536, values: 1 });
+    expect((await request(40, slow)).filter(({ retryAfterS }) => retryAfterS === undefined)).toHaveLength(22);
+    for (let payload = 0; payload < 3; payload += 1) chargePartner(slow, { bytes: 65_536, values: 1 });
+    // 20 tokens, its own 4, less the 1 that was left over.
+    expect(await limitPartner(slow)).toMatchObject({ retryAfterS: 3 });
   });
 });
 

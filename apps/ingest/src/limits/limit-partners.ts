@@ -4,6 +4,12 @@ import { gatherPerTurn } from "@booking-events/queue";
 import { Counter, type Logger, type Registry } from "@booking-events/runtime";
 import { describePolicy, describeQuota } from "./rate-limit-headers.ts";
 
+interface PayloadSize {
+  bytes: number;
+  /** Of JSON: objects, arrays and scalars. */
+  values: number;
+}
+
 interface RateLimitVerdict {
   /** undefined: the request is within its partner's limit. */
   retryAfterS?: number;
@@ -11,12 +17,25 @@ interface RateLimitVerdict {
   headers: Readonly<Record<string, string>>;
 }
 
-export type LimitPartner = (partner: Partner) => Promise<RateLimitVerdict>;
+export interface PartnerLimiter {
+  /** Takes one token, before any work is done for the request. */
+  limitPartner: (partner: Partner) => Promise<RateLimitVerdict>;
+  /**
+   * Charges for a payload that was read: nothing for one of ordinary size. What the bucket can't pay at once, later
+   * requests pay before they pass.
+   */
+  chargePartner: (partner: Partner, size: PayloadSize) => void;
+}
+
+export type LimitPartner = PartnerLimiter["limitPartner"];
+export type ChargePartner = PartnerLimiter["chargePartner"];
 
 /** What this process knows of a partner's bucket. */
 interface KnownBucket {
   /** Tokens that were taken out of the bucket and not spent yet. */
   held: number;
+  /** Tokens that large payloads cost, and that no token has paid for yet. Above 0, nothing is held. */
+  owed: number;
   /** In the bucket at `leftAtMs`, by what Redis said and what was let through without it since then. */
   left: number;
   leftAtMs: number;
@@ -36,6 +55,14 @@ const aheadShare = 0.05;
 /** While Redis gives no tokens, one request tries again each second; nobody else waits for it. */
 const tryAgainMs = 1_000;
 
+/**
+ * A payload takes one token for each started `tokenBytes`, or for each started `tokenValues` of JSON, whichever is more.
+ * An ordinary booking, of 1 to 2 KB and about 40 values, takes one. The largest that is accepted takes 8: it costs
+ * ingest, the worker and PostgreSQL many times as much (ADR 8).
+ */
+export const tokenBytes = 8_192;
+export const tokenValues = 250;
+
 /** A bucket fills by fractions of a token, whose sum may fall short of a whole one by this much. */
 const roundingError = 1e-6;
 
@@ -52,7 +79,7 @@ export function createPartnerLimiter(options: {
   processCount: TokenBuckets["processCount"];
   logger: Logger;
   metrics: Registry;
-}): LimitPartner {
+}): PartnerLimiter {
   const { takeTokens, processCount, logger } = options;
   const requestsByShare = new Counter({
     name: "ingest_rate_limit_by_share_total",
@@ -70,7 +97,7 @@ export function createPartnerLimiter(options: {
       const takeToken = gatherPerTurn<Partner, RateLimitVerdict>((requests) => takeFor(requests.length, partner));
       const policy = describePolicy(partner.rateLimit);
       const [left, leftAtMs] = [partner.rateLimit.burst, performance.now()];
-      bucket = { held: 0, left, leftAtMs, emptyUntilMs: 0, takesUnderWay: 0, takeToken, policy };
+      bucket = { held: 0, owed: 0, left, leftAtMs, emptyUntilMs: 0, takesUnderWay: 0, takeToken, policy };
       buckets.set(partner, bucket);
     }
     return bucket;
@@ -81,7 +108,7 @@ export function createPartnerLimiter(options: {
     const bucket = bucketOf(partner);
     const isTrial = tryAgainAtMs > 0;
     // Of several that are under way only one takes ahead, or a slow Redis would make us hold more than the share.
-    const wanted = Math.max(requests, bucket.takesUnderWay === 0 ? takenAhead(partner.rateLimit) : 1);
+    const wanted = bucket.owed + Math.max(requests, bucket.takesUnderWay === 0 ? takenAhead(partner.rateLimit) : 1);
     bucket.takesUnderWay += 1;
     try {
       const { granted, left, waitMs } = await takeTokens(partner.id, partner.rateLimit, wanted);
@@ -90,14 +117,16 @@ export function createPartnerLimiter(options: {
         tryAgainAtMs = 0;
         logger.info("rate limits are shared again");
       }
-      const passing = Math.min(granted, requests);
-      bucket.held += granted - passing;
+      bucket.held += granted;
+      payDebt(bucket);
+      const passing = Math.min(bucket.held, requests);
+      bucket.held -= passing;
       const nowMs = performance.now();
       // Redis knows nothing of what was let through without it. The two differ only until the bucket has been full.
       bucket.left = Math.min(left, refill(bucket, partner, nowMs));
       bucket.leftAtMs = nowMs;
       if (granted < wanted) bucket.emptyUntilMs = nowMs + waitMs;
-      const [passed, refused] = [pass(bucket), refusal(bucket, waitMs)];
+      const [passed, refused] = [pass(bucket), refusal(bucket, waitMs + timeToEarn(bucket.owed, partner))];
       return Array.from({ length: requests }, (_, place) => (place < passing ? passed : refused));
     } catch (error) {
       if (tryAgainAtMs === 0) {
@@ -122,24 +151,52 @@ export function createPartnerLimiter(options: {
     const nowMs = performance.now();
     bucket.left = refill(bucket, partner, nowMs, price);
     bucket.leftAtMs = nowMs;
-    const missing = price - bucket.left;
-    if (missing > roundingError) return refusal(bucket, (missing / partner.rateLimit.perSecond) * 1_000, price);
+    // Each process knows only what it has read itself, so a debt isn't multiplied by their number.
+    const paid = Math.min(bucket.owed, bucket.left);
+    bucket.left -= paid;
+    bucket.owed -= paid;
+    const missing = bucket.owed + price - bucket.left;
+    if (missing > roundingError) return refusal(bucket, timeToEarn(missing, partner), price);
     bucket.left = Math.max(-missing, 0);
     return pass(bucket, price);
   }
 
-  return async function limitPartner(partner) {
+  async function limitPartner(partner: Partner): Promise<RateLimitVerdict> {
     const bucket = bucketOf(partner);
     if (bucket.held > 0) {
       bucket.held -= 1;
       return pass(bucket, tryAgainAtMs > 0 ? processCount() : 1);
     }
     const nowMs = performance.now();
-    if (nowMs < bucket.emptyUntilMs) return refusal(bucket, bucket.emptyUntilMs - nowMs);
+    if (nowMs < bucket.emptyUntilMs) {
+      return refusal(bucket, bucket.emptyUntilMs - nowMs + timeToEarn(bucket.owed, partner));
+    }
     if (nowMs < tryAgainAtMs) return judgeByShare(partner, bucket);
     if (tryAgainAtMs > 0) tryAgainAtMs = nowMs + tryAgainMs;
     return bucket.takeToken(partner);
-  };
+  }
+
+  function chargePartner(partner: Partner, { bytes, values }: PayloadSize): void {
+    const tokens = Math.max(Math.ceil(bytes / tokenBytes), Math.ceil(values / tokenValues));
+    // The first was spent before the payload was read.
+    if (tokens <= 1) return;
+    const bucket = bucketOf(partner);
+    bucket.owed += tokens - 1;
+    payDebt(bucket);
+  }
+
+  return { limitPartner, chargePartner };
+}
+
+function payDebt(bucket: KnownBucket): void {
+  const paid = Math.min(bucket.held, bucket.owed);
+  bucket.held -= paid;
+  bucket.owed -= paid;
+}
+
+/** Milliseconds. */
+function timeToEarn(tokens: number, { rateLimit }: Partner): number {
+  return (tokens / rateLimit.perSecond) * 1_000;
 }
 
 /** What is in the bucket now. It holds one request at least, or a share of less than that would refuse everything. */
@@ -162,7 +219,7 @@ function takenAhead({ perSecond, burst }: Partner["rateLimit"]): number {
   return Math.max(1, Math.floor(aheadShare * Math.min(perSecond, burst)));
 }
 
-function headersOf({ policy, held, left }: KnownBucket, price: number, seconds: number): Record<string, string> {
-  const available = held + Math.floor((left + roundingError) / price);
+function headersOf({ policy, held, owed, left }: KnownBucket, price: number, seconds: number): Record<string, string> {
+  const available = Math.max(held + Math.floor((left - owed + roundingError) / price), 0);
   return { "RateLimit-Policy": policy, RateLimit: describeQuota(available, seconds) };
 }

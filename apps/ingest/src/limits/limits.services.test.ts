@@ -11,7 +11,7 @@ import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGuessThrottle, guessLimits } from "../auth/throttle-guessing.ts";
 import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
-import { createPartnerLimiter, type LimitPartner } from "./limit-partners.ts";
+import { createPartnerLimiter, type PartnerLimiter } from "./limit-partners.ts";
 
 /** Longer than a Redis that is well takes on a busy machine. */
 const deadlineMs = 1_000;
@@ -23,6 +23,8 @@ const registry = createPartnerRegistry({
     partner("other", { "other-secret": null }, { rateLimit: slow }),
     partner("third", { "third-secret": null }, { rateLimit: slow }),
     partner("fourth", { "fourth-secret": null }, { rateLimit: slow }),
+    partner("large-bytes", { "bytes-secret": null }, { rateLimit: slow }),
+    partner("large-values", { "values-secret": null }, { rateLimit: slow }),
     partner("without-burst", { "without-burst-secret": null }, { rateLimit: { perSecond: 1_000, burst: 1 } }),
     partner("fast", { "fast-secret": null }, { rateLimit: { perSecond: 1_000_000, burst: 1_000_000 } }),
   ],
@@ -51,10 +53,10 @@ afterAll(async () => {
 });
 
 async function start(): Promise<TestIngest> {
-  return startIngest({ partners: () => registry, limitPartner: createLimiter() });
+  return startIngest({ partners: () => registry, ...createLimiter() });
 }
 
-function createLimiter(): LimitPartner {
+function createLimiter(): PartnerLimiter {
   const metrics = createMetrics("test");
   byShareCounts.push(async () => {
     const { values = [] } = (await metrics.getSingleMetric("ingest_rate_limit_by_share_total")?.get()) ?? {};
@@ -71,11 +73,16 @@ function createLimiter(): LimitPartner {
   });
 }
 
-function post(ingest: TestIngest, secret: string, headers: Record<string, string> = {}): Promise<RawAnswer> {
+function post(
+  ingest: TestIngest,
+  secret: string,
+  headers: Record<string, string> = {},
+  further: object = {},
+): Promise<RawAnswer> {
   return exchange(ingest.port, {
     path: `/booking-event/create/${secret}`,
     headers: { "Content-Type": "application/json", ...headers },
-    body: '{"consumerTripPartnerExternalReference":"TRIP-1"}',
+    body: JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1", ...further }),
   });
 }
 
@@ -99,6 +106,21 @@ describe("a partner's limit", () => {
     expect(refused?.headers["RateLimit-Policy"]).toBe('"partner";q=100;w=10000');
     expect(refused?.headers["RateLimit"]).toMatch(/^"partner";r=0;t=\d+$/);
     expect((await post(ingests[0], "other-secret")).status).toBe(200);
+  });
+
+  test.each([
+    ["bytes", { note: "x".repeat(60_000) }],
+    ["values", { list: new Array(1_990).fill(0) }],
+  ])("is of what payloads cost: an eighth as many of the most %s pass", async (most, further) => {
+    const answers: RawAnswer[] = [];
+    for (let at = 0; at < 30; at += 1) {
+      answers.push(await post(ingests[at % 2 ? 1 : 0], `${most}-secret`, {}, further));
+    }
+    expect(count(answers, 429)).toBe(30 - count(answers, 200));
+    const paid = Math.floor(slow.burst / 8);
+    expect(count(answers, 200)).toBeGreaterThanOrEqual(paid);
+    // Each process finds out at the next request that it can't pay for the one before.
+    expect(count(answers, 200)).toBeLessThanOrEqual(paid + ingests.length);
   });
 
   test("is told with each answer, also with one that refuses something else", async () => {

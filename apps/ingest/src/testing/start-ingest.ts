@@ -49,6 +49,7 @@ export async function startIngest(
     isOverloaded: () => false,
     wasFrozen: () => false,
     limitPartner: async () => ({ headers: {} }),
+    chargePartner: () => {},
     takeTurn: createTurns(),
     enqueue: (event) => producer.enqueue(event),
     isQueueAvailable: () => true,
