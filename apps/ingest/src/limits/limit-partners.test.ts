@@ -166,6 +166,15 @@ describe("a payload", () => {
     expect(takes).toHaveLength(1);
   });
 
+  test("is paid at once out of the tokens that were taken ahead", async () => {
+    await requestWithTake(fast, {});
+    chargePartner(fast, { bytes: 65_536, values: 1 });
+    await request(2, fast);
+    expect(takes).toHaveLength(1);
+    await requestWithTake(fast, {});
+    expect(takes.map(({ wanted }) => wanted)).toEqual([10, 10]);
+  });
+
   test("costs more than there is: the next requests pay for it before they pass, and are told how long that takes", async () => {
     await requestWithTake(slow, { left: 0 });
     chargePartner(slow, { bytes: 65_536, values: 1 });
