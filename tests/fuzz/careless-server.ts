@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 
-/** What the fuzzer must find: a server with one mistake, named by the first argument. */
+/** A server with one mistake, named by the first argument, which the fuzzer must find. */
 const mistake = process.argv[2];
 
 const events = createServer(async (request, response) => {
@@ -11,7 +11,7 @@ const events = createServer(async (request, response) => {
     if (mistake === "hangs" && text.includes("canary")) return;
     const event = JSON.parse(text);
     if (mistake === "throws") for (const value of Object.values(event)) (value as string).trim();
-    // 503 is never wrong.
+    // 503 is always allowed.
     respond(mistake === "believes" || !text.includes("canary") ? 200 : 503);
   } catch (error) {
     respond(mistake === "throws" && !(error instanceof SyntaxError) ? 500 : 503);

@@ -1,15 +1,25 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type AppProcess, builtApps, startApp } from "@booking-events/harness/app-process";
+import { partner } from "@booking-events/harness/partners";
+import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { waitFor } from "@booking-events/harness/wait-for";
-import { type FuzzResult, fuzzIngest } from "./fuzz-ingest.ts";
-import { type IngestUnderTest, secrets, startIngestUnderTest } from "./ingest-under-test.ts";
-import { canary } from "./requests.ts";
+import { fuzzIngest } from "./fuzz-ingest.ts";
+import { canary, secrets } from "./requests.ts";
 
-/** Connections that are closed and not yet cleaned up. */
+const [validSecret, expiredSecret] = secrets;
+/** Connections that are closed, and that Node has not cleaned up yet. */
 const spareHandles = 10;
+/** What was sent, the valid secret, and what Node or the app logs of errors that nobody caught. */
+const neverLogged = [canary, validSecret, '"level":"fatal"', '"level":"error"', "Warning:"];
 
 /**
- * Fuzzes an ingest of its own, and checks that it is as well afterwards as before.
+ * Starts an ingest at the most verbose log level, fuzzes it, and checks that it works afterwards as before.
  *
- * @throws an error that says what went wrong, with the seed and the bytes if it was an answer
+ * @param options.entry what Node is given to run ingest; default: the built app
+ * @returns how often each status was answered
+ * @throws an error that says what is wrong, with the seed and the bytes if it was an answer
  */
 export async function checkIngest(options: {
   redisUrl: string;
@@ -18,41 +28,60 @@ export async function checkIngest(options: {
   seed: number;
   entry?: readonly string[];
   answerLimitMs?: number;
-}): Promise<FuzzResult> {
-  const ingest = await startIngestUnderTest(options);
+}): Promise<Map<string, number>> {
+  const folder = await mkdtemp(join(tmpdir(), "booking-events-fuzz-"));
+  const partnersFile = join(folder, "partners.json");
+  writePartnersFile(partnersFile, [
+    partner("fuzz", { [validSecret]: null, [expiredSecret]: "2026-01-02T00:00:00Z" }, { rateLimit: noLimit }),
+  ]);
+  const ingest = await startApp(options.entry ?? builtApps.ingest, {
+    ...{ REDIS_URL: options.redisUrl, QUEUE_PREFIX: options.queuePrefix, PARTNERS_FILE: partnersFile },
+    LOG_LEVEL: "trace",
+  });
   try {
-    if (!(await ingest.isWell())) throw new Error("Ingest does not accept an event before the first wrong one.");
-    const handlesBefore = await ingest.countHandles();
-    const result = await fuzzIngest({ ...options, port: ingest.port, secrets });
+    await ingest.untilReady();
+    if (!(await accepts(ingest))) throw new Error("Ingest does not accept an event before the first wrong one.");
+    const handlesBefore = await countHandles(ingest);
+    const statuses = await fuzzIngest({ ...options, port: ingest.port });
     await checkAfterwards(ingest, handlesBefore);
-    return result;
+    return statuses;
   } finally {
     await ingest.stop();
+    await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function checkAfterwards(ingest: IngestUnderTest, handlesBefore: number): Promise<void> {
-  // It may be shedding load still.
-  await waitFor(() => ingest.isWell(), { timeoutMs: 15_000 }).catch((cause) => {
-    throw new Error("Ingest does not accept an event any more.", { cause });
+async function checkAfterwards(ingest: AppProcess, handlesBefore: number): Promise<void> {
+  // It may still be shedding load.
+  await waitFor(() => accepts(ingest), { timeoutMs: 15_000 }).catch((cause) => {
+    throw new Error("Ingest no longer accepts an event.", { cause });
   });
   await waitFor(
     async () => {
-      const handles = await ingest.countHandles();
-      if (handles > handlesBefore + spareHandles)
-        throw new Error(`It holds ${handles} handles, ${handlesBefore} before.`);
-      return true;
+      const handles = await countHandles(ingest);
+      if (handles <= handlesBefore + spareHandles) return true;
+      throw new Error(`It holds ${handles} handles, ${handlesBefore} before.`);
     },
     { timeoutMs: 30_000 },
   );
-  if ((await ingest.stop()) !== 0)
-    throw new Error(`Ingest did not end in good order:\n${ingest.output().slice(-2_000)}`);
-  const bad = ingest
-    .output()
-    .split("\n")
-    .find((line) => mustNotSay.some((pattern) => line.includes(pattern)));
+  const code = await ingest.stop();
+  const output = ingest.output();
+  if (code !== 0) throw new Error(`Ingest did not shut down cleanly:\n${output.slice(-2_000)}`);
+  const lines = output.split("\n");
+  const bad = lines.find((line) => neverLogged.some((pattern) => line.includes(pattern)));
   if (bad !== undefined) throw new Error(`The log has a line that it must not have: ${bad.slice(0, 500)}`);
 }
 
-/** What was sent, the valid secret, and what Node or the app says of errors that nobody caught. */
-const mustNotSay = [canary, secrets[0], '"level":"fatal"', '"level":"error"', "Warning:"];
+async function accepts({ url }: AppProcess): Promise<boolean> {
+  const response = await fetch(`${url}/booking-event/create/${validSecret}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: '{"consumerTripPartnerExternalReference":"AFTER"}',
+  });
+  return response.status === 200;
+}
+
+/** Sockets, timers and whatever else the process holds open. */
+async function countHandles(ingest: AppProcess): Promise<number> {
+  return Number(/^nodejs_active_resources_total\{.*\} (\d+)$/m.exec(await ingest.metrics())?.[1]);
+}

@@ -14,7 +14,7 @@ const envelope = fc.record({
   payload,
 });
 
-/** Some of its fields gone, or replaced by anything. */
+/** Some of its fields are missing or have other values. */
 const mangledEnvelope = fc
   .tuple(
     envelope,
@@ -25,18 +25,18 @@ const mangledEnvelope = fc
 /** As it comes out of Redis: JSON. */
 const queued = fc.oneof(envelope, mangledEnvelope, fc.jsonValue()).map((value) => JSON.parse(JSON.stringify(value)));
 
-test("whatever comes out of the queue is an envelope or a problem that can be told, and never an exception", () => {
+test("whatever comes out of the queue is parsed as an envelope or a problem, and never throws", () => {
   let valid = 0;
   void fc.assert(
     fc.property(queued, (value) => {
       const parsed = parseEnvelope(value);
       if (parsed.success) {
         valid += 1;
-        // What else stands in it is left out.
+        // Further fields are left out.
         expect(value).toMatchObject(parsed.envelope);
       } else {
         expect(parsed.problem).toMatch(/\.$/);
-        // Of the content, at most names of fields are told.
+        // A problem may show names of fields, and nothing else of the content.
         const names = JSON.stringify(Object.keys(Object(value?.payload)));
         if (!names.includes(canary) && typeof value?.payload === "object") expect(parsed.problem).not.toContain(canary);
       }

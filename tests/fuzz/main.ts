@@ -9,15 +9,15 @@ import { findOrInstallRedis, startRedis } from "@booking-events/scripts/services
 import { stopRequested } from "@booking-events/scripts/stop-signals";
 import { checkIngest } from "./check-ingest.ts";
 
-const help = `Sends random connections, most of them wrong, to an ingest of its own over real sockets, and checks
-that it answers or closes each, never with 500, and that it is as well afterwards as before.
+const help = `Starts an ingest and sends it random bytes over real sockets, most of them wrong requests. Checks that it
+answers or closes each connection, never answers 500, and works afterwards as before.
 
   npm run fuzz -- [--connections N] [--seed S]
 
-  --connections N  of one request or more each; some are reset. Default: 20000
-  --seed S         a whole number; the same one sends the same bytes. Default: a new one
+  --connections N  how many; each sends one request or more, and some are reset. Default: 20000
+  --seed S         a whole number that determines the bytes. Default: random
 
-Exit code: 0 when all is well; 1 when not, with the seed and the smallest bytes that show it.
+Exit code: 0 when nothing is wrong; 1 otherwise, with the seed and the smallest bytes that show the fault.
 `;
 
 const { values } = parseArgs({
@@ -42,7 +42,7 @@ async function main(connections: number, seed: number): Promise<number> {
   const redis = await startRedis({ dir: folder });
   try {
     say(`Seed ${seed}, ${connections} connections.`);
-    const { statuses } = await checkIngest({ redisUrl: redis.url, queuePrefix: "{fuzz}", connections, seed });
+    const statuses = await checkIngest({ redisUrl: redis.url, queuePrefix: "{fuzz}", connections, seed });
     for (const [status, count] of [...statuses].sort()) say(`  ${status}  ${String(count).padStart(7)}`);
     say("Passed.");
     return 0;
