@@ -1,10 +1,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/**
- * `npm run mutate`: changes the code in small ways, one at a time, and runs the tests that need no services against each.
- * It fails when fewer than 90 % of the changes are noticed. README.md lists those that are not.
- */
+/** For `npm run mutate`: see README.md. */
 export default {
   mutate: [
     "packages/bookings/src/fold.ts",
@@ -24,14 +21,14 @@ export default {
   testRunner: "vitest",
   plugins: ["@stryker-mutator/vitest-runner"],
   vitest: { configFile: "tests/mutation/vitest.config.ts" },
-  // No such file: of ours Stryker would make a copy with an interface that TypeScript 7 no longer has.
+  // Stryker would copy ours through an interface that TypeScript 7 no longer has, so this names no file.
   tsconfigFile: "none",
-  // Outside, so that neither the tests nor Biome find the copies of themselves.
+  // Outside the repository: the tests and Biome must not find the copies.
   tempDirName: join(tmpdir(), "booking-events-mutation"),
-  // What a run or a build has left here, and may belong to somebody else.
+  // Left by a run or a build. Another user may own them.
   ignorePatterns: [".data", ".turbo", "dist", "partners.json"],
   coverageAnalysis: "perTest",
-  // Some tests wait for timers: on a busy machine a change would count as noticed, since its tests took too long.
+  // Some tests wait for timers. On a busy machine they would time out, and the change would count as noticed.
   concurrency: 1,
   reporters: ["clear-text"],
   clearTextReporter: { allowEmojis: false, logTests: false },

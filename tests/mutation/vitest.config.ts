@@ -4,18 +4,18 @@ import { defineConfig } from "vitest/config";
 const root = join(import.meta.dirname, "../..");
 const packages = ["bookings", "partners", "queue", "runtime", "schema", "store"];
 
-/** The tests that need no services, of the rooms whose files are mutated. */
+/** The tests of the mutated files that need no services. */
 export default defineConfig({
   root,
   resolve: {
-    // Rather than by node_modules, which would lead out of Stryker's copy, to files that are not mutated.
+    // node_modules would lead out of Stryker's copy, to files that are not mutated.
     alias: packages.map((name) => ({
       find: `@booking-events/${name}`,
       replacement: join(root, "packages", name, "src", "index.ts"),
     })),
   },
   test: {
-    // Code that tells which changes it passes is slower.
+    // Stryker instruments the code to see which changes a test runs, which makes it slower.
     testTimeout: 10_000,
     include: [
       "apps/ingest/src/body/{decode-body,held-by-double,kept-whole,parse-json-exactly}.test.ts",
