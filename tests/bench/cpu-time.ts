@@ -1,60 +1,30 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 
 /** Linux counts CPU time for programs in hundredths of a second (USER_HZ) on every architecture that Node runs on. */
 const microsecondsPerTick = 10_000;
 
 /**
- * The CPU time in µs that a process has used so far, with all its threads and child processes. undefined: this
- * operating system has no /proc.
+ * @returns the CPU time in µs that a process has used so far, with all its threads and child processes; undefined if
+ *   the process has ended, or this operating system has no /proc
  */
 export function cpuTimeUs(pid: number): number | undefined {
-  const processes = readProcesses();
-  const own = processes.get(pid);
-  if (own === undefined) return undefined;
-  const family = [own];
-  // Grows while it is walked through: the children of children, too.
-  for (const { pid: parent } of family) {
-    family.push(...[...processes.values()].filter((candidate) => candidate.parent === parent));
-  }
-  return family.reduce((sum, { ticks }) => sum + ticks, 0) * microsecondsPerTick;
-}
-
-interface ProcessTime {
-  pid: number;
-  parent: number;
-  /** Its own, and that of children that have ended. */
-  ticks: number;
-}
-
-function readProcesses(): Map<number, ProcessTime> {
-  return new Map(
-    processIds()
-      .flatMap((pid) => readProcess(pid) ?? [])
-      .map((process) => [process.pid, process]),
-  );
-}
-
-function processIds(): number[] {
   try {
-    return readdirSync("/proc").map(Number).filter(Number.isInteger);
-  } catch {
-    return [];
-  }
-}
-
-function readProcess(pid: number): ProcessTime | undefined {
-  try {
+    // See proc_pid_stat(5). The program's name, in parentheses, may contain anything.
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // See proc_pid_stat(5). The program's name, in parentheses, may hold anything.
-    const fields = stat
-      .slice(stat.lastIndexOf(")") + 2)
-      .split(" ")
-      .map(Number);
-    const [, parent = 0] = fields;
-    const [user = 0, system = 0, childrenUser = 0, childrenSystem = 0] = fields.slice(11, 15);
-    return { pid, parent, ticks: user + system + childrenUser + childrenSystem };
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    // User and system time of the process itself, then of its children that have ended.
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    return childrenOf(pid).reduce((sum, child) => sum + (cpuTimeUs(child) ?? 0), ticks * microsecondsPerTick);
   } catch {
-    // It has ended since the list was read.
     return undefined;
   }
+}
+
+/** Child processes that the main thread has started: Redis, PostgreSQL and Node start all of theirs there. */
+export function childrenOf(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+  return children
+    .split(" ")
+    .map(Number)
+    .filter((child) => child > 0);
 }

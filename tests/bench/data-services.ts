@@ -4,36 +4,36 @@ import { startPostgres, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import pg from "pg";
 
-/** A Redis and a PostgreSQL of the run's own, as durable as production's. */
+/** A Redis and a PostgreSQL for one scenario, as durable as in production. */
 export interface DataServices {
   redisUrl: string;
   redisPid: number;
   postgresPid: number;
   redis: Redis;
-  /** Deletes all that is in Redis, and lets its append-only file begin anew. */
+  /** Connected as the administrator. */
+  postgres: pg.Client;
+  /** Deletes everything in Redis and truncates its append-only file. */
   emptyRedis(): Promise<void>;
-  /** A new, empty database. PostgreSQL's other ones stay as they are. */
-  createDatabase(): Promise<BenchDatabase>;
-  versions(): Promise<{ redis: string; postgres: string }>;
+  /** Runs the work with a new, empty database, and drops that afterwards. */
+  withDatabase<Result>(work: (database: BenchDatabase) => Promise<Result>): Promise<Result>;
   stop(): Promise<void>;
 }
 
 export interface BenchDatabase {
   url: string;
   query<Row extends object>(sql: string): Promise<Row[]>;
-  drop(): Promise<void>;
 }
 
-const rewriteLookMs = 10;
+const rewritePollMs = 10;
 
 export async function startDataServices(dir: string, signal: AbortSignal): Promise<DataServices> {
   const redisServer = await startRedis({ dir: join(dir, "redis"), signal });
   const postgresServer = await startPostgres({ dir: join(dir, "postgres"), signal });
   const redis = new Redis(redisServer.url);
-  // A rewrite of the append-only file takes a CPU, and would begin in the middle of some measurements.
+  // A rewrite of the append-only file takes a CPU, and would fall into some measurements only.
   await redis.config("SET", "auto-aof-rewrite-percentage", "0");
-  const admin = new pg.Client({ connectionString: postgresServer.url });
-  await admin.connect();
+  const postgres = new pg.Client({ connectionString: postgresServer.url });
+  await postgres.connect();
   let databases = 0;
 
   return {
@@ -41,38 +41,34 @@ export async function startDataServices(dir: string, signal: AbortSignal): Promi
     redisPid: redisServer.pid,
     postgresPid: postgresServer.pid,
     redis,
+    postgres,
     async emptyRedis() {
       await redis.flushall();
       await redis.bgrewriteaof();
       while (/aof_rewrite_(in_progress|scheduled):1/.test(await redis.info("persistence"))) {
-        await sleep(rewriteLookMs, undefined, { signal });
+        await sleep(rewritePollMs, undefined, { signal });
       }
     },
-    async createDatabase() {
+    async withDatabase(work) {
       databases += 1;
       const name = `bench_${databases}`;
-      await admin.query(`create database ${name}`);
-      const url = new URL(postgresServer.url);
-      url.pathname = `/${name}`;
-      const client = new pg.Client({ connectionString: url.href });
+      await postgres.query(`create database ${name}`);
+      const url = Object.assign(new URL(postgresServer.url), { pathname: `/${name}` }).href;
+      const client = new pg.Client({ connectionString: url });
       await client.connect();
-      return {
-        url: url.href,
-        query: async <Row extends object>(sql: string) => (await client.query<Row>(sql)).rows,
-        async drop() {
-          await client.end();
-          await admin.query(`drop database ${name} with (force)`);
-        },
-      };
-    },
-    async versions() {
-      const [, redisVersion = "?"] = /redis_version:(\S+)/.exec(await redis.info("server")) ?? [];
-      const { rows } = await admin.query<{ server_version: string }>("show server_version");
-      return { redis: redisVersion, postgres: rows[0]?.server_version ?? "?" };
+      try {
+        return await work({
+          url,
+          query: async <Row extends object>(sql: string) => (await client.query<Row>(sql)).rows,
+        });
+      } finally {
+        await client.end();
+        await postgres.query(`drop database ${name} with (force)`);
+      }
     },
     async stop() {
       redis.disconnect();
-      await admin.end();
+      await postgres.end();
       await Promise.all([redisServer.stop(), postgresServer.stop()]);
     },
   };

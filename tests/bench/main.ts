@@ -4,11 +4,11 @@ import { version } from "@booking-events/runtime";
 import { build } from "@booking-events/scripts/build";
 import { findOrInstallRedis } from "@booking-events/scripts/services";
 import { stopRequested } from "@booking-events/scripts/stop-signals";
-import { formatReport } from "./report.ts";
+import { printReport } from "./report.ts";
 import { runBench } from "./run-bench.ts";
 import { scenarios } from "./scenarios/index.ts";
 
-const help = `Measures the built processes beside what people write today, in turn, in one run on this machine.
+const help = `Measures the built processes beside baselines, in turn, on this machine.
 
   npm run bench -- [name …] [--seconds N] [--rounds N] [--json FILE] [--profile DIR] [--smoke]
 
@@ -16,10 +16,10 @@ Names:
 ${scenarios.map(({ name, about }) => `  ${name.padEnd(16)} ${about}`).join("\n")}
 
   --seconds N    how long each measurement lasts. Default: 5
-  --rounds N     how often each is measured, in turn with the others. Default: 5
+  --rounds N     how often each variant is measured, in turn with the others. Default: 5
   --json FILE    where to write everything that was measured
-  --profile DIR  where each process under test leaves a CPU profile
-  --smoke        as little of everything as shows that it runs
+  --profile DIR  where each process under test writes a CPU profile
+  --smoke        only checks that the scenarios run
 
 Exit code: 0 when everything ran and kept its integrity, whatever the figures; 1 when not.
 `;
@@ -59,5 +59,5 @@ async function main(): Promise<void> {
     signal,
   });
   if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(report, null, 2)}\n`);
-  say(`\n${formatReport(report)}`);
+  printReport(report);
 }

@@ -1,84 +1,62 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { queueName } from "@booking-events/queue";
-import { type Contestant, startContestant } from "./contestant.ts";
+import type { EventEnvelope } from "@booking-events/schema";
 import { cpuTimeUs } from "./cpu-time.ts";
 import type { BenchDatabase } from "./data-services.ts";
+import { fillQueue } from "./fill-queue.ts";
+import { defaultConcurrency, newQueuePrefix, startWorker } from "./process-under-test.ts";
 import type { Bench, Measurement } from "./scenario.ts";
 
-/** What the worker's own default is. */
-export const ourConcurrency = "3000";
-/** Often enough for a measurement of a second, and seldom enough to cost Redis nothing. */
-const lookIntervalMs = 20;
-/** Of the events, while V8 still compiles what is used most. */
+/** Frequent enough for a measurement of a second, and rare enough to cost Redis nothing. */
+const pollMs = 20;
+/** Of the events: what V8 needs to compile the code that is used most. */
 const warmUpShare = 1 / 3;
 
-export interface ApplyOptions {
-  program: readonly string[];
-  concurrency: string;
-  /** Default: 1. */
-  processes?: number;
-  /** Of a queue that holds the events. */
-  queuePrefix: string;
-  database: BenchDatabase;
-  /** How many of them are to be applied; the first third warms the processes up. */
-  count: number;
-  environment?: Record<string, string>;
-}
-
-/** Events applied from a full queue. What the processes need to start and to warm up is no part of it. */
-export async function measureApply(bench: Bench, options: ApplyOptions): Promise<Measurement> {
-  const { program, concurrency, processes = 1, queuePrefix, database, count, environment } = options;
+/**
+ * Queues the events and measures one worker that applies them. Its start and warm-up don't count.
+ *
+ * @param program what Node is given to run the worker
+ */
+export async function measureApply(
+  bench: Bench,
+  program: readonly string[],
+  options: { database: BenchDatabase; events: readonly EventEnvelope[]; concurrency?: number },
+): Promise<Measurement> {
   const { services, signal } = bench;
-  const leftAtFirst = await countLeft(bench, queuePrefix);
-  // Of a small queue, all would be taken at once, and none be left to measure.
-  const heldAtOnce = Math.min(Number(concurrency), Math.ceil(count / 10));
-  const contestants = await Promise.all(
-    Array.from({ length: processes }, () =>
-      startContestant(bench, program, {
-        ...{ REDIS_URL: services.redisUrl, DATABASE_URL: database.url, QUEUE_PREFIX: queuePrefix },
-        ...{ CONCURRENCY: String(heldAtOnce), LOG_LEVEL: "warn", ...environment },
-      }),
-    ),
-  );
+  const { database, events, concurrency = defaultConcurrency } = options;
+  const queuePrefix = newQueuePrefix();
+  await fillQueue(services.redisUrl, queuePrefix, events);
+  const worker = await startWorker(bench, program, {
+    ...{ queuePrefix, databaseUrl: database.url },
+    // A worker takes this many events at once. Of a small queue it would take all, and leave none to measure.
+    concurrency: Math.min(concurrency, Math.ceil(events.length / 10)),
+  });
+  const untilLeft = async (most: number) => {
+    for (;;) {
+      signal.throwIfAborted();
+      const left = await countLeft(bench, queuePrefix);
+      const cpuUs = [worker.cpuUs(), cpuTimeUs(services.redisPid), cpuTimeUs(services.postgresPid)];
+      if (left <= most) return { left, atMs: performance.now(), cpuUs };
+      await sleep(pollMs);
+    }
+  };
   try {
-    const untilLeftIs = async (isIt: (left: number) => boolean) => {
-      for (;;) {
-        signal.throwIfAborted();
-        const left = await countLeft(bench, queuePrefix);
-        if (isIt(left)) return { left, atMs: performance.now(), cpu: readCpu(bench, contestants) };
-        await sleep(lookIntervalMs);
-      }
-    };
-    const start = await untilLeftIs((left) => left < leftAtFirst - count * warmUpShare);
-    const end = await untilLeftIs((left) => left <= leftAtFirst - count);
-    const applied = start.left - end.left;
-    const perEvent = (of: keyof CpuReading) => {
-      const [from, to] = [start.cpu[of], end.cpu[of]];
-      return from === undefined || to === undefined ? undefined : (to - from) / applied;
-    };
-    return {
-      eventsPerSecond: (applied * 1_000) / (end.atMs - start.atMs),
-      ...{ cpuUs: perEvent("cpuUs"), redisCpuUs: perEvent("redisCpuUs"), postgresCpuUs: perEvent("postgresCpuUs") },
-    };
+    const start = await untilLeft(events.length * (1 - warmUpShare));
+    const end = await untilLeft(0);
+    const measured = start.left - end.left;
+    const [cpuUs = Number.NaN, redisCpuUs = Number.NaN, postgresCpuUs = Number.NaN] = end.cpuUs.map(
+      (time = Number.NaN, index) => (time - (start.cpuUs[index] ?? Number.NaN)) / measured,
+    );
+    return { eventsPerSecond: (measured * 1_000) / (end.atMs - start.atMs), cpuUs, redisCpuUs, postgresCpuUs };
   } finally {
-    await Promise.all(contestants.map((contestant) => contestant.stop()));
+    await worker.stop();
+    await services.emptyRedis();
   }
 }
 
-/** Events in the queue in whatever state. */
+/** Events in the queue, in whatever state. */
 export async function countLeft({ services: { redis } }: Bench, queuePrefix: string): Promise<number> {
   const key = (name: string) => `${queuePrefix}:${queueName}:${name}`;
   const counts = await Promise.all([redis.llen(key("wait")), redis.llen(key("active")), redis.zcard(key("delayed"))]);
   return counts.reduce((sum, count) => sum + count, 0);
-}
-
-type CpuReading = Record<"cpuUs" | "redisCpuUs" | "postgresCpuUs", number | undefined>;
-
-function readCpu({ services }: Bench, contestants: Contestant[]): CpuReading {
-  const times = contestants.map((contestant) => contestant.cpuUs());
-  return {
-    cpuUs: times.includes(undefined) ? undefined : times.reduce<number>((sum, time) => sum + (time ?? 0), 0),
-    redisCpuUs: cpuTimeUs(services.redisPid),
-    postgresCpuUs: cpuTimeUs(services.postgresPid),
-  };
 }

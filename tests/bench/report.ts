@@ -1,88 +1,68 @@
-import type { Machine } from "./machine.ts";
-import { formatMachine } from "./machine.ts";
-import { type Comparison, type FigureName, figures, type Measurement, type Section } from "./scenario.ts";
-import { ratiosByRound, type Spread, spreadOf } from "./statistics.ts";
-import { formatTable } from "./table.ts";
+import type { Comparison, Figure, Measurement, Section } from "./scenario.ts";
+import { quantile } from "./statistics.ts";
 
 export interface Report {
-  machine: Machine;
+  /** What the figures were measured on. */
+  machine: string;
   rounds: number;
   sections: (Section & { ratios: Ratio[] })[];
 }
 
-interface Ratio extends Comparison, Spread {
+/** Over all rounds. More than 1 means better. */
+interface Ratio extends Comparison {
+  median: number;
+  min: number;
+  max: number;
   isMet: boolean;
 }
 
-export function createReport(machine: Machine, rounds: number, sections: Section[]): Report {
+export function createReport(machine: string, rounds: number, sections: Section[]): Report {
   return {
     machine,
     rounds,
     sections: sections.map((section) => ({
       ...section,
-      ratios: section.comparisons.flatMap((c) => toRatio(section, c)),
+      ratios: section.comparisons.map((comparison) => toRatio(section, comparison)),
     })),
   };
 }
 
-/** Nothing where the operating system did not tell one of the figures. */
-function toRatio({ measurements }: Section, comparison: Comparison): Ratio[] {
-  const [of, to] = [comparison.of, comparison.to].map((name) => valuesOf(measurements[name] ?? [], comparison.figure));
-  if (of === undefined || to === undefined) return [];
-  const ratios = figures[comparison.figure].isCost ? ratiosByRound(to, of) : ratiosByRound(of, to);
-  const spread = spreadOf(ratios);
-  const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = comparison;
-  return [{ ...comparison, ...spread, isMet: spread.median >= atLeast && spread.median <= atMost }];
-}
-
-function valuesOf(measurements: Measurement[], figure: FigureName): number[] | undefined {
-  const values = measurements.map((measurement) => measurement[figure]);
-  return values.every((value) => value !== undefined) && values.length > 0 ? values : undefined;
-}
-
-export function formatReport({ machine, rounds, sections }: Report): string {
-  return [
-    formatMachine(machine),
-    `Medians of ${rounds} rounds.`,
-    ...sections.flatMap((section) => [
-      "",
-      `## ${section.title}`,
-      "",
-      formatMeasurements(section),
-      "",
-      formatRatios(section.ratios),
-    ]),
-  ].join("\n");
-}
-
-function formatMeasurements({ measurements }: Section): string {
-  const names = (Object.keys(figures) as FigureName[]).filter((figure) =>
-    Object.values(measurements).some((rounds) => valuesOf(rounds, figure) !== undefined),
-  );
-  const rows = Object.entries(measurements).map(([contestant, rounds]) => [
-    contestant,
-    ...names.map((figure) => {
-      const values = valuesOf(rounds, figure);
-      return values === undefined ? "" : format(spreadOf(values).median, figures[figure].digits);
-    }),
-  ]);
-  return formatTable(["", ...names.map((figure) => figures[figure].title)], rows);
-}
-
-function formatRatios(ratios: Ratio[]): string {
-  const rows = ratios.map(({ figure, of, to, median, min, max, atLeast, atMost, isMet }) => {
-    const limit = atLeast !== undefined ? `≥ ${atLeast}` : atMost !== undefined ? `≤ ${atMost}` : "";
-    return [
-      `${of} to ${to}, ${figures[figure].title}`,
-      format(median, 2),
-      `${format(min, 2)} – ${format(max, 2)}`,
-      limit,
-      limit === "" ? "" : isMet ? "yes" : "NO",
-    ];
+/** Each round has its own ratio: what slowed the machine down in one round slowed both sides of it. */
+function toRatio({ measurements }: Section, comparison: Comparison): Ratio {
+  const { figure, of, to, atLeast = 0 } = comparison;
+  const others = measurements[to] ?? [];
+  const ratios = (measurements[of] ?? []).map(({ [figure]: value = Number.NaN }, round) => {
+    const other = others[round]?.[figure] ?? Number.NaN;
+    return figure === "eventsPerSecond" ? value / other : other / value;
   });
-  return formatTable(["Times as good", "median", "spread", "target", "met"], rows);
+  const median = quantile(ratios, 0.5);
+  return { ...comparison, median, min: Math.min(...ratios), max: Math.max(...ratios), isMet: median >= atLeast };
 }
 
-function format(value: number, digits: number): string {
-  return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+export function printReport({ machine, rounds, sections }: Report): void {
+  console.log(`\n${machine}\nMedians of ${rounds} rounds. A ratio above 1 means better.`);
+  for (const { title, measurements, ratios } of sections) {
+    console.log(`\n${title}`);
+    const rows = Object.entries(measurements).map(([variant, each]) => [variant, toMedians(each)]);
+    console.table(Object.fromEntries(rows));
+    const ratioRows = ratios.map(({ figure, of, to, median, min, max, atLeast, isMet }) => [
+      `${of} to ${to}, ${figure}`,
+      { median: round(median), min: round(min), max: round(max), ...(atLeast !== undefined && { atLeast, isMet }) },
+    ]);
+    if (ratios.length > 0) console.table(Object.fromEntries(ratioRows));
+  }
+}
+
+function toMedians(rounds: Measurement[]): Measurement {
+  const figures = Object.keys(rounds[0] ?? {}) as Figure[];
+  const medianOf = (figure: Figure) =>
+    quantile(
+      rounds.map(({ [figure]: value = Number.NaN }) => value),
+      0.5,
+    );
+  return Object.fromEntries(figures.map((figure) => [figure, round(medianOf(figure))]));
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(4));
 }

@@ -1,28 +1,20 @@
 import type { Bench, Measurement } from "./scenario.ts";
 
-/**
- * Measures the contestants in turn, A B C A B C …, so that what changes on the machine in the course of a run changes
- * for all of them.
- */
-export async function runRounds<Name extends string>(
+/** Measures the variants in turn, A B C A B C …, so that a change of the machine's speed affects all of them. */
+export async function runRounds(
   { rounds, say, signal }: Pick<Bench, "rounds" | "say" | "signal">,
   title: string,
-  contestants: Record<Name, () => Promise<Measurement>>,
-): Promise<Record<Name, Measurement[]>> {
-  const names = Object.keys(contestants) as Name[];
-  const measurements = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Measurement[]>;
+  variants: Record<string, () => Promise<Measurement>>,
+): Promise<Record<string, Measurement[]>> {
+  const measurements: Record<string, Measurement[]> = {};
   for (let round = 1; round <= rounds; round += 1) {
-    for (const name of names) {
+    for (const [name, measure] of Object.entries(variants)) {
       signal.throwIfAborted();
-      const measurement = await contestants[name]();
-      measurements[name].push(measurement);
-      say(`${title}, round ${round} of ${rounds}, ${name}: ${describe(measurement)}`);
+      const measurement = await measure();
+      measurements[name] = [...(measurements[name] ?? []), measurement];
+      const figures = Object.entries(measurement).map(([figure, value]) => `${figure} ${value.toPrecision(4)}`);
+      say(`${title}, round ${round} of ${rounds}, ${name}: ${figures.join(", ")}`);
     }
   }
   return measurements;
-}
-
-function describe(measurement: Measurement): string {
-  const parts = Object.entries(measurement).filter(([, value]) => value !== undefined);
-  return parts.map(([figure, value]) => `${figure} ${Number(value).toPrecision(4)}`).join(", ");
 }

@@ -3,30 +3,28 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pinThisProcess, planCpus } from "./cpus.ts";
 import { startDataServices } from "./data-services.ts";
-import { describeMachine, type Machine } from "./machine.ts";
+import { describeMachine } from "./machine.ts";
 import { createReport, type Report } from "./report.ts";
 import type { Bench, Scenario, Section } from "./scenario.ts";
 
-export interface RunOptions
-  extends Pick<Bench, "rounds" | "measureMs" | "warmUpMs" | "isSmoke" | "profileDir" | "say" | "signal"> {
+export interface RunOptions extends Omit<Bench, "services" | "cpus" | "dir"> {
   scenarios: readonly Scenario[];
 }
 
 /** @throws IntegrityError when something that was measured did not do its work */
 export async function runBench({ scenarios, ...options }: RunOptions): Promise<Report> {
   const sections: Section[] = [];
-  let machine: Machine | undefined;
+  let machine = "";
   for (const scenario of scenarios) {
     await withServices(scenario, options, async (bench) => {
-      machine ??= await describeMachine(bench.services, planCpus());
+      machine = await describeMachine(bench.services, planCpus());
       sections.push(...(await scenario.run(bench)));
     });
   }
-  if (machine === undefined) throw new RangeError("There is no scenario to run.");
   return createReport(machine, options.rounds, sections);
 }
 
-/** New data services for each scenario: none finds another's data, and they have the CPUs that it gives them. */
+/** Each scenario gets new data services: no data of others, and the CPUs that it asks for. */
 async function withServices(
   { isOnWholeMachine }: Scenario,
   options: Omit<RunOptions, "scenarios">,

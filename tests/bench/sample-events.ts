@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 
 const example = fileURLToPath(new URL("../../packages/schema/examples/full-booking.json", import.meta.url));
 
-/** The full booking of the examples: every listed field. */
+/** The example with every listed field. */
 export const fullBooking: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries((JSON.parse(readFileSync(example, "utf8")) as { payload: Record<string, unknown> }).payload).map(
     ([name, value]) => [name, String(value)],
@@ -15,7 +15,7 @@ export const bodies = {
   form: { contentType: "application/x-www-form-urlencoded", body: new URLSearchParams(fullBooking).toString() },
 } as const;
 
-/** Each event with this body creates another booking: see `hasIds` of a load. */
+/** A load with `hasIds` creates another booking with each request. */
 export const newBookings = {
   contentType: "application/json",
   body: JSON.stringify({ ...fullBooking, consumerTripPartnerExternalReference: "TRIP-[<id>]" }),

@@ -6,7 +6,7 @@ const { partners } = JSON.parse(readFileSync(process.env["PARTNERS_FILE"] ?? "",
 };
 const digests = new Map(partners.flatMap(({ id, secrets }) => secrets.map(({ sha256 }) => [sha256, id])));
 
-/** @returns the partner whose secret it is */
+/** @returns the id of the partner to whom the secret belongs */
 export function findPartner(secret: string): string | undefined {
   const digest = createHash("sha256").update(secret).digest("hex");
   const partner = digests.get(digest);

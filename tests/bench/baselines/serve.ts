@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 
-/** Listens on PORT, answers /readyz on ADMIN_PORT, and ends on SIGTERM. What every baseline needs and none is about. */
+/** Listens on PORT, answers /readyz on ADMIN_PORT, and ends on SIGTERM. */
 export function serve(listener: RequestListener | Server, close: () => Promise<unknown> = async () => {}): void {
   const server = typeof listener === "function" ? createServer(listener) : listener;
   server.keepAliveTimeout = 75_000;

@@ -1,6 +1,6 @@
 /**
- * BullMQ's worker with one transaction for each job, as its documentation has it. It writes the same tables with the
- * same guarantees, by the same code, so that it differs in nothing but the number of events in a transaction.
+ * A BullMQ worker with one transaction for each job, as BullMQ's documentation suggests. It applies events with our code,
+ * and differs only in the number of events in a transaction.
  */
 import { queueName } from "@booking-events/queue";
 import { parseEnvelope } from "@booking-events/schema";

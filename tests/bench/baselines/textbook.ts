@@ -1,4 +1,4 @@
-/** Koa, its router, koa-body, valibot, BullMQ: put together as their documentation does. */
+/** Ingest as the documentation of Koa, its router, koa-body, valibot and BullMQ suggests. */
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { validatePayload } from "@booking-events/schema";

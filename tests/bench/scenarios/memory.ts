@@ -2,86 +2,81 @@ import { readFileSync } from "node:fs";
 import { platform } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { builtApps } from "@booking-events/harness/app-process";
-import { applyLoad } from "../load.ts";
-import { ourConcurrency } from "../measure-apply.ts";
-import { startPipeline } from "../pipeline.ts";
-import { newBookings } from "../sample-events.ts";
+import type { EventEnvelope } from "@booking-events/schema";
+import { childrenOf } from "../cpu-time.ts";
+import { createEnvelope, fillQueue } from "../fill-queue.ts";
+import { countLeft } from "../measure-apply.ts";
+import { newQueuePrefix, startWorker } from "../process-under-test.ts";
+import { runRounds } from "../rounds.ts";
 import { type Bench, IntegrityError, type Measurement, type Scenario } from "../scenario.ts";
-import { spreadOf } from "../statistics.ts";
 
-const minutes = 10;
-/** Low enough that every machine keeps up with it, which is what makes a growing memory a leak. */
-const rate = 1_000;
-const sampleIntervalMs = 1_000;
-/** Of the samples at the beginning and at the end that are compared. */
-const compared = 1 / 5;
+const eventsWaiting = 4_000;
+const eventsInSmoke = 100;
+const heapMiB = 512;
+const pollMs = 50;
+
+/** The largest payloads that ingest accepts: in JSON values, and in text of each width in UTF-8. */
+const payloads: Record<string, EventEnvelope["payload"]> = {
+  "1,990 empty objects": { list: Array(1_990).fill({}) },
+  "one text of 21,000 characters of 3 bytes": { text: "€".repeat(21_000) },
+  "one text of 32,000 characters of 2 bytes": { text: "é".repeat(32_000) },
+  "1,900 fields with long names": Object.fromEntries(
+    Array.from({ length: 1_900 }, (_, index) => [`a-field-with-a-long-name-${index}`, index]),
+  ),
+  "1,900 texts of 30 characters": { list: Array(1_900).fill("x".repeat(30)) },
+};
 
 export const memory: Scenario = {
   name: "memory",
-  about: `what ingest and worker hold in memory over ${minutes} minutes of load (on Linux)`,
-  isOnWholeMachine: true,
+  about: "what a worker and its PostgreSQL backends take at most for the largest events (on Linux)",
   async run(bench) {
     if (platform() !== "linux") return [];
-    const title = `memory over ${minutes} minutes at ${rate} events/s, all processes on all CPUs`;
-    const { ingest, worker } = await measure(bench);
-    return [
-      {
-        title,
-        measurements: {
-          "ingest, at the beginning": [ingest.first],
-          "ingest, at the end": [ingest.last],
-          "worker, at the beginning": [worker.first],
-          "worker, at the end": [worker.last],
-        },
-        comparisons: (["ingest", "worker"] as const).map((name) => ({
-          ...{ figure: "memoryMiB" as const, of: `${name}, at the end`, to: `${name}, at the beginning`, atLeast: 0.9 },
-        })),
-      },
-    ];
+    const count = bench.isSmoke ? eventsInSmoke : eventsWaiting;
+    const title = `memory, ${count} of the largest events waiting, --max-old-space-size=${heapMiB}`;
+    const variants = Object.entries(payloads).map(([name, payload]) => [name, () => measure(bench, payload, count)]);
+    return [{ title, measurements: await runRounds(bench, title, Object.fromEntries(variants)), comparisons: [] }];
   },
 };
 
-interface Course {
-  first: Measurement;
-  last: Measurement;
-}
-
-async function measure(bench: Bench): Promise<Record<"ingest" | "worker", Course>> {
-  const pipeline = await startPipeline(bench, {
-    ...{ ingest: builtApps.ingest, worker: builtApps.worker, concurrency: ourConcurrency },
-  });
-  const load = (durationMs: number) =>
-    applyLoad({ url: pipeline.url, ...newBookings, connections: 16, rate, durationMs, isAside: true });
-  try {
-    // Until both have compiled what they need, and their heaps have grown to what they use.
-    await load(bench.isSmoke ? 1_000 : 60_000);
-    const samples = { ingest: [] as number[], worker: [] as number[] };
-    let isOver = false;
-    const sampling = (async () => {
-      while (!isOver) {
-        for (const name of ["ingest", "worker"] as const) samples[name].push(residentMiB(pipeline[name].pid));
-        await sleep(bench.isSmoke ? 50 : sampleIntervalMs);
+async function measure(bench: Bench, payload: EventEnvelope["payload"], count: number): Promise<Measurement> {
+  const { services, signal } = bench;
+  const queuePrefix = newQueuePrefix();
+  const events = Array.from({ length: count }, (_, index) =>
+    createEnvelope(index, { kind: "create", reference: `TRIP-${index}`, payload }),
+  );
+  await fillQueue(services.redisUrl, queuePrefix, events);
+  return services.withDatabase(async ({ url, query }) => {
+    const program = [`--max-old-space-size=${heapMiB}`, ...builtApps.worker];
+    const worker = await startWorker(bench, program, { queuePrefix, databaseUrl: url });
+    try {
+      let backendMiB = 0;
+      while ((await countLeft(bench, queuePrefix)) > 0) {
+        signal.throwIfAborted();
+        const { exitCode, signalCode } = worker.child;
+        if (exitCode !== null || signalCode !== null) throw new Error(worker.output().slice(-2_000));
+        // PostgreSQL's own processes are among its children, but smaller than any backend.
+        const childMiB = childrenOf(services.postgresPid).map((pid) => readMiB(pid, "RssAnon"));
+        backendMiB = Math.max(backendMiB, ...childMiB);
+        await sleep(pollMs);
       }
-    })();
-    await load(bench.isSmoke ? bench.measureMs : minutes * 60_000).finally(() => {
-      isOver = true;
-    });
-    await sampling;
-    if ((await pipeline.countBacklog()) > rate) throw new IntegrityError("The worker does not keep up.");
-    return { ingest: toCourse(samples.ingest), worker: toCourse(samples.worker) };
-  } finally {
-    await pipeline.stop();
+      const workerMiB = readMiB(worker.child.pid ?? -1, "VmHWM");
+      const [found] = await query<{ count: number }>("select count(*)::int as count from booking_events");
+      if (found?.count !== count) throw new IntegrityError(`PostgreSQL has ${found?.count} of ${count} events.`);
+      return { workerMiB, backendMiB };
+    } finally {
+      await worker.stop();
+      await services.emptyRedis();
+    }
+  });
+}
+
+/** @param field of proc_pid_status(5): VmHWM is the peak of resident memory, RssAnon is without shared buffers */
+function readMiB(pid: number, field: "VmHWM" | "RssAnon"): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1_024;
+  } catch {
+    // It has ended.
+    return 0;
   }
-}
-
-/** As Linux sees it. */
-function residentMiB(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
-}
-
-function toCourse(samples: number[]): Course {
-  const part = Math.ceil(samples.length * compared);
-  const median = (values: number[]) => ({ memoryMiB: spreadOf(values).median });
-  return { first: median(samples.slice(0, part)), last: median(samples.slice(-part)) };
 }

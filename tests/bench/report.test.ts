@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { createReport } from "./report.ts";
+import type { Comparison, Measurement } from "./scenario.ts";
+import { quantile } from "./statistics.ts";
+
+test("a quantile lies between the two values that surround it, whatever their order", () => {
+  expect(quantile([4, 1, 3, 2], 0.5)).toBe(2.5);
+  expect(quantile([10, 2, 9], 0.5)).toBe(9);
+  expect(quantile([5], 0.99)).toBe(5);
+  const hundred = Array.from({ length: 101 }, (_, index) => 100 - index);
+  expect(quantile(hundred, 0.99)).toBe(99);
+});
+
+test("a round that was slow for every variant does not change the ratio", () => {
+  const measurements = { ours: eventsPerSecond(100, 50, 220), textbook: eventsPerSecond(50, 25, 100) };
+  expect(compare(measurements, { figure: "eventsPerSecond", of: "ours", to: "textbook", atLeast: 2.1 })).toEqual({
+    ...{ figure: "eventsPerSecond", of: "ours", to: "textbook", atLeast: 2.1 },
+    ...{ median: 2, min: 2, max: 2.2, isMet: false },
+  });
+});
+
+test("a ratio above 1 means better, also where less is better", () => {
+  const measurements = { ours: [{ cpuUs: 40 }], textbook: [{ cpuUs: 60 }] };
+  const ratio = compare(measurements, { figure: "cpuUs", of: "ours", to: "textbook", atLeast: 1.5 });
+  expect(ratio).toMatchObject({ median: 1.5, isMet: true });
+});
+
+test("a figure that the operating system does not provide meets no target", () => {
+  const measurements = { ours: [{ cpuUs: Number.NaN }], textbook: [{ cpuUs: Number.NaN }] };
+  const ratio = compare(measurements, { figure: "cpuUs", of: "ours", to: "textbook", atLeast: 1 });
+  expect(ratio).toMatchObject({ median: Number.NaN, isMet: false });
+});
+
+function eventsPerSecond(...values: number[]): Measurement[] {
+  return values.map((value) => ({ eventsPerSecond: value }));
+}
+
+function compare(measurements: Record<string, Measurement[]>, comparison: Comparison) {
+  const rounds = Object.values(measurements)[0]?.length ?? 0;
+  return createReport("a machine", rounds, [{ title: "", measurements, comparisons: [comparison] }]).sections[0]
+    ?.ratios[0];
+}
