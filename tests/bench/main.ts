@@ -1,4 +1,5 @@
 import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { version } from "@booking-events/runtime";
 import { build } from "@booking-events/scripts/build";
@@ -10,13 +11,15 @@ import { scenarios } from "./scenarios/index.ts";
 
 const help = `Measures the built processes beside baselines, in turn, on this machine.
 
-  npm run bench -- [name …] [--seconds N] [--rounds N] [--json FILE] [--profile DIR] [--smoke]
+  npm run bench -- [name …] [--seconds N] [--rounds N] [--beside DIR] [--json FILE] [--profile DIR] [--smoke]
 
 Names:
 ${scenarios.map(({ name, about }) => `  ${name.padEnd(16)} ${about}`).join("\n")}
 
   --seconds N    how long each measurement lasts. Default: 5
   --rounds N     how often each variant is measured, in turn with the others. Default: 5
+  --beside DIR   another clone, such as of the commit before, that has been built: \`accept\` and \`apply\` measure
+                 its apps too
   --json FILE    where to write everything that was measured
   --profile DIR  where each process under test writes a CPU profile
   --smoke        only checks that the scenarios run
@@ -29,6 +32,7 @@ const { values, positionals } = parseArgs({
   options: {
     seconds: { type: "string", default: "5" },
     rounds: { type: "string", default: "5" },
+    beside: { type: "string" },
     json: { type: "string" },
     profile: { type: "string" },
     smoke: { type: "boolean", default: false },
@@ -55,6 +59,7 @@ async function main(): Promise<void> {
       ? { rounds: 1, measureMs: 1_000, warmUpMs: 1_000, isSmoke: true }
       : { rounds: Number(values.rounds), measureMs, warmUpMs: Math.max(1_000, measureMs), isSmoke: false }),
     profileDir: values.profile,
+    otherClone: values.beside === undefined ? undefined : resolve(values.beside),
     say,
     signal,
   });

@@ -14,6 +14,11 @@ export function baseline(name: string): string[] {
   return fromSource(`tests/bench/baselines/${name}.ts`);
 }
 
+/** @returns the arguments with which Node runs the built app of the other clone, by variant; empty without a clone */
+export function fromOtherClone({ otherClone }: Bench, [path]: readonly [string]): Record<string, string[]> {
+  return otherClone === undefined ? {} : { "other clone": [join(otherClone, path)] };
+}
+
 export interface ProcessUnderTest extends AppProcess {
   cpuUs(): number;
 }

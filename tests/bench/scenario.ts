@@ -28,6 +28,8 @@ export interface Bench {
   dir: string;
   /** Where each process under test writes a CPU profile; undefined: it writes none. */
   profileDir: string | undefined;
+  /** The root of another clone of the repository, whose built apps are measured beside ours. */
+  otherClone: string | undefined;
   say: (line: string) => void;
   /** Aborts when the run must stop. */
   signal: AbortSignal;

@@ -10,7 +10,7 @@ test.each(scenarios)(
     const report = await runBench({
       scenarios: [scenario],
       ...{ rounds: 1, measureMs: 1_000, warmUpMs: 1_000, isSmoke: true, profileDir: undefined, say: () => {} },
-      signal: new AbortController().signal,
+      ...{ otherClone: process.cwd(), signal: new AbortController().signal },
     });
     // Other systems provide no CPU time and no memory.
     if (platform() !== "linux") return;

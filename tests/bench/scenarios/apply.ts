@@ -2,10 +2,17 @@ import { builtApps } from "@booking-events/harness/app-process";
 import type { EventEnvelope } from "@booking-events/schema";
 import { createEnvelope } from "../fill-queue.ts";
 import { measureApply } from "../measure-apply.ts";
-import { baseline } from "../process-under-test.ts";
+import { baseline, fromOtherClone } from "../process-under-test.ts";
 import { runRounds } from "../rounds.ts";
 import { fullBooking } from "../sample-events.ts";
-import { type Bench, IntegrityError, type Measurement, type Scenario, type Section } from "../scenario.ts";
+import {
+  type Bench,
+  type Comparison,
+  IntegrityError,
+  type Measurement,
+  type Scenario,
+  type Section,
+} from "../scenario.ts";
 
 /** Enough to make the end, when fewer and fewer events are left, insignificant. */
 const eventsMeasured = 30_000;
@@ -67,14 +74,22 @@ async function compare(bench: Bench, workload: Workload): Promise<Section> {
   const title = `apply, ${workload.title}`;
   const run = (program: readonly string[], events: number, concurrency?: number) => () =>
     measure(bench, workload, program, bench.isSmoke ? eventsInSmoke : events, concurrency);
+  const otherClone = Object.entries(fromOtherClone(bench, builtApps.worker));
   const measurements = await runRounds(bench, title, {
     ours: run(builtApps.worker, eventsMeasured),
     textbook: run(baseline("textbook-worker"), eventsOfTextbook, textbookConcurrency),
+    ...Object.fromEntries(otherClone.map(([name, program]) => [name, run(program, eventsMeasured)])),
   });
   return {
     title,
     measurements,
-    comparisons: [{ figure: "eventsPerSecond", of: "ours", to: "textbook", atLeast: 3 }],
+    comparisons: [
+      { figure: "eventsPerSecond", of: "ours", to: "textbook", atLeast: 3 },
+      ...otherClone.flatMap(([to]): Comparison[] => [
+        { figure: "eventsPerSecond", of: "ours", to },
+        { figure: "cpuUs", of: "ours", to },
+      ]),
+    ],
   };
 }
 
