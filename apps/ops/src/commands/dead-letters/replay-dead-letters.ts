@@ -11,10 +11,10 @@ import {
   type Queryable,
   resolveDeadLetter,
 } from "@booking-events/store";
-import type { Context } from "../context.ts";
-import { withDatabase } from "../database.ts";
-import { CommandFailure } from "../terminal/command-failure.ts";
-import { printLine } from "../terminal/print.ts";
+import type { Context } from "../../context.ts";
+import { withDatabase } from "../../database.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { printLine } from "../../terminal/print.ts";
 
 /** What became of one dead letter. */
 export interface Replay {

@@ -1,0 +1,110 @@
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import type { ReferenceKind } from "@booking-events/schema";
+import { readBookings } from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { readDatabase } from "../../database.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { printHeading, printJson, printLine } from "../../terminal/print.ts";
+import { describeReference, keysOf, referenceKindOption } from "./reference-kind.ts";
+import { type Verification, verifyBooking } from "./verify-booking.ts";
+
+const millisecondsPerHour = 60 * 60 * 1_000;
+const bookingsReadTogether = 200;
+
+export function addVerifyCommand(bookings: Command, context: Context): void {
+  bookings
+    .command("verify")
+    .summary("compare bookings with their events")
+    .description(
+      "Fold the events in the log again, and compare what comes out with the bookings and with what is recorded of each " +
+        "event. Changes nothing. Set DUPLICATE_WINDOW_HOURS as the worker has it.",
+    )
+    .argument("[partner]", "only this partner's bookings")
+    .argument("[reference]", "only this booking")
+    .addOption(referenceKindOption())
+    .option(
+      "--json",
+      "print a JSON object: bookings, events, different (partner, referenceKind, reference, events, differences)",
+    )
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ npm run ops -- bookings verify
+  $ npm run ops -- bookings verify acme TRIP-1`,
+    )
+    .action((partner: string | undefined, reference: string | undefined, options: VerifyOptions) =>
+      verify(context, partner, reference, options),
+    );
+}
+
+interface VerifyOptions {
+  referenceKind?: ReferenceKind;
+  json?: true;
+}
+
+async function verify(
+  context: Context,
+  partner: string | undefined,
+  reference: string | undefined,
+  { json, referenceKind }: VerifyOptions,
+): Promise<void> {
+  const bookingKeys =
+    reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
+  const sum = { bookings: 0, events: 0, different: [] as Verification[] };
+  for await (const verification of verifyBookings(context, { partner, bookingKeys })) {
+    sum.bookings += 1;
+    sum.events += verification.events;
+    if (verification.differences.length > 0) sum.different.push(verification);
+  }
+  if (bookingKeys !== undefined && sum.bookings === 0)
+    throw new CommandFailure(`Partner ${partner} has no booking ${reference}.`);
+  printSum(context, sum, json === true);
+}
+
+/** Each booking is compared with its log in one snapshot of the database. */
+async function* verifyBookings(
+  context: Context,
+  filter: { partner: string | undefined; bookingKeys: Buffer[] | undefined },
+): AsyncGenerator<Verification> {
+  const duplicateWindowMs = readDuplicateWindowMs(context);
+  let after: Buffer | undefined;
+  do {
+    const page = await readDatabase(context, async (client) => {
+      const bookings = await readBookings(client, { ...filter, after, limit: bookingsReadTogether });
+      const verifications: Verification[] = [];
+      for (const booking of bookings) verifications.push(await verifyBooking(client, booking, { duplicateWindowMs }));
+      return { bookings, verifications };
+    });
+    yield* page.verifications;
+    after = page.bookings.length < bookingsReadTogether ? undefined : page.bookings.at(-1)?.bookingKey;
+  } while (after !== undefined);
+}
+
+function readDuplicateWindowMs({ environment }: Context): number {
+  const { DUPLICATE_WINDOW_HOURS: hours } = parseEnvironment(
+    { DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS },
+    environment,
+  );
+  return hours * millisecondsPerHour;
+}
+
+function printSum(
+  { stdout }: Context,
+  { bookings, events, different }: { bookings: number; events: number; different: Verification[] },
+  asJson: boolean,
+): void {
+  if (asJson) printJson(stdout, { bookings, events, different });
+  else {
+    for (const { partner, referenceKind, reference, differences } of different) {
+      printHeading(stdout, `Booking ${describeReference(referenceKind, reference)} of ${partner}`);
+      for (const difference of differences) printLine(stdout, `  ${difference}`);
+    }
+    printLine(
+      stdout,
+      `${bookings} bookings with ${events} events: ${different.length} differ from the fold of their log.`,
+    );
+  }
+  if (different.length > 0) throw new CommandFailure("Not every booking is the fold of its log.");
+}

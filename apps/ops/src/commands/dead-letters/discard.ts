@@ -1,0 +1,80 @@
+import { findDeadLetter, findProcessed, type Queryable, resolveDeadLetter } from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { readDatabase, withDatabase } from "../../database.ts";
+import { parseNote } from "../../terminal/arguments.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { confirm } from "../../terminal/confirm.ts";
+import { printLine } from "../../terminal/print.ts";
+import { collectEventIds, defaultName, describeLetters, findAll } from "./letters.ts";
+
+export function addDiscardCommand(deadLetters: Command, context: Context): void {
+  deadLetters
+    .command("discard")
+    .summary("close them: the events are never applied")
+    .description("Close dead letters, so that their events are never applied. The rows stay, with the reason.")
+    .argument("<eventId...>", "UUIDs", collectEventIds)
+    .requiredOption("--reason <text>", "why, for the record", parseNote)
+    .option("--yes", "don't ask")
+    .option("--by <name>", "who discards them, for the record", parseNote, defaultName())
+    .addHelpText(
+      "after",
+      `
+Example:
+  $ npm run ops -- dead-letters discard 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --reason "acme sent it again"`,
+    )
+    .action((eventIds: string[], options: DiscardOptions) => discard(context, eventIds, options));
+}
+
+interface DiscardOptions {
+  reason: string;
+  yes?: true;
+  by: string;
+}
+
+async function discard(context: Context, eventIds: string[], options: DiscardOptions): Promise<void> {
+  const letters = await readDatabase(context, (client) => findAll(client, eventIds));
+  const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
+  for (const { eventId, resolution } of letters.filter((letter) => !open.includes(letter))) {
+    printLine(context.stdout, describeClosed(eventId, resolution));
+  }
+  if (open.length === 0) return;
+  await confirm(context, `Discard ${describeLetters(open)}, so that they are never applied`, options.yes === true);
+  const applied = await withDatabase(context, async (pool) => {
+    let count = 0;
+    for (const { eventId } of open) {
+      const result = await discardOne(pool, eventId, options);
+      printLine(context.stdout, result.message);
+      if (result.isApplied) count += 1;
+    }
+    return count;
+  });
+  if (applied > 0)
+    throw new CommandFailure(
+      `${applied} of ${open.length} could not be discarded, since they had been applied. ` +
+        "If a booking must not be as it is now, send an event that says so.",
+    );
+}
+
+/** Closes one letter: as discarded, or as applied if another delivery of the event was applied before. */
+async function discardOne(
+  client: Queryable,
+  eventId: string,
+  { reason, by }: DiscardOptions,
+): Promise<{ message: string; isApplied: boolean }> {
+  const outcome = (await findProcessed(client, [eventId])).get(eventId);
+  const resolution = outcome === undefined ? `discarded: ${reason}` : `applied meanwhile: ${outcome}`;
+  if (!(await resolveDeadLetter(client, { eventId, resolvedBy: by, resolution }))) {
+    const closed = await findDeadLetter(client, eventId);
+    return { message: describeClosed(eventId, closed?.resolution ?? "deleted"), isApplied: false };
+  }
+  if (outcome === undefined) return { message: `Discarded ${eventId}`, isApplied: false };
+  return {
+    message: `${eventId} has been applied (${outcome}), so it can't be discarded. Its letter is closed.`,
+    isApplied: true,
+  };
+}
+
+function describeClosed(eventId: string, resolution: string | null): string {
+  return `${eventId} is closed already: ${resolution}`;
+}

@@ -1,0 +1,45 @@
+import { userInfo } from "node:os";
+import { type DeadLetter, listDeadLetters, type Queryable } from "@booking-events/store";
+import { parseEventId } from "../../terminal/arguments.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { isInQueue } from "./replay-dead-letters.ts";
+
+export function describeState(letter: DeadLetter): string {
+  if (letter.resolution !== null) return letter.resolution;
+  return isInQueue(letter) ? "replayed, waiting" : "open";
+}
+
+/** @throws CommandFailure before anything was done, when one of them has no dead letter */
+export async function findAll(client: Queryable, eventIds: string[]): Promise<DeadLetter[]> {
+  const letters = await listDeadLetters(client, { eventIds, includeResolved: true });
+  const missing = eventIds.find((wanted) => letters.every(({ eventId }) => eventId !== wanted));
+  if (missing !== undefined) throw noLetter(missing);
+  return letters;
+}
+
+export function noLetter(eventId: string): CommandFailure {
+  return new CommandFailure(
+    `Event ${eventId} has no dead letter. See what became of it: npm run ops -- events show ${eventId}`,
+  );
+}
+
+/** Such as `3 dead letters (2 × STALLED, 1 × 22P02)`. */
+export function describeLetters(letters: DeadLetter[]): string {
+  const counts = [...Map.groupBy(letters, ({ errorCode }) => errorCode)].map(
+    ([code, { length }]) => `${length} × ${code}`,
+  );
+  return `${letters.length} dead letter${letters.length === 1 ? "" : "s"} (${counts.join(", ")})`;
+}
+
+export function collectEventIds(text: string, previous: string[] = []): string[] {
+  return [...previous, parseEventId(text)];
+}
+
+export function defaultName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run as a user that has no name.
+    return `uid ${process.getuid?.()}`;
+  }
+}

@@ -1,0 +1,68 @@
+import { type DeadLetter, listDeadLetters } from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { readDatabase } from "../../database.ts";
+import { parseLimitUpTo } from "../../terminal/arguments.ts";
+import type { Column } from "../../terminal/format-table.ts";
+import { printJson, printLine, printTable, toSeconds, withReferenceKind } from "../../terminal/print.ts";
+import { describeState } from "./letters.ts";
+
+const defaultLimit = 100;
+const maxLimit = 10_000;
+
+export function addListCommand(deadLetters: Command, context: Context): void {
+  deadLetters
+    .command("list")
+    .summary("list those that are open, the oldest first")
+    .description("List the dead letters that are open, the oldest first. Shows nothing of guests.")
+    .option("--partner <id>", "only this partner's")
+    .option("--code <code>", "only those with this error code")
+    .option("--resolved", "also those of which nothing is left to do")
+    .option("--limit <number>", `how many, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
+    .option(
+      "--json",
+      "print a JSON array: eventId, partner, kind, referenceKind, reference, sequence, errorCode, error, attempts, " +
+        "failedAt, replayedAt, replayedBy, resolvedAt, resolvedBy, resolution",
+    )
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ npm run ops -- dead-letters list --code STALLED
+  $ npm run -s ops -- dead-letters list --json | jq -r .[].eventId`,
+    )
+    .action((options: ListOptions) => list(context, options));
+}
+
+interface ListOptions {
+  partner?: string;
+  code?: string;
+  resolved?: true;
+  limit: number;
+  json?: true;
+}
+
+async function list(context: Context, { partner, code, resolved, limit, json }: ListOptions): Promise<void> {
+  const filter = { partner, errorCode: code, includeResolved: resolved === true, limit: limit + 1 };
+  const found = await readDatabase(context, (client) => listDeadLetters(client, filter));
+  const letters = found.slice(0, limit);
+  if (found.length > limit) printLine(context.stderr, `There are more than these ${limit}: --limit shows them.`);
+  if (json) printJson(context.stdout, letters);
+  else if (letters.length === 0) printLine(context.stdout, "No dead letters.");
+  else printTable(context.stdout, resolved ? [...columns, stateColumn] : columns, letters);
+}
+
+const columns: Column<DeadLetter>[] = [
+  { header: "FAILED", value: ({ failedAt }) => toSeconds(failedAt) },
+  { header: "CODE", value: ({ errorCode }) => errorCode },
+  { header: "ATTEMPTS", value: ({ attempts }) => String(attempts), ifNarrow: "drop" },
+  { header: "EVENT ID", value: ({ eventId }) => eventId, ifNarrow: "below" },
+  { header: "KIND", value: ({ kind }) => kind ?? "?", ifNarrow: "drop" },
+  { header: "PARTNER", value: ({ partner }) => partner ?? "?", ifNarrow: "shorten" },
+  {
+    header: "REFERENCE",
+    value: ({ reference, referenceKind }) => (reference === null ? "?" : withReferenceKind(reference, referenceKind)),
+    ifNarrow: "shorten",
+  },
+];
+const stateColumn: Column<DeadLetter> = { header: "STATE", value: describeState, ifNarrow: "shorten" };

@@ -1,0 +1,96 @@
+import { listDeadLetters } from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { readDatabase } from "../../database.ts";
+import { parseNote } from "../../terminal/arguments.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { confirm } from "../../terminal/confirm.ts";
+import type { Column } from "../../terminal/format-table.ts";
+import { printJson, printLine, printTable } from "../../terminal/print.ts";
+import { collectEventIds, defaultName, describeLetters, findAll } from "./letters.ts";
+import { type Replay, replayDeadLetters } from "./replay-dead-letters.ts";
+
+export function addReplayCommand(deadLetters: Command, context: Context): void {
+  deadLetters
+    .command("replay")
+    .summary("put them back into the queue, and say what became of them")
+    .description(
+      "Put dead letters back into the queue, each with the event's own id and place in the order, and say what became " +
+        "of them. To do so twice is safe: an event that has been applied is not applied again.",
+    )
+    .argument("[eventId...]", "UUIDs", collectEventIds)
+    .option("--all", "all that are open, or those of --partner and --code")
+    .option("--partner <id>", "with --all: only this partner's")
+    .option("--code <code>", "with --all: only those with this error code")
+    .option("--yes", "don't ask")
+    .option("--by <name>", "who replays them, for the record", parseNote, defaultName())
+    .option("--no-wait", "don't wait for what becomes of them")
+    .option("--json", "print a JSON array: eventId, result (applied, dead, waiting, invalid or resolved), detail")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ npm run ops -- dead-letters replay 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e
+  $ npm run ops -- dead-letters replay --all --code TypeError --yes     # after the release that mends it`,
+    )
+    .action((eventIds: string[], options: ReplayOptions) => replay(context, eventIds, options));
+}
+
+interface ReplayOptions {
+  all?: true;
+  partner?: string;
+  code?: string;
+  yes?: true;
+  by: string;
+  wait: boolean;
+  json?: true;
+}
+
+async function replay(context: Context, eventIds: string[], options: ReplayOptions): Promise<void> {
+  checkSelection(eventIds, options);
+  const { all, partner, code } = options;
+  const letters = await readDatabase(context, (client) =>
+    all ? listDeadLetters(client, { partner, errorCode: code }) : findAll(client, eventIds),
+  );
+  if (letters.length === 0) {
+    if (options.json) printJson(context.stdout, []);
+    else printLine(context.stdout, "No dead letters: nothing to replay.");
+    return;
+  }
+  const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
+  if (open.length > 0) await confirm(context, `Replay ${describeLetters(open)}`, options.yes === true);
+  const replays = await replayDeadLetters(context, letters, { by: options.by, isAwaited: options.wait });
+  if (options.json) printJson(context.stdout, replays);
+  else printTable(context.stdout, columns, replays);
+  failUnlessSettled(replays, options);
+}
+
+/** @throws CommandFailure unless the command names events, or all of them */
+function checkSelection(eventIds: string[], { all, partner, code }: ReplayOptions): void {
+  if (all === undefined && (partner !== undefined || code !== undefined)) {
+    throw new CommandFailure("--partner and --code go with --all.", { exitCode: 2 });
+  }
+  if ((all === true) === eventIds.length > 0) {
+    throw new CommandFailure("Give either the ids of events, or --all.", { exitCode: 2 });
+  }
+}
+
+function failUnlessSettled(replays: Replay[], { wait }: ReplayOptions): void {
+  const count = (...results: Replay["result"][]) => replays.filter(({ result }) => results.includes(result)).length;
+  const failed = count("dead", "invalid");
+  if (failed > 0)
+    throw new CommandFailure(`${failed} of ${replays.length} could not be applied, and stay dead letters.`);
+  const waiting = count("waiting");
+  if (wait && waiting > 0) {
+    throw new CommandFailure(
+      `${waiting} of ${replays.length} still wait in the queue. Check that the worker runs, and look again: ` +
+        "npm run ops -- dead-letters list --resolved",
+    );
+  }
+}
+
+const columns: Column<Replay>[] = [
+  { header: "EVENT ID", value: ({ eventId }) => eventId },
+  { header: "RESULT", value: ({ result }) => result },
+  { header: "DETAIL", value: ({ detail }) => detail, ifNarrow: "shorten" },
+];

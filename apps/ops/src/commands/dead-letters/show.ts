@@ -1,0 +1,69 @@
+import { findDeadLetter } from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { readDatabase } from "../../database.ts";
+import { parseEventId } from "../../terminal/arguments.ts";
+import { printFields, printHeading, printJson, printLine, withReferenceKind } from "../../terminal/print.ts";
+import { describeState, noLetter } from "./letters.ts";
+
+export function addShowCommand(deadLetters: Command, context: Context): void {
+  deadLetters
+    .command("show")
+    .summary("show one, and what became of it")
+    .description(
+      "Show one dead letter, and what became of it. What was queued holds guests' personal data, and is shown only " +
+        "with --payload.",
+    )
+    .argument("<eventId>", "a UUID", parseEventId)
+    .option("--payload", "show what was queued: guests' personal data")
+    .option("--json", "print a JSON object like those of the list, with envelope if asked for")
+    .addHelpText("after", "\nExample:\n  $ npm run ops -- dead-letters show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e")
+    .action((eventId: string, options: ShowOptions) => show(context, eventId, options));
+}
+
+interface ShowOptions {
+  payload?: true;
+  json?: true;
+}
+
+async function show(context: Context, eventId: string, { payload, json }: ShowOptions): Promise<void> {
+  const found = await readDatabase(context, (client) => findDeadLetter(client, eventId));
+  if (found === undefined) throw noLetter(eventId);
+  const { envelope, ...letter } = found;
+  const queued: unknown = payload ? parseIfJson(envelope.toString()) : undefined;
+  if (json) {
+    printJson(context.stdout, { ...letter, envelope: queued });
+    return;
+  }
+  const { stdout } = context;
+  printHeading(stdout, `Dead letter ${eventId}: ${describeState(letter)}`);
+  printLine(stdout);
+  printFields(stdout, [
+    ["Partner", letter.partner],
+    ["Kind", letter.kind],
+    ["Reference", letter.reference && withReferenceKind(letter.reference, letter.referenceKind)],
+    ["Sequence", letter.sequence === null ? null : String(letter.sequence)],
+    ["Error", `${letter.errorCode}: ${letter.error}`],
+    ["Attempts", String(letter.attempts)],
+    ["Failed", letter.failedAt.toISOString()],
+    ["Replayed", describeDeed(letter.replayedAt, letter.replayedBy)],
+    ["Resolved", describeDeed(letter.resolvedAt, letter.resolvedBy)],
+  ]);
+  if (!payload) return;
+  printLine(stdout);
+  printHeading(stdout, "Queued");
+  printJson(stdout, queued);
+}
+
+/** What was queued may be anything; then it is shown as text. */
+function parseIfJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function describeDeed(at: Date | null, by: string | null): string | null {
+  return at === null ? null : `${at.toISOString()} by ${by}`;
+}

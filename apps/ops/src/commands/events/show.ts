@@ -1,0 +1,102 @@
+import { type DeadLetter, type EventDetails, findDeadLetter, findEvent } from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { readDatabase } from "../../database.ts";
+import { parseEventId } from "../../terminal/arguments.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { printFields, printHeading, printJson, printLine, withReferenceKind } from "../../terminal/print.ts";
+
+export function addShowCommand(events: Command, context: Context): void {
+  events
+    .command("show")
+    .summary("show one event")
+    .description(
+      "Show one event, by the id that the partner got as its receipt. What the partner sent holds guests' personal " +
+        "data, and is shown only with --payload.",
+    )
+    .argument("<eventId>", "a UUID", parseEventId)
+    .option("--payload", "show what the partner sent: guests' personal data")
+    .option(
+      "--json",
+      "print a JSON object like those of the list, with payload if asked for; deadLetter if it could not be applied",
+    )
+    .addHelpText("after", "\nExample:\n  $ npm run ops -- events show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --payload")
+    .action((id: string, options: ShowOptions) => show(context, id, options));
+}
+
+interface ShowOptions {
+  payload?: true;
+  json?: true;
+}
+
+async function show(context: Context, id: string, options: ShowOptions): Promise<void> {
+  const { event, deadLetter } = await readDatabase(context, async (client) => ({
+    event: await findEvent(client, id),
+    deadLetter: await findDeadLetter(client, id),
+  }));
+  if (event !== undefined) showApplied(context, event, options);
+  else if (deadLetter !== undefined) showFailed(context, deadLetter, options);
+  else {
+    throw new CommandFailure(
+      `No event ${id} has been processed. If it was accepted, it waits in the queue: check that the worker runs.`,
+    );
+  }
+}
+
+function showApplied(
+  { stdout }: Context,
+  { payload, ...event }: EventDetails & { payload: unknown },
+  options: ShowOptions,
+): void {
+  if (options.json) {
+    printJson(stdout, options.payload ? { ...event, payload } : event);
+    return;
+  }
+  printHeading(stdout, `Event ${event.id}: ${event.outcome}`);
+  printLine(stdout);
+  printFields(stdout, [
+    ["Partner", event.partner],
+    ["Kind", event.kind],
+    ["Reference", withReferenceKind(event.reference, event.referenceKind)],
+    ["Received", event.receivedAt.toISOString()],
+    ["Processed", event.processedAt.toISOString()],
+    ["Sequence", String(event.sequence)],
+    ["Idempotency key", event.idempotencyKey],
+    ["Duplicate of", event.duplicateOf],
+    ["Warnings", event.warnings.join(", ") || null],
+  ]);
+  if (!options.payload) return;
+  printLine(stdout);
+  printHeading(stdout, "Payload");
+  printJson(stdout, payload);
+}
+
+function showFailed(
+  { stdout, stderr }: Context,
+  letter: DeadLetter & { envelope: Buffer },
+  options: ShowOptions,
+): void {
+  const { eventId, partner, kind, referenceKind, reference, sequence, envelope: _guestsData, ...failure } = letter;
+  if (options.payload) {
+    printLine(stderr, "The event failed: what the partner sent is in the column envelope of the table dead_letters.");
+  }
+  if (options.json) {
+    const event = { id: eventId, partner, kind, referenceKind, reference, sequence, outcome: null };
+    printJson(stdout, { ...event, deadLetter: failure });
+    return;
+  }
+  printHeading(stdout, `Event ${eventId}: could not be applied`);
+  printLine(stdout);
+  printFields(stdout, [
+    ["Partner", partner],
+    ["Kind", kind],
+    ["Reference", reference && withReferenceKind(reference, referenceKind)],
+    ["Sequence", sequence === null ? null : String(sequence)],
+    ["Failed", failure.failedAt.toISOString()],
+    ["Attempts", String(failure.attempts)],
+    ["Error", `${failure.errorCode}: ${failure.error}`],
+    ["Replayed", failure.replayedAt?.toISOString() ?? null],
+    ["Resolved", failure.resolvedAt?.toISOString() ?? "no"],
+    ["Resolution", failure.resolution],
+  ]);
+}

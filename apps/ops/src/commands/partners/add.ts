@@ -1,0 +1,83 @@
+import { addPartner } from "@booking-events/partners";
+import { type EventKind, eventKinds } from "@booking-events/schema";
+import { type Command, Option } from "commander";
+import type { Context } from "../../context.ts";
+import { parseExpiry } from "../../terminal/duration.ts";
+import { printJson, printLine } from "../../terminal/print.ts";
+import { parseBurst, parseKinds, parseRate } from "./arguments.ts";
+import { changeFile, partnersPath } from "./change-file.ts";
+import { describeExpiry, printSecret } from "./print-secret.ts";
+
+const defaultPerSecond = 200;
+const burstSeconds = 2;
+
+export function addAddCommand(partners: Command, context: Context): void {
+  partners
+    .command("add")
+    .summary("add a partner and show its secret, once")
+    .description(
+      "Add a partner with a secret of 256 random bits, and show it once. The first partner creates the partners file, " +
+        "readable by its owner only; later changes keep owner and permissions as they are.",
+    )
+    .argument("<id>", "lower-case letters, digits, - and _")
+    .option("--name <name>", "for people; the id by default")
+    .addOption(
+      new Option("--kinds <list>", "the kinds of event that the partner may send")
+        .argParser(parseKinds)
+        .default([...eventKinds], eventKinds.join(",")),
+    )
+    .option("--rate <perSecond>", "events a second, averaged over time", parseRate, defaultPerSecond)
+    .option("--burst <events>", "events at once; twice the rate by default", parseBurst)
+    .option("--expires <when>", "until when the secret is valid: a time or a duration", (text) =>
+      parseExpiry(text, context.now()),
+    )
+    .option("--json", "print one JSON object: partner, secretId, secret, expiresAt")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ npm run ops -- partners add acme --name "Acme Travel"
+  $ npm run ops -- partners add acme --kinds create,update --rate 50 --expires 90d
+  $ npm run -s ops -- partners add acme --json | jq -r .secret`,
+    )
+    .action((id: string, options: AddOptions) => add(context, id, options));
+}
+
+interface AddOptions {
+  name?: string;
+  kinds: EventKind[];
+  rate: number;
+  burst?: number;
+  expires?: Date;
+  json?: true;
+}
+
+async function add(context: Context, id: string, options: AddOptions): Promise<void> {
+  const { expires: expiresAt = null } = options;
+  const partner = {
+    id,
+    name: options.name ?? id,
+    kinds: options.kinds,
+    rateLimit: {
+      perSecond: options.rate,
+      burst: options.burst ?? Math.max(1, Math.ceil(options.rate * burstSeconds)),
+    },
+    expiresAt,
+  };
+  const path = partnersPath(context);
+  const { added, isNew } = await changeFile(context, (file) => addPartner(file, partner, context.now()), true);
+  if (isNew) {
+    printLine(
+      context.stderr,
+      `Created ${path}, which only this user may read. If ingest runs as another user, give the file to that user ` +
+        "(chown): later changes keep its owner and permissions.",
+    );
+  }
+  if (options.json) {
+    const expiry = expiresAt === null ? {} : { expiresAt };
+    printJson(context.stdout, { partner: id, ...added, ...expiry });
+    return;
+  }
+  const heading = `Added partner ${id}. Its secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
+  printSecret(context, heading, added, partner.kinds);
+}

@@ -1,0 +1,19 @@
+import { changePartnersFile, type PartnersFile } from "@booking-events/partners";
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import type { Context } from "../../context.ts";
+import { printLine } from "../../terminal/print.ts";
+
+/** Changes the file, and tells the operator what is remarkable about it. */
+export async function changeFile<Result extends { file: PartnersFile }>(
+  context: Context,
+  apply: (file: PartnersFile) => Result,
+  createIfMissing = false,
+): Promise<Result & { isNew: boolean }> {
+  const changed = await changePartnersFile(partnersPath(context), apply, { createIfMissing });
+  for (const warning of changed.warnings) printLine(context.stderr, `Warning: ${warning}`);
+  return changed;
+}
+
+export function partnersPath({ environment }: Context): string {
+  return parseEnvironment({ PARTNERS_FILE: variables.PARTNERS_FILE }, environment).PARTNERS_FILE;
+}

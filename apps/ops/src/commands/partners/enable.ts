@@ -1,0 +1,36 @@
+import { setEnabled } from "@booking-events/partners";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { printLine } from "../../terminal/print.ts";
+import { changeFile } from "./change-file.ts";
+
+export function addDisableCommand(partners: Command, context: Context): void {
+  partners
+    .command("disable")
+    .summary("refuse a partner's events")
+    .description("Refuse a partner's events, whatever the secret, until it is enabled again.")
+    .argument("<id>", "the partner's id")
+    .action((id: string) => enable(context, id, false));
+}
+
+export function addEnableCommand(partners: Command, context: Context): void {
+  partners
+    .command("enable")
+    .summary("accept a disabled partner's events again")
+    .description("Accept a disabled partner's events again.")
+    .argument("<id>", "the partner's id")
+    .action((id: string) => enable(context, id, true));
+}
+
+async function enable(context: Context, id: string, enabled: boolean): Promise<void> {
+  const { before, file } = await changeFile(context, (old) => ({
+    before: old,
+    file: setEnabled(old, { id, enabled }),
+  }));
+  const state = enabled ? "enabled" : "disabled";
+  const effect = enabled ? "its events are accepted" : "its events are refused, whatever the secret";
+  printLine(
+    context.stdout,
+    file === before ? `Partner ${id} was ${state} already.` : `Partner ${id} is ${state} now: ${effect}.`,
+  );
+}

@@ -1,0 +1,103 @@
+import { isValid, type Partner, type PartnerSecret, readPartnersFile } from "@booking-events/partners";
+import { type LastUses, readLastUses } from "@booking-events/queue";
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import type { Column } from "../../terminal/format-table.ts";
+import { printJson, printLine, printTable, toSeconds } from "../../terminal/print.ts";
+import { partnersPath } from "./change-file.ts";
+import { describeKinds, describeRate } from "./describe-partner.ts";
+
+export function addListCommand(partners: Command, context: Context): void {
+  partners
+    .command("list")
+    .summary("list the partners and the state of their secrets")
+    .description(
+      "List the partners and the state of their secrets. When each was last used is told by Redis, if REDIS_URL is set; " +
+        "ingest writes it down every few seconds.",
+    )
+    .option("--json", "print a JSON array: id, name, enabled, kinds, rateLimit, secrets")
+    .action((options: { json?: true }) => list(context, options.json === true));
+}
+
+async function list(context: Context, json: boolean): Promise<void> {
+  const path = partnersPath(context);
+  const { partners } = readPartnersFile(path);
+  const now = context.now();
+  const lastUses = await readLastUsesIfPossible(context);
+  if (json) {
+    const shown = partners.map((partner) => withoutDigests(partner, now, lastUses));
+    printJson(context.stdout, shown);
+  } else if (partners.length === 0) {
+    printLine(context.stdout, `There are no partners in ${path} yet.`);
+  } else {
+    printTable(context.stdout, createColumns(now, lastUses), partners.flatMap(toRows));
+  }
+}
+
+/** The list is of use without it, so an absent or broken Redis is no failure. */
+async function readLastUsesIfPossible({ environment, stderr }: Context): Promise<LastUses | undefined> {
+  if (!environment["REDIS_URL"]) return undefined;
+  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
+    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
+    environment,
+  );
+  try {
+    return await readLastUses({ redisUrl, prefix });
+  } catch {
+    printLine(stderr, "Redis does not answer, so that it is not known when the secrets were last used.");
+    return undefined;
+  }
+}
+
+function createColumns(now: Date, lastUses: LastUses | undefined): Column<SecretRow>[] {
+  const columns: Column<SecretRow>[] = [
+    { header: "PARTNER", value: ({ partner }) => partner?.id ?? "" },
+    { header: "NAME", value: ({ partner }) => partner?.name ?? "", ifNarrow: "shorten" },
+    { header: "ENABLED", value: ({ partner }) => (partner ? (partner.enabled ? "yes" : "no") : "") },
+    { header: "KINDS", value: ({ partner }) => (partner ? describeKinds(partner.kinds) : ""), ifNarrow: "shorten" },
+    { header: "RATE", value: ({ partner }) => (partner ? describeRate(partner) : ""), ifNarrow: "drop" },
+    { header: "SECRET", value: ({ secret }) => secret?.id ?? "none" },
+    { header: "CREATED", value: ({ secret }) => secret?.createdAt.slice(0, 10) ?? "", ifNarrow: "drop" },
+    { header: "VALID", value: ({ secret }) => (secret ? describeValidity(secret, now) : "") },
+  ];
+  if (lastUses === undefined) return columns;
+  return [...columns, { header: "LAST USED", value: ({ id, secret }) => describeUse(lastUses, id, secret) }];
+}
+
+/** A line of the list. The partner stands on the first of its secrets only. */
+interface SecretRow {
+  id: string;
+  partner: Partner | undefined;
+  secret: PartnerSecret | undefined;
+}
+
+function toRows(partner: Partner): SecretRow[] {
+  const [first, ...others] = partner.secrets;
+  const { id } = partner;
+  return [{ id, partner, secret: first }, ...others.map((secret) => ({ id, partner: undefined, secret }))];
+}
+
+function withoutDigests(partner: Partner, now: Date, lastUses: LastUses | undefined): unknown {
+  const secrets = partner.secrets.map((secret) => ({
+    id: secret.id,
+    createdAt: secret.createdAt,
+    expiresAt: secret.expiresAt,
+    valid: isValid(secret, now),
+    ...(lastUses === undefined ? {} : { lastUsedAt: lastUses.of(partner.id, secret.id) }),
+  }));
+  return { ...partner, secrets };
+}
+
+function describeUse(lastUses: LastUses, id: string, secret: PartnerSecret | undefined): string {
+  if (secret === undefined) return "";
+  const usedAt = lastUses.of(id, secret.id);
+  return usedAt === null ? "never" : toSeconds(usedAt);
+}
+
+function describeValidity(secret: PartnerSecret, now: Date): string {
+  if (secret.expiresAt === null) return "yes";
+  const expiresAt = new Date(secret.expiresAt);
+  if (Number.isNaN(expiresAt.getTime())) return "expired";
+  return isValid(secret, now) ? `until ${toSeconds(expiresAt)}` : `expired ${toSeconds(expiresAt)}`;
+}

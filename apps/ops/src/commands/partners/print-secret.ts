@@ -1,0 +1,19 @@
+import type { NewSecret } from "@booking-events/partners";
+import type { EventKind } from "@booking-events/schema";
+import type { Context } from "../../context.ts";
+import { printLine, toSeconds } from "../../terminal/print.ts";
+
+export function printSecret({ stdout }: Context, heading: string, { secret }: NewSecret, kinds: EventKind[]): void {
+  printLine(stdout, heading);
+  printLine(stdout);
+  printLine(stdout, `  ${secret}`);
+  printLine(stdout);
+  printLine(stdout, "It is shown only now: hand it to the partner through a secure channel, and keep it out of logs.");
+  printLine(stdout, "It is all that the partner needs to send events, as the last part of the address to POST to:");
+  printLine(stdout);
+  for (const kind of kinds) printLine(stdout, `  https://<your host>/booking-event/${kind}/<secret>`);
+}
+
+export function describeExpiry(expiresAt: Date | null): string {
+  return expiresAt === null ? "does not expire" : `expires at ${toSeconds(expiresAt)}`;
+}

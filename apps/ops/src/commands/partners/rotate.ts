@@ -1,0 +1,69 @@
+import { rotateSecret } from "@booking-events/partners";
+import { type Command, Option } from "commander";
+import type { Context } from "../../context.ts";
+import { parseDurationMs, parseExpiry } from "../../terminal/duration.ts";
+import { printJson, printLine, toSeconds } from "../../terminal/print.ts";
+import { changeFile } from "./change-file.ts";
+import { describeExpiry, printSecret } from "./print-secret.ts";
+
+const defaultOverlap = "24h";
+
+export function addRotateCommand(partners: Command, context: Context): void {
+  partners
+    .command("rotate")
+    .summary("give a partner another secret; the old one stays valid for a while")
+    .description(
+      "Add a secret, show it once, and let the partner's other secrets expire when the overlap is over. Until then " +
+        "either works, so that the partner can change over without an interruption.",
+    )
+    .argument("<id>", "the partner's id")
+    .addOption(
+      new Option("--overlap <duration>", "how long the old secrets stay valid, such as 30m, 7d or 0")
+        .argParser(parseDurationMs)
+        .default(parseDurationMs(defaultOverlap), defaultOverlap),
+    )
+    .option("--expires <when>", "until when the new secret is valid: a time or a duration", (text) =>
+      parseExpiry(text, context.now()),
+    )
+    .option("--json", "print one JSON object: partner, secretId, secret, expiresAt, previousSecretsExpireAt")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ npm run ops -- partners rotate acme --overlap 7d --expires 90d
+  $ npm run ops -- partners rotate acme --overlap 0     # the old secret leaked`,
+    )
+    .action((id: string, options: RotateOptions) => rotate(context, id, options));
+}
+
+interface RotateOptions {
+  overlap: number;
+  expires?: Date;
+  json?: true;
+}
+
+async function rotate(context: Context, id: string, options: RotateOptions): Promise<void> {
+  const { overlap: overlapMs, expires: expiresAt = null } = options;
+  const { added, previousSecretsExpireAt, file } = await changeFile(context, (before) =>
+    rotateSecret(before, { id, overlapMs, expiresAt }, context.now()),
+  );
+  const partner = file.partners.find((candidate) => candidate.id === id);
+  if (partner?.enabled === false) {
+    printLine(context.stderr, `Note: partner ${id} is disabled. To let it in: npm run ops -- partners enable ${id}`);
+  }
+  if (options.json) {
+    const expiry = expiresAt === null ? {} : { expiresAt };
+    printJson(context.stdout, { partner: id, ...added, ...expiry, previousSecretsExpireAt });
+    return;
+  }
+  const heading = `The new secret ${added.secretId} of partner ${id}, which ${describeExpiry(expiresAt)}:`;
+  printSecret(context, heading, added, partner?.kinds ?? []);
+  printLine(context.stdout);
+  printLine(context.stdout, describePrevious(previousSecretsExpireAt, context.now()));
+}
+
+function describePrevious(expireAt: Date | null, now: Date): string {
+  if (expireAt === null) return "No other secret of the partner is valid.";
+  if (expireAt <= now) return "All other secrets of the partner are refused from now on.";
+  return `The partner's previous secrets are valid until ${toSeconds(expireAt)}, and refused from then on.`;
+}

@@ -1,0 +1,39 @@
+import { changePartner } from "@booking-events/partners";
+import type { EventKind } from "@booking-events/schema";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { printLine } from "../../terminal/print.ts";
+import { parseBurst, parseKinds, parseRate } from "./arguments.ts";
+import { changeFile } from "./change-file.ts";
+import { describeKinds, describeRate } from "./describe-partner.ts";
+
+export function addSetCommand(partners: Command, context: Context): void {
+  partners
+    .command("set")
+    .summary("change a partner's name, kinds or limit")
+    .description("Change a partner's name, the kinds of event that it may send, or its limit. The rest stays.")
+    .argument("<id>", "the partner's id")
+    .option("--name <name>", "for people")
+    .option("--kinds <list>", "the kinds of event that the partner may send", parseKinds)
+    .option("--rate <perSecond>", "events a second, averaged over time", parseRate)
+    .option("--burst <events>", "events at once", parseBurst)
+    .addHelpText("after", "\nExample:\n  $ npm run ops -- partners set acme --rate 500 --burst 1000")
+    .action((id: string, options: SetOptions) => set(context, id, options));
+}
+
+interface SetOptions {
+  name?: string;
+  kinds?: EventKind[];
+  rate?: number;
+  burst?: number;
+}
+
+async function set(context: Context, id: string, { rate, ...changes }: SetOptions): Promise<void> {
+  if (rate === undefined && Object.keys(changes).length === 0) {
+    throw new CommandFailure("Say what to change: --name, --kinds, --rate or --burst.", { exitCode: 2 });
+  }
+  const { partner } = await changeFile(context, (file) => changePartner(file, { id, perSecond: rate, ...changes }));
+  const { name, kinds } = partner;
+  printLine(context.stdout, `Partner ${id} (${name}) may send ${describeKinds(kinds)}, ${describeRate(partner)}.`);
+}
