@@ -5,6 +5,7 @@ import { join } from "node:path";
 export default {
   mutate: [
     "packages/bookings/src/fold.ts",
+    "packages/bookings/src/plan-booking.ts",
     "packages/bookings/src/settle-keys.ts",
     "packages/queue/src/retry-policy.ts",
     "packages/runtime/src/graceful-shutdown.ts",
@@ -15,7 +16,6 @@ export default {
     "apps/ingest/src/body/parse-json-exactly.ts",
     "apps/ingest/src/limits/take-turns.ts",
     "apps/worker/src/deliver/describe-fault.ts",
-    "apps/worker/src/apply/plan-booking.ts",
     "apps/worker/src/deliver/wait-out-outage.ts",
   ],
   testRunner: "vitest",

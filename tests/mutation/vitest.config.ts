@@ -20,9 +20,9 @@ export default defineConfig({
     include: [
       "apps/ingest/src/body/{decode-body,held-by-double,kept-whole,parse-json-exactly}.test.ts",
       "apps/ingest/src/limits/{limit-partners,take-turns}.test.ts",
-      "apps/worker/src/{apply/plan-booking,deliver/describe-fault,deliver/wait-out-outage}.test.ts",
+      "apps/worker/src/deliver/{describe-fault,wait-out-outage}.test.ts",
       "tests/chaos/fold-against-oracle.test.ts",
-      "packages/bookings/src/{fold,settle-keys}.test.ts",
+      "packages/bookings/src/{fold,plan-booking,settle-keys}.test.ts",
       "packages/queue/src/retry-policy.test.ts",
       "packages/runtime/src/graceful-shutdown.test.ts",
     ],

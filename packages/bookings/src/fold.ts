@@ -123,7 +123,7 @@ export function foldEvent(
  */
 export function foldEvents(
   before: BookingState | null,
-  events: FoldEvent[],
+  events: readonly FoldEvent[],
   options: { earlierCreates: ReadonlyMap<string, number>; duplicateWindowMs: number },
 ): FoldStep[] {
   const { duplicateWindowMs } = options;

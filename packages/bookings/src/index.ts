@@ -1,3 +1,4 @@
+export type { CreatesAround, LoggedEvent, RevisedEvent } from "./booking-log.ts";
 export { toCanonicalJson } from "./canonical-json.ts";
 export {
   type BookingState,
@@ -12,9 +13,10 @@ export {
   type WarningCode,
 } from "./fold.ts";
 export {
-  comparePlaces,
-  type KeySettlement,
-  type KeyUses,
-  type Place,
-  settleKeys,
-} from "./settle-keys.ts";
+  type BookingPlan,
+  findLateEvents,
+  isRepeatable,
+  planBooking,
+  type Refolding,
+} from "./plan-booking.ts";
+export { comparePlaces, type KeySettlement, type KeyUses, type Place, settleKeys } from "./settle-keys.ts";

@@ -1,4 +1,13 @@
-import type { BookingState, KeyUses, Outcome, Place, WarningCode } from "@booking-events/bookings";
+import type {
+  BookingState,
+  CreatesAround,
+  KeyUses,
+  LoggedEvent,
+  Outcome,
+  Place,
+  RevisedEvent,
+  WarningCode,
+} from "@booking-events/bookings";
 import type { EventKind, ReferenceKind } from "@booking-events/schema";
 import type { Queryable } from "./database.ts";
 
@@ -13,7 +22,8 @@ export interface EventToInsert {
   idempotencyKey: string | null;
   /** JSON text. */
   payload: string;
-  contentDigest: Buffer;
+  /** Hex of the SHA-256 of the canonical content. */
+  contentDigest: string;
   outcome: Outcome;
   /** An event of the booking with the same idempotency key, kind and content that came first, if this one did not. */
   duplicateOf: string | null;
@@ -56,7 +66,7 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
       events.map((event) => event.bookingKey),
       events.map((event) => event.sequence),
       events.map((event) => event.idempotencyKey),
-      events.map((event) => event.contentDigest),
+      events.map((event) => digestToBytes(event.contentDigest)),
       events.map((event) => event.outcome),
       events.map((event) => event.duplicateOf),
       events.map((event) => event.receivedAt),
@@ -85,7 +95,7 @@ export async function findProcessed(client: Queryable, ids: string[]): Promise<M
  */
 export async function findKeyUses(
   client: Queryable,
-  events: { bookingKey: Buffer; idempotencyKey: string | null; kind: EventKind; contentDigest: Buffer }[],
+  events: { bookingKey: Buffer; idempotencyKey: string | null; kind: EventKind; contentDigest: string }[],
 ): Promise<KeyUses[]> {
   const counting = `from booking_events
        where booking_key = event.booking_key and idempotency_key = event.idempotency_key and duplicate_of is null`;
@@ -108,7 +118,7 @@ export async function findKeyUses(
       events.map(({ bookingKey }) => bookingKey),
       events.map(({ idempotencyKey }) => idempotencyKey),
       events.map(({ kind }) => kind),
-      events.map(({ contentDigest }) => contentDigest),
+      events.map(({ contentDigest }) => digestToBytes(contentDigest)),
     ],
   );
   return rows.map(toKeyUses);
@@ -130,19 +140,10 @@ function toKeyUses({ firstId, firstSequence, firstKind, isFirstSame, ...reusing 
   return { first, same: reusingId === null ? null : { id: reusingId, sequence: reusingSequence } };
 }
 
-/** Creates of one content without an idempotency key, next to a place in a booking's log. */
-export interface CreatesAround {
-  /** The sequence of the newest one before it; null: there is none. */
-  earlier: number | null;
-  /** The oldest one after it, whose outcome depends on whether there is one at the place. */
-  nextId: string | null;
-  nextSequence: number | null;
-}
-
 /** @returns for each place, in the same order, the creates of the content that count in the fold */
 export async function findCreatesAround(
   client: Queryable,
-  places: { bookingKey: Buffer; contentDigest: Buffer; sequence: number; id: string }[],
+  places: { bookingKey: Buffer; contentDigest: string; sequence: number; id: string }[],
 ): Promise<CreatesAround[]> {
   const ofContent = `from booking_events
        where booking_key = place.booking_key and content_digest = place.content_digest
@@ -164,7 +165,7 @@ export async function findCreatesAround(
      order by place.number`,
     [
       places.map(({ bookingKey }) => bookingKey),
-      places.map(({ contentDigest }) => contentDigest),
+      places.map(({ contentDigest }) => digestToBytes(contentDigest)),
       places.map(({ sequence }) => sequence),
       places.map(({ id }) => id),
     ],
@@ -203,21 +204,6 @@ export async function findMisjudgedKeys(client: Queryable, bookingKey: Buffer, l
     [bookingKey, limit],
   );
   return rows;
-}
-
-/** What the fold needs of an event in the log, and the state that it came to. */
-export interface LoggedEvent {
-  id: string;
-  kind: EventKind;
-  sequence: number;
-  hasIdempotencyKey: boolean;
-  contentDigest: string;
-  outcome: Outcome;
-  receivedAt: Date;
-  /** Of a create without an idempotency key: the sequence of the newest one before it that has the same content. */
-  earlierCreate: number | null;
-  /** The booking after the event; null: the event was applied before states were stored. `createdAt` is not stored. */
-  after: Omit<BookingState, "createdAt"> | null;
 }
 
 /** A part of a booking's log. */
@@ -338,16 +324,9 @@ function contentAfter(row: LogRow): BookingState["content"] {
   return row.kind === "delete" ? null : { digest: row.contentDigest, eventId: row.id, newestKeylessSequence };
 }
 
-export interface RevisedEvent {
-  id: string;
-  kind: EventKind;
-  contentDigest: Buffer;
-  outcome: Outcome;
-  after: BookingState;
-}
-
 /** Records what events in the log do after a late event has taken its place before them. */
-export async function reviseEvents(client: Queryable, events: RevisedEvent[]): Promise<void> {
+export async function reviseEvents(client: Queryable, revised: RevisedEvent[]): Promise<void> {
+  const events = revised.map(({ event, outcome, after }) => ({ ...event, outcome, after }));
   await client.query(
     `update booking_events set outcome = revised.outcome, state_after = revised.state_after,
        decided_by = revised.decided_by, content_from = revised.content_from,
@@ -406,7 +385,7 @@ export async function markReferenceKind(client: Queryable, ids: string[]): Promi
 
 /** The columns state_after, decided_by, content_from and keyless_sequence_after. */
 function toStateColumns(
-  events: { id: string; kind: EventKind; contentDigest: Buffer; after: BookingState | null }[],
+  events: { id: string; kind: EventKind; contentDigest: string; after: BookingState | null }[],
 ): unknown[][] {
   return [
     events.map(({ after }) => after?.state ?? null),
@@ -416,8 +395,13 @@ function toStateColumns(
   ];
 }
 
-function sentContent(event: { kind: EventKind; contentDigest: Buffer; after: BookingState | null }): boolean {
-  return event.kind !== "delete" && event.contentDigest.toString("hex") === event.after?.content?.digest;
+function sentContent(event: { kind: EventKind; contentDigest: string; after: BookingState | null }): boolean {
+  return event.kind !== "delete" && event.contentDigest === event.after?.content?.digest;
+}
+
+/** @param digest in hex */
+function digestToBytes(digest: string): Buffer {
+  return Buffer.from(digest, "hex");
 }
 
 /** An event as an operator sees it. */

@@ -2,31 +2,21 @@ import type { BookingState } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
 import type { Queryable } from "./database.ts";
 
-/** A row of `bookings` without its payload, which the payload's event holds too. */
-export interface BookingRow {
+export interface BookingIdentity {
+  /** See {@link bookingKey}. */
   bookingKey: Buffer;
   partner: string;
   referenceKind: ReferenceKind;
   reference: string;
-  state: "active" | "deleted";
-  /** The event that decided the state. */
-  eventId: string;
-  sequence: number;
-  /** SHA-256 of the canonical content; null: only a delete has been received. */
-  contentDigest: Buffer | null;
-  /** An event that sent the content, whose payload it is. */
-  contentEventId: string | null;
-  /** The newest event without an idempotency key that sent this content. */
-  contentSequence: number | null;
-  /** The newest event that was folded in. */
-  lastSequence: number;
-  createdAt: Date;
-  updatedAt: Date;
-  deletedAt: Date | null;
 }
 
-export interface BookingToSave extends BookingRow {
-  /** The stored payload is this content already. Else the booking gets the payload of the content's event. */
+/** A booking without its payload. The log has the payload too. */
+export interface StoredBooking extends BookingIdentity {
+  state: BookingState;
+}
+
+export interface BookingToSave extends StoredBooking {
+  /** Keep the stored payload, since the content is the same. Otherwise the booking gets the content's event's payload. */
   keepsPayload: boolean;
 }
 
@@ -41,7 +31,7 @@ export async function lockBookings(
   client: Queryable,
   bookingKeys: Buffer[],
   ifLocked: IfLocked = "wait",
-): Promise<BookingRow[]> {
+): Promise<StoredBooking[]> {
   const { rows } = await client.query<BookingRow>(
     `select ${rowColumns}
      from bookings
@@ -50,7 +40,7 @@ export async function lockBookings(
      for update ${ifLocked === "fail" ? "nowait" : ""}`,
     [bookingKeys],
   );
-  return rows;
+  return rows.map(toStoredBooking);
 }
 
 /**
@@ -66,7 +56,7 @@ export async function readBookings(
     after?: Buffer | undefined;
     limit: number;
   },
-): Promise<BookingRow[]> {
+): Promise<StoredBooking[]> {
   const { rows } = await client.query<BookingRow>(
     `select ${rowColumns}
      from bookings
@@ -76,7 +66,7 @@ export async function readBookings(
      limit $4`,
     [filter.partner ?? null, filter.bookingKeys ?? null, filter.after ?? null, filter.limit],
   );
-  return rows;
+  return rows.map(toStoredBooking);
 }
 
 /** Rows that were written before content_event_id was there have none: an active booking's content is its event's. */
@@ -96,15 +86,20 @@ const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "ref
        content_sequence as "contentSequence", last_sequence as "lastSequence", created_at as "createdAt",
        updated_at as "updatedAt", deleted_at as "deletedAt"`;
 
-/** The row as the fold has it. */
-export function toState(row: BookingRow): BookingState {
-  const { state, eventId, sequence, contentDigest, contentEventId, lastSequence, createdAt, updatedAt, deletedAt } =
+interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
+  contentDigest: Buffer | null;
+  contentEventId: string | null;
+  contentSequence: number | null;
+}
+
+function toStoredBooking(row: BookingRow): StoredBooking {
+  const { bookingKey, partner, referenceKind, reference, contentDigest, contentEventId, contentSequence, ...rest } =
     row;
   const content =
     contentDigest === null || contentEventId === null
       ? null
-      : { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence: row.contentSequence };
-  return { state, eventId, sequence, content, lastSequence, createdAt, updatedAt, deletedAt };
+      : { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence: contentSequence };
+  return { bookingKey, partner, referenceKind, reference, state: { ...rest, content } };
 }
 
 /** @returns those of the bookings that another transaction has locked right now */
@@ -171,22 +166,24 @@ const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $
          last_sequence, created_at, updated_at, deleted_at, content_event_id, keeps_payload, reference_kind)`;
 
 function toColumns(bookings: BookingToSave[]): unknown[] {
+  const states = bookings.map(({ state }) => state);
+  const contents = states.map(({ content }) => content);
   return [
-    bookings.map((booking) => booking.bookingKey),
-    bookings.map((booking) => booking.partner),
-    bookings.map((booking) => booking.reference),
-    bookings.map((booking) => booking.state),
-    bookings.map((booking) => booking.eventId),
-    bookings.map((booking) => booking.sequence),
-    bookings.map((booking) => booking.contentDigest),
-    bookings.map((booking) => booking.contentSequence),
-    bookings.map((booking) => booking.lastSequence),
-    bookings.map((booking) => booking.createdAt),
-    bookings.map((booking) => booking.updatedAt),
-    bookings.map((booking) => booking.deletedAt),
-    bookings.map((booking) => booking.contentEventId),
-    bookings.map((booking) => booking.keepsPayload),
-    bookings.map((booking) => booking.referenceKind),
+    bookings.map(({ bookingKey }) => bookingKey),
+    bookings.map(({ partner }) => partner),
+    bookings.map(({ reference }) => reference),
+    states.map(({ state }) => state),
+    states.map(({ eventId }) => eventId),
+    states.map(({ sequence }) => sequence),
+    contents.map((content) => content && Buffer.from(content.digest, "hex")),
+    contents.map((content) => content?.newestKeylessSequence ?? null),
+    states.map(({ lastSequence }) => lastSequence),
+    states.map(({ createdAt }) => createdAt),
+    states.map(({ updatedAt }) => updatedAt),
+    states.map(({ deletedAt }) => deletedAt),
+    contents.map((content) => content?.eventId ?? null),
+    bookings.map(({ keepsPayload }) => keepsPayload),
+    bookings.map(({ referenceKind }) => referenceKind),
   ];
 }
 

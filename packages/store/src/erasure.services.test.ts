@@ -24,7 +24,7 @@ const idOf = (number: number) => `0199a000-0000-7000-8000-00000000000${number}`;
 function insertEvent(client: Queryable, number: number): Promise<boolean> {
   const event = { id: idOf(number), kind: "delete", sequence: number, outcome: "deleted", payload: "{}" } as const;
   const rest = { idempotencyKey: null, duplicateOf: null, after: null, warnings: [], receivedAt: at };
-  return insertEvents(client, [{ ...common, ...event, ...rest, contentDigest: Buffer.alloc(32) }]);
+  return insertEvents(client, [{ ...common, ...event, ...rest, contentDigest: "00".repeat(32) }]);
 }
 
 async function countRows(): Promise<unknown> {
@@ -38,10 +38,9 @@ test.each(erasures)(
   "the runbook's erasure leaves no event without its booking, though one is applied meanwhile: %s",
   async (sql) => {
     await insertEvent(pool, 1);
-    const state = { state: "deleted", eventId: idOf(1), sequence: 1, lastSequence: 1 } as const;
-    const content = { contentEventId: null, contentSequence: null, contentDigest: null, keepsPayload: false };
-    const times = { createdAt: at, updatedAt: at, deletedAt: at };
-    await insertBookings(pool, [{ ...common, ...state, ...content, ...times } as never]);
+    const decided = { state: "deleted", eventId: idOf(1), sequence: 1, lastSequence: 1, content: null } as const;
+    const state = { ...decided, createdAt: at, updatedAt: at, deletedAt: at };
+    await insertBookings(pool, [{ ...common, state, keepsPayload: false }]);
     const [worker, operator] = [await pool.connect(), await pool.connect()];
     try {
       await worker.query("begin");

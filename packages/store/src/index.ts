@@ -1,6 +1,5 @@
 export { appendChanges, type BookingChange, type ChangeToInsert, readChanges } from "./booking-changes.ts";
 export {
-  type CreatesAround,
   type EventDetails,
   type EventToInsert,
   findCreatesAround,
@@ -9,7 +8,6 @@ export {
   findMisjudgedKeys,
   findProcessed,
   insertEvents,
-  type LoggedEvent,
   type LogPage,
   type LogRange,
   listBookingEvents,
@@ -18,7 +16,6 @@ export {
   markDuplicates,
   markReferenceKind,
   markReusing,
-  type RevisedEvent,
   readLog,
   reviseEvents,
   startOfLog,
@@ -26,7 +23,7 @@ export {
 export { bookingKey } from "./booking-key.ts";
 export {
   type BookingDetails,
-  type BookingRow,
+  type BookingIdentity,
   type BookingToSave,
   findBookings,
   findLockedBookings,
@@ -34,7 +31,7 @@ export {
   insertBookings,
   lockBookings,
   readBookings,
-  toState,
+  type StoredBooking,
   updateBookings,
 } from "./bookings.ts";
 export {

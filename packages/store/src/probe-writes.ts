@@ -1,62 +1,62 @@
-import { randomBytes, randomInt, randomUUID } from "node:crypto";
+import { hash, randomBytes, randomInt, randomUUID } from "node:crypto";
+import type { BookingState } from "@booking-events/bookings";
 import type pg from "pg";
 import { appendChanges } from "./booking-changes.ts";
 import { insertEvents } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
 import { insertBookings } from "./bookings.ts";
-import { inTransaction, RollBack, setLockTimeout } from "./database.ts";
+import { inTransaction, type Queryable, RollBack, setLockTimeout } from "./database.ts";
 
-/** Much more than a server in good health needs for one row. */
+/** A healthy server needs much less for one row. */
 const statementTimeoutMs = 5_000;
 const lockTimeoutMs = 3_000;
-/** Half the body limit. Random bytes, which PostgreSQL can't compress: they need space on its disk. */
+/** Half the body limit. The bytes are random, so PostgreSQL can't compress them and needs the space on its disk. */
 const payloadBytes = 32_768;
 
-/** The work is done and shall not stay. */
-class TakenBack extends RollBack {
-  override name = "TakenBack";
+/** Rolls the probe back after it has succeeded. */
+class ProbeSucceeded extends RollBack {
+  override name = "ProbeSucceeded";
 }
 
 /**
- * Writes what applying an event writes, and takes it back.
+ * Writes what applying an event writes, and rolls it back.
  *
- * @throws what keeps PostgreSQL from taking events now, whatever they hold
+ * @throws what keeps PostgreSQL from taking any event at the moment
  */
 export async function probeWrites(pool: pg.Pool): Promise<void> {
-  const [id, partner, sequence] = [randomUUID(), "probe", randomInt(1, 2 ** 47)];
-  const key = bookingKey(partner, "trip", id);
-  const at = new Date();
-  const common = {
-    bookingKey: key,
-    partner,
-    referenceKind: "trip",
-    reference: id,
-    sequence,
-    contentDigest: key,
-  } as const;
   try {
     await inTransaction(pool, async (client) => {
       await client.query(`set local statement_timeout to ${statementTimeoutMs}`);
       await setLockTimeout(client, lockTimeoutMs);
-      const payload = JSON.stringify({ probe: randomBytes(payloadBytes).toString("base64") });
-      const event = {
-        kind: "create",
-        idempotencyKey: null,
-        outcome: "created",
-        duplicateOf: null,
-        warnings: [],
-        after: null,
-      } as const;
-      await insertEvents(client, [{ ...common, ...event, id, payload, receivedAt: at }]);
-      const state = { state: "active", eventId: id, contentEventId: id, contentSequence: null } as const;
-      const times = { createdAt: at, updatedAt: at, deletedAt: null };
-      await insertBookings(client, [{ ...common, ...state, ...times, lastSequence: sequence, keepsPayload: false }]);
-      await appendChanges(client, [
-        { partner, referenceKind: "trip", reference: id, change: "created", eventId: id, sequence },
-      ]);
-      throw new TakenBack();
+      await writeEvent(client);
+      throw new ProbeSucceeded();
     });
   } catch (error) {
-    if (!(error instanceof TakenBack)) throw error;
+    if (!(error instanceof ProbeSucceeded)) throw error;
   }
+}
+
+async function writeEvent(client: Queryable): Promise<void> {
+  const [id, partner, sequence, at] = [randomUUID(), "probe", randomInt(1, 2 ** 47), new Date()];
+  const booking = {
+    partner,
+    referenceKind: "trip",
+    reference: id,
+    bookingKey: bookingKey(partner, "trip", id),
+  } as const;
+  const payload = JSON.stringify({ probe: randomBytes(payloadBytes).toString("base64") });
+  const digest = hash("sha256", payload, "hex");
+  await insertEvents(client, [
+    {
+      ...{ ...booking, id, kind: "create", sequence, idempotencyKey: null, payload, contentDigest: digest },
+      ...{ outcome: "created", duplicateOf: null, warnings: [], after: null, receivedAt: at },
+    },
+  ]);
+  const state: BookingState = {
+    ...{ state: "active", eventId: id, sequence, lastSequence: sequence },
+    ...{ content: { digest, eventId: id, newestKeylessSequence: null } },
+    ...{ createdAt: at, updatedAt: at, deletedAt: null },
+  };
+  await insertBookings(client, [{ ...booking, state, keepsPayload: false }]);
+  await appendChanges(client, [{ ...booking, change: "created", eventId: id, sequence }]);
 }

@@ -38,7 +38,7 @@ async function insertApplied() {
   await insertEvents(pool, [
     {
       ...{ id: eventId, partner: "acme", kind: "create", reference: "TRIP-1", sequence: 1, outcome: "created" },
-      ...{ bookingKey: bookingKey("acme", "trip", "TRIP-1"), referenceKind: "trip", contentDigest: Buffer.alloc(32) },
+      ...{ bookingKey: bookingKey("acme", "trip", "TRIP-1"), referenceKind: "trip", contentDigest: "00".repeat(32) },
       ...{ payload: "{}", warnings: [] },
       ...{ idempotencyKey: null, duplicateOf: null, after: null, receivedAt: new Date(0) },
     },

@@ -112,12 +112,13 @@ async function applyInTransaction(
   events: IncomingEvent[],
   options: ApplyOptions & { waitsForLocks: boolean },
 ): Promise<Applied> {
-  const { rows, applied } = await lock(client, events, options);
-  const bookings = groupByBooking(events, rows, applied);
+  const { stored, applied } = await lock(client, events, options);
+  const bookings = groupByBooking(events, stored, applied);
   const { uses, creates } = await readHistory(client, bookings);
   const works = bookings.map((booking) => settleBooking(booking, uses));
   const refoldings = await refoldBookings(client, works, creates, options);
-  const plan = planBatch(works, refoldings, creates, options.duplicateWindowMs);
+  const { duplicateWindowMs } = options;
+  const plan = planBatch(works, { refoldings, creates, duplicateWindowMs });
   const misdirected = await writeBatch(client, plan);
   const meantOtherwise = plan.consumerDeletes.filter(({ id }) => misdirected.has(id));
   return {
@@ -128,7 +129,7 @@ async function applyInTransaction(
 
 /** @returns the bookings that exist, and what stands in the log already, by the events' ids */
 async function lock(client: Queryable, events: IncomingEvent[], { waitsForLocks }: { waitsForLocks: boolean }) {
-  const [, rows, , applied] = await settleAll([
+  const [, stored, , applied] = await settleAll([
     setLockTimeout(client, lockTimeoutMs),
     lockBookings(client, keysOf(events), waitsForLocks ? "wait" : "fail"),
     // From here on the connection's own limit is in force again.
@@ -139,5 +140,5 @@ async function lock(client: Queryable, events: IncomingEvent[], { waitsForLocks 
       events.map(({ id }) => id),
     ),
   ]);
-  return { rows, applied };
+  return { stored, applied };
 }

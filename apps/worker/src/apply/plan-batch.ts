@@ -1,23 +1,41 @@
 import {
+  type BookingPlan,
+  type BookingState,
+  type CreatesAround,
   comparePlaces,
   type KeySettlement,
   type KeyUses,
   type Outcome,
+  planBooking,
+  type Refolding,
+  type RevisedEvent,
   settleKeys,
   type WarningCode,
 } from "@booking-events/bookings";
 import type { EventKind } from "@booking-events/schema";
 import type {
-  BookingRow,
+  BookingIdentity,
   BookingToSave,
   ChangeToInsert,
-  CreatesAround,
   EventToInsert,
-  RevisedEvent,
+  StoredBooking,
 } from "@booking-events/store";
 import { type IncomingEvent, nameBooking } from "./incoming-event.ts";
-import { type BookingPlan, type BookingWork, planBooking, type TouchedBooking } from "./plan-booking.ts";
-import type { Refolding } from "./refold-booking.ts";
+
+/** A booking that a batch has new events of. */
+export interface TouchedBooking extends Readonly<BookingIdentity> {
+  /** The booking before the batch, locked; null: there is none. */
+  readonly stored: BookingState | null;
+  /** Events that are not in the log, in sequence order. */
+  readonly newEvents: readonly IncomingEvent[];
+}
+
+/** The same, once it is known which events repeat others by their idempotency keys. */
+export interface BookingWork extends TouchedBooking {
+  readonly settlement: KeySettlement;
+  /** The new events that count, in sequence order. */
+  readonly events: readonly IncomingEvent[];
+}
 
 export interface RecordedWarning {
   eventId: string;
@@ -26,43 +44,43 @@ export interface RecordedWarning {
   code: WarningCode;
 }
 
-/** What has to be written for one batch. */
+/** What must be written for one batch. */
 export interface BatchPlan {
-  /** New events in the log, in the order of their sequences. */
+  /** New events for the log, in sequence order. */
   events: EventToInsert[];
-  /** Events in the log of which something else is recorded now. */
   revised: RevisedEvent[];
-  /** Events in the log that count no longer. */
+  /** Logged events that no longer count. */
   displaced: KeySettlement["displaced"];
-  /** Ids of events in the log whose key turns out to be another event's. */
+  /** Ids of logged events whose key turns out to belong to an earlier event. */
   reusingInLog: string[];
   newBookings: BookingToSave[];
   changedBookings: BookingToSave[];
   changes: ChangeToInsert[];
-  /** Deletes by a consumer's reference: they may have been meant for bookings with trip references. */
+  /** Deletes by a consumer's reference. The sender may have meant bookings with trip references. */
   consumerDeletes: IncomingEvent[];
-  /** Of each new event, by its id. */
+  /** By the new event's id. */
   outcomes: Map<string, Outcome>;
   warnings: RecordedWarning[];
 }
 
 /**
- * The bookings that a batch touches, with the events that are new to the log.
+ * Groups the events that are new to the log by their bookings.
  *
- * @param rows the bookings that exist, locked
- * @param applied what stands in the log already, by id
+ * @param stored the bookings that exist, locked
+ * @param applied the events that are in the log already, by their ids
  */
 export function groupByBooking(
   events: readonly IncomingEvent[],
-  rows: readonly BookingRow[],
+  stored: readonly StoredBooking[],
   applied: ReadonlyMap<string, unknown>,
 ): TouchedBooking[] {
-  const rowOf = new Map(rows.map((row) => [nameBooking(row), row]));
+  const states = new Map(stored.map((booking) => [nameBooking(booking), booking.state]));
   const newEvents = events.filter(({ id }) => !applied.has(id));
-  return [...Map.groupBy(newEvents, nameBooking)].map(([name, ofBooking]) => {
-    const { bookingKey, partner, referenceKind, reference } = ofBooking[0] as IncomingEvent;
-    return { bookingKey, partner, referenceKind, reference, row: rowOf.get(name) ?? null, newEvents: ofBooking };
-  });
+  return [...Map.groupBy(newEvents, nameBooking)].map(([name, ofBooking]) => ({
+    ...identityOf(ofBooking[0] as IncomingEvent),
+    stored: states.get(name) ?? null,
+    newEvents: ofBooking,
+  }));
 }
 
 const unusedKey: KeyUses = { first: null, same: null };
@@ -73,29 +91,37 @@ export function settleBooking(booking: TouchedBooking, uses: ReadonlyMap<string,
   return { ...booking, settlement, events: booking.newEvents.filter(({ id }) => !settlement.duplicates.has(id)) };
 }
 
-/**
- * @param refoldings of the bookings that have late events
- * @param creates as for {@link planBooking}
- */
+interface PlannedWork {
+  work: BookingWork;
+  plan: BookingPlan;
+}
+
+/** @param options see {@link planBooking}; a refolding for each booking that has late events */
 export function planBatch(
   works: readonly BookingWork[],
-  refoldings: ReadonlyMap<BookingWork, Refolding>,
-  creates: ReadonlyMap<string, CreatesAround>,
-  duplicateWindowMs: number,
+  options: {
+    refoldings: ReadonlyMap<BookingWork, Refolding>;
+    creates: ReadonlyMap<string, CreatesAround>;
+    duplicateWindowMs: number;
+  },
 ): BatchPlan {
+  const { refoldings, ...others } = options;
   const counting = works.filter(({ events }) => events.length > 0);
-  const plans = counting.map((work) => planBooking(work, refoldings.get(work), creates, duplicateWindowMs));
+  const planned = counting.map((work) => ({
+    work,
+    plan: planBooking(work, { ...others, refolding: refoldings.get(work) }),
+  }));
   const settlements = works.map(({ settlement }) => settlement);
-  const events = toLogEntries(works, plans);
-  const isNew = ({ work }: BookingPlan) => work.row === null;
+  const events = toLogEntries(works, planned);
+  const isNew = ({ work }: PlannedWork) => work.stored === null;
   return {
     events,
-    revised: plans.flatMap(({ revised }) => revised),
+    revised: planned.flatMap(({ plan }) => plan.revised),
     displaced: settlements.flatMap(({ displaced }) => displaced),
     reusingInLog: settlements.flatMap(({ reusingInLog }) => reusingInLog.map(({ id }) => id)),
-    newBookings: plans.filter(isNew).map(({ booking }) => booking),
-    changedBookings: plans.filter((plan) => !isNew(plan)).map(({ booking }) => booking),
-    changes: plans.flatMap(({ changes }) => changes),
+    newBookings: planned.filter(isNew).map(toBooking),
+    changedBookings: planned.filter((one) => !isNew(one)).map(toBooking),
+    changes: planned.flatMap(toChanges),
     consumerDeletes: counting
       .filter(({ referenceKind }) => referenceKind === "consumer")
       .flatMap((work) => work.events.filter(({ kind }) => kind === "delete")),
@@ -104,18 +130,26 @@ export function planBatch(
   };
 }
 
-function toLogEntries(works: readonly BookingWork[], plans: readonly BookingPlan[]): EventToInsert[] {
-  const recorded = new Map(plans.flatMap((plan) => [...plan.recorded]));
+function toBooking({ work, plan }: PlannedWork): BookingToSave {
+  return { ...identityOf(work), state: plan.state, keepsPayload: plan.keepsContent };
+}
+
+function toChanges({ work, plan }: PlannedWork): ChangeToInsert[] {
+  const { partner, referenceKind, reference } = work;
+  return plan.changes.map((change) => ({ partner, referenceKind, reference, ...change }));
+}
+
+function toLogEntries(works: readonly BookingWork[], planned: readonly PlannedWork[]): EventToInsert[] {
+  const recorded = new Map(planned.flatMap(({ plan }) => [...plan.recorded]));
   return works
     .flatMap(({ newEvents, settlement: { duplicates, reusing } }) =>
       newEvents.map((event): EventToInsert => {
         const duplicateOf = duplicates.get(event.id) ?? null;
         const step = recorded.get(event.id);
         if (duplicateOf === null && step === undefined)
-          throw new Error("Each new event has an outcome: it counts in a booking or repeats a key.");
+          throw new Error("Every new event has an outcome: it counts in its booking, or it repeats a key.");
         return {
           ...event,
-          contentDigest: Buffer.from(event.contentDigest, "hex"),
           outcome: step?.outcome ?? "duplicate",
           duplicateOf,
           warnings: reusing.has(event.id) ? ["key-reused"] : [],
@@ -140,4 +174,8 @@ export function toWarning(
   code: WarningCode,
 ): RecordedWarning {
   return { eventId: id, partner, kind, code };
+}
+
+function identityOf({ bookingKey, partner, referenceKind, reference }: BookingIdentity): BookingIdentity {
+  return { bookingKey, partner, referenceKind, reference };
 }

@@ -1,7 +1,12 @@
-import type { KeyUses } from "@booking-events/bookings";
-import { gatherPerTurn } from "@booking-events/queue";
 import {
   type CreatesAround,
+  findLateEvents,
+  isRepeatable,
+  type KeyUses,
+  type Refolding,
+} from "@booking-events/bookings";
+import { gatherPerTurn } from "@booking-events/queue";
+import {
   findCreatesAround,
   findKeyUses,
   type LogPage,
@@ -11,18 +16,10 @@ import {
   readLog,
   reviseEvents,
   settleAll,
-  toState,
 } from "@booking-events/store";
 import { type IncomingEvent, nameBooking } from "./incoming-event.ts";
-import {
-  type BookingWork,
-  isRepeatable,
-  lateEvents,
-  needsRefolding,
-  type TouchedBooking,
-  toRevisedEvent,
-} from "./plan-booking.ts";
-import { type Refolding, refoldBooking, TooMuchHistory } from "./refold-booking.ts";
+import type { BookingWork, TouchedBooking } from "./plan-batch.ts";
+import { refoldBooking, TooMuchHistory } from "./refold-booking.ts";
 
 /** Events of one booking's log, and of all in one transaction, that are read while the events of other bookings wait. */
 const maxHistoryTogether = 2_000;
@@ -49,18 +46,14 @@ export class LeftOut extends RollBack {
 }
 
 export async function readHistory(client: Queryable, bookings: readonly TouchedBooking[]): Promise<History> {
-  const known = bookings.flatMap(({ row, newEvents }) => (row === null ? [] : newEvents));
+  const known = bookings.flatMap(({ stored, newEvents }) => (stored === null ? [] : newEvents));
   const keyed = known.filter(({ hasIdempotencyKey }) => hasIdempotencyKey);
   const repeatable = known.filter(isRepeatable);
   const [uses, creates] = await settleAll([
-    keyed.length === 0 ? Promise.resolve([]) : findKeyUses(client, keyed.map(withDigest)),
-    repeatable.length === 0 ? Promise.resolve([]) : findCreatesAround(client, repeatable.map(withDigest)),
+    keyed.length === 0 ? Promise.resolve([]) : findKeyUses(client, keyed),
+    repeatable.length === 0 ? Promise.resolve([]) : findCreatesAround(client, repeatable),
   ]);
   return { uses: byId(keyed, uses), creates: byId(repeatable, creates) };
-}
-
-function withDigest(event: IncomingEvent): Omit<IncomingEvent, "contentDigest"> & { contentDigest: Buffer } {
-  return { ...event, contentDigest: Buffer.from(event.contentDigest, "hex") };
 }
 
 function byId<Found>(events: IncomingEvent[], found: Found[]): Map<string, Found> {
@@ -79,25 +72,29 @@ export async function refoldBookings(
   creates: History["creates"],
   { duplicateWindowMs, isAlone = false }: { duplicateWindowMs: number; isAlone?: boolean | undefined },
 ): Promise<Map<BookingWork, Refolding>> {
-  const late = works.filter(needsRefolding);
+  const late = works.flatMap((work) => {
+    const { stored, events } = work;
+    const lateEvents = findLateEvents(stored, events);
+    return stored === null || lateEvents.length === 0 ? [] : [{ work, stored, lateEvents }];
+  });
   const read = createReader(client, isAlone ? Number.POSITIVE_INFINITY : maxHistoryInTransaction);
   const refoldings = await Promise.allSettled(
-    late.map((work) =>
+    late.map(({ work, stored, lateEvents }) =>
       refoldBooking({
         bookingKey: work.bookingKey,
-        stored: toState(work.row),
-        late: lateEvents(work).map((event) => ({ event, creates: creates.get(event.id) })),
+        stored,
+        late: lateEvents.map((event) => ({ event, creates: creates.get(event.id) })),
         displaced: work.settlement.displaced,
         duplicateWindowMs,
         maxEvents: isAlone ? undefined : maxHistoryTogether,
         read,
-        revise: (steps) => reviseEvents(client, steps.map(toRevisedEvent)),
+        revise: (events) => reviseEvents(client, events),
       }),
     ),
   );
   const tooLong = late.filter((_, index) => isTooLong(refoldings[index]));
-  if (tooLong.length > 0) throw new LeftOut(tooLong);
-  return new Map(late.map((work, index) => [work, resultOf(refoldings[index] as PromiseSettledResult<Refolding>)]));
+  if (tooLong.length > 0) throw new LeftOut(tooLong.map(({ work }) => work));
+  return new Map(late.map(({ work }, index) => [work, resultOf(refoldings[index] as PromiseSettledResult<Refolding>)]));
 }
 
 function createReader(client: Queryable, maxEvents: number): (range: LogRange) => Promise<LogPage> {

@@ -1,36 +1,16 @@
 import {
   type BookingState,
+  type CreatesAround,
   comparePlaces,
-  type FoldOutcome,
   foldEvent,
   isSameState,
-  type Outcome,
-  type Place,
-} from "@booking-events/bookings";
-import {
-  type CreatesAround,
   type LoggedEvent,
-  type LogPage,
-  type LogRange,
-  RollBack,
-  startOfLog,
-} from "@booking-events/store";
+  type Place,
+  type Refolding,
+  type RevisedEvent,
+} from "@booking-events/bookings";
+import { type LogPage, type LogRange, RollBack, startOfLog } from "@booking-events/store";
 import type { IncomingEvent } from "./incoming-event.ts";
-
-export interface Refolding {
-  /** The booking after all events that arrived in time, with the late ones in their places. */
-  state: BookingState;
-  /** What each late event did, and the booking after it, by the event's id. */
-  late: Map<string, { outcome: FoldOutcome; after: BookingState }>;
-  /** What an event in the log does and comes to now, where that is not what was recorded. */
-  revised: RevisedStep[];
-}
-
-export interface RevisedStep {
-  event: LoggedEvent;
-  outcome: Outcome;
-  after: BookingState;
-}
 
 /** The booking needs more of its log than it may have in a transaction that it shares with others. */
 export class TooMuchHistory extends RollBack {
@@ -72,7 +52,7 @@ export async function refoldBooking(options: {
   duplicateWindowMs: number;
   maxEvents: number | undefined;
   read: (range: LogRange) => Promise<LogPage>;
-  revise: (steps: RevisedStep[]) => Promise<void>;
+  revise: (steps: RevisedEvent[]) => Promise<void>;
 }): Promise<Refolding> {
   const { bookingKey, stored, displaced, duplicateWindowMs, maxEvents } = options;
   const displacedIds = new Set(displaced.map(({ id }) => id));
@@ -87,7 +67,7 @@ export async function refoldBooking(options: {
   const refolding: Refolding = { state: stored, late: new Map(), revised: [] };
   let { createdAt } = stored;
   /** The newest event that decides the state after it, and is recorded as superseded. */
-  let decidesAfterAll: RevisedStep | undefined;
+  let decidesAfterAll: RevisedEvent | undefined;
   let eventsRead = 0;
 
   async function read(from: Place, pageNumber: number): Promise<LogPage> {
@@ -171,7 +151,7 @@ export async function refoldBooking(options: {
   }
 
   /** The event that decides the booking, if it is recorded as superseded. */
-  async function findDecider(state: BookingState): Promise<RevisedStep | undefined> {
+  async function findDecider(state: BookingState): Promise<RevisedEvent | undefined> {
     if (state.eventId === stored.eventId || refolding.late.has(state.eventId)) return undefined;
     if (state.eventId === decidesAfterAll?.event.id) return decidesAfterAll;
     // Those after it were folded, or have left.

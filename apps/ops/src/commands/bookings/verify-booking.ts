@@ -1,14 +1,12 @@
-import { type BookingState, foldEvent, isSameState } from "@booking-events/bookings";
+import { type BookingState, foldEvent, isSameState, type LoggedEvent } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
 import {
-  type BookingRow,
   findMisjudgedKeys,
-  type LoggedEvent,
   type MisjudgedKey,
   type Queryable,
   readLog,
+  type StoredBooking,
   startOfLog,
-  toState,
 } from "@booking-events/store";
 
 /** What is stored of a booking, compared with the fold of its log. */
@@ -31,10 +29,10 @@ const maxDifferences = 20;
 /** Folds the booking's whole log again, and compares the state after each event and the booking with what is stored. */
 export async function verifyBooking(
   client: Queryable,
-  row: BookingRow,
+  booking: StoredBooking,
   { duplicateWindowMs }: { duplicateWindowMs: number },
 ): Promise<Verification> {
-  const { bookingKey, partner, referenceKind, reference } = row;
+  const { bookingKey, partner, referenceKind, reference } = booking;
   const verification: Verification = {
     ...{ partner, referenceKind, reference },
     ...{ events: 0, eventsWithoutState: 0, differences: [] },
@@ -49,13 +47,13 @@ export async function verifyBooking(
       // A page begins with the last event of the one before it.
       if (event.id === from.id) continue;
       const step = foldEvent(state, event, { earlierCreate: event.earlierCreate ?? undefined, duplicateWindowMs });
-      compareEvent(verification, event, step, row);
+      compareEvent(verification, event, step, booking);
       state = step.after;
     }
     from = page.events.at(-1) ?? from;
     ({ isEnd } = page);
   }
-  compareBooking(verification, toState(row), state);
+  compareBooking(verification, booking.state, state);
   const misjudged = await findMisjudgedKeys(client, bookingKey, maxDifferences);
   verification.differences.push(...misjudged.map(describeMisjudged));
   verification.differences.splice(maxDifferences);
@@ -66,7 +64,7 @@ function compareEvent(
   verification: Verification,
   event: LoggedEvent,
   { outcome, after }: { outcome: string; after: BookingState },
-  { eventId: deciderId, createdAt }: BookingRow,
+  { state: { eventId: deciderId, createdAt } }: StoredBooking,
 ): void {
   const { differences } = verification;
   verification.events += 1;

@@ -1,0 +1,29 @@
+import type { BookingState, FoldEvent, Outcome } from "./fold.ts";
+
+/** An event in a booking's log, with what is recorded of it. */
+export interface LoggedEvent extends FoldEvent {
+  outcome: Outcome;
+  /** For a create without an idempotency key: the sequence of the newest such create before it with the same content. */
+  earlierCreate: number | null;
+  /**
+   * The booking after the event. `createdAt` is not stored with events. Null: the event was applied by a release that
+   * did not store states.
+   */
+  after: Omit<BookingState, "createdAt"> | null;
+}
+
+/** An event in the log whose outcome or state has changed, since a late event took its place before it. */
+export interface RevisedEvent {
+  event: Pick<FoldEvent, "id" | "kind" | "contentDigest">;
+  outcome: Outcome;
+  after: BookingState;
+}
+
+/** The creates with one content and without an idempotency key that are next to a place in a booking's log. */
+export interface CreatesAround {
+  /** The sequence of the newest one before the place; null: there is none. */
+  earlier: number | null;
+  /** The oldest one after the place. Its outcome depends on whether there is such a create at the place. */
+  nextId: string | null;
+  nextSequence: number | null;
+}

@@ -1,0 +1,151 @@
+import type { CreatesAround, RevisedEvent } from "./booking-log.ts";
+import { type BookingState, type Change, type FoldEvent, type FoldOutcome, foldEvents, type Outcome } from "./fold.ts";
+
+/** What is recorded of a new event. */
+export interface RecordedStep {
+  outcome: Outcome;
+  /** The booking after the event. */
+  after: BookingState;
+}
+
+/** What folding late events into a booking comes to. */
+export interface Refolding {
+  /** The booking after all logged events, with the late ones in their places. */
+  state: BookingState;
+  /** What each late event does, and the booking after it, by the event's id. */
+  late: Map<string, { outcome: FoldOutcome; after: BookingState }>;
+  /** Logged events that have another outcome or another state after them now. */
+  revised: RevisedEvent[];
+}
+
+/** A row to append to the feed. */
+export interface PlannedChange {
+  change: Change;
+  /** The event that decided the new state. */
+  eventId: string;
+  sequence: number;
+}
+
+/** What must be written for one booking. */
+export interface BookingPlan {
+  /** The booking after all of the events. */
+  state: BookingState;
+  /** The booking exists, and its content stays the same. */
+  keepsContent: boolean;
+  changes: PlannedChange[];
+  /** By the new event's id. */
+  recorded: Map<string, RecordedStep>;
+  revised: RevisedEvent[];
+}
+
+/**
+ * Decides what new events do to a booking.
+ *
+ * @param booking.stored the booking before; null: there is none
+ * @param booking.events the new events that count, in sequence order
+ * @param options.refolding of the late events, if there are any: see {@link findLateEvents}
+ * @param options.creates for each {@link isRepeatable} event of a stored booking, by its id, the creates around it
+ * @param options.duplicateWindowMs see {@link foldEvents}
+ */
+export function planBooking(
+  { stored, events }: { stored: BookingState | null; events: readonly FoldEvent[] },
+  options: {
+    refolding: Refolding | undefined;
+    creates: ReadonlyMap<string, Pick<CreatesAround, "earlier">>;
+    duplicateWindowMs: number;
+  },
+): BookingPlan {
+  const { refolding, creates, duplicateWindowMs } = options;
+  const late = findLateEvents(stored, events);
+  const onTime = events.slice(late.length);
+  const steps = foldEvents(refolding?.state ?? stored, onTime, {
+    earlierCreates: findEarlierCreates(onTime, late, creates),
+    duplicateWindowMs,
+  });
+  const state = steps.at(-1)?.after ?? refolding?.state;
+  if (state === undefined) throw new Error("A booking is planned only when it has new events.");
+  return {
+    state,
+    keepsContent: stored !== null && hasSameContent(stored, state),
+    changes: [
+      ...correctionOf(stored, refolding),
+      ...steps.flatMap(({ event, outcome }) => (isChange(outcome) ? [toChange(outcome, event)] : [])),
+    ],
+    recorded: new Map([
+      ...recordLate(refolding),
+      ...steps.map(({ event, outcome, after }): [string, RecordedStep] => [event.id, { outcome, after }]),
+    ]),
+    revised: refolding?.revised ?? [],
+  };
+}
+
+/**
+ * Finds the events that take a place before the newest one in the booking's log. Only such events can change the
+ * outcomes of logged events.
+ *
+ * @param events in sequence order
+ */
+export function findLateEvents<Event extends FoldEvent>(
+  stored: BookingState | null,
+  events: readonly Event[],
+): readonly Event[] {
+  return stored === null ? [] : events.filter(({ sequence }) => sequence <= stored.lastSequence);
+}
+
+/** Whether a later create with the same content can be a repetition of this event. */
+export function isRepeatable({ kind, hasIdempotencyKey }: Pick<FoldEvent, "kind" | "hasIdempotencyKey">): boolean {
+  return kind === "create" && !hasIdempotencyKey;
+}
+
+/** A late event is superseded, unless it decides the booking's state. */
+function recordLate(refolding: Refolding | undefined): [id: string, step: RecordedStep][] {
+  if (refolding === undefined) return [];
+  return [...refolding.late].map(([id, { outcome, after }]) => [
+    id,
+    { outcome: id === refolding.state.eventId ? outcome : "superseded", after },
+  ]);
+}
+
+/** One change that leads readers of the feed from the stored state to the state with the late events, if they differ. */
+function correctionOf(stored: BookingState | null, refolding: Refolding | undefined): PlannedChange[] {
+  if (stored === null || refolding === undefined) return [];
+  const { state } = refolding;
+  const change = changeBetween(stored, state);
+  return change === null ? [] : [toChange(change, { id: state.eventId, sequence: state.sequence })];
+}
+
+/** Null: the feed has already told readers all that matters to them. */
+function changeBetween(before: BookingState, after: BookingState): Change | null {
+  if (before.state === "deleted") return after.state === "active" ? "recreated" : null;
+  if (after.state === "deleted") return "deleted";
+  return hasSameContent(before, after) ? null : "updated";
+}
+
+function hasSameContent(one: BookingState, other: BookingState): boolean {
+  return one.content?.digest === other.content?.digest;
+}
+
+function toChange(change: Change, { id, sequence }: { id: string; sequence: number }): PlannedChange {
+  return { change, eventId: id, sequence };
+}
+
+/** By content, the newest repeatable create before the events that are on time: from the log, or a late one. */
+function findEarlierCreates(
+  onTime: readonly FoldEvent[],
+  late: readonly FoldEvent[],
+  creates: ReadonlyMap<string, Pick<CreatesAround, "earlier">>,
+): Map<string, number> {
+  const earlier = new Map<string, number>();
+  const note = (digest: string, sequence: number) =>
+    earlier.set(digest, Math.max(sequence, earlier.get(digest) ?? sequence));
+  for (const { id, contentDigest } of onTime) {
+    const logged = creates.get(id)?.earlier ?? null;
+    if (logged !== null) note(contentDigest, logged);
+  }
+  for (const event of late) if (isRepeatable(event)) note(event.contentDigest, event.sequence);
+  return earlier;
+}
+
+function isChange(outcome: FoldOutcome): outcome is Change {
+  return outcome !== "unchanged" && outcome !== "duplicate";
+}
