@@ -1,6 +1,7 @@
 import type { Outcome } from "@booking-events/bookings";
 import type { EventEnvelope } from "@booking-events/schema";
-import { type AppliedEvent, type QueuedEvent, readEnvelope } from "./apply-in-batches.ts";
+import { type QueuedEvent, readEnvelope } from "./read-envelope.ts";
+import type { AppliedEvent } from "./take-batch.ts";
 
 /**
  * Applies one event at once, without any other.

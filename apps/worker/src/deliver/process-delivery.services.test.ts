@@ -15,7 +15,8 @@ import {
 } from "@booking-events/store";
 import { beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "../apply/apply-events.ts";
-import { createBatchApplier, type QueuedEvent } from "../apply/apply-in-batches.ts";
+import { createBatchApplier } from "../apply/apply-in-batches.ts";
+import type { QueuedEvent } from "../apply/read-envelope.ts";
 import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
 import { createOutageGate } from "./wait-out-outage.ts";
 

@@ -11,7 +11,8 @@ import {
 import { type Logger, safeMessage } from "@booking-events/runtime";
 import { bookingReferenceOf, parseEnvelopeText, referenceKindOf } from "@booking-events/schema";
 import type { DeadLetterToWrite } from "@booking-events/store";
-import { type AppliedEvent, InvalidEnvelope, LaterVersion, type QueuedEvent } from "../apply/apply-in-batches.ts";
+import { InvalidEnvelope, LaterVersion, type QueuedEvent } from "../apply/read-envelope.ts";
+import type { AppliedEvent } from "../apply/take-batch.ts";
 import { describeFault, isConstraintViolation } from "./describe-fault.ts";
 import type { OutageGate } from "./wait-out-outage.ts";
 

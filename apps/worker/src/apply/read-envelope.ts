@@ -1,0 +1,33 @@
+import { type EventEnvelope, parseEnvelopeText } from "@booking-events/schema";
+
+/** An event as it came out of the queue. */
+export interface QueuedEvent {
+  /** JSON of the envelope, not parsed yet. */
+  text: string;
+  /** Identifies the booking. The part before the first space identifies the partner. */
+  subject: string;
+}
+
+/** No worker of this release can read the event. */
+export class InvalidEnvelope extends Error {
+  override name = "InvalidEnvelope";
+  /** Sentences that hold no value of the event. */
+  readonly problem: string;
+
+  constructor(problem: string) {
+    super(problem);
+    this.problem = problem;
+  }
+}
+
+/** Only a worker of a later release can read the event. */
+export class LaterVersion extends Error {
+  override name = "LaterVersion";
+}
+
+/** @throws InvalidEnvelope, LaterVersion */
+export function readEnvelope(text: string): EventEnvelope {
+  const parsed = parseEnvelopeText(text);
+  if (parsed.success) return parsed.envelope;
+  throw parsed.isOfLaterVersion ? new LaterVersion(parsed.problem) : new InvalidEnvelope(parsed.problem);
+}
