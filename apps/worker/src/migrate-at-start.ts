@@ -1,34 +1,60 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "@booking-events/runtime";
 import { NewerSchemaError } from "@booking-events/store";
-import { describeFault, type Fault } from "./deliver/describe-fault.ts";
+import { describeFault } from "./deliver/describe-fault.ts";
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
 
-/**
- * Migrates the database, and tries again for as long as PostgreSQL is out, or does not let us: without its tables the
- * worker can do nothing else.
- *
- * @param options.onFault told of each failure, and of the success after one with null
- * @returns the names of the migrations that were run
- * @throws NewerSchemaError, since only another release helps; `signal.reason` when the signal aborts
- */
-export async function migrateAtStart(options: {
+export interface Migration {
+  /**
+   * Migrates the database, and retries while PostgreSQL is down or refuses: without its tables the worker can do nothing
+   * else.
+   *
+   * @returns the names of the migrations that were run
+   * @throws NewerSchemaError, since only another release helps; `signal.reason` when the signal aborts
+   */
+  run(): Promise<string[]>;
+  isDone(): boolean;
+  /** The code of the fault that delays the migration; null: there is none. */
+  currentFault(): string | null;
+}
+
+export function createMigration(options: {
   migrate: () => Promise<string[]>;
-  onFault: (fault: Fault | null) => void;
+  logger: Logger;
   signal: AbortSignal;
-}): Promise<string[]> {
-  const { migrate, onFault, signal } = options;
-  for (let delayMs = firstDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
-    signal.throwIfAborted();
+}): Migration {
+  const { migrate, logger, signal } = options;
+  let isDone = false;
+  let faultCode: string | null = null;
+
+  async function attempt(): Promise<string[] | undefined> {
     try {
       const migrations = await migrate();
-      onFault(null);
+      if (faultCode !== null) logger.info("PostgreSQL is back");
+      faultCode = null;
+      isDone = true;
       return migrations;
     } catch (error) {
       if (error instanceof NewerSchemaError) throw error;
-      onFault(describeFault(error));
+      const { code } = describeFault(error);
+      if (faultCode === null) logger.error({ code }, "PostgreSQL is out: waiting for it to migrate the database");
+      faultCode = code;
+      return undefined;
     }
-    await sleep(delayMs, undefined, { signal }).catch(() => {});
   }
+
+  return {
+    async run() {
+      for (let delayMs = firstDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+        signal.throwIfAborted();
+        const migrations = await attempt();
+        if (migrations !== undefined) return migrations;
+        await sleep(delayMs, undefined, { signal }).catch(() => {});
+      }
+    },
+    isDone: () => isDone,
+    currentFault: () => faultCode,
+  };
 }

@@ -1,10 +1,13 @@
-import { createConsumer } from "@booking-events/queue";
+import { type Consumer, createConsumer } from "@booking-events/queue";
 import {
   adminPort,
   createLogger,
   createMetrics,
+  type GracefulShutdown,
   installGracefulShutdown,
+  type Logger,
   parseEnvironment,
+  type Registry,
   repeat,
   shutdownPhases,
   startHealthServer,
@@ -14,29 +17,29 @@ import {
 import {
   closeLettersOfApplied,
   createPool,
-  findDeadLetter,
   findDurabilityProblems,
   inTransaction,
   migrate,
   probeWrites,
-  resolveDeadLetter,
-  writeDeadLetter,
 } from "@booking-events/store";
+import type { Pool } from "pg";
 import { applyAlone } from "./apply/apply-alone.ts";
+import type { ApplyBatch } from "./apply/apply-aside.ts";
 import { applyEvents } from "./apply/apply-events.ts";
 import { createBatchApplier } from "./apply/apply-in-batches.ts";
 import type { RecordedWarning } from "./apply/plan-batch.ts";
+import { createDeadLetters } from "./deliver/dead-letters.ts";
 import { describeFault } from "./deliver/describe-fault.ts";
 import { type ProcessOptions, processDelivery } from "./deliver/process-delivery.ts";
 import { createSweep } from "./deliver/sweep-given-up.ts";
-import { createOutageGate } from "./deliver/wait-out-outage.ts";
-import { migrateAtStart } from "./migrate-at-start.ts";
+import { createOutageGate, type OutageGate } from "./deliver/wait-out-outage.ts";
+import { createMigration, type Migration } from "./migrate-at-start.ts";
 import { createDatabaseCheck } from "./watch/check-database.ts";
 import { findProblems, type WorkerState } from "./watch/find-problems.ts";
-import { durabilityIntervalMs, watchDurability } from "./watch/watch-durability.ts";
-import { watchLaterVersions } from "./watch/watch-later-versions.ts";
-import { lookIntervalMs, watchProgress } from "./watch/watch-progress.ts";
-import { createWorkerMetrics } from "./watch/worker-metrics.ts";
+import { type DurabilityWatch, durabilityIntervalMs, watchDurability } from "./watch/watch-durability.ts";
+import { type LaterVersions, watchLaterVersions } from "./watch/watch-later-versions.ts";
+import { lookIntervalMs, type ProgressWatch, watchProgress } from "./watch/watch-progress.ts";
+import { createWorkerMetrics, type WorkerMetrics } from "./watch/worker-metrics.ts";
 
 const entries = {
   ADMIN_HOST: variables.ADMIN_HOST,
@@ -72,26 +75,76 @@ const maxHeldBytes = 64 * 1_024 * 1_024;
 /** BullMQ gives an event up only after many crashes, so there is seldom anything to sweep. */
 const sweepIntervalMs = 30_000;
 
-/** What a worker is made of where it matters to a test that lets it stop, or go wrong, at a chosen point. */
+/** The parts of a worker that a test replaces, to stop the worker or let it fail at a chosen point. */
 const workerParts = { applyEvents, createConsumer, createPool };
 export type WorkerParts = typeof workerParts;
 
+/** What all parts of the worker share. */
+interface Context {
+  settings: ReturnType<typeof readSettings>;
+  parts: WorkerParts;
+  logger: Logger;
+  metrics: Registry;
+  /** Aborts when the worker stops. */
+  signal: AbortSignal;
+}
+
 /**
- * Constructs the worker and starts it. Resolves when it takes events, or when it was told to stop before that.
+ * Builds the worker and starts it. Resolves when the worker takes events, or when it was told to stop before that.
  *
- * @param parts replaces some of what the worker is made of
+ * @param parts replaces parts of the worker
  * @throws StartError
  */
 export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<WorkerParts> = {}): Promise<void> {
-  const made = { ...workerParts, ...parts };
-  const settings = parseEnvironment(entries, environment);
-  const logger = createLogger({ name: "worker", level: settings.LOG_LEVEL });
-  const metrics = createMetrics("worker");
+  const settings = readSettings(environment);
   const stopping = new AbortController();
-  let isMigrated = false;
-  let migrationFault: string | null = null;
+  const context: Context = {
+    settings,
+    parts: { ...workerParts, ...parts },
+    logger: createLogger({ name: "worker", level: settings.LOG_LEVEL }),
+    metrics: createMetrics("worker"),
+    signal: stopping.signal,
+  };
+  const database = createDatabase(context);
+  const delivery = createDelivery(context, database);
+  const healthServer = await startHealthServer({
+    host: settings.ADMIN_HOST,
+    port: settings.ADMIN_PORT,
+    findProblems: createProblemFinder(context, database, delivery),
+    findWarnings: delivery.laterVersions.findWarnings,
+    metrics: context.metrics,
+  });
+  const shutdown = installGracefulShutdown({
+    timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+    logger: context.logger,
+    phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
+      async finishWork() {
+        stopping.abort(new Error("The worker is stopping."));
+        await delivery.consumer.drain();
+      },
+      async closeConnections() {
+        healthServer.close();
+        await Promise.all([delivery.consumer.close(), database.pool.end()]);
+      },
+    }),
+  });
+  await start(context, database, delivery, shutdown);
+}
 
-  const pool = made.createPool({
+function readSettings(environment: NodeJS.ProcessEnv) {
+  return parseEnvironment(entries, environment);
+}
+
+interface Database {
+  pool: Pool;
+  outageGate: OutageGate;
+  migration: Migration;
+  durabilityWatch: DurabilityWatch;
+  isOut: () => boolean;
+}
+
+function createDatabase({ settings, parts, logger, signal }: Context): Database {
+  const pool = parts.createPool({
     databaseUrl: settings.DATABASE_URL,
     applicationName: "booking-events-worker",
     maxConnections,
@@ -99,15 +152,33 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
   });
   const outageGate = createOutageGate({
     probe: () => probeWrites(pool),
-    signal: stopping.signal,
+    signal,
     onChange: (outage) => {
       if (outage === null) logger.info("PostgreSQL is back: applying events again");
       else logger.error({ code: outage.code }, "PostgreSQL is out: waiting for it, no event loses an attempt");
     },
   });
-  const isDatabaseOut = () => migrationFault !== null || outageGate.currentOutage() !== null;
-  const duplicateWindowMs = settings.DUPLICATE_WINDOW_HOURS * millisecondsPerHour;
-  const consumer = made.createConsumer({
+  const migration = createMigration({ migrate: () => migrate(settings.DATABASE_URL), logger, signal });
+  return {
+    pool,
+    outageGate,
+    migration,
+    durabilityWatch: watchDurability({ findProblems: () => findDurabilityProblems(pool), logger }),
+    isOut: () => migration.currentFault() !== null || outageGate.currentOutage() !== null,
+  };
+}
+
+interface DeliveryParts {
+  consumer: Consumer;
+  progressWatch: ProgressWatch;
+  laterVersions: LaterVersions;
+  sweep: () => Promise<void>;
+}
+
+/** Takes events from the queue and applies them. */
+function createDelivery(context: Context, database: Database): DeliveryParts {
+  const { settings, parts, logger, metrics } = context;
+  const consumer = parts.createConsumer({
     redisUrl: settings.REDIS_URL,
     prefix: settings.QUEUE_PREFIX,
     concurrency: settings.CONCURRENCY,
@@ -119,25 +190,58 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
   });
   const workerMetrics = createWorkerMetrics(metrics, {
     countBacklog: () => consumer.countBacklog(),
-    isDatabaseOut,
+    isDatabaseOut: database.isOut,
     isStuck: () => progressWatch.isStuck(),
   });
   const progressWatch = watchProgress({
     countWaiting: async () => (await consumer.countBacklog()).waiting,
     countFinished: workerMetrics.countFinished,
-    isWaitingForDatabase: isDatabaseOut,
+    isWaitingForDatabase: database.isOut,
     logger,
   });
+  const laterVersions = watchLaterVersions({ logger });
+  const applyBatch = createApplyBatch(context, database, workerMetrics);
+  const processOptions = createProcessOptions(context, database, {
+    consumer,
+    workerMetrics,
+    laterVersions,
+    applyBatch,
+  });
+  const sweep = createSweep({
+    sweepFailed: consumer.sweepFailed,
+    process: processOptions,
+    applyAlone: (event) =>
+      applyAlone(event, (envelopes) => applyBatch(envelopes, { isAlone: true, waitsForLocks: true })),
+    closeLetters: () => database.outageGate.run(() => inTransaction(database.pool, closeLettersOfApplied)),
+    countFault: workerMetrics.countSweepFault,
+    logger,
+    signal: context.signal,
+  });
+  return { consumer, progressWatch, laterVersions, sweep };
+}
+
+function createApplyBatch(
+  { settings, parts, logger }: Context,
+  { pool }: Database,
+  metrics: WorkerMetrics,
+): ApplyBatch {
+  const duplicateWindowMs = settings.DUPLICATE_WINDOW_HOURS * millisecondsPerHour;
   const onWarning = (warning: RecordedWarning) => {
-    workerMetrics.countWarning(warning.code);
+    metrics.countWarning(warning.code);
     logger.warn(warning, "event recorded with a warning");
   };
-  const durabilityWatch = watchDurability({ findProblems: () => findDurabilityProblems(pool), logger });
-  const laterVersions = watchLaterVersions({ logger });
-  const processOptions: ProcessOptions = {
+  return (envelopes, mode) => parts.applyEvents(pool, envelopes, { duplicateWindowMs, onWarning, ...mode });
+}
+
+function createProcessOptions(
+  { settings, logger, signal }: Context,
+  { pool, outageGate }: Database,
+  parts: { consumer: Consumer; workerMetrics: WorkerMetrics; laterVersions: LaterVersions; applyBatch: ApplyBatch },
+): ProcessOptions {
+  const { consumer, workerMetrics, laterVersions, applyBatch } = parts;
+  return {
     apply: createBatchApplier({
-      applyBatch: (envelopes, how) =>
-        outageGate.run(() => made.applyEvents(pool, envelopes, { duplicateWindowMs, onWarning, ...how })),
+      applyBatch: (envelopes, mode) => outageGate.run(() => applyBatch(envelopes, mode)),
       limits: {
         maxEvents: settings.BATCH_SIZE,
         maxCharacters: maxCharactersInBatch,
@@ -145,42 +249,29 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
         maxConcurrentBatches,
         minIntervalMs: minBatchIntervalMs,
       },
-      signal: stopping.signal,
+      signal,
     }),
     readBytes: (delivery) => consumer.readBytes(delivery),
-    writeDeadLetter: (letter) => inTransaction(pool, (client) => writeDeadLetter(client, letter)),
-    isDeadLetterClosed: (eventId) =>
-      inTransaction(pool, async (client) => (await findDeadLetter(client, eventId))?.resolvedAt != null),
-    closeDeadLetter: (eventId, outcome) =>
-      inTransaction(pool, (client) =>
-        resolveDeadLetter(client, { eventId, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
-      ),
+    ...createDeadLetters(pool),
     outageGate,
     count: workerMetrics.count,
     countFault: workerMetrics.countFault,
     onLaterVersion: laterVersions.note,
     logger,
-    signal: stopping.signal,
+    signal,
   };
+}
 
-  const sweep = createSweep({
-    sweepFailed: consumer.sweepFailed,
-    process: processOptions,
-    applyAlone: (event) =>
-      applyAlone(event, (envelopes) =>
-        made.applyEvents(pool, envelopes, { duplicateWindowMs, onWarning, isAlone: true }),
-      ),
-    closeLetters: () => outageGate.run(() => inTransaction(pool, closeLettersOfApplied)),
-    countFault: workerMetrics.countSweepFault,
-    logger,
-    signal: stopping.signal,
-  });
-
+function createProblemFinder(
+  { signal }: Context,
+  { pool, outageGate, migration, durabilityWatch }: Database,
+  { consumer, progressWatch }: DeliveryParts,
+): () => Promise<string[]> {
   const state: WorkerState = {
-    isStopping: () => stopping.signal.aborted,
+    isStopping: () => signal.aborted,
     isRedisConnected: () => consumer.isConnected(),
-    databaseOutage: () => outageGate.currentOutage()?.code ?? migrationFault,
-    isMigrated: () => isMigrated,
+    databaseOutage: () => outageGate.currentOutage()?.code ?? migration.currentFault(),
+    isMigrated: migration.isDone,
     checkDatabase: createDatabaseCheck(
       () => pool.query("select 1"),
       (error) => describeFault(error).code,
@@ -188,55 +279,30 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     durabilityProblems: durabilityWatch.problems,
     isStuck: progressWatch.isStuck,
   };
-  const healthServer = await startHealthServer({
-    host: settings.ADMIN_HOST,
-    port: settings.ADMIN_PORT,
-    findProblems: () => findProblems(state),
-    findWarnings: laterVersions.findWarnings,
-    metrics,
-  });
-  const shutdown = installGracefulShutdown({
-    timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
-    logger,
-    phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
-      async finishWork() {
-        stopping.abort(new Error("The worker is stopping."));
-        await consumer.drain();
-      },
-      async closeConnections() {
-        healthServer.close();
-        await Promise.all([consumer.close(), pool.end()]);
-      },
-    }),
-  });
+  return () => findProblems(state);
+}
 
+async function start(
+  { settings, logger, signal }: Context,
+  { migration, durabilityWatch }: Database,
+  { consumer, progressWatch, sweep }: DeliveryParts,
+  shutdown: GracefulShutdown,
+): Promise<void> {
   try {
-    const migrations = await migrateAtStart({
-      migrate: () => migrate(settings.DATABASE_URL),
-      onFault: (fault) => {
-        if ((fault === null) !== (migrationFault === null))
-          logger[fault === null ? "info" : "error"](
-            { code: fault?.code },
-            fault === null ? "PostgreSQL is back" : "PostgreSQL is out: waiting for it to migrate the database",
-          );
-        migrationFault = fault?.code ?? null;
-      },
-      signal: stopping.signal,
-    });
-    isMigrated = true;
+    const migrations = await migration.run();
     consumer.start();
-    keepDoing(() => progressWatch.look(Date.now()), lookIntervalMs, stopping.signal);
-    keepDoing(sweep, sweepIntervalMs, stopping.signal);
-    keepDoing(durabilityWatch.look, durabilityIntervalMs, stopping.signal);
+    keepDoing(() => progressWatch.look(Date.now()), lookIntervalMs, signal);
+    keepDoing(sweep, sweepIntervalMs, signal);
+    keepDoing(durabilityWatch.look, durabilityIntervalMs, signal);
     logger.info({ version, migrations, concurrency: settings.CONCURRENCY }, "ready to take events");
   } catch (error) {
-    if (!stopping.signal.aborted) shutdown.fail("stopping: the database could not be migrated", error);
+    if (!signal.aborted) shutdown.fail("stopping: the database could not be migrated", error);
   }
 }
 
-/** At once, and then at the interval, until the signal aborts. */
+/** Runs `work` now, and then at the interval, until the signal aborts. */
 function keepDoing(work: () => Promise<void>, intervalMs: number, signal: AbortSignal): void {
-  // It is done again anyway, and whatever can fail is said elsewhere.
+  // A failure is reported elsewhere, and the next run tries again.
   const attempt = () => work().catch(() => {});
   void attempt().then(() => repeat(attempt, intervalMs, signal));
 }
