@@ -3,7 +3,9 @@ import type { BookingState, FoldEvent, Outcome } from "./fold.ts";
 /** An event in a booking's log, with what is recorded of it. */
 export interface LoggedEvent extends FoldEvent {
   outcome: Outcome;
-  /** For a create without an idempotency key: the sequence of the newest such create before it with the same content. */
+  /**
+   * For a create without an idempotency key: the sequence of the newest such create before it with the same content.
+   */
   earlierCreate: number | null;
   /**
    * The booking after the event. `createdAt` is not stored with events. Null: the event was applied by a release that

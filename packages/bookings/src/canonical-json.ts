@@ -1,11 +1,11 @@
 import canonicalize from "canonicalize";
 
 /**
- * The value's canonical JSON (RFC 8785): the order of keys, white space and the content type that it was sent in make no
- * difference; every field and value does, unknown ones too.
+ * Returns the value as canonical JSON (RFC 8785). The order of keys, white space and the content type of the request
+ * make no difference. Every field and every value does, unknown fields included.
  */
 export function toCanonicalJson(value: unknown): string {
   const text = canonicalize(value);
-  if (text === undefined) throw new TypeError("This is not a JSON value.");
+  if (text === undefined) throw new TypeError("The value is not JSON.");
   return text;
 }

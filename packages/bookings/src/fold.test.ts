@@ -36,7 +36,9 @@ function toEvents(notes: string[]): FoldEvent[] {
   }));
 }
 
-/** "active A by e2": the state, its content, and the event that decided it, with each event's outcome before. */
+/**
+ * Returns the outcomes of the events, and a state like "active A by e2": its content, and the event that decided it.
+ */
 function fold(...notes: string[]): { outcomes: string; state: string } {
   const steps = foldEvents(null, toEvents(notes), { earlierCreates: new Map(), duplicateWindowMs });
   const last = steps.at(-1)?.after;
@@ -106,39 +108,39 @@ describe("what counts as a repetition", () => {
     });
   });
 
-  test("a create is repeated up to the end of the window, and not after it", () => {
+  test("a create repeats an earlier one until the end of the window, and not later", () => {
     expect(fold("create A @0", "update B @1", "create A @71").outcomes).toBe("created, updated, duplicate");
     expect(fold("create A @0", "update B @1", "create A @73").outcomes).toBe("created, updated, updated");
   });
 
-  test("the window runs from the last time that the create was sent", () => {
+  test("the window begins when the create was last sent", () => {
     expect(fold("create A @0", "update B @1", "create A @70", "create A @140").outcomes).toBe(
       "created, updated, duplicate, duplicate",
     );
   });
 
-  test("a create that carries an idempotency key neither repeats nor is repeated", () => {
+  test("a create with an idempotency key neither repeats nor is repeated", () => {
     expect(fold("create A", "update B", "create A +key").outcomes).toBe("created, updated, updated");
     expect(fold("create A +key", "update B", "create A").outcomes).toBe("created, updated, updated");
   });
 
-  test("an update that carries an idempotency key neither repeats the deleted content nor is repeated", () => {
+  test("an update with an idempotency key neither repeats the deleted content nor is repeated", () => {
     expect(fold("update A", "delete", "update A +key").outcomes).toBe("created, deleted, recreated");
     expect(fold("update A +key", "delete", "update A").outcomes).toBe("created, deleted, recreated");
   });
 
-  test("content that was sent once more before the deletion is repeated from then on", () => {
+  test("the window begins when the content was last sent before the delete", () => {
     expect(fold("create A @0", "update A @50", "delete @51", "update A @100").outcomes).toBe(
       "created, unchanged, deleted, duplicate",
     );
   });
 
-  test("what an update brought is not repeated by a create", () => {
+  test("a create does not repeat the content of an update", () => {
     expect(fold("create A", "update B", "delete", "create B").outcomes).toBe("created, updated, deleted, recreated");
   });
 });
 
-test("folding in parts gives what folding at once gives", () => {
+test("folding in parts comes to the same as folding at once", () => {
   const events = toEvents(["create A", "update B", "create A", "delete", "update B", "update C", "create C", "delete"]);
   const options = { earlierCreates: new Map<string, number>(), duplicateWindowMs };
   const whole = foldEvents(null, events, options);
@@ -152,7 +154,7 @@ test("folding in parts gives what folding at once gives", () => {
   }
 });
 
-test("times come from the events: first seen, last decided, deleted", () => {
+test("the times come from the events: first received, last change, delete", () => {
   const after = foldEvents(null, toEvents(["create A @0", "update A @1", "delete @2", "delete @3"]), {
     earlierCreates: new Map(),
     duplicateWindowMs,
@@ -164,7 +166,7 @@ test("times come from the events: first seen, last decided, deleted", () => {
   });
 });
 
-describe("two states are the same to all that follows", () => {
+describe("later events do the same to two states", () => {
   const content = { digest: "A", eventId: "e1", newestKeylessSequence: 1 };
   const state: BookingState = {
     ...{ state: "active", eventId: "e1", sequence: 1, content, lastSequence: 1 },
@@ -172,7 +174,7 @@ describe("two states are the same to all that follows", () => {
   };
   const more = (more: Partial<BookingState>) => ({ ...state, ...more });
 
-  test("if they differ in nothing that the fold reads", () => {
+  test("if the states differ in nothing that the fold reads", () => {
     expect(isSameState(state, more({ lastSequence: 2, createdAt: new Date(1) }))).toBe(true);
     expect(isSameState(more({ content: null }), more({ content: null }))).toBe(true);
   });
@@ -183,7 +185,7 @@ describe("two states are the same to all that follows", () => {
     ["the content", more({ content: { ...content, digest: "B" } })],
     ["when the content was last sent", more({ content: { ...content, newestKeylessSequence: 2 } })],
     ["whether there is any content", more({ content: null })],
-  ])("unless they differ in %s", (_what, other) => {
+  ])("unless the states differ in %s", (_what, other) => {
     expect(isSameState(state, other)).toBe(false);
     expect(isSameState(other, state)).toBe(false);
   });

@@ -1,24 +1,24 @@
 import type { EventKind } from "@booking-events/schema";
 
-/** A change of a booking's state, as the feed tells it. */
+/** A change of a booking's state, as in the feed. */
 export type Change = "created" | "updated" | "deleted" | "recreated";
 /** What an event does in the fold. */
 export type FoldOutcome = Change | "unchanged" | "duplicate";
-/** What became of an event. `superseded`: it arrived after a later one, which decided the state. */
+/** What became of an event. `superseded`: it arrived after a later event, which decided the state. */
 export type Outcome = FoldOutcome | "superseded";
 /**
- * What looks like a sender's mistake, and costs no data.
- * - `key-reused`: an earlier event of the booking, with another kind or content, has the idempotency key
- * - `reference-kind`: a delete by a consumer's reference, though the consumer has bookings with trip references, which
- *   it does not concern
+ * A likely mistake of the sender that loses no data.
+ * - `key-reused`: an earlier event of the booking has the same idempotency key, with another kind or content
+ * - `reference-kind`: a delete by a consumer's reference, although the consumer has bookings with trip references. The
+ *   delete does not concern those
  */
 export type WarningCode = "key-reused" | "reference-kind";
 
-/** What the fold needs to know of an event. Contents are compared by their digests. */
+/** What the fold knows of an event. It compares contents by their digests. */
 export interface FoldEvent {
   id: string;
   kind: EventKind;
-  /** The order of receipt, in microseconds: see the queue package's `sequence.ts`. */
+  /** The place in the order of receipt, in microseconds: see `sequence.ts` of the queue package. */
   sequence: number;
   hasIdempotencyKey: boolean;
   /** Hex of the SHA-256 of the canonical content. */
@@ -26,16 +26,16 @@ export interface FoldEvent {
   receivedAt: Date;
 }
 
-/** A booking as its events have left it. */
+/** A booking after its events. */
 export interface BookingState {
   state: "active" | "deleted";
   /** The event that decided the state. */
   eventId: string;
   sequence: number;
-  /** What the booking holds; of a deleted booking, what it held. Null: only deletes have been received. */
+  /** The content of the booking; a deleted booking keeps its last one. Null: only deletes have been received. */
   content: {
     digest: string;
-    /** An event that sent it, whose payload it is. */
+    /** An event that sent the content. Its payload is the booking's payload. */
     eventId: string;
     /** The newest event without an idempotency key that sent this content. */
     newestKeylessSequence: number | null;
@@ -51,10 +51,10 @@ type Condition = "same content" | "repeats an earlier create" | "repeats the las
 type Rule = readonly [condition: Condition, outcome: FoldOutcome];
 
 /**
- * What an event does to its booking: by the booking's state before, then the event's kind, the first rule that applies.
+ * What an event does to its booking: the first rule that applies, by the booking's state before and the event's kind.
  *
- * Updates may go from A to B and back to A: that is no repetition. A retry that arrives late must not undo what came
- * after it, though: hence the rules on repeated creates, and on updates that repeat what a delete has ended.
+ * Updates may go from A to B and back to A; that is not a repetition. But a retry that arrives late must not undo later
+ * events. That is why there are rules for repeated creates, and for updates that repeat a deleted content.
  */
 const transitions: Record<"none" | BookingState["state"], Record<EventKind, readonly Rule[]>> = {
   none: {
@@ -97,10 +97,10 @@ export interface FoldStep {
 /**
  * Folds one event into its booking.
  *
- * @param before the state before the event; null: the booking is not known
- * @param options.earlierCreate the sequence of the newest create before the event that has the same content and no
- *   idempotency key; undefined: there is none. Only read if the event is such a create, too
- * @param options.duplicateWindowMs how far apart two events may have been received to count as repetitions
+ * @param before the state before the event; null: there is no booking
+ * @param options.earlierCreate the sequence of the newest create before the event with the same content and without an
+ *   idempotency key; undefined: there is none. It matters only if the event is such a create too
+ * @param options.duplicateWindowMs an event received later than this after another one does not repeat it
  */
 export function foldEvent(
   before: BookingState | null,
@@ -116,10 +116,10 @@ export function foldEvent(
  * Folds events of one booking into its state.
  *
  * @param before as for {@link foldEvent}
- * @param events in sequence order, all later than what `before` holds
- * @param options.earlierCreates for each content digest, the newest create without an idempotency key before `events`.
- *   Digests that none of the events has may be left out
- * @returns one step for each event
+ * @param events in sequence order, all later than the events in `before`
+ * @param options.earlierCreates by content digest, the newest create without an idempotency key before `events`. Only
+ *   the digests of `events` are needed
+ * @returns one step per event
  */
 export function foldEvents(
   before: BookingState | null,
@@ -137,7 +137,7 @@ export function foldEvents(
   });
 }
 
-/** Whether all that follows does the same to both states. */
+/** Whether all later events do the same to both states. */
 export function isSameState(one: BookingState, other: BookingState): boolean {
   return (
     one.state === other.state &&
@@ -166,7 +166,7 @@ function findOutcome(
     otherwise: true,
   } satisfies Record<Condition, boolean>;
   const rule = rules.find(([condition]) => applies[condition]);
-  if (rule === undefined) throw new Error("Each list of rules ends with one that always applies.");
+  if (rule === undefined) throw new Error("Every list of rules ends with one that always applies.");
   return rule[1];
 }
 
@@ -207,7 +207,7 @@ function applyOutcome(before: BookingState | null, event: FoldEvent, outcome: Fo
   }
 }
 
-/** An active booking's content that was sent once more is as new as its last sending. */
+/** Each event that sends the content of an active booking again makes it newer. */
 function repeatContent(before: BookingState, event: FoldEvent, outcome: FoldOutcome): BookingState["content"] {
   const isRepeated = before.state === "active" && outcome === "unchanged" && !event.hasIdempotencyKey;
   if (before.content === null || !isRepeated) return before.content;

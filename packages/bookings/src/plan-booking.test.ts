@@ -7,10 +7,10 @@ import { findLateEvents, planBooking, type Refolding } from "./plan-booking.ts";
 const duplicateWindowMs = 1;
 const windowMicroseconds = 1_000;
 
-/** Hex digests, as the content "a" or "b" stands for one. */
+/** The digest of the content "a", "b" and so on. */
 const digestOf = (content: string) => content.repeat(64);
 
-/** "create a", "update b +key", "delete": it happens at its sequence, and is called after it. */
+/** From "create a", "update b +key" or "delete". The id and the time of receipt follow from the sequence. */
 function event(text: string, sequence: number): FoldEvent {
   const [kind, content = "d"] = text.split(" ");
   return {
@@ -19,10 +19,9 @@ function event(text: string, sequence: number): FoldEvent {
   };
 }
 
-/** The booking after such events. */
 function stateAfter(...events: FoldEvent[]): BookingState {
   const after = foldEvents(null, events, { earlierCreates: new Map(), duplicateWindowMs }).at(-1)?.after;
-  if (after === undefined) throw new Error("A booking has an event.");
+  if (after === undefined) throw new Error("A booking has at least one event.");
   return after;
 }
 
@@ -38,7 +37,7 @@ function plan(
 }
 
 describe("a new booking", () => {
-  test("is what its events make of it, and the feed tells each change", () => {
+  test("has the state after its events, and every change is in the feed", () => {
     const [create, repetition, update] = [event("create a", 1), event("update a", 2), event("update b", 3)];
     const planned = plan(null, [create, repetition, update]);
     expect(planned.state).toEqual({
@@ -87,7 +86,7 @@ describe("a known booking", () => {
     expect(plan(tombstone, [event("create a", 2)]).keepsContent).toBe(false);
   });
 
-  test("takes a create that repeats one in its log for a repetition, which is no change", () => {
+  test("is not changed by a create that repeats one in its log", () => {
     const stored = stateAfter(event("create a", 1), event("update b", 2));
     const again = [event("create a", 3)];
     expect(plan(stored, again, { earlier: { e3: 1 } })).toMatchObject({ outcomes: { e3: "duplicate" }, changes: [] });
@@ -100,7 +99,6 @@ describe("late events", () => {
   const [first, second] = [event("create a", 10), event("update b", 20)];
   const stored = stateAfter(first, second);
 
-  /** What has become of a booking after late events took their places. */
   function refolded(state: BookingState, late: FoldEvent[]): Refolding {
     return {
       state,
@@ -109,7 +107,7 @@ describe("late events", () => {
     };
   }
 
-  test("that change nothing of the booking are superseded, and no feed tells of them", () => {
+  test("that don't change the booking are superseded, and the feed has no row for them", () => {
     const late = event("update c", 15);
     const planned = plan(stored, [late], { refolding: refolded(stateAfter(first, late, second), [late]) });
     expect(planned).toMatchObject({ state: stored, keepsContent: true });
@@ -117,7 +115,7 @@ describe("late events", () => {
     expect(planned.changes).toEqual([]);
   });
 
-  test("that decide the booking's state keep their outcome, and the feed tells the change", () => {
+  test("that decide the booking's state keep their outcomes, and the change is in the feed", () => {
     const [before, decides] = [event("update c", 15), event("update a", 20)];
     const state = stateAfter(first, before, second, decides);
     const planned = plan(stored, [before, decides], { refolding: refolded(state, [before, decides]) });
@@ -126,7 +124,7 @@ describe("late events", () => {
     expect(planned.changes).toEqual([{ change: "updated", eventId: "e20", sequence: 20 }]);
   });
 
-  test("are folded before those that are on time, which go on from there", () => {
+  test("are folded before the events that are on time", () => {
     const [late, onTime] = [event("update c", 15), event("delete", 30)];
     const state = stateAfter(first, late, second);
     const planned = plan(stored, [late, onTime], { refolding: refolded(state, [late]) });
@@ -143,7 +141,7 @@ describe("late events", () => {
     [[first], deleted, "deleted"],
     [[first, event("delete", 12)], active, "recreated"],
     [[first, event("delete", 12)], stateAfter(event("delete", 5)), undefined],
-  ])("tell the feed what leads from the state that stood to the right one (%#)", (before, after, change) => {
+  ])("put one change in the feed, from the stored state to the right one (%#)", (before, after, change) => {
     const planned = plan(stateAfter(...before), [event("update c", 5)], { refolding: refolded(after, []) });
     expect(planned.changes.map(({ change }) => change)).toEqual(change === undefined ? [] : [change]);
   });
@@ -158,7 +156,7 @@ describe("late events", () => {
     expect(findLateEvents(stored, events).map(({ sequence }) => sequence)).toEqual(late);
   });
 
-  test("revise what the log says of others", () => {
+  test("revise logged events", () => {
     const late = event("update c", 15);
     const state = stateAfter(first, late, second);
     const logged: LoggedEvent = { ...second, outcome: "unchanged", earlierCreate: null, after: null };
@@ -166,8 +164,8 @@ describe("late events", () => {
     expect(plan(stored, [late], { refolding: { ...refolded(state, [late]), revised } }).revised).toEqual(revised);
   });
 
-  /** Each was received so long before the one on time that only the newest can be what it repeats. */
-  describe("among the creates that one on time may repeat", () => {
+  /** Each was received so long before the event on time that the event can only repeat the newest of them. */
+  describe("among the creates that an event on time may repeat", () => {
     const [tooOld, inTime] = [10, 11];
     const newest = event("update b", 900);
     const again = event("create a", tooOld + windowMicroseconds + 1);

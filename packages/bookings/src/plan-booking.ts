@@ -106,7 +106,9 @@ function recordLate(refolding: Refolding | undefined): [id: string, step: Record
   ]);
 }
 
-/** One change that leads readers of the feed from the stored state to the state with the late events, if they differ. */
+/**
+ * One change that leads readers of the feed from the stored state to the state with the late events, if they differ.
+ */
 function correctionOf(stored: BookingState | null, refolding: Refolding | undefined): PlannedChange[] {
   if (stored === null || refolding === undefined) return [];
   const { state } = refolding;

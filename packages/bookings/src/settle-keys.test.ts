@@ -1,43 +1,43 @@
 import { describe, expect, test } from "vitest";
 import { comparePlaces, type KeyedEvent, type KeySettlement, type KeyUses, settleKeys } from "./settle-keys.ts";
 
-const tellings = [
+const sendings = [
   { kind: "create", contentDigest: "A", idempotencyKey: "k1" },
   { kind: "create", contentDigest: "B", idempotencyKey: "k1" },
   { kind: "update", contentDigest: "A", idempotencyKey: "k1" },
   { kind: "create", contentDigest: "A", idempotencyKey: "k2" },
 ] as const;
-/** As many as make every case of two of a telling around one of another, in any order. */
+/** Enough for two equal events around a different one, in any order. */
 const eventCount = 4;
 
-test("what counts and what is a reuse does not depend on the order in which events arrive, nor on their batches", () => {
-  for (const history of allLists(tellings, eventCount)) {
-    const events = history.map((telling, index) => ({ ...telling, id: `e${index}`, sequence: index }));
+test("what counts and what reuses a key depends neither on the order of arrival nor on the batches", () => {
+  for (const history of allLists(sendings, eventCount)) {
+    const events = history.map((sending, index) => ({ ...sending, id: `e${index}`, sequence: index }));
     const expected = events.map((event) => judge(event, events)).join();
     for (const arriving of allOrders(events)) {
       for (const ends of allLists([true, false], eventCount - 1)) {
         const log = new Log();
         for (const batch of cut(arriving, ends)) log.settle(batch);
         const recorded = events.map(({ id }) => log.recorded(id)).join();
-        // There are fifty thousand cases, and an assertion takes longer than a case.
+        // There are fifty thousand cases, and an assertion takes longer than a case does.
         if (recorded !== expected) expect({ arriving, ends, recorded }).toEqual({ arriving, ends, recorded: expected });
       }
     }
   }
 });
 
-describe("what is settled names the events that it concerns", () => {
+describe("a settlement names", () => {
   const place = (sequence: number) => ({ id: `e${sequence}`, sequence });
-  const event = (sequence: number) => ({ ...place(sequence), ...tellings[0] });
-  const other = { ...place(4), ...tellings[1] };
+  const event = (sequence: number) => ({ ...place(sequence), ...sendings[0] });
+  const other = { ...place(4), ...sendings[1] };
   const none = { duplicates: new Map(), displaced: [], reusing: new Set(), reusingInLog: [] };
 
-  test("of several that are one, the one that counts", () => {
+  test("the event that counts, of several new ones that are one to their sender", () => {
     const settlement = settleKeys([event(2), event(3)], () => ({ first: null, same: null }));
     expect(settlement).toEqual({ ...none, duplicates: new Map([["e3", "e2"]]) });
   });
 
-  test("the one in the log, if that was received first", () => {
+  test("the logged event, if it was received first", () => {
     const uses = { first: { ...place(1), kind: "create" }, same: place(1) } as const;
     const duplicates = new Map([
       ["e2", "e1"],
@@ -46,19 +46,19 @@ describe("what is settled names the events that it concerns", () => {
     expect(settleKeys([event(2), event(3)], () => uses)).toEqual({ ...none, duplicates });
   });
 
-  test("the one in the log that counts no longer", () => {
+  test("the logged event that no longer counts", () => {
     const uses = { first: { ...place(5), kind: "create" }, same: place(5) } as const;
     const displaced = [{ ...place(5), duplicateOf: "e2" }];
     expect(settleKeys([event(2)], () => uses)).toEqual({ ...none, displaced });
   });
 
-  test("the one in the log that has reused the key, with its kind", () => {
+  test("the logged event that reuses the key, with its kind", () => {
     const uses = { first: { ...place(5), kind: "delete" }, same: null } as const;
     const settled = settleKeys([event(2), other], () => uses);
     expect(settled).toEqual({ ...none, reusing: new Set(["e4"]), reusingInLog: [{ id: "e5", kind: "delete" }] });
   });
 
-  test("none without a key, of which the log is not even asked", () => {
+  test("no event without a key, and the log is not asked about it", () => {
     const unasked = () => {
       throw new Error("There is no key to ask about.");
     };
@@ -67,7 +67,7 @@ describe("what is settled names the events that it concerns", () => {
   });
 });
 
-test("places are in the order of their sequences, and of their ids where these are the same", () => {
+test("places are ordered by sequence, and by id if the sequences are equal", () => {
   const places = [
     { id: "a", sequence: 1 },
     { id: "c", sequence: 1 },
@@ -97,7 +97,7 @@ function allOrders<Item>(items: readonly Item[]): Item[][] {
   return items.flatMap((item, index) => allOrders(items.toSpliced(index, 1)).map((others) => [item, ...others]));
 }
 
-/** @param ends of each item but the last, whether a batch ends with it */
+/** @param ends for each item but the last, whether a batch ends with it */
 function cut<Item>(items: Item[], ends: boolean[]): Item[][] {
   const batches: Item[][] = [[]];
   for (const [index, item] of items.entries()) {
@@ -107,7 +107,7 @@ function cut<Item>(items: Item[], ends: boolean[]): Item[][] {
   return batches;
 }
 
-/** A log of one booking, as plain as it can be. */
+/** The simplest possible log of one booking. */
 class Log {
   #rows: (KeyedEvent & { recorded: "first" | "reuse" | "duplicate" })[] = [];
 

@@ -14,32 +14,32 @@ export interface KeyedEvent extends Place {
   contentDigest: string;
 }
 
-/** What a booking's log knows of an event's key. */
+/** How a booking's log has used an event's key. */
 export interface KeyUses {
-  /** The earliest event with the key; null: there is none. */
+  /** The earliest event with the key. Null: there is none. */
   first: (Place & { kind: EventKind }) | null;
-  /** The one that counts of those with the key, the kind and the content; null: there is none. */
+  /** The event that counts among those with the same key, kind and content. Null: there is none. */
   same: Place | null;
 }
 
 export interface KeySettlement {
-  /** New events that repeat another: by their ids, the id of the one that counts. */
+  /** New events that repeat another event: the id of the event that counts, by the id of the repetition. */
   duplicates: Map<string, string>;
-  /** Events in the log that counted until now, and repeat a new one that was received before them: likewise. */
+  /** Logged events that no longer count, since they repeat a new event that was received before them. */
   displaced: (Place & { duplicateOf: string })[];
-  /** New events that count, and whose key an earlier event with another kind or content has. */
+  /** Ids of new events that count, and use the key of an earlier event with another kind or content. */
   reusing: Set<string>;
-  /** Events in the log that count, and turn out to be such ones now. */
+  /** Logged events that turn out to do the same. */
   reusingInLog: { id: string; kind: EventKind }[];
 }
 
 /**
- * Which events of a booking are one event to their sender: those with the same idempotency key, kind and content. The
- * one received first counts, in whatever order they arrive. The same key with another kind or content is an event of its
- * own; each such one but the earliest is noted, since its sender has made a mistake.
+ * Decides which events of a booking count. Events with the same idempotency key, kind and content are one event to
+ * their sender: the event that was received first counts, whatever the order of arrival. An event with the same key and
+ * another kind or content counts too. All of these but the earliest are noted, since the sender has made a mistake.
  *
- * @param events new events of one booking, in their order; those without a key are passed over
- * @param findUses what the log knows of an event's key
+ * @param events new events of one booking, in sequence order. Events without a key are skipped
+ * @param findUses how the log has used an event's key
  */
 export function settleKeys<Event extends Omit<KeyedEvent, "idempotencyKey"> & { idempotencyKey: string | null }>(
   events: readonly Event[],
@@ -54,7 +54,10 @@ export function settleKeys<Event extends Omit<KeyedEvent, "idempotencyKey"> & { 
   return settlement;
 }
 
-/** @returns those of the events, all with one key, that count */
+/**
+ * @param events events with the same key
+ * @returns the events that count
+ */
 function countOnce<Event extends Omit<KeyedEvent, "idempotencyKey">>(
   events: readonly Event[],
   findUses: (event: Event) => KeyUses,
@@ -73,7 +76,7 @@ function countOnce<Event extends Omit<KeyedEvent, "idempotencyKey">>(
   return counting;
 }
 
-/** Of all events with one key that count, the earliest one has it by right. */
+/** Of the events that count, only the earliest one may use the key. */
 function noteReuse(
   counting: readonly (Place & { kind: EventKind })[],
   loggedFirst: KeyUses["first"],
@@ -88,7 +91,7 @@ function noteReuse(
     reusingInLog.push({ id: loggedFirst.id, kind: loggedFirst.kind });
 }
 
-/** Sequence first, then id, which only tells events of one sequence apart. */
+/** Compares sequences, and then ids if the sequences are equal. */
 export function comparePlaces(one: Place, other: Place): number {
   if (one.sequence !== other.sequence) return one.sequence - other.sequence;
   if (one.id === other.id) return 0;
