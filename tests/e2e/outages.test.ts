@@ -106,7 +106,7 @@ test("PostgreSQL may lose what it commits: the worker is not ready and says so, 
   await setFsync("set fsync = off");
   try {
     await waitFor(async () => {
-      const problem = "PostgreSQL may lose what it has committed: fsync is off. Set: fsync = on.";
+      const problem = "PostgreSQL may lose committed data: fsync is off. Set: fsync = on.";
       expect(await worker.readiness()).toEqual({ status: 503, body: { ready: false, problems: [problem] } });
     }, recovery);
     await waitFor(() =>

@@ -22,7 +22,7 @@ function aChange(): ChangeToInsert {
   };
 }
 
-/** Reads on from `seen` until there is nothing more. */
+/** Reads all changes after `seen`. */
 async function readOn(seen: BookingChange[]): Promise<void> {
   for (;;) {
     const changes = await readChanges(pool, { after: seen.at(-1)?.id ?? 0, limit: 7 });
@@ -31,7 +31,7 @@ async function readOn(seen: BookingChange[]): Promise<void> {
   }
 }
 
-test("a reader that asks for what comes after the last id misses nothing while many transactions append", async () => {
+test("a reader that asks for the changes after the last id misses nothing while many transactions append", async () => {
   const seen: BookingChange[] = [];
   let areWriting = true;
   const reading = (async () => {
@@ -41,7 +41,7 @@ test("a reader that asks for what comes after the last id misses nothing while m
     for (let round = 0; round < 30; round += 1) {
       await inTransaction(pool, async (client) => {
         await appendChanges(client, Array.from({ length: 1 + ((writer + round) % 4) }, aChange));
-        // A commit that takes its time: others would overtake it.
+        // This commit is slow, so others could overtake it.
         if ((writer + round) % 3 === 0) await client.query("select pg_sleep(0.002)");
       });
     }
@@ -57,7 +57,7 @@ test("a reader that asks for what comes after the last id misses nothing while m
 });
 
 describe("a transaction that has appended and is not committed yet", () => {
-  test("holds up the next one, so that its rows are never seen after later ones", async () => {
+  test("holds up the next one, so its rows are never seen after later ones", async () => {
     const order: string[] = [];
     const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();
     const { promise: hasAppended, resolve: appended } = Promise.withResolvers<void>();
@@ -69,7 +69,7 @@ describe("a transaction that has appended and is not committed yet", () => {
     });
     await hasAppended;
     const second = inTransaction(pool, (client) => appendChanges(client, [aChange()])).then(() => order.push("second"));
-    // The second is waiting for the lock, not merely slow.
+    // The second transaction waits for the lock. It is not merely slow.
     await expect
       .poll(
         async () => (await pool.query("select 1 from pg_locks where locktype = 'advisory' and not granted")).rowCount,
@@ -81,7 +81,7 @@ describe("a transaction that has appended and is not committed yet", () => {
     expect(order).toEqual(["first", "second"]);
   });
 
-  test("would be missed by such a reader, were it not for the lock", async () => {
+  test("would be missed by such a reader without the lock", async () => {
     const insert =
       "insert into booking_changes (partner, reference_kind, reference, change, event_id, sequence) values ('acme', 'trip', 'T', 'created', gen_random_uuid(), 1)";
     const slow = await pool.connect();
@@ -98,7 +98,7 @@ describe("a transaction that has appended and is not committed yet", () => {
   });
 });
 
-test("a change comes with the content that the booking has from then on", async () => {
+test("a change comes with the booking's content after it", async () => {
   const { eventId } = aChange();
   await pool.query(
     `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload, content_digest, outcome, received_at)

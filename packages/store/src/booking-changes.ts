@@ -12,12 +12,12 @@ export interface ChangeToInsert {
   sequence: number;
 }
 
-/** Any number that no other advisory lock of this database uses. */
+/** An arbitrary number that no other advisory lock in this database uses. */
 const feedLock = 7_245_113_001;
 
 /**
- * Appends to the feed. Call it last in the transaction: from here to the commit no other transaction appends, so that
- * ids become visible in their order, and a reader who asks for `id > last` never misses a row.
+ * Appends to the feed. Call this last in a transaction. No other transaction appends until this one commits, so ids
+ * become visible in order, and a reader that asks for `id > last` never misses a row.
  */
 export async function appendChanges(client: Queryable, changes: ChangeToInsert[]): Promise<void> {
   const locking = client.query("select pg_advisory_xact_lock($1)", [feedLock]);
@@ -36,7 +36,6 @@ export async function appendChanges(client: Queryable, changes: ChangeToInsert[]
   await settleAll([locking, appending]);
 }
 
-/** A change as a reader of the feed gets it. */
 export interface BookingChange {
   id: number;
   partner: string;
@@ -46,30 +45,33 @@ export interface BookingChange {
   eventId: string;
   sequence: number;
   changedAt: Date;
-  /** What the booking holds from now on; null: it is deleted. */
+  /** The booking's content after the change; null: the booking is deleted. */
   payload: unknown;
 }
 
 /**
- * Reads the feed: pass the id of the last change that you have dealt with, 0 at first. Applying the changes in the order
- * of their ids gives every booking's state; a later change of a booking always overrides an earlier one, even where its
- * sequence is lower (a correction after a late event). A booking may be said to be deleted twice.
+ * Reads the feed. Apply the changes in the order of their ids to follow every booking's state. A later change of a
+ * booking always overrides an earlier one, even if its sequence is lower: it corrects the state after a late event. A
+ * booking may be reported as deleted twice.
  *
  * No change is missed: see {@link appendChanges}. Ids may have gaps, which are never filled.
+ *
+ * @param range.after the id of the last change that was applied; 0: none was
  */
 export async function readChanges(
   client: Queryable,
-  { after, limit }: { after: number; limit: number },
+  range: { after: number; limit: number },
 ): Promise<BookingChange[]> {
   const { rows } = await client.query<BookingChange>(
     `select booking_changes.id, booking_changes.partner, booking_changes.reference_kind as "referenceKind",
-       booking_changes.reference, change, event_id as "eventId", booking_changes.sequence, changed_at as "changedAt", case when change <> 'deleted' then payload end as payload
+       booking_changes.reference, change, event_id as "eventId", booking_changes.sequence, changed_at as "changedAt",
+       case when change <> 'deleted' then payload end as payload
      from booking_changes
      left join booking_events on booking_events.id = booking_changes.event_id
      where booking_changes.id > $1
      order by booking_changes.id
      limit $2`,
-    [after, limit],
+    [range.after, range.limit],
   );
   return rows;
 }

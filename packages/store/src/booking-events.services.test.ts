@@ -1,24 +1,18 @@
 import { hash } from "node:crypto";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, describe, expect, test } from "vitest";
-import {
-  findCreatesAround,
-  findKeyUses,
-  insertEvents,
-  markReferenceKind,
-  readLog,
-  startOfLog,
-} from "./booking-events.ts";
+import { insertEvents, markReferenceKind } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
 import { inTransaction, type Queryable } from "./database.ts";
+import { findCreatesAround, findKeyUses, readLog, startOfLog } from "./read-log.ts";
 
 const events = 50_000;
-/** Of 8 KB each. The events of one booking fill thousands. */
+/** A page has 8 KB. The events of one booking fill thousands of pages. */
 const fewPages = 40;
 
 const { pool } = useTestDatabase({ maxConnections: 2 });
 
-/** What PostgreSQL reads for the queries that `work` makes, in a transaction as the worker's. */
+/** Counts the pages that PostgreSQL reads for the queries of `work`, in a transaction like the worker's. */
 async function countPages(work: (client: Queryable) => Promise<unknown>): Promise<number> {
   let pages = 0;
   await inTransaction(pool, (client) => {
@@ -44,7 +38,7 @@ describe.each([
 
   beforeAll(async () => {
     await pool.query("truncate booking_events");
-    // The first one counts; then those with the key; then one without.
+    // The first event counts, the others with the key don't, and the last event has no key.
     await pool.query(
       `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, idempotency_key, payload,
          content_digest, outcome, received_at, state_after, duplicate_of, warnings)
@@ -58,7 +52,7 @@ describe.each([
     await pool.query("vacuum analyze booking_events");
   });
 
-  test("what the log knows of the key is found in a few pages", async () => {
+  test("the uses of the key are found in a few pages", async () => {
     const places = [1, events / 2, events + 9].map((number) => ({
       ...{ bookingKey: key, idempotencyKey: "k-1", kind: "update" as const, contentDigest: digest(number) },
     }));
@@ -92,7 +86,7 @@ test("a place in a booking's long log is found in a few pages, before PostgreSQL
      from generate_series(1, ${events}) as n`,
     [hot],
   );
-  // As on the first day.
+  // As in a new installation.
   await pool.query("delete from pg_statistic where starelid = 'booking_events'::regclass");
   const place = { bookingKey: hot, id: startOfLog.id, sequence: events / 2 };
   const range = { bookingKey: hot, from: place, limit: 20 };
@@ -109,7 +103,7 @@ test("a place in a booking's long log is found in a few pages, before PostgreSQL
   ]);
 });
 
-test("events with one sequence are told apart by their ids", async () => {
+test("events with the same sequence are in the order of their ids", async () => {
   const key = bookingKey("acme", "trip", "TIES");
   const id = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;
   await pool.query("truncate booking_events");
@@ -132,7 +126,7 @@ test("events with one sequence are told apart by their ids", async () => {
   }
 });
 
-test("whether a consumer has bookings with trip references is found in a few pages, however many they are", async () => {
+test("whether a consumer has bookings with trip references is found in a few pages, however many it has", async () => {
   await pool.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, last_sequence,
        payload, created_at, updated_at)

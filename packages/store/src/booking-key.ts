@@ -2,11 +2,11 @@ import { hash } from "node:crypto";
 import type { ReferenceKind } from "@booking-events/schema";
 
 /**
- * The identity of a booking: SHA-256 over the partner's id, the kind of its reference and the reference. A reference may
- * have 1,024 characters, which is more than an index row of PostgreSQL can hold; the digest has 32 bytes.
+ * Returns a booking's identity: the SHA-256 of the partner's id, the kind of the reference, and the reference. An index
+ * row of PostgreSQL can't hold a reference of 1,024 characters; the digest has 32 bytes.
  */
 export function bookingKey(partner: string, kind: ReferenceKind, reference: string): Buffer {
-  // Neither a partner's id nor a reference holds a zero byte, so no two bookings give the same text.
+  // Neither a partner's id nor a reference contains a zero byte, so no two bookings have the same text.
   const namespace = kind === "trip" ? "" : `${kind}\0`;
   return hash("sha256", `${partner}\0${namespace}${reference}`, "buffer");
 }

@@ -16,16 +16,18 @@ export interface StoredBooking extends BookingIdentity {
 }
 
 export interface BookingToSave extends StoredBooking {
-  /** Keep the stored payload, since the content is the same. Otherwise the booking gets the content's event's payload. */
+  /**
+   * Keep the stored payload, since the content is the same. Otherwise the booking gets the content's event's payload.
+   */
   keepsPayload: boolean;
 }
 
-/** What a transaction does about bookings that another one has locked: `wait` for them, or fail with SQLSTATE 55P03. */
+/** What happens if another transaction has locked a booking: `wait` for the lock, or `fail` with SQLSTATE 55P03. */
 export type IfLocked = "wait" | "fail";
 
 /**
- * Locks those of the bookings that exist, until the transaction ends. The order is the same in every transaction, so
- * that two of them never wait for each other.
+ * Locks the bookings that exist, until the transaction ends. All transactions lock in the same order, so they never
+ * deadlock.
  */
 export async function lockBookings(
   client: Queryable,
@@ -46,7 +48,7 @@ export async function lockBookings(
 /**
  * Reads bookings in the order of their keys.
  *
- * @param filter.after the key of the last booking that was read; undefined: from the first one on
+ * @param filter.after the key of the last booking that was read; undefined: start with the first one
  */
 export async function readBookings(
   client: Queryable,
@@ -69,9 +71,12 @@ export async function readBookings(
   return rows.map(toStoredBooking);
 }
 
-/** Rows that were written before content_event_id was there have none: an active booking's content is its event's. */
-const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state, event_id as "eventId", sequence,
-       content_digest as "contentDigest",
+/**
+ * Rows from before the column `content_event_id` have no value in it. The content of an active booking is then that of
+ * the event that decided its state.
+ */
+const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state,
+       event_id as "eventId", sequence, content_digest as "contentDigest",
        coalesce(content_event_id, case
          when content_digest is null then null
          when state = 'active' then event_id
@@ -102,7 +107,7 @@ function toStoredBooking(row: BookingRow): StoredBooking {
   return { bookingKey, partner, referenceKind, reference, state: { ...rest, content } };
 }
 
-/** @returns those of the bookings that another transaction has locked right now */
+/** @returns the keys of the bookings that another transaction has locked at the moment */
 export async function findLockedBookings(client: Queryable, bookingKeys: Buffer[]): Promise<Buffer[]> {
   const { rows } = await client.query<{ bookingKey: Buffer }>(
     `with free as (select booking_key from bookings where booking_key = any($1) for update skip locked)
@@ -115,11 +120,11 @@ export async function findLockedBookings(client: Queryable, bookingKeys: Buffer[
 }
 
 /**
- * @returns false when another transaction has inserted one of the bookings since {@link lockBookings}: roll back and
+ * @returns false if another transaction has inserted one of the bookings since {@link lockBookings}. Roll back, and
  *   begin again
  */
 export async function insertBookings(client: Queryable, bookings: BookingToSave[]): Promise<boolean> {
-  // In the order of the keys, like the locks: two transactions with the same new bookings wait, and don't deadlock.
+  // In the order of the keys, like the locks: two transactions with the same new bookings wait, and never deadlock.
   const sorted = bookings.toSorted((a, b) => Buffer.compare(a.bookingKey, b.bookingKey));
   const { rowCount } = await client.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
@@ -158,7 +163,7 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
   );
 }
 
-/** The parameters of {@link toColumns} as rows. */
+/** Turns the parameters from {@link toColumns} into rows. */
 const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
        $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::uuid[],
        $14::boolean[], $15::text[])
@@ -200,7 +205,7 @@ export interface BookingDetails {
   deletedAt: Date | null;
 }
 
-/** @returns those of the bookings that are known */
+/** @returns the bookings that exist */
 export async function findBookings(
   client: Queryable,
   bookingKeys: Buffer[],

@@ -9,7 +9,7 @@ import { inTransaction, NotBegun, type Queryable, RollBack, settleAll } from "./
 const brokenConnections: Error[] = [];
 const { pool } = useTestDatabase({ maxConnections: 2, onError: (error) => brokenConnections.push(error) });
 
-// An error event that nobody listens to would end the process; the test's runner reports it as an unhandled error.
+// An error event without a listener would end the process. Vitest reports it as an unhandled error.
 test("a connection that breaks between two queries of a transaction fails the transaction, not the process", async () => {
   const transaction = inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
@@ -23,7 +23,7 @@ test("a connection that breaks between two queries of a transaction fails the tr
   expect((await pool.query<{ one: number }>("select 1 as one")).rows).toEqual([{ one: 1 }]);
 });
 
-describe("after a transaction that failed, its connection", () => {
+describe("after a failed transaction, its connection", () => {
   const fail = async (work: (client: Queryable) => Promise<unknown>) => {
     let pid: number | undefined;
     const transaction = inTransaction(pool, async (client) => {
@@ -34,9 +34,9 @@ describe("after a transaction that failed, its connection", () => {
     return pid;
   };
 
-  test("is never used again if the time-out was ours: the answer to something else may still come on it", async () => {
+  test("is never used again after a time-out on our side, since the late answer may still arrive", async () => {
     const pid = await fail((client) => {
-      // PostgreSQL answers later than we wait, as it would after a freeze.
+      // PostgreSQL answers too late, as it does after a freeze.
       const late = { text: "select pg_sleep(0.2)", query_timeout: 20 };
       return client.query(late);
     });
@@ -44,7 +44,7 @@ describe("after a transaction that failed, its connection", () => {
     expect(pool.totalCount).toBe(1);
   });
 
-  test("is used again if PostgreSQL itself said what was wrong", async () => {
+  test("is used again if PostgreSQL itself reported the error", async () => {
     const pid = await fail((client) => client.query("select 1 / 0"));
     expect(await inTransaction(pool, readPid)).toBe(pid);
   });
@@ -55,7 +55,7 @@ describe("after a transaction that failed, its connection", () => {
   });
 });
 
-test("what fails to begin is told apart, whatever it says, and its connection is not used again", async () => {
+test("a transaction that can't begin has an error of its own, and its connection is not used again", async () => {
   const released: unknown[] = [];
   const refused = Object.assign(new Error("no server"), { code: "22P02" });
   const client = { query: () => Promise.reject(refused), release: (isBroken: unknown) => released.push(isBroken) };
@@ -71,7 +71,7 @@ describe("statements of a transaction that are sent together", () => {
     await pool.query("create table notes (note text not null)");
   });
 
-  test("wait for no answer in between, and are carried out in their order", async () => {
+  test("don't wait for each other's answers, and run in order", async () => {
     const results = await inTransaction(pool, async (client) => {
       expect(client).toMatchObject({ pipeline: true });
       return settleAll(
@@ -86,7 +86,7 @@ describe("statements of a transaction that are sent together", () => {
     expect(results.map(({ rows }) => rows[0]?.before)).toEqual([[], ["one"], ["one", "two"]]);
   });
 
-  test("fail together: the error is the first one's, all are over, nothing is written", async () => {
+  test("fail together: with the first error, after all have ended, and nothing is written", async () => {
     const ended: string[] = [];
     let pid: number | undefined;
     const transaction = inTransaction(pool, async (client) => {
@@ -101,7 +101,7 @@ describe("statements of a transaction that are sent together", () => {
     expect(await inTransaction(pool, readPid)).toBe(pid);
   });
 
-  test("reach no other transaction, though our own code failed while some were still to be sent", async () => {
+  test("reach no other transaction, even if our code fails while some are still to be sent", async () => {
     let sendingLater: Promise<unknown> | undefined;
     const transaction = inTransaction(pool, async (client) => {
       const insert = (note: string) => client.query("insert into notes values ($1)", [note]);
@@ -109,14 +109,14 @@ describe("statements of a transaction that are sent together", () => {
         await transaction.catch(() => {});
         await insert("nine");
       });
-      throw new TypeError("A mistake of ours.");
+      throw new TypeError("A bug.");
     });
     await expect(transaction).rejects.toThrow(TypeError);
     await expect(sendingLater).rejects.toThrow();
     expect((await pool.query("select from notes where note in ('eight', 'nine')")).rowCount).toBe(0);
   });
 
-  test("reach no connection after the rollback, though one of them is followed by another", async () => {
+  test("reach no connection after the rollback, even if one of them is followed by another", async () => {
     const transaction = inTransaction(pool, async (client) => {
       const insert = (note: string | null) => client.query("insert into notes values ($1)", [note]);
       const insertTwo = async () => {
@@ -139,7 +139,7 @@ test("a client that takes no bytes, like a frozen process, loses its connection 
   client.on("error", () => {});
   await client.query("begin");
   await client.query("select pg_advisory_xact_lock(42)");
-  // More than the sockets' buffers on both sides take.
+  // More than the buffers of both sockets hold.
   const ending = expect(client.query("select repeat('x', 1000) from generate_series(1, 100000)")).rejects.toThrow();
   const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
   stream.pause();

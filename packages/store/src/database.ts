@@ -1,30 +1,31 @@
 import pg from "pg";
 
-/** A pool, or one of its clients in a transaction. */
+/** A pool, or a client in a transaction. */
 export type Queryable = Pick<pg.ClientBase, "query">;
 
-/** Limits of one connection, in milliseconds. Each makes a stuck database an error that the caller can wait out. */
+/** Limits of one connection. Each turns a database that hangs into an error, which the caller can wait out. */
 const connectTimeoutMs = 5_000;
 const statementTimeoutMs = 30_000;
 /**
- * A little longer than the server's own limit: it speaks when the server can't. It runs from when a statement is sent, so
- * that statements which were sent together have it for all of them.
+ * For a server that can't report its own time-out, and so a little longer than that. The time runs from when a
+ * statement is sent, so statements that are sent together share it.
  */
 const answerTimeoutMs = statementTimeoutMs + 5_000;
-/** A frozen process must not hold its locks against all others for longer than this. */
+/** A frozen process must not block all others with its locks for longer than this. */
 const idleInTransactionTimeoutMs = 10_000;
 /**
- * PostgreSQL gives up a connection whose other side takes no bytes for this long. While it sends to a frozen process
- * the limit above does not count.
+ * PostgreSQL closes a connection whose other side takes no bytes for this long. It needs this limit as well, since a
+ * transaction is not idle while PostgreSQL sends to a frozen process.
  */
 const tcpUserTimeoutMs = 15_000;
-/** Longer than a frozen process can hold a lock by the two limits above, which act every few seconds. */
+/** Longer than the two limits above let a frozen process hold a lock. They act every few seconds. */
 const lockTimeoutMs = 25_000;
 
 /**
- * A pool of connections to PostgreSQL. `bigint` columns read as numbers: sequences and ids stay below 2^53.
+ * Creates a pool of connections to PostgreSQL. `bigint` columns are read as numbers, since sequences and ids stay below
+ * 2^53.
  *
- * @param onError told when a connection breaks; the pool replaces it, and whatever ran on it fails by itself
+ * @param options.onError called when a connection breaks. The pool replaces it, and the query on it fails
  */
 export function createPool(options: {
   databaseUrl: string;
@@ -43,30 +44,30 @@ export function createPool(options: {
     lock_timeout: lockTimeoutMs,
     options: `-c tcp_user_timeout=${tcpUserTimeoutMs}`,
     keepAlive: true,
-    // A statement is sent while those before it are under way. PostgreSQL deals with them in their order.
+    // A statement is sent while earlier ones are still running. PostgreSQL runs them in order.
     pipeline: true,
     types: { getTypeParser },
   });
-  // An error event that nobody listens to would end the process, and the pool listens to idle connections only.
+  // An error event without a listener would end the process, and the pool listens to idle connections only.
   pool.on("connect", (client) => client.on("error", options.onError));
   pool.on("error", () => {});
   return pool;
 }
 
-/** Thrown in a transaction that is to be rolled back though nothing went wrong with its connection. */
+/** Rolls a transaction back although its connection is fine. */
 export class RollBack extends Error {
   override name = "RollBack";
 }
 
-/** PostgreSQL, or the way to it, failed before the transaction began: nothing in it can be the reason. */
+/** The transaction could not begin, so nothing in it can be the reason. */
 export class NotBegun extends Error {
   override name = "NotBegun";
 }
 
 /**
- * Runs `work` in one transaction: committed when it returns, rolled back when it throws.
+ * Runs `work` in one transaction, which commits when `work` returns and rolls back when it throws.
  *
- * @throws NotBegun when no connection can be had, or can begin a transaction; else what failed
+ * @throws NotBegun if there is no connection, or it can't begin a transaction; otherwise what failed
  */
 export async function inTransaction<Result>(
   pool: pg.Pool,
@@ -79,23 +80,25 @@ export async function inTransaction<Result>(
     client.release();
     return result;
   } catch (error) {
-    client.release(!(await wasRolledBack(client, error)));
+    client.release(!(await rollBack(client, error)));
     throw error;
   }
 }
 
 /**
- * The commit waits until its WAL is on the disk, even if the role or the database is set up otherwise: an event that is
- * committed leaves Redis. A stronger setting stays. In the transaction, since a pooler may drop or refuse what a
- * connection asks for at its start; and at its end, since its isolation level can't be set after a query.
+ * Makes the commit wait until its WAL is on disk, even if the role or the database is configured otherwise, because an
+ * event leaves Redis once it is committed. A stronger setting stays.
+ *
+ * This is set in the transaction, since a pooler may drop or refuse settings of a new connection. It is set at the end
+ * of the transaction, since the isolation level can't be set after a query.
  */
 const waitForDisk = `select set_config('synchronous_commit', 'on', true)
   where current_setting('synchronous_commit') = 'off'`;
 
 /**
- * PostgreSQL takes each booking for one with as many events as the average one. To find two events of a booking that has
- * a hundred thousand, it would read them all and sort them, by a bitmap scan, which to it costs the same. Each of our
- * queries has an index in whose order it can read.
+ * PostgreSQL's planner assumes that every booking has an average number of events. To find two events of a booking with
+ * a hundred thousand, it may read and sort all of them by a bitmap scan, which it expects to cost the same as an index
+ * scan. All of our queries can read in the order of an index.
  */
 const followIndexes = "set local enable_bitmapscan to off";
 
@@ -107,22 +110,20 @@ async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
     return client;
   } catch (error) {
     client?.release(true);
-    throw new NotBegun("No transaction could begin.", { cause: error });
+    throw new NotBegun("The transaction could not begin.", { cause: error });
   }
 }
 
-/**
- * How long statements of the transaction wait for a lock from here on, in milliseconds; or the connection's default.
- */
+/** Sets how long later statements of the transaction wait for a lock. `default`: the connection's own limit. */
 export async function setLockTimeout(client: Queryable, timeoutMs: number | "default"): Promise<void> {
   await client.query(`set local lock_timeout to ${timeoutMs}`);
 }
 
 /**
- * Waits for statements that were sent one behind the other, in the order in which they were sent. All of them are over
- * when it returns or throws, so that none can reach the connection after a rollback.
+ * Waits for statements that were sent together. All of them have ended when this returns or throws, so none can reach
+ * the connection after a rollback.
  *
- * @throws what the first that failed threw. In a transaction those behind it failed because of it
+ * @throws the error of the first statement that failed. In a transaction, the later ones failed because of it
  */
 export async function settleAll<Results extends unknown[]>(
   statements: [...{ [Place in keyof Results]: Promise<Results[Place]> }],
@@ -132,11 +133,12 @@ export async function settleAll<Results extends unknown[]>(
 }
 
 /**
- * Only a connection on which PostgreSQL itself reported the error, or nothing went wrong, is used again. After a
- * time-out of ours the answer may still be on its way, and would be taken for the answer to something else. After a
- * mistake of ours statements of the transaction may still be sent, and would become a part of another one.
+ * Rolls back, if the connection can be used again. That is so if PostgreSQL itself reported the error, or if nothing is
+ * wrong with the connection. After a time-out on our side, the late answer would be taken for the answer to another
+ * query. After a bug on our side, statements of the transaction may still be sent, and would become part of another
+ * one.
  */
-async function wasRolledBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
+async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
   if (!(error instanceof pg.DatabaseError || error instanceof RollBack)) return false;
   try {
     await client.query("rollback");

@@ -10,21 +10,21 @@ export interface DeadLetterToWrite {
   referenceKind: ReferenceKind | null;
   reference: string | null;
   sequence: number | null;
-  /** An SQLSTATE or one of the worker's own codes. */
+  /** An SQLSTATE, or a code of the worker. */
   errorCode: string;
-  /** For a person; holds nothing of the event's content. */
+  /** For people. Holds nothing of the event's content. */
   error: string;
   attempts: number;
-  /** The job's data as it came from Redis. */
+  /** The job's data, byte for byte as in Redis. */
   envelope: Buffer;
 }
 
 /**
- * An event has one dead letter. Another delivery of the same event adds none; one that was replayed and failed again
- * says so in its letter. An event that stands in the log gets none, and one that it has is closed: another delivery has
- * been applied.
+ * Writes the dead letter of an event. An event has at most one: another delivery adds none, and a replay that fails
+ * updates the letter. If the event is in the log, another delivery of it has been applied. Then nothing is written, and
+ * an open letter is closed.
  *
- * @returns the outcome of an event that stands in the log
+ * @returns the event's outcome if it is in the log
  */
 export async function writeDeadLetter(client: Queryable, letter: DeadLetterToWrite): Promise<Outcome | undefined> {
   const outcome = (await findProcessed(client, [letter.eventId])).get(letter.eventId);
@@ -62,13 +62,14 @@ const byWorker = (outcome: Outcome) => ({ resolvedBy: "worker", resolution: `${a
 const appliedMeanwhile = "applied meanwhile: ";
 
 /**
- * Closes the letters of the last day whose events stand in the log after all: two deliveries of an event may end at the
- * same moment, the one in the log and the other as a letter, and neither sees the other. Or an event was replayed while
- * its failed delivery was about to come again, which then was applied and knows of no letter.
+ * Closes the letters of the last day whose events are in the log. There are two ways to such a letter:
+ * - two deliveries of an event ended at the same moment, one applied and one as a letter, and neither saw the other;
+ * - an event was replayed while its failed delivery was about to be retried. The retry was applied, and knew of no
+ *   letter.
  *
- * A letter that was replayed within the last minute is left to whoever applies the replay, and says so.
+ * A letter that was replayed within the last minute is left alone: the worker that applies the replay closes it.
  *
- * @returns how many there were
+ * @returns the number of letters that were closed
  */
 export async function closeLettersOfApplied(client: Queryable): Promise<number> {
   const { rowCount } = await client.query(
@@ -82,12 +83,11 @@ export async function closeLettersOfApplied(client: Queryable): Promise<number> 
   return rowCount ?? 0;
 }
 
-/** A dead letter as an operator sees it. */
 export interface DeadLetter {
   eventId: string;
   partner: string | null;
   kind: string | null;
-  /** Null also where there is a reference, in letters that an older release has written. */
+  /** In letters of older releases, null even if there is a reference. */
   referenceKind: ReferenceKind | null;
   reference: string | null;
   sequence: number | null;
@@ -103,21 +103,21 @@ export interface DeadLetter {
 }
 
 const deadLetterColumns = `event_id as "eventId", partner, kind, reference_kind as "referenceKind", reference, sequence,
-  error_code as "errorCode", error, attempts, failed_at as "failedAt", replayed_at as "replayedAt", replayed_by as "replayedBy",
-  resolved_at as "resolvedAt", resolved_by as "resolvedBy", resolution`;
+  error_code as "errorCode", error, attempts, failed_at as "failedAt", replayed_at as "replayedAt",
+  replayed_by as "replayedBy", resolved_at as "resolvedAt", resolved_by as "resolvedBy", resolution`;
 
 export interface DeadLetterFilter {
-  /** Only those of these. Ids without a dead letter are passed over. */
+  /** Only the letters of these events. Events without a letter are skipped. */
   eventIds?: string[] | undefined;
   partner?: string | undefined;
   errorCode?: string | undefined;
-  /** Also those of which nothing is left to do. */
+  /** Closed letters too. */
   includeResolved?: boolean;
-  /** Without one: all. */
+  /** Default: no limit. */
   limit?: number;
 }
 
-/** Oldest first. */
+/** Lists dead letters, oldest first. */
 export async function listDeadLetters(client: Queryable, filter: DeadLetterFilter): Promise<DeadLetter[]> {
   const { rows } = await client.query<DeadLetter>(
     `select ${deadLetterColumns}
@@ -138,8 +138,9 @@ export async function listDeadLetters(client: Queryable, filter: DeadLetterFilte
 }
 
 /**
- * @returns the letter and the job's data as it came from Redis, which holds guests' data; undefined when the event has
- *   no dead letter
+ * Finds an event's dead letter. The envelope is the job's data as in Redis, and holds guests' personal data.
+ *
+ * @returns undefined if the event has no dead letter
  */
 export async function findDeadLetter(
   client: Queryable,
@@ -153,10 +154,10 @@ export async function findDeadLetter(
 }
 
 /**
- * Notes that the event goes back into the queue. Call it before that, so that the worker which applies the event finds
- * an open letter.
+ * Records that the event goes back into the queue. Call this before the event is queued: the worker that applies it
+ * must find the letter marked.
  *
- * @returns false when nothing is left to do, so that the event must not be replayed
+ * @returns false if the letter is closed. The event must not be replayed then
  */
 export async function markReplayed(client: Queryable, eventId: string, replayedBy: string): Promise<boolean> {
   const { rowCount } = await client.query(
@@ -167,7 +168,11 @@ export async function markReplayed(client: Queryable, eventId: string, replayedB
   return rowCount === 1;
 }
 
-/** Closes an open letter. A letter that is closed already stays as it is. */
+/**
+ * Closes an open letter. A closed letter stays as it is.
+ *
+ * @returns whether the letter was open
+ */
 export async function resolveDeadLetter(
   client: Queryable,
   resolution: { eventId: string; resolvedBy: string; resolution: string },

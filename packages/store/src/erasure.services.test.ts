@@ -35,7 +35,7 @@ async function countRows(): Promise<unknown> {
 }
 
 test.each(erasures)(
-  "the runbook's erasure leaves no event without its booking, though one is applied meanwhile: %s",
+  "the runbook's erasure leaves no event without its booking, even if one is applied at the same time: %s",
   async (sql) => {
     await insertEvent(pool, 1);
     const decided = { state: "deleted", eventId: idOf(1), sequence: 1, lastSequence: 1, content: null } as const;

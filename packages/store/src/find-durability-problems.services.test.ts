@@ -9,7 +9,7 @@ import { createPool, inTransaction } from "./database.ts";
 import { findDurabilityProblems } from "./find-durability-problems.ts";
 import { migrate } from "./migrate.ts";
 
-/** A server with PostgreSQL's own settings, unlike the one that tests share. */
+/** A server with PostgreSQL's default settings. The server that tests share has others. */
 let folder: string;
 let server: PostgresServer;
 let admin: Pool;
@@ -32,7 +32,7 @@ function connect(): Pool {
   return createPool({ databaseUrl: server.url, applicationName: "test", maxConnections: 1, onError: () => {} });
 }
 
-/** As a connection that is opened now sees it. */
+/** With a new connection, since settings of the database take effect when a connection begins. */
 async function findProblems(): Promise<string[]> {
   const pool = connect();
   try {
@@ -42,8 +42,8 @@ async function findProblems(): Promise<string[]> {
   }
 }
 
-describe("a PostgreSQL that may lose what it has committed", () => {
-  test("is none with its own settings", async () => {
+describe("a PostgreSQL that may lose committed data", () => {
+  test("is not found with the default settings", async () => {
     expect(await findProblems()).toEqual([]);
   });
 
@@ -55,7 +55,7 @@ describe("a PostgreSQL that may lose what it has committed", () => {
     await admin.query("select pg_reload_conf()");
     await waitFor(async () =>
       expect(await findProblems()).toEqual([
-        `PostgreSQL may lose what it has committed: ${name} is ${bad}. Set: ${name} = ${good}.`,
+        `PostgreSQL may lose committed data: ${name} is ${bad}. Set: ${name} = ${good}.`,
       ]),
     );
     await admin.query(`alter system reset ${name}`);
@@ -69,7 +69,7 @@ describe("a PostgreSQL that may lose what it has committed", () => {
     await admin.query(`alter database ${await name()} reset zero_damaged_pages`);
   });
 
-  test("is found by a table that is empty after a crash", async () => {
+  test("is found by a table that a crash would empty", async () => {
     await admin.query("alter table bookings set unlogged");
     expect(await findProblems()).toEqual([expect.stringContaining("Run: alter table bookings set logged.")]);
     await admin.query("alter table bookings set logged");
@@ -77,7 +77,7 @@ describe("a PostgreSQL that may lose what it has committed", () => {
   });
 });
 
-describe("a transaction of ours", () => {
+describe("our transactions", () => {
   beforeAll(async () => {
     // A trigger that is deferred runs when the transaction commits.
     await admin.query("create table writes (); create table commits (synchronous_commit text)");
@@ -90,7 +90,7 @@ describe("a transaction of ours", () => {
   test.each([
     ["off", "on"],
     ["remote_apply", "remote_apply"],
-  ])("with synchronous_commit = %s set on the database commits with %s", async (setting, used) => {
+  ])("with synchronous_commit = %s set on the database, commit with %s", async (setting, used) => {
     await admin.query("truncate commits");
     await admin.query(`alter database ${await name()} set synchronous_commit = ${setting}`);
     const pool = connect();

@@ -1,24 +1,24 @@
 import type { Queryable } from "./database.ts";
 
 /**
- * Settings by which PostgreSQL may lose, or damage, what it has committed when its machine crashes, each with the value
- * that it must have. `synchronous_commit` is not among them: our own transactions set it.
+ * With other values of these settings, PostgreSQL may lose or damage committed data when its machine crashes.
+ * `synchronous_commit` is not in the list, since our transactions set it themselves.
  */
 const safeSettings = new Map([
   ["fsync", "on"],
   ["full_page_writes", "on"],
-  // Goes on after an fsync that failed, as if all were written.
+  // If on, PostgreSQL continues after a failed fsync as if everything had been written.
   ["data_sync_retry", "off"],
-  // Makes rows that can't be read vanish.
+  // If on, rows that can't be read disappear.
   ["zero_damaged_pages", "off"],
 ]);
 
 const tables = ["bookings", "booking_events", "booking_changes", "dead_letters"];
 
 /**
- * Looks for what may lose events that PostgreSQL has committed.
+ * Finds settings with which PostgreSQL may lose committed events.
  *
- * @returns sentences for an operator, each with what to set; empty when all is well
+ * @returns sentences for an operator, each with the remedy
  */
 export async function findDurabilityProblems(client: Queryable): Promise<string[]> {
   const { rows } = await client.query<{ name: string; value: string }>(
@@ -33,6 +33,6 @@ export async function findDurabilityProblems(client: Queryable): Promise<string[
     if (safe === value) return [];
     return safe === undefined
       ? [`PostgreSQL empties the table ${name} after a crash. Run: alter table ${name} set logged.`]
-      : [`PostgreSQL may lose what it has committed: ${name} is ${value}. Set: ${name} = ${safe}.`];
+      : [`PostgreSQL may lose committed data: ${name} is ${value}. Set: ${name} = ${safe}.`];
   });
 }

@@ -1,24 +1,12 @@
 export { appendChanges, type BookingChange, type ChangeToInsert, readChanges } from "./booking-changes.ts";
 export {
-  type EventDetails,
   type EventToInsert,
-  findCreatesAround,
-  findEvent,
-  findKeyUses,
-  findMisjudgedKeys,
   findProcessed,
   insertEvents,
-  type LogPage,
-  type LogRange,
-  listBookingEvents,
-  listEvents,
-  type MisjudgedKey,
   markDuplicates,
   markReferenceKind,
   markReusing,
-  readLog,
   reviseEvents,
-  startOfLog,
 } from "./booking-events.ts";
 export { bookingKey } from "./booking-key.ts";
 export {
@@ -53,6 +41,15 @@ export {
   resolveDeadLetter,
   writeDeadLetter,
 } from "./dead-letters.ts";
+export {
+  type EventDetails,
+  findEvent,
+  findMisjudgedKeys,
+  listBookingEvents,
+  listEvents,
+  type MisjudgedKey,
+} from "./event-details.ts";
 export { findDurabilityProblems } from "./find-durability-problems.ts";
 export { migrate, NewerSchemaError } from "./migrate.ts";
 export { probeWrites } from "./probe-writes.ts";
+export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";

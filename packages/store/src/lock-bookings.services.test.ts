@@ -8,8 +8,8 @@ const { pool } = useTestDatabase();
 
 const keyOf = (number: number) => Buffer.alloc(32, number);
 
-test("transactions lock bookings in one order, however PostgreSQL finds them, and wait for each other", async () => {
-  // The table holds them in the opposite order of the index.
+test("transactions lock bookings in the same order, however PostgreSQL finds them, and wait for each other", async () => {
+  // The rows are in the opposite order of the index.
   for (const number of [3, 2, 1]) {
     await pool.query(
       `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence,
@@ -31,7 +31,7 @@ test("transactions lock bookings in one order, however PostgreSQL finds them, an
     lockAll("set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_sort = off"),
   ]);
   await waitFor(async () => {
-    // Not by the holder: within a transaction, PostgreSQL shows who was active when it was first asked.
+    // Not through the holder: within a transaction, PostgreSQL repeats its first answer about activity.
     const { rows } = await pool.query(
       "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
     );

@@ -6,21 +6,21 @@ import { Client } from "pg";
 const migrationsFolder = fileURLToPath(new URL("../migrations", import.meta.url));
 const migrationsTable = "schema_migrations";
 const connectTimeoutMs = 5_000;
-/** While a migration waits for a table, whoever comes after it waits, too. */
+/** While a migration waits for a table, all later queries of the table wait too. */
 const lockTimeoutMs = 10_000;
 
-/** The database's schema is newer than this program. */
+/** The database's schema is newer than this release. */
 export class NewerSchemaError extends Error {
   override name = "NewerSchemaError";
 }
 
 /**
- * Brings the database's schema up to date, one process at a time: others wait for the advisory lock and then find
- * nothing to do. Migrations go forward only, all that are missing in one transaction.
+ * Brings the database's schema up to date. One process does so at a time: the others wait for the advisory lock, and
+ * then find nothing to do. All missing migrations run in one transaction. There are no migrations back.
  *
  * @returns the names of the migrations that were run
- * @throws NewerSchemaError when a newer version of the program has migrated the database already; what PostgreSQL
- *   throws, such as 55P03 when a table stays locked for 10 s: try again
+ * @throws NewerSchemaError if a newer release has migrated the database already; what PostgreSQL throws, such as 55P03
+ *   if a table stays locked for 10 s. Try again then
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const client = new Client({
@@ -30,7 +30,7 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
   });
-  // A connection that breaks fails the query that needs it; without a listener it would also end the process.
+  // If the connection breaks, the current query fails. Without a listener the process would end too.
   client.on("error", () => {});
   await client.connect();
   try {

@@ -10,14 +10,14 @@ import { migrate, NewerSchemaError } from "./migrate.ts";
 const { pool, url } = useTestDatabase();
 
 describe("migrations", () => {
-  test("many processes may migrate an empty database at once", async () => {
+  test("many processes may migrate an empty database at the same time", async () => {
     await pool.query("drop schema public cascade; create schema public");
     const applied = await Promise.all(Array.from({ length: 5 }, () => migrate(url)));
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
     expect((await pool.query("select * from bookings")).rows).toEqual([]);
   });
 
-  test("a database that a newer program has migrated is refused", async () => {
+  test("a database that a newer release has migrated is refused", async () => {
     await pool.query("insert into schema_migrations (name, run_on) values ('9999_from-the-future', now())");
     await expect(migrate(url)).rejects.toThrow(NewerSchemaError);
     await expect(migrate(url)).rejects.toThrow("9999_from-the-future");
@@ -31,7 +31,7 @@ describe("0004, on a database with events", () => {
   const trip = (reference: string) => ({ consumerTripPartnerExternalReference: reference });
   const consumer = (reference: string) => ({ consumerPartnerExternalReference: reference });
 
-  /** As releases before this migration did it. */
+  /** As in releases before this migration. */
   function oldKey(reference: string): Buffer {
     return createHash("sha256").update(`acme\0${reference}`).digest();
   }
@@ -67,13 +67,12 @@ describe("0004, on a database with events", () => {
     );
   }
 
-  test("keeps what was recorded of keys, and marks what the new rule would not have left out", async () => {
+  test("keeps the recorded duplicates, and marks those that the new rule would not have left out", async () => {
     await migrateTo(3);
     await log(1, "T1", { payload: trip("T1") });
     await log(2, "T1", { payload: trip("T1"), duplicateOf: 1 });
     await log(3, "T1", { payload: trip("T1"), content: "B", duplicateOf: 1 });
     await log(4, "T2", { payload: trip("T2"), duplicateOf: 1 });
-    // Came to its place before the one that owns the key.
     await log(5, "T2", { payload: trip("T2"), duplicateOf: 4 });
     await book("T1", 1, trip("T1"));
     expect(await migrate(url)).toContain("0004_keys-and-reference-kinds");
@@ -87,7 +86,7 @@ describe("0004, on a database with events", () => {
     ]);
   });
 
-  test("a booking's reference is of the kind that its content says, and its log and changes go with it", async () => {
+  test("a booking's reference gets the kind that its content says, and so do its log and changes", async () => {
     await migrateTo(3);
     await log(1, "T1", { payload: { ...consumer("C1"), ...trip("T1") } });
     await book("T1", 1, { ...consumer("C1"), ...trip("T1") });
@@ -95,11 +94,11 @@ describe("0004, on a database with events", () => {
     await book("Zoë\\", 2, consumer("Zoë\\"));
     await log(3, "GONE", { payload: consumer("GONE"), kind: "delete" });
     await book("GONE", 3, null);
-    // One booking until now, of events of both kinds.
+    // Events with both kinds of reference were one booking until now.
     await log(4, "MIXED", { payload: trip("MIXED") });
     await log(5, "MIXED", { payload: consumer("MIXED"), content: "B" });
     await book("MIXED", 5, consumer("MIXED"));
-    // Of no booking, since it was left out of the fold.
+    // This event has no booking, since it was left out of the fold.
     await log(6, "OUT", { payload: consumer("OUT"), duplicateOf: 1 });
     await migrate(url);
 
@@ -131,7 +130,7 @@ describe("0004, on a database with events", () => {
   test.each([
     ["a booking", "select from bookings", "select from booking_events"],
     ["an idempotency key", "select from idempotency_keys", "select from bookings"],
-  ])("waits for a worker that has locked %s, and holds nothing that this one needs", async (_, first, next) => {
+  ])("waits for a worker that has locked %s, and holds no lock that the worker needs", async (_, first, next) => {
     await migrateTo(3);
     const worker = await pool.connect();
     try {
@@ -153,7 +152,7 @@ describe("0004, on a database with events", () => {
   });
 });
 
-test("after 0005, a worker of an older release writes dead letters as before, of either kind of reference", async () => {
+test("after 0005, a worker of an older release still writes dead letters, for either kind of reference", async () => {
   await migrateTo(4);
   const write = (number: number) =>
     pool.query(

@@ -6,7 +6,7 @@ import { probeWrites } from "./probe-writes.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 3 });
 
-test("leaves nothing behind, however many run at once", async () => {
+test("leaves nothing behind, however many run at the same time", async () => {
   await Promise.all(Array.from({ length: 5 }, () => probeWrites(pool)));
   const { rows } = await pool.query(
     `select (select count(*)::int from bookings) + (select count(*)::int from booking_events)
@@ -15,7 +15,7 @@ test("leaves nothing behind, however many run at once", async () => {
   expect(rows).toEqual([{ rows: 0 }]);
 });
 
-describe("fails when PostgreSQL takes no events", () => {
+describe("fails if PostgreSQL takes no events", () => {
   test.each([
     [
       "a read-only database",
@@ -39,7 +39,7 @@ describe("fails when PostgreSQL takes no events", () => {
     }
   });
 
-  test("nobody at the address, a user that is not there, a database that is not there", async () => {
+  test("no server at the address, an unknown user, an unknown database", async () => {
     const changed = (change: Partial<URL>) => Object.assign(new URL(url), change).href;
     for (const databaseUrl of [
       changed({ port: String(await freePort()) }),
@@ -53,7 +53,7 @@ describe("fails when PostgreSQL takes no events", () => {
   });
 });
 
-test("a connection gives up locks, and a client that takes no bytes", async () => {
+test("a connection gives up waiting for a lock, and PostgreSQL a client that takes no bytes", async () => {
   const { rows } = await pool.query(
     "select name, setting || coalesce(unit, '') as setting from pg_settings where name in ('lock_timeout', 'tcp_user_timeout') order by 1",
   );
