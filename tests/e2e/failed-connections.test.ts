@@ -82,7 +82,7 @@ test.each(modes)(
     front.setMode(mode);
     const eventIds = await Promise.all(Array.from({ length: 20 }, (_, index) => post(`DURING-${index}`)));
     await waitFor(
-      async () => expect((await worker.readiness()).body.problems?.join()).toContain("PostgreSQL is out"),
+      async () => expect((await worker.readiness()).body.problems?.join()).toContain("PostgreSQL is unavailable"),
       recovery,
     );
     // It goes on trying.
@@ -101,7 +101,7 @@ test.each(modes)("a worker that starts meanwhile waits, and says so: %s", { time
   await post("BEFORE");
   const worker = await surroundings().start("worker", { environment: workerEnvironment, isReady: false });
   await waitFor(
-    async () => expect((await worker.readiness()).body.problems?.join()).toContain("PostgreSQL is out"),
+    async () => expect((await worker.readiness()).body.problems?.join()).toContain("PostgreSQL is unavailable"),
     recovery,
   );
   front.setMode("through");

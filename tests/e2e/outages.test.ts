@@ -180,7 +180,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
       await waitFor(async () => {
         const { status, body } = await worker.readiness();
         expect(status).toBe(503);
-        expect(body.problems?.join()).toMatch(/PostgreSQL is out/);
+        expect(body.problems?.join()).toMatch(/PostgreSQL is unavailable/);
       }, recovery);
       const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
       expect(metrics).toMatch(/^booking_events_database_up\{.*\} 0$/m);
@@ -195,7 +195,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     // Told after the commit, so the bookings may be seen before.
     await waitFor(() => expect(appliedAttempts()).toEqual([1, 1, 1, 1]));
     const lines = worker.logLines();
-    expect(lines.filter(({ msg }) => String(msg).startsWith("PostgreSQL is out"))).toHaveLength(1);
+    expect(lines.filter(({ msg }) => String(msg).startsWith("PostgreSQL is unavailable"))).toHaveLength(1);
     expect((await database.query("select 1 from dead_letters")).rowCount).toBe(0);
   });
 
@@ -206,7 +206,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     await postgres.ended();
     const worker = await start("worker", { untilReady: false });
     await waitFor(
-      async () => expect((await worker.readiness()).body.problems?.join()).toMatch(/PostgreSQL is out/),
+      async () => expect((await worker.readiness()).body.problems?.join()).toMatch(/PostgreSQL is unavailable/),
       recovery,
     );
     await postgres.restart();
@@ -221,7 +221,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     await postgres.ended();
     expect((await post(ingest, "HANDED-OVER")).status).toBe(200);
     await waitFor(
-      async () => expect((await worker.readiness()).body.problems?.join()).toMatch(/PostgreSQL is out/),
+      async () => expect((await worker.readiness()).body.problems?.join()).toMatch(/PostgreSQL is unavailable/),
       recovery,
     );
     expect(await worker.stop("SIGTERM")).toBe(0);
@@ -238,10 +238,10 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
 describe("one booking in trouble keeps no other waiting", () => {
   const others = ["OTHER-1", "OTHER-2", "OTHER-3"];
 
-  /** None of the others may be told that PostgreSQL is out. */
+  /** None of the others may be told that PostgreSQL is unavailable. */
   async function expectReady(worker: RunningApp): Promise<void> {
     expect(await worker.readiness()).toMatchObject({ status: 200 });
-    expect(worker.logLines().filter(({ msg }) => String(msg).startsWith("PostgreSQL is out"))).toEqual([]);
+    expect(worker.logLines().filter(({ msg }) => String(msg).startsWith("PostgreSQL is unavailable"))).toEqual([]);
   }
 
   test("because PostgreSQL cancels what is done for it: it is tried again later", { timeout: 120_000 }, async () => {

@@ -142,7 +142,7 @@ test("ingest accepts while PostgreSQL is down, and the worker applies when it is
   await waitFor(async () => {
     const { status, body } = await worker.readiness();
     expect(status).toBe(503);
-    expect(body.problems?.join()).toMatch(/PostgreSQL is out/);
+    expect(body.problems?.join()).toMatch(/PostgreSQL is unavailable/);
   });
   await postgres.restart();
   await untilBooking("NO-DB-1", "active");

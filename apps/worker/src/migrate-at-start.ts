@@ -8,8 +8,8 @@ const longestDelayMs = 5_000;
 
 export interface Migration {
   /**
-   * Migrates the database, and retries while PostgreSQL is down or refuses: without its tables the worker can do nothing
-   * else.
+   * Migrates the database, and retries while PostgreSQL is unavailable or refuses. The worker can do nothing without
+   * its tables.
    *
    * @returns the names of the migrations that were run
    * @throws NewerSchemaError, since only another release helps; `signal.reason` when the signal aborts
@@ -32,14 +32,15 @@ export function createMigration(options: {
   async function attempt(): Promise<string[] | undefined> {
     try {
       const migrations = await migrate();
-      if (faultCode !== null) logger.info("PostgreSQL is back");
+      if (faultCode !== null) logger.info("PostgreSQL is available again");
       faultCode = null;
       isDone = true;
       return migrations;
     } catch (error) {
       if (error instanceof NewerSchemaError) throw error;
       const { code } = describeFault(error);
-      if (faultCode === null) logger.error({ code }, "PostgreSQL is out: waiting for it to migrate the database");
+      if (faultCode === null)
+        logger.error({ code }, "PostgreSQL is unavailable: waiting for it to migrate the database");
       faultCode = code;
       return undefined;
     }

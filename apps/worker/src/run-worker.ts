@@ -57,22 +57,22 @@ const entries = {
 const millisecondsPerHour = 60 * 60 * 1_000;
 /** While one batch waits for its commit, the next one's queries run. */
 const maxConcurrentBatches = 2;
-/** At 120 events/s a worker, PostgreSQL spent 1.6 times as much CPU time without it. */
+/** Without it, PostgreSQL spent 1.6 times as much CPU time at 120 events/s per worker. */
 const minBatchIntervalMs = 20;
 /**
- * For the batches, the group that stands aside, dead letters, a probe and the health check. Of the 100 that PostgreSQL
- * allows, so that many workers fit in.
+ * For the batches, a group apart from them, dead letters, a probe and the health check. PostgreSQL allows 100
+ * connections by default, which is enough for many workers.
  */
 const maxConnections = maxConcurrentBatches + 4;
 /**
- * By these, the worst events that ingest accepts cost the worker and PostgreSQL about as much as ordinary ones: an
- * ordinary event has a thousand characters and 40 values.
+ * With these limits, a batch of the worst events that ingest accepts costs the worker and PostgreSQL about as much as a
+ * batch of ordinary ones. An ordinary event has a thousand characters and 40 values.
  */
 const maxCharactersInBatch = 4 * 1_024 * 1_024;
 const maxJsonValuesInBatch = 100_000;
-/** For the text of the events that are held: CONCURRENCY of them at 11,000 characters each, or 512 of the largest. */
+/** For the text of the events that the worker holds: 3,000 with 11,000 characters each, or 512 of the largest. */
 const maxHeldBytes = 64 * 1_024 * 1_024;
-/** BullMQ gives an event up only after many crashes, so there is seldom anything to sweep. */
+/** BullMQ gives up an event only after many crashes, so there is rarely anything to sweep. */
 const sweepIntervalMs = 30_000;
 
 /** The parts of a worker that a test replaces, to stop the worker or let it fail at a chosen point. */
@@ -154,8 +154,8 @@ function createDatabase({ settings, parts, logger, signal }: Context): Database 
     probe: () => probeWrites(pool),
     signal,
     onChange: (outage) => {
-      if (outage === null) logger.info("PostgreSQL is back: applying events again");
-      else logger.error({ code: outage.code }, "PostgreSQL is out: waiting for it, no event loses an attempt");
+      if (outage === null) logger.info("PostgreSQL is available again: applying events");
+      else logger.error({ code: outage.code }, "PostgreSQL is unavailable: waiting for it. No event loses an attempt.");
     },
   });
   const migration = createMigration({ migrate: () => migrate(settings.DATABASE_URL), logger, signal });
@@ -184,9 +184,8 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
     concurrency: settings.CONCURRENCY,
     maxHeldBytes,
     handle: (delivery) => processDelivery(delivery, processOptions),
-    onError: (error) => logger.debug({ err: error }, "trouble with Redis: the queue reconnects by itself"),
-    onGone: (eventId) =>
-      logger.error({ eventId }, "dropped an event from the queue, of which Redis has nothing but the id"),
+    onError: (error) => logger.debug({ err: error }, "lost Redis: the queue reconnects by itself"),
+    onGone: (eventId) => logger.error({ eventId }, "dropped an event from the queue, since Redis has only its id"),
   });
   const workerMetrics = createWorkerMetrics(metrics, {
     countBacklog: () => consumer.countBacklog(),

@@ -4,7 +4,7 @@ import { type QueuedEvent, readEnvelope } from "./read-envelope.ts";
 import type { AppliedEvent } from "./take-batch.ts";
 
 /**
- * Applies one event at once, without any other.
+ * Applies one event immediately, in a transaction of its own.
  *
  * @throws InvalidEnvelope, LaterVersion; what `apply` throws
  */
@@ -15,6 +15,6 @@ export async function applyAlone(
   const envelope = readEnvelope(text);
   const { eventId, partner, kind, sequence } = envelope;
   const outcome = (await apply([envelope])).get(eventId);
-  if (outcome === undefined) throw new Error("An event that is applied alone is not left out.");
+  if (outcome === undefined) throw new Error("An event that is applied alone always has an outcome.");
   return { eventId, partner, kind, sequence, outcome };
 }

@@ -48,8 +48,8 @@ class HeldUp extends Error {
  * that fails is halved, until single events fail. So a faulty event costs the other events of its batch one
  * transaction.
  *
- * @param options.maxAsideMs a group that is not settled after this time fails. Its events hold places in the worker that
- *   events in the queue wait for
+ * @param options.maxAsideMs a group that is not settled after this time fails. Its events hold places in the worker
+ *   that events in the queue wait for
  * @param options.signal aborts when the worker stops. The groups fail with its reason then
  * @param options.rejectWaiting rejects the events of one booking that wait for a batch
  * @param options.onTurn called after each group

@@ -14,7 +14,7 @@ const { pool, url } = useTestDatabase({ maxConnections: 10 });
 
 beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, dead_letters"));
 
-/** Events are numbered in the order of receipt; their ids tell the number. */
+/** Events are numbered in the order of receipt. The id contains the number. */
 function event(number: number, kind: EventKind, content: string, more: Partial<EventEnvelope> = {}): EventEnvelope {
   const sequence = start + number * 1_000_000;
   return {
@@ -36,7 +36,7 @@ function eventId(number: number): string {
 
 async function apply(...events: EventEnvelope[]): Promise<string> {
   const outcomes = await applyEvents(pool, events, options);
-  // What was left out, because another transaction had its booking, is applied alone.
+  // Events that were left out, because another transaction had locked their booking, are applied alone.
   for (const event of events.filter(({ eventId }) => !outcomes.has(eventId))) {
     const [own] = await applyEvents(pool, [event], { ...options, isAlone: true });
     if (own !== undefined) outcomes.set(...own);
@@ -91,7 +91,7 @@ describe("in the order of receipt", () => {
     expect(await readChanges()).toEqual(["TRIP-1 created by 1"]);
   });
 
-  test("a booking's life is a change for each event that changed it", async () => {
+  test("the feed has one change for each event that changed the booking", async () => {
     await apply(event(1, "create", "A"));
     await apply(event(2, "update", "B"));
     await apply(event(3, "update", "B"));
@@ -112,25 +112,25 @@ describe("in the order of receipt", () => {
     expect(await readBookings()).toEqual(["TRIP-1 active C by 6"]);
   });
 
-  test("a batch gives what its events give one by one", async () => {
+  test("a batch has the same result as its events one by one", async () => {
     const batch = [event(1, "create", "A"), event(2, "update", "B"), event(3, "delete", ""), event(4, "create", "A")];
     expect(await apply(...batch)).toBe("created, updated, deleted, duplicate");
     expect(await readChanges()).toEqual(["TRIP-1 created by 1", "TRIP-1 updated by 2", "TRIP-1 deleted by 3"]);
     expect(await readBookings()).toEqual(["TRIP-1 deleted B by 3"]);
   });
 
-  test("partners with the same reference have a booking each", async () => {
+  test("partners with the same reference have separate bookings", async () => {
     await apply(event(1, "create", "A"), event(2, "create", "B", { partner: "other" }));
     expect(await readBookings()).toEqual(["TRIP-1 active A by 1", "TRIP-1 active B by 2"]);
   });
 
-  test("a reference of 1,024 characters of 4 bytes each has its booking", async () => {
+  test("a booking can have a reference of 1,024 characters of 4 bytes each", async () => {
     const payload = { consumerPartnerExternalReference: "🧳".repeat(1_024) };
     expect(await apply(event(1, "create", "", { payload }))).toBe("created");
     expect(await apply(event(2, "delete", "", { payload }))).toBe("deleted");
   });
 
-  test("the order of keys and unknown fields: the first makes no difference, the second does", async () => {
+  test("the order of keys makes no difference, and unknown fields do", async () => {
     const reference = { consumerTripPartnerExternalReference: "TRIP-1" };
     await apply(event(1, "create", "", { payload: { ...reference, extra: { a: 1, b: [2] } } }));
     expect(await apply(event(2, "update", "", { payload: { extra: { b: [2], a: 1 }, ...reference } }))).toBe(
@@ -141,35 +141,36 @@ describe("in the order of receipt", () => {
 });
 
 describe("delivered more than once", () => {
-  test("the same event again changes nothing and has the same outcome", async () => {
+  test("the same event again changes nothing, and has the same outcome", async () => {
     expect(await apply(event(1, "create", "A"))).toBe("created");
     expect(await apply(event(1, "create", "A"), event(1, "create", "A"))).toBe("created, created");
     expect(await readLog()).toEqual(["1 created"]);
     expect(await readChanges()).toEqual(["TRIP-1 created by 1"]);
   });
 
-  test("the same first event on eight workers at once is applied once", async () => {
+  test("the same first event on eight workers at the same time is applied once", async () => {
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => apply(event(1, "create", "A"))));
     expect(outcomes).toEqual(Array.from({ length: 8 }, () => "created"));
     expect(await readChanges()).toEqual(["TRIP-1 created by 1"]);
   });
 
-  test("the same first events in overlapping batches at once are applied once each, and nobody deadlocks", async () => {
+  test("the same first events in concurrent batches are applied once each, without a deadlock", async () => {
     const events = Array.from({ length: 40 }, (_, index) => {
-      // Ids in another order than sequences and bookings, so that only a common order of locks keeps them apart.
+      // Ids are in another order than sequences and bookings, so only a common order of locks prevents deadlocks.
       const reference = { consumerTripPartnerExternalReference: `TRIP-${(index * 7) % 40}` };
       return event(index + 1, "create", "", { eventId: eventId((index * 17) % 40), payload: reference });
     });
     const batches = Array.from({ length: 16 }, (_, worker) => events.slice(worker, worker + 25).reverse());
     await Promise.all(batches.map((batch) => apply(...batch)));
     const { rows } = await pool.query(
-      "select (select count(*)::int from booking_events) as events, (select count(*)::int from booking_changes) as changes",
+      `select (select count(*)::int from booking_events) as events,
+         (select count(*)::int from booking_changes) as changes`,
     );
     expect(rows).toEqual([{ events: 40, changes: 40 }]);
     expect(await readBookings()).toHaveLength(40);
   });
 
-  test("two first events of one booking at once are both applied", async () => {
+  test("two concurrent first events of one booking are both applied", async () => {
     await Promise.all([apply(event(1, "create", "A")), apply(event(2, "update", "B"))]);
     expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
     expect((await readLog()).length).toBe(2);
@@ -188,8 +189,8 @@ describe("concurrent batches that take the same locks in crossing order", () => 
   afterEach(() => crossing.drop());
 
   /**
-   * Applies the batches at once. In the midst of its insert into the table each transaction stops at TRIP-2, or before
-   * it at what another one has inserted, and goes on when all have stopped.
+   * Applies the batches concurrently. Each transaction stops in its insert into the table, at TRIP-2 or at a row that
+   * another one has inserted, and goes on when all have stopped.
    */
   async function applyCrossing(table: "booking_events" | "bookings", batches: EventEnvelope[][]): Promise<void> {
     await workers.query(`
@@ -214,7 +215,7 @@ describe("concurrent batches that take the same locks in crossing order", () => 
     await Promise.all(applying);
   }
 
-  /** PostgreSQL counts a deadlock when the connection that saw it has ended. A batch that was in one is done again. */
+  /** PostgreSQL counts a deadlock when its connection ends. A batch hides deadlocks, since it is tried again. */
   async function endAndCountDeadlocks(): Promise<number> {
     await workers.end();
     return waitFor(async () => {
@@ -231,7 +232,7 @@ describe("concurrent batches that take the same locks in crossing order", () => 
     payload: { consumerTripPartnerExternalReference: `TRIP-${trip}`, note },
   });
 
-  test("wait for each other if the same events came to both, and nobody deadlocks", async () => {
+  test("wait for each other if both have the same events, without a deadlock", async () => {
     const events = [1, 2, 3].flatMap((trip) => [
       event(10 * trip, "create", "", of(trip, "A")),
       event(10 * trip + 1, "update", "", of(trip, "B")),
@@ -242,8 +243,8 @@ describe("concurrent batches that take the same locks in crossing order", () => 
     expect(await endAndCountDeadlocks()).toBe(0);
   });
 
-  test("wait for each other if both are the first that is known of the same bookings, and nobody deadlocks", async () => {
-    // By their keys the bookings are neither in the one order nor in the other.
+  test("wait for each other if both have the first events of the same bookings, without a deadlock", async () => {
+    // The order of the bookings' keys is neither of the two orders.
     const trips = [1, 2, 3, 4, 5, 6, 7, 8];
     const upwards = trips.flatMap((trip) => [
       event(10 * trip, "create", "", of(trip, "A")),
@@ -260,20 +261,20 @@ describe("concurrent batches that take the same locks in crossing order", () => 
 describe("with idempotency keys", () => {
   const key = { idempotencyKey: "k-1" };
 
-  test("the second event with a key, a kind and a content is recorded as a duplicate and changes nothing", async () => {
+  test("the second event with the same key, kind and content is a duplicate, and changes nothing", async () => {
     await apply(event(1, "create", "A", key), event(2, "update", "B"));
     expect(await apply(event(3, "create", "A", key))).toBe("duplicate");
     expect(await readLog()).toEqual(["1 created", "2 updated", "3 duplicate of 1"]);
     expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
   });
 
-  test("in one batch, too", async () => {
+  test("so is one in the same batch", async () => {
     const events = [event(1, "create", "A", key), event(2, "update", "B"), event(3, "create", "A", key)];
     expect(await apply(...events)).toBe("created, updated, duplicate");
     expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
   });
 
-  test("the same key with another content or kind is an event of its own, with a warning", async () => {
+  test("an event with the same key and another content or kind counts, with a warning", async () => {
     await apply(event(1, "create", "A", key));
     expect(await apply(event(2, "create", "B", key))).toBe("updated");
     expect(await apply(event(3, "update", "A", key), event(4, "delete", "", key))).toBe("updated, deleted");
@@ -287,7 +288,7 @@ describe("with idempotency keys", () => {
     ]);
   });
 
-  test("content is compared canonically, and a further field is other content", async () => {
+  test("content is compared canonically, and another field makes another content", async () => {
     const payload = { consumerTripPartnerExternalReference: "TRIP-1", seats: 100, note: "A" };
     const reordered = { note: "A", seats: 1.0e2, consumerTripPartnerExternalReference: "TRIP-1" };
     await apply(event(1, "create", "", { ...key, payload }));
@@ -295,7 +296,7 @@ describe("with idempotency keys", () => {
     expect(await apply(event(3, "create", "", { ...key, payload: { ...payload, more: true } }))).toBe("updated");
   });
 
-  test("another partner's same key is another key, and so is another booking's", async () => {
+  test("partners and bookings don't share keys", async () => {
     const trip2 = { consumerTripPartnerExternalReference: "TRIP-2", note: "A" };
     await apply(event(1, "create", "A", key));
     expect(await apply(event(2, "create", "A", { ...key, partner: "other" }))).toBe("created");
@@ -303,7 +304,7 @@ describe("with idempotency keys", () => {
     expect(await readLog()).toEqual(["1 created", "2 created", "3 created"]);
   });
 
-  test("a retry that is applied before its original gives its place up, and the booking does not change", async () => {
+  test("a retry that is applied before its original yields to it, and the booking does not change", async () => {
     expect(await apply(event(2, "create", "A", key))).toBe("created");
     expect(await apply(event(1, "create", "A", key))).toBe("created");
     expect(await readLog()).toEqual(["1 created", "2 duplicate of 1"]);
@@ -311,7 +312,7 @@ describe("with idempotency keys", () => {
     expect(await readChanges()).toEqual(["TRIP-1 created by 2"]);
   });
 
-  test("an original that arrives late undoes what its retry had undone", async () => {
+  test("an original that arrives late undoes what its retry did", async () => {
     await apply(event(2, "update", "B"), event(3, "update", "A", key));
     expect(await readBookings()).toEqual(["TRIP-1 active A by 3"]);
     expect(await apply(event(1, "update", "A", key))).toBe("superseded");
@@ -320,7 +321,7 @@ describe("with idempotency keys", () => {
     expect(await readChanges()).toEqual(["TRIP-1 created by 2", "TRIP-1 updated by 3", "TRIP-1 updated by 2"]);
   });
 
-  test("a warning belongs to whichever event uses the key later, in whatever order they arrive", async () => {
+  test("the warning belongs to the event that used the key later, whatever the order of arrival", async () => {
     await apply(event(2, "create", "B", key));
     expect(await readLog()).toEqual(["2 created"]);
     await apply(event(3, "create", "A", key));
@@ -329,21 +330,21 @@ describe("with idempotency keys", () => {
     expect(await readLog()).toEqual(["1 superseded", "2 updated key-reused", "3 duplicate of 1"]);
   });
 
-  test("each warning is told once it stands in the log", async () => {
-    const told: unknown[] = [];
-    const onWarning = (warning: RecordedWarning) => told.push(warning);
+  test("each warning is reported once, when it is in the log", async () => {
+    const warnings: unknown[] = [];
+    const onWarning = (warning: RecordedWarning) => warnings.push(warning);
     await applyEvents(pool, [event(2, "create", "B", key)], { ...options, onWarning });
-    expect(told).toEqual([]);
+    expect(warnings).toEqual([]);
     await applyEvents(pool, [event(1, "create", "A", key)], { ...options, onWarning });
     await applyEvents(pool, [event(3, "delete", "", key)], { ...options, onWarning });
     await applyEvents(pool, [event(3, "delete", "", key)], { ...options, onWarning });
-    expect(told).toEqual([
+    expect(warnings).toEqual([
       { eventId: eventId(2), partner: "acme", kind: "create", code: "key-reused" },
       { eventId: eventId(3), partner: "acme", kind: "delete", code: "key-reused" },
     ]);
   });
 
-  test("events with one key on four workers at once: one of them counts", async () => {
+  test("of events with the same key on four concurrent workers, one counts", async () => {
     const events = Array.from({ length: 12 }, (_, index) => event(index + 1, "create", "A", key));
     const batches = [0, 1, 2, 3].map((worker) => events.filter((_, index) => index % 4 === worker).reverse());
     await Promise.all(batches.map((batch) => apply(...batch)));
@@ -358,7 +359,7 @@ describe("references of trips and of consumers", () => {
   const trip = { consumerTripPartnerExternalReference: "N1" };
   const consumer = { consumerPartnerExternalReference: "N1" };
 
-  test("are two namespaces: the same text means two bookings", async () => {
+  test("are two namespaces, so the same text names two bookings", async () => {
     await apply(event(1, "create", "", { payload: trip }), event(2, "create", "", { payload: consumer }));
     expect(await apply(event(3, "delete", "", { payload: consumer }))).toBe("deleted");
     const { rows } = await pool.query(
@@ -376,7 +377,7 @@ describe("references of trips and of consumers", () => {
     ]);
   });
 
-  test("an event with both is the trip's", async () => {
+  test("an event with both belongs to the trip's booking", async () => {
     await apply(event(1, "create", "", { payload: { ...trip, consumerPartnerExternalReference: "C1" } }));
     expect(await apply(event(2, "delete", "", { payload: trip }))).toBe("deleted");
   });
@@ -385,16 +386,16 @@ describe("references of trips and of consumers", () => {
     const both = { ...trip, consumerPartnerExternalReference: "C1" };
     const deletion = event(9, "delete", "", { payload: { consumerPartnerExternalReference: "C1" } });
 
-    test("who has a booking with a trip reference is recorded with a warning, and leaves that booking alone", async () => {
+    test("who has a booking with a trip reference has a warning, and does not touch that booking", async () => {
       await apply(event(1, "create", "", { payload: both }));
-      const told: unknown[] = [];
-      await applyEvents(pool, [deletion], { ...options, onWarning: (warning) => told.push(warning) });
+      const warnings: unknown[] = [];
+      await applyEvents(pool, [deletion], { ...options, onWarning: (warning) => warnings.push(warning) });
       expect(await readLog()).toEqual(["1 created", "9 deleted reference-kind"]);
       expect(await readBookings()).toEqual(["C1 deleted null by 9", "N1 active null by 1"]);
-      expect(told).toEqual([{ eventId: eventId(9), partner: "acme", kind: "delete", code: "reference-kind" }]);
+      expect(warnings).toEqual([{ eventId: eventId(9), partner: "acme", kind: "delete", code: "reference-kind" }]);
     });
 
-    test("is warned about in one batch with that booking, and when it was deleted, too", async () => {
+    test("has the warning in the same batch as that booking, and after its delete", async () => {
       await apply(event(1, "create", "", { payload: both }), deletion);
       await apply(event(10, "delete", "", { payload: trip }));
       await apply(event(11, "delete", "", { payload: { consumerPartnerExternalReference: "C1" } }));
@@ -406,7 +407,7 @@ describe("references of trips and of consumers", () => {
       ]);
     });
 
-    test("is not warned about for another partner's or consumer's booking, nor any longer once it has left", async () => {
+    test("has no warning for another partner's or consumer's booking, or one that has left the consumer", async () => {
       await apply(
         event(1, "create", "", { payload: both, partner: "other" }),
         event(2, "create", "", { payload: { ...trip, consumerPartnerExternalReference: "C2" } }),
@@ -419,7 +420,7 @@ describe("references of trips and of consumers", () => {
     });
   });
 
-  test("the same key for both is two keys", async () => {
+  test("don't share keys", async () => {
     const key = { idempotencyKey: "k-1" };
     await apply(
       event(1, "create", "", { payload: trip, ...key }),
@@ -437,24 +438,24 @@ describe("late events", () => {
     expect(await readChanges()).toEqual(["TRIP-1 created by 2"]);
   });
 
-  test("a create that is older than the tombstone stays dead, a younger one lives", async () => {
+  test("a create before the delete is superseded, and an event after it recreates the booking", async () => {
     await apply(event(2, "delete", ""));
     expect(await apply(event(1, "create", "A"))).toBe("superseded");
     expect(await readBookings()).toEqual(["TRIP-1 deleted A by 2"]);
     expect(await apply(event(3, "update", "C"))).toBe("recreated");
   });
 
-  test("a late event that changes what a later one did corrects the booking and the feed", async () => {
+  test("a late event that changes the outcome of a later one corrects the booking and the feed", async () => {
     await apply(event(1, "create", "A"));
     expect(await apply(event(3, "create", "A"))).toBe("unchanged");
-    // With B in between, the second create of A is a sender's retry that must not undo B.
+    // With B in between, the second create of A is a retry by the sender, which must not undo B.
     expect(await apply(event(2, "update", "B"))).toBe("updated");
     expect(await readLog()).toEqual(["1 created", "2 updated", "3 duplicate"]);
     expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
     expect(await readChanges()).toEqual(["TRIP-1 created by 1", "TRIP-1 updated by 2"]);
   });
 
-  test("a late event can give the last word to an event that was in the log already", async () => {
+  test("a late event can let a logged event decide the booking's state", async () => {
     await apply(event(1, "create", "A"), event(2, "delete", ""), event(4, "update", "A"));
     expect(await readBookings()).toEqual(["TRIP-1 deleted A by 2"]);
     expect(await apply(event(3, "update", "B"))).toBe("superseded");
@@ -463,7 +464,7 @@ describe("late events", () => {
     expect(await readChanges()).toEqual(["created by 1", "deleted by 2", "recreated by 4"].map((x) => `TRIP-1 ${x}`));
   });
 
-  test("late and new events in one batch", async () => {
+  test("late and new events may share a batch", async () => {
     await apply(event(2, "update", "B"));
     expect(await apply(event(3, "update", "C"), event(1, "create", "A"))).toBe("updated, superseded");
     expect(await readBookings()).toEqual(["TRIP-1 active C by 3"]);
@@ -472,14 +473,14 @@ describe("late events", () => {
 });
 
 describe("a booking with a long history", () => {
-  /** 3,000 updates, each with other content: more than may be read while other bookings wait. */
+  /** 3,000 updates. That is more than may be read while other bookings wait. */
   async function applyHistory(content: (number: number) => string): Promise<void> {
     const events = Array.from({ length: 3_000 }, (_, index) => event(2 * index + 1, "update", content(index)));
     for (let start = 0; start < events.length; start += 500)
       await applyEvents(pool, events.slice(start, start + 500), options);
   }
 
-  test.each([2, 200, 5_000])("takes a late event for what it displaces: %i places late", async (places) => {
+  test.each([2, 200, 5_000])("takes in an event that is %i places late", async (places) => {
     await applyHistory(String);
     const late = event(5_999 - places + 1, "update", "late");
     expect((await applyEvents(pool, [late], options)).get(late.eventId)).toBe("superseded");
@@ -487,7 +488,7 @@ describe("a booking with a long history", () => {
   });
 
   test("is left out of a transaction with others if it needs too much of it, and then applied alone", async () => {
-    // All but the first repeat what was there, so a late change of the second one changes what all of them do.
+    // All but the first repeat the content, so a late event before the second one changes all of their states.
     await applyHistory(() => "same");
     const late = event(2, "update", "late");
     const other = event(9_000, "create", "", { payload: { consumerTripPartnerExternalReference: "TRIP-2" } });
@@ -507,7 +508,7 @@ describe("a booking with a long history", () => {
     ]);
   });
 
-  test("is left out with all of its events, repetitions of a key too", async () => {
+  test("is left out with all of its events, including repetitions of a key", async () => {
     await applyHistory(() => "same");
     const key = { idempotencyKey: "k-1" };
     const events = [event(2, "update", "late", key), event(9_000, "update", "late", key)];
@@ -519,7 +520,7 @@ describe("a booking with a long history", () => {
     expect(await readBookings()).toEqual(["TRIP-1 active same by 3"]);
   });
 
-  test("whose states were not stored yet gets them with the first late event", async () => {
+  test("without stored states gets them with the first late event", async () => {
     await applyHistory((number) => String(number % 7));
     await pool.query("update booking_events set state_after = null, keyless_sequence_after = null");
     await pool.query("update bookings set content_event_id = null");
@@ -531,13 +532,13 @@ describe("a booking with a long history", () => {
   });
 });
 
-test("two events with one sequence are both applied, in the order of their ids", async () => {
+test("two events with the same sequence are both applied, in the order of their ids", async () => {
   await apply(event(2, "update", "B"), event(3, "update", "C", { sequence: event(2, "update", "").sequence }));
   expect(await apply(event(1, "update", "A", { sequence: event(2, "update", "").sequence }))).toBe("superseded");
   expect(await readBookings()).toEqual(["TRIP-1 active C by 3"]);
 });
 
-test("a log in which some states are missing is folded from its start, past the place of a late event", async () => {
+test("a log without some of the states is folded from its start, past the place of a late event", async () => {
   const events = Array.from({ length: 600 }, (_, index) => event(2 * index + 1, "update", String(index)));
   await applyEvents(pool, events, options);
   await pool.query("update booking_events set state_after = null where id = $1", [eventId(801)]);
@@ -546,7 +547,7 @@ test("a log in which some states are missing is folded from its start, past the 
   expect(await readBookings()).toEqual(["TRIP-1 active 599 by 1199"]);
 });
 
-test("a batch leaves out all bookings that need much of their history at once, and keeps its connection", async () => {
+test("a batch leaves out all bookings that need much of their history, on the same connection", async () => {
   const bookings = [1, 2, 3].map((number) => ({
     consumerTripPartnerExternalReference: `LONG-${number}`,
     note: "same",
@@ -580,7 +581,7 @@ test("a batch leaves out all bookings that need much of their history at once, a
 });
 
 describe("a booking that another transaction has locked", () => {
-  test("is left out, and the others of its batch are applied", async () => {
+  test("is left out, and the other bookings of its batch are applied", async () => {
     await apply(event(1, "create", "A"));
     const holder = await pool.connect();
     try {
@@ -596,7 +597,7 @@ describe("a booking that another transaction has locked", () => {
     expect(await apply(event(2, "update", "B"))).toBe("updated");
   });
 
-  test("is an outage, if it can't be asked which ones are locked since no connection can be had", async () => {
+  test("is an outage if there is no connection to find out which bookings are locked", async () => {
     await apply(event(1, "create", "A"));
     const client = await pool.connect();
     try {
@@ -617,7 +618,7 @@ describe("a booking that another transaction has locked", () => {
     }
   });
 
-  test("is waited for when it stands alone", async () => {
+  test("is waited for if it is applied alone", async () => {
     await apply(event(1, "create", "A"));
     const holder = await pool.connect();
     await holder.query("begin");
@@ -635,7 +636,7 @@ describe("a booking that another transaction has locked", () => {
   });
 });
 
-describe("events with one sequence have the order of their ids", () => {
+describe("events with the same sequence are in the order of their ids", () => {
   const tied = { sequence: start, receivedAt: new Date(start / 1_000).toISOString() };
   const [first, second, third] = [
     event(1, "create", "A", tied),
@@ -644,10 +645,10 @@ describe("events with one sequence have the order of their ids", () => {
   ] as const;
 
   test.each<[string, ...EventEnvelope[][]]>([
-    ["in their order", [first], [second], [third]],
-    ["in another order", [third], [first], [second]],
-    ["the last first", [third], [second], [first]],
-    ["in a batch", [third, second, first]],
+    ["delivered in that order", [first], [second], [third]],
+    ["delivered in another order", [third], [first], [second]],
+    ["delivered in reverse order", [third], [second], [first]],
+    ["in one batch", [third, second, first]],
     ["some in a batch", [second], [third, first]],
     ["some in another batch", [first], [third, second]],
   ])("%s", async (_, ...batches) => {

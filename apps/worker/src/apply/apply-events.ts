@@ -16,22 +16,22 @@ import { LeftOut, readHistory, refoldBookings } from "./read-history.ts";
 import { Race, writeBatch } from "./write-batch.ts";
 
 export interface ApplyOptions {
-  /** How far apart two events may have been received to count as repetitions of each other. */
+  /** An event received later than this after another one does not repeat it. */
   duplicateWindowMs: number;
   /**
-   * The events are of one booking, and no others wait for them: the transaction may wait for the booking's lock, and
-   * read as much of its log as it takes. Default: false.
+   * The events are of one booking, and no other events wait for them. So the transaction may wait for the booking's
+   * lock, and read its whole log. Default: false.
    */
   isAlone?: boolean;
-  /** The transaction may wait for bookings that others have locked, for a second each. Default: as `isAlone`. */
+  /** The transaction waits for locked bookings, for a second each. Default: the same as `isAlone`. */
   waitsForLocks?: boolean;
-  /** Told of each warning once it stands in the log. */
+  /** Called with each warning once it is in the log. */
   onWarning?: (warning: RecordedWarning) => void;
 }
 
-/** Each lost race means that another batch got through, so this many in a row do not happen by chance. */
+/** Each lost race means that another batch was applied, so this many in a row are no coincidence. */
 const maxRaces = 20;
-/** For the lock of a booking. Other workers hold it for one transaction each. */
+/** For one booking. Other workers hold its lock for one transaction. */
 const lockTimeoutMs = 1_000;
 
 const lockNotAvailable = "55P03";
@@ -39,19 +39,20 @@ const deadlockDetected = "40P01";
 const serializationFailure = "40001";
 
 /**
- * Applies events in one transaction: the log, the bookings and the feed of changes agree whenever anyone looks.
+ * Applies events in one transaction, so the log, the bookings and the feed always agree.
  *
- * The same event again changes nothing, and events may come in any order and in any grouping: each takes its place by
- * its sequence. All locks are taken in one order (existing bookings, new events, new bookings, the feed; events by
- * their sequences, bookings by their keys), so that concurrent batches wait for each other and never deadlock.
+ * An event that was applied before changes nothing. Events may come in any order and in any batches, since each takes
+ * its place by its sequence. All transactions take their locks in the same order (existing bookings, new events, new
+ * bookings, the feed; events by sequence, bookings by key), so concurrent batches wait for each other and never
+ * deadlock.
  *
- * Nobody waits for a booking that another transaction has locked, or that needs much of its history: its events are
- * left out, to be applied alone.
+ * Other events don't wait for a booking that another transaction has locked, or that needs much of its history. Its
+ * events are left out, and must be applied alone.
  *
- * @returns the outcome of each event by its id; of one that was applied before, the outcome that stands in the log.
- *   Those that were left out have none
- * @throws what PostgreSQL or its connection throws. Nothing was applied then, unless the connection broke during the
- *   commit: apply the events again
+ * @returns the outcome of each event, by its id. An event that was applied before has the outcome in the log. Events
+ *   that were left out have none
+ * @throws what PostgreSQL or its connection throws. Then nothing was applied, unless the connection broke during the
+ *   commit. Apply the events again
  */
 export async function applyEvents(
   pool: Pool,
@@ -76,7 +77,7 @@ export async function applyEvents(
       } else if (!waitsForLocks && isLockTimeout(error)) {
         const locked = await inTransaction(pool, (client) => findLockedBookings(client, keysOf(events)));
         events = events.filter((event) => !locked.some((key) => key.equals(event.bookingKey)));
-        // None is: it was free again by then.
+        // None is locked any more, so the next try may wait.
         waitsForLocks = locked.length === 0;
       } else {
         races += 1;
@@ -92,7 +93,7 @@ function keysOf(events: IncomingEvent[]): Buffer[] {
   return [...new Map(events.map((event) => [nameBooking(event), event.bookingKey])).values()];
 }
 
-/** Another transaction kept a lock for longer than this one waited. */
+/** Whether another transaction held a lock for longer than this one waited. */
 export function isLockTimeout(error: unknown): boolean {
   return isDatabaseError(error, lockNotAvailable);
 }
@@ -106,7 +107,7 @@ interface Applied {
   warnings: RecordedWarning[];
 }
 
-/** The phases of a transaction, in their order: lock, read, plan, write. */
+/** The phases of a transaction: lock, read, plan, write. */
 async function applyInTransaction(
   client: Queryable,
   events: IncomingEvent[],
@@ -120,21 +121,21 @@ async function applyInTransaction(
   const { duplicateWindowMs } = options;
   const plan = planBatch(works, { refoldings, creates, duplicateWindowMs });
   const misdirected = await writeBatch(client, plan);
-  const meantOtherwise = plan.consumerDeletes.filter(({ id }) => misdirected.has(id));
+  const likelyMistakes = plan.consumerDeletes.filter(({ id }) => misdirected.has(id));
   return {
     outcomes: new Map([...applied, ...plan.outcomes]),
-    warnings: [...plan.warnings, ...meantOtherwise.map((event) => toWarning(event, "reference-kind"))],
+    warnings: [...plan.warnings, ...likelyMistakes.map((event) => toWarning(event, "reference-kind"))],
   };
 }
 
-/** @returns the bookings that exist, and what stands in the log already, by the events' ids */
+/** @returns the bookings that exist, and the outcomes of events that are in the log already */
 async function lock(client: Queryable, events: IncomingEvent[], { waitsForLocks }: { waitsForLocks: boolean }) {
   const [, stored, , applied] = await settleAll([
     setLockTimeout(client, lockTimeoutMs),
     lockBookings(client, keysOf(events), waitsForLocks ? "wait" : "fail"),
-    // From here on the connection's own limit is in force again.
+    // Later statements have the connection's own limit again.
     setLockTimeout(client, "default"),
-    // Behind the locks: until they are held, another transaction may be applying the same events.
+    // After the locks: until this transaction holds them, another one may be applying the same events.
     findProcessed(
       client,
       events.map(({ id }) => id),

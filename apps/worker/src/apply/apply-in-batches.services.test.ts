@@ -7,7 +7,7 @@ import { applyEvents } from "./apply-events.ts";
 import { type BatchLimits, createBatchApplier } from "./apply-in-batches.ts";
 
 const { pool } = useTestDatabase();
-/** The sizes of the batches that were begun, in their order. */
+/** The sizes of all batches, in the order in which they began. */
 let batchSizes: number[];
 
 beforeEach(async () => {
@@ -24,7 +24,7 @@ const limits: BatchLimits = {
   minIntervalMs: 0,
 };
 
-/** Applies by the real transaction unless the test has one of its own, and notes the size of each batch. */
+/** Applies events in a real transaction, unless the test replaces it. Records the size of each batch. */
 function createApplier({
   applyBatch = (envelopes, how) => applyEvents(pool, envelopes, { duplicateWindowMs: 0, ...how }),
   signal = never,
@@ -68,7 +68,7 @@ async function countTransactions(): Promise<number> {
   return rows[0].count;
 }
 
-test("an event that comes alone is applied at once", async () => {
+test("an event that comes alone is applied immediately", async () => {
   expect(await createApplier()(createEvent(1))).toBe("created");
   expect(batchSizes).toEqual([1]);
 });
@@ -87,7 +87,7 @@ test("the same event twice in a batch is applied once", async () => {
   expect((await pool.query("select from booking_events")).rowCount).toBe(1);
 });
 
-test("what comes while a batch is applied makes up the next ones, none larger than the limit", async () => {
+test("events that come while a batch is applied form the next batches, none larger than the limit", async () => {
   const apply = createApplier({ maxEvents: 8 });
   const first = apply(createEvent(0));
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
@@ -95,7 +95,7 @@ test("what comes while a batch is applied makes up the next ones, none larger th
   expect(batchSizes).toEqual([1, 8, 8, 4]);
 });
 
-test("what comes soon after a batch began waits for more, unless it makes up a full batch", async () => {
+test("events that come soon after a batch began wait for more, unless they fill a batch", async () => {
   const soon = createApplier({ minIntervalMs: 200 });
   await soon(createEvent(0));
   const second = soon(createEvent(1));
@@ -109,7 +109,7 @@ test("what comes soon after a batch began waits for more, unless it makes up a f
   expect(batchSizes).toEqual([1, 2]);
 });
 
-test("a batch has no more characters and JSON values than allowed; an event with more than that is alone", async () => {
+test("a batch has no more characters and JSON values than allowed, and an event with more is alone", async () => {
   const long = (number: number) => createEvent(number, { note: "x".repeat(4_000) });
   await Promise.all([0, 1, 2, 3].map(long).map(createApplier({ maxCharacters: 9_000 })));
   expect(batchSizes.splice(0)).toEqual([2, 2]);
@@ -120,7 +120,7 @@ test("a batch has no more characters and JSON values than allowed; an event with
   expect(batchSizes).toEqual([1, 1, 1]);
 });
 
-test("what can't be read fails alone, and says why without a value of it", async () => {
+test("an event that can't be read fails alone, and its error holds no value of it", async () => {
   const apply = createBatchApplier({
     applyBatch: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }),
     limits,
@@ -141,7 +141,7 @@ test("what can't be read fails alone, and says why without a value of it", async
   expect(JSON.stringify(results)).not.toContain("canary");
 });
 
-test("no more batches than allowed are applied at once", async () => {
+test("no more batches than allowed are applied concurrently", async () => {
   let [running, most] = [0, 0];
   const apply = createApplier({
     async applyBatch(envelopes) {
@@ -158,7 +158,7 @@ test("no more batches than allowed are applied at once", async () => {
   expect(most).toBe(2);
 });
 
-test("partners take turns: the many events of one don't keep another's out of the next batch", async () => {
+test("partners take turns: many events of one don't keep those of another out of the next batch", async () => {
   const partnersByBatch: string[][] = [];
   const apply = createApplier({
     applyBatch(envelopes) {
@@ -172,7 +172,7 @@ test("partners take turns: the many events of one don't keep another's out of th
   expect(partnersByBatch[0]).toEqual(["acme", "other", "acme", "acme"]);
 });
 
-test("of two batches at a time, each has events of other bookings, in the order in which they came", async () => {
+test("concurrent batches have events of different bookings, in the order in which they came", async () => {
   const trip = (reference: string) => ({ consumerTripPartnerExternalReference: reference });
   const together: string[] = [];
   const running: number[] = [];
@@ -199,7 +199,7 @@ test("of two batches at a time, each has events of other bookings, in the order 
   expect(together.filter((numbers) => /[123],[123]/.test(numbers))).toEqual([]);
 });
 
-describe("an event that fails though PostgreSQL takes others", () => {
+describe("an event that fails although PostgreSQL takes others", () => {
   beforeEach(() =>
     pool.query(`
       create function fail() returns trigger language plpgsql as
@@ -209,35 +209,35 @@ describe("an event that fails though PostgreSQL takes others", () => {
   );
   afterEach(() => pool.query("drop trigger fail on booking_events; drop function fail"));
 
-  test("fails alone: the others of its batch are applied", async () => {
+  test("fails alone, and the others of its batch are applied", async () => {
     const results = await Promise.allSettled(createEvents(100).map(createApplier()));
     const failed = results.flatMap(({ status }, index) => (status === "rejected" ? [index] : []));
     expect(failed).toEqual([17, 64]);
     expect(results[17]).toMatchObject({ reason: { code: "57014" } });
     expect((await pool.query("select from bookings")).rowCount).toBe(98);
-    // Halving takes two batches for each level, and there are seven levels; a batch for each event would be 100.
+    // Halving takes two batches on each of seven levels. One batch per event would be 100.
     expect(batchSizes.length).toBeLessThanOrEqual(2 + 2 * 2 * 7);
   });
 
-  test("keeps no other waiting while it is looked for", async () => {
+  test("makes no other event wait while it is being found", async () => {
     const apply = createApplier();
-    const troubled = Promise.allSettled(createEvents(100).map(apply));
+    const failing = Promise.allSettled(createEvents(100).map(apply));
     await waitFor(() => batchSizes.length >= 3);
     const order: string[] = [];
     await Promise.all([
-      troubled.then(() => order.push("troubled")),
+      failing.then(() => order.push("failing")),
       Promise.all(createEvents(120).slice(100).map(apply)).then(() => order.push("others")),
     ]);
-    expect(order).toEqual(["others", "troubled"]);
+    expect(order).toEqual(["others", "failing"]);
   });
 });
 
-test("partners whose events were in a batch with failing ones are applied at the next trial", async () => {
+test("partners whose events were in a batch with failing ones are applied in the next try", async () => {
   const triedPartners: string[] = [];
   const apply = createApplier({
     applyBatch(envelopes) {
       triedPartners.push([...new Set(envelopes.map(({ partner }) => partner))].join());
-      if (envelopes.some(({ partner }) => partner === "acme")) return Promise.reject(new Error("each of them fails"));
+      if (envelopes.some(({ partner }) => partner === "acme")) return Promise.reject(new Error("every event fails"));
       return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
     },
   });
@@ -247,15 +247,15 @@ test("partners whose events were in a batch with failing ones are applied at the
   expect((await failing).every(({ status }) => status === "rejected")).toBe(true);
 });
 
-test("what is not settled in time makes room: it fails, to be tried again later", async () => {
-  const apply = createApplier({ applyBatch: () => Promise.reject(new Error("each of them fails")), maxAsideMs: 0 });
+test("events that are not settled in time fail, to be tried again later", async () => {
+  const apply = createApplier({ applyBatch: () => Promise.reject(new Error("every event fails")), maxAsideMs: 0 });
   const results = await Promise.allSettled(createEvents(64).map(apply));
   expect(results.map((result) => result.status === "rejected" && result.reason.name)).toEqual(Array(64).fill("HeldUp"));
-  // The batch, the group, and no half of it.
+  // The batch and the group, but no half of the group.
   expect(batchSizes).toEqual([64, 64]);
 });
 
-test("many bookings that another worker has locked are waited for together", async () => {
+test("one transaction waits for many bookings that another worker has locked", async () => {
   const update = (number: number) =>
     createEvent(number + 100, { consumerTripPartnerExternalReference: `TRIP-${number}` });
   await applyEvents(pool, createEvents(50), { duplicateWindowMs: 0 });
@@ -274,7 +274,7 @@ test("many bookings that another worker has locked are waited for together", asy
   expect(batchSizes).toEqual([50, 50]);
 });
 
-test("a batch that failed once is applied as it is when that was not the fault of its events", async () => {
+test("a batch that failed for another reason than its events is applied undivided", async () => {
   let failures = 1;
   const apply = createApplier({
     applyBatch(envelopes) {
@@ -286,7 +286,7 @@ test("a batch that failed once is applied as it is when that was not the fault o
   expect(batchSizes).toEqual([10, 10]);
 });
 
-describe("a booking that somebody keeps locked", () => {
+describe("a booking that stays locked", () => {
   let holder: PoolClient;
 
   beforeEach(async () => {
@@ -303,19 +303,19 @@ describe("a booking that somebody keeps locked", () => {
   const update = (number: number, reference: string) =>
     createEvent(number, { consumerTripPartnerExternalReference: reference, note: String(number) });
 
-  test("keeps no other booking waiting, and its own events fail together, to be tried again later", async () => {
+  test("makes no other booking wait, and its own events fail together, to be tried again later", async () => {
     const apply = createApplier();
     const locked = Promise.allSettled([10, 11, 12].map((number) => update(number, "TRIP-1")).map(apply));
     const others = await Promise.all([20, 21].map((number) => update(number, "TRIP-2")).map(apply));
     expect(others).toEqual(["updated", "updated"]);
-    // What comes meanwhile shares their fate.
+    // An event that comes meanwhile fails too.
     const later = Promise.allSettled([apply(update(13, "TRIP-1"))]);
     for (const result of [...(await locked), ...(await later)])
       expect(result).toMatchObject({ status: "rejected", reason: { code: "55P03" } });
     expect(await apply(update(22, "TRIP-2"))).toBe("updated");
   });
 
-  test("gets its events in their order when it is free again", async () => {
+  test("gets its events in order when it is free again", async () => {
     const apply = createApplier();
     const updates = Promise.all([10, 11, 12].map((number) => update(number, "TRIP-1")).map(apply));
     await waitFor(() => batchSizes.length === 2);
@@ -326,7 +326,7 @@ describe("a booking that somebody keeps locked", () => {
   });
 });
 
-test("when the worker stops, a batch that fails is not tried in parts", async () => {
+test("when the worker stops, a batch that fails is not divided", async () => {
   const stopping = new AbortController();
   const apply = createApplier({
     applyBatch() {
@@ -340,7 +340,7 @@ test("when the worker stops, a batch that fails is not tried in parts", async ()
   expect(batchSizes).toEqual([4]);
 });
 
-test("when the worker stops, events that wait or come fail at once, and a batch that is being applied ends", async () => {
+test("when the worker stops, waiting and new events fail immediately, and a running batch ends", async () => {
   const stopping = new AbortController();
   const release = Promise.withResolvers<void>();
   const apply = createApplier({

@@ -28,14 +28,15 @@ const defaultMaxAsideMs = 5_000;
  * an event at once, and a busy worker pays for one transaction per batch. Events are parsed when a batch takes them;
  * until then they are kept as text.
  *
- * Two batches never hold events of the same booking at the same time, and the events of a booking keep the order in which
- * they came.
+ * Two batches never hold events of the same booking at the same time, and the events of a booking keep the order in
+ * which they came.
  *
  * Events of a batch that fails, and of bookings that can't be applied together with others, are applied apart from the
  * batches: see {@link createAside}. An event fails only after it has failed twice, the second time alone, or when its
  * group was not settled in time.
  *
- * @param options.signal aborts when the worker stops. Events that wait, and batches that fail, then fail with its reason
+ * @param options.signal aborts when the worker stops. Events that wait, and batches that fail, then fail with its
+ *   reason
  */
 export function createBatchApplier(options: {
   applyBatch: ApplyBatch;

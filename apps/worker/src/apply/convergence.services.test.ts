@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 import { toIncomingEvent } from "./incoming-event.ts";
 
-/** `CONVERGENCE_RUNS=5000 pnpm vitest run convergence` looks longer. */
+/** `CONVERGENCE_RUNS=5000 npx vitest run convergence` tries more scenarios. */
 const numRuns = Number(process.env["CONVERGENCE_RUNS"] ?? 150);
 const options = { duplicateWindowMs: 72 * 3_600_000 };
 const start = Date.UTC(2026, 0, 1);
@@ -17,17 +17,19 @@ const { pool } = useTestDatabase({ maxConnections: 8 });
 
 interface Note {
   partner: string;
-  /** T1 is a trip's reference, C:T1 the same of a consumer. */
+  /** T1 is a trip's reference. C:T1 is the same reference of a consumer. */
   booking: string;
   kind: EventKind;
   content: string;
   key: string | null;
   hoursLater: number;
-  /** It has the sequence of the event before it: their ids decide. */
+  /** The event has the same sequence as the one before it, so their ids decide. */
   isTied: boolean;
 }
 
-/** Few partners, bookings, contents and keys, so that events and their keys meet; gaps around the 72 h of the duplicate window. */
+/**
+ * There are few partners, bookings, contents and keys, so events and keys meet. The gaps are around the window of 72 h.
+ */
 const note: fc.Arbitrary<Note> = fc.record({
   partner: fc.constantFrom("acme", "acme", "acme", "zenith"),
   booking: fc.constantFrom("T1", "T1", "T2", "C:T1"),
@@ -40,7 +42,7 @@ const note: fc.Arbitrary<Note> = fc.record({
 
 interface Scenario {
   notes: Note[];
-  /** For each delivery: which event, and which worker's batch it joins. */
+  /** Which event each delivery has, and which batch it joins. */
   deliveries: { event: number; batch: number }[];
   workers: number;
 }
@@ -61,10 +63,10 @@ const scenario: fc.Arbitrary<Scenario> = fc.array(note, { minLength: 1, maxLengt
   });
 });
 
-/** Milliseconds: a long look takes its time. */
+/** In milliseconds. More scenarios take longer. */
 const timeout = 60_000 + numRuns * 100;
 
-test("whatever the order, repetition and grouping of deliveries, the bookings are the fold", { timeout }, async () => {
+test("whatever the order, repetitions and batches of deliveries, the bookings are the fold", { timeout }, async () => {
   await fc.assert(
     fc.asyncProperty(scenario, async ({ notes, deliveries, workers }) => {
       const events = toEnvelopes(notes);
@@ -87,8 +89,8 @@ test("whatever the order, repetition and grouping of deliveries, the bookings ar
         log.filter(({ warnings }) => warnings.includes("key-reused")).map(({ id }) => id),
         "reused keys",
       ).toEqual(events.filter((event) => reusesKey(event, events)).map(({ eventId }) => eventId));
-      // Whatever way an event took: it is recorded with what it does in the fold, or as superseded if it arrived late
-      // and does not decide the booking.
+      // An event is recorded with its outcome in the fold, or as superseded if it arrived late and does not decide the
+      // booking's state.
       for (const { event, outcome, after } of [...expected.values()].flat()) {
         const recorded = log.find(({ id }) => id === event.id);
         const decides = [...expected.values()].some((steps) => stateAfter(steps).eventId === event.id);
@@ -100,13 +102,15 @@ test("whatever the order, repetition and grouping of deliveries, the bookings ar
   );
 });
 
-test("delivered in the order of receipt, the log and the feed are the fold's, step by step", { timeout }, async () => {
+test("after deliveries in the order of receipt, the log and the feed are the fold's, step by step", {
+  timeout,
+}, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(note, { minLength: 1, maxLength: 14 }),
       fc.integer({ min: 1, max: 5 }),
       async (notes, size) => {
-        // One with the sequence of the last event counts as late.
+        // An event with the sequence of the last one would count as late.
         const events = toEnvelopes(notes.map((one) => ({ ...one, isTied: false })));
         await pool.query("truncate bookings, booking_events, booking_changes");
         const batches = events.flatMap((_, index) => (index % size === 0 ? [events.slice(index, index + size)] : []));
@@ -130,7 +134,7 @@ test("delivered in the order of receipt, the log and the feed are the fold's, st
   );
 });
 
-test("eight workers on ten hot bookings give the fold", { timeout }, async () => {
+test("eight workers on ten hot bookings come to the fold", { timeout }, async () => {
   await pool.query("truncate bookings, booking_events, booking_changes");
   const random = fc.sample(note, { numRuns: 1_200, seed: 1 });
   const hot = random.map((one, index) => ({
@@ -182,7 +186,7 @@ function batchesOf(events: EventEnvelope[], deliveries: Scenario["deliveries"]):
   );
 }
 
-/** Each worker takes the next batch when it is done with its last. */
+/** Each worker takes the next batch after its last one. */
 async function deliver(batches: EventEnvelope[][], workers: number): Promise<void> {
   const queue = [...batches];
   await Promise.all(
@@ -192,14 +196,14 @@ async function deliver(batches: EventEnvelope[][], workers: number): Promise<voi
   );
 }
 
-/** What was left out, because another worker had its booking, is applied alone. */
+/** Events that were left out, because another worker had locked their booking, are applied alone. */
 async function applyAll(batch: EventEnvelope[]): Promise<void> {
   const outcomes = await applyEvents(pool, batch, options);
   const left = batch.filter(({ eventId }) => !outcomes.has(eventId));
   for (const event of left) await applyEvents(pool, [event], { ...options, isAlone: true });
 }
 
-/** Of a booking's events with one key, kind and content, only the one received first counts. */
+/** Of a booking's events with the same key, kind and content, only the one received first counts. */
 function counts(event: EventEnvelope, events: EventEnvelope[]): boolean {
   return !earlierWithKey(event, events).some(
     ({ kind, payload }) => kind === event.kind && digestOf(payload) === digestOf(event.payload),
@@ -261,7 +265,7 @@ async function readBookings(): Promise<Record<string, unknown>> {
   return Object.fromEntries(
     rows.map(({ partner, referenceKind, reference, payload, booking_key, ...state }) => {
       expect(booking_key).toEqual(bookingKey(partner, referenceKind, reference));
-      // The payload is the content that the digest says.
+      // The payload and the digest belong together.
       if (payload !== null) expect(digestOf(payload)).toBe(state.digest);
       else expect(state.digest).toBe(null);
       return [nameBooking({ partner, referenceKind, reference }), state];
@@ -278,11 +282,11 @@ function describeContents(expected: Map<string, FoldStep[]>): Record<string, str
   );
 }
 
-/** What a consumer knows that reads only the feed, in the order of its ids, and the payloads that it names. */
+/** Returns what a reader of the feed knows of the bookings. */
 async function followFeed(): Promise<Record<string, string>> {
   const { rows } = await pool.query(
-    `select booking_changes.partner, booking_changes.reference_kind as "referenceKind", booking_changes.reference, change,
-       payload
+    `select booking_changes.partner, booking_changes.reference_kind as "referenceKind", booking_changes.reference,
+       change, payload
      from booking_changes join booking_events on booking_events.id = booking_changes.event_id
      order by booking_changes.id`,
   );
@@ -319,7 +323,7 @@ async function readLog() {
   }));
 }
 
-/** As {@link readLog} reads it. */
+/** In the form of {@link readLog}. */
 function describeAfter({ state, eventId, content }: FoldStep["after"]): Record<string, unknown> {
   const [digest, content_sequence] = [content?.digest ?? null, content?.newestKeylessSequence ?? null];
   return { state, event_id: eventId, content_sequence, digest };
@@ -335,19 +339,21 @@ function digestOf(payload: unknown): string {
   return hash("sha256", toCanonicalJson(payload), "hex");
 }
 
-/** A counterexample as a history: the events in the order of receipt, then the deliveries in theirs. */
+/** Shows a counterexample as a history: the events in the order of receipt, and then the deliveries. */
 function throwReadably(result: fc.RunDetails<[Scenario]>): void {
   if (!result.failed) return;
   const [found] = result.counterexample ?? [];
   const history = found?.notes.map(({ partner, booking, kind, content, key, hoursLater, isTied }, index) => {
-    const what = `${isTied && key === null ? "tied " : ""}${kind}${kind === "delete" ? "" : ` ${content}`}${key === null ? "" : ` key ${key}`}`;
-    return `  ${index + 1}. +${hoursLater} h  ${partner} ${booking}: ${what}`;
+    const tie = isTied && key === null ? ["tied"] : [];
+    const what = [...tie, kind, ...(kind === "delete" ? [] : [content]), ...(key === null ? [] : [`key ${key}`])];
+    return `  ${index + 1}. +${hoursLater} h  ${partner} ${booking}: ${what.join(" ")}`;
   });
   const batches = Map.groupBy(found?.deliveries ?? [], ({ batch }) => batch);
   const groups = [...batches.values()].map((group) => group.map(({ event }) => event + 1).join("+"));
   throw new Error(
     [
-      `Not the fold of its events (seed ${result.seed}, path ${result.counterexamplePath}, after ${result.numShrinks} shrinks).`,
+      "Not the fold of its events.",
+      `Seed ${result.seed}, path ${result.counterexamplePath}, after ${result.numShrinks} shrinks.`,
       "Events in the order of receipt:",
       ...(history ?? []),
       `Delivered to ${found?.workers} worker(s), batch by batch: ${groups.join(", ")}`,

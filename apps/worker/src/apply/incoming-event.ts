@@ -3,14 +3,14 @@ import { type FoldEvent, toCanonicalJson } from "@booking-events/bookings";
 import { bookingReferenceOf, type EventEnvelope, type ReferenceKind, referenceKindOf } from "@booking-events/schema";
 import { bookingKey } from "@booking-events/store";
 
-/** An event to apply, with what is derived from its envelope once. */
+/** An event to apply. All that depends on its envelope is computed once. */
 export interface IncomingEvent extends FoldEvent {
   partner: string;
   referenceKind: ReferenceKind;
   reference: string;
   bookingKey: Buffer;
   idempotencyKey: string | null;
-  /** Canonical JSON, of which the content digest is the SHA-256 in hex. */
+  /** Canonical JSON. The content digest is its SHA-256. */
   payload: string;
 }
 
@@ -34,7 +34,7 @@ export function toIncomingEvent(envelope: EventEnvelope): IncomingEvent {
   };
 }
 
-/** The same for events and rows of one booking, and for no others. */
+/** Returns a name that events and rows have in common exactly if they belong to the same booking. */
 export function nameBooking({ bookingKey }: { bookingKey: Buffer }): string {
   return bookingKey.toString("latin1");
 }

@@ -4,7 +4,7 @@ import { type EventEnvelope, parseEnvelopeText } from "@booking-events/schema";
 export interface QueuedEvent {
   /** JSON of the envelope, not parsed yet. */
   text: string;
-  /** Identifies the booking. The part before the first space identifies the partner. */
+  /** The same for all events of a booking. The part before the first space is the same for all events of a partner. */
   subject: string;
 }
 

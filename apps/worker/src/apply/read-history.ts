@@ -21,26 +21,26 @@ import { type IncomingEvent, nameBooking } from "./incoming-event.ts";
 import type { BookingWork, TouchedBooking } from "./plan-batch.ts";
 import { refoldBooking, TooMuchHistory } from "./refold-booking.ts";
 
-/** Events of one booking's log, and of all in one transaction, that are read while the events of other bookings wait. */
+/** How many logged events may be read while other bookings wait: of one booking, and in one transaction. */
 const maxHistoryTogether = 2_000;
 const maxHistoryInTransaction = 20_000;
 
-/** What a batch needs to know of the log. A booking that is new has none. */
+/** What a batch needs from the log. New bookings have no log. */
 export interface History {
-  /** Of each event with an idempotency key, what its booking's log knows of the key, by the event's id. */
+  /** How the log has used each event's idempotency key, by the event's id. */
   uses: Map<string, KeyUses>;
-  /** Of each create that can repeat or be repeated, the creates around it, by its id. */
+  /** The creates around each repeatable event, by its id. */
   creates: Map<string, CreatesAround>;
 }
 
-/** Some of the bookings are to be applied alone. Nothing was written; the others are tried again without them. */
+/** Some bookings must be applied alone. Nothing was written. The other bookings are tried again without them. */
 export class LeftOut extends RollBack {
   override name = "LeftOut";
   /** By {@link nameBooking}. */
   readonly bookings: ReadonlySet<string>;
 
   constructor(bookings: BookingWork[]) {
-    super("Some of the bookings are to be applied alone.");
+    super("Some bookings must be applied alone.");
     this.bookings = new Set(bookings.map(nameBooking));
   }
 }
@@ -61,9 +61,10 @@ function byId<Found>(events: IncomingEvent[], found: Found[]): Map<string, Found
 }
 
 /**
- * All bookings with late events at once: what they read in one turn of the event loop is one query.
+ * Refolds all bookings with late events concurrently. The pages that they read in one turn of the event loop share a
+ * query.
  *
- * @param options.isAlone no other bookings wait: as much is read as it takes
+ * @param options.isAlone no other bookings wait, so there is no limit to what is read
  * @throws LeftOut
  */
 export async function refoldBookings(

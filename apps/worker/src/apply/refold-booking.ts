@@ -12,36 +12,36 @@ import {
 import { type LogPage, type LogRange, RollBack, startOfLog } from "@booking-events/store";
 import type { IncomingEvent } from "./incoming-event.ts";
 
-/** The booking needs more of its log than it may have in a transaction that it shares with others. */
+/** The booking needs to read more of its log than it may while other bookings wait. */
 export class TooMuchHistory extends RollBack {
   override name = "TooMuchHistory";
   readonly bookingKey: Buffer;
 
   constructor(bookingKey: Buffer) {
-    super("The booking's history is to be read in a transaction of its own.");
+    super("The booking's history must be read in a transaction of its own.");
     this.bookingKey = bookingKey;
   }
 }
 
-/** Events read at once: few at first, since most late events are settled by the next one. */
+/** The first page is small, since most late events are settled by the event after them. */
 const pageSizes = [20, 200, 1_000] as const;
 /** How many revised events are held before they are written. */
 const maxRevisedHeld = 1_000;
 
 /**
- * Folds late events into a booking at their places, and events out of it that repeat them and so count no longer.
+ * Folds late events into a booking at their places, and takes out logged events that repeat them and no longer count.
  *
- * The log has the booking's state after each event. So the fold starts from the state before the earliest place where
- * something is another now, and ends as soon as it comes to the state that is stored: from there on, everything is as
- * it was. What a create does depends on earlier creates of the same content, too; so the next one after a late create
- * is a place to look at as well.
+ * The log has the booking's state after each event. The fold starts from the state before the earliest place where
+ * something changes. It ends when it comes to the stored state, since everything after that stays as it was. The
+ * outcome of a create also depends on earlier creates with the same content, so the next such create after a late one
+ * is another place to look at.
  *
- * @param options.stored the booking as all events in the log have left it
- * @param options.late in sequence order, each with the creates around it if it is a create without an idempotency key
- * @param options.displaced events in the log that count no longer
- * @param options.maxEvents how many events may be read; undefined: any number, since no others wait for them
+ * @param options.stored the booking after all logged events
+ * @param options.late in sequence order, each with the creates around it if it is repeatable
+ * @param options.displaced logged events that no longer count
+ * @param options.maxEvents how many events may be read; undefined: no limit
  * @param options.read reads the log
- * @param options.revise writes revised events that are too many to hold; those that are left are in the result
+ * @param options.revise writes revised events when there are too many to hold. The others are in the result
  * @throws TooMuchHistory
  */
 export async function refoldBooking(options: {
@@ -62,12 +62,12 @@ export async function refoldBooking(options: {
     ...options.late.flatMap(({ creates }) => toNextPlace(creates)),
   ].sort(comparePlaces);
   let lateLeft = options.late;
-  /** Of the late creates, since the log does not know them yet. */
+  /** By content, the newest late create that was folded. The log does not have them yet. */
   const lateCreates = new Map<string, Place>();
   const refolding: Refolding = { state: stored, late: new Map(), revised: [] };
   let { createdAt } = stored;
-  /** The newest event that decides the state after it, and is recorded as superseded. */
-  let decidesAfterAll: RevisedEvent | undefined;
+  /** The newest event that decides the state after it, although it is recorded as superseded. */
+  let decidingSuperseded: RevisedEvent | undefined;
   let eventsRead = 0;
 
   async function read(from: Place, pageNumber: number): Promise<LogPage> {
@@ -78,12 +78,12 @@ export async function refoldBooking(options: {
     return page;
   }
 
-  /** The page that begins at the place, and the state before it. */
+  /** Reads the page that begins at the place, and the state before it. */
   async function begin(place: Place): Promise<{ page: LogPage; state: BookingState | null }> {
     const page = await read(place, 0);
     if (page.before === null) return { page, state: null };
     if (page.before.after !== null) return { page, state: { ...page.before.after, createdAt } };
-    // From before states were stored. This fold stores them.
+    // The event is from before states were stored. Fold the whole log, which stores them.
     return { page: await read(startOfLog, 1), state: null };
   }
 
@@ -107,15 +107,19 @@ export async function refoldBooking(options: {
   function foldLogged(state: BookingState | null, event: LoggedEvent): { after: BookingState; isAsStored: boolean } {
     const { outcome, after } = fold(state, event, event.earlierCreate);
     const isAsStored = event.after !== null && isSameState(after, { ...event.after, createdAt });
-    // What was superseded stays so, until it decides the booking's state in the end.
+    // A superseded event stays superseded, unless it decides the booking's state in the end.
     const isSuperseded = event.outcome === "superseded";
-    if (isSuperseded && after.eventId === event.id) decidesAfterAll = { event, outcome, after };
+    if (isSuperseded && after.eventId === event.id) decidingSuperseded = { event, outcome, after };
     if (!isAsStored || (event.outcome !== outcome && !isSuperseded))
       refolding.revised.push({ event, outcome: isSuperseded ? "superseded" : outcome, after });
     return { after, isAsStored };
   }
 
-  /** Folds from the place on. @returns the state at the end of the log, or null when it comes to what is stored. */
+  /**
+   * Folds the events from the place on.
+   *
+   * @returns the state at the end of the log; null: the fold came to the stored state before that
+   */
   async function foldFrom(place: Place): Promise<{ end: BookingState } | null> {
     let { page, state } = await begin(place);
     const isFromStart = state === null;
@@ -134,7 +138,7 @@ export async function refoldBooking(options: {
         state = step.after;
         if (isFromStart) ({ createdAt } = state);
         const isNextOnPage = places[0] !== undefined && last !== undefined && comparePlaces(places[0], last) <= 0;
-        // A fold that began at the start of the log, since a state was missing, may not have come to the place yet.
+        // The fold may be before the place, since it begins at the start of the log if a state is missing.
         const isPast = comparePlaces(place, event) <= 0;
         if (step.isAsStored && isPast && !isNextOnPage) return null;
       }
@@ -144,17 +148,17 @@ export async function refoldBooking(options: {
       page = await read(last, pageNumber);
     }
     for (const late of lateLeft) state = foldLate(state, late);
-    if (state === null) throw new Error("There is a late event, and those that it displaces come after it.");
+    if (state === null) throw new Error("There is a late event, and all events that it displaces are after it.");
     if (isFromStart) ({ createdAt } = state);
     places.length = 0;
     return { end: state };
   }
 
-  /** The event that decides the booking, if it is recorded as superseded. */
+  /** Finds the event that decides the booking's state, if it is recorded as superseded. */
   async function findDecider(state: BookingState): Promise<RevisedEvent | undefined> {
     if (state.eventId === stored.eventId || refolding.late.has(state.eventId)) return undefined;
-    if (state.eventId === decidesAfterAll?.event.id) return decidesAfterAll;
-    // Those after it were folded, or have left.
+    if (state.eventId === decidingSuperseded?.event.id) return decidingSuperseded;
+    // The events after it were folded, or no longer count.
     const { before, events } = await read({ id: state.eventId, sequence: state.sequence }, 0);
     const [event] = events;
     if (event?.id !== state.eventId || event.outcome !== "superseded") return undefined;

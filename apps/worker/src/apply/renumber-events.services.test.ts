@@ -20,7 +20,7 @@ async function apply(number: number, kind: EventKind, content: string, sequence:
   return (await applyEvents(pool, [event], { duplicateWindowMs: 72 * 3_600_000 })).get(eventId);
 }
 
-/** The largest number in any column that holds one. */
+/** Returns the largest sequence in any column. */
 async function findLatestPlace(): Promise<number> {
   const { rows } = await pool.query(
     `select greatest(
@@ -32,7 +32,7 @@ async function findLatestPlace(): Promise<number> {
   return rows[0].latest;
 }
 
-test("events with places in the future get the last ones before now, in their order, and newer events count again", async () => {
+test("events from the future get the last sequences before now, in order, and new events count again", async () => {
   await apply(1, "create", "A", nowUs - 60_000_000);
   await apply(2, "update", "B", nowUs + yearUs);
   await apply(3, "update", "B", nowUs + yearUs + 1);
@@ -45,7 +45,7 @@ test("events with places in the future get the last ones before now, in their or
   const { rows: log } = await pool.query("select id, sequence from booking_events order by sequence");
   expect(log.map(({ id }) => Number(id.slice(-4)))).toEqual([1, 6, 2, 3, 4, 5]);
   expect(await findLatestPlace()).toBeLessThan(Date.now() * 1_000 + 1_000);
-  // An earlier event is folded in, up to where the fold comes to what is stored.
+  // An earlier event is folded in, until the fold comes to the stored state.
   expect(await apply(7, "update", "E", nowUs - 30_000_000)).toBe("superseded");
   expect(await apply(8, "update", "C", (Date.now() + 1_000) * 1_000)).toBe("duplicate");
   expect(await apply(9, "update", "F", (Date.now() + 2_000) * 1_000)).toBe("recreated");
@@ -54,13 +54,13 @@ test("events with places in the future get the last ones before now, in their or
   expect(changes.map(({ sequence }) => sequence)).toEqual(changes.map(({ sequence }) => sequence).toSorted());
 });
 
-test("and to do it again changes nothing", async () => {
+test("a second run changes nothing", async () => {
   const before = await pool.query("select * from bookings, booking_events order by id");
   await pool.query(renumberEvents);
   expect((await pool.query("select * from bookings, booking_events order by id")).rows).toEqual(before.rows);
 });
 
-test("it says what to tell Redis: the last place in the log, or to forget its own where the log is empty", async () => {
+test("prints the command for Redis: set the last sequence of the log, or delete it if the log is empty", async () => {
   const last = await findLatestPlace();
   expect(await findCommand()).toBe(`SET '{booking-events}:sequence' ${last}`);
   await pool.query("truncate bookings, booking_events, booking_changes");

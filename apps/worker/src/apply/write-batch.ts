@@ -13,17 +13,17 @@ import {
 } from "@booking-events/store";
 import type { BatchPlan } from "./plan-batch.ts";
 
-/** Another transaction inserted one of the events or bookings first. Nothing was written; the next try finds it. */
+/** Another transaction inserted one of the events or bookings first. Nothing was written. The next try finds it. */
 export class Race extends RollBack {
   override name = "Race";
 }
 
 /**
- * All statements are sent at once, in this order. The events come first: bookings get their payloads from them, and if
- * another transaction is applying the same event to a booking that is new to both, this is where they meet. The feed
- * comes last, since it lets one transaction through at a time.
+ * Writes the plan. All statements are sent together, in this order. The events are first, because bookings get their
+ * payloads from them. Two transactions that apply the same event to a booking that is new to both also wait for each
+ * other there. The feed is last, since only one transaction at a time can append to it.
  *
- * @returns the ids of deletes that may have been meant for other bookings
+ * @returns the ids of deletes whose sender may have meant other bookings
  * @throws Race
  */
 export async function writeBatch(client: Queryable, plan: BatchPlan): Promise<Set<string>> {
@@ -45,7 +45,7 @@ export async function writeBatch(client: Queryable, plan: BatchPlan): Promise<Se
   return new Set(misdirected);
 }
 
-/** No statement, if there is nothing to write. */
+/** Sends no statement if there is nothing to write. */
 async function ifAny<Item, Result>(
   items: Item[],
   write: (items: Item[]) => Promise<Result>,

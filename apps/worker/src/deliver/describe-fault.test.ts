@@ -15,11 +15,11 @@ test.each([
   ["57014", false],
   ["53100", false],
   ["XX000", false],
-])("SQLSTATE %s speaks of the event's content: %s", (code, isOfContent) => {
+])("SQLSTATE %s blames the event's content: %s", (code, isOfContent) => {
   expect(describeFault(databaseError(code))).toMatchObject({ code, isOfContent });
 });
 
-test("what failed before a transaction began is named by its cause", () => {
+test("a failure before a transaction began has the code of its cause", () => {
   const cause = Object.assign(new Error("canary"), { code: "ECONNREFUSED", syscall: "connect" });
   expect(describeFault(new NotBegun("canary", { cause }))).toEqual({
     code: "ECONNREFUSED",
@@ -28,7 +28,7 @@ test("what failed before a transaction began is named by its cause", () => {
   });
 });
 
-test("nothing tells of the content", () => {
+test("no fault holds anything of the content", () => {
   for (const error of [databaseError("22007"), new TypeError("canary"), "canary", null, new NotBegun("canary")])
     expect(JSON.stringify(describeFault(error))).not.toContain("canary");
 });
@@ -42,12 +42,12 @@ test.each<[error: unknown, code: string, message: string]>([
     Object.assign(new Error("canary"), { code: "ECONNRESET", syscall: "read" }),
     ...(["ECONNRESET", "The worker failed to apply the event (ECONNRESET)."] as const),
   ],
-  ["canary", "UNKNOWN", "Something was thrown that is not an error."],
-])("%s is named %s, for a person too, and is not the event's fault", (error, code, message) => {
+  ["canary", "UNKNOWN", "The worker threw a value that is not an error."],
+])("%s has the code %s and a message, and does not blame the content", (error, code, message) => {
   expect(describeFault(error)).toEqual({ code, message, isOfContent: false });
 });
 
-test("what PostgreSQL can't hold is told as such", () => {
+test("the message says if PostgreSQL can't hold the content", () => {
   expect(describeFault(databaseError("22P05")).message).toBe(
     "PostgreSQL can't hold what the event contains (SQLSTATE 22P05).",
   );

@@ -2,24 +2,21 @@ import { describeError } from "@booking-events/runtime";
 import { NotBegun } from "@booking-events/store";
 import { DatabaseError } from "pg";
 
-/** Why something failed, in words that hold nothing of the event's content: they are stored and logged. */
+/** Why something failed. It is stored and logged, so it holds nothing of the event's content. */
 export interface Fault {
-  /** SQLSTATE, the operating system's code, or an error's name. */
+  /** An SQLSTATE, a code of the operating system, or an error's name. */
   code: string;
   message: string;
-  /** What the event holds is the reason. Trying again can't help, so it becomes a dead letter at once. */
+  /** The event's content is the reason. A retry can't help, so the event becomes a dead letter immediately. */
   isOfContent: boolean;
 }
 
-/**
- * Classes of SQLSTATE (the first two characters) that speak of the event's content: data exception, program limit
- * exceeded.
- */
+/** Classes of SQLSTATE (the first two characters) that blame the content: data exception, program limit exceeded. */
 const contentClasses = new Set(["22", "54"]);
 
 /**
- * Integrity constraint violation. No event that was accepted can cause one: our code has made a mistake, or somebody
- * has changed the tables, such as by restoring a dump that left an identity behind its rows.
+ * Whether an integrity constraint was violated. No accepted event can cause that. Either our code has a bug, or
+ * somebody changed the tables, for example by restoring a dump that left an identity column behind its rows.
  */
 export function isConstraintViolation({ code }: Fault): boolean {
   return code.startsWith("23");
@@ -37,7 +34,7 @@ export function describeFault(error: unknown): Fault {
       : { code, message: `PostgreSQL refused to apply the event (SQLSTATE ${code}).`, isOfContent: false };
   }
   if (!(error instanceof Error))
-    return { code: "UNKNOWN", message: "Something was thrown that is not an error.", isOfContent: false };
+    return { code: "UNKNOWN", message: "The worker threw a value that is not an error.", isOfContent: false };
   const code = describeError(error).code ?? error.name;
   return { code, message: `The worker failed to apply the event (${code}).`, isOfContent: false };
 }

@@ -80,11 +80,11 @@ test("a valid event is applied", async () => {
   expect(rows).toEqual([{ partner: "acme", reference: "TRIP-1", state: "active" }]);
 });
 
-describe("a dead letter at once", () => {
+describe("an immediate dead letter", () => {
   test.each([
     ["no version", envelope({ version: undefined }), /version/],
     ["an unknown kind", envelope({ kind: "cancel" }), /kind/],
-    ["no object", "text", /envelope/],
+    ["no JSON object", "text", /envelope/],
     ["no reference", envelope({ payload: { consumerPhone: "42" } }), /consumerTripPartnerExternalReference/],
     [
       "what PostgreSQL can't hold",
@@ -96,7 +96,7 @@ describe("a dead letter at once", () => {
       envelope({ payload: { consumerTripPartnerExternalReference: "T", "\u0000\ud800": 1 } }),
       /u0000/,
     ],
-  ])("for an envelope with %s, and what was queued is kept", async (_, data, message) => {
+  ])("for an envelope with %s keeps what was queued", async (_, data, message) => {
     await processDelivery(delivery(data), options());
     const letters = await readDeadLetters();
     expect(letters).toMatchObject([
@@ -106,7 +106,7 @@ describe("a dead letter at once", () => {
     expect(JSON.parse(letters[0].envelope)).toEqual(data);
   });
 
-  test("for what is not JSON at all, byte for byte", async () => {
+  test("for data that is not JSON keeps it byte for byte", async () => {
     const bytes = Buffer.from([0x7b, 0xff, 0xc3, 0x28]);
     await processDelivery({ ...delivery(null), text: bytes.toString() }, options({ readBytes: async () => bytes }));
     const [letter] = await readDeadLetters();
@@ -114,7 +114,7 @@ describe("a dead letter at once", () => {
     expect(letter.envelope).toEqual(bytes);
   });
 
-  test("for an event that PostgreSQL refuses, with who and what it was", async () => {
+  test("for an event that PostgreSQL refuses names its partner, kind and reference", async () => {
     const apply = () => pool.query("select $1::date", ["canary"]) as never;
     await processDelivery(delivery(envelope()), options({ apply }));
     expect(await readDeadLetters()).toMatchObject([
@@ -125,19 +125,19 @@ describe("a dead letter at once", () => {
   test.each([
     ["trip", { consumerTripPartnerExternalReference: "R", consumerPartnerExternalReference: "C" }],
     ["consumer", { consumerPartnerExternalReference: "R" }],
-  ])("that says whether its reference is a trip's or a consumer's: a %s's", async (kind, payload) => {
+  ])("says whether its reference is of a trip or of a consumer: %s", async (kind, payload) => {
     const apply = () => pool.query("select $1::date", ["canary"]) as never;
     await processDelivery(delivery(envelope({ payload })), options({ apply }));
     expect(await readDeadLetters()).toMatchObject([{ reference: "R", reference_kind: kind }]);
   });
 
-  test("once, however often the event is delivered", async () => {
+  test("is written once, however often the event is delivered", async () => {
     await processDelivery(delivery("text"), options());
     await processDelivery(delivery("text"), options());
     expect(await readDeadLetters()).toHaveLength(1);
   });
 
-  test("under an id of its own for a job that no ingest has queued", async () => {
+  test("has an id of its own for a job that no ingest has queued", async () => {
     await processDelivery(delivery("text", { jobId: "7" }), options());
     await processDelivery(delivery("text", { jobId: "7" }), options());
     await processDelivery(delivery("text", { jobId: "8" }), options());
@@ -145,7 +145,7 @@ describe("a dead letter at once", () => {
   });
 });
 
-test("an event that the rules of this release would refuse is applied: an earlier one has accepted it", async () => {
+test("an event that an earlier release accepted is applied, even if this one would refuse it", async () => {
   const payload = {
     consumerTripPartnerExternalReference: " ",
     consumerPhone: 42,
@@ -156,32 +156,32 @@ test("an event that the rules of this release would refuse is applied: an earlie
   expect(await readDeadLetters()).toEqual([]);
 });
 
-test("an event of a later version waits for a worker that knows it, without an attempt, and is told of", async () => {
-  const told: string[] = [];
+test("an event of a later version waits for a worker that knows it, loses no attempt, and is reported", async () => {
+  const reported: string[] = [];
   const counted: string[] = [];
   const processing = options({
-    onLaterVersion: (id) => told.push(id),
+    onLaterVersion: (id) => reported.push(id),
     count: ({ outcome }) => counted.push(outcome),
     countFault: (code) => counted.push(code),
   });
   const processed = processDelivery(delivery(envelope({ version: 2 }), { isLastAttempt: true }), processing);
   await expect(processed).rejects.toThrow(DelayDelivery);
-  expect([told, counted]).toEqual([[eventId], ["later-version"]]);
+  expect([reported, counted]).toEqual([[eventId], ["later-version"]]);
   expect(await readDeadLetters()).toEqual([]);
 });
 
-describe("an attempt that fails by our own mistake", () => {
+describe("an attempt that fails by a bug", () => {
   const apply = async () => {
     throw new TypeError("cannot read Canary");
   };
 
-  test("is tried again, and says nothing of the content", async () => {
+  test("is repeated, and its error holds nothing of the content", async () => {
     const failure = processDelivery(delivery(envelope()), options({ apply }));
     await expect(failure).rejects.toThrow("TypeError: The worker failed to apply the event (TypeError).");
     expect(await readDeadLetters()).toEqual([]);
   });
 
-  test("is a dead letter when it was the last", async () => {
+  test("leaves a dead letter if it was the last", async () => {
     await processDelivery(delivery(envelope(), { attempt: 15, isLastAttempt: true }), options({ apply }));
     const letters = await readDeadLetters();
     expect(letters).toMatchObject([{ event_id: eventId, error_code: "TypeError", attempts: 15 }]);
@@ -191,7 +191,7 @@ describe("an attempt that fails by our own mistake", () => {
 
 describe("an event that an operator puts back into the queue", () => {
   const apply = async () => {
-    throw new TypeError("a mistake that a new release has mended");
+    throw new TypeError("a bug that a new release has fixed");
   };
   const last = { attempt: 15, isLastAttempt: true };
 
@@ -206,7 +206,7 @@ describe("an event that an operator puts back into the queue", () => {
     expect(await markReplayed(pool, eventId, "olga")).toBe(false);
   });
 
-  test("that was applied meanwhile does nothing, and its dead letter is closed", async () => {
+  test("and that was applied meanwhile changes nothing, and its dead letter is closed", async () => {
     await processDelivery(delivery(envelope(), last), options({ apply }));
     await processDelivery(delivery(envelope()), options());
     await markReplayed(pool, eventId, "olga");
@@ -215,7 +215,7 @@ describe("an event that an operator puts back into the queue", () => {
     expect((await pool.query("select * from booking_changes")).rowCount).toBe(1);
   });
 
-  test("whose dead letter was discarded while it waited is not applied", async () => {
+  test("and whose dead letter was discarded meanwhile is not applied", async () => {
     await processDelivery(delivery(envelope(), last), options({ apply }));
     await markReplayed(pool, eventId, "olga");
     await resolveDeadLetter(pool, { eventId, resolvedBy: "olga", resolution: "discarded: sent again" });
@@ -224,7 +224,7 @@ describe("an event that an operator puts back into the queue", () => {
     expect((await pool.query("select 1 from booking_events")).rowCount).toBe(0);
   });
 
-  test("and that fails again has one dead letter still, which says so", async () => {
+  test("and that fails again still has one dead letter, which counts all attempts", async () => {
     await processDelivery(delivery(envelope(), last), options({ apply }));
     await markReplayed(pool, eventId, "olga");
     await processDelivery(delivery(envelope(), { ...last, isReplay: true }), options({ apply }));
@@ -236,39 +236,39 @@ describe("an event that the queue has given up", () => {
   const stalled = "job stalled more than allowable limit";
 
   function judge(more: Partial<GivenUpEvent<Delivery>> = {}, { applyAlone, ...others }: Partial<JudgeOptions> = {}) {
-    const made = options(others);
+    const processing = options(others);
     const event = { delivery: delivery(envelope()), reason: stalled, deaths: 0, runTrial: inTrial, ...more };
-    return judgeGivenUp(event, { ...made, applyAlone: applyAlone ?? made.apply });
+    return judgeGivenUp(event, { ...processing, applyAlone: applyAlone ?? processing.apply });
   }
   type JudgeOptions = Parameters<typeof judgeGivenUp>[1];
-  let trialsUnderWay = 0;
+  let runningTrials = 0;
   const inTrial: GivenUpEvent<Delivery>["runTrial"] = async (work) => {
-    trialsUnderWay += 1;
+    runningTrials += 1;
     return await work().finally(() => {
-      trialsUnderWay -= 1;
+      runningTrials -= 1;
     });
   };
 
-  test("since its workers seemed to die is tried alone, and applied", async () => {
+  test("because its workers seemed to die is tried alone, and applied", async () => {
     expect(await judge()).toBe("take out");
     expect((await pool.query("select outcome from booking_events")).rows).toEqual([{ outcome: "created" }]);
     expect(await readDeadLetters()).toEqual([]);
   });
 
-  test("and that fails when it is tried goes back into the queue, with its attempts", async () => {
-    expect(await judge({}, { applyAlone: () => Promise.reject(new TypeError("a mistake")) })).toBe("put back");
+  test("and that fails in the trial goes back into the queue, with its attempts", async () => {
+    expect(await judge({}, { applyAlone: () => Promise.reject(new TypeError("a bug")) })).toBe("put back");
     expect(await readDeadLetters()).toEqual([]);
   });
 
-  test("and that another process may be trying by now is left to that one, on its last attempt too", async () => {
+  test("and that another process may have taken over is left to it, even on the last attempt", async () => {
     const event = { delivery: delivery(envelope(), { isLastAttempt: true }) };
     const runTrial = () => Promise.reject(new LostClaim());
     await expect(judge({ ...event, runTrial })).rejects.toThrow(LostClaim);
     expect(await readDeadLetters()).toEqual([]);
   });
 
-  test("becomes a dead letter when workers have died of trying it alone, once", async () => {
-    const applyAlone = () => Promise.reject(new Error("never to be tried again"));
+  test("becomes one dead letter if workers have died of trying it alone", async () => {
+    const applyAlone = () => Promise.reject(new Error("must not be tried again"));
     for (let times = 0; times < 2; times += 1) expect(await judge({ deaths: 3 }, { applyAlone })).toBe("take out");
     expect(await readDeadLetters()).toMatchObject([{ event_id: eventId, partner: "acme", error_code: "STALLED" }]);
   });
@@ -279,16 +279,16 @@ describe("an event that the queue has given up", () => {
   });
 
   test.each([
-    ["after its workers died of it", { deaths: 3 }],
+    ["because its workers died of it", { deaths: 3 }],
     ["for another reason", { reason: "Missing lock" }],
-    ["with its job damaged", { delivery: delivery(envelope(), { damage: "The queued job has no name." }) }],
-  ])("%s, and was applied by another delivery, is only taken out", async (_, event) => {
+    ["because its job is damaged", { delivery: delivery(envelope(), { damage: "The queued job has no name." }) }],
+  ])("%s, and that another delivery applied, is only taken out", async (_, event) => {
     await processDelivery(delivery(envelope()), options());
     expect(await judge(event)).toBe("take out");
     expect(await readDeadLetters()).toEqual([]);
   });
 
-  test("is in no trial while it waits for PostgreSQL", async () => {
+  test("is not in a trial while it waits for PostgreSQL", async () => {
     let isOut = true;
     const outageGate = createOutageGate({
       probe: () => (isOut ? Promise.reject(new NotBegun()) : Promise.resolve()),
@@ -298,22 +298,22 @@ describe("an event that the queue has given up", () => {
     const applyAlone = (event: QueuedEvent) => (isOut ? Promise.reject(new NotBegun()) : options().apply(event));
     const judged = judge({}, { outageGate, applyAlone });
     await waitFor(() => expect(outageGate.currentOutage()).not.toBeNull());
-    expect(trialsUnderWay).toBe(0);
+    expect(runningTrials).toBe(0);
     isOut = false;
     expect(await judged).toBe("take out");
   });
 });
 
 describe("no event is both in the log and among the dead letters", () => {
-  test("when one of its deliveries fails after another was applied", async () => {
+  test("if a delivery fails after another one was applied", async () => {
     await processDelivery(delivery(envelope()), options());
-    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+    const failing = { apply: () => Promise.reject(new TypeError("a bug")) };
     await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
     expect(await readDeadLetters()).toEqual([]);
   });
 
-  test("when a delivery that was replayed fails after another was applied: its letter is closed", async () => {
-    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+  test("if a replay fails after another delivery was applied: its letter is closed", async () => {
+    const failing = { apply: () => Promise.reject(new TypeError("a bug")) };
     await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
     await markReplayed(pool, eventId, "olga");
     await processDelivery(delivery(envelope()), options());
@@ -321,8 +321,8 @@ describe("no event is both in the log and among the dead letters", () => {
     expect(await readDeadLetters()).toMatchObject([{ resolution: "applied meanwhile: created" }]);
   });
 
-  test("for longer than until the next sweep, when one of its deliveries fails while another is applied", async () => {
-    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+  test("after the next sweep, if a delivery fails while another one is applied", async () => {
+    const failing = { apply: () => Promise.reject(new TypeError("a bug")) };
     await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
     await processDelivery(delivery(envelope()), options());
     expect(await closeLettersOfApplied(pool)).toBe(1);
@@ -332,11 +332,11 @@ describe("no event is both in the log and among the dead letters", () => {
     expect(await closeLettersOfApplied(pool)).toBe(0);
   });
 
-  test("nor when it is replayed while the delivery that failed is about to come again, and that one is applied", async () => {
-    const failing = { apply: () => Promise.reject(new TypeError("a mistake")) };
+  test("after the next sweep, if it is replayed while its failed delivery is retried and applied", async () => {
+    const failing = { apply: () => Promise.reject(new TypeError("a bug")) };
     await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
     await markReplayed(pool, eventId, "olga");
-    // The queue has the event still, so that putting it back does nothing.
+    // The queue still has the event, so the replay adds nothing.
     await processDelivery(delivery(envelope()), options());
     // The replay itself may be about to close the letter.
     expect(await closeLettersOfApplied(pool)).toBe(0);
@@ -348,7 +348,7 @@ describe("no event is both in the log and among the dead letters", () => {
   });
 });
 
-test("an event whose job is damaged becomes a dead letter with its bytes, though its text can be read", async () => {
+test("an event whose job is damaged becomes a dead letter with its bytes, even if its text can be read", async () => {
   await processDelivery(delivery(envelope(), { damage: "The queued job's opts are no JSON object." }), options());
   const [letter] = await readDeadLetters();
   expect(letter).toMatchObject({ event_id: eventId, partner: "acme", error_code: "INVALID_ENVELOPE" });
@@ -371,10 +371,10 @@ test("an event that waits for the database goes back to the queue when the worke
   expect(await readDeadLetters()).toEqual([]);
 });
 
-describe("a constraint that the tables have, which no accepted event can violate", () => {
+describe("a violated constraint", () => {
   const eventIds = Array.from({ length: 30 }, (_, index) => eventId.replace(/..$/, String(10 + index)));
 
-  test("loses no event: with the identity of the feed behind its rows, all wait until it is set right", async () => {
+  test("loses no event: if the feed's identity column is behind its rows, all wait until it is fixed", async () => {
     const processing = options();
     const deliver = (id: string) => {
       const payload = { consumerTripPartnerExternalReference: id };
@@ -385,7 +385,7 @@ describe("a constraint that the tables have, which no accepted event can violate
       "select min(id) as first, max(id) as last from booking_changes",
     );
     const setNextChangeId = (id = 1) => pool.query(`alter table booking_changes alter column id restart with ${id}`);
-    // As after a dump was restored.
+    // As after restoring a dump.
     await setNextChangeId(rows[0]?.first);
     const delivered = Promise.all(eventIds.slice(12).map(deliver));
     await waitFor(() => expect(processing.outageGate.currentOutage()?.code).toBe("23505"));
@@ -395,17 +395,17 @@ describe("a constraint that the tables have, which no accepted event can violate
     expect(await readDeadLetters()).toEqual([]);
   });
 
-  test("uses up an attempt where only some events meet it, and is an error in the log and a count of its own", async () => {
-    const said: unknown[] = [];
+  test("of some events only uses up an attempt, is logged as an error, and is counted by its code", async () => {
+    const logged: unknown[] = [];
     const counted: string[] = [];
     const apply = () => pool.query("insert into dead_letters (event_id) values (null)") as never;
-    const logger = createLogger({ name: "test", level: "warn" }, { write: (line) => said.push(JSON.parse(line)) });
+    const logger = createLogger({ name: "test", level: "warn" }, { write: (line) => logged.push(JSON.parse(line)) });
     const failure = processDelivery(
       delivery(envelope()),
       options({ apply, logger, countFault: (code) => counted.push(code) }),
     );
     await expect(failure).rejects.toThrow("23502");
-    expect(said).toMatchObject([{ level: "error", code: "23502", attempt: 1, msg: "attempt failed" }]);
+    expect(logged).toMatchObject([{ level: "error", code: "23502", attempt: 1, msg: "attempt failed" }]);
     expect(counted).toEqual(["23502"]);
     expect(await readDeadLetters()).toEqual([]);
   });

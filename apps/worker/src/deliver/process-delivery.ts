@@ -18,54 +18,54 @@ import type { OutageGate } from "./wait-out-outage.ts";
 
 export interface ProcessOptions {
   /**
-   * Applies the event. Waits out outages.
+   * Applies the event, and waits out outages.
    *
-   * @throws InvalidEnvelope, LaterVersion; what keeps the event from being applied; the signal's reason when it aborts
+   * @throws InvalidEnvelope, LaterVersion; why the event can't be applied; the signal's reason when it aborts
    */
   apply: (event: QueuedEvent) => Promise<AppliedEvent>;
-  /** @returns the delivery's text as it is in Redis, byte for byte */
+  /** Returns the delivery's text byte for byte as in Redis. */
   readBytes: (delivery: Delivery) => Promise<Buffer>;
-  /** @returns the outcome of an event that stands in the log, and so gets no dead letter */
+  /** @returns the event's outcome if it is in the log. Then no dead letter is written */
   writeDeadLetter: (letter: DeadLetterToWrite) => Promise<Outcome | undefined>;
-  /** Whether the event's dead letter was closed: it was discarded after it had been put back into the queue. */
+  /** Whether the event's dead letter is closed, for example because it was discarded after the replay began. */
   isDeadLetterClosed: (eventId: string) => Promise<boolean>;
-  /** Closes the dead letter of an event that was applied after all. */
+  /** Closes the dead letter of an event that has been applied. */
   closeDeadLetter: (eventId: string, outcome: Outcome) => Promise<unknown>;
   outageGate: OutageGate;
-  /** Told of each event that came to its end, with its outcome or "dead", and of each attempt that failed. */
+  /** Counts each event that is finished, with its outcome or "dead", and each failed attempt. */
   count: (what: { kind: string; outcome: Outcome | "dead" | "attempt-failed" | "later-version" }) => void;
-  /** Told of each delivery of an event that waits for a worker of a later release. */
+  /** Called for each delivery of an event that waits for a worker of a later release. */
   onLaterVersion: (eventId: string) => void;
-  /** Told of each attempt that failed, with what the log calls it. */
+  /** Counts failed attempts by the code that the log has too. */
   countFault: (code: string) => void;
   logger: Logger;
-  /** Aborts when the worker stops: what waits for the database then goes back to the queue. */
+  /** Aborts when the worker stops. Events that wait for the database then go back to the queue. */
   signal: AbortSignal;
 }
 
 /**
- * How soon, at least, an event comes again that a later release has written. Ten thousand of them cost a hundred or so
- * deliveries a second then, of the thousands that a worker manages.
+ * How long an event of a later release waits for its next delivery, at least. Ten thousand such events then cost about
+ * a hundred deliveries a second. A worker manages thousands.
  */
 const laterVersionDelayMs = 60_000;
 
-/** The event could not be applied; BullMQ delivers it again by the retry policy, and stores this message. */
+/** The event could not be applied. BullMQ stores this message, and delivers the event again by the retry policy. */
 class AttemptFailed extends Error {
   override name = "AttemptFailed";
   readonly [safeMessage] = true;
 }
 
 /**
- * Takes one delivery to its end: the event stands applied in PostgreSQL, or as a dead letter.
+ * Processes one delivery. Afterwards the event is applied in PostgreSQL, or it is a dead letter.
  *
- * @throws AttemptFailed, DelayDelivery when it should be delivered again later; ReleaseDelivery when the worker stops
- *   first
+ * @throws AttemptFailed, DelayDelivery if the event should be delivered again later; ReleaseDelivery if the worker
+ *   stops first
  */
 export async function processDelivery(delivery: Delivery, options: ProcessOptions): Promise<void> {
   const { attempt, isReplay } = delivery;
   try {
     if (isReplay && (await throughOutages(() => options.isDeadLetterClosed(toUuid(delivery.jobId)), options))) {
-      options.logger.info({ eventId: delivery.jobId }, "replay dropped: its dead letter is closed");
+      options.logger.info({ eventId: delivery.jobId }, "dropped a replay, since its dead letter is closed");
       return;
     }
     if (delivery.damage !== null) throw new InvalidEnvelope(delivery.damage);
@@ -74,7 +74,7 @@ export async function processDelivery(delivery: Delivery, options: ProcessOption
     options.count({ kind, outcome });
     options.logger.info({ eventId, partner, kind, sequence, outcome, attempt }, "event applied");
   } catch (error) {
-    // Of a lost claim, another process decides about the event.
+    // If the claim was lost, another process decides about the event.
     if (error instanceof ReleaseDelivery || error instanceof LostClaim) throw error;
     await fail(delivery, error, options);
   }
@@ -88,11 +88,11 @@ async function fail(delivery: Delivery, error: unknown, options: ProcessOptions)
     throw new DelayDelivery(laterVersionDelayMs * (1 + Math.random()));
   }
   if (error instanceof InvalidEnvelope) {
-    const message = `The queued event is not valid: ${error.problem}`;
-    return await bury(delivery, { code: "INVALID_ENVELOPE", message }, options);
+    const message = `The queued event is invalid: ${error.problem}`;
+    return await writeLetter(delivery, { code: "INVALID_ENVELOPE", message }, options);
   }
   const fault = describeFault(error);
-  if (fault.isOfContent || delivery.isLastAttempt) return await bury(delivery, fault, options);
+  if (fault.isOfContent || delivery.isLastAttempt) return await writeLetter(delivery, fault, options);
   const { eventId, partner, kind } = identify(delivery);
   options.count({ kind: kind ?? "unknown", outcome: "attempt-failed" });
   options.countFault(fault.code);
@@ -103,33 +103,33 @@ async function fail(delivery: Delivery, error: unknown, options: ProcessOptions)
   throw new AttemptFailed(`${fault.code}: ${fault.message}`);
 }
 
-/** A worker that dies while it tries an event, alone, may have been killed by something else. Not so often. */
+/** Something else may kill a worker while it tries an event alone, but not this often. */
 const maxDeaths = 3;
 
 /**
  * Decides about an event that BullMQ has given up by itself.
  *
- * That it was active when its worker died, however often, says little: so were all others that the worker held, and to
- * BullMQ a worker has died, too, if Redis stood still. So the event is tried alone, and becomes a dead letter only when
- * workers have died of that.
+ * BullMQ gives up an event whose workers died repeatedly. That says little about the event: the worker held many
+ * others, and a worker also seems dead if Redis hangs. So the event is tried alone. It becomes a dead letter only if
+ * workers die of that.
  *
- * @param options.applyAlone applies the event at once, with no other
- * @throws ReleaseDelivery when the worker stops first; LostClaim when the event is another process's by now
+ * @param options.applyAlone applies the event immediately, in a transaction of its own
+ * @throws ReleaseDelivery if the worker stops first; LostClaim if another process has taken the event over
  */
 export async function judgeGivenUp(
   { delivery, reason, deaths, runTrial }: GivenUpEvent<Delivery>,
   options: ProcessOptions & { applyAlone: ProcessOptions["apply"] },
 ): Promise<Verdict> {
   if (!/stalled/.test(reason) && delivery.damage === null) {
-    await bury(delivery, { code: "GIVEN_UP", message: "The queue gave the event up." }, options);
+    await writeLetter(delivery, { code: "GIVEN_UP", message: "The queue gave up the event." }, options);
     return "take out";
   }
   if (deaths >= maxDeaths) {
-    const message = "Each worker that tried the event alone died before it was done.";
-    await bury(delivery, { code: "STALLED", message }, options);
+    const message = "Every worker that tried the event alone died.";
+    await writeLetter(delivery, { code: "STALLED", message }, options);
     return "take out";
   }
-  // A trial ends where an outage begins: whoever waits for PostgreSQL may die of anything.
+  // A trial ends when an outage begins. A worker that waits for PostgreSQL may die for any reason.
   const apply: ProcessOptions["apply"] = (event) =>
     options.outageGate.run(() => runTrial(() => options.applyAlone(event)));
   try {
@@ -141,7 +141,7 @@ export async function judgeGivenUp(
   }
 }
 
-/** As much as can be read. */
+/** Reads as much as possible from the envelope. */
 function identify(
   delivery: Delivery,
 ): Pick<DeadLetterToWrite, "eventId" | "partner" | "kind" | "referenceKind" | "reference" | "sequence"> {
@@ -158,7 +158,7 @@ function identify(
   };
 }
 
-async function bury(
+async function writeLetter(
   delivery: Delivery,
   fault: { code: string; message: string },
   options: ProcessOptions,
@@ -166,7 +166,7 @@ async function bury(
   const letter: DeadLetterToWrite = {
     ...identify(delivery),
     errorCode: fault.code,
-    // The path to a fault may lead through a key that PostgreSQL can't hold.
+    // The message may name a key that PostgreSQL can't hold.
     error: fault.message.toWellFormed().replaceAll("\0", "\\0"),
     attempts: delivery.attempt,
     envelope: await options.readBytes(delivery),
@@ -175,7 +175,10 @@ async function bury(
   const { eventId, partner, kind, attempts } = letter;
   if (outcome !== undefined) {
     options.count({ kind: kind ?? "unknown", outcome });
-    options.logger.warn({ eventId, partner, kind, outcome, code: fault.code }, "failed, but had been applied before");
+    options.logger.warn(
+      { eventId, partner, kind, outcome, code: fault.code },
+      "a delivery failed, but the event had been applied before",
+    );
     return;
   }
   options.count({ kind: kind ?? "unknown", outcome: "dead" });
@@ -197,7 +200,7 @@ async function releaseOnStop<Result>(work: () => Promise<Result>, { signal }: Pr
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The queue's ids are event ids. Another one, which only a stranger can have queued, is made into one (UUIDv8). */
+/** The queue's ids are event ids. Any other id is of a job that ingest did not queue, and becomes a UUIDv8. */
 function toUuid(jobId: string): string {
   if (uuidPattern.test(jobId)) return jobId;
   const hex = createHash("sha256").update(jobId).digest("hex");

@@ -3,14 +3,14 @@ import type { Logger } from "@booking-events/runtime";
 import { judgeGivenUp, type ProcessOptions } from "./process-delivery.ts";
 
 /**
- * Makes a function that deals with what the queue has given up: events whose workers died again and again, and jobs that
- * are no events. Each is applied or becomes a dead letter. It never throws: the next sweep tries again.
+ * Creates a function that handles what the queue has given up: events whose workers died repeatedly, and jobs that are
+ * not events. Each is applied or becomes a dead letter. The function never throws; the next sweep tries again.
  */
 export function createSweep(options: {
   sweepFailed: Consumer["sweepFailed"];
   process: ProcessOptions;
   applyAlone: Parameters<typeof judgeGivenUp>[1]["applyAlone"];
-  /** Closes dead letters of events that stand in the log by now. */
+  /** Closes dead letters of events that are in the log. */
   closeLetters: () => Promise<unknown>;
   countFault: () => void;
   logger: Logger;
@@ -21,7 +21,7 @@ export function createSweep(options: {
   function onFault(eventId: string, error: unknown): boolean {
     if (signal.aborted) return false;
     countFault();
-    logger.error({ eventId, err: error }, "an event that the queue had given up could not be dealt with");
+    logger.error({ eventId, err: error }, "could not handle an event that the queue had given up");
     return true;
   }
 
@@ -29,12 +29,12 @@ export function createSweep(options: {
     try {
       const judge = (event: Parameters<typeof judgeGivenUp>[0]) => judgeGivenUp(event, { ...process, applyAlone });
       const count = await sweepFailed({ judge, onFault });
-      if (count > 0) logger.warn({ count }, "dealt with events that the queue had given up");
+      if (count > 0) logger.warn({ count }, "handled events that the queue had given up");
       await closeLetters();
     } catch (error) {
       if (signal.aborted) return;
       countFault();
-      logger.error({ err: error }, "the sweep for events that the queue has given up failed");
+      logger.error({ err: error }, "could not look for events that the queue has given up");
     }
   };
 }

@@ -5,7 +5,7 @@ import { createOutageGate } from "./wait-out-outage.ts";
 
 const never = new AbortController().signal;
 
-/** A gate over a database that takes writes or does not, as the test says. Every delay is one turn of the event loop. */
+/** A gate to a database that takes writes unless the test says otherwise. Each delay is one turn of the event loop. */
 function createGate({ signal = never } = {}) {
   const database = { isOut: false, probes: 0, probesAtOnce: 0, mostProbesAtOnce: 0 };
   const failure = { ofProbe: new NotBegun() as Error };
@@ -30,11 +30,11 @@ function createGate({ signal = never } = {}) {
   return { gate, database, failure, changes, delaysMs };
 }
 
-describe("while PostgreSQL is out", () => {
+describe("while PostgreSQL is unavailable", () => {
   test.each([
     ["before its transaction began", () => new NotBegun()],
     ["in a statement", () => new Error("Connection terminated")],
-  ])("work that failed %s is done when it is back, and the outage is told once", async (_, failure) => {
+  ])("work that failed %s is done after the outage, which is reported once", async (_, failure) => {
     const { gate, database, changes } = createGate();
     database.isOut = true;
     const work = async () => {
@@ -51,7 +51,7 @@ describe("while PostgreSQL is out", () => {
     expect(database.mostProbesAtOnce).toBe(1);
   });
 
-  test("no work is tried: only a probe is", async () => {
+  test("only a probe is tried, and no work", async () => {
     const { gate, database } = createGate();
     database.isOut = true;
     let trials = 0;
@@ -69,7 +69,7 @@ describe("while PostgreSQL is out", () => {
     await results;
   });
 
-  test("its probes come after delays that double, up to five seconds", async () => {
+  test("the delays between probes double, up to five seconds", async () => {
     const { gate, database, delaysMs } = createGate();
     database.isOut = true;
     const result = gate.run(async () => {
@@ -81,7 +81,7 @@ describe("while PostgreSQL is out", () => {
     expect(delaysMs.slice(0, 8)).toEqual([100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
   });
 
-  test("it is told by what the last probe met", async () => {
+  test("the outage has the code of the last probe's failure", async () => {
     const { gate, database, failure } = createGate();
     database.isOut = true;
     const refused = Object.assign(new Error("refused"), { code: "ECONNREFUSED", syscall: "connect" });
@@ -94,7 +94,7 @@ describe("while PostgreSQL is out", () => {
     await result;
   });
 
-  test("a worker that stops probes no more", async () => {
+  test("a worker that stops sends no more probes", async () => {
     const stopping = new AbortController();
     const { gate, database } = createGate({ signal: stopping.signal });
     database.isOut = true;
@@ -107,7 +107,7 @@ describe("while PostgreSQL is out", () => {
     expect(database.probes).toBe(probes);
   });
 
-  test("nobody waits for a probe that hangs when the worker stops", async () => {
+  test("a worker that stops does not wait for a probe that hangs", async () => {
     const stopping = new AbortController();
     let isProbing = false;
     const gate = createOutageGate({
@@ -126,7 +126,7 @@ describe("while PostgreSQL is out", () => {
     await expect(waiting).rejects.toBe(reason);
   });
 
-  test("whoever waits is released when the worker stops", async () => {
+  test("all work that waits is released when the worker stops", async () => {
     const stopping = new AbortController();
     const { gate, database } = createGate({ signal: stopping.signal });
     database.isOut = true;
@@ -138,7 +138,7 @@ describe("while PostgreSQL is out", () => {
 });
 
 describe("while PostgreSQL takes writes", () => {
-  test("work that fails by itself fails, whatever its error says, and nobody waits for it", async () => {
+  test("work that fails by itself is rejected, whatever its error says, and makes no other work wait", async () => {
     const { gate, changes } = createGate();
     const outOfMemory = Object.assign(new Error("out of memory"), { code: "53200" });
     await expect(gate.run(() => Promise.reject(outOfMemory))).rejects.toBe(outOfMemory);
@@ -146,7 +146,7 @@ describe("while PostgreSQL takes writes", () => {
     expect(changes).toEqual([]);
   });
 
-  test("work that fails before its transaction began is done again: it has not met its own fault, as by a way that fails now and then", async () => {
+  test("work whose transaction could not begin runs again, even if that happens now and then", async () => {
     const { gate, changes } = createGate();
     let trials = 0;
     const work = async () => {
@@ -158,10 +158,10 @@ describe("while PostgreSQL takes writes", () => {
     expect(changes).toEqual(["out", "back", "out", "back", "out", "back"]);
   });
 
-  test("a failure is judged by a probe that began after it, not by what an earlier one has shown", async () => {
+  test("a failure is judged by a probe that began after it, not by an earlier one", async () => {
     const { gate, database } = createGate();
-    const mistake = new Error("a mistake");
-    await expect(gate.run(() => Promise.reject(mistake))).rejects.toBe(mistake);
+    const bug = new Error("a bug");
+    await expect(gate.run(() => Promise.reject(bug))).rejects.toBe(bug);
     database.isOut = true;
     const waiting = gate.run(async () => {
       if (database.isOut) throw new Error("Connection terminated");
@@ -172,7 +172,7 @@ describe("while PostgreSQL takes writes", () => {
     expect(await waiting).toBe("done");
   });
 
-  test("slow work keeps nobody waiting", async () => {
+  test("slow work makes no other work wait", async () => {
     const { gate } = createGate();
     const { promise, resolve } = Promise.withResolvers<string>();
     const slow = gate.run(() => promise);

@@ -6,30 +6,29 @@ import { describeFault, type Fault } from "./describe-fault.ts";
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
 
-/** The database as the last attempts to use it have shown it. */
 export interface OutageGate {
   /**
-   * Runs `work`, and runs it again for as long as PostgreSQL is out.
+   * Runs `work`, and runs it again while PostgreSQL is unavailable.
    *
-   * @throws what `work` throws although PostgreSQL takes writes; `signal.reason` when the signal aborts while it waits
+   * @throws what `work` throws although PostgreSQL takes writes; `signal.reason` if the signal aborts during the wait
    */
   run<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** The fault that keeps the worker waiting; null: none. */
+  /** The fault that the worker waits for; null: there is none. */
   currentOutage(): Fault | null;
 }
 
 /**
- * Decides by evidence whether PostgreSQL is out, or a piece of work fails on it by itself. What fails before its
- * transaction began, says that PostgreSQL is out. After any other failure PostgreSQL is asked to take a write that has
- * nothing to do with the work: if it does, the failure is the work's own.
+ * Decides by evidence whether PostgreSQL is unavailable, or the work itself fails. If a transaction could not begin,
+ * PostgreSQL is unavailable. After any other failure, a probe asks PostgreSQL to take a write that has nothing to do
+ * with the work. If it does, the work itself failed.
  *
- * While PostgreSQL is out, one probe at a time tries after growing delays, and all others wait for its success. So no
- * work that fails by itself can keep others waiting.
+ * While PostgreSQL is unavailable, one probe at a time runs, with growing delays, and all work waits until a probe
+ * succeeds. Work that fails by itself never makes other work wait.
  *
  * @param options.probe resolves when PostgreSQL takes a write
- * @param options.onChange told once when PostgreSQL goes out, and once, with null, when it is back
- * @param options.signal aborts when the worker stops: whoever waits is released
- * @param options.sleep rejects at once when the signal aborts
+ * @param options.onChange called when an outage begins, and with null when it ends
+ * @param options.signal aborts when the worker stops. All work that waits is released then
+ * @param options.sleep rejects when the signal aborts
  */
 export function createOutageGate(options: {
   probe: () => Promise<void>;
@@ -40,7 +39,7 @@ export function createOutageGate(options: {
   const { probe, onChange, signal, sleep = sleepByTimer } = options;
   const stopped = once(signal, "abort");
   let outage: Fault | null = null;
-  /** Settles when PostgreSQL is back, or the worker stops. */
+  /** Settles when the outage ends or the worker stops. */
   let recovery: Promise<unknown> | null = null;
   let probing: Promise<boolean> | null = null;
 
@@ -48,13 +47,13 @@ export function createOutageGate(options: {
     if (recovery !== null) return;
     outage = describeFault(error);
     onChange(outage);
-    // A probe that is under way can take long to fail, and nobody waits for that when the worker stops.
+    // A running probe can take long to fail. When the worker stops, nothing waits for that.
     recovery = Promise.race([stopped, recover()]).finally(() => {
       recovery = null;
     });
   }
 
-  /** Ends when PostgreSQL is back; fails when the worker stops. */
+  /** Resolves when the outage ends; rejects when the worker stops. */
   async function recover(): Promise<void> {
     for (let delayMs = firstDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
       await sleep(delayMs, undefined, { signal });
@@ -69,7 +68,7 @@ export function createOutageGate(options: {
     }
   }
 
-  /** Asked once for all who want to know at the same time. */
+  /** Work that fails at the same time shares one probe. */
   function takesWrites(): Promise<boolean> {
     probing ??= probe()
       .then(() => true)

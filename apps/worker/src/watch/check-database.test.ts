@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createDatabaseCheck } from "./check-database.ts";
 
-test("a database that does not answer is one question under way, and an answer to each who asks", async () => {
+test("a database that does not answer is asked once, and every check gets a result", async () => {
   const { promise: frozen, resolve: thaw } = Promise.withResolvers<void>();
   let questions = 0;
   const check = createDatabaseCheck(() => {
@@ -14,7 +14,7 @@ test("a database that does not answer is one question under way, and an answer t
   expect(await check()).toBe(null);
 });
 
-test("what the database says against it is told, and asked again the next time", async () => {
+test("a refusal is reported, and the next check asks again", async () => {
   const answers = [() => Promise.reject(new Error("refused")), () => Promise.resolve()];
   const check = createDatabaseCheck(() => answers.shift()?.() ?? Promise.resolve(), String);
   expect(await check()).toBe("Error: refused");

@@ -1,14 +1,14 @@
 import { DeadlineExceeded, withDeadline } from "@booking-events/runtime";
 
-/** A probe of /readyz is answered within 2 s, whatever PostgreSQL does. */
+/** `/readyz` must answer within 2 s, whatever PostgreSQL does. */
 const answerLimitMs = 1_000;
 
 /**
- * Makes a check whether PostgreSQL answers. One question is under way at a time, however many ask: a database that is
- * frozen must not take the worker's connections one by one.
+ * Creates a check whether PostgreSQL answers. Concurrent checks share one question, so a frozen database does not use
+ * up the worker's connections.
  *
- * @param ask rejects when PostgreSQL does not answer, however late
- * @returns resolves to null when it answers, else to why not, after a second at most
+ * @param ask rejects if PostgreSQL does not answer, however late
+ * @returns a check that resolves to null if PostgreSQL answers, and otherwise to the problem, after a second at most
  */
 export function createDatabaseCheck<Problem>(
   ask: () => Promise<unknown>,

@@ -1,12 +1,12 @@
 import type { Logger } from "@booking-events/runtime";
 
 export interface DurabilityWatch {
-  /** What may lose events that PostgreSQL has committed, at the last look, for an operator. Empty: nothing. */
+  /** Why PostgreSQL may lose committed events, in sentences for an operator. Empty: it does not. */
   problems(): string[];
   /**
-   * Looks once; the worker calls it every {@link durabilityIntervalMs}.
+   * Looks once. The worker calls this every {@link durabilityIntervalMs}.
    *
-   * @throws when PostgreSQL does not say, which is told elsewhere
+   * @throws if PostgreSQL does not answer, which is reported elsewhere
    */
   look(): Promise<void>;
 }
@@ -14,8 +14,8 @@ export interface DurabilityWatch {
 export const durabilityIntervalMs = 5_000;
 
 /**
- * Says, in the log and in `/readyz`, that PostgreSQL may lose what it has committed. The worker goes on: whatever was
- * applied before is at the same risk, and a backlog that nobody works off ends in refusals.
+ * Reports in the log and in `/readyz` that PostgreSQL may lose committed data. The worker goes on. Events that it
+ * applied before are at the same risk, and if it stopped, the backlog would grow until ingest refuses events.
  */
 export function watchDurability(options: { findProblems: () => Promise<string[]>; logger: Logger }): DurabilityWatch {
   let problems: string[] = [];
@@ -27,7 +27,7 @@ export function watchDurability(options: { findProblems: () => Promise<string[]>
       problems = found;
       if (found.length > 0)
         options.logger.error({ problems: found }, "PostgreSQL may lose applied events in a crash of its machine");
-      else options.logger.info("PostgreSQL keeps what it has committed again");
+      else options.logger.info("PostgreSQL keeps committed data again");
     },
   };
 }

@@ -2,7 +2,7 @@ import { createLogger } from "@booking-events/runtime";
 import { expect, test } from "vitest";
 import { stuckAfterMs, watchProgress } from "./watch-progress.ts";
 
-function situation() {
+function createWatch() {
   const facts = { waiting: 5, finished: 0, isWaitingForDatabase: false };
   const watch = watchProgress({
     countWaiting: async () => facts.waiting,
@@ -13,8 +13,8 @@ function situation() {
   return { facts, watch };
 }
 
-test("a worker is stuck when events wait and none comes to an end for a minute, until one does", async () => {
-  const { facts, watch } = situation();
+test("a worker is stuck if events wait and none is finished for a minute, until one is", async () => {
+  const { facts, watch } = createWatch();
   await watch.look(0);
   await watch.look(stuckAfterMs - 1);
   expect(watch.isStuck()).toBe(false);
@@ -25,11 +25,11 @@ test("a worker is stuck when events wait and none comes to an end for a minute, 
   expect(watch.isStuck()).toBe(false);
 });
 
-test.each<[name: string, change: Partial<ReturnType<typeof situation>["facts"]>]>([
+test.each<[name: string, change: Partial<ReturnType<typeof createWatch>["facts"]>]>([
   ["nothing waits", { waiting: 0 }],
-  ["the database is out", { isWaitingForDatabase: true }],
+  ["the database is unavailable", { isWaitingForDatabase: true }],
 ])("a worker is not stuck while %s", async (_, change) => {
-  const { facts, watch } = situation();
+  const { facts, watch } = createWatch();
   Object.assign(facts, change);
   for (let nowMs = 0; nowMs <= 3 * stuckAfterMs; nowMs += stuckAfterMs / 2) {
     await watch.look(nowMs);
@@ -37,8 +37,8 @@ test.each<[name: string, change: Partial<ReturnType<typeof situation>["facts"]>]
   }
 });
 
-test("a worker is not stuck while events come to an end, however many wait", async () => {
-  const { facts, watch } = situation();
+test("a worker is not stuck while events are finished, however many wait", async () => {
+  const { facts, watch } = createWatch();
   for (let nowMs = 0; nowMs <= 3 * stuckAfterMs; nowMs += stuckAfterMs / 2) {
     facts.finished += 1;
     await watch.look(nowMs);

@@ -1,24 +1,25 @@
 import type { Logger } from "@booking-events/runtime";
 
 export interface ProgressWatch {
-  /** True while events wait, and none has come to an end for {@link stuckAfterMs}. */
+  /** Whether events are waiting, and none has been finished for {@link stuckAfterMs}. */
   isStuck(): boolean;
-  /** Looks once; the worker calls it every {@link lookIntervalMs}. */
+  /** Looks once. The worker calls this every {@link lookIntervalMs}. */
   look(nowMs: number): Promise<void>;
 }
 
 export const lookIntervalMs = 5_000;
-/** Far longer than a batch may take: see the limits of the store's `database.ts`. */
+/** Much longer than a batch may take: see the limits in `database.ts` of the store. */
 export const stuckAfterMs = 60_000;
 
 /**
- * Notices a worker that has fallen asleep: events wait, PostgreSQL is there, and nothing happens. It has been seen with
- * queue workers whose blocking connection died unnoticed. It is said in the log, in `/readyz` and as a metric; a restart
- * mends it and loses nothing.
+ * Notices a worker that is stuck: events wait, PostgreSQL is available, and nothing happens. This has been seen with
+ * queue workers whose blocking connection died unnoticed. The log, `/readyz` and a metric report it. A restart fixes
+ * it, and loses nothing.
  *
- * @param options.countWaiting events that a worker could take now; rejects when Redis is down, which is said elsewhere
- * @param options.countFinished rises with each event that comes to an end
- * @param options.isWaitingForDatabase true while there is a known reason for standing still
+ * @param options.countWaiting counts events that a worker could take now; rejects if Redis is down, which is reported
+ *   elsewhere
+ * @param options.countFinished a number that grows with each event that is finished
+ * @param options.isWaitingForDatabase whether there is a known reason for the standstill
  */
 export function watchProgress(options: {
   countWaiting: () => Promise<number>;
@@ -40,7 +41,7 @@ export function watchProgress(options: {
       if (hasReason || progressAtMs === Number.NEGATIVE_INFINITY) progressAtMs = nowMs;
       const isStuckNow = nowMs - progressAtMs >= stuckAfterMs;
       if (isStuckNow && !stuck)
-        options.logger.error({ waiting }, "stuck: events wait and none comes to an end. Restart this worker.");
+        options.logger.error({ waiting }, "stuck: events are waiting, and none is finished. Restart this worker.");
       if (!isStuckNow && stuck) options.logger.info("no longer stuck");
       stuck = isStuckNow;
     },

@@ -3,19 +3,17 @@ import { type Registry, withDeadline } from "@booking-events/runtime";
 import { Counter, Gauge } from "prom-client";
 import type { ProcessOptions } from "../deliver/process-delivery.ts";
 
-/** What the worker counts, apart from the process's own figures. */
 export interface WorkerMetrics {
   count: ProcessOptions["count"];
   countFault: ProcessOptions["countFault"];
   countWarning: (code: WarningCode) => void;
   countSweepFault: () => void;
-  /** How many events have come to their end, or failed an attempt, since the start: what shows that work goes on. */
+  /** Returns how many events have been finished or failed an attempt since the start. It shows that work goes on. */
   countFinished: () => number;
 }
 
 /**
- * @param options.countBacklog asked at each scrape
- * @param options.isDatabaseOut, options.isStuck asked at each scrape
+ * @param options called at each scrape
  */
 export function createWorkerMetrics(
   registry: Registry,
@@ -29,34 +27,34 @@ export function createWorkerMetrics(
   let finished = 0;
   const processed = new Counter({
     name: "booking_events_processed_total",
-    help: "Deliveries that came to an end, by the event's kind and its outcome.",
+    help: "Finished deliveries, by the event's kind and its outcome.",
     labelNames: ["kind", "outcome"],
     registers,
   });
   const faults = new Counter({
     name: "booking_events_attempts_failed_total",
-    help: "Attempts to apply an event that failed, by SQLSTATE, or by the name of the error.",
+    help: "Failed attempts to apply an event, by SQLSTATE or by the name of the error.",
     labelNames: ["code"],
     registers,
   });
   const warned = new Counter({
     name: "booking_events_warnings_total",
-    help: "Warnings recorded with events, by code: mistakes of senders that cost no data.",
+    help: "Warnings recorded with events, by code: likely mistakes of senders that lose no data.",
     labelNames: ["code"],
     registers,
   });
   const sweepFaults = new Counter({
     name: "booking_events_sweep_failures_total",
-    help: "Events that the queue had given up and that could not be dealt with, and searches for such that failed.",
+    help: "Events given up by the queue that could not be handled, and failed searches for such events.",
     registers,
   });
   new Gauge({
     name: "booking_events_backlog",
-    help: "Events in the queue that no worker handles now; delayed ones wait for their next attempt.",
+    help: "Events in the queue that no worker holds. Delayed ones wait for their next attempt.",
     labelNames: ["state"],
     registers,
     async collect() {
-      // Redis may be down: then the last figures stand, rather than that the scrape fails.
+      // If Redis is down, the last figures stay. The scrape must not fail.
       const backlog = await withDeadline(options.countBacklog(), scrapeLimitMs).catch(() => undefined);
       if (backlog === undefined) return;
       this.set({ state: "waiting" }, backlog.waiting);
@@ -73,7 +71,7 @@ export function createWorkerMetrics(
   });
   new Gauge({
     name: "booking_events_worker_stuck",
-    help: "1 while events wait and none comes to an end, though PostgreSQL is there.",
+    help: "1 while events wait and none is finished, although PostgreSQL is available.",
     registers,
     collect() {
       this.set(options.isStuck() ? 1 : 0);
