@@ -125,7 +125,7 @@ test("an event that is discarded is never applied, and the reason stands in its 
   await waitFor(async () => expect(await letters()).toHaveLength(1), { timeoutMs: 30_000 });
   expect((await ops("discard", eventId, "--reason", "sent again", "--by", "Ada", "--yes")).exitCode).toBe(0);
   expect((await ops("discard", eventId, "--reason", "twice", "--yes")).stdout).toContain(
-    "closed already: discarded: sent again",
+    "already closed: discarded: sent again",
   );
   await mendDatabase();
   expect((await ops("replay", eventId, "--yes")).stdout).toMatch(/resolved +discarded: sent again/);

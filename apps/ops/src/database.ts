@@ -4,9 +4,9 @@ import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
 
 /**
- * Runs queries on one state of the database that nothing changes meanwhile. They can't write.
+ * Runs read-only queries on one snapshot of the database.
  *
- * @throws CommandFailure when the database can't be reached or has no tables yet
+ * @throws CommandFailure if the database can't be reached, or has no tables yet
  */
 export async function readDatabase<Result>(
   context: Context,
@@ -21,9 +21,9 @@ export async function readDatabase<Result>(
 }
 
 /**
- * Runs queries each of which stands for itself.
+ * Runs queries that are independent of each other.
  *
- * @throws CommandFailure when the database can't be reached or has no tables yet
+ * @throws CommandFailure if the database can't be reached, or has no tables yet
  */
 export async function withDatabase<Result>(
   { environment }: Context,
@@ -34,7 +34,7 @@ export async function withDatabase<Result>(
     databaseUrl,
     applicationName: "booking-events-ops",
     maxConnections: 1,
-    // A broken connection fails the query on it, and that is reported.
+    // If the connection breaks, the query on it fails, which is reported.
     onError: () => {},
   });
   try {
@@ -50,7 +50,9 @@ export function readDatabaseUrl(environment: Context["environment"]): string {
   return parseEnvironment({ DATABASE_URL: variables.DATABASE_URL }, environment).DATABASE_URL;
 }
 
-/** @returns a sentence for the operator, without the URL's password; or the error itself if it is none of a database */
+/**
+ * @returns a sentence for the operator, without the URL's password. An error of another origin is returned unchanged
+ */
 export function describeDatabaseError(error: unknown, databaseUrl: string): unknown {
   if (!(error instanceof Error)) return error;
   if (error instanceof NotBegun) return describeDatabaseError(error.cause, databaseUrl);
@@ -60,10 +62,10 @@ export function describeDatabaseError(error: unknown, databaseUrl: string): unkn
     return new CommandFailure(describeSqlState(code, error.message, where), { cause: error });
   }
   if (typeof code !== "string" && error.constructor !== Error) return error;
-  // The driver's own errors are plain ones that say what happened to the connection.
+  // The driver's errors have no code, and say what happened to the connection.
   const what = typeof code === "string" ? code : error.message;
   return new CommandFailure(
-    `PostgreSQL at ${where} can't be reached (${what}). Check that it runs, and that DATABASE_URL is right.`,
+    `PostgreSQL at ${where} can't be reached (${what}). Check that it runs, and that DATABASE_URL is correct.`,
     { cause: error },
   );
 }
@@ -74,12 +76,12 @@ function describeSqlState(code: string, message: string, where: string): string 
     case "28P01":
       return `PostgreSQL at ${where} refuses the user or the password in DATABASE_URL (${code}).`;
     case "3D000":
-      return `PostgreSQL at ${where} has no database of the name in DATABASE_URL (${code}).`;
+      return `PostgreSQL at ${where} has no database with the name in DATABASE_URL (${code}).`;
     case "42P01":
     case "42703":
-      return `The database has not been migrated to what this program needs (${code}). Run: npm run ops -- migrate`;
+      return `The database has not been migrated to this release (${code}). Run: npm run ops -- migrate`;
   }
-  // These two classes are about data, and their messages repeat it.
+  // Messages of these two classes repeat data.
   const isAboutData = code.startsWith("22") || code.startsWith("23");
-  return `PostgreSQL at ${where} refused it (${isAboutData ? code : `${code}: ${message}`}).`;
+  return `PostgreSQL at ${where} refused the query (${isAboutData ? code : `${code}: ${message}`}).`;
 }

@@ -1,11 +1,11 @@
 import { constants } from "node:os";
 import { runProgram } from "./program.ts";
 
-// A signal ends the command between two steps, never within one: see the lock of the partners file.
+// A signal ends the command between two steps and never within one, so the partners file is not left locked.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(signal, () => process.exit(128 + constants.signals[signal]));
 }
-// The reader of a pipe, such as head, has seen enough.
+// EPIPE: the reader of the pipe, such as `head`, needs no more output.
 for (const output of [process.stdout, process.stderr]) {
   output.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;

@@ -95,7 +95,7 @@ async function ok(...args: string[]): Promise<string> {
 }
 
 describe("events list", () => {
-  test("shows the newest first, with what became of them", async () => {
+  test("shows the newest first, with their outcomes", async () => {
     await insertEvents(pool, [event(1, "create", "created"), event(2, "delete", "deleted", { partner: "other" })]);
     expect(await ok("events", "list")).toBe(
       [
@@ -107,7 +107,7 @@ describe("events list", () => {
     );
   });
 
-  test("--json has every column but the payload; --partner and --limit choose", async () => {
+  test("--json has every column but the payload, and --partner and --limit select", async () => {
     await insertEvents(pool, [
       event(1, "create", "created", { partner: "other" }),
       event(2, "create", "created", { idempotencyKey: "k-1" }),
@@ -134,8 +134,8 @@ describe("events list", () => {
     expect(json).not.toContain("Canary");
   });
 
-  test("without events says so, to programs with an empty list", async () => {
-    expect(await ok("events", "list", "--partner", "acme")).toBe("No events of partner acme yet.\n");
+  test("without events says so, or prints an empty array", async () => {
+    expect(await ok("events", "list", "--partner", "acme")).toBe("There are no events of partner acme yet.\n");
     expect(JSON.parse(await ok("events", "list", "--json"))).toEqual([]);
   });
 });
@@ -153,7 +153,7 @@ describe("events show", () => {
     expect(JSON.parse(await ok("events", "show", eventId(1), "--payload", "--json")).payload).toEqual(payload);
   });
 
-  test("of an event that could not be applied tells why, and never what was sent", async () => {
+  test("of an event that could not be applied shows the reason, and never the payload", async () => {
     await writeDeadLetter(pool, {
       eventId: eventId(1),
       partner: "acme",
@@ -180,7 +180,7 @@ describe("events show", () => {
     expect(JSON.parse(stdout).deadLetter).not.toHaveProperty("envelope");
   });
 
-  test("of an unknown event fails, of something else is a wrong call", async () => {
+  test("of an unknown event fails, and of something else is wrong usage", async () => {
     const unknown = await ops("events", "show", randomUUID());
     expect(unknown).toMatchObject({ exitCode: 1, stdout: "" });
     expect(unknown.stderr).toMatch(/^No event .* has been processed.*\n$/);
@@ -218,9 +218,9 @@ describe("bookings verify", () => {
     await insertBookings(pool, [{ ...key, state: state(decider), keepsPayload: false }]);
   }
 
-  test("says that all is well", async () => {
+  test("finds no difference", async () => {
     await insertHistory(1);
-    expect(await ok("bookings", "verify")).toBe("1 bookings with 2 events: 0 differ from the fold of their log.\n");
+    expect(await ok("bookings", "verify")).toBe("1 bookings with 2 events: 0 bookings differ from their logs.\n");
     expect(JSON.parse(await ok("bookings", "verify", "acme", "TRIP-1", "--json"))).toEqual({
       bookings: 1,
       events: 2,
@@ -228,7 +228,7 @@ describe("bookings verify", () => {
     });
   });
 
-  test("names what differs, and nothing of the guest, and fails", async () => {
+  test("prints the differences and no personal data, and fails", async () => {
     await insertHistory(2);
     await pool.query("update booking_events set outcome = 'updated' where id = $1", [eventId(2)]);
     await pool.query("update booking_events set state_after = 'deleted' where id = $1", [eventId(1)]);
@@ -237,11 +237,11 @@ describe("bookings verify", () => {
     expect(stdout).toBe(
       [
         "Booking TRIP-1 of acme",
-        `  The state after event ${eventId(1)} is not what the fold comes to.`,
-        `  Event ${eventId(2)} is recorded as updated, and is unchanged in the fold.`,
-        `  The booking is active by event ${eventId(2)}, and by the fold active by event ${eventId(1)}.`,
-        "  The booking's updatedAt is not that of the fold.",
-        "1 bookings with 2 events: 1 differ from the fold of their log.",
+        `  The state after event ${eventId(1)} differs from the fold.`,
+        `  Event ${eventId(2)} is recorded as updated, but the fold says unchanged.`,
+        `  The booking is active by event ${eventId(2)}, but the fold says active by event ${eventId(1)}.`,
+        "  The booking's updatedAt differs from the fold.",
+        "1 bookings with 2 events: 1 bookings differ from their logs.",
         "",
       ].join("\n"),
     );
@@ -261,8 +261,8 @@ describe("bookings verify", () => {
     ]);
     const { stdout } = await ops("bookings", "verify", "acme");
     expect(stdout.split("\n").slice(0, 3).toSorted()).toEqual([
-      `  Event ${eventId(3)} is recorded as if an earlier one had its idempotency key, and none has.`,
-      `  Event ${eventId(5)} uses an earlier event's idempotency key for something else, and is not recorded so.`,
+      `  Event ${eventId(3)} is recorded as a duplicate or a reuse of a key, but no earlier event has its key.`,
+      `  Event ${eventId(5)} reuses the idempotency key of an earlier event, but has no warning.`,
       "Booking TRIP-1 of acme",
     ]);
   });
@@ -273,7 +273,7 @@ describe("bookings verify", () => {
 });
 
 describe("bookings show", () => {
-  test("shows the state, the trip and the history, and nothing of the guest", async () => {
+  test("shows the state, the trip and the history, and no personal data", async () => {
     await insertBooking("active");
     await insertEvents(pool, [
       event(1, "create", "created"),
@@ -289,7 +289,7 @@ describe("bookings show", () => {
         "  Destination  Lisbon, Portugal (LIS)",
         "  From         LHR, flight XX1234",
         "  Arrival      2027-06-14",
-        "  Content      9 fields; --payload shows them all",
+        "  Content      9 fields, shown with --payload",
         "",
         "RECEIVED              KIND    OUTCOME  EVENT ID                              SEQUENCE",
         `2026-11-20T00:00:01Z  create  created  ${eventId(1)}  1795132801000000`,
@@ -331,7 +331,7 @@ describe("bookings show", () => {
     expect(JSON.parse(await ok("bookings", "show", "acme", "TRIP-1", "--json", "--payload")).payload).toEqual(payload);
   });
 
-  test("shows the newest events, says how many come before them, and shows those when told to", async () => {
+  test("shows the newest events, says how many are earlier, and shows those on request", async () => {
     await insertBooking("active");
     const numbers = Array.from({ length: 53 }, (_, index) => index + 1);
     await insertEvents(
@@ -352,7 +352,8 @@ describe("bookings show", () => {
         found: events.map(({ id }: EventToInsert) => numbers.find((n) => eventId(n) === id)),
       };
     };
-    const moreBefore = (id: string, count: number) => `${count} more before these: --before ${id} shows them.\n`;
+    const moreBefore = (id: string, count: number) =>
+      `There are ${count} earlier events. Show them with --before ${id}.\n`;
     expect(await show()).toEqual({
       found: numbers.slice(3),
       earlierEvents: 3,
@@ -380,12 +381,12 @@ describe("bookings show", () => {
     expect(lines.find((line) => line.includes(eventId(1)))).not.toContain("key-reused");
   });
 
-  test("a booking of which only a delete is known has no content", async () => {
+  test("a booking that only had a delete has no content", async () => {
     await insertBooking("deleted", null, "GONE");
-    expect(await ok("bookings", "show", "acme", "GONE")).toMatch(/Content {2}none: no create or update/);
+    expect(await ok("bookings", "show", "acme", "GONE")).toMatch(/Content {2}none, since no create or update/);
   });
 
-  test("of a trip and a consumer with the same reference, says that it is two, and shows the one that is asked for", async () => {
+  test("of a trip and a consumer with the same reference, asks which one, and shows that one", async () => {
     await insertBooking("active", payload, "N1");
     await insertBooking("deleted", payload, "N1", "consumer");
     await insertEvents(pool, [
@@ -404,7 +405,7 @@ describe("bookings show", () => {
     expect(JSON.parse(json)).toMatchObject({ referenceKind: "trip", state: "active", events: [{ id: eventId(1) }] });
   });
 
-  test("an unknown booking fails with a sentence", async () => {
+  test("of an unknown booking fails with a sentence", async () => {
     const { exitCode, stdout, stderr } = await ops("bookings", "show", "acme", "TRIP-1");
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
     expect(stderr).toMatch(/^Partner acme has no booking TRIP-1\..*\n$/);
@@ -412,11 +413,11 @@ describe("bookings show", () => {
 });
 
 describe("migrate", () => {
-  test("says when there is nothing to do", async () => {
+  test("says if there is nothing to do", async () => {
     expect(await ok("migrate")).toBe("Nothing to apply: the schema is up to date.\n");
   });
 
-  test("names what it applied to a new database, which the other commands ask for", async () => {
+  test("names the migrations of a new database, which the other commands need", async () => {
     const name = `ops_${randomUUID().replaceAll("-", "")}`;
     const environment = { DATABASE_URL: Object.assign(new URL(url), { pathname: `/${name}` }).href };
     await pool.query(`create database ${name}`);
@@ -433,7 +434,7 @@ describe("migrate", () => {
     }
   });
 
-  test("refuses a schema that a newer program made", async () => {
+  test("refuses a schema of a newer release", async () => {
     await pool.query("insert into schema_migrations (name, run_on) values ('9999_newer', now())");
     try {
       const { exitCode, stderr } = await ops("migrate");
@@ -447,7 +448,7 @@ describe("migrate", () => {
   });
 });
 
-describe("when the database can't be used", () => {
+describe("if the database can't be used", () => {
   const commands = ["events list", "bookings show acme TRIP-1", "migrate"];
 
   test.each(commands)("%s says that DATABASE_URL is missing", async (command) => {
@@ -474,7 +475,7 @@ describe("when the database can't be used", () => {
   });
 });
 
-test("a reader who has seen enough ends the command quietly", async () => {
+test("a reader that closes the pipe ends the command quietly", async () => {
   await insertEvents(
     pool,
     Array.from({ length: 1_000 }, (_, number) => event(number, "create", "created", { reference: "x".repeat(500) })),

@@ -11,21 +11,21 @@ import { CommandFailure } from "./terminal/command-failure.ts";
 import { printLine } from "./terminal/print.ts";
 import { printable } from "./terminal/printable.ts";
 
-/** Help for what is no terminal, such as a file. */
+/** For output that is not a terminal. */
 const helpWidth = 100;
 
 /**
  * Runs one command.
  *
- * @param args without the programs that come first on the command line
- * @returns the exit code: 0 fine, 1 refused or failed, 2 called wrongly
+ * @param args without the name of the program
+ * @returns the exit code: 0 success, 1 refused or failed, 2 wrong usage
  */
 export async function runProgram(args: string[], context: Context): Promise<0 | 1 | 2> {
   try {
     await createProgram(context).parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
-    // The message has been printed by then. Of these errors, only those of --help and the like have exit code 0.
+    // Commander has printed the message. Only --help and --version have the exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (error instanceof CommandFailure || error instanceof PartnersError) {
       printLine(context.stderr, printable(error.message));
@@ -40,7 +40,7 @@ export async function runProgram(args: string[], context: Context): Promise<0 | 
 function createProgram(context: Context): Command {
   const { stdout, stderr } = context;
   const program = new Command("npm run ops --")
-    .description("Looks after the booking-event receiver: its partners, what they sent, and what became of it.")
+    .description("Operate the booking-event receiver: partners, events, bookings and dead letters.")
     .version(version, "--version", "print the version")
     .configureOutput({
       writeOut: (text) => stdout.write(text),
@@ -49,24 +49,24 @@ function createProgram(context: Context): Command {
       getErrHelpWidth: () => stderr.columns ?? helpWidth,
     })
     .exitOverride()
-    .showHelpAfterError("Add --help to see how to call it.")
+    .showHelpAfterError("Add --help to see the usage.")
     .addHelpText(
       "after",
       `
 Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
-  DATABASE_URL    the worker's PostgreSQL; events, bookings, dead-letters and migrate need it
-  REDIS_URL       the queue; dead-letters replay needs it, partners list shows more with it;
-                  and QUEUE_PREFIX, if yours is not the default
-All are read from .data/env too, which npm start writes. All times are in UTC.
+  DATABASE_URL    the worker's PostgreSQL: required for events, bookings, dead-letters and migrate
+  REDIS_URL       the queue: required for dead-letters replay, optional for partners list
+  QUEUE_PREFIX    the prefix of the queue, if it is not the default
+These are also read from .data/env, which npm start writes. All times are in UTC.
 
-Exit codes: 0 fine; 1 refused or failed, and one sentence on stderr says why; 2 called wrongly.
+Exit codes: 0 success; 1 refused or failed, with the reason on stderr; 2 wrong usage.
 
 Examples:
   $ npm run ops -- partners add acme --name "Acme Travel"
   $ npm run ops -- events list --partner acme
   $ npm run ops -- bookings show acme TRIP-1
-In scripts, npm prints nothing of its own: npm run -s ops -- partners list --json`,
+In scripts, -s keeps npm's own output out: npm run -s ops -- partners list --json`,
     );
   addPartnersCommands(program, context);
   addEventsCommands(program, context);
@@ -76,9 +76,9 @@ In scripts, npm prints nothing of its own: npm run -s ops -- partners list --jso
   return program;
 }
 
-/** Without the message, which could hold data. */
+/** The message is left out if it could hold data. */
 function reportBug({ stderr }: Context, error: unknown): void {
   const { type, code, message, stack } = describeError(error);
-  printLine(stderr, `This is an error in the program itself: ${[type, code, message].filter(Boolean).join(" ")}`);
+  printLine(stderr, `Unexpected error, probably a bug: ${[type, code, message].filter(Boolean).join(" ")}`);
   if (stack !== undefined) printLine(stderr, stack);
 }

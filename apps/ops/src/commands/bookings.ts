@@ -6,8 +6,8 @@ import { addVerifyCommand } from "./bookings/verify.ts";
 export function addBookingsCommands(program: Command, context: Context): void {
   const bookings = program
     .command("bookings")
-    .summary("a booking's state now, and how it came to it")
-    .description("A booking's state now, and how it came to it.");
+    .summary("bookings and their events")
+    .description("Show bookings and their events, and verify them.");
   addShowCommand(bookings, context);
   addVerifyCommand(bookings, context);
 }

@@ -63,7 +63,7 @@ async function isMarked(): Promise<boolean> {
 }
 
 describe("on a terminal", () => {
-  test.each(["n", "", "what?"])("the answer %j leaves everything as it was", async (answer) => {
+  test.each(["n", "", "what?"])("the answer %j changes nothing", async (answer) => {
     await insertLetter(envelope);
     const { exitCode, stderr } = await ops(["replay", "--all"], { stdin: `${answer}\n`, isTerminal: true });
     expect(stderr).toBe("Replay 1 dead letter (1 × TypeError)? [y/N] Nothing was done.\n");
@@ -71,7 +71,7 @@ describe("on a terminal", () => {
     expect(await isMarked()).toBe(false);
   });
 
-  test("Ctrl-C, Ctrl-D and the end of the input leave everything as it was", async () => {
+  test("Ctrl-C, Ctrl-D and the end of the input change nothing", async () => {
     await insertLetter(envelope);
     const { exitCode, stderr } = await ops(["replay", "--all"], { stdin: "", isTerminal: true });
     expect(stderr).toBe("Replay 1 dead letter (1 × TypeError)? [y/N] \nNothing was done.\n");
@@ -89,7 +89,7 @@ describe("on a terminal", () => {
 });
 
 describe("replay", () => {
-  test("--code and --partner choose", async () => {
+  test("--code and --partner select", async () => {
     await insertLetter(envelope);
     await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2"), errorCode: "STALLED" });
     await insertLetter(envelope, { eventId: eventId.replace(/1$/, "3"), errorCode: "STALLED", partner: "globe" });
@@ -97,7 +97,7 @@ describe("replay", () => {
     expect(stderr).toMatch(/^Replay 1 dead letter \(1 × STALLED\)\?/);
   });
 
-  test("what no worker can read is not replayed, and the reason is given", async () => {
+  test("an event that no worker can read is not replayed, and the reason is printed", async () => {
     await insertLetter({ ...envelope, version: 99 });
     const { exitCode, stdout, stderr } = await ops(["replay", eventId, "--yes"]);
     expect(exitCode).toBe(1);
@@ -106,7 +106,7 @@ describe("replay", () => {
     expect(await isMarked()).toBe(false);
   });
 
-  test("nor is what is no JSON; it is shown as text", async () => {
+  test("neither is an event that is not JSON, which is shown as text", async () => {
     await insertLetter(null, { envelope: Buffer.from('{"version":1,') });
     expect((await ops(["replay", eventId, "--yes"])).stdout).toMatch(/invalid +.*JSON/);
     expect((await ops(["show", eventId, "--payload"])).stdout).toContain('"{\\"version\\":1,"');
@@ -122,7 +122,7 @@ describe("replay", () => {
     expect((await ops(["show", eventId])).stdout).toMatch(/: applied meanwhile: created\n[\s\S]*Resolved .* by Ada\n/);
   });
 
-  test("an event is queued only after its letter was marked, so that one closed in between is not queued", async () => {
+  test("an event is queued only after its letter was marked, so one closed in between is not queued", async () => {
     await insertLetter(envelope);
     const holder = await pool.connect();
     const queue = await watchQueue();
@@ -130,7 +130,7 @@ describe("replay", () => {
       await holder.query("begin");
       await holder.query("select from dead_letters for update");
       const replaying = ops(["replay", eventId, "--yes", "--json"]);
-      // It waits to mark the letter that another operator is about to close.
+      // The command waits to mark the letter, which another operator is about to close.
       await waitFor(async () => {
         const { rows } = await pool.query("select from pg_stat_activity where wait_event_type = 'Lock'");
         expect(rows).toHaveLength(1);
@@ -146,7 +146,7 @@ describe("replay", () => {
     }
   });
 
-  test("what is closed already is not counted among what will be touched", async () => {
+  test("a closed letter is not in the question", async () => {
     await insertLetter(envelope);
     await ops(["discard", eventId, "--reason", "a test", "--yes"]);
     const { exitCode, stdout, stderr } = await ops(["replay", eventId]);
@@ -154,7 +154,7 @@ describe("replay", () => {
     expect(stdout).toMatch(/resolved +discarded: a test\n$/);
   });
 
-  test("while Redis is out nothing is touched", async () => {
+  test("while Redis is unavailable, nothing is changed", async () => {
     await insertLetter(envelope);
     environment["REDIS_URL"] = "redis://127.0.0.1:1";
     const { exitCode, stderr } = await ops(["replay", eventId, "--yes"]);
@@ -167,12 +167,12 @@ describe("replay", () => {
     ["neither ids nor --all", []],
     ["ids and --all", [eventId, "--all"]],
     ["--code without --all", [eventId, "--code", "STALLED"]],
-    ["what is no id", ["TRIP-1"]],
-  ])("%s is a wrong call", async (_, args) => {
+    ["something else than an id", ["TRIP-1"]],
+  ])("%s is wrong usage", async (_, args) => {
     expect((await ops(["replay", ...args, "--yes"])).exitCode).toBe(2);
   });
 
-  test("of an event without a dead letter fails before anything is done", async () => {
+  test("of an event without a dead letter fails before anything is changed", async () => {
     await insertLetter(envelope);
     const unknown = eventId.replace(/1$/, "9");
     const { exitCode, stderr } = await ops(["replay", eventId, unknown, "--yes"]);
@@ -184,15 +184,15 @@ describe("replay", () => {
 
 test.each([
   ["a reason", ["discard", eventId]],
-  ["a reason that says something", ["discard", eventId, "--reason", " "]],
-  ["a name that says something", ["discard", eventId, "--reason", "a test", "--by", ""]],
-])("for the record, discard needs %s", async (_, args) => {
+  ["a reason that is not blank", ["discard", eventId, "--reason", " "]],
+  ["a name that is not blank", ["discard", eventId, "--reason", "a test", "--by", ""]],
+])("discard needs %s", async (_, args) => {
   await insertLetter(envelope);
   expect((await ops([...args, "--yes"])).exitCode).toBe(2);
   expect((await ops(["list", "--json"])).stdout).toContain(eventId);
 });
 
-test("what was queued is shown on demand only, and can't steer the terminal", async () => {
+test("the queued event is shown only on request, and can't control the terminal", async () => {
   await insertLetter({ ...envelope, payload: { consumerGivenName: "Canary\u009b2J\u202e" } });
   expect((await ops(["show", eventId])).stdout).not.toContain("Canary");
   for (const more of [[], ["--json"]]) {
@@ -201,14 +201,14 @@ test("what was queued is shown on demand only, and can't steer the terminal", as
   }
 });
 
-test("a list that was cut says so", async () => {
+test("a list says if there are more", async () => {
   await insertLetter(envelope);
   await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2") });
   expect((await ops(["list", "--limit", "2"])).stderr).toBe("");
-  expect((await ops(["list", "--limit", "1"])).stderr).toBe("There are more than these 1: --limit shows them.\n");
+  expect((await ops(["list", "--limit", "1"])).stderr).toBe("There are more than 1. Show them with --limit.\n");
 });
 
-test("list --resolved tells the state of each", async () => {
+test("list --resolved shows the state of each", async () => {
   await insertLetter(envelope);
   await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2") });
   await ops(["discard", eventId, "--reason", "a test", "--yes"]);
@@ -216,7 +216,7 @@ test("list --resolved tells the state of each", async () => {
   expect(stdout).toMatch(/discarded: a test\n[^\n]* open\n$/);
 });
 
-test("discard says of an event that was applied meanwhile that it can't be discarded, and closes its letter", async () => {
+test("an event that was applied meanwhile can't be discarded, and its letter is closed", async () => {
   await insertLetter(envelope);
   await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2") });
   await insertApplied();
@@ -230,7 +230,7 @@ test("discard says of an event that was applied meanwhile that it can't be disca
   expect(rows).toEqual([{ resolution: "applied meanwhile: created" }, { resolution: "discarded: a test" }]);
 });
 
-test("discard claims nothing of a letter that the worker closes at that moment, after a replay", async () => {
+test("discard says if the worker closes the letter at the same moment, after a replay", async () => {
   await insertLetter(envelope);
   const worker = await pool.connect();
   try {
@@ -244,7 +244,7 @@ test("discard claims nothing of a letter that the worker closes at that moment, 
       expect(rows).toHaveLength(1);
     });
     await worker.query("commit");
-    expect((await discarding).stdout).toBe(`${eventId} is closed already: replayed: created\n`);
+    expect((await discarding).stdout).toBe(`${eventId} is already closed: replayed: created\n`);
   } finally {
     worker.release(true);
   }

@@ -10,8 +10,8 @@ export function addDeadLettersCommands(program: Command, context: Context): void
     .command("dead-letters")
     .summary("events that were accepted and could not be applied")
     .description(
-      "Events that were accepted and could not be applied. Mend the cause, then replay them: each is applied under its " +
-        "own id, in its own place. Or discard what must not be applied.",
+      "Events that were accepted and could not be applied. Fix the cause, and then replay them: each keeps its id " +
+        "and its place in the order. Or discard events that must not be applied.",
     );
   addListCommand(deadLetters, context);
   addShowCommand(deadLetters, context);

@@ -6,8 +6,8 @@ import { addShowCommand } from "./events/show.ts";
 export function addEventsCommands(program: Command, context: Context): void {
   const events = program
     .command("events")
-    .summary("what arrived, when, and what became of it")
-    .description("What arrived, when, and what became of it.");
+    .summary("events and their outcomes")
+    .description("Show events and their outcomes.");
   addListCommand(events, context);
   addShowCommand(events, context);
 }

@@ -10,8 +10,8 @@ export function addMigrateCommand(program: Command, context: Context): void {
     .command("migrate")
     .summary("bring the database's schema up to date")
     .description(
-      "Bring the database's schema up to date. The worker does so when it starts; this is for deployments that want " +
-        "it done before. Forward only; several at once take turns.",
+      "Bring the database's schema up to date. The worker does so when it starts. This command is for deployments " +
+        "that migrate before that. Several processes may run it at the same time. There is no way back.",
     )
     .action(() => migrateDatabase(context));
 }

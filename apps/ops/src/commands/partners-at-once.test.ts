@@ -5,7 +5,7 @@ import { readPartnersFile } from "@booking-events/partners";
 import { expect, onTestFinished, test } from "vitest";
 import { spawnOps } from "../testing/run-ops.ts";
 
-test("ten processes that add a partner each, all ten are there", async () => {
+test("ten processes that each add a partner add all ten", async () => {
   const folder = await mkdtemp(join(tmpdir(), "booking-events-partners-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const path = join(folder, "partners.json");

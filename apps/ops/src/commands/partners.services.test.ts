@@ -17,7 +17,7 @@ beforeAll(async () => {
   await partners(["add", "acme"]);
   await partners(["rotate", "acme"]);
   const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
-  // It has no patience with a connection that is still being made.
+  // The producer does not wait for a connection that is still being opened.
   await waitFor(() => producer.writeLastUses([{ partner: "acme", secretId: "s1", usedAt }]).then(() => true));
   await producer.close();
 });
@@ -28,7 +28,7 @@ async function partners(args: string[], environment: Record<string, string> = {}
   return runOps(["partners", ...args], { environment: { PARTNERS_FILE: path, ...environment } });
 }
 
-test("list says when each secret was last used, where Redis knows it", async () => {
+test("list shows when each secret was last used, if Redis knows", async () => {
   const environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix };
   const { exitCode, stdout, stderr } = await partners(["list"], environment);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
@@ -43,11 +43,11 @@ test("list says when each secret was last used, where Redis knows it", async () 
   ]);
 });
 
-test("list does without Redis: not named, it is not asked; named and out, that is said", async () => {
+test("list works without Redis, and says if Redis is configured but does not answer", async () => {
   const without = await partners(["list"]);
   expect(without).toMatchObject({ exitCode: 0, stderr: "" });
   expect(without.stdout).not.toContain("LAST USED");
   const out = await partners(["list"], { REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
   expect(out).toMatchObject({ exitCode: 0, stdout: without.stdout });
-  expect(out.stderr).toMatch(/^Redis does not answer, so that it is not known when/);
+  expect(out.stderr).toMatch(/^Redis does not answer, so the list does not show when/);
 });

@@ -34,10 +34,10 @@ function secretIn(text: string): string {
   return secrets[0] ?? "";
 }
 
-test("add shows the secret once, in the words of a person, and stores its digest", async () => {
+test("add shows the secret once, and stores its digest", async () => {
   const { exitCode, stdout, stderr } = await partners("add", "acme", "--name", "Acme Travel");
   expect(exitCode).toBe(0);
-  expect(stderr).toMatch(/^Created .* which only this user may read/);
+  expect(stderr).toMatch(/^Created .* which only this user can read/);
   const secret = secretIn(stdout);
   for (const kind of ["create", "update", "delete"]) expect(stdout).toContain(`/booking-event/${kind}/<secret>`);
   expect(readPartnersFile(path).partners).toEqual([
@@ -53,13 +53,13 @@ test("add shows the secret once, in the words of a person, and stores its digest
   expect(await readFile(path, "utf8")).not.toContain(secret);
 });
 
-test("add --json prints one object and nothing else, also for the first partner", async () => {
+test("add --json prints one object and nothing else, even for the first partner", async () => {
   const added = JSON.parse(await ok("add", "acme", "--json"));
   expect(added).toEqual({ partner: "acme", secretId: "s1", secret: expect.stringMatching(/^[\w-]{43}$/) });
   expect(readPartnersFile(path).partners[0]?.secrets[0]?.sha256).toBe(digestSecret(added.secret));
 });
 
-test("add takes every property of a partner", async () => {
+test("add has an option for every property of a partner", async () => {
   const options = ["--kinds", "delete,create", "--rate", "0.5", "--burst", "3", "--expires", "90d"];
   const added = JSON.parse(await ok("add", "acme", ...options, "--json"));
   expect(added.expiresAt).toBe("2027-02-18T12:00:00.000Z");
@@ -71,13 +71,13 @@ test("add takes every property of a partner", async () => {
   });
 });
 
-test("the burst is twice the rate, unless it is given", async () => {
+test("the default burst is twice the rate", async () => {
   await ok("add", "slow", "--rate", "0.1");
   await ok("add", "fast", "--rate", "1000");
   expect(readPartnersFile(path).partners.map(({ rateLimit }) => rateLimit.burst)).toEqual([1, 2_000]);
 });
 
-test("rotate adds a secret and tells until when the old one is valid: a day, unless it is given", async () => {
+test("rotate adds a secret, and says how long the old one is valid: a day by default", async () => {
   const first = secretIn(await ok("add", "acme"));
   const shown = await ok("rotate", "acme");
   expect(shown).toContain("valid until 2026-11-21T12:00:00Z");
@@ -95,7 +95,7 @@ test("rotate adds a secret and tells until when the old one is valid: a day, unl
   ]);
 });
 
-test("rotate --expires limits the new secret's life", async () => {
+test("rotate --expires lets the new secret expire", async () => {
   await ok("add", "acme");
   expect(await ok("rotate", "acme", "--expires", "90d")).toContain("s2 of partner acme, which expires at 2027-02-18T");
   const { expiresAt } = JSON.parse(await ok("rotate", "acme", "--expires", "2027-01-01", "--json"));
@@ -107,14 +107,14 @@ test("rotate --expires limits the new secret's life", async () => {
   ]);
 });
 
-test("revoke warns when the partner is left without a valid secret", async () => {
+test("revoke warns if the partner has no valid secret left", async () => {
   await ok("add", "acme");
   await ok("rotate", "acme");
   expect((await partners("revoke", "acme", "s1")).stderr).toBe("");
   expect((await partners("revoke", "acme", "s2")).stderr).toMatch(/^Warning: partner acme has no valid secret left/);
 });
 
-test("rotate says when the partner is disabled, and --json keeps that from stdout", async () => {
+test("rotate says if the partner is disabled, with --json on stderr too", async () => {
   await ok("add", "acme");
   await ok("disable", "acme");
   const { stdout, stderr } = await partners("rotate", "acme", "--json");
@@ -122,7 +122,7 @@ test("rotate says when the partner is disabled, and --json keeps that from stdou
   expect(JSON.parse(stdout)).toMatchObject({ secretId: "s2" });
 });
 
-test("set changes what is given, and leaves the rest", async () => {
+test("set changes what is given, and keeps the rest", async () => {
   await ok("add", "acme", "--name", "Acme Travel", "--kinds", "create", "--rate", "50");
   expect(await ok("set", "acme", "--rate", "500")).toBe(
     "Partner acme (Acme Travel) may send create, 500/s, burst 100.\n",
@@ -139,7 +139,7 @@ test("set changes what is given, and leaves the rest", async () => {
   expect((await partners("set", "nobody", "--rate", "1")).exitCode).toBe(1);
 });
 
-test("list shows each partner's secrets and their state, and no digest, not even a part of one", async () => {
+test("list shows each partner's secrets and their state, and no part of a digest", async () => {
   await ok("add", "acme", "--name", "Acme Travel", "--kinds", "create");
   await ok("rotate", "acme", "--overlap", "1h");
   await ok("revoke", "acme", "s2");
@@ -181,12 +181,12 @@ test.each([
   ["no id", ["add"], 2, /missing required argument 'id'/],
   ["an unknown option", ["add", "acme", "--nmae", "x"], 2, /Did you mean --name/],
   ["an unknown command", ["ad"], 2, /unknown command/],
-  ["a bad kind", ["add", "acme", "--kinds", "create,cancel"], 2, /Name one or more of create, update, delete/],
-  ["a bad rate", ["add", "acme", "--rate", "0"], 2, /number from 0.01/],
-  ["a bad burst", ["add", "acme", "--burst", "1.5"], 2, /whole number from 1/],
+  ["a bad kind", ["add", "acme", "--kinds", "create,cancel"], 2, /Give one or more of create, update, delete/],
+  ["a bad rate", ["add", "acme", "--rate", "0"], 2, /number of at least 0.01/],
+  ["a bad burst", ["add", "acme", "--burst", "1.5"], 2, /whole number of at least 1/],
   ["an expiry in the past", ["add", "acme", "--expires", "2026-11-20"], 2, /not in the future/],
-  ["an overlap without a unit", ["rotate", "acme", "--overlap", "30"], 2, /a number and its unit/],
-])("%s fails with a sentence, and no file is made", async (_, args, exitCode, sentence) => {
+  ["an overlap without a unit", ["rotate", "acme", "--overlap", "30"], 2, /a number and a unit/],
+])("%s fails with a sentence, and creates no file", async (_, args, exitCode, sentence) => {
   const ran = await partners(...args);
   expect(ran).toMatchObject({ exitCode, stdout: "" });
   expect(ran.stderr).toMatch(sentence);
@@ -194,7 +194,7 @@ test.each([
   expect(() => readPartnersFile(path)).toThrow(/no partners file/);
 });
 
-test("a file that is not valid is said to be so, and left as it is", async () => {
+test("an invalid file is reported, and not changed", async () => {
   await writeFile(path, "{}");
   expect(await partners("add", "acme")).toMatchObject({ exitCode: 1, stdout: "" });
   expect(await readFile(path, "utf8")).toBe("{}");

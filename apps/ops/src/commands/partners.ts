@@ -12,9 +12,9 @@ export function addPartnersCommands(program: Command, context: Context): void {
     .command("partners")
     .summary("who may send events, and with which secrets")
     .description(
-      "Who may send events, and with which secrets. They stand in the partners file (PARTNERS_FILE, ./partners.json " +
-        "by default), which holds digests only: a secret is shown once, and can't be looked up again. A running " +
-        "ingest takes changes over within about a second.",
+      "Who may send events, and with which secrets. The partners file (PARTNERS_FILE, ./partners.json by default) " +
+        "holds only digests, so a secret is shown once and can't be looked up again. A running ingest takes changes " +
+        "over within about a second.",
     );
   addAddCommand(partners, context);
   addListCommand(partners, context);

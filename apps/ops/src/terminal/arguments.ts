@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
 
-/** @returns a parser of how many rows are wanted */
+/** Creates a parser for the number of rows. */
 export function parseLimitUpTo(maximum: number): (text: string) => number {
   return (text) => {
     const limit = Number(text);
@@ -11,7 +11,7 @@ export function parseLimitUpTo(maximum: number): (text: string) => number {
   };
 }
 
-/** For the record: whoever reads it later must find something. */
+/** Parses a text that is recorded, and must not be empty. */
 export function parseNote(text: string): string {
   const note = text.trim();
   if (note === "") throw new InvalidArgumentError("Must not be empty.");
@@ -20,7 +20,7 @@ export function parseNote(text: string): string {
 
 export function parseEventId(text: string): string {
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) {
-    throw new InvalidArgumentError("An event's id is a UUID, such as 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e.");
+    throw new InvalidArgumentError("The id of an event is a UUID, such as 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e.");
   }
   return text.toLowerCase();
 }

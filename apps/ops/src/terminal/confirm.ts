@@ -3,10 +3,11 @@ import type { Context } from "../context.ts";
 import { CommandFailure } from "./command-failure.ts";
 
 /**
- * Asks on the terminal before something is done. The question goes to stderr, so that stdout can be piped.
+ * Asks for confirmation on the terminal. The question goes to stderr, so stdout can be piped.
  *
- * @param what what would be done, as the beginning of a question
- * @throws CommandFailure when the answer is not yes, or when there is nobody to ask
+ * @param what the question without its question mark
+ * @param isConfirmed the operator has confirmed by --yes
+ * @throws CommandFailure if the answer is not yes, or if there is no terminal
  */
 export async function confirm({ stdin, stderr }: Context, what: string, isConfirmed: boolean): Promise<void> {
   if (isConfirmed) {
@@ -14,15 +15,21 @@ export async function confirm({ stdin, stderr }: Context, what: string, isConfir
     return;
   }
   if (stdin.isTTY !== true) {
-    throw new CommandFailure(`${what}? There is no terminal to ask on: add --yes. Nothing was done.`, { exitCode: 2 });
+    throw new CommandFailure(`${what}? There is no terminal for the answer. Add --yes. Nothing was done.`, {
+      exitCode: 2,
+    });
   }
   const answer = await ask(`${what}? [y/N] `, { stdin, stderr });
-  // Ctrl-C and Ctrl-D leave the cursor behind the question.
+  // After Ctrl-C and Ctrl-D the cursor is still on the line of the question.
   if (answer === null) stderr.write("\n");
   if (!/^y(es)?$/i.test(answer?.trim() ?? "")) throw new CommandFailure("Nothing was done.");
 }
 
-/** @returns null for Ctrl-C, Ctrl-D and the end of the input, of which a question of readline's own tells nothing or throws */
+/**
+ * Unlike `question` of readline, this also handles Ctrl-C, Ctrl-D and the end of the input.
+ *
+ * @returns null if there is no answer
+ */
 async function ask(question: string, { stdin, stderr }: Pick<Context, "stdin" | "stderr">): Promise<string | null> {
   const terminal = createInterface({ input: stdin, output: stderr, prompt: question });
   try {

@@ -3,14 +3,14 @@ import { InvalidArgumentError } from "commander";
 const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const maxMs = 10 * 366 * unitsMs.d;
 
-/** `90s`, `30m`, `24h`, `7d` or `0`. A number needs its unit: 30 could be seconds or days. */
+/** Parses `90s`, `30m`, `24h`, `7d` or `0`. A number needs a unit, since 30 could mean seconds or days. */
 export function parseDurationMs(text: string): number {
   const ms = durationMs(text);
-  if (ms === undefined) throw new InvalidArgumentError("Give a number and its unit, such as 30m, 24h or 7d, or 0.");
+  if (ms === undefined) throw new InvalidArgumentError("Give a number and a unit, such as 30m, 24h or 7d, or 0.");
   return ms;
 }
 
-/** A moment to come: an ISO date (at 00:00 UTC), an ISO date-time with its zone, or a duration from now. */
+/** Parses a future time: an ISO date (00:00 UTC), an ISO date-time with a zone, or a duration from now. */
 export function parseExpiry(text: string, now: Date): Date {
   const ms = durationMs(text);
   const time = ms === undefined ? parseInstant(text) : new Date(now.getTime() + ms);
@@ -19,7 +19,7 @@ export function parseExpiry(text: string, now: Date): Date {
       "Give a time such as 2027-06-30T12:00:00Z or 2027-06-30, or a duration such as 90d.",
     );
   }
-  if (time <= now) throw new InvalidArgumentError("That is not in the future.");
+  if (time <= now) throw new InvalidArgumentError("The time is not in the future.");
   return time;
 }
 
@@ -28,7 +28,7 @@ function durationMs(text: string): number | undefined {
   const [, digits, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
   if (digits === undefined || unit === undefined) return undefined;
   const ms = Number(digits) * unitsMs[unit as keyof typeof unitsMs];
-  if (ms > maxMs) throw new InvalidArgumentError("That is longer than ten years.");
+  if (ms > maxMs) throw new InvalidArgumentError("The duration is longer than ten years.");
   return ms;
 }
 
@@ -39,7 +39,7 @@ function parseInstant(text: string): Date | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
-/** JavaScript reads 31 February as 3 March. */
+/** Needed since JavaScript reads 31 February as 3 March. */
 function isCalendarDay(day: string): boolean {
   const time = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(day);

@@ -15,7 +15,7 @@ const rows: Row[] = [
   ["2027", "0123456789", "東京旅行のとても長い名前", "b"],
 ];
 
-test("with room, all columns stand below their headers", () => {
+test("if there is room, all columns are aligned with their headers", () => {
   expect(formatTable(columns, rows, 100)).toEqual([
     "WHEN  ID          NAME                      NOTE",
     "2026  0123456789  short                     aa",
@@ -23,7 +23,7 @@ test("with room, all columns stand below their headers", () => {
   ]);
 });
 
-test("with less room, a column goes, then texts are cut, then a column stands below", () => {
+test("with less room, a column is left out, then texts are cut, then a column is printed below", () => {
   expect(formatTable(columns, rows, 45)).toEqual([
     "WHEN  ID          NAME",
     "2026  0123456789  short",
@@ -43,14 +43,14 @@ test("with less room, a column goes, then texts are cut, then a column stands be
   ]);
 });
 
-test("no line is wider than the terminal, as long as there is a way", () => {
+test("no line is wider than the terminal if that is possible", () => {
   for (let width = 18; width < 60; width += 1) {
     const widths = formatTable(columns, rows, width).map((line) => stringWidth(line));
     expect(Math.max(...widths)).toBeLessThanOrEqual(width);
   }
 });
 
-test("no value can steer the terminal or break the line", () => {
+test("no value can control the terminal or break the line", () => {
   const lines = formatTable(columns, [["a\nb", "\u001b[2J", "\u009b31m", "\u202eabc"]], 100);
   expect(lines[1]).toBe(String.raw`a\u000ab  \u001b[2J  \u009b31m  \u202eabc`);
 });

@@ -5,8 +5,8 @@ export interface Column<Row> {
   header: string;
   value: (row: Row) => string;
   /**
-   * What to do when the table is wider than the terminal, in this order until it fits: leave the column out (the
-   * rightmost first), cut its texts, put it on a line of its own below the row.
+   * How a table that is wider than the terminal gets narrower. These are tried in order until the table fits: leave the
+   * column out (the rightmost first), cut its texts, print it on a line of its own below the row.
    */
   ifNarrow?: "drop" | "shorten" | "below";
 }
@@ -15,10 +15,10 @@ const gap = "  ";
 const minShortWidth = 12;
 
 /**
- * A table without borders.
+ * Formats a table without borders.
  *
  * @param width in terminal cells
- * @returns the header, then one line for each row, or two if a column stands below
+ * @returns the header, and then one line per row, or two if a column is printed below
  */
 export function formatTable<Row>(columns: Column<Row>[], rows: Row[], width: number): string[] {
   const measured = columns.map((column) => toMeasured(column, rows));
@@ -58,7 +58,7 @@ function dropToFit(columns: MeasuredColumn[], width: number): MeasuredColumn[] {
   );
 }
 
-/** Takes from the widest column first. */
+/** Shortens the widest column first. */
 function shortenToFit(columns: MeasuredColumn[], width: number): MeasuredColumn[] {
   const widest = columns
     .filter(({ ifNarrow, width: own }) => ifNarrow === "shorten" && own > minShortWidth)
@@ -77,7 +77,7 @@ function totalWidth(columns: MeasuredColumn[]): number {
   return columns.reduce((total, column) => total + column.width, gap.length * (columns.length - 1));
 }
 
-/** When all is cut that may be. */
+/** The width after cutting all texts that may be cut. */
 function minWidth(columns: MeasuredColumn[]): number {
   return totalWidth(
     columns.map((column) =>

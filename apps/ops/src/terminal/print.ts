@@ -22,24 +22,24 @@ export function printTable<Row>(output: Output, columns: Column<Row>[], rows: Ro
   for (const line of lines) printLine(output, line);
 }
 
-/** A line for each field that has a value, with the values below each other. */
+/** Prints a line for each field that has a value, with the values aligned. */
 export function printFields(output: Output, fields: [label: string, value: string | null][]): void {
   const present = fields.filter((field): field is [string, string] => field[1] !== null);
   const labelWidth = Math.max(...present.map(([label]) => label.length));
   for (const [label, value] of present) printLine(output, `  ${label.padEnd(labelWidth)}  ${printable(value)}`);
 }
 
-/** A trip's reference is what partners mean by one, so that only a consumer's says whose it is. */
+/** Most references are a trip's, so only a consumer's is marked. */
 export function withReferenceKind(reference: string, kind: ReferenceKind | null): string {
   return kind === "consumer" ? `${reference} (the consumer's)` : reference;
 }
 
-/** UTC, without the milliseconds. */
+/** Formats a time in UTC, without milliseconds. */
 export function toSeconds(time: Date): string {
   return time.toISOString().replace(/\.\d{3}Z$/, "Z");
 }
 
-/** What is not a terminal has no width, and a terminal may not know its own (0). Nothing has to fit then. */
+/** Other outputs than a terminal have no width, and a terminal that does not know its width says 0. */
 function widthOf(output: Output): number {
   return (output.isTTY === true && output.columns) || Number.POSITIVE_INFINITY;
 }

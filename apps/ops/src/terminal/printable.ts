@@ -1,9 +1,9 @@
-/** What partners sent may hold sequences that steer a terminal, or turn its text around: they are shown as escapes. */
+/** Escapes characters that control a terminal or change the direction of text. Partners' texts may hold them. */
 export function printable(text: string): string {
   return text.replace(/\p{Cc}|\p{Bidi_Control}|[\u2028\u2029]/gu, toEscape);
 }
 
-/** JSON for programs. Since a person may look at it too, what JSON itself leaves unescaped of the same kind is escaped. */
+/** Formats JSON. It escapes the same characters, since JSON leaves some of them unescaped, and people read it too. */
 export function toJson(value: unknown): string {
   return JSON.stringify(value, null, 2).replace(/[\u007f-\u009f\u2028\u2029]|\p{Bidi_Control}/gu, toEscape);
 }

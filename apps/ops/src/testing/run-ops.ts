@@ -11,7 +11,7 @@ export interface Ran {
   stderr: string;
 }
 
-/** Runs a command in this process, with nothing of this process's own environment. */
+/** Runs a command in this process, without this process's environment. */
 export async function runOps(
   args: string[],
   options: { environment?: Record<string, string>; stdin?: string; isTerminal?: boolean; now?: Date } = {},
@@ -29,7 +29,7 @@ export async function runOps(
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
-/** Runs a command as the operator does, as a process of its own, from source. */
+/** Runs a command in a process of its own, like an operator, from source. */
 export async function spawnOps(args: string[], environment: Record<string, string>): Promise<Ran> {
   const child = spawn(process.execPath, ["--conditions=@booking-events/source", main, ...args], {
     env: environment,

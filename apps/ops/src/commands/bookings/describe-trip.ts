@@ -1,9 +1,6 @@
 import type { BookingFieldName } from "@booking-events/schema";
 
-/**
- * What a booking says of the trip and not of a person. Where a guest stays (accommodation, venue) is left out with the
- * names, numbers and addresses: a field is shown only if it stands here.
- */
+/** Fields about the trip that are not about a person. Only these are shown. Where a guest stays is personal data. */
 const tripFields = [
   "consumerTripExternalProductName",
   "consumerTripDestinationName",
@@ -25,14 +22,13 @@ const tripFields = [
 
 export type Trip = Partial<Record<(typeof tripFields)[number], string>>;
 
-/** Those of the trip's fields that the booking has. */
 export function pickTrip(content: Record<string, unknown>): Trip {
   return Object.fromEntries(
     tripFields.map((name) => [name, content[name]]).filter(([, value]) => typeof value === "string"),
   );
 }
 
-/** Lines for an operator, by their labels. Null: nothing is known. */
+/** Describes the trip in labelled lines. Null: nothing is known. */
 export function describeTrip(trip: Trip): [label: string, value: string | null][] {
   return [
     ["Product", trip.consumerTripExternalProductName ?? null],
@@ -43,7 +39,7 @@ export function describeTrip(trip: Trip): [label: string, value: string | null][
   ];
 }
 
-/** Lisbon, Portugal (LIS) */
+/** For example: Lisbon, Portugal (LIS) */
 function describeDestination(trip: Trip): string | null {
   return joinPlace(
     [trip.consumerTripDestinationName, trip.consumerTripDestinationCountryName],
@@ -51,7 +47,7 @@ function describeDestination(trip: Trip): string | null {
   );
 }
 
-/** London, United Kingdom (LHR), flight BA500 */
+/** For example: London, United Kingdom (LHR), flight BA500 */
 function describeDeparture(trip: Trip): string | null {
   const place = joinPlace(
     [
@@ -63,7 +59,7 @@ function describeDeparture(trip: Trip): string | null {
   return joinPresent([place, flight(trip.consumerTripDepartureFlightNumber)]);
 }
 
-/** 2027-06-14, Lisbon Airport, flight BA500 */
+/** For example: 2027-06-14, Lisbon Airport, flight BA500 */
 function describeArrival(trip: Trip): string | null {
   return joinPresent([
     trip.consumerTripArrivalDate,

@@ -18,24 +18,24 @@ export function addShowCommand(bookings: Command, context: Context): void {
     .command("show")
     .summary("show one booking and its events")
     .description(
-      "Show a booking's state, its trip, and its newest events in the order that decides the state. Everything else in " +
-        "the booking may be guests' personal data, and is shown only with --payload.",
+      "Show a booking's state, its trip, and its newest events in the order that decides the state. The rest of the " +
+        "booking may be personal data of guests, and is shown only with --payload.",
     )
     .argument("<partner>", "the partner's id")
-    .argument("<reference>", "what the partner calls the booking")
-    .option("--payload", "show the whole booking: guests' personal data")
+    .argument("<reference>", "the partner's reference of the booking")
+    .option("--payload", "show the whole booking, with personal data of guests")
     .addOption(referenceKindOption())
     .option(
       "--limit <number>",
-      `how many of its events, up to ${maxEventLimit}`,
+      `maximum number of events, up to ${maxEventLimit}`,
       parseLimitUpTo(maxEventLimit),
       defaultEventLimit,
     )
-    .option("--before <eventId>", "only events that come before this one", parseEventId)
+    .option("--before <eventId>", "only events before this one", parseEventId)
     .option(
       "--json",
-      "print a JSON object: partner, referenceKind, reference, state, sequence, createdAt, updatedAt, deletedAt, fieldCount, trip, " +
-        "events, earlierEvents (how many come before these); payload if asked for",
+      "print a JSON object: partner, referenceKind, reference, state, sequence, createdAt, updatedAt, deletedAt, " +
+        "fieldCount, trip, events, earlierEvents (how many there are before these), payload (with --payload)",
     )
     .addHelpText(
       "after",
@@ -61,7 +61,7 @@ async function show(context: Context, partner: string, reference: string, option
   else printBooking(context, booking, history, options);
   const [oldest] = history.events;
   if (oldest !== undefined && history.earlier > 0)
-    printLine(context.stderr, `${history.earlier} more before these: --before ${oldest.id} shows them.`);
+    printLine(context.stderr, `There are ${history.earlier} earlier events. Show them with --before ${oldest.id}.`);
 }
 
 type History = Awaited<ReturnType<typeof listBookingEvents>>;
@@ -76,12 +76,12 @@ async function findBooking(
     const [found, another] = await findBookings(client, keysOf(partner, reference, options.referenceKind));
     if (another !== undefined)
       throw new CommandFailure(
-        `Two bookings of partner ${partner} have the reference ${reference}: a trip and a consumer. ` +
-          "Say which one with --reference-kind trip or --reference-kind consumer.",
+        `Partner ${partner} has two bookings ${reference}: one of a trip and one of a consumer. ` +
+          "Choose one with --reference-kind trip or --reference-kind consumer.",
       );
     if (found === undefined)
       throw new CommandFailure(
-        `Partner ${partner} has no booking ${reference}. What the partner sent of late: ` +
+        `Partner ${partner} has no booking ${reference}. See what the partner has sent: ` +
           `npm run ops -- events list --partner ${partner}`,
       );
     const { bookingKey, ...booking } = found;
@@ -140,14 +140,14 @@ const warningsColumn: Column<EventDetails> = {
   ifNarrow: "shorten",
 };
 
-/** Null in the database: only a delete has been received. */
+/** The payload is null if only deletes have been received. */
 function toContent(payload: unknown): Record<string, unknown> {
   return typeof payload === "object" && payload !== null ? { ...payload } : {};
 }
 
 function describeContent(content: Record<string, unknown>, options: ShowOptions): string {
   const count = Object.keys(content).length;
-  if (count === 0) return "none: no create or update has been received";
+  if (count === 0) return "none, since no create or update has been received";
   const fields = count === 1 ? "1 field" : `${count} fields`;
-  return options.payload ? fields : `${fields}; --payload shows them all`;
+  return options.payload ? fields : `${fields}, shown with --payload`;
 }

@@ -9,24 +9,24 @@ import {
   startOfLog,
 } from "@booking-events/store";
 
-/** What is stored of a booking, compared with the fold of its log. */
+/** A stored booking, compared with the fold of its log. */
 export interface Verification {
   partner: string;
   referenceKind: ReferenceKind;
   reference: string;
-  /** Those that count in the fold. */
+  /** How many events count in the fold. */
   events: number;
-  /** Events from before states were stored; the first late event makes the worker store them. */
+  /** Events from before states were stored. The worker stores their states when the first late event arrives. */
   eventsWithoutState: number;
-  /** Sentences without any content. Empty: all is as it should be. */
+  /** Sentences that hold nothing of the content. Empty: there is no difference. */
   differences: string[];
 }
 
 const pageSize = 1_000;
-/** If the fold is off once, it may be off for the rest of a long log. */
+/** After one difference, the rest of a long log may differ too. */
 const maxDifferences = 20;
 
-/** Folds the booking's whole log again, and compares the state after each event and the booking with what is stored. */
+/** Folds the booking's log again, and compares the outcomes, the states and the booking with what is stored. */
 export async function verifyBooking(
   client: Queryable,
   booking: StoredBooking,
@@ -44,7 +44,7 @@ export async function verifyBooking(
     const [page] = await readLog(client, [{ bookingKey, from, limit: pageSize }]);
     if (page === undefined) break;
     for (const event of page.events) {
-      // A page begins with the last event of the one before it.
+      // A page begins with the last event of the page before.
       if (event.id === from.id) continue;
       const step = foldEvent(state, event, { earlierCreate: event.earlierCreate ?? undefined, duplicateWindowMs });
       compareEvent(verification, event, step, booking);
@@ -70,31 +70,33 @@ function compareEvent(
   verification.events += 1;
   const isSuperseded = event.outcome === "superseded" && event.id !== deciderId;
   if (event.outcome !== outcome && !isSuperseded)
-    differences.push(`Event ${event.id} is recorded as ${event.outcome}, and is ${outcome} in the fold.`);
+    differences.push(`Event ${event.id} is recorded as ${event.outcome}, but the fold says ${outcome}.`);
   if (event.after === null) verification.eventsWithoutState += 1;
   else if (!isSameState({ ...event.after, createdAt }, after))
-    differences.push(`The state after event ${event.id} is not what the fold comes to.`);
+    differences.push(`The state after event ${event.id} differs from the fold.`);
 }
 
 function describeMisjudged({ id, isDuplicate, isReuse }: MisjudgedKey): string {
-  if (isDuplicate) return `Event ${id} repeats an earlier one with its idempotency key, and is not recorded so.`;
-  if (isReuse) return `Event ${id} uses an earlier event's idempotency key for something else, and is not recorded so.`;
-  return `Event ${id} is recorded as if an earlier one had its idempotency key, and none has.`;
+  if (isDuplicate)
+    return `Event ${id} repeats an earlier event with its idempotency key, but is not recorded as a duplicate.`;
+  if (isReuse) return `Event ${id} reuses the idempotency key of an earlier event, but has no warning.`;
+  return `Event ${id} is recorded as a duplicate or a reuse of a key, but no earlier event has its key.`;
 }
 
 function compareBooking({ differences }: Verification, stored: BookingState, folded: BookingState | null): void {
   if (folded === null) {
-    differences.push("The booking is there, and none of its events counts.");
+    differences.push("The booking exists, but none of its events counts.");
     return;
   }
   if (!isSameState(stored, folded))
     differences.push(
-      `The booking is ${stored.state} by event ${stored.eventId}, and by the fold ${folded.state} by event ${folded.eventId}.`,
+      `The booking is ${stored.state} by event ${stored.eventId}, but the fold says ` +
+        `${folded.state} by event ${folded.eventId}.`,
     );
   const times = ["createdAt", "updatedAt", "deletedAt"] as const;
   for (const time of times)
     if (stored[time]?.getTime() !== folded[time]?.getTime())
-      differences.push(`The booking's ${time} is not that of the fold.`);
+      differences.push(`The booking's ${time} differs from the fold.`);
   if (stored.lastSequence !== folded.lastSequence)
-    differences.push("The newest event that the booking knows is not the newest in its log.");
+    differences.push("The newest event of the booking is not the newest in its log.");
 }

@@ -17,8 +17,8 @@ export function addVerifyCommand(bookings: Command, context: Context): void {
     .command("verify")
     .summary("compare bookings with their events")
     .description(
-      "Fold the events in the log again, and compare what comes out with the bookings and with what is recorded of each " +
-        "event. Changes nothing. Set DUPLICATE_WINDOW_HOURS as the worker has it.",
+      "Fold the events in the log again, and compare the result with the bookings and with each event's outcome. " +
+        "Changes nothing. DUPLICATE_WINDOW_HOURS must have the worker's value.",
     )
     .argument("[partner]", "only this partner's bookings")
     .argument("[reference]", "only this booking")
@@ -103,8 +103,8 @@ function printSum(
     }
     printLine(
       stdout,
-      `${bookings} bookings with ${events} events: ${different.length} differ from the fold of their log.`,
+      `${bookings} bookings with ${events} events: ${different.length} bookings differ from their logs.`,
     );
   }
-  if (different.length > 0) throw new CommandFailure("Not every booking is the fold of its log.");
+  if (different.length > 0) throw new CommandFailure("Not every booking agrees with its log.");
 }

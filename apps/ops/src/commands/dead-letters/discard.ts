@@ -6,17 +6,17 @@ import { parseNote } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
-import { collectEventIds, defaultName, describeLetters, findAll } from "./letters.ts";
+import { collectEventIds, defaultName, describeLetters, findLetters } from "./letters.ts";
 
 export function addDiscardCommand(deadLetters: Command, context: Context): void {
   deadLetters
     .command("discard")
-    .summary("close them: the events are never applied")
-    .description("Close dead letters, so that their events are never applied. The rows stay, with the reason.")
+    .summary("close dead letters without applying their events")
+    .description("Close dead letters without applying their events. The rows stay, with the reason.")
     .argument("<eventId...>", "UUIDs", collectEventIds)
-    .requiredOption("--reason <text>", "why, for the record", parseNote)
-    .option("--yes", "don't ask")
-    .option("--by <name>", "who discards them, for the record", parseNote, defaultName())
+    .requiredOption("--reason <text>", "why, as a record", parseNote)
+    .option("--yes", "don't ask for confirmation")
+    .option("--by <name>", "who discards them, as a record", parseNote, defaultName())
     .addHelpText(
       "after",
       `
@@ -33,13 +33,13 @@ interface DiscardOptions {
 }
 
 async function discard(context: Context, eventIds: string[], options: DiscardOptions): Promise<void> {
-  const letters = await readDatabase(context, (client) => findAll(client, eventIds));
+  const letters = await readDatabase(context, (client) => findLetters(client, eventIds));
   const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
   for (const { eventId, resolution } of letters.filter((letter) => !open.includes(letter))) {
     printLine(context.stdout, describeClosed(eventId, resolution));
   }
   if (open.length === 0) return;
-  await confirm(context, `Discard ${describeLetters(open)}, so that they are never applied`, options.yes === true);
+  await confirm(context, `Discard ${describeLetters(open)}, so they are never applied`, options.yes === true);
   const applied = await withDatabase(context, async (pool) => {
     let count = 0;
     for (const { eventId } of open) {
@@ -52,11 +52,11 @@ async function discard(context: Context, eventIds: string[], options: DiscardOpt
   if (applied > 0)
     throw new CommandFailure(
       `${applied} of ${open.length} could not be discarded, since they had been applied. ` +
-        "If a booking must not be as it is now, send an event that says so.",
+        "If a booking is wrong now, send an event that corrects it.",
     );
 }
 
-/** Closes one letter: as discarded, or as applied if another delivery of the event was applied before. */
+/** Closes one letter: as discarded, or as applied if another delivery of the event has been applied. */
 async function discardOne(
   client: Queryable,
   eventId: string,
@@ -70,11 +70,11 @@ async function discardOne(
   }
   if (outcome === undefined) return { message: `Discarded ${eventId}`, isApplied: false };
   return {
-    message: `${eventId} has been applied (${outcome}), so it can't be discarded. Its letter is closed.`,
+    message: `${eventId} has been applied (${outcome}), so it can't be discarded. Its dead letter is closed.`,
     isApplied: true,
   };
 }
 
 function describeClosed(eventId: string, resolution: string | null): string {
-  return `${eventId} is closed already: ${resolution}`;
+  return `${eventId} is already closed: ${resolution}`;
 }

@@ -9,8 +9,8 @@ export function describeState(letter: DeadLetter): string {
   return isInQueue(letter) ? "replayed, waiting" : "open";
 }
 
-/** @throws CommandFailure before anything was done, when one of them has no dead letter */
-export async function findAll(client: Queryable, eventIds: string[]): Promise<DeadLetter[]> {
+/** @throws CommandFailure if one of the events has no dead letter */
+export async function findLetters(client: Queryable, eventIds: string[]): Promise<DeadLetter[]> {
   const letters = await listDeadLetters(client, { eventIds, includeResolved: true });
   const missing = eventIds.find((wanted) => letters.every(({ eventId }) => eventId !== wanted));
   if (missing !== undefined) throw noLetter(missing);
@@ -23,7 +23,7 @@ export function noLetter(eventId: string): CommandFailure {
   );
 }
 
-/** Such as `3 dead letters (2 × STALLED, 1 × 22P02)`. */
+/** For example: 3 dead letters (2 × STALLED, 1 × 22P02) */
 export function describeLetters(letters: DeadLetter[]): string {
   const counts = [...Map.groupBy(letters, ({ errorCode }) => errorCode)].map(
     ([code, { length }]) => `${length} × ${code}`,
@@ -39,7 +39,7 @@ export function defaultName(): string {
   try {
     return userInfo().username;
   } catch {
-    // A container may run as a user that has no name.
+    // A container may run as a user without a name.
     return `uid ${process.getuid?.()}`;
   }
 }

@@ -13,12 +13,12 @@ const maxLimit = 10_000;
 export function addListCommand(deadLetters: Command, context: Context): void {
   deadLetters
     .command("list")
-    .summary("list those that are open, the oldest first")
-    .description("List the dead letters that are open, the oldest first. Shows nothing of guests.")
-    .option("--partner <id>", "only this partner's")
-    .option("--code <code>", "only those with this error code")
-    .option("--resolved", "also those of which nothing is left to do")
-    .option("--limit <number>", `how many, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
+    .summary("list open dead letters, oldest first")
+    .description("List open dead letters, oldest first. Shows no personal data.")
+    .option("--partner <id>", "only dead letters of this partner")
+    .option("--code <code>", "only dead letters with this error code")
+    .option("--resolved", "closed dead letters too")
+    .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option(
       "--json",
       "print a JSON array: eventId, partner, kind, referenceKind, reference, sequence, errorCode, error, attempts, " +
@@ -46,7 +46,7 @@ async function list(context: Context, { partner, code, resolved, limit, json }: 
   const filter = { partner, errorCode: code, includeResolved: resolved === true, limit: limit + 1 };
   const found = await readDatabase(context, (client) => listDeadLetters(client, filter));
   const letters = found.slice(0, limit);
-  if (found.length > limit) printLine(context.stderr, `There are more than these ${limit}: --limit shows them.`);
+  if (found.length > limit) printLine(context.stderr, `There are more than ${limit}. Show them with --limit.`);
   if (json) printJson(context.stdout, letters);
   else if (letters.length === 0) printLine(context.stdout, "No dead letters.");
   else printTable(context.stdout, resolved ? [...columns, stateColumn] : columns, letters);

@@ -20,23 +20,23 @@ import { printLine } from "../../terminal/print.ts";
 export interface Replay {
   eventId: string;
   /**
-   * `applied`: it stands in the log. `dead`: it failed again. `waiting`: it is in the queue still. `invalid`: it was not
-   * replayed, since no worker could read it. `resolved`: there was nothing left to do, so nothing was done.
+   * `applied`: it is in the log. `dead`: it failed again. `waiting`: it is still in the queue. `invalid`: it was not
+   * replayed, since no worker can read it. `resolved`: it was closed already.
    */
   result: "applied" | "dead" | "waiting" | "invalid" | "resolved";
   detail: string;
 }
 
-/** How the worker begins the resolution of an event that it has applied; the outcome follows. */
+/** The worker's resolution of a replay that it has applied begins with this. The outcome follows. */
 const appliedPrefix = "replayed: ";
 const waitMs = 30_000;
 const pollIntervalMs = 200;
 
 /**
- * Puts the letters' events back into the queue and waits for what becomes of them.
+ * Puts the letters' events back into the queue, and waits for the results.
  *
- * @throws CommandFailure when Redis or PostgreSQL is out. What was not put back then is as before; to do all of it again
- *   is safe
+ * @throws CommandFailure if Redis or PostgreSQL is unavailable. Letters that were not replayed are unchanged. A second
+ *   replay of all letters is safe
  */
 export async function replayDeadLetters(
   context: Context,
@@ -48,7 +48,7 @@ export async function replayDeadLetters(
     context.environment,
   );
   return withDatabase(context, async (pool) => {
-    // What fails here fails the command too, which says it.
+    // Errors fail the command, which reports them.
     const producer = createProducer({ redisUrl, prefix, onError: () => {} });
     try {
       await untilReady(producer);
@@ -68,9 +68,9 @@ export async function replayDeadLetters(
 
 const waitsNow = `Back in the queue. Waiting up to ${waitMs / 1_000} s for the outcome.`;
 const redisIsOut =
-  "Redis did not take all of it. Check that it runs, then replay again: what was replayed is not applied twice.";
+  "Redis did not take all of the events. Check that it runs, and replay again. No event is applied twice.";
 
-/** It was replayed, and has not come to its end since. Also if Redis refused it then or has lost its data. */
+/** The letter was replayed, and there is no result yet. Redis may have refused or lost the event. */
 export function isInQueue({ resolvedAt, replayedAt, failedAt }: DeadLetter): boolean {
   return resolvedAt === null && replayedAt !== null && replayedAt > failedAt;
 }
@@ -86,11 +86,11 @@ async function untilReady(producer: Producer): Promise<void> {
 }
 
 async function replayOne(client: Queryable, producer: Producer, eventId: string, by: string): Promise<Replay> {
-  // Before its letter is read: what was applied by another operator's replay has a letter that says so then.
+  // Read before the letter: if another operator's replay applies the event, the letter says so by then.
   const outcome = (await findProcessed(client, [eventId])).get(eventId);
   const letter = await findDeadLetter(client, eventId);
   if (letter === undefined || letter.resolvedAt !== null) return resolved(eventId, letter?.resolution ?? "deleted");
-  // A delivery that failed was repeated, since its worker died, and succeeded.
+  // The failed delivery was repeated, because its worker died, and succeeded.
   if (outcome !== undefined && !isInQueue(letter)) {
     const resolution = `applied meanwhile: ${outcome}`;
     await resolveDeadLetter(client, { eventId, resolvedBy: by, resolution });
@@ -99,7 +99,7 @@ async function replayOne(client: Queryable, producer: Producer, eventId: string,
   const text = letter.envelope.toString();
   const parsed = parseEnvelopeText(text);
   if (!parsed.success) return { eventId, result: "invalid", detail: parsed.problem };
-  // First: the worker that applies the event must find an open letter that is marked.
+  // Before the event is queued: the worker that applies it must find a marked letter.
   if (!(await markReplayed(client, eventId, by))) return resolved(eventId, "closed meanwhile");
   await producer.requeue(eventId, JSON.parse(text));
   return { eventId, result: "waiting", detail: "in the queue" };
@@ -121,7 +121,7 @@ async function untilSettled(client: Queryable, replays: Replay[]): Promise<Repla
   }
 }
 
-/** @returns undefined while the event is on its way */
+/** @returns undefined if there is no result yet */
 function readResult(letter: DeadLetter): Replay | undefined {
   const { eventId, resolution, errorCode, error } = letter;
   if (resolution?.startsWith(appliedPrefix)) {

@@ -7,31 +7,31 @@ import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printJson, printLine, printTable } from "../../terminal/print.ts";
-import { collectEventIds, defaultName, describeLetters, findAll } from "./letters.ts";
+import { collectEventIds, defaultName, describeLetters, findLetters } from "./letters.ts";
 import { type Replay, replayDeadLetters } from "./replay-dead-letters.ts";
 
 export function addReplayCommand(deadLetters: Command, context: Context): void {
   deadLetters
     .command("replay")
-    .summary("put them back into the queue, and say what became of them")
+    .summary("put dead letters back into the queue")
     .description(
-      "Put dead letters back into the queue, each with the event's own id and place in the order, and say what became " +
-        "of them. To do so twice is safe: an event that has been applied is not applied again.",
+      "Put dead letters back into the queue, and print what became of them. Each event keeps its id and its place in " +
+        "the order. A second replay is safe, since an event is never applied twice.",
     )
     .argument("[eventId...]", "UUIDs", collectEventIds)
-    .option("--all", "all that are open, or those of --partner and --code")
-    .option("--partner <id>", "with --all: only this partner's")
-    .option("--code <code>", "with --all: only those with this error code")
-    .option("--yes", "don't ask")
-    .option("--by <name>", "who replays them, for the record", parseNote, defaultName())
-    .option("--no-wait", "don't wait for what becomes of them")
+    .option("--all", "all open dead letters, or those that --partner and --code select")
+    .option("--partner <id>", "with --all: only dead letters of this partner")
+    .option("--code <code>", "with --all: only dead letters with this error code")
+    .option("--yes", "don't ask for confirmation")
+    .option("--by <name>", "who replays them, as a record", parseNote, defaultName())
+    .option("--no-wait", "don't wait for the results")
     .option("--json", "print a JSON array: eventId, result (applied, dead, waiting, invalid or resolved), detail")
     .addHelpText(
       "after",
       `
 Examples:
   $ npm run ops -- dead-letters replay 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e
-  $ npm run ops -- dead-letters replay --all --code TypeError --yes     # after the release that mends it`,
+  $ npm run ops -- dead-letters replay --all --code TypeError --yes     # after the release with the fix`,
     )
     .action((eventIds: string[], options: ReplayOptions) => replay(context, eventIds, options));
 }
@@ -50,11 +50,11 @@ async function replay(context: Context, eventIds: string[], options: ReplayOptio
   checkSelection(eventIds, options);
   const { all, partner, code } = options;
   const letters = await readDatabase(context, (client) =>
-    all ? listDeadLetters(client, { partner, errorCode: code }) : findAll(client, eventIds),
+    all ? listDeadLetters(client, { partner, errorCode: code }) : findLetters(client, eventIds),
   );
   if (letters.length === 0) {
     if (options.json) printJson(context.stdout, []);
-    else printLine(context.stdout, "No dead letters: nothing to replay.");
+    else printLine(context.stdout, "There are no dead letters to replay.");
     return;
   }
   const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
@@ -65,13 +65,13 @@ async function replay(context: Context, eventIds: string[], options: ReplayOptio
   failUnlessSettled(replays, options);
 }
 
-/** @throws CommandFailure unless the command names events, or all of them */
+/** @throws CommandFailure unless the command names either events or --all */
 function checkSelection(eventIds: string[], { all, partner, code }: ReplayOptions): void {
   if (all === undefined && (partner !== undefined || code !== undefined)) {
-    throw new CommandFailure("--partner and --code go with --all.", { exitCode: 2 });
+    throw new CommandFailure("--partner and --code need --all.", { exitCode: 2 });
   }
   if ((all === true) === eventIds.length > 0) {
-    throw new CommandFailure("Give either the ids of events, or --all.", { exitCode: 2 });
+    throw new CommandFailure("Give either ids of events or --all.", { exitCode: 2 });
   }
 }
 
@@ -79,11 +79,11 @@ function failUnlessSettled(replays: Replay[], { wait }: ReplayOptions): void {
   const count = (...results: Replay["result"][]) => replays.filter(({ result }) => results.includes(result)).length;
   const failed = count("dead", "invalid");
   if (failed > 0)
-    throw new CommandFailure(`${failed} of ${replays.length} could not be applied, and stay dead letters.`);
+    throw new CommandFailure(`${failed} of ${replays.length} could not be applied, and are still dead letters.`);
   const waiting = count("waiting");
   if (wait && waiting > 0) {
     throw new CommandFailure(
-      `${waiting} of ${replays.length} still wait in the queue. Check that the worker runs, and look again: ` +
+      `${waiting} of ${replays.length} are still in the queue. Check that the worker runs, and look again: ` +
         "npm run ops -- dead-letters list --resolved",
     );
   }

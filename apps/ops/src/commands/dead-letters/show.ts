@@ -9,14 +9,14 @@ import { describeState, noLetter } from "./letters.ts";
 export function addShowCommand(deadLetters: Command, context: Context): void {
   deadLetters
     .command("show")
-    .summary("show one, and what became of it")
+    .summary("show one dead letter")
     .description(
-      "Show one dead letter, and what became of it. What was queued holds guests' personal data, and is shown only " +
-        "with --payload.",
+      "Show one dead letter, and what became of it. The queued event holds personal data of guests, and is shown " +
+        "only with --payload.",
     )
     .argument("<eventId>", "a UUID", parseEventId)
-    .option("--payload", "show what was queued: guests' personal data")
-    .option("--json", "print a JSON object like those of the list, with envelope if asked for")
+    .option("--payload", "show the queued event, with personal data of guests")
+    .option("--json", "print a JSON object as in the list, and envelope (with --payload)")
     .addHelpText("after", "\nExample:\n  $ npm run ops -- dead-letters show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e")
     .action((eventId: string, options: ShowOptions) => show(context, eventId, options));
 }
@@ -55,7 +55,7 @@ async function show(context: Context, eventId: string, { payload, json }: ShowOp
   printJson(stdout, queued);
 }
 
-/** What was queued may be anything; then it is shown as text. */
+/** The queue may hold anything. What is not JSON is shown as text. */
 function parseIfJson(text: string): unknown {
   try {
     return JSON.parse(text);

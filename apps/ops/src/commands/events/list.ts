@@ -12,13 +12,14 @@ const maxLimit = 1_000;
 export function addListCommand(events: Command, context: Context): void {
   events
     .command("list")
-    .summary("list the events received last")
-    .description("List the events received last, newest first. Shows nothing of guests.")
-    .option("--partner <id>", "only this partner's")
-    .option("--limit <number>", `how many, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
+    .summary("list the newest events")
+    .description("List the events that were received last, newest first. Shows no personal data.")
+    .option("--partner <id>", "only events of this partner")
+    .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option(
       "--json",
-      "print a JSON array: id, partner, kind, referenceKind, reference, sequence, idempotencyKey, outcome, duplicateOf, warnings, receivedAt, processedAt",
+      "print a JSON array: id, partner, kind, referenceKind, reference, sequence, idempotencyKey, outcome, " +
+        "duplicateOf, warnings, receivedAt, processedAt",
     )
     .addHelpText(
       "after",
@@ -40,7 +41,7 @@ async function list(context: Context, { partner, limit, json }: ListOptions): Pr
   const events = await readDatabase(context, (client) => listEvents(client, { partner, limit }));
   if (json) printJson(context.stdout, events);
   else if (events.length === 0)
-    printLine(context.stdout, `No events${partner === undefined ? "" : ` of partner ${partner}`} yet.`);
+    printLine(context.stdout, `There are no events${partner === undefined ? "" : ` of partner ${partner}`} yet.`);
   else printTable(context.stdout, columns, events);
 }
 

@@ -11,14 +11,14 @@ export function addShowCommand(events: Command, context: Context): void {
     .command("show")
     .summary("show one event")
     .description(
-      "Show one event, by the id that the partner got as its receipt. What the partner sent holds guests' personal " +
-        "data, and is shown only with --payload.",
+      "Show one event, by the id that the partner got in the answer. The payload holds personal data of guests, " +
+        "and is shown only with --payload.",
     )
     .argument("<eventId>", "a UUID", parseEventId)
-    .option("--payload", "show what the partner sent: guests' personal data")
+    .option("--payload", "show the payload, with personal data of guests")
     .option(
       "--json",
-      "print a JSON object like those of the list, with payload if asked for; deadLetter if it could not be applied",
+      "print a JSON object as in the list, payload (with --payload), deadLetter (if the event could not be applied)",
     )
     .addHelpText("after", "\nExample:\n  $ npm run ops -- events show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --payload")
     .action((id: string, options: ShowOptions) => show(context, id, options));
@@ -38,7 +38,7 @@ async function show(context: Context, id: string, options: ShowOptions): Promise
   else if (deadLetter !== undefined) showFailed(context, deadLetter, options);
   else {
     throw new CommandFailure(
-      `No event ${id} has been processed. If it was accepted, it waits in the queue: check that the worker runs.`,
+      `No event ${id} has been processed. If it was accepted, it is in the queue. Check that the worker runs.`,
     );
   }
 }
@@ -78,7 +78,7 @@ function showFailed(
 ): void {
   const { eventId, partner, kind, referenceKind, reference, sequence, envelope: _guestsData, ...failure } = letter;
   if (options.payload) {
-    printLine(stderr, "The event failed: what the partner sent is in the column envelope of the table dead_letters.");
+    printLine(stderr, `Show what was queued with: npm run ops -- dead-letters show ${eventId} --payload`);
   }
   if (options.json) {
     const event = { id: eventId, partner, kind, referenceKind, reference, sequence, outcome: null };

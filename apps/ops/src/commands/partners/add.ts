@@ -16,19 +16,19 @@ export function addAddCommand(partners: Command, context: Context): void {
     .command("add")
     .summary("add a partner and show its secret, once")
     .description(
-      "Add a partner with a secret of 256 random bits, and show it once. The first partner creates the partners file, " +
-        "readable by its owner only; later changes keep owner and permissions as they are.",
+      "Add a partner with a secret of 256 random bits, and show the secret once. The first partner creates the " +
+        "partners file, which only its owner can read. Later changes keep its owner and permissions.",
     )
     .argument("<id>", "lower-case letters, digits, - and _")
-    .option("--name <name>", "for people; the id by default")
+    .option("--name <name>", "name for display (default: the id)")
     .addOption(
-      new Option("--kinds <list>", "the kinds of event that the partner may send")
+      new Option("--kinds <list>", "kinds of event that the partner may send")
         .argParser(parseKinds)
         .default([...eventKinds], eventKinds.join(",")),
     )
-    .option("--rate <perSecond>", "events a second, averaged over time", parseRate, defaultPerSecond)
-    .option("--burst <events>", "events at once; twice the rate by default", parseBurst)
-    .option("--expires <when>", "until when the secret is valid: a time or a duration", (text) =>
+    .option("--rate <perSecond>", "events per second, on average", parseRate, defaultPerSecond)
+    .option("--burst <events>", "events in a burst (default: twice the rate)", parseBurst)
+    .option("--expires <when>", "when the secret expires: a time or a duration", (text) =>
       parseExpiry(text, context.now()),
     )
     .option("--json", "print one JSON object: partner, secretId, secret, expiresAt")
@@ -69,8 +69,8 @@ async function add(context: Context, id: string, options: AddOptions): Promise<v
   if (isNew) {
     printLine(
       context.stderr,
-      `Created ${path}, which only this user may read. If ingest runs as another user, give the file to that user ` +
-        "(chown): later changes keep its owner and permissions.",
+      `Created ${path}, which only this user can read. If ingest runs as another user, change the owner (chown). ` +
+        "Later changes keep the file's owner and permissions.",
     );
   }
   if (options.json) {

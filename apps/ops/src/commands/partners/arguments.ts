@@ -4,18 +4,19 @@ import { InvalidArgumentError } from "commander";
 export function parseKinds(text: string): EventKind[] {
   const names = text.split(",").map((name) => name.trim());
   if (!names.every((name) => eventKinds.some((kind) => kind === name))) {
-    throw new InvalidArgumentError(`Name one or more of ${eventKinds.join(", ")}, with commas between them.`);
+    throw new InvalidArgumentError(`Give one or more of ${eventKinds.join(", ")}, separated by commas.`);
   }
   return eventKinds.filter((kind) => names.includes(kind));
 }
 
 export function parseRate(text: string): number {
   const perSecond = Number(text);
-  if (!/^\d+(\.\d+)?$/.test(text) || perSecond < 0.01) throw new InvalidArgumentError("Give a number from 0.01.");
+  if (!/^\d+(\.\d+)?$/.test(text) || perSecond < 0.01)
+    throw new InvalidArgumentError("Give a number of at least 0.01.");
   return perSecond;
 }
 
 export function parseBurst(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError("Give a whole number from 1.");
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError("Give a whole number of at least 1.");
   return Number(text);
 }

@@ -3,7 +3,7 @@ import { parseEnvironment, variables } from "@booking-events/runtime";
 import type { Context } from "../../context.ts";
 import { printLine } from "../../terminal/print.ts";
 
-/** Changes the file, and tells the operator what is remarkable about it. */
+/** Changes the partners file, and prints its warnings. */
 export async function changeFile<Result extends { file: PartnersFile }>(
   context: Context,
   apply: (file: PartnersFile) => Result,

@@ -31,6 +31,6 @@ async function enable(context: Context, id: string, enabled: boolean): Promise<v
   const effect = enabled ? "its events are accepted" : "its events are refused, whatever the secret";
   printLine(
     context.stdout,
-    file === before ? `Partner ${id} was ${state} already.` : `Partner ${id} is ${state} now: ${effect}.`,
+    file === before ? `Partner ${id} was already ${state}.` : `Partner ${id} is now ${state}: ${effect}.`,
   );
 }

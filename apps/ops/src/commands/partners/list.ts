@@ -11,10 +11,10 @@ import { describeKinds, describeRate } from "./describe-partner.ts";
 export function addListCommand(partners: Command, context: Context): void {
   partners
     .command("list")
-    .summary("list the partners and the state of their secrets")
+    .summary("list partners and their secrets")
     .description(
-      "List the partners and the state of their secrets. When each was last used is told by Redis, if REDIS_URL is set; " +
-        "ingest writes it down every few seconds.",
+      "List partners and the state of their secrets. If REDIS_URL is set, the list also shows when each secret was " +
+        "last used, which ingest records every few seconds.",
     )
     .option("--json", "print a JSON array: id, name, enabled, kinds, rateLimit, secrets")
     .action((options: { json?: true }) => list(context, options.json === true));
@@ -35,7 +35,7 @@ async function list(context: Context, json: boolean): Promise<void> {
   }
 }
 
-/** The list is of use without it, so an absent or broken Redis is no failure. */
+/** The list is useful without Redis, so a missing or broken Redis is not a failure. */
 async function readLastUsesIfPossible({ environment, stderr }: Context): Promise<LastUses | undefined> {
   if (!environment["REDIS_URL"]) return undefined;
   const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
@@ -45,7 +45,7 @@ async function readLastUsesIfPossible({ environment, stderr }: Context): Promise
   try {
     return await readLastUses({ redisUrl, prefix });
   } catch {
-    printLine(stderr, "Redis does not answer, so that it is not known when the secrets were last used.");
+    printLine(stderr, "Redis does not answer, so the list does not show when secrets were last used.");
     return undefined;
   }
 }
@@ -65,7 +65,7 @@ function createColumns(now: Date, lastUses: LastUses | undefined): Column<Secret
   return [...columns, { header: "LAST USED", value: ({ id, secret }) => describeUse(lastUses, id, secret) }];
 }
 
-/** A line of the list. The partner stands on the first of its secrets only. */
+/** A line of the list. Only the first secret of a partner shows the partner. */
 interface SecretRow {
   id: string;
   partner: Partner | undefined;

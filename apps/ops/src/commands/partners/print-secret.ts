@@ -8,8 +8,8 @@ export function printSecret({ stdout }: Context, heading: string, { secret }: Ne
   printLine(stdout);
   printLine(stdout, `  ${secret}`);
   printLine(stdout);
-  printLine(stdout, "It is shown only now: hand it to the partner through a secure channel, and keep it out of logs.");
-  printLine(stdout, "It is all that the partner needs to send events, as the last part of the address to POST to:");
+  printLine(stdout, "It is shown only now. Give it to the partner through a secure channel, and keep it out of logs.");
+  printLine(stdout, "The partner sends events by POST to these URLs, which end with the secret:");
   printLine(stdout);
   for (const kind of kinds) printLine(stdout, `  https://<your host>/booking-event/${kind}/<secret>`);
 }

@@ -7,8 +7,8 @@ import { changeFile } from "./change-file.ts";
 export function addRevokeCommand(partners: Command, context: Context): void {
   partners
     .command("revoke")
-    .summary("let a secret expire at once")
-    .description("Let a secret expire at once. Its record stays in the list.")
+    .summary("let a secret expire immediately")
+    .description("Let a secret expire immediately. It stays in the list.")
     .argument("<id>", "the partner's id")
     .argument("<secretId>", "from the list, such as s1")
     .addHelpText("after", "\nExample:\n  $ npm run ops -- partners revoke acme s1")
@@ -22,13 +22,14 @@ async function revoke(context: Context, id: string, secretId: string): Promise<v
   printLine(
     context.stdout,
     wasValid
-      ? `Revoked secret ${secretId} of partner ${id}: it is refused from now on.`
-      : `Secret ${secretId} of partner ${id} had expired already. Nothing was changed.`,
+      ? `Revoked secret ${secretId} of partner ${id}. It is now refused.`
+      : `Secret ${secretId} of partner ${id} had already expired. Nothing was changed.`,
   );
   if (!hasValidSecret) {
     printLine(
       context.stderr,
-      `Warning: partner ${id} has no valid secret left and can't send events. For a new one: npm run ops -- partners rotate ${id}`,
+      `Warning: partner ${id} has no valid secret left, and can't send events. ` +
+        `For a new one: npm run ops -- partners rotate ${id}`,
     );
   }
 }

@@ -11,10 +11,10 @@ const defaultOverlap = "24h";
 export function addRotateCommand(partners: Command, context: Context): void {
   partners
     .command("rotate")
-    .summary("give a partner another secret; the old one stays valid for a while")
+    .summary("add a new secret; the old ones stay valid for a while")
     .description(
-      "Add a secret, show it once, and let the partner's other secrets expire when the overlap is over. Until then " +
-        "either works, so that the partner can change over without an interruption.",
+      "Add a secret, show it once, and let the partner's other secrets expire after the overlap. Until then all of " +
+        "them work, so the partner can switch without an interruption.",
     )
     .argument("<id>", "the partner's id")
     .addOption(
@@ -22,7 +22,7 @@ export function addRotateCommand(partners: Command, context: Context): void {
         .argParser(parseDurationMs)
         .default(parseDurationMs(defaultOverlap), defaultOverlap),
     )
-    .option("--expires <when>", "until when the new secret is valid: a time or a duration", (text) =>
+    .option("--expires <when>", "when the new secret expires: a time or a duration", (text) =>
       parseExpiry(text, context.now()),
     )
     .option("--json", "print one JSON object: partner, secretId, secret, expiresAt, previousSecretsExpireAt")
@@ -49,7 +49,7 @@ async function rotate(context: Context, id: string, options: RotateOptions): Pro
   );
   const partner = file.partners.find((candidate) => candidate.id === id);
   if (partner?.enabled === false) {
-    printLine(context.stderr, `Note: partner ${id} is disabled. To let it in: npm run ops -- partners enable ${id}`);
+    printLine(context.stderr, `Note: partner ${id} is disabled. To enable it: npm run ops -- partners enable ${id}`);
   }
   if (options.json) {
     const expiry = expiresAt === null ? {} : { expiresAt };
@@ -63,7 +63,7 @@ async function rotate(context: Context, id: string, options: RotateOptions): Pro
 }
 
 function describePrevious(expireAt: Date | null, now: Date): string {
-  if (expireAt === null) return "No other secret of the partner is valid.";
-  if (expireAt <= now) return "All other secrets of the partner are refused from now on.";
-  return `The partner's previous secrets are valid until ${toSeconds(expireAt)}, and refused from then on.`;
+  if (expireAt === null) return "The partner has no other valid secret.";
+  if (expireAt <= now) return "All other secrets of the partner are now refused.";
+  return `The partner's previous secrets are valid until ${toSeconds(expireAt)}.`;
 }

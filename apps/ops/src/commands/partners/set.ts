@@ -11,13 +11,13 @@ import { describeKinds, describeRate } from "./describe-partner.ts";
 export function addSetCommand(partners: Command, context: Context): void {
   partners
     .command("set")
-    .summary("change a partner's name, kinds or limit")
-    .description("Change a partner's name, the kinds of event that it may send, or its limit. The rest stays.")
+    .summary("change a partner's name, kinds or rate limit")
+    .description("Change a partner's name, the kinds of event that it may send, or its rate limit. The rest stays.")
     .argument("<id>", "the partner's id")
-    .option("--name <name>", "for people")
-    .option("--kinds <list>", "the kinds of event that the partner may send", parseKinds)
-    .option("--rate <perSecond>", "events a second, averaged over time", parseRate)
-    .option("--burst <events>", "events at once", parseBurst)
+    .option("--name <name>", "name for display")
+    .option("--kinds <list>", "kinds of event that the partner may send", parseKinds)
+    .option("--rate <perSecond>", "events per second, on average", parseRate)
+    .option("--burst <events>", "events in a burst", parseBurst)
     .addHelpText("after", "\nExample:\n  $ npm run ops -- partners set acme --rate 500 --burst 1000")
     .action((id: string, options: SetOptions) => set(context, id, options));
 }
