@@ -17,6 +17,6 @@ export {
   findLateEvents,
   isRepeatable,
   planBooking,
-  type Refolding,
 } from "./plan-booking.ts";
+export { type LateEvent, Refold, type Refolding } from "./refold.ts";
 export { comparePlaces, type KeySettlement, type KeyUses, type Place, settleKeys } from "./settle-keys.ts";

@@ -2,7 +2,8 @@ import type { EventKind } from "@booking-events/schema";
 import { describe, expect, test } from "vitest";
 import type { LoggedEvent } from "./booking-log.ts";
 import { type BookingState, type FoldEvent, foldEvents } from "./fold.ts";
-import { findLateEvents, planBooking, type Refolding } from "./plan-booking.ts";
+import { findLateEvents, planBooking } from "./plan-booking.ts";
+import type { Refolding } from "./refold.ts";
 
 const duplicateWindowMs = 1;
 const windowMicroseconds = 1_000;

@@ -1,21 +1,12 @@
 import type { CreatesAround, RevisedEvent } from "./booking-log.ts";
 import { type BookingState, type Change, type FoldEvent, type FoldOutcome, foldEvents, type Outcome } from "./fold.ts";
+import type { Refolding } from "./refold.ts";
 
 /** What is recorded of a new event. */
 export interface RecordedStep {
   outcome: Outcome;
   /** The booking after the event. */
   after: BookingState;
-}
-
-/** What folding late events into a booking comes to. */
-export interface Refolding {
-  /** The booking after all logged events, with the late ones in their places. */
-  state: BookingState;
-  /** What each late event does, and the booking after it, by the event's id. */
-  late: Map<string, { outcome: FoldOutcome; after: BookingState }>;
-  /** Logged events that have another outcome or another state after them now. */
-  revised: RevisedEvent[];
 }
 
 /** A row to append to the feed. */

@@ -83,12 +83,14 @@ export async function refoldBookings(
     late.map(({ work, stored, lateEvents }) =>
       refoldBooking({
         bookingKey: work.bookingKey,
-        stored,
-        late: lateEvents.map((event) => ({ event, creates: creates.get(event.id) })),
-        displaced: work.settlement.displaced,
-        duplicateWindowMs,
+        booking: {
+          stored,
+          late: lateEvents.map((event) => ({ event, creates: creates.get(event.id) })),
+          displaced: work.settlement.displaced,
+          duplicateWindowMs,
+        },
         maxEvents: isAlone ? undefined : maxHistoryTogether,
-        read,
+        readLog: read,
         revise: (events) => reviseEvents(client, events),
       }),
     ),
