@@ -23,7 +23,7 @@ function isAccepted(kind: EventKind, payload: unknown): boolean {
   return isAcceptedBy(kind === "delete" ? "booking-reference.json" : "booking-input.json", payload);
 }
 
-test("the committed files are up to date: if not, run `npm run json-schema`", () => {
+test("the committed files are up to date; otherwise run `npm run json-schema`", () => {
   const committed = Object.fromEntries(fileNames.map((fileName) => [fileName, readJson(`../json-schema/${fileName}`)]));
 
   expect(committed).toEqual(JSON.parse(JSON.stringify(buildJsonSchemas())));
@@ -73,7 +73,7 @@ describe("the JSON Schema agrees with the validator", () => {
   );
   const kinds = fc.constantFrom<EventKind>("create", "update", "delete");
 
-  test("on any values of listed fields", () => {
+  test("on any value of a listed field", () => {
     fc.assert(
       fc.property(kinds, fc.dictionary(names, fieldValues, { maxKeys: 3 }), fc.boolean(), (kind, fields, isNamed) => {
         const payload = { ...(isNamed && { consumerTripPartnerExternalReference: "booking-2001" }), ...fields };
@@ -84,7 +84,7 @@ describe("the JSON Schema agrees with the validator", () => {
     );
   });
 
-  test("on whatever the validator accepts", () => {
+  test("on every payload that the validator accepts", () => {
     fc.assert(
       fc.property(kinds, fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), (kind, unlisted) => {
         const payload = { ...unlisted, consumerPartnerExternalReference: "customer-1001" };
@@ -96,7 +96,7 @@ describe("the JSON Schema agrees with the validator", () => {
     );
   });
 
-  test("on an envelope, of whose payload it asks only which booking it is about", () => {
+  test("on an envelope, whose payload only has to identify a booking", () => {
     const envelope: EventEnvelope = {
       version: 1,
       eventId: "01932f3e-7b3a-7c6e-9d2f-3a5b7c9d1e2f",

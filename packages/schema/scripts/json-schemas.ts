@@ -6,36 +6,36 @@ import { BookingReference } from "../src/booking-reference.ts";
 import { EventEnvelope } from "../src/event-envelope.ts";
 
 /**
- * The contract as JSON Schema, by file name: all that valibot's schemas say and JSON Schema can.
+ * Returns the contract as JSON Schema, by file name.
  *
- * JSON Schema can't say how many values there may be, how deep they may be nested, that text must not hold half of a
- * surrogate pair, or which number a text stood for. So it accepts some payloads that the validator refuses; what the validator accepts, it accepts.
+ * JSON Schema cannot limit the number of values or their nesting, exclude unpaired surrogates, or tell how a number was
+ * written. It therefore accepts some payloads that the validator refuses. It accepts all that the validator accepts.
  */
 export function buildJsonSchemas(): Record<string, JsonSchema> {
-  const saysWhichBooking: JsonSchema = {
+  const identifiesBooking: JsonSchema = {
     anyOf: [{ required: ["consumerTripPartnerExternalReference"] }, { required: ["consumerPartnerExternalReference"] }],
   };
   return {
     "booking-input.json": {
       ...convert(BookingInput, "booking-input.ts", {
         title: "BookingInput",
-        description: "The payload of create and update: a whole booking. Fields that are not listed are kept.",
+        description: "The payload of create and update: a complete booking. Unlisted fields are kept.",
       }),
-      ...saysWhichBooking,
+      ...identifiesBooking,
     },
     "booking-reference.json": {
       ...convert(BookingReference, "booking-reference.ts", {
         title: "BookingReference",
-        description: "The payload of delete: which booking. Other fields are kept.",
+        description: "The payload of delete: the booking's reference. Other fields are kept.",
       }),
-      ...saysWhichBooking,
+      ...identifiesBooking,
     },
     "event-envelope.json": withPayload(
       convert(EventEnvelope, "event-envelope.ts", {
         title: "EventEnvelope",
         description: "An accepted event on its way to the worker that applies it.",
       }),
-      { type: "object", ...saysWhichBooking },
+      { type: "object", ...identifiesBooking },
     ),
   };
 }
@@ -59,7 +59,7 @@ function convert(
     target: "draft-2020-12",
     typeMode: "input",
     errorMode: "ignore",
-    // They hold what bookingFields needs.
+    // The metadata is for `bookingFields` only.
     ignoreActions: ["metadata"],
     overrideAction: convertAction,
   });
@@ -78,7 +78,10 @@ function convert(
   };
 }
 
-/** Rules that the conversion leaves out, although JSON Schema has words for them. Its lengths are in code points too. */
+/**
+ * Converts rules that the library leaves out although JSON Schema can express them. JSON Schema also measures length in
+ * code points.
+ */
 function convertAction({
   valibotAction: { type },
   valibotAction,
@@ -88,12 +91,12 @@ function convertAction({
     const { requirement } = valibotAction as v.MaxCodePointsAction<string, number, undefined>;
     return { ...jsonSchema, maxLength: requirement };
   }
-  // The format alone is a hint, and those who check it don't agree on what it means.
+  // `format` alone is only a hint, and validators that check it disagree about what it means.
   if (type === "rfc_email") return { ...jsonSchema, pattern: v.RFC_EMAIL_REGEX.source };
   return null;
 }
 
-/** What editors show for a field is also its description here, so that there is one text to keep. */
+/** Reads each field's comment, so editors and the JSON Schema show the same description. */
 function readFieldComments(sourceFile: string): Map<string, JsonSchema> {
   const source = readFileSync(new URL(`../src/${sourceFile}`, import.meta.url), "utf8");
   const comments = source.matchAll(/^ +\/\*\* (?<comment>(?:(?!\*\/).)*) \*\/\s+(?<name>\w+):/gm);

@@ -1,4 +1,7 @@
-/** Rewrites `json-schema/`: run it after a change to a schema, by `npm run json-schema`. A test fails when it was not. */
+/**
+ * Rewrites `json-schema/`. Run it with `npm run json-schema` after changing a schema; a test fails if the files are
+ * stale.
+ */
 import { writeFileSync } from "node:fs";
 import { buildJsonSchemas } from "./json-schemas.ts";
 

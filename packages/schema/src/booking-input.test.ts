@@ -11,7 +11,7 @@ import {
 
 const reference = { consumerTripPartnerExternalReference: "booking-2001" };
 
-/** What partners are told, written out, so that no change of a field goes unseen. */
+/** The published list, repeated here so that no change of a field goes unnoticed. */
 const contract = `
 consumerGivenName                    text
 consumerPartnerExternalReference     text
@@ -67,7 +67,7 @@ const typeRules = {
   language: "Must be a string of 1 to",
 } satisfies Record<FieldType, string>;
 
-const noValue = "Leave the field out if you have no value.";
+const noValue = "Omit the field if you have no value.";
 
 test("the listed fields are those of the contract, in its order", () => {
   const described = bookingFields.map(({ name, type, nullable, maxLength }) => {
@@ -78,9 +78,9 @@ test("the listed fields are those of the contract, in its order", () => {
   expect(described).toEqual(contract.trim().split("\n"));
 });
 
-/** A number in place of a date is an epoch time, which would be none in quotes either. */
+/** A number in place of a date is a timestamp, which would not be a date in quotes either. */
 const numberHints: Partial<Record<FieldType, string>> = {
-  date: "Write the date out, as a string; an epoch time is not read.",
+  date: "Send the date as a string. Unix timestamps are not supported.",
 };
 
 function violationsOf(name: string, value: unknown): Violation[] {
@@ -88,12 +88,12 @@ function violationsOf(name: string, value: unknown): Violation[] {
   return result.success ? [] : result.violationList;
 }
 
-test("but for the reference, no field must be there", () => {
+test("no field is required except the reference", () => {
   expect(validatePayload("create", reference).success).toBe(true);
 });
 
 describe.each(bookingFields)("$name", ({ name, type, nullable }) => {
-  test("accepts its type", () => {
+  test("accepts valid values", () => {
     expect(violationsOf(name, validValues[type])).toEqual([]);
   });
 
@@ -181,7 +181,7 @@ describe("e-mail addresses", () => {
 describe("retired names", () => {
   test.each([
     ["consumerTripBookingDate", "consumerTripArrivalDate"],
-    ["consumerTripDepartureFlightAirline", "leave it out"],
+    ["consumerTripDepartureFlightAirline", "Omit it"],
   ])("%s is refused whatever its value, saying: %s", (name, instead) => {
     for (const value of ["2026-06-14", "", null, 7, {}, undefined]) {
       const result = validatePayload("create", { ...reference, [name]: value });
@@ -191,12 +191,12 @@ describe("retired names", () => {
     }
   });
 
-  test("below the first level they are names like any other", () => {
+  test("below the first level they are ordinary names", () => {
     expect(validatePayload("create", { ...reference, old: { consumerTripBookingDate: "x" } }).success).toBe(true);
   });
 });
 
-describe("BookingInput, used by itself", () => {
+describe("BookingInput, used as a valibot schema", () => {
   test("keeps unlisted fields", () => {
     const payload = { ...reference, loyalty: { tier: "gold" } };
 

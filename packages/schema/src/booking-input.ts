@@ -15,61 +15,61 @@ import { requireReference } from "./reference-rule.ts";
 import { requireStorableUnknownFields } from "./unknown-fields.ts";
 
 /**
- * The listed fields, in the contract's order. No field is required by itself, and none may be null unless its type says
- * so. The comments are the fields' descriptions in the JSON Schema as well: run `npm run json-schema` after a change.
+ * The listed fields, in the contract's order. All are optional, and none may be null unless its type says so. Each
+ * comment is also the field's description in the JSON Schema: run `npm run json-schema` after a change.
  */
 export const bookingEntries = {
   /** The consumer's first name, without the family name. */
   consumerGivenName: text(),
-  /** Your reference of the consumer. Without a trip reference it is the booking's; the same text as a trip's is another. */
+  /** Your reference for the consumer. Identifies the booking only if there is no trip reference. */
   consumerPartnerExternalReference: reference(),
-  /** The consumer's phone number, best in E.164 format: +, country code, number. Kept as sent in any other format. */
+  /** The consumer's phone number, preferably in E.164 format, such as +442071838750. Other formats are kept. */
   consumerPhone: phone(),
-  /** The city that the trip starts from. */
+  /** The city where the trip starts. */
   consumerTripDepartureCityName: text(),
-  /** The country that the trip starts from. */
+  /** The country where the trip starts. */
   consumerTripDepartureCountryName: text(),
-  /** The IATA code of the airport that the trip starts from. */
+  /** The IATA code of the airport where the trip starts. */
   consumerTripDepartureAirportCode: text(),
-  /** The airport that the trip starts from. */
+  /** The airport where the trip starts. */
   consumerTripDepartureAirportName: text(),
-  /** The number of the flight that the consumer departs with. */
+  /** The number of the consumer's departure flight. */
   consumerTripDepartureFlightNumber: text(),
-  /** The airport that the consumer arrives at. */
+  /** The airport where the consumer arrives. */
   consumerTripArrivalAirportName: text(),
-  /** The number of the flight that the consumer arrives with. */
+  /** The number of the consumer's arrival flight. */
   consumerTripArrivalFlightNumber: text(),
   /** The hotel or other accommodation. */
   consumerTripAccommodationName: text(),
   /** The accommodation's address. */
   consumerTripAccommodationAddress: text(),
-  /** The venue that the trip is for. */
+  /** The venue of the trip. */
   consumerTripVenueName: text(),
   /** The venue's address. */
   consumerTripVenueAddress: text(),
-  /** The city or region that the trip goes to. */
+  /** The destination city or region. */
   consumerTripDestinationName: text(),
-  /** The country that the trip goes to. */
+  /** The destination country. */
   consumerTripDestinationCountryName: text(),
-  /** The IATA code of the airport at the destination. */
+  /** The IATA code of the destination airport. */
   consumerTripDestinationAirportCode: text(),
   /** The product that the consumer booked with you. */
   consumerTripExternalProductName: text(),
-  /** Whether the trip crosses a border: "true" or "false", a string. Kept as sent whatever it says. */
+  /** Whether the trip crosses a border: the string "true" or "false". Other strings are kept as sent. */
   consumerTripIsInternational: flag(),
-  /** Whether the trip stays within a region: "true" or "false", a string. Kept as sent whatever it says. */
+  /** Whether the trip stays within a region: the string "true" or "false". Other strings are kept as sent. */
   consumerTripIsRegional: flag(),
-  /** Whether the trip stays where the consumer lives: "true" or "false", a string. Kept as sent whatever it says. */
+  /** Whether the trip stays where the consumer lives: the string "true" or "false". Other strings are kept as sent. */
   consumerTripIsLocal: flag(),
-  /** When the consumer arrives: a date, or a date-time with its zone. Without a return date, the trip is one-way. */
+  /** When the consumer arrives: a date, or a date-time with a time zone. Without a return date, the trip is one-way. */
   consumerTripArrivalDate: date(),
-  /** When the consumer travels back: a date, or a date-time with its zone. */
+  /** When the consumer travels back: a date, or a date-time with a time zone. */
   consumerTripReturnDate: date(),
-  /** Your reference of the agent who made the booking. */
+  /** Your reference for the agent who made the booking. */
   agentPartnerExternalReference: text(),
-  /** The agent's time zone, best as an IANA name such as Europe/London. */
+  /** The agent's time zone, preferably an IANA name such as Europe/London. */
   agentTimezone: text(),
-  /** The agent's phone number, best in E.164 format. */
+  /** The agent's phone number, preferably in E.164 format. */
   agentPhoneNumber: phone(),
   /** The agent's first name. */
   agentGivenName: text(),
@@ -77,38 +77,42 @@ export const bookingEntries = {
   agentFamilyName: text(),
   /** The agent's e-mail address. */
   agentEmail: email(),
-  /** The consumer's language, best as an ISO 639-1 code such as en. */
+  /** The consumer's language, preferably an ISO 639-1 code such as en. */
   consumerLanguage: languageOrNull(),
-  /** Your reference of the trip or booking: what update and delete find the booking by. */
+  /** Your reference for the trip or booking. It identifies the booking in later updates and deletes. */
   consumerTripPartnerExternalReference: reference(255),
   /** The consumer's e-mail address. */
   consumerEmail: emailOrNull(),
-  /** The consumer's nationality, best as an ISO 3166-1 alpha-2 code such as GB. */
+  /** The consumer's nationality, preferably an ISO 3166-1 alpha-2 code such as GB. */
   consumerNationality: textOrNull(),
-  /** The currency that the consumer prefers, best as an ISO 4217 code such as EUR. */
+  /** The consumer's preferred currency, preferably an ISO 4217 code such as EUR. */
   consumerCurrency: textOrNull(),
 };
 
-/** Names that the interface once had. They are refused, whatever their value, so that no sender goes on unaware. */
+/**
+ * Names from earlier versions of the interface. They are refused, whatever their value, because a sender would not
+ * notice that they are ignored.
+ */
 const retiredEntries = {
-  /** @deprecated Renamed: send consumerTripArrivalDate, and consumerTripReturnDate if the consumer travels back. */
+  /** @deprecated Renamed. Send consumerTripArrivalDate, and consumerTripReturnDate if the consumer travels back. */
   consumerTripBookingDate: retired(
-    "Was renamed: send consumerTripArrivalDate instead, and consumerTripReturnDate if the consumer travels back.",
+    "This field was renamed. Send consumerTripArrivalDate instead, and consumerTripReturnDate if the consumer " +
+      "travels back.",
   ),
-  /** @deprecated Removed: leave it out. */
+  /** @deprecated Removed. Omit it. */
   consumerTripDepartureFlightAirline: retired(
-    "Was removed: leave it out. The airline's code is part of consumerTripDepartureFlightNumber.",
+    "This field was removed. Omit it: the airline's code is part of consumerTripDepartureFlightNumber.",
   ),
 };
 
 const entries = { ...bookingEntries, ...retiredEntries };
 
 /**
- * The payload of create and update: a whole booking, flat, with every field optional but one of the two references.
- * Fields that are not listed may be there too.
+ * The payload of create and update: a complete booking as a flat object. Every field is optional except that one of the
+ * two references must be present. Unlisted fields are allowed.
  *
- * `validatePayload` applies the same rules and is what the service uses: it says every violation in a fixed order, and
- * keeps fields of any name, where valibot's output leaves out `__proto__`, `constructor` and `prototype`.
+ * The service calls `validatePayload`, which applies the same rules. It also reports violations in a fixed order and
+ * keeps fields of any name, while valibot's output leaves out `__proto__`, `constructor` and `prototype`.
  */
 export const BookingInput = v.pipe(v.looseObject(entries), requireReference(), requireStorableUnknownFields(entries));
 export type BookingInput = v.InferOutput<typeof BookingInput>;
@@ -117,21 +121,21 @@ export type BookingFieldName = keyof typeof bookingEntries;
 
 export type BookingField = {
   name: BookingFieldName;
-  /** What the string stands for. */
+  /** What the string represents. */
   type: FieldType;
   nullable: boolean;
   /** In Unicode code points. */
   maxLength: number;
 };
 
-/** The listed fields, in the contract's order. Violations come in this order too. */
+/** The listed fields, in the contract's order. Violations are reported in the same order. */
 export const bookingFields: readonly BookingField[] = namesOf(bookingEntries).map((name) => {
   const field = bookingEntries[name].wrapped;
   const nullable = field.type === "nullable";
   return { name, nullable, ...v.getMetadata(nullable ? field.wrapped : field) };
 });
 
-/** An object literal has no keys but those of its type. */
+/** The cast is safe because an object literal has exactly the keys of its type. */
 function namesOf<Entries extends object>(entries: Entries): (keyof Entries)[] {
   return Object.keys(entries) as (keyof Entries)[];
 }

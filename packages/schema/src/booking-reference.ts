@@ -4,15 +4,15 @@ import { requireReference } from "./reference-rule.ts";
 import { requireStorableUnknownFields } from "./unknown-fields.ts";
 
 const entries = {
-  /** Your reference of the consumer, if that is what the booking was sent with. */
+  /** Your reference for the consumer, if you sent the booking with it. */
   consumerPartnerExternalReference: bookingEntries.consumerPartnerExternalReference,
-  /** Your reference of the trip or booking. */
+  /** Your reference for the trip or booking. */
   consumerTripPartnerExternalReference: bookingEntries.consumerTripPartnerExternalReference,
 };
 
 /**
- * The payload of delete: the booking's reference. Any other field is an unknown one, even if create lists it, so that a
- * partner may send the whole booking once more, whatever state its other fields are in.
+ * The payload of delete: the booking's reference. All other fields count as unlisted, even those that create lists, so
+ * a partner may send the whole booking again, even with values that create would refuse.
  */
 export const BookingReference = v.pipe(
   v.looseObject(entries),
@@ -22,26 +22,26 @@ export const BookingReference = v.pipe(
 export type BookingReference = v.InferOutput<typeof BookingReference>;
 
 /**
- * Which booking a payload means: its trip reference, else its consumer reference.
+ * Returns the reference that identifies the payload's booking: the trip reference, or the consumer reference if there
+ * is none.
  *
- * @param payload one that `validatePayload` has accepted
+ * @param payload a payload that `validatePayload` has accepted
  */
 export function bookingReferenceOf(payload: BookingInput | BookingReference): string {
   const { consumerTripPartnerExternalReference: trip, consumerPartnerExternalReference: consumer } = payload;
   const reference = trip === undefined ? consumer : trip;
-  if (typeof reference !== "string")
-    throw new TypeError("Only a payload that was validated is sure to have a reference.");
+  if (typeof reference !== "string") throw new TypeError("The payload has no reference. Validate it first.");
   return reference;
 }
 
 export const referenceKinds = ["trip", "consumer"] as const;
-/** Two namespaces: a trip and a consumer with the same reference are two bookings. */
+/** Trip and consumer references are separate namespaces: the same text names two different bookings. */
 export type ReferenceKind = (typeof referenceKinds)[number];
 
 /**
- * Whether a payload's {@link bookingReferenceOf} is one of a trip or of a consumer.
+ * Returns whether {@link bookingReferenceOf} returns the payload's trip reference or its consumer reference.
  *
- * @param payload one that `validatePayload` has accepted
+ * @param payload a payload that `validatePayload` has accepted
  */
 export function referenceKindOf(payload: BookingInput | BookingReference): ReferenceKind {
   return payload.consumerTripPartnerExternalReference === undefined ? "consumer" : "trip";

@@ -10,14 +10,14 @@ import {
 } from "./index.ts";
 
 const reference = { consumerTripPartnerExternalReference: "booking-2001" };
-const tooMany = { message: expect.stringContaining("at most 2,000 values"), propertyPath: [] };
+const tooMany = { message: expect.stringContaining("at most 2,000 JSON values"), propertyPath: [] };
 
-/** A payload of so many values: itself, the reference, `extra`, and what is in there. */
+/** Makes a payload with the given number of values: itself, the reference, `extra` and its members. */
 const shapes: [name: string, make: (count: number) => object][] = [
   ["numbers in one list", (count) => ({ ...reference, extra: Array(count - 3).fill(0) })],
   ["empty objects in one list", (count) => ({ ...reference, extra: Array.from({ length: count - 3 }, () => ({})) })],
   ["fields, as in a form", (count) => ({ ...reference, ...toFields(count - 2, "") })],
-  ["fields of an object inside", (count) => ({ ...reference, extra: toFields(count - 3, null) })],
+  ["fields of a nested object", (count) => ({ ...reference, extra: toFields(count - 3, null) })],
   ["values in lists of lists", (count) => ({ ...reference, extra: [Array(100).fill([]), Array(count - 105).fill(0)] })],
 ];
 
@@ -26,7 +26,7 @@ function toFields(count: number, value: unknown): object {
 }
 
 describe.each(shapes)("%s", (_, make) => {
-  test.each(eventKinds)("%s: as many as there may be", (kind) => {
+  test.each(eventKinds)("%s: the maximum is accepted", (kind) => {
     expect(countJsonValues(make(maxJsonValues))).toBe(maxJsonValues);
     expect(validatePayload(kind, make(maxJsonValues)).success).toBe(true);
   });
@@ -36,7 +36,7 @@ describe.each(shapes)("%s", (_, make) => {
     expect(validatePayload(kind, make(maxJsonValues + 1))).toEqual({ success: false, violationList: [tooMany] });
   });
 
-  test("the schemas by themselves have the same rule", () => {
+  test("the valibot schemas apply the same rule", () => {
     for (const schema of [BookingInput, BookingReference]) {
       expect(v.safeParse(schema, make(maxJsonValues)).success).toBe(true);
       const { issues = [] } = v.safeParse(schema, make(maxJsonValues + 1));
@@ -45,7 +45,7 @@ describe.each(shapes)("%s", (_, make) => {
   });
 });
 
-test("nothing else is said of a payload with too many values", () => {
+test("too many values are the only violation that is reported", () => {
   const values = Array(maxJsonValues).fill("\0");
 
   expect(validatePayload("create", { consumerPhone: 7, extra: values })).toMatchObject({ violationList: [tooMany] });
@@ -66,7 +66,7 @@ test.each([
   expect(countJsonValues(value)).toBe(count);
 });
 
-test("counting ends, whatever it is given", () => {
+test("counting ends for any value", () => {
   const endless: unknown[] = [];
   endless.push(endless);
   const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000));

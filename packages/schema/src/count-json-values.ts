@@ -1,21 +1,24 @@
 import type { Violation } from "./violation.ts";
 
 /**
- * Objects, arrays and scalars count, the payload itself as the first. Parsed, a value takes hundreds of bytes where its
+ * Objects, arrays and scalars count, including the payload itself. A parsed value takes hundreds of bytes where its
  * text takes three: 64 KiB of `[{},{},…]` are 1.3 MB in JavaScript, and as much again in PostgreSQL.
  */
 export const maxJsonValues = 2_000;
 
 export const tooManyValues: Violation = {
-  message: `Must hold at most ${maxJsonValues.toLocaleString("en")} values: the payload itself, and each object, array, string, number, true, false and null inside it. Leave out what the booking does not need, or send long lists as a string.`,
+  message:
+    `Must contain at most ${maxJsonValues.toLocaleString("en")} JSON values, counting the payload itself and ` +
+    "each object, array, string, number, true, false and null in it. Leave out what the booking does not " +
+    "need, or send long lists as strings.",
   propertyPath: [],
 };
 
 /**
- * How many values of JSON there are in one: itself, and all that are inside it. Counting ends above `maxJsonValues`; the
- * result then only says that there are too many.
+ * Counts the JSON values in a value, including the value itself. Counting stops above `maxJsonValues`, so a larger
+ * result only means that there are too many.
  *
- * @param value what was sent, already parsed
+ * @param value the parsed value
  */
 export function countJsonValues(value: unknown): number {
   let count = 1;

@@ -48,37 +48,37 @@ describe("datePattern", () => {
     ["the basic format", "20260614"],
     ["slashes", "2026/06/14"],
     ["an impossible day with a time", "2026-02-31T07:27:17Z"],
-    ["no zone", "2026-06-14T07:27:17"],
+    ["no time zone", "2026-06-14T07:27:17"],
     ["no time after T", "2026-06-14T"],
     ["a date with a zone", "2026-06-14Z"],
-    ["a space for T", "2026-06-14 07:27:17Z"],
+    ["a space instead of T", "2026-06-14 07:27:17Z"],
     ["a space before the zone", "2026-06-14T07:27:17 +02:00"],
     ["a space at the start", " 2026-06-14"],
     ["a line break at the end", "2026-06-14\n"],
-    ["t in lower case", "2026-06-14t07:27:17Z"],
-    ["z in lower case", "2026-06-14T07:27:17z"],
+    ["a lowercase t", "2026-06-14t07:27:17Z"],
+    ["a lowercase z", "2026-06-14T07:27:17z"],
     ["24:00", "2026-06-14T24:00:00Z"],
     ["hour 25", "2026-06-14T25:00:00Z"],
     ["minute 60", "2026-06-14T07:60:00Z"],
     ["a leap second", "2026-06-30T23:59:60Z"],
-    ["an hour alone", "2026-06-14T07Z"],
+    ["only an hour", "2026-06-14T07Z"],
     ["a fraction without digits", "2026-06-14T07:27:17.Z"],
     ["a fraction of ten digits", "2026-06-14T07:27:17.0123456789Z"],
     ["a fraction after a comma", "2026-06-14T07:27:17,5Z"],
-    ["a fraction of a minute", "2026-06-14T07:27.5Z"],
-    ["an offset of hours alone", "2026-06-14T07:27:17+02"],
+    ["fractional minutes", "2026-06-14T07:27.5Z"],
+    ["an offset without minutes", "2026-06-14T07:27:17+02"],
     ["an offset of more than 14 hours", "2026-06-14T07:27:17+14:01"],
     ["an offset of 15 hours", "2026-06-14T07:27:17-15:00"],
     ["an offset with 60 minutes", "2026-06-14T07:27:17+02:60"],
     ["an offset with a typographic minus", "2026-06-14T07:27:17−02:00"],
-    ["the name of a zone", "2026-06-14T07:27:17[Europe/London]"],
+    ["the name of a time zone", "2026-06-14T07:27:17[Europe/London]"],
     ["Z and an offset", "2026-06-14T07:27:17Z+02:00"],
     ["digits of another script", "٢٠٢٦-٠٦-١٤"],
   ])("refuses %s", (_, text) => {
     expect(text).not.toMatch(datePattern);
   });
 
-  test("knows the same days as the calendar", () => {
+  test("accepts exactly the days of the calendar", () => {
     const twoDigits = (number: number) => String(number).padStart(2, "0");
     const day = fc.tuple(
       fc.integer({ min: 1890, max: 3010 }),
@@ -108,10 +108,10 @@ describe("datePattern", () => {
     );
   });
 
-  test("accepts only what Date reads as well", () => {
+  test("accepts only texts that Date can parse", () => {
     fc.assert(
       fc.property(fc.stringMatching(datePattern), (text) => {
-        // Date knows no offset without a colon.
+        // `Date` does not parse an offset without a colon.
         const readable = text.replace(/([+-]\d\d)(\d\d)$/, text.includes("T") ? "$1:$2" : "$&");
 
         expect(new Date(readable).getTime()).not.toBeNaN();
@@ -122,7 +122,7 @@ describe("datePattern", () => {
 });
 
 describe("utcInstantPattern", () => {
-  test("accepts what Date gives", () => {
+  test("accepts the output of Date.prototype.toISOString", () => {
     const date = fc.date({
       min: new Date("1900-01-01"),
       max: new Date("2999-12-31T23:59:59.999Z"),

@@ -19,19 +19,19 @@ function problemOf(value: unknown): string {
 }
 
 describe("an envelope", () => {
-  test.each(eventKinds)("survives its way through Redis: %s", (kind) => {
+  test.each(eventKinds)("survives the trip through Redis: %s", (kind) => {
     const received: unknown = JSON.parse(JSON.stringify({ ...envelope, kind }));
 
     expect(parseEnvelope(received)).toEqual({ success: true, envelope: { ...envelope, kind } });
   });
 
-  test("is read from its text too", () => {
+  test("can also be parsed from its text", () => {
     expect(parseEnvelopeText(JSON.stringify(envelope))).toEqual({ success: true, envelope });
     expect(parseEnvelopeText("[]")).toMatchObject({ success: false, problem: "The envelope must be an object." });
   });
 
   test.each(["", "{", '{"canary": 1, }', "\0"])(
-    "text that is no JSON is a problem that tells nothing of it: %j",
+    "text that is not JSON yields a problem that does not quote it: %j",
     (text) => {
       expect(parseEnvelopeText(text)).toEqual({
         ...{ success: false, isOfLaterVersion: false },
@@ -40,7 +40,7 @@ describe("an envelope", () => {
     },
   );
 
-  test("keeps the very payload that was given, with fields of any name", () => {
+  test("keeps the same payload object, with fields of any name", () => {
     const payload = JSON.parse('{"consumerPartnerExternalReference":"c","__proto__":{"a":1},"constructor":"b"}');
 
     const result = parseEnvelope({ ...envelope, payload });
@@ -48,11 +48,11 @@ describe("an envelope", () => {
     expect(result.success && result.envelope.payload).toBe(payload);
   });
 
-  test("need not have an idempotency key", () => {
+  test("may have no idempotency key", () => {
     expect(parseEnvelope({ ...envelope, idempotencyKey: null }).success).toBe(true);
   });
 
-  test("may have fields of a later release of the same version", () => {
+  test("may have unknown fields from a later release of the same version", () => {
     expect(parseEnvelope({ ...envelope, traceparent: "00-1-1-01" })).toEqual({ success: true, envelope });
   });
 
@@ -64,24 +64,24 @@ describe("an envelope", () => {
     [{ version: "2" }, false],
     [{ version: null }, false],
     [{}, false],
-  ])("of a version that is later, or is none, is said to be: %o", (start, isOfLaterVersion) => {
+  ])("of a later or invalid version is reported as such: %o", (start, isOfLaterVersion) => {
     const { version: _, ...rest } = envelope;
 
     expect(parseEnvelope({ ...start, ...rest })).toMatchObject({ success: false, isOfLaterVersion });
   });
 
   test.each([{ version: 2 }, { version: "1" }, { version: null }, {}])(
-    "of another version is said to be: %o",
+    "of another version is reported as such: %o",
     (start) => {
       const { version: _, ...rest } = envelope;
 
       expect(problemOf({ ...start, ...rest, sequence: "wrong too" })).toMatch(
-        /^The envelope's version is unknown: this release reads version 1 only\./,
+        /^The envelope's version is unknown: this release reads only version 1\./,
       );
     },
   );
 
-  test.each([[undefined], [null], ["{}"], [7], [[]], [[envelope]]])("is an object, and not %j", (value) => {
+  test.each([[undefined], [null], ["{}"], [7], [[]], [[envelope]]])("must be an object, not %j", (value) => {
     expect(problemOf(value)).toBe("The envelope must be an object.");
   });
 
@@ -90,7 +90,7 @@ describe("an envelope", () => {
     (name) => {
       const { [name]: _, ...rest } = envelope;
 
-      expect(problemOf(rest)).toBe(`${name}: Must be there.`);
+      expect(problemOf(rest)).toBe(`${name}: Must be present.`);
     },
   );
 
@@ -111,7 +111,7 @@ describe("an envelope", () => {
     }
   });
 
-  test("that is wrong in many ways names each", () => {
+  test("with several invalid fields names each of them", () => {
     const problem = problemOf({ ...envelope, eventId: 7, sequence: 0, receivedAt: "" });
 
     expect(problem).toMatch(/^eventId: .+\. sequence: .+\. receivedAt: .+\.$/);
@@ -122,7 +122,7 @@ describe("the payload of an envelope", () => {
   const problemWith = (kind: string, payload: object) => problemOf({ ...envelope, kind, payload });
   const reference = { consumerTripPartnerExternalReference: "booking-2001" };
 
-  test.each(eventKinds)("may break what is a rule for partners today, since it was accepted: %s", (kind) => {
+  test.each(eventKinds)("may violate today's rules for partners, because it was already accepted: %s", (kind) => {
     const deep = JSON.parse(`${'{"a":'.repeat(400)}1${"}".repeat(400)}`);
     const payload = {
       ...{ consumerTripPartnerExternalReference: "x".repeat(2_000), consumerPhone: 7, consumerTripBookingDate: "2026" },
@@ -132,31 +132,31 @@ describe("the payload of an envelope", () => {
     expect(problemWith(kind, payload)).toBe("");
   });
 
-  test.each(eventKinds)("must say which booking it is about: %s", (kind) => {
+  test.each(eventKinds)("must identify a booking: %s", (kind) => {
     const reference = "payload.consumerTripPartnerExternalReference: Must be";
-    expect(problemWith(kind, {})).toContain(`${reference} sent`);
+    expect(problemWith(kind, {})).toContain(`${reference} present`);
     expect(problemWith(kind, { consumerPartnerExternalReference: " " })).toBe("");
     for (const wrong of [null, 7, "", ["T"]])
-      expect(problemWith(kind, { consumerTripPartnerExternalReference: wrong })).toContain(`${reference} a string`);
+      expect(problemWith(kind, { consumerTripPartnerExternalReference: wrong })).toContain(`${reference} a non-empty string`);
   });
 
   test.each([
     ["text", "\0", "payload.at: Must not contain"],
-    ["text in depth", [{ b: "\ud800" }], "payload.at.0.b: Must not contain"],
-    ["a name", { "\0": 1 }, "The field's name"],
+    ["nested text", [{ b: "\ud800" }], "payload.at.0.b: Must not contain"],
+    ["a name", { "\0": 1 }, "The field name"],
     ["a number", JSON.parse("1e400"), "payload.at: Must be a finite number"],
-    ["a depth", JSON.parse(`${"[".repeat(9_000)}${"]".repeat(9_000)}`), "Must be nested at most 500 levels deep"],
-  ])("must be what a database can hold: %s", (_, at, problem) => {
+    ["deep nesting", JSON.parse(`${"[".repeat(9_000)}${"]".repeat(9_000)}`), "Must be nested at most 500 levels deep"],
+  ])("must be storable: %s", (_, at, problem) => {
     expect(problemWith("create", { ...reference, at })).toContain(problem);
   });
 
-  test("is named by its path, however a partner called the field", () => {
+  test("is named by its path, whatever the name of the field", () => {
     expect(problemWith("create", { ...reference, notes: [{ "a b\0\ud800": 1 }] })).toMatch(
-      /^payload\.notes\.0\["a b\\u0000\\ud800"\]: The field's name/,
+      /^payload\.notes\.0\["a b\\u0000\\ud800"\]: The field name/,
     );
   });
 
-  test("gives a problem of bounded length, in text that PostgreSQL can store", () => {
+  test("yields a problem of bounded length, in text that PostgreSQL can store", () => {
     const names = Array.from(
       { length: 60 },
       (_, index) => `${"x".repeat(index % 2)}${index}\0\ud83d${"😀".repeat(200)}`,
@@ -171,7 +171,7 @@ describe("the payload of an envelope", () => {
   });
 });
 
-test("a problem never tells a value again", () => {
+test("a problem never repeats a value", () => {
   const canary = "canary";
   const value = fc.oneof(
     fc.string().map((text) => canary + text),
@@ -194,7 +194,7 @@ test("a problem never tells a value again", () => {
   );
   fc.assert(
     fc.property(broken, (fields) => {
-      // Right in all that the run does not break, so that the payload's rules are reached too.
+      // Valid except for the fields that the run replaces, so the payload's rules are reached too.
       const problem = problemOf({ ...envelope, ...fields }).replaceAll(/\.canary\b/g, "");
 
       expect(problem).not.toContain(canary);

@@ -1,4 +1,4 @@
-/** What a partner tells of a booking. Create and update carry a whole booking, delete only says which. */
+/** What a partner reports about a booking. Create and update carry the complete booking, delete only its reference. */
 export const eventKinds = ["create", "update", "delete"] as const;
 
 export type EventKind = (typeof eventKinds)[number];

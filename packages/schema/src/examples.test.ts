@@ -32,18 +32,21 @@ const examples = readdirSync(directory).map((fileName) => {
 });
 
 describe("examples", () => {
-  test.each(examples)("$fileName gives what it says", ({ fileName, kind, payload, expect: expected }) => {
-    const before = structuredClone(payload);
+  test.each(examples)(
+    "$fileName: the validator's result is the expected one",
+    ({ fileName, kind, payload, expect: expected }) => {
+      const before = structuredClone(payload);
 
-    const result = validatePayload(kind, payload);
+      const result = validatePayload(kind, payload);
 
-    if ("valid" in expected) expect(result).toEqual({ success: true, payload });
-    else expect(result).toEqual({ success: false, violationList: expected.violationList });
-    expect(payload).toStrictEqual(before);
-    expect(fileName.startsWith("invalid-")).toBe("violationList" in expected);
-  });
+      if ("valid" in expected) expect(result).toEqual({ success: true, payload });
+      else expect(result).toEqual({ success: false, violationList: expected.violationList });
+      expect(payload).toStrictEqual(before);
+      expect(fileName.startsWith("invalid-")).toBe("violationList" in expected);
+    },
+  );
 
-  test.each(examples)("$fileName: what is sent gives the payload", ({ contentType, body, payload }) => {
+  test.each(examples)("$fileName: the body decodes to the payload", ({ contentType, body, payload }) => {
     const received =
       contentType === "application/x-www-form-urlencoded"
         ? Object.fromEntries(new URLSearchParams(body))

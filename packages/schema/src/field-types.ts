@@ -4,12 +4,12 @@ import { describeDateFault } from "./describe-date-fault.ts";
 import { isStorableText, unstorableTextMessage } from "./storable-text.ts";
 
 /**
- * The types that a booking's fields have. All are strings; the type says what the string stands for. A phone number, a
- * flag or a language in an unusual form is accepted: only what reads the booking later can say what it makes of it.
+ * The types of a booking's fields. All are strings; the type says what the string represents. Phone numbers, flags and
+ * languages are accepted in any form, because only the programs that read the booking can decide how to interpret them.
  */
 export type FieldType = "text" | "phone" | "flag" | "date" | "email" | "language";
 
-/** In characters, that is, Unicode code points. */
+/** In Unicode code points. */
 const maxTextLength = 1_024;
 
 export const text = (maxLength = maxTextLength) => v.exactOptional(textOf("text", maxLength));
@@ -22,11 +22,13 @@ export const email = () => v.exactOptional(emailAddress());
 export const emailOrNull = () => v.exactOptional(v.nullable(emailAddress(orNull)));
 export const date = () => v.exactOptional(dateOrDateTime());
 
-const noEpochTime = "Write the date out, as a string; an epoch time is not read.";
+const timestampHint = "Send the date as a string. Unix timestamps are not supported.";
 const orNull = ", or null";
 
 function textOf<Type extends FieldType>(type: Type, maxLength: number, alternative = "") {
-  const message = sayRule(`Must be a string of 1 to ${maxLength.toLocaleString("en")} characters${alternative}`);
+  const message = describeViolation(
+    `Must be a string of 1 to ${maxLength.toLocaleString("en")} characters${alternative}`,
+  );
   return v.pipe(
     v.string(message),
     v.nonEmpty(message),
@@ -36,18 +38,18 @@ function textOf<Type extends FieldType>(type: Type, maxLength: number, alternati
   );
 }
 
-/** White space is what `String.prototype.trim` removes: `\s` stands for the same characters. */
+/** `\s` matches the same characters that `String.prototype.trim` removes. */
 function referenceText(maxLength: number) {
   return v.pipe(
     textOf("text", maxLength),
-    v.regex(/\S/, "Must hold more than white space: it says which booking is meant."),
+    v.regex(/\S/, "Must not be only white space, because it identifies the booking."),
   );
 }
 
-/** valibot's `rfcEmail`, since its `email` refuses apostrophes: o'brien@example.com. */
+/** Uses valibot's `rfcEmail`, because its `email` refuses apostrophes: o'brien@example.com. */
 function emailAddress(alternative = "") {
   const limit = maxTextLength.toLocaleString("en");
-  const message = sayRule(
+  const message = describeViolation(
     `Must be an e-mail address such as name@example.com, of at most ${limit} characters${alternative}`,
   );
   return v.pipe(
@@ -61,13 +63,16 @@ function emailAddress(alternative = "") {
 
 function dateOrDateTime() {
   const rule =
-    "Must be a date such as 2026-06-14, or a date-time with its zone such as 2026-06-14T07:27:17Z or 2026-06-14T07:27:17+02:00, on a real day of the years 1900 to 2999";
-  const sayTypeRule = sayRule(rule);
+    "Must be a date such as 2026-06-14, or a date-time with a time zone such as 2026-06-14T07:27:17Z or " +
+    "2026-06-14T07:27:17+02:00, between the years 1900 and 2999";
+  const describeTypeViolation = describeViolation(rule);
   const message = (issue: v.BaseIssue<unknown>) => {
     const { input } = issue;
-    // To put it in quotes would not help.
-    if (typeof input === "number") return `${rule}; got a number. ${noEpochTime}`;
-    return typeof input === "string" && input !== "" ? `${rule}; got ${describeDateFault(input)}.` : sayTypeRule(issue);
+    // A quoted timestamp would still not be a date, so this does not suggest quotes.
+    if (typeof input === "number") return `${rule}; got a number. ${timestampHint}`;
+    return typeof input === "string" && input !== ""
+      ? `${rule}; got ${describeDateFault(input)}.`
+      : describeTypeViolation(issue);
   };
   return v.pipe(
     v.string(message),
@@ -76,21 +81,21 @@ function dateOrDateTime() {
   );
 }
 
-function sayRule(rule: string): (issue: v.BaseIssue<unknown>) => string {
+function describeViolation(rule: string): (issue: v.BaseIssue<unknown>) => string {
   return (issue) => `${rule}; got ${describeReceived(issue)}.${suggest(issue.input)}`;
 }
 
-/** Names the type of what was sent, never the value. */
+/** Names the type of the received value, never the value itself. */
 function describeReceived({ input, type }: v.BaseIssue<unknown>): string {
   if (input === null) return "null";
   if (input === "") return "an empty string";
-  if (typeof input === "string") return type === "max_code_points" ? "a longer string" : "another string";
+  if (typeof input === "string") return type === "max_code_points" ? "a longer string" : "a string in another format";
   if (Array.isArray(input)) return "an array";
   if (typeof input === "object") return "an object";
   return typeof input === "undefined" ? "undefined" : `a ${typeof input}`;
 }
 
 function suggest(input: unknown): string {
-  if (input === null || input === undefined || input === "") return " Leave the field out if you have no value.";
+  if (input === null || input === undefined || input === "") return " Omit the field if you have no value.";
   return typeof input === "number" || typeof input === "boolean" ? " Put it in quotes." : "";
 }

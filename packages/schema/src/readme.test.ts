@@ -11,7 +11,7 @@ const examples = Array.from(
   ({ groups: { title = "", code = "", output = "" } = {} }) => ({ title, code, output }),
 );
 
-test.each(examples)("the README's example prints what it says: $title", ({ code, output }) => {
+test.each(examples)("the README's example prints the stated output: $title", ({ code, output }) => {
   const printed = execFileSync(
     process.execPath,
     ["--conditions=@booking-events/source", "--input-type=module-typescript", "--eval", code],
@@ -21,7 +21,7 @@ test.each(examples)("the README's example prints what it says: $title", ({ code,
   expect(printed).toBe(output);
 });
 
-test("every block of code in the README is such an example", () => {
+test("every code block in the README is tested", () => {
   expect(examples).toHaveLength(readme.split("```ts\n").length - 1);
   expect(examples).toHaveLength(3);
 });

@@ -1,17 +1,16 @@
-import { isStorableText, unstorableTextMessage } from "./storable-text.ts";
+import { isStorableText, unstorableNameMessage, unstorableTextMessage } from "./storable-text.ts";
 import type { Violation } from "./violation.ts";
 
 /**
- * Far more than partners may send, and far less than what PostgreSQL's stack and ours hold: a value that was accepted is
- * never refused for its depth, whatever a release allows.
+ * Far more than partners may send, and far less than the stacks of PostgreSQL and Node allow. An accepted value is
+ * therefore never refused for its depth, whatever limit a release has for partners.
  */
 const maxStorableLevels = 500;
 
 /**
- * What a database could not hold, or not as what it is.
+ * Returns the first part of the value that a database could not store unchanged, or null if there is none.
  *
- * @param value what was parsed as JSON
- * @returns the first such thing; null: there is none
+ * @param value parsed JSON
  */
 export function findUnstorable(value: unknown, propertyPath: string[] = []): Violation | null {
   if (typeof value === "string") return isStorableText(value) ? null : { message: unstorableTextMessage, propertyPath };
@@ -22,7 +21,7 @@ export function findUnstorable(value: unknown, propertyPath: string[] = []): Vio
     return { message: `Must be nested at most ${maxStorableLevels} levels deep.`, propertyPath };
   for (const name of Object.keys(value)) {
     const path = [...propertyPath, name];
-    if (!isStorableText(name)) return { message: `The field's name: ${unstorableTextMessage}`, propertyPath: path };
+    if (!isStorableText(name)) return { message: unstorableNameMessage, propertyPath: path };
     const found = findUnstorable((value as Record<string, unknown>)[name], path);
     if (found !== null) return found;
   }

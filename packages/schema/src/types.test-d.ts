@@ -14,7 +14,7 @@ import {
 } from "./index.ts";
 
 describe("BookingInput", () => {
-  test("has a type for each listed field, and any field may be left out", () => {
+  test("has a type for each listed field, and every field is optional", () => {
     expectTypeOf<BookingInput["consumerPhone"]>().toEqualTypeOf<string | undefined>();
     expectTypeOf<BookingInput["consumerTripArrivalDate"]>().toEqualTypeOf<string | undefined>();
     expectTypeOf<BookingInput["consumerLanguage"]>().toEqualTypeOf<string | null | undefined>();
@@ -22,12 +22,12 @@ describe("BookingInput", () => {
     expectTypeOf({}).toExtend<BookingInput>();
   });
 
-  test("takes unlisted fields, and gives them as unknown", () => {
+  test("accepts unlisted fields with the type unknown", () => {
     expectTypeOf({ consumerPhone: "+15550100123", loyalty: { tier: "gold" } }).toExtend<BookingInput>();
     expectTypeOf<BookingInput["loyalty"]>().toEqualTypeOf<unknown>();
   });
 
-  test("takes no other type, no null that is not stated, no undefined, no retired name", () => {
+  test("rejects other types, null where it is not allowed, undefined, and retired names", () => {
     // @ts-expect-error a number
     const number: BookingInput = { consumerPhone: 15_550_100_123 };
     // @ts-expect-error null
@@ -55,7 +55,7 @@ test("a result is a payload or a list of violations, and never both", () => {
   expectTypeOf(bookingReferenceOf).parameters.toEqualTypeOf<[payload: BookingPayload]>();
 });
 
-test("an envelope is one object type, so that Omit and spread keep its fields", () => {
+test("an envelope is one object type, so Omit and spread keep its fields", () => {
   expectTypeOf<EventEnvelope>().toEqualTypeOf<{
     version: 1;
     eventId: string;

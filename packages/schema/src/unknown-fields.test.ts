@@ -3,7 +3,7 @@ import { maxNestingLevels, maxViolations, validatePayload } from "./index.ts";
 
 const reference = { consumerTripPartnerExternalReference: "booking-2001" };
 
-/** `levels` objects or arrays inside each other. */
+/** Nests `levels` objects or arrays. */
 function nest(levels: number, kind: "arrays" | "objects"): unknown {
   let value: unknown = kind === "arrays" ? [] : {};
   for (let level = 1; level < levels; level += 1) value = kind === "arrays" ? [value] : { inner: value };
@@ -20,13 +20,13 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
     ["text", "any text, as long as it may be: ".repeat(1_000)],
     ["empty text", ""],
     ["a line break and a tab", "\n\t"],
-    ["a whole pair of surrogates", "😀"],
+    ["a surrogate pair", "😀"],
     ["true", true],
     ["null", null],
     ["zero", 0],
     ["negative zero", -0],
-    ["the largest whole number", Number.MAX_SAFE_INTEGER],
-    ["the smallest whole number", Number.MIN_SAFE_INTEGER],
+    ["the largest integer", Number.MAX_SAFE_INTEGER],
+    ["the smallest integer", Number.MIN_SAFE_INTEGER],
     ["a fraction", -0.1],
     ["the smallest fraction", Number.MIN_VALUE],
     ["an empty array", []],
@@ -38,18 +38,18 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
 
   test.each([
     ["U+0000", "a\0", "U+0000"],
-    ["half of a surrogate pair", "\udfff", "surrogate"],
+    ["an unpaired surrogate", "\udfff", "surrogate"],
     ["2^53", 2 ** 53, "as a string"],
     ["-2^53", -(2 ** 53), "as a string"],
-    ["what 1e400 is read as", JSON.parse("1e400"), "as a string"],
-    ["what -1e400 is read as", JSON.parse("-1e400"), "as a string"],
+    ["1e400 after parsing", JSON.parse("1e400"), "as a string"],
+    ["-1e400 after parsing", JSON.parse("-1e400"), "as a string"],
     ["NaN", Number.NaN, "as a string"],
-    ["undefined", undefined, "value of JSON"],
-    ["a BigInt", 1n, "value of JSON"],
-    ["a function", () => 1, "value of JSON"],
-    ["a symbol", Symbol("s"), "value of JSON"],
-    ["a Date", new Date(0), "value of JSON"],
-    ["a Map", new Map(), "value of JSON"],
+    ["undefined", undefined, "JSON value"],
+    ["a BigInt", 1n, "JSON value"],
+    ["a function", () => 1, "JSON value"],
+    ["a symbol", Symbol("s"), "JSON value"],
+    ["a Date", new Date(0), "JSON value"],
+    ["a Map", new Map(), "JSON value"],
   ])("may not hold %s, at any depth", (_, value, rule) => {
     const message = expect.stringContaining(rule);
     expect(violationsOf({ extra: value, deep: { list: ["fine", { value }] } })).toEqual([
@@ -59,7 +59,7 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
   });
 
   test.each(["a\0", "\ud800", "😀\udc00"])("may not have the name %j, at any depth", (name) => {
-    const message = expect.stringContaining("The field's name");
+    const message = expect.stringContaining("The field name");
     expect(violationsOf({ [name]: 1, deep: [{ [name]: 1 }] })).toEqual([
       { message, propertyPath: [name.toWellFormed()] },
       { message, propertyPath: ["deep", "0", name.toWellFormed()] },
@@ -76,7 +76,7 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
     ]);
   });
 
-  test("text of 64 KiB of brackets does not overflow the stack", () => {
+  test("64 KiB of brackets do not overflow the stack", () => {
     const depth = 32_000;
     const deep: unknown = JSON.parse("[".repeat(depth) + "]".repeat(depth));
 
@@ -84,20 +84,20 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
     expect(violationsOf({ deep: { a: [deep, deep] } })).toHaveLength(1);
   });
 
-  test("every place that is nested too deep is named", () => {
+  test("every value that is nested too deeply is reported", () => {
     const deep = nest(900, "arrays");
 
     expect(violationsOf({ deep: { a: [deep, deep] } })).toHaveLength(2);
   });
 
-  test("an object that holds itself comes to an end", () => {
+  test("the check of a circular object ends", () => {
     const cycle: Record<string, unknown> = {};
     Object.assign(cycle, { a: cycle, b: cycle, c: [cycle, cycle] });
 
     expect(violationsOf({ cycle })).toHaveLength(1);
   });
 
-  test("a long name is cut, so that an answer can't grow far beyond its payload", () => {
+  test("a long name is truncated, so an answer cannot be much larger than its payload", () => {
     const name = "n".repeat(60_000);
 
     const violations = violationsOf({ [name]: Array.from({ length: 60 }, () => "\0") });
@@ -107,14 +107,14 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
   });
 
   test.each([
-    ["a pair that the cut would halve", `${"n".repeat(254)}😀x`, `${"n".repeat(254)}…`],
-    ["a pair before the cut", `${"n".repeat(253)}😀x`, `${"n".repeat(253)}😀…`],
-    ["a pair behind the cut", `${"n".repeat(255)}😀`, `${"n".repeat(255)}…`],
-    ["half a pair at the cut", `${"n".repeat(254)}\ud83dx`, `${"n".repeat(254)}\ufffd…`],
-    ["the other half at the cut", `${"n".repeat(254)}\ude00x`, `${"n".repeat(254)}\ufffd…`],
-    ["half a pair in a short name", "note\udc00", "note\ufffd"],
+    ["a pair that truncation would split", `${"n".repeat(254)}😀x`, `${"n".repeat(254)}…`],
+    ["a pair before the end", `${"n".repeat(253)}😀x`, `${"n".repeat(253)}😀…`],
+    ["a pair after the end", `${"n".repeat(255)}😀`, `${"n".repeat(255)}…`],
+    ["a high surrogate at the end", `${"n".repeat(254)}\ud83dx`, `${"n".repeat(254)}\ufffd…`],
+    ["a low surrogate at the end", `${"n".repeat(254)}\ude00x`, `${"n".repeat(254)}\ufffd…`],
+    ["an unpaired surrogate in a short name", "note\udc00", "note\ufffd"],
     ["a pair that fits", `${"n".repeat(253)}😀`, `${"n".repeat(253)}😀`],
-  ])("a propertyPath has no half of a surrogate pair: %s", (_, name, expected) => {
+  ])("a propertyPath has no unpaired surrogate: %s", (_, name, expected) => {
     const [violation] = violationsOf({ outer: { [name]: Number.NaN } }).slice(-1);
 
     expect(violation?.propertyPath).toEqual(["outer", expected]);

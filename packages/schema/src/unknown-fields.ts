@@ -1,28 +1,31 @@
 import * as v from "valibot";
 import { countJsonValues, maxJsonValues, tooManyValues } from "./count-json-values.ts";
 import { isPlainObject, type PlainObject } from "./plain-object.ts";
-import { isStorableText, unstorableTextMessage } from "./storable-text.ts";
+import { isStorableText, unstorableNameMessage, unstorableTextMessage } from "./storable-text.ts";
 import { maxViolations, type Violation } from "./violation.ts";
 
-/** Objects and arrays count, the payload itself as the first. JSON and PostgreSQL know no limit but their stacks. */
+/** Objects and arrays count, including the payload itself. JSON and PostgreSQL have no limit except their stacks. */
 export const maxNestingLevels = 16;
 
-/** A long name with many violations below it would otherwise make an answer of megabytes. */
+/** Without a limit, many violations below a long name would make an answer of megabytes. */
 const maxNameLength = 255;
 
-const tooDeepMessage = `Must be nested at most ${maxNestingLevels} levels deep, the payload itself being the first. Send it flatter, or as a string.`;
+const tooDeepMessage =
+  `Must be nested at most ${maxNestingLevels} levels deep, counting the payload as the first level. Flatten ` +
+  "it, or send it as a string.";
 const inexactNumberMessage =
-  "Must be a number that a double holds as it is written, and within ±9,007,199,254,740,991 if it is whole. Send it as a string.";
-const notJsonMessage = "Must be a value of JSON: a string, a number, true, false, null, an array or an object.";
-const unstorableNameMessage = `The field's name: ${unstorableTextMessage}`;
+  "Must be a number that keeps its digits when it is read as a double, and within ±9,007,199,254,740,991 if " +
+  "it is an integer. Send any other number as a string.";
+const notJsonMessage = "Must be a JSON value: a string, a number, true, false, null, an array or an object.";
 
 /**
- * Fields that the contract does not list are kept as they are, so all that is asked of them is that they can be: stored
- * by PostgreSQL, and read by others as the same value.
+ * Checks the fields that the contract does not list. They are kept as sent, so they only need to be values that
+ * PostgreSQL can store and other programs read unchanged.
  *
- * @param knownNames fields that have rules of their own, and are not looked at
- * @returns violations in the order of the payload's keys, those of a value before those inside it. The search ends at
- *   about `maxViolations`. Only `tooManyValues` when the search came upon too many; it counts none inside known fields
+ * @param knownNames fields with rules of their own, which are skipped
+ * @returns violations in the order of the payload's keys, with those of a value before those inside it. The search
+ *   stops at about `maxViolations`. If there are too many values outside the known fields, the result is only
+ *   `tooManyValues`
  */
 export function checkUnknownFields(payload: PlainObject, knownNames: Pick<ReadonlySet<string>, "has">): Violation[] {
   const names = Object.keys(payload);
@@ -33,7 +36,10 @@ export function checkUnknownFields(payload: PlainObject, knownNames: Pick<Readon
   return search.valueCount > maxJsonValues ? [tooManyValues] : search.violations;
 }
 
-/** The same as a step of a valibot pipe. valibot leaves out fields named `__proto__`, `constructor` or `prototype`. */
+/**
+ * {@link checkUnknownFields} as a step of a valibot pipe. valibot does not pass on fields named `__proto__`,
+ * `constructor` or `prototype`.
+ */
 export function requireStorableUnknownFields<Payload extends object>(knownEntries: object) {
   const knownNames = new Set(Object.keys(knownEntries));
   return v.rawCheck<Payload>(({ dataset, addIssue }) => {
@@ -49,9 +55,9 @@ export function requireStorableUnknownFields<Payload extends object>(knownEntrie
 
 interface Search {
   violations: Violation[];
-  /** Where the search is. What it finds there has as many levels around it as the path has names. */
+  /** The path to the value being checked. The value has as many levels around it as the path has names. */
   path: string[];
-  /** Of all containers that the search came upon: themselves, and what is right inside them. */
+  /** The number of values found so far: the containers and their direct members. */
   valueCount: number;
 }
 
@@ -63,7 +69,7 @@ function checkField(search: Search, name: string, value: unknown): void {
   search.path.pop();
 }
 
-/** Calls itself for each level, so the limit on levels bounds the stack too. */
+/** Recursive; the nesting limit also bounds the stack. */
 function checkValue(search: Search, value: unknown): void {
   if (typeof value === "string") {
     if (!isStorableText(value)) report(search, unstorableTextMessage);
@@ -93,9 +99,8 @@ function checkItems(search: Search, value: unknown[] | PlainObject): void {
 }
 
 /**
- * A whole number beyond 2^53 may have been another one in the text that was sent: 9007199254740993 reads as …992. And
- * 1e400 reads as Infinity, for which JSON has no text. Whoever parsed the text may say by NaN that another number was
- * rounded.
+ * An integer beyond 2^53 may differ from the text that was sent: 9007199254740993 is parsed as …992. 1e400 is parsed as
+ * Infinity, which JSON cannot express. A parser can pass NaN to report any other number that it had to round.
  */
 function isExactNumber(value: number): boolean {
   return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
@@ -105,11 +110,11 @@ function report({ violations, path }: Search, message: string): void {
   violations.push({ message, propertyPath: path.map(shorten) });
 }
 
-/** Whole characters only: many JSON readers refuse half of a surrogate pair, and with it the whole answer. */
+/** Never cuts a surrogate pair: many JSON parsers reject an unpaired surrogate and with it the whole answer. */
 function shorten(name: string): string {
   if (name.length <= maxNameLength) return name.toWellFormed();
-  const isCutInPair = (name.codePointAt(maxNameLength - 1) ?? 0) > 0xffff;
-  return `${name.slice(0, isCutInPair ? maxNameLength - 1 : maxNameLength)}…`.toWellFormed();
+  const splitsPair = (name.codePointAt(maxNameLength - 1) ?? 0) > 0xffff;
+  return `${name.slice(0, splitsPair ? maxNameLength - 1 : maxNameLength)}…`.toWellFormed();
 }
 
 function toPathItem(input: unknown, key: string): v.UnknownPathItem {

@@ -17,8 +17,8 @@ const reference = { consumerTripPartnerExternalReference: "booking-2001" };
 const listedNames = bookingFields.map(({ name }) => name);
 const retiredNames = ["consumerTripBookingDate", "consumerTripDepartureFlightAirline"];
 
-describe("what is accepted", () => {
-  test.each(eventKinds)("%s: the payload is the very object that was given", (kind) => {
+describe("an accepted payload", () => {
+  test.each(eventKinds)("%s: is returned as the same object", (kind) => {
     const payload = Object.freeze({ ...reference, loyalty: Object.freeze({ tier: "gold" }) });
 
     const result = validatePayload(kind, payload);
@@ -26,7 +26,7 @@ describe("what is accepted", () => {
     expect(result.success && result.payload).toBe(payload);
   });
 
-  test.each(eventKinds)("%s: fields that are named like parts of objects are kept", (kind) => {
+  test.each(eventKinds)("%s: keeps fields named like members of Object.prototype", (kind) => {
     const text =
       '{"consumerTripPartnerExternalReference":"r","__proto__":{"a":1},"constructor":"b","prototype":2,"toString":null}';
 
@@ -35,13 +35,13 @@ describe("what is accepted", () => {
     expect(JSON.stringify(result.success && result.payload)).toBe(text);
   });
 
-  test("an object without a prototype", () => {
+  test("may have no prototype", () => {
     const payload = Object.assign(Object.create(null), reference, { loyalty: Object.create(null) });
 
     expect(validatePayload("create", payload)).toEqual({ success: true, payload });
   });
 
-  test("an object of another window or context", () => {
+  test("may come from another window or context", () => {
     const payload: unknown = runInNewContext(
       '({ consumerTripPartnerExternalReference: "r", loyalty: { tags: [{}] } })',
     );
@@ -49,7 +49,7 @@ describe("what is accepted", () => {
     expect(validatePayload("create", payload).success).toBe(true);
   });
 
-  test("a delete with any listed field in any state", () => {
+  test("of a delete may have listed fields with any value", () => {
     for (const name of [...listedNames, ...retiredNames].filter((name) => !name.endsWith("PartnerExternalReference"))) {
       for (const value of [null, 7, "", [], {}]) {
         expect(validatePayload("delete", { ...reference, [name]: value }).success).toBe(true);
@@ -62,20 +62,20 @@ describe("the reference", () => {
   const tripName = "consumerTripPartnerExternalReference";
   const consumerName = "consumerPartnerExternalReference";
 
-  test.each(eventKinds)("%s: there must be one", (kind) => {
+  test.each(eventKinds)("%s: is required", (kind) => {
     const missing = [{ message: expect.stringContaining(consumerName), propertyPath: [tripName] }];
 
     expect(validatePayload(kind, {})).toEqual({ success: false, violationList: missing });
     expect(validatePayload(kind, { consumerGivenName: "Robin" })).toEqual({ success: false, violationList: missing });
   });
 
-  test.each(eventKinds)("%s: there may be either or both", (kind) => {
+  test.each(eventKinds)("%s: may be either one or both", (kind) => {
     expect(validatePayload(kind, { [tripName]: "t" }).success).toBe(true);
     expect(validatePayload(kind, { [consumerName]: "c" }).success).toBe(true);
     expect(validatePayload(kind, { [tripName]: "t", [consumerName]: "c" }).success).toBe(true);
   });
 
-  test.each(eventKinds)("%s: one that is wrong is one violation, and not missing as well", (kind) => {
+  test.each(eventKinds)("%s: an invalid one is one violation and is not reported as missing too", (kind) => {
     for (const value of [null, "", 7, "x".repeat(1_025)]) {
       const wrongTrip = [{ message: expect.stringContaining("; got "), propertyPath: [tripName] }];
       const wrongConsumer = [{ message: expect.stringContaining("; got "), propertyPath: [consumerName] }];
@@ -96,7 +96,7 @@ describe("the reference", () => {
     }
   });
 
-  test("of nothing but white space is refused, white space being what String.prototype.trim removes", () => {
+  test("is refused if it is only white space, as defined by String.prototype.trim", () => {
     const refused: number[] = [];
     const blank: number[] = [];
     for (let code = 1; code < 0xd800; code += 1) {
@@ -109,12 +109,12 @@ describe("the reference", () => {
     expect(validatePayload("update", { [tripName]: "T-1", [consumerName]: " " }).success).toBe(false);
   });
 
-  test("referenceKindOf says whose bookingReferenceOf is", () => {
+  test("referenceKindOf returns the kind of bookingReferenceOf", () => {
     expect(referenceKindOf({ [tripName]: "t", [consumerName]: "c" })).toBe("trip");
     expect(referenceKindOf({ [consumerName]: "c" })).toBe("consumer");
   });
 
-  test("bookingReferenceOf takes the trip's, else the consumer's", () => {
+  test("bookingReferenceOf prefers the trip reference to the consumer reference", () => {
     expect(bookingReferenceOf({ [tripName]: "t", [consumerName]: "c" })).toBe("t");
     expect(bookingReferenceOf({ [tripName]: " t " })).toBe(" t ");
     expect(bookingReferenceOf({ [consumerName]: "c" })).toBe("c");
@@ -132,14 +132,14 @@ describe("the list of violations", () => {
     expect(paths).toEqual([...listedNames, ...retiredNames, "zebra", "apple"].map((name) => [name]));
   });
 
-  test("has the missing reference in its field's place", () => {
+  test("lists a missing reference at its field's position", () => {
     const result = validatePayload("create", { consumerEmail: "", consumerGivenName: null });
 
     const paths = result.success ? [] : result.violationList.map(({ propertyPath }) => propertyPath);
     expect(paths).toEqual([["consumerGivenName"], ["consumerTripPartnerExternalReference"], ["consumerEmail"]]);
   });
 
-  test("has no more than maxViolations, listed fields first", () => {
+  test("has at most maxViolations, listed fields first", () => {
     const unlisted = Array.from({ length: 100 }, (_, index) => [`extra${index}`, "\0"]);
     const payload = Object.fromEntries([...unlisted, ...listedNames.map((name) => [name, null])]);
 
@@ -186,10 +186,10 @@ describe("the list of violations", () => {
   });
 });
 
-describe("whatever is sent", () => {
+describe("for any payload", () => {
   const canary = "canary";
   const canaryNumber = 7_744_221_199.5;
-  /** Values of JSON whose every string and number could be told again if a message repeated it. */
+  /** JSON values whose strings and numbers would be recognized if a message repeated them. */
   const { value } = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
       { maxDepth: 5, withCrossShrink: true },
@@ -204,7 +204,7 @@ describe("whatever is sent", () => {
   const payloads = fc.oneof(fc.dictionary(names, value), fc.dictionary(names, value, { noNullPrototype: true }), value);
   const kinds = fc.constantFrom(...eventKinds);
 
-  test("no value is told again in a message", () => {
+  test("no message repeats a value", () => {
     fc.assert(
       fc.property(kinds, payloads, (kind, payload) => {
         const result = validatePayload(kind, payload);
@@ -218,7 +218,7 @@ describe("whatever is sent", () => {
     );
   });
 
-  test("it is either accepted as it is, or refused for 1 to 50 reasons", () => {
+  test("the result is the unchanged payload, or 1 to 50 violations", () => {
     fc.assert(
       fc.property(kinds, fc.oneof(payloads, fc.anything()), (kind, payload) => {
         const result = validatePayload(kind, payload);
@@ -234,7 +234,7 @@ describe("whatever is sent", () => {
     );
   });
 
-  test("what is accepted survives being written as JSON, read, and checked again", () => {
+  test("an accepted payload is accepted again after a round trip through JSON", () => {
     const fields = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4 });
     fc.assert(
       fc.property(kinds, fields, (kind, unlisted) => {
@@ -250,8 +250,8 @@ describe("whatever is sent", () => {
     );
   });
 
-  test("the schemas, used by themselves, decide the same", () => {
-    // valibot drops these names, so that it can't see what is in them.
+  test("the valibot schemas decide the same", () => {
+    // valibot drops these names, so the schema cannot see what they contain.
     const seen = fc.dictionary(
       names.filter((name) => !["__proto__", "constructor", "prototype"].includes(name)),
       value,

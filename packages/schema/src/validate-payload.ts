@@ -21,22 +21,24 @@ const rulesByKind = {
   delete: new Map(Object.entries(BookingReference.entries)),
 } satisfies Record<EventKind, unknown>;
 
-/** Set here, so that an application's own valibot configuration can't hide a violation. */
+/** Set explicitly so an application's global valibot configuration cannot hide violations. */
 export const everyIssue = { abortEarly: false, abortPipeEarly: false };
 
 /**
- * Checks a payload against the contract. Never throws, whatever the value.
+ * Checks a payload against the contract. Never throws.
  *
- * @param value what was sent, already parsed. NaN stands for a number that the parser had to round
- * @returns the value itself, unchanged, unknown fields included. Or every violation, up to `maxViolations`: first of
- *   listed fields in the order of `bookingFields`, at most one each; then of retired names; then of unknown fields in
- *   the order of the object's keys, each before what is inside it. Of a payload with more than `maxJsonValues`, that only
+ * @param value the parsed payload. NaN stands for a number that the parser had to round
+ * @returns the value itself, unchanged and including unknown fields; or all violations, up to `maxViolations`. Listed
+ *   fields come first, in the order of `bookingFields` and with at most one violation each. Then come retired names,
+ *   and then unknown fields in the order of the object's keys, each before its members. If there are more than
+ *   `maxJsonValues`, that is the only violation
  */
 export function validatePayload(kind: EventKind, value: unknown): PayloadValidation {
   if (!isPlainObject(value)) return { success: false, violationList: [notAnObject] };
   const rules = rulesByKind[kind];
   const violations = [...checkListedFields(value, rules), ...checkUnknownFields(value, rules)];
-  // What is not listed was counted on the way, and a listed field that holds more than one value breaks its own rule.
+  // Unlisted fields have been counted by their check, and a listed field with more than one value violates its own
+  // rule.
   if (violations.length === 0) return { success: true, payload: asPayload(value) };
   if (countJsonValues(value) > maxJsonValues) return { success: false, violationList: [tooManyValues] };
   return { success: false, violationList: violations.slice(0, maxViolations) };
@@ -44,14 +46,13 @@ export function validatePayload(kind: EventKind, value: unknown): PayloadValidat
 
 const notAnObject: Violation = { message: "Must be an object with the booking's fields.", propertyPath: [] };
 
-/** Both steps of `validatePayload` have passed: the value is what `BookingInput` or `BookingReference` describe. */
+/** The cast is safe because both checks of `validatePayload` have passed. */
 function asPayload(value: PlainObject): BookingPayload {
   return value as BookingPayload;
 }
 
 /**
- * Field by field: to check an object, valibot copies it, which is a third of the work, and nobody needs the copy. What
- * was sent is kept as it is.
+ * Checks field by field because valibot would copy the object, which is a third of the work, and nobody needs the copy.
  */
 function checkListedFields(payload: PlainObject, rules: ReadonlyMap<string, v.GenericSchema>): Violation[] {
   const violations = hasReference(payload) ? [] : [missingReference()];
@@ -59,7 +60,7 @@ function checkListedFields(payload: PlainObject, rules: ReadonlyMap<string, v.Ge
     const rule = rules.get(name);
     if (rule === undefined) continue;
     const { issues } = v.safeParse(rule, payload[name], everyIssue);
-    // It may break several rules of its type, but its message says them all: the first one stands for the field.
+    // The field may violate several rules of its type, but each message states all of them, so the first one is enough.
     if (issues !== undefined) violations.push({ message: issues[0].message, propertyPath: [name] });
   }
   return violations.sort((one, other) => positionOf(one) - positionOf(other));

@@ -1,13 +1,16 @@
-/** One broken rule. It is safe to send and to log: it never holds a value that was sent. */
+/** A violated rule. It is safe to send and to log because it never contains a value that was sent. */
 export type Violation = {
-  /** What to send instead, as sentences for a person. */
+  /** What to send instead, in sentences. */
   message: string;
   /**
-   * The names that lead from the payload to what is wrong; an array's index is a name in digits. Empty: the payload
-   * itself. Of a name longer than 255 UTF-16 code units, the beginning and "…". Half of a surrogate pair is U+FFFD in it.
+   * The path from the payload to the violation; array indexes are strings of digits. Empty for the payload itself. A
+   * name longer than 255 UTF-16 code units is truncated and ends with "…", and an unpaired surrogate is replaced by
+   * U+FFFD.
    */
   propertyPath: string[];
 };
 
-/** An answer lists no more violations than this. A payload that breaks every rule of every listed field has fewer. */
+/**
+ * The maximum number of violations in an answer. A payload that violates every rule of every listed field has fewer.
+ */
 export const maxViolations = 50;
