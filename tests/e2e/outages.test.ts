@@ -94,7 +94,7 @@ async function expectUnavailable(ingest: RunningApp): Promise<void> {
   const response = await post(ingest, "REFUSED");
   expect(response.status).toBe(503);
   expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
-  expect(await response.json()).toEqual({ message: expect.stringContaining("Send the same request again") });
+  expect(await response.json()).toEqual({ message: expect.stringContaining("Retry the same request") });
 }
 
 test("PostgreSQL may lose what it commits: the worker is not ready and says so, and applies events all the same", async () => {

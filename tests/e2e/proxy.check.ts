@@ -204,7 +204,7 @@ test("an event reaches one ingest only, even if that breaks off after it got it"
     if (status === 200) accepted += 1;
     else {
       expect([status, headers["retry-after"]]).toEqual([503, "5"]);
-      expect(JSON.parse(body)).toEqual({ message: expect.stringContaining("Send the same request again") });
+      expect(JSON.parse(body)).toEqual({ message: expect.stringContaining("Retry the same request") });
     }
     return broken > 2;
   });
@@ -222,7 +222,7 @@ test("while none is there, the answer is 503 with Retry-After", async () => {
     "5",
     "application/json; charset=utf-8",
   ]);
-  expect(JSON.parse(body)).toEqual({ message: expect.stringContaining("Send the same request again") });
+  expect(JSON.parse(body)).toEqual({ message: expect.stringContaining("Retry the same request") });
 });
 
 test("CONNECT is refused at the proxy, and streams of it that are cancelled hurt nobody beside them", async () => {
@@ -245,7 +245,7 @@ test("CONNECT is refused at the proxy, and streams of it that are cancelled hurt
   });
   expect(answer).toMatchObject({
     headers: { ":status": 405, allow: "POST", "content-type": "application/json; charset=utf-8" },
-    body: '{"message":"Use the method POST."}',
+    body: '{"message":"Method not allowed. Use POST."}',
   });
 
   const refused = { path: "/booking-event/create/a-guess" };

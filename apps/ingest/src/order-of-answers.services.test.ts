@@ -14,7 +14,7 @@ const faults = [
   { name: "overloaded", status: 503 },
   { name: "over the rate limit", status: 429 },
   { name: "too large by its length", status: 413 },
-  { name: "two types", status: 400, says: "two different Content-Type" },
+  { name: "two types", status: 400, says: "conflicting Content-Type" },
   { name: "wrong type", status: 415, says: "with Content-Type" },
   { name: "wrong encoding", status: 415, says: "Content-Encoding" },
   { name: "too large when it is read", status: 413 },

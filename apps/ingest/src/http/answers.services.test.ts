@@ -18,15 +18,16 @@ const booking = '{"consumerTripPartnerExternalReference":"T-1"}';
 const invalidSecret = '{"message":"Invalid secret"}';
 const noSuchPath =
   '{"message":"No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}."}';
-const usePost = '{"message":"Use the method POST."}';
+const usePost = '{"message":"Method not allowed. Use POST."}';
 const malformedHttp =
-  '{"message":"The request is not valid HTTP/1.1, or its method is not known. Use POST, with a Host header."}';
+  '{"message":"The request is not valid HTTP/1.1, or its method is unknown. Send a POST request with a Host header."}';
 const unsupportedType =
-  '{"message":"Send the body in UTF-8, with Content-Type: application/json or application/x-www-form-urlencoded."}';
-const unsupportedEncoding = '{"message":"Send the body uncompressed, without the header Content-Encoding."}';
-const tooLarge = '{"message":"The body is larger than 65536 bytes."}';
+  '{"message":"The Content-Type is not supported. Send UTF-8 with Content-Type: application/json or application/x-www-form-urlencoded."}';
+const unsupportedEncoding =
+  '{"message":"The encoding of the body is not supported. Send it uncompressed, without a Content-Encoding header."}';
+const tooLarge = '{"message":"The body exceeds the limit of 65536 bytes."}';
 const unavailable =
-  '{"message":"The event could not be stored now. Send the same request again after the time in Retry-After."}';
+  '{"message":"The event could not be stored. Retry the same request after the delay in the Retry-After header."}';
 
 const keptOpen = { Connection: "keep-alive", "Keep-Alive": "timeout=75" };
 const closed = { Connection: "close" };
@@ -191,12 +192,12 @@ test.each(["", "Content-Length: 0\r\n", "Transfer-Encoding: chunked\r\n"])(
 describe("400", () => {
   const form = { "Content-Type": "application/x-www-form-urlencoded" };
   test.each<[string, RequestParts, string]>([
-    ["malformed JSON", { path: create, body: "{" }, "The body is not valid JSON: see line 1, column 2."],
-    ["blanks", { path: create, body: "\n  " }, "The body is not valid JSON: see line 2, column 3."],
+    ["malformed JSON", { path: create, body: "{" }, "The body is not valid JSON. The error is at line 1, column 2."],
+    ["blanks", { path: create, body: "\n  " }, "The body is not valid JSON. The error is at line 2, column 3."],
     [
       "a second byte order mark",
       { path: create, body: `\ufeff\ufeff${booking}` },
-      "The body is not valid JSON: see line 1, column 1.",
+      "The body is not valid JSON. The error is at line 1, column 1.",
     ],
     [
       "a JSON key twice, however deep",
@@ -204,55 +205,55 @@ describe("400", () => {
         path: create,
         body: `${booking.slice(0, -1)},"x":${"[".repeat(20_000)}{"a":1,"\\u0061":1}${"]".repeat(20_000)}}`,
       },
-      `The body has the same key twice in one JSON object: see line 1, column ${booking.length + 20_012}.`,
+      `The body has a duplicate key in a JSON object. The duplicate is at line 1, column ${booking.length + 20_012}.`,
     ],
     [
       "JSON sent as a form",
       { path: create, headers: form, body: booking },
-      "The body is JSON, but was sent as a form. Set the header Content-Type: application/json.",
+      "The body is JSON, but was sent as a form. Set the Content-Type: application/json header.",
     ],
     [
       "a second byte order mark of a form",
       { path: create, headers: form, body: "\ufeff\ufeffa=1" },
-      "The body starts with more than one byte order mark. Send none.",
+      "The body starts with more than one byte order mark. Remove them.",
     ],
-    ["a JSON array", { path: create, body: `[${booking}]` }, "The body must be one JSON object."],
-    ["a JSON string", { path: create, body: '"x"' }, "The body must be one JSON object."],
-    ["JSON null", { path: create, body: "null" }, "The body must be one JSON object."],
+    ["a JSON array", { path: create, body: `[${booking}]` }, "The body must be a single JSON object."],
+    ["a JSON string", { path: create, body: '"x"' }, "The body must be a single JSON object."],
+    ["JSON null", { path: create, body: "null" }, "The body must be a single JSON object."],
     [
       "JSON that is not UTF-8",
       { path: create, body: Buffer.from('{"consumerGivenName":"Zo\u00eb"}', "latin1") },
-      "The body is not valid UTF-8.",
+      "The body is not valid UTF-8. Encode it in UTF-8.",
     ],
     [
       "a form that is not UTF-8",
       { path: create, headers: form, body: Buffer.from([0x61, 0x3d, 0xff]) },
-      "The body is not valid UTF-8.",
+      "The body is not valid UTF-8. Encode it in UTF-8.",
     ],
     [
       "a repeated form field",
       { path: create, headers: form, body: "a=1&a=1" },
-      "The body has the same form field twice.",
+      "The form has a duplicate field. Send each field only once.",
     ],
     [
       "a bracketed form field",
       { path: create, headers: form, body: "a%5B0%5D=1" },
-      "The body has a form field with brackets in its name. Send a flat list of fields.",
+      "The form has a field name with brackets. Send a flat list of fields.",
     ],
     [
       "a malformed escape",
       { path: create, headers: form, body: "a=%GG" },
-      "The body has a percent sign without two hex digits, or percent escapes that are not valid UTF-8.",
+      "The form has invalid percent-encoding. Follow each percent sign with two hexadecimal digits, and encode text in UTF-8.",
     ],
     [
       "a malformed Idempotency-Key",
       { path: create, headers: { "Idempotency-Key": "a b" }, body: booking },
-      "The header Idempotency-Key (or webhook-id) must appear once, with 1 to 255 visible ASCII characters.",
+      "The Idempotency-Key (or webhook-id) header must appear only once, with 1 to 255 visible ASCII characters.",
     ],
     [
       "another value of X-Dry-Run",
       { path: create, headers: { "X-Dry-Run": "1" }, body: booking },
-      "The header X-Dry-Run must be true or false.",
+      "The X-Dry-Run header must be true or false.",
     ],
   ])("%s", async (_what, request, message) => {
     expectAnswer(await exchange(ingest.port, request), 400, JSON.stringify({ message }), keptOpen);
@@ -283,7 +284,7 @@ describe("400", () => {
     ["two hosts, and no such path", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"],
     ["two hosts of CONNECT", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"],
   ])("%s", async (_what, bytes) => {
-    const message = "The request has more than one Host header. Send one.";
+    const message = "The request has more than one Host header. Send only one.";
     expectAnswer(await exchange(ingest.port, bytes), 400, JSON.stringify({ message }), closed);
   });
 
@@ -298,7 +299,7 @@ describe("400", () => {
     [["application/json", "application/json; charset=utf-8"]],
     [["application/json", "application/json", ""]],
   ])("different types of one body: %j", async (types) => {
-    const message = "The request has two different Content-Type headers. Send one.";
+    const message = "The request has conflicting Content-Type headers. Send only one.";
     for (const framing of framings) {
       const answer = await exchange(ingest.port, withHeaders(types.map(asContentType), framing));
       expectAnswer(answer, 400, JSON.stringify({ message }), closed);
@@ -314,14 +315,14 @@ describe("400", () => {
     ["a key that is not ASCII", ["Idempotency-Key: k\u00e9"]],
   ])("%s", async (_what, headers) => {
     const message =
-      "The header Idempotency-Key (or webhook-id) must appear once, with 1 to 255 visible ASCII characters.";
+      "The Idempotency-Key (or webhook-id) header must appear only once, with 1 to 255 visible ASCII characters.";
     const request = withHeaders([asContentType("application/json"), ...headers]);
     expectAnswer(await exchange(ingest.port, request), 400, JSON.stringify({ message }), keptOpen);
   });
 
   test("two keys that differ", async () => {
     const message =
-      "The headers Idempotency-Key and webhook-id mean the same, but have different values. Send one of them.";
+      "The Idempotency-Key and webhook-id headers are equivalent, but have different values. Send only one of them.";
     const headers = { "Idempotency-Key": "k", "webhook-id": "K" };
     const answer = await exchange(ingest.port, { path: create, headers, body: booking });
     expectAnswer(answer, 400, JSON.stringify({ message }), keptOpen);
@@ -419,7 +420,7 @@ describe("405", () => {
 });
 
 describe("408", () => {
-  const tooSlow = '{"message":"The request did not arrive in time."}';
+  const tooSlow = '{"message":"The request was not received in time. Send it again."}';
   const limits = { requestTimeoutMs: 200, headersTimeoutMs: 100, timeoutCheckIntervalMs: 10 };
 
   test.each([
@@ -548,7 +549,7 @@ describe("431", () => {
     ["a secret", { path: `/booking-event/create/${"x".repeat(8_200)}` }],
     ["headers of 300 kB, more than one packet", { path: create, headers: { "X-Large": "x".repeat(300_000) } }],
   ])("%s", async (_what, request) => {
-    const message = "The URL and the headers are too large together.";
+    const message = "The URL and headers together are too large.";
     expectAnswer(await exchange(ingest.port, request), 431, JSON.stringify({ message }), closed);
   });
 });
@@ -561,7 +562,7 @@ describe("500", () => {
       },
     });
     try {
-      const message = "Something went wrong on our side. Send the same request again later.";
+      const message = "An internal error occurred. Retry the same request later.";
       expectAnswer(
         await exchange(broken.port, { path: create, body: booking }),
         500,
@@ -605,7 +606,7 @@ describe("503", () => {
 
   test("while shutting down, and the connection closes", async () => {
     const stopping = await startIngest({ isShuttingDown: () => true });
-    const message = "This server is shutting down. Send the same request again after the time in Retry-After.";
+    const message = "This server is shutting down. Retry the same request after the delay in the Retry-After header.";
     const paths = [create, "/booking-event/create/"];
     const connections = await Promise.all(paths.map(() => connect(stopping.port)));
     try {

@@ -54,85 +54,89 @@ export const invalidData = (violationList: Violation[]): Answer => ({
 export const malformedHttp = refused(
   400,
   "malformed-http",
-  "The request is not valid HTTP/1.1, or its method is not known. Use POST, with a Host header.",
+  "The request is not valid HTTP/1.1, or its method is unknown. Send a POST request with a Host header.",
 );
-export const repeatedHost = refused(400, "repeated-host", "The request has more than one Host header. Send one.");
+export const repeatedHost = refused(400, "repeated-host", "The request has more than one Host header. Send only one.");
 export const twoContentTypes = refused(
   400,
   "two-content-types",
-  "The request has two different Content-Type headers. Send one.",
+  "The request has conflicting Content-Type headers. Send only one.",
 );
-export const invalidUtf8 = refused(400, "invalid-utf8", "The body is not valid UTF-8.");
+export const invalidUtf8 = refused(400, "invalid-utf8", "The body is not valid UTF-8. Encode it in UTF-8.");
 export const malformedJson = ({ line, column }: TextPosition): Answer =>
-  refused(400, "malformed-json", `The body is not valid JSON: see line ${line}, column ${column}.`);
+  refused(400, "malformed-json", `The body is not valid JSON. The error is at line ${line}, column ${column}.`);
 /** Without the key, which may be anything. */
 export const repeatedJsonKey = ({ line, column }: TextPosition): Answer =>
   refused(
     400,
     "repeated-json-key",
-    `The body has the same key twice in one JSON object: see line ${line}, column ${column}.`,
+    `The body has a duplicate key in a JSON object. The duplicate is at line ${line}, column ${column}.`,
   );
-export const notAnObject = refused(400, "not-an-object", "The body must be one JSON object.");
+export const notAnObject = refused(400, "not-an-object", "The body must be a single JSON object.");
 export const malformedFormEscape = refused(
   400,
   "malformed-form",
-  "The body has a percent sign without two hex digits, or percent escapes that are not valid UTF-8.",
+  "The form has invalid percent-encoding. Follow each percent sign with two hexadecimal digits, and encode text in UTF-8.",
 );
 export const jsonSentAsForm = refused(
   400,
   "json-sent-as-form",
-  "The body is JSON, but was sent as a form. Set the header Content-Type: application/json.",
+  "The body is JSON, but was sent as a form. Set the Content-Type: application/json header.",
 );
 export const repeatedByteOrderMark = refused(
   400,
   "repeated-byte-order-mark",
-  "The body starts with more than one byte order mark. Send none.",
+  "The body starts with more than one byte order mark. Remove them.",
 );
-export const repeatedFormField = refused(400, "repeated-form-field", "The body has the same form field twice.");
+export const repeatedFormField = refused(
+  400,
+  "repeated-form-field",
+  "The form has a duplicate field. Send each field only once.",
+);
 export const nestedFormField = refused(
   400,
   "nested-form-field",
-  "The body has a form field with brackets in its name. Send a flat list of fields.",
+  "The form has a field name with brackets. Send a flat list of fields.",
 );
 export const invalidIdempotencyKey = refused(
   400,
   "invalid-idempotency-key",
-  "The header Idempotency-Key (or webhook-id) must appear once, with 1 to 255 visible ASCII characters.",
+  "The Idempotency-Key (or webhook-id) header must appear only once, with 1 to 255 visible ASCII characters.",
 );
 export const differentKeys = refused(
   400,
   "different-idempotency-keys",
-  "The headers Idempotency-Key and webhook-id mean the same, but have different values. Send one of them.",
+  "The Idempotency-Key and webhook-id headers are equivalent, but have different values. Send only one of them.",
 );
-export const invalidDryRun = refused(400, "invalid-dry-run", "The header X-Dry-Run must be true or false.");
+export const invalidDryRun = refused(400, "invalid-dry-run", "The X-Dry-Run header must be true or false.");
 
 export const notFound = refused(
   404,
   "no-such-path",
   "No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}.",
 );
-export const methodNotAllowed = refused(405, "wrong-method", "Use the method POST.", { Allow: "POST" });
-export const requestTimeout = refused(408, "too-slow", "The request did not arrive in time.");
+export const methodNotAllowed = refused(405, "wrong-method", "Method not allowed. Use POST.", { Allow: "POST" });
+export const requestTimeout = refused(408, "too-slow", "The request was not received in time. Send it again.");
 export const bodyTooLarge = (limitBytes: number): Answer =>
-  refused(413, "body-too-large", `The body is larger than ${limitBytes} bytes.`);
+  refused(413, "body-too-large", `The body exceeds the limit of ${limitBytes} bytes.`);
 export const unsupportedType = refused(
   415,
   "unsupported-type",
-  "Send the body in UTF-8, with Content-Type: application/json or application/x-www-form-urlencoded.",
+  "The Content-Type is not supported. Send UTF-8 with Content-Type: application/json or application/x-www-form-urlencoded.",
 );
 export const unsupportedEncoding = refused(
   415,
   "unsupported-encoding",
-  "Send the body uncompressed, without the header Content-Encoding.",
+  "The encoding of the body is not supported. Send it uncompressed, without a Content-Encoding header.",
 );
-export const headersTooLarge = refused(431, "headers-too-large", "The URL and the headers are too large together.");
+export const headersTooLarge = refused(431, "headers-too-large", "The URL and headers together are too large.");
 
 /** Authentic, but more than the partner's limit allows. */
 export const overRateLimit = (retryAfterS: number): Answer =>
   refused(
     429,
     "over-rate-limit",
-    "You send more requests than your limit allows. Send the same request again after the time in Retry-After.",
+    "You have exceeded your rate limit. Retry the same request after the delay in the Retry-After header.",
     { "Retry-After": String(retryAfterS) },
   );
 /** In place of {@link invalidSecret}, and as blind to the cause. Each further guess needs a connection of its own. */
@@ -140,7 +144,7 @@ export const tooManyGuesses = (retryAfterS: number): Answer =>
   refused(
     429,
     "too-many-guesses",
-    "Too many requests with an invalid secret came from your address. Correct the secret, and wait for the time in Retry-After.",
+    "Too many requests with an invalid secret came from your IP address. Correct the secret, and retry after the delay in the Retry-After header.",
     { "Retry-After": String(retryAfterS), Connection: "close" },
   );
 
@@ -148,7 +152,7 @@ export const tooManyGuesses = (retryAfterS: number): Answer =>
 export const overloaded = refused(
   503,
   "overloaded",
-  "There are more events than can be taken now. Send the same request again after the time in Retry-After.",
+  "The service is overloaded. Retry the same request after the delay in the Retry-After header.",
   { "Retry-After": "5" },
 );
 
@@ -156,33 +160,33 @@ export const overloaded = refused(
 export const tooMuchToRead = refused(
   503,
   "too-much-to-read",
-  "You send more data at a time than can be read now. Send the same request again after the time in Retry-After, or send smaller bodies.",
+  "You are sending more data at once than the service can process. Retry the same request after the delay in the Retry-After header, or send smaller bodies.",
   { "Retry-After": "1" },
 );
 
 export const internalError = refused(
   500,
   "internal-error",
-  "Something went wrong on our side. Send the same request again later.",
+  "An internal error occurred. Retry the same request later.",
 );
 /** We have no partners file, or an empty one. A 403 would tell a partner to stop. */
 export const partnersUnknown = refused(
   503,
   "partners-unknown",
-  "Secrets can't be checked now. Send the same request again after the time in Retry-After.",
+  "Secrets cannot be verified at the moment. Retry the same request after the delay in the Retry-After header.",
   { "Retry-After": "5" },
 );
 /** The event may be queued all the same, when only the confirmation is missing: the partner's retry is a duplicate. */
 export const queueUnavailable = refused(
   503,
   "queue-unavailable",
-  "The event could not be stored now. Send the same request again after the time in Retry-After.",
+  "The event could not be stored. Retry the same request after the delay in the Retry-After header.",
   { "Retry-After": "5" },
 );
 export const shuttingDown = refused(
   503,
   "shutting-down",
-  "This server is shutting down. Send the same request again after the time in Retry-After.",
+  "This server is shutting down. Retry the same request after the delay in the Retry-After header.",
   { "Retry-After": "1" },
 );
 

@@ -101,7 +101,7 @@ describe("a partner's limit", () => {
     expect(count(answers, 200)).toBe(slow.burst);
     expect(count(answers, 429)).toBe(answers.length - slow.burst);
     const refused = answers.at(-1);
-    expect(refused?.body).toMatch(/^\{"message":"You send more requests than your limit allows\./);
+    expect(refused?.body).toMatch(/^\{"message":"You have exceeded your rate limit\./);
     expect(Number(refused?.headers["Retry-After"])).toBeGreaterThan(1);
     expect(refused?.headers["RateLimit-Policy"]).toBe('"partner";q=100;w=10000');
     expect(refused?.headers["RateLimit"]).toMatch(/^"partner";r=0;t=\d+$/);
