@@ -18,7 +18,7 @@ export default defineConfig({
     // Stryker instruments the code to see which changes a test runs, which makes it slower.
     testTimeout: 10_000,
     include: [
-      "apps/ingest/src/body/{decode-body,held-by-double,kept-whole,parse-json-exactly}.test.ts",
+      "apps/ingest/src/body/{decode-body,exact-double,lossless-json,parse-json-exactly}.test.ts",
       "apps/ingest/src/limits/{limit-partners,take-turns}.test.ts",
       "apps/worker/src/deliver/{describe-fault,wait-out-outage}.test.ts",
       "tests/chaos/fold-against-oracle.test.ts",

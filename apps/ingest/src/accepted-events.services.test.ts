@@ -5,7 +5,7 @@ import { type BookingField, bookingFields, type EventEnvelope } from "@booking-e
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
-/** What is in Redis after an answer: exactly what was sent, or nothing. */
+/** What Redis contains after an answer: exactly what was sent, or nothing. */
 
 const reference = { consumerTripPartnerExternalReference: "T-1" };
 const form = "application/x-www-form-urlencoded";
@@ -38,7 +38,7 @@ describe.each(bookingFields)("$name", (field) => {
     expect((await queuedAfter(postForm(kind, payload))).payload).toEqual(payload);
   });
 
-  test("is refused with a value that it can't have, and nothing is queued", async () => {
+  test("is refused with an invalid value, and nothing is queued", async () => {
     const before = (await ingest.queuedEvents()).length;
     const wrong = [1, true, [valid], { value: valid }, "", tooLong(field), ...(field.nullable ? [] : [null])];
     for (const value of wrong) {
@@ -57,13 +57,13 @@ const examples = readdirSync(folder).map((name) => ({
   ...JSON.parse(readFileSync(new URL(name, folder), "utf8")),
 }));
 
-test.each(examples)("the example $name gets the answer that it names", async (example) => {
+test.each(examples)("the example $name gets the expected answer", async (example) => {
   const { kind, contentType = "application/json", body = JSON.stringify(example.payload), payload } = example;
   const answer = await post(kind, body, { "Content-Type": contentType });
   if (example.expect.valid) {
     const event = await queuedAfter(Promise.resolve(answer));
     expect(event).toMatchObject({ kind, partner: "acme" });
-    // As text: `toEqual` takes no notice of a key named __proto__.
+    // Compared as text, because `toEqual` ignores a key named __proto__.
     expect(JSON.stringify(event.payload)).toBe(JSON.stringify(payload));
   } else {
     expect(answer.status).toBe(422);
@@ -91,13 +91,13 @@ describe("a queued event", () => {
     expect(Date.parse(event.receivedAt)).toBeLessThanOrEqual(Date.now());
   });
 
-  test("has the key that webhook-id names, or none", async () => {
+  test("has the key from webhook-id, or none", async () => {
     const named = await queuedAfter(postJson("create", reference, { "webhook-id": "msg-1" }));
     const unnamed = await queuedAfter(postJson("create", reference));
     expect([named.idempotencyKey, unnamed.idempotencyKey]).toEqual(["msg-1", null]);
   });
 
-  test("is that of the partner whose secret it came with", async () => {
+  test("belongs to the partner whose secret was used", async () => {
     const { body } = await exchange(ingest.port, {
       path: "/booking-event/delete/zenith-secret",
       body: JSON.stringify(reference),
@@ -105,7 +105,7 @@ describe("a queued event", () => {
     expect((await findQueued(JSON.parse(body).eventId)).partner).toBe("zenith");
   });
 
-  test("comes after those that were accepted before it", async () => {
+  test("is ordered after the events accepted before it", async () => {
     const sequences: number[] = [];
     for (let index = 0; index < 20; index += 1) {
       sequences.push((await queuedAfter(postJson("update", reference))).sequence);
@@ -114,7 +114,7 @@ describe("a queued event", () => {
     expect(sequences).toEqual(sequences.toSorted((a, b) => a - b));
   });
 
-  test("leaves no other trace in Redis than its job, its place in the queue, and the sequence", async () => {
+  test("leaves nothing in Redis except its job, its place in the queue, and the sequence", async () => {
     const fresh = await startIngest();
     try {
       const path = `/booking-event/create/${acmeSecret}`;
@@ -127,7 +127,7 @@ describe("a queued event", () => {
     }
   });
 
-  test("of a thousand at once is there once each", async () => {
+  test("is queued exactly once when a thousand are sent at once", async () => {
     const fresh = await startIngest();
     try {
       const path = `/booking-event/create/${acmeSecret}`;

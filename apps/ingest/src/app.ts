@@ -13,7 +13,7 @@ import {
 import { Router, type RouterContext } from "@koa/router";
 import Koa from "koa";
 import { authenticate, SecretRefused } from "./auth/authenticate.ts";
-import type { NoteUse } from "./auth/record-last-use.ts";
+import type { RecordUse } from "./auth/record-last-use.ts";
 import type { AnswerGuess } from "./auth/throttle-guessing.ts";
 import type { BodyObject } from "./body/decode-body.ts";
 import { readEventOptions } from "./body/event-options.ts";
@@ -41,21 +41,21 @@ import type { ObservedRequest, ObserveRequest } from "./log/observe-requests.ts"
 import { createEventId } from "./queue/event-id.ts";
 
 export interface AppOptions {
-  /** The partners in force now. */
+  /** Returns the partners of the version of the file that is in use. */
   partners: () => PartnerRegistry;
   answerGuess: AnswerGuess;
-  /** Told of each request with a valid secret, in the same turn in which it came. */
-  noteAuthentic: (socket: Socket) => void;
-  noteUse: NoteUse;
-  /** True: events are refused before anything is done for them. */
+  /** Called for each request with a valid secret, in the turn of the event loop in which it arrived. */
+  markAuthentic: (socket: Socket) => void;
+  recordUse: RecordUse;
+  /** True if events are to be refused before any work is done for them. */
   isOverloaded: () => boolean;
-  /** True: what is read now may have waited so long that its sender has given it up, and has sent newer events since. */
+  /** True if data that is read now may have waited so long that its sender has given up and sent newer events. */
   wasFrozen: (socket: Socket) => boolean;
   limitPartner: LimitPartner;
   chargePartner: ChargePartner;
   takeTurn: TakeTurn;
   enqueue: Producer["enqueue"];
-  /** False: Redis is known to be down, or to be unfit to keep what it accepts. */
+  /** False if Redis is known to be down, or unable to store events safely. */
   isQueueAvailable: () => boolean;
   isShuttingDown: () => boolean;
   bodyLimitBytes: number;
@@ -64,7 +64,7 @@ export interface AppOptions {
   logger: Logger;
 }
 
-/** What becomes known of a request on its way. */
+/** What is known about a request while it is processed. */
 export interface RequestState {
   partner?: string;
   rateLimitHeaders?: Answer["headers"];
@@ -75,9 +75,9 @@ export interface RequestState {
 type Context = RouterContext<RequestState>;
 
 /**
- * Koa listens for the end of each response and for errors of its socket (on-finished). Node's server tells us of these
- * errors by itself, and what the listeners leave behind stays in memory until the next full garbage collection: without
- * them ingest needs a tenth less CPU time for an event, and with 512 connections a fifth.
+ * Koa listens for the end of each response and for socket errors (on-finished). Node's server reports these errors
+ * itself, and the listeners stay in memory until the next full garbage collection. Without them, ingest needs 10 % less
+ * CPU time per event, and 20 % less with 512 connections.
  */
 class QuietKoa extends Koa<RequestState> {
   handleRequest(ctx: Koa.Context, run: (ctx: Koa.Context) => Promise<void>): Promise<void> {
@@ -89,10 +89,10 @@ export function createApp(options: AppOptions): Koa<RequestState> {
   const { trustedProxyHops, logger } = options;
   const app = new QuietKoa({
     proxy: trustedProxyHops > 0,
-    // Counted from the right: what stands further left was written by whoever sent the request.
+    // Hops are counted from the right. Addresses further left were written by the client.
     maxIpsCount: trustedProxyHops,
   });
-  // Only what happens to a response after it was sent gets here, and Koa would print all of it.
+  // Only errors after a response has been sent get here, and Koa would print them completely.
   app.on("error", (error) => logger.debug({ err: error }, "response failed"));
   app.use(answerRequests(options));
   app.use(createRouter(options).routes());
@@ -102,7 +102,7 @@ export function createApp(options: AppOptions): Koa<RequestState> {
   return app;
 }
 
-/** Three routes. The empty secret is one of them, since it is as invalid as any other. */
+/** Creates one route for each kind. An empty secret matches too, because it is as invalid as any other. */
 function createRouter(options: AppOptions): Router<RequestState> {
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   for (const kind of eventKinds) {
@@ -111,20 +111,20 @@ function createRouter(options: AppOptions): Router<RequestState> {
   return router;
 }
 
-/** An event's whole way from the secret to the queue. Each step throws the Refusal that ends it. */
+/** Receives an event, from checking the secret to queueing. Each step throws a Refusal to end the request. */
 function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => Promise<void> {
   const readBody = createBodyReader(options.bodyLimitBytes);
 
   return async function receiveEvent(ctx) {
-    // First of all, so that a stranger learns nothing but that, and makes us read nothing.
+    // The secret is checked first, so that strangers learn nothing else and cannot make us read a body.
     const { secret = "" } = ctx.params;
     const refuse = () => options.answerGuess(ctx.ip);
     const registry = options.partners();
     if (registry.partnerCount === 0) throw new Refusal(partnersUnknown);
     const { partner, secretId } = authenticate(registry, secret, kind, Date.now(), refuse);
     ctx.state.partner = partner.id;
-    options.noteAuthentic(ctx.req.socket);
-    options.noteUse(partner.id, secretId);
+    options.markAuthentic(ctx.req.socket);
+    options.recordUse(partner.id, secretId);
     if (options.isShuttingDown()) throw new Refusal(shuttingDown);
     if (options.isOverloaded() || options.wasFrozen(ctx.req.socket)) throw new Refusal(overloaded);
     await spendToken(ctx, partner, options);
@@ -133,7 +133,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const read = () =>
       readEvent(ctx, kind, body, (values) => options.chargePartner(partner, { bytes: body.bytes, values }));
     const { isDryRun, ...event } = await options.takeTurn(partner.id, body.bytes, read);
-    // Its body may have waited, if not its headers.
+    // The body may have waited even if the headers have not.
     if (options.wasFrozen(ctx.req.socket)) throw new Refusal(overloaded);
     if (isDryRun) {
       ctx.state.answer = dryRunPassed;
@@ -151,7 +151,10 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
   };
 }
 
-/** Every authentic request takes one, dry runs and what is refused later too, before we do any work for it. */
+/**
+ * Every request with a valid secret takes a token before any work is done for it, even a dry run or a request that is
+ * refused later.
+ */
 async function spendToken(ctx: Context, partner: Partner, { limitPartner }: AppOptions): Promise<void> {
   const { retryAfterS, headers } = await limitPartner(partner);
   ctx.state.rateLimitHeaders = headers;
@@ -177,13 +180,13 @@ function checkPayload(kind: EventKind, body: BodyObject): BookingPayload {
   return result.payload;
 }
 
-/** The one place where a request gets its answer, its line in the log and its count, whatever happened to it. */
+/** Sends the answer to every request, logs it and counts it, whatever happened to it. */
 function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
   const { observe } = options;
 
   return async function answerRequest(ctx, next) {
     const startedAtMs = performance.now();
-    // Koa's own way to send knows nothing of unread bodies, and its way to fail drops our headers.
+    // Koa's own response handling ignores unread bodies, and its error handling drops our headers.
     ctx.respond = false;
     let answer: Answer | undefined;
     let error: unknown;
@@ -195,7 +198,7 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
       error = thrown;
       answer = toAnswer(thrown);
     }
-    // Sent already: the server answered in the app's place, while the body was still coming in.
+    // If headers have been sent, the server answered instead of the app while the body was still being received.
     const wasSent = ctx.res.headersSent;
     const sending =
       answer !== undefined && !wasSent
@@ -215,13 +218,16 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
   };
 }
 
-/** undefined: there is nobody to answer. */
+/** Returns undefined if the client has disconnected. */
 function toAnswer(error: unknown): Answer | undefined {
   if (error instanceof Refusal) return error.answer;
   return error instanceof ClientGone ? undefined : internalError;
 }
 
-/** The router notes the routes whose path matched, whatever the method; undefined: none did. */
+/**
+ * Returns the kind in the request's path, whatever its method, or undefined if no route matches. The router stores the
+ * matching routes.
+ */
 function matchedKind(ctx: Koa.ParameterizedContext<RequestState>): string | undefined {
   const { matched } = ctx;
   return matched?.[0]?.name;
@@ -232,13 +238,13 @@ function detailsForLog(ctx: Koa.ParameterizedContext<RequestState>, error: unkno
   if (error instanceof SecretRefused) {
     return { outcome: error.outcome, partner: error.partnerId, ip: ctx.ip, isSecretRefused: true };
   }
-  // Whoever has shown a valid secret is known by its partner.
+  // A client with a valid secret is identified by its partner.
   const ip = ctx.state.partner === undefined ? ctx.ip : undefined;
   if (!(error instanceof Refusal)) return { ip, err: error };
   return { ip, cause: error.cause === undefined ? undefined : describeRootCause(error.cause) };
 }
 
-/** Such as `ReplyError OOM`: in an outage, the same stack on each line would bury everything else. */
+/** For example `ReplyError OOM`. In an outage, a stack on each line would hide everything else. */
 function describeRootCause(error: unknown): string {
   if (error instanceof Error && error.cause !== undefined) return describeRootCause(error.cause);
   const { type, code } = describeError(error);
@@ -246,10 +252,10 @@ function describeRootCause(error: unknown): string {
 }
 
 /**
- * The path and query of a request, from either form that RFC 9112 makes a server take.
+ * Returns the path and query of a request in either form that RFC 9112 requires servers to accept.
  *
- * Nothing but a path may reach Koa and its router: they give anything else to Node's `url.parse`, which prints a URL
- * with a malformed port, secret and all, as a warning (DEP0170).
+ * Only a path may reach Koa and its router. They pass anything else to Node's `url.parse`, which prints a URL with a
+ * malformed port, including the secret, as a warning (DEP0170).
  */
 function toOriginForm(req: IncomingMessage): string {
   const hostFault = findHostFault(req);

@@ -32,8 +32,8 @@ afterEach(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-describe("a start that can't be", () => {
-  test("names every variable that is missing or wrong", async () => {
+describe("a failed start", () => {
+  test("names every missing or invalid variable", async () => {
     const main = await run({ PORT: "http", ADMIN_PORT: "-1", LOG_LEVEL: "loud", TRUSTED_PROXY_HOPS: "all" });
     expect(await main.exited).toBe(1);
     for (const name of ["PORT", "ADMIN_PORT", "LOG_LEVEL", "TRUSTED_PROXY_HOPS", "REDIS_URL"]) {
@@ -42,7 +42,7 @@ describe("a start that can't be", () => {
     expect(main.output()).not.toContain("    at ");
   });
 
-  test.each(["PORT", "ADMIN_PORT"])("for a %s in use says so", async (variable) => {
+  test.each(["PORT", "ADMIN_PORT"])("names a %s that is in use", async (variable) => {
     writePartners();
     const holder = createServer();
     await new Promise<void>((resolve) => holder.listen(0, "127.0.0.1", resolve));
@@ -56,13 +56,13 @@ describe("a start that can't be", () => {
   });
 });
 
-describe("a stop", () => {
-  test.each(["SIGTERM", "SIGINT"] as const)("by %s answers the request that is under way", async (signal) => {
+describe("stopping", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)("by %s answers requests in progress", async (signal) => {
     const main = await start();
     const connection = await connect(main.port);
     const bytes = requestBytes({ path: create, headers: { Expect: "100-continue" }, body: booking });
     connection.send(bytes.subarray(0, -1));
-    // Being asked for the body shows that the request is in the app.
+    // The request for the body shows that the app is processing the request.
     expect((await connection.answer()).status).toBe(100);
     main.child.kill(signal);
     await waitFor(() => main.logLines().some(({ msg }) => msg === "stopping"));
@@ -73,7 +73,7 @@ describe("a stop", () => {
     await expect(connect(main.port)).rejects.toThrow("ECONNREFUSED");
   });
 
-  test("does not wait for connections that are only kept open", async () => {
+  test("does not wait for idle connections", async () => {
     const main = await start();
     const connections = await Promise.all([connect(main.port), connect(main.port)]);
     connections[0]?.send(requestBytes({ path: create, body: booking }));
@@ -85,7 +85,7 @@ describe("a stop", () => {
   });
 });
 
-test("when a secret was last used can be looked up, at the latest after a stop", async () => {
+test("the last use of a secret can be read at the latest after stopping", async () => {
   const main = await start();
   const before = Date.now();
   expect((await exchange(main.port, { path: create, body: booking })).status).toBe(200);
@@ -96,7 +96,7 @@ test("when a secret was last used can be looked up, at the latest after a stop",
   expect(lastUses.of("zenith", "s1")).toBeNull();
 });
 
-test("a change of the partners file is in force without a restart; an invalid one changes nothing and is told", async () => {
+test("a change to the partners file applies without a restart; an invalid one is only reported", async () => {
   const main = await start();
   const statusOf = async (secret: string) =>
     (await exchange(main.port, { path: `/booking-event/create/${secret}`, body: booking })).status;
@@ -114,7 +114,7 @@ test("a change of the partners file is in force without a restart; an invalid on
   expect(await main.metrics()).toMatch(/^ingest_partners_file_stale\{.*\} 1$/m);
   await waitFor(() =>
     expect(main.logLines()).toContainEqual(
-      expect.objectContaining({ level: "error", msg: expect.stringContaining("refused") }),
+      expect.objectContaining({ level: "error", msg: expect.stringContaining("not loaded") }),
     ),
   );
 
@@ -127,9 +127,9 @@ test("a change of the partners file is in force without a restart; an invalid on
   expect(await main.readiness()).toMatchObject({ status: 503, body: { ready: false } });
 });
 
-describe("without partners ingest starts, refuses events as its own trouble, and goes on when there are some", () => {
+describe("without partners ingest starts, refuses events with 503, and recovers when there are some", () => {
   test.each<[string, (path: string) => unknown, RegExp]>([
-    ["no file", () => {}, /can't be read \(ENOENT\).*npm run ops -- partners add/],
+    ["no file", () => {}, /cannot be read \(ENOENT\).*npm run ops -- partners add/],
     ["an invalid file", (path) => writeFileSync(path, '{"partners":[{}]}'), /is not valid: partners\.0/],
     [
       "an empty registry",
@@ -137,7 +137,7 @@ describe("without partners ingest starts, refuses events as its own trouble, and
       /has no partners.*npm run ops -- partners add/,
     ],
     ["a directory", (path) => mkdirSync(path), /it is not a regular file/],
-    ["a pipe that nobody writes to", (path) => execFileSync("mkfifo", [path]), /it is not a regular file/],
+    ["a pipe without a writer", (path) => execFileSync("mkfifo", [path]), /it is not a regular file/],
   ])("%s", async (name, make, problem) => {
     const path = join(folder, `${name}.json`);
     make(path);
@@ -148,7 +148,7 @@ describe("without partners ingest starts, refuses events as its own trouble, and
     expect(await exchange(main.port, { path: create, body: booking })).toMatchObject({
       ...{ status: 503, headers: { "Retry-After": "5" } },
     });
-    // Nobody can tell whether a secret is known.
+    // Without partners, no secret can be verified.
     expect(await statusOf("/booking-event/create/unknown")).toBe(503);
 
     rmSync(path, { recursive: true, force: true });
@@ -157,7 +157,7 @@ describe("without partners ingest starts, refuses events as its own trouble, and
     expect(await main.readiness()).toEqual({ status: 200, body: { ready: true } });
   });
 
-  test("it stops as usual, though the file is a pipe that nobody writes to", async () => {
+  test("it stops normally even if the file is a pipe without a writer", async () => {
     const path = join(folder, "pipe");
     execFileSync("mkfifo", [path]);
     const main = await start({ PARTNERS_FILE: path });
@@ -166,7 +166,7 @@ describe("without partners ingest starts, refuses events as its own trouble, and
   });
 });
 
-// Elsewhere, only 127.0.0.1 of the loopback addresses is there.
+// Other systems have only 127.0.0.1 as a loopback address.
 test.runIf(platform() === "linux")(
   "the admin port is on loopback only, whatever HOST is, unless ADMIN_HOST says otherwise",
   async () => {
@@ -180,7 +180,7 @@ test.runIf(platform() === "linux")(
 );
 
 describe("the log", () => {
-  test("says of a request what became of it, and nothing of what was in it", async () => {
+  test("states the outcome of each request, and nothing of its content", async () => {
     const main = await start({ LOG_LEVEL: "trace", TRUSTED_PROXY_HOPS: "1" });
     const canary = "canary-9d41";
     const withCanary = JSON.stringify({ consumerTripPartnerExternalReference: canary, agentEmail: canary });
@@ -196,7 +196,7 @@ describe("the log", () => {
       { path: `/booking-event/create/${canary}`, headers, body: withCanary },
       { path: `/booking-event/create/acme-expired`, headers, body: withCanary },
       { path: `/${canary}`, headers, body: withCanary },
-      // Without the headers it comes from another address, so that it does not only repeat the one before.
+      // Without the headers, the request has another address, so it does not just repeat the one before.
       {
         path: `http://x:1x/booking-event/create/${acmeSecret}/${canary}`,
         headers: { [canary]: canary },
@@ -229,7 +229,7 @@ describe("the log", () => {
     }
   });
 
-  test.runIf(platform() === "linux")("keeps nobody from sending events when its disk is full", async () => {
+  test.runIf(platform() === "linux")("does not prevent events from being accepted when its disk is full", async () => {
     writePartners();
     const main = await runMain(environment, { logFile: "/dev/full" });
     running.push(main);
@@ -241,7 +241,7 @@ describe("the log", () => {
     expect(await main.exited).toBe(0);
   });
 
-  test("keeps nobody from sending events when nobody reads it any more", async () => {
+  test("does not prevent events from being accepted when nobody reads it anymore", async () => {
     const main = await start();
     main.child.stdout?.destroy();
     main.child.stderr?.destroy();
@@ -252,7 +252,7 @@ describe("the log", () => {
     expect(await main.exited).toBe(0);
   });
 
-  test("is not all: the metrics hold nothing of it either", async () => {
+  test("is not the only output: the metrics contain nothing of requests either", async () => {
     const main = await start();
     for (const path of [create, "/booking-event/create/canary-9d41", "/canary-9d41"]) {
       await exchange(main.port, { path, body: booking });

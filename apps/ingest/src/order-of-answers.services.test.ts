@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { Refusal, tooMuchToRead } from "./http/answers.ts";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
-/** What can be wrong with a request, in the order in which it is told: the earlier one hides the later one. */
+/** Possible faults of a request, in the order in which they are reported: an earlier one hides a later one. */
 const faults = [
   { name: "two hosts", status: 400, says: "Host" },
   { name: "no such path", status: 404 },
@@ -30,7 +30,7 @@ type Fault = (typeof faults)[number]["name"];
 const pairs = faults.flatMap((earlier, index) => faults.slice(index + 1).map((later) => [earlier, later] as const));
 
 let ingest: TestIngest;
-/** What is wrong on our side, or with how much the partner sends. */
+/** Faults on our side, or in how much the partner sends. */
 let conditions: ReadonlySet<Fault>;
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ beforeEach(() => {
 });
 afterAll(() => ingest.close());
 
-/** Each kind of answer, though some have the status of another one, is known by its outcome in the log. */
+/** Answers with the same status are told apart by their outcome in the log. */
 async function answerTo(...given: Fault[]): Promise<{ status: number; outcome: string | undefined; body: string }> {
   conditions = new Set(given);
   const { status, body } = await exchange(ingest.port, requestWith(given));
@@ -65,10 +65,10 @@ test.each(pairs)("%s before %s", async (earlier, later) => {
   expect(await answerTo(earlier.name, later.name)).toEqual(alone);
 });
 
-test("each fault is told from the others, by its outcome in the log or by its message", async () => {
+test("each fault can be told apart by its outcome in the log or by its message", async () => {
   const answers: string[] = [];
   for (const { name } of faults) answers.push(JSON.stringify(await answerTo(name)));
-  // A body is too large by its length or when it is read: one fault in two places.
+  // A body that is too large can be refused by its declared length or while it is read; both are one fault.
   expect(new Set(answers).size).toBe(faults.length - 1);
 });
 
@@ -76,7 +76,7 @@ test("a request without a fault is accepted", async () => {
   expect((await exchange(ingest.port, requestWith([]))).status).toBe(200);
 });
 
-test("a dry run needs no queue, and tells of everything else", async () => {
+test("a dry run needs no queue, and reports all other faults", async () => {
   const dryRun = (...given: Fault[]) => requestWith(given, ["X-Dry-Run: true"]);
   for (const { name, status } of faults.slice(0, -1)) {
     conditions = new Set<Fault>([name, "queue unavailable"]);
@@ -86,7 +86,7 @@ test("a dry run needs no queue, and tells of everything else", async () => {
   expect((await exchange(ingest.port, dryRun())).body).toBe('{"success":true,"dryRun":true}');
 });
 
-test("what waited while ingest was frozen is told so after its secret is checked, and before anything else", async () => {
+test("a request that waited during a freeze is refused right after its secret is checked", async () => {
   const frozen = await startIngest({ wasFrozen: () => true, limitPartner: () => expect.unreachable() });
   try {
     expect((await exchange(frozen.port, requestWith(["invalid secret"]))).status).toBe(403);
@@ -97,12 +97,12 @@ test("what waited while ingest was frozen is told so after its secret is checked
 });
 
 describe("authentication comes before the body", () => {
-  test("a stranger gets 403 although no byte of the body was sent", async () => {
+  test("a stranger gets 403 before any byte of the body is sent", async () => {
     const headers = { "Content-Length": "1000", "Content-Type": "application/json" };
     expect((await exchange(ingest.port, { path: "/booking-event/create/nobody", headers })).status).toBe(403);
   });
 
-  test("a client that waits to be asked for its body is asked only if it is a partner", async () => {
+  test("a client that sends Expect: 100-continue gets it only if it is a partner", async () => {
     const path = `/booking-event/create/${acmeSecret}`;
     const body = JSON.stringify({ consumerTripPartnerExternalReference: "T-1" });
     const headers = { Expect: "100-continue", "Content-Type": "application/json", "Content-Length": `${body.length}` };

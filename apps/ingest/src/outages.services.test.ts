@@ -10,7 +10,7 @@ import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RunningMain, startMain } from "./testing/run-main.ts";
 
-/** A Redis of our own that fails in every way it can, while one and the same process goes on. */
+/** A separate Redis fails in different ways while the same ingest process runs. */
 
 let folder: string;
 let redis: DataServer;
@@ -40,7 +40,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("Redis is killed: 503 at once, and all is well when it is back", async () => {
+test("Redis is killed: 503 immediately, and events are accepted again when it is back", async () => {
   redis.kill("SIGKILL");
   await redis.ended();
   await expectUnavailable("Redis does not answer");
@@ -48,10 +48,10 @@ test("Redis is killed: 503 at once, and all is well when it is back", async () =
   await expectRecovery();
 });
 
-test("Redis is frozen: every partner hears of it within 2 s", async () => {
+test("Redis is frozen: every partner gets 503 within 2 s", async () => {
   redis.kill("SIGSTOP");
   try {
-    // The first come while nobody knows of it, and wait for Redis; the later ones need not.
+    // The first requests arrive before ingest has detected it, and wait for Redis; later ones do not.
     const answers = await Promise.all(Array.from({ length: 20 }, () => timed(post)));
     for (const { answer, durationMs } of answers) {
       expect(answer).toMatchObject({ status: 503, headers: { "Retry-After": "5" } });
@@ -70,7 +70,7 @@ test.each([
   ["appendonly", "no", "yes"],
   ["maxmemory-policy", "allkeys-lru", "noeviction"],
   ["no-appendfsync-on-rewrite", "yes", "no"],
-])("Redis answers, but with %s %s it could lose what it accepts: 503", async (name, unfit, fit) => {
+])("Redis answers, but with %s %s it could lose events: 503", async (name, unfit, fit) => {
   const operator = new Redis(redis.url);
   try {
     await operator.config("SET", name, unfit);
@@ -86,7 +86,7 @@ test.each([
 test("Redis is full: 503, and the log says why", async () => {
   const operator = new Redis(redis.url);
   try {
-    // Ingest sheds load as soon as it sees this by itself, within 100 ms; until then it is Redis that refuses.
+    // Ingest detects this by itself within 100 ms and sheds load. Until then, Redis refuses the events.
     await waitFor(async () => {
       await operator.config("SET", "maxmemory", "0");
       await waitFor(async () => expect((await post()).status).toBe(200));
@@ -107,7 +107,7 @@ test("Redis is full: 503, and the log says why", async () => {
   await expectRecovery();
 });
 
-test("Redis is down when the process starts: it starts, says so, and works when Redis is there", async () => {
+test("Redis is down when ingest starts: it reports the problem, and works when Redis is up", async () => {
   main.child.kill("SIGTERM");
   expect(await main.exited).toBe(0);
   redis.kill("SIGKILL");

@@ -1,3 +1,4 @@
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createProducer, createTokenBuckets } from "@booking-events/queue";
 import {
@@ -18,7 +19,7 @@ import { createGuessThrottle } from "./auth/throttle-guessing.ts";
 import { watchPartnersFile } from "./auth/watch-partners-file.ts";
 import { boundConnections } from "./http/bound-connections.ts";
 import { createConnections } from "./http/connections.ts";
-import { createServer } from "./http/create-server.ts";
+import { createServer, type IngestServer } from "./http/create-server.ts";
 import { createPartnerLimiter } from "./limits/limit-partners.ts";
 import { watchLoad } from "./limits/shed-load.ts";
 import { createTurns } from "./limits/take-turns.ts";
@@ -43,43 +44,78 @@ const entries = {
   SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
 };
 
-/** An event loop that is behind by this much on average answers nobody in good time. */
+/** With a longer mean delay of the event loop, nobody is answered in time. */
 const maxEventLoopDelayMs = 250;
 
-/** What ingest is made of where it matters to a test that lets it stop, go wrong, or go without, at a chosen point. */
+/** The parts of ingest that a test may replace, to make one stop or fail at a chosen point. */
 const ingestParts = { createProducer, createPartnerLimiter, watchFreezes, watchLoad };
 export type IngestParts = typeof ingestParts;
 
 /**
- * Constructs ingest and starts it. Resolves when it accepts events, or refuses them because Redis is out.
+ * Constructs ingest and starts it. Resolves when it accepts events, or refuses them because Redis is unavailable.
  *
- * @param parts replaces some of what ingest is made of
+ * @param replacedParts replaces some parts of ingest in tests
  * @throws StartError
  */
-export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<IngestParts> = {}): Promise<void> {
-  const made = { ...ingestParts, ...parts };
+export async function runIngest(
+  environment: NodeJS.ProcessEnv,
+  replacedParts: Partial<IngestParts> = {},
+): Promise<void> {
+  const context = createContext(environment, { ...ingestParts, ...replacedParts });
+  const { settings, logger } = context;
+  const services = await startServices(context);
+  const { server, stop } = createIngestServer(context, services, () => shutdown.isShuttingDown());
+  const shutdown = installGracefulShutdown({
+    phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
+      finishWork: stop,
+      async closeConnections() {
+        healthServer.close();
+        await stopServices(services);
+      },
+    }),
+    timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+    logger,
+  });
+  const healthServer = await startIngestHealthServer(context, services, () => shutdown.isShuttingDown());
+  await listen(server, {
+    host: settings.HOST,
+    port: settings.PORT,
+    backlog: freezeLimits.backlog,
+    variables: { host: "HOST", port: "PORT" },
+  });
+  logger.info({ version, host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
+}
+
+type Context = ReturnType<typeof createContext>;
+type Services = Awaited<ReturnType<typeof startServices>>;
+
+function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts) {
   const settings = parseEnvironment(entries, environment);
   const logger = createLogger({ name: "ingest", level: settings.LOG_LEVEL });
   const metrics = createMetrics("ingest");
   const { observe, flush } = createRequestObserver(logger, metrics);
-  // Before the logger's own listener, which writes the last lines.
+  // Runs before the logger's own listener, which writes the last lines.
   process.prependListener("exit", flush);
+  return { settings, logger, metrics, observe, parts };
+}
+
+/** Starts everything that keeps a connection, a timer or a watch. */
+async function startServices({ settings, logger, metrics, parts }: Context) {
+  const redis = { redisUrl: settings.REDIS_URL, prefix: settings.QUEUE_PREFIX };
   const partners = await watchPartnersFile({ path: settings.PARTNERS_FILE, logger, metrics });
-  const freezes = made.watchFreezes({ logger, metrics });
-  const producer = made.createProducer({
-    redisUrl: settings.REDIS_URL,
-    prefix: settings.QUEUE_PREFIX,
-    // The watch below says at level error that there is a problem, and when it is over.
+  const freezes = parts.watchFreezes({ logger, metrics });
+  const producer = parts.createProducer({
+    ...redis,
+    // watchQueue logs problems and their end at a higher level.
     onError: (error) => logger.debug({ err: error }, "Redis connection failed"),
-    onTimeLost: freezes.noteTimeLost,
+    onTimeLost: freezes.recordLostTime,
   });
   const tokenBuckets = createTokenBuckets({
-    redisUrl: settings.REDIS_URL,
-    prefix: settings.QUEUE_PREFIX,
+    ...redis,
     onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
   });
   const queue = await watchQueue({ producer, logger });
-  const load = await made.watchLoad({
+  const load = await parts.watchLoad({
     measureLoad: () => producer.measureLoad(),
     limits: {
       maxBacklog: settings.MAX_BACKLOG,
@@ -91,8 +127,25 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
   });
   const lastUse = createLastUseRecorder({
     writeLastUses: (uses) => producer.writeLastUses(uses),
-    onError: (error) => logger.debug({ err: error }, "the last use of secrets could not be written: later"),
+    onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
+  return { partners, freezes, producer, tokenBuckets, queue, load, lastUse };
+}
+
+async function stopServices(services: Services): Promise<void> {
+  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse } = services;
+  partners.stop();
+  queue.stop();
+  load.stop();
+  freezes.stop();
+  await lastUse.stop();
+  tokenBuckets.close();
+  await producer.close();
+}
+
+function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): IngestServer {
+  const { settings, logger, metrics, observe, parts } = context;
+  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse } = services;
   const connections = createConnections({
     maxConnections: boundConnections(settings.MAX_CONNECTIONS, logger),
     metrics,
@@ -100,57 +153,42 @@ export async function runIngest(environment: NodeJS.ProcessEnv, parts: Partial<I
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
-    noteAuthentic: connections.noteAuthentic,
-    noteUse: lastUse.note,
+    markAuthentic: connections.markAuthentic,
+    recordUse: lastUse.record,
     isOverloaded: load.isOverloaded,
     wasFrozen: freezes.wasFrozen,
-    ...made.createPartnerLimiter({
+    ...parts.createPartnerLimiter({
       takeTokens: tokenBuckets.take,
       processCount: tokenBuckets.processCount,
       logger,
       metrics,
     }),
     takeTurn: createTurns(),
-    enqueue: (event) => queue.runOnFitRedis(() => producer.enqueue(event)),
+    enqueue: (event) => queue.runWhileAvailable(() => producer.enqueue(event)),
     isQueueAvailable: () => queue.problems().length === 0,
-    isShuttingDown: () => shutdown.isShuttingDown(),
+    isShuttingDown,
     bodyLimitBytes: settings.BODY_LIMIT_BYTES,
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
     observe,
     logger,
   });
-  const { server, stop } = createServer({ handle: app.callback(), connections, observe });
-  server.on("connection", freezes.noteConnection);
-  const shutdown = installGracefulShutdown({
-    phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
-      finishWork: stop,
-      async closeConnections() {
-        healthServer.close();
-        partners.stop();
-        queue.stop();
-        load.stop();
-        freezes.stop();
-        await lastUse.stop();
-        tokenBuckets.close();
-        await producer.close();
-      },
-    }),
-    timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
-    logger,
-  });
-  const healthServer = await startHealthServer({
+  const ingestServer = createServer({ handle: app.callback(), connections, observe });
+  ingestServer.server.on("connection", freezes.trackConnection);
+  return ingestServer;
+}
+
+function startIngestHealthServer(context: Context, services: Services, isShuttingDown: () => boolean): Promise<Server> {
+  const { settings, metrics } = context;
+  const { partners, queue, load } = services;
+  return startHealthServer({
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
     findProblems: () => [
       ...partners.problems(),
       ...queue.problems(),
-      ...(shutdown.isShuttingDown() ? ["The process is shutting down."] : []),
+      ...(isShuttingDown() ? ["The process is shutting down."] : []),
     ],
     findWarnings: () => [...partners.warnings(), ...load.warnings()],
     metrics,
   });
-  const variableNames = { host: "HOST", port: "PORT" };
-  const { backlog } = freezeLimits;
-  await listen(server, { host: settings.HOST, port: settings.PORT, backlog, variables: variableNames });
-  logger.info({ version, host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
 }

@@ -137,7 +137,9 @@ describe("the payload of an envelope", () => {
     expect(problemWith(kind, {})).toContain(`${reference} present`);
     expect(problemWith(kind, { consumerPartnerExternalReference: " " })).toBe("");
     for (const wrong of [null, 7, "", ["T"]])
-      expect(problemWith(kind, { consumerTripPartnerExternalReference: wrong })).toContain(`${reference} a non-empty string`);
+      expect(problemWith(kind, { consumerTripPartnerExternalReference: wrong })).toContain(
+        `${reference} a non-empty string`,
+      );
   });
 
   test.each([

@@ -3,7 +3,7 @@ import { runIngest } from "@booking-events/ingest/run-ingest";
 
 /** The mistake: an ingest that was frozen accepts what waited for it meanwhile, however long. */
 await runIngest(process.env, {
-  watchFreezes: () => ({ noteConnection() {}, wasFrozen: () => false, noteTimeLost() {}, stop() {} }),
+  watchFreezes: () => ({ trackConnection() {}, wasFrozen: () => false, recordLostTime() {}, stop() {} }),
   // A long freeze is seen in the mean delay of the event loop, too.
   watchLoad: (options) => {
     const limits = { ...options.limits, maxEventLoopDelayMs: Number.POSITIVE_INFINITY };

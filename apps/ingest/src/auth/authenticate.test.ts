@@ -24,7 +24,7 @@ describe("a secret", () => {
     ["acme-old", "acme"],
     ["acme-new", "acme"],
     ["zenith-secret", "zenith"],
-  ])("%s is that of %s", (given, id) => {
+  ])("%s belongs to %s", (given, id) => {
     expect(authenticate(registry, given, "update", expiresAtMs - 1).id).toBe(id);
   });
 
@@ -34,16 +34,16 @@ describe("a secret", () => {
     ["part of another", "acme-ne", undefined],
     ["in another case", "ACME-NEW", undefined],
     ["the digest of another", digestSecret("acme-new"), undefined],
-    ["a name that objects have", "__proto__", undefined],
+    ["a member of Object.prototype", "__proto__", undefined],
     ["of a disabled partner", "closed-secret", "closed"],
     ["not for this kind", "zenith-secret", "zenith"],
-  ])("that is %s is refused, and the log knows the partner only by its secret", (_what, given, partnerId) => {
+  ])("that is %s is refused, and the log names the partner only if the secret is known", (_what, given, partnerId) => {
     const refusal = refusalOf(registry, given, expiresAtMs - 1);
     expect(refusal.answer).toBe(invalidSecret);
     expect(refusal.partnerId).toBe(partnerId);
   });
 
-  test("is valid until the very millisecond of its expiry", () => {
+  test("is valid until the millisecond before its expiry", () => {
     expect(authenticate(registry, "acme-old", "create", expiresAtMs - 1).id).toBe("acme");
     expect(refusalOf(registry, "acme-old", expiresAtMs).outcome).toBe("expired-secret");
   });
@@ -53,14 +53,14 @@ describe("a secret", () => {
   });
 });
 
-test("among 10,000 partners each secret finds its own, and no other passes", () => {
+test("with 10,000 partners each secret finds its partner, and other secrets are refused", () => {
   const ids = Array.from({ length: 10_000 }, (_, index) => `partner-${index}`);
   const many = createRegistry(ids.map((id) => partner(id, { secrets: [secret(`secret of ${id}`)] })));
   for (const id of ids) expect(authenticate(many, `secret of ${id}`, "create", 0).id).toBe(id);
   expect(refusalOf(many, "secret of partner-10000", 0).outcome).toBe("unknown-secret");
 });
 
-test("every refused secret is counted, whatever the cause, and a valid one never is", () => {
+test("every refused secret is counted, whatever the cause, and valid ones are not", () => {
   let refused = 0;
   const answerRefused = () => {
     refused += 1;
@@ -75,7 +75,7 @@ test("every refused secret is counted, whatever the cause, and a valid one never
   expect(refused).toBe(4);
 });
 
-test("a registry tells how many partners and secrets it has", () => {
+test("a registry knows its numbers of partners and secrets", () => {
   expect(registry).toMatchObject({ partnerCount: 3, secretCount: 4 });
 });
 

@@ -3,11 +3,10 @@ import type { EventKind } from "@booking-events/schema";
 import { type Answer, Refusal } from "../http/answers.ts";
 
 /**
- * Every cause is looked up, counted and answered in the same way, so that neither the answer's bytes nor its time tells
- * them apart. Only the log does, and names the partner whose secret it was.
+ * Finds the partner of a secret. Every refusal is looked up, counted and answered in the same way, so neither the
+ * answer nor its timing reveals the cause. Only the log states the cause and the partner.
  *
- * @param answerRefused counts a refused secret, and gives its answer
- * @throws SecretRefused
+ * @param answerRefused counts a refused secret and returns its answer
  */
 export function authenticate(
   registry: PartnerRegistry,
@@ -20,7 +19,7 @@ export function authenticate(
   if (known === undefined) throw new SecretRefused(answerRefused(), "unknown-secret");
   const { partner, expiresAtMs } = known;
   if (!partner.enabled) throw new SecretRefused(answerRefused(), "disabled-partner", partner.id);
-  // Not `nowMs >= expiresAtMs`: a date that can't be parsed is NaN, and must refuse rather than never expire.
+  // Not `nowMs >= expiresAtMs`: an invalid date is NaN, which must refuse the secret instead of never expiring.
   if (!(nowMs < expiresAtMs)) throw new SecretRefused(answerRefused(), "expired-secret", partner.id);
   if (!partner.kinds.includes(kind)) throw new SecretRefused(answerRefused(), "kind-not-allowed", partner.id);
   return known;

@@ -4,15 +4,17 @@ import { setTimeout as wait } from "node:timers/promises";
 
 export type ReadText = (path: string) => Promise<string>;
 
-/** Of the four threads on which Node reads files and looks up names. One that hangs is gone until the read ends. */
+/** Node reads files and resolves host names on four threads. A read that hangs blocks one of them until it ends. */
 const maxHungReads = 2;
 
-/** The file can't be read, and the operating system has no error for it. */
+/** The file cannot be read for a reason that has no error code of the operating system. */
 class Unreadable extends Error {
   override name = "Unreadable";
 }
 
-/** Without waiting for a writer, as reading a named pipe would, and never from a device, which has no end. */
+/**
+ * Reads a file without waiting for a writer, as reading a named pipe would, and never from a device, which has no end.
+ */
 export async function readRegularFile(path: string): Promise<string> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
@@ -24,17 +26,18 @@ export async function readRegularFile(path: string): Promise<string> {
 }
 
 /**
- * Gives a read up that takes too long, as on a network file system whose server is gone. Such a read goes on, since
- * nothing can end it; the next one may find another file at the path. Only so many may hang at a time.
+ * Returns `read` with a time limit, for example for a network file system whose server is unreachable. A read that
+ * exceeds the limit continues, because it cannot be canceled, and the next read may find another file at the path. The
+ * number of such reads is limited.
  *
- * @returns `read` with a limit. It throws what `read` throws, or that the read does not end
+ * @throws what `read` throws, or an error that the read does not end
  */
-export function createPatientReader(read: ReadText, limitMs: number): ReadText {
+export function createReaderWithTimeout(read: ReadText, limitMs: number): ReadText {
   let hung = 0;
   let isExitWatched = false;
   const doesNotEnd = () => new Unreadable(`no end after ${limitMs} ms`);
 
-  return async function readPatiently(path) {
+  return async function readWithTimeout(path) {
     if (hung >= maxHungReads) throw doesNotEnd();
     const stopWaiting = new AbortController();
     let isHung = false;
@@ -53,13 +56,13 @@ export function createPatientReader(read: ReadText, limitMs: number): ReadText {
     return Promise.race([reading, waiting]);
   };
 
-  /** Node waits for its threads when it exits, and so for a read that hangs, whatever exit code it was given. */
+  /** Node waits for its threads when it exits, so a hanging read would block the exit whatever its exit code. */
   function endDespiteHungRead(): void {
     if (hung > 0) process.kill(process.pid, "SIGKILL");
   }
 }
 
-/** The operating system's code, or what else is the matter. */
+/** Returns the operating system's error code, or a description of the problem. */
 export function describeReadError(error: unknown): string {
   if (error instanceof Unreadable) return error.message;
   return (error as NodeJS.ErrnoException).code ?? "unknown error";

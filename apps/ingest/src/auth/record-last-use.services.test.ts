@@ -22,14 +22,14 @@ function create(more: Partial<Parameters<typeof createLastUseRecorder>[0]> = {})
   });
 }
 
-test("the newest use of each secret is written, and found by partner and secret", async () => {
+test("the last use of each secret is written, and can be read by partner and secret", async () => {
   const recorder = create({ intervalMs: 10 });
   try {
-    recorder.note("acme", "s1");
-    recorder.note("acme", "s2");
+    recorder.record("acme", "s1");
+    recorder.record("acme", "s2");
     await waitFor(async () => expect((await read()).of("acme", "s2")).not.toBeNull());
     const between = Date.now();
-    recorder.note("acme", "s1");
+    recorder.record("acme", "s1");
     await waitFor(async () => expect((await read()).of("acme", "s1")?.getTime()).toBeGreaterThanOrEqual(between));
     const lastUses = await read();
     expect(lastUses.of("acme", "s2")?.getTime()).toBeLessThanOrEqual(between);
@@ -40,14 +40,14 @@ test("the newest use of each secret is written, and found by partner and secret"
   }
 });
 
-test("a stop writes what is left", async () => {
+test("stopping writes the remaining uses", async () => {
   const recorder = create();
-  recorder.note("stopped", "s1");
+  recorder.record("stopped", "s1");
   await recorder.stop();
   expect((await read()).of("stopped", "s1")).not.toBeNull();
 });
 
-test("what could not be written is told, and written the next time; what was written is not written again", async () => {
+test("a failed write is reported and retried; what was written is not written again", async () => {
   const written: string[][] = [];
   const errors: unknown[] = [];
   const outage = new Error("Redis is out");
@@ -59,7 +59,7 @@ test("what could not be written is told, and written the next time; what was wri
     },
     onError: (error) => errors.push(error),
   });
-  recorder.note("acme", "s1");
+  recorder.record("acme", "s1");
   await recorder.stop();
   await recorder.stop();
   await recorder.stop();

@@ -1,21 +1,21 @@
 import type { Producer } from "@booking-events/queue";
 
-/** Told of each request that came with a valid secret. */
-export type NoteUse = (partner: string, secretId: string) => void;
+/** Called for each request with a valid secret. */
+export type RecordUse = (partner: string, secretId: string) => void;
 
 export interface LastUseRecorder {
-  note: NoteUse;
-  /** Writes what is left. Never throws. */
+  record: RecordUse;
+  /** Writes the remaining uses. Never throws. */
   stop(): Promise<void>;
 }
 
 const defaultIntervalMs = 5_000;
 
 /**
- * Keeps in memory when each secret was last used, and writes it to Redis every few seconds: a request costs an entry
- * in a map, and no write. What can't be written is written the next time.
+ * Records in memory when each secret was last used, and writes it to Redis every few seconds. A request then costs an
+ * entry in a map instead of a write. What cannot be written is written the next time.
  *
- * @param options.onError told of each write that failed
+ * @param options.onError called for each failed write
  */
 export function createLastUseRecorder(options: {
   writeLastUses: Producer["writeLastUses"];
@@ -39,7 +39,7 @@ export function createLastUseRecorder(options: {
 
   const timer = setInterval(() => void write(), intervalMs).unref();
   return {
-    note(partner, secretId) {
+    record(partner, secretId) {
       uses.set(`${partner}/${secretId}`, { partner, secretId, usedAt: new Date() });
     },
     async stop() {

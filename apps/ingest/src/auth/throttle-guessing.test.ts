@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { invalidSecret } from "../http/answers.ts";
 import { createGuessThrottle, guessLimits } from "./throttle-guessing.ts";
 
-test("an address is answered 403 up to its limit, and 429 from then on", () => {
+test("an address gets 403 up to the limit and 429 beyond it", () => {
   const answerGuess = createGuessThrottle({ ...guessLimits, refusalsPerWindow: 3 });
   const answers = Array.from({ length: 5 }, () => answerGuess("192.0.2.1"));
   expect(answers.slice(0, 3)).toEqual([invalidSecret, invalidSecret, invalidSecret]);
@@ -14,7 +14,7 @@ test("an address is answered 403 up to its limit, and 429 from then on", () => {
   expect(answerGuess("192.0.2.2")).toBe(invalidSecret);
 });
 
-test("Retry-After is never 0, not even at the last moment of a window", () => {
+test("Retry-After is never 0, even at the end of a window", () => {
   const clock = vi.spyOn(performance, "now").mockReturnValue(1);
   try {
     const answerGuess = createGuessThrottle({ ...guessLimits, refusalsPerWindow: 1 });
@@ -30,8 +30,8 @@ test.each([
   ["IPv6 addresses of one /64", "2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"],
   ["an IPv6 address in two spellings", "2001:db8::1", "2001:0DB8:0:0:0:0:0:1"],
   ["an IPv4 address and its IPv6 form", "192.0.2.1", "::ffff:192.0.2.1"],
-  ["what is no address", "unknown", "<script>"],
-])("%s are one sender", (_what, first, second) => {
+  ["invalid addresses", "unknown", "<script>"],
+])("%s count as one sender", (_what, first, second) => {
   const answerGuess = createGuessThrottle({ ...guessLimits, refusalsPerWindow: 1 });
   expect(answerGuess(first).status).toBe(403);
   expect(answerGuess(second).status).toBe(429);
@@ -39,14 +39,14 @@ test.each([
 
 test.each([
   ["IPv6 addresses of two /64", "2001:db8:1:2::1", "2001:db8:1:3::1"],
-  ["IPv4 clients of a socket for both", "::ffff:192.0.2.1", "::ffff:192.0.2.2"],
-])("%s are two senders", (_what, first, second) => {
+  ["IPv4 clients of a dual-stack socket", "::ffff:192.0.2.1", "::ffff:192.0.2.2"],
+])("%s count as two senders", (_what, first, second) => {
   const answerGuess = createGuessThrottle({ ...guessLimits, refusalsPerWindow: 1 });
   expect(answerGuess(first).status).toBe(403);
   expect(answerGuess(second).status).toBe(403);
 });
 
-test("the table of addresses is bounded: the quietest is forgotten, not the loudest", () => {
+test("the number of addresses is bounded, and the least recently seen one is forgotten", () => {
   const answerGuess = createGuessThrottle({ ...guessLimits, refusalsPerWindow: 2, maxAddresses: 2 });
   for (const ip of ["192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.3"]) expect(answerGuess(ip).status).toBe(403);
   expect(answerGuess("192.0.2.1").status).toBe(429);

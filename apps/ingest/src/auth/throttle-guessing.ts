@@ -2,26 +2,26 @@ import { LRUCache } from "lru-cache";
 import { type Answer, invalidSecret, tooManyGuesses } from "../http/answers.ts";
 import { toSender } from "../log/to-sender.ts";
 
-/** What a request gets whose secret was refused. */
+/** Returns the answer to a request with a refused secret. */
 export type AnswerGuess = (ip: string) => Answer;
 
 export const guessLimits = {
   /**
-   * Refused secrets from one address that are answered like the first. 256 random bits need no limit at all; this one
-   * makes each further guess cost a connection, and lets a partner whose secret has expired see the honest answer.
+   * Refused secrets from one address that get 403. A secret of 256 random bits needs no limit; this one makes each
+   * further guess cost a connection, and still lets a partner whose secret has expired see the 403.
    */
   refusalsPerWindow: 200,
-  /** From the first of them. */
+  /** Starts at the first refused secret. */
   windowMs: 60_000,
-  /** Then the address that has been quiet for longest is forgotten. About 100 bytes each. */
+  /** Beyond this number, the least recently seen address is forgotten. Each takes about 100 bytes. */
   maxAddresses: 100_000,
 };
 
 /**
- * Counts the refused secrets of each address, in this process. A valid secret is never asked for its address, so that
- * a partner behind the same one gets through.
+ * Counts the refused secrets of each address in this process. Requests with a valid secret are not counted or refused,
+ * so a partner behind the same address is not affected.
  *
- * Whoever has many addresses, or has them forgotten, gains tries at 256 random bits: nothing.
+ * An attacker with many addresses gets more guesses, but that does not help against 256 random bits.
  */
 export function createGuessThrottle(limits = guessLimits): AnswerGuess {
   const refusals = new LRUCache<string, number>({
@@ -35,7 +35,7 @@ export function createGuessThrottle(limits = guessLimits): AnswerGuess {
     const count = (refusals.get(sender) ?? 0) + 1;
     refusals.set(sender, count);
     if (count <= limits.refusalsPerWindow) return invalidSecret;
-    // At the very end of the window nothing remains of it, and it is still in force.
+    // At the end of the window the remaining time may be 0 although the limit still applies.
     return tooManyGuesses(Math.max(1, Math.ceil(refusals.getRemainingTTL(sender) / 1_000)));
   };
 }

@@ -28,13 +28,13 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-describe("a change of the partners file", () => {
+describe("a change to the partners file", () => {
   beforeEach(async () => {
     writePartnersFile(path, [partner("acme", { "secret-1": null })]);
     watch = await start();
   });
 
-  test("is in force without a restart", async () => {
+  test("applies without a restart", async () => {
     expect(isKnown("secret-1")).toBe(true);
     writePartnersFile(path, [partner("acme", { "secret-2": null }), partner("zenith", { "secret-3": null })]);
     await waitFor(() => isKnown("secret-3"));
@@ -46,8 +46,8 @@ describe("a change of the partners file", () => {
   test.each([
     ["not JSON", "{", "is not JSON"],
     ["empty", "", "is not JSON"],
-    ["not what it should be", '{"partners":[{"id":"acme"}]}', "partners.0"],
-  ])("to one that is %s leaves the last one in force, until it is valid again", async (_what, text, reason) => {
+    ["not valid", '{"partners":[{"id":"acme"}]}', "partners.0"],
+  ])("to one that is %s keeps the last valid one in use until it is valid again", async (_what, text, reason) => {
     writeText(text);
     await waitFor(() => watch?.warnings().length === 1);
     expect(watch?.warnings()[0]).toContain(path);
@@ -61,13 +61,13 @@ describe("a change of the partners file", () => {
     expect(await reloads()).toEqual({ loaded: 1, refused: 1, stale: 0 });
   });
 
-  test("by an editor that puts a byte order mark in front is in force", async () => {
+  test("by an editor that adds a byte order mark applies", async () => {
     writeText(`\ufeff${JSON.stringify({ partners: [partner("acme", { "secret-2": null })] })}`);
     await waitFor(() => isKnown("secret-2"));
     expect(watch?.warnings()).toEqual([]);
   });
 
-  test("by its loss leaves the last one in force, and its return is seen", async () => {
+  test("that removes it keeps the last one in use, and its return is noticed", async () => {
     renameSync(path, `${path}.away`);
     await waitFor(() => watch?.warnings().length === 1);
     expect(watch?.warnings()[0]).toContain("ENOENT");
@@ -77,7 +77,7 @@ describe("a change of the partners file", () => {
     expect(isKnown("secret-1")).toBe(true);
   });
 
-  test("to no partners at all is a valid one, and a problem", async () => {
+  test("that leaves no partners is valid, and reported as a problem", async () => {
     expect(watch?.problems()).toEqual([]);
     writePartnersFile(path, []);
     await waitFor(() => !isKnown("secret-1"));
@@ -86,7 +86,7 @@ describe("a change of the partners file", () => {
   });
 });
 
-test("a change by another folder behind a symbolic link, as Kubernetes makes it, is in force without a restart", async () => {
+test("a change of the folder behind a symbolic link, as in Kubernetes, applies without a restart", async () => {
   const mount = (name: string, secret: string) => {
     mkdirSync(join(folder, name));
     writePartnersFile(join(folder, name, "partners.json"), [partner("acme", { [secret]: null })]);
@@ -104,22 +104,22 @@ test("a change by another folder behind a symbolic link, as Kubernetes makes it,
   expect(await reloads()).toEqual({ loaded: 1, refused: 0, stale: 0 });
 });
 
-test("a problem that stays is counted once", async () => {
+test("a persisting problem is counted once", async () => {
   writePartnersFile(path, [partner("acme", {})]);
   watch = await start();
   writeText("{");
   await waitFor(() => watch?.warnings().length === 1);
-  // A later change shows that the file was read again since.
+  // A later change shows that the file has been read again.
   writePartnersFile(path, [partner("acme", { "secret-1": null })]);
   await waitFor(() => isKnown("secret-1"));
   expect(await reloads()).toEqual({ loaded: 1, refused: 1, stale: 0 });
 });
 
-test("without a valid file there are no partners, and the problem says what to do", async () => {
+test("without a valid file there are no partners, and the reported problem says what to do", async () => {
   watch = await start();
   expect(watch.registry().partnerCount).toBe(0);
   expect(watch.problems()).toEqual([
-    expect.stringMatching(/partners\.json can't be read \(ENOENT\).*npm run ops -- partners add/),
+    expect.stringMatching(/partners\.json cannot be read \(ENOENT\).*npm run ops -- partners add/),
   ]);
   expect(watch.warnings()).toEqual([]);
   writeText('{"partners":[{"id":"ACME"}]}');
@@ -129,10 +129,10 @@ test("without a valid file there are no partners, and the problem says what to d
   expect(watch.problems()).toEqual([]);
 });
 
-describe("a read that does not end, as when the server of a network file system is gone", () => {
+describe("a read that hangs, as when a network file system's server is unreachable", () => {
   const hangs: ReadText = () => new Promise(() => {});
 
-  test("is given up, and keeps no later change from being seen", async () => {
+  test("is abandoned, and later changes are noticed", async () => {
     writePartnersFile(path, [partner("acme", { "secret-1": null })]);
     const reads = [hangs];
     watch = await start({ readLimitMs: 5, readText: (path) => (reads.shift() ?? readRegularFile)(path) });
@@ -141,7 +141,7 @@ describe("a read that does not end, as when the server of a network file system 
     expect(watch.problems()).toEqual([]);
   });
 
-  test("leaves the last valid version in force, and does not take all threads that read files", async () => {
+  test("keeps the last valid version in use, and does not block all threads that read files", async () => {
     writePartnersFile(path, [partner("acme", { "secret-1": null })]);
     let hung = 0;
     let asked = 0;
@@ -154,13 +154,13 @@ describe("a read that does not end, as when the server of a network file system 
     watch = await start({ readLimitMs: 5, readText });
     await waitFor(() => expect(watch?.warnings()).toEqual([expect.stringContaining("no end")]));
     await waitFor(() => hung === 2);
-    // Time for a third.
+    // Enough time for a third read.
     await wait(50);
     expect(hung).toBe(2);
     expect(isKnown("secret-1")).toBe(true);
   });
 
-  test("does not keep the process from ending", async () => {
+  test("does not prevent the process from exiting", async () => {
     execFileSync("mkfifo", [path]);
     const child = spawn(process.execPath, [
       ...["--conditions=@booking-events/source", "--disable-warning=ExperimentalWarning"],
@@ -172,7 +172,7 @@ describe("a read that does not end, as when the server of a network file system 
 });
 
 function start(more: { readLimitMs?: number; readText?: ReadText } = {}): Promise<PartnersFileWatch> {
-  // Each start in a registry of its own: a metric has one owner.
+  // Each watch has its own registry, because a metric can be registered only once.
   metrics = createMetrics("test");
   const logger = createLogger({ name: "test", level: "silent" });
   return watchPartnersFile({ path, logger, metrics, intervalMs: 5, ...more });
@@ -182,7 +182,7 @@ function isKnown(secret: string): boolean {
   return watch?.registry().findSecret(secret) !== undefined;
 }
 
-/** At one stroke, as an editor or Kubernetes does it. */
+/** Replaces the file atomically, as an editor or Kubernetes does. */
 function writeText(text: string): void {
   writeFileSync(`${path}.new`, text);
   renameSync(`${path}.new`, path);

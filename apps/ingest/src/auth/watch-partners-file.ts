@@ -1,30 +1,30 @@
 import { createPartnerRegistry, type PartnerRegistry, parsePartnersFile } from "@booking-events/partners";
 import { Counter, Gauge, type Logger, type Registry, repeat } from "@booking-events/runtime";
-import { createPatientReader, describeReadError, type ReadText, readRegularFile } from "./read-regular-file.ts";
+import { createReaderWithTimeout, describeReadError, type ReadText, readRegularFile } from "./read-regular-file.ts";
 
 export interface PartnersFileWatch {
-  /** Of the newest valid version of the file; without partners until there is one. */
+  /** The partners of the newest valid version of the file. Empty until there is one. */
   registry(): PartnerRegistry;
-  /** Why no partner is known, for an operator. Empty: some are. */
+  /** Why no partners are known, for an operator. Empty if some are. */
   problems(): string[];
-  /** Why the file as it is now is not in force, though an earlier version is. Empty: it is. */
+  /** Why the current file is not in use although an earlier version is, for an operator. Empty if it is in use. */
   warnings(): string[];
   stop(): void;
 }
 
 const defaultIntervalMs = 1_000;
 const defaultReadLimitMs = 2_000;
-const maxProblemsTold = 5;
+const maxReportedProblems = 5;
 
 /**
- * Reads the partners file, and again every second: a change is in force without a restart. While the file is invalid
- * or gone the last valid version stays in force, since one wrong comma must not lock every partner out. Where there is
- * none, nobody is known, which is our trouble and not the partners'.
+ * Reads the partners file every second, so changes apply without a restart. While the file is invalid or missing, the
+ * last valid version stays in use, because a single wrong comma must not lock out every partner. If there has been no
+ * valid version, ingest answers 503, because the problem is ours and not the partners'.
  *
- * It reads instead of asking the file system for changes, because those are not told for a mounted Kubernetes secret
- * or a network file system, and compares the text, because times of change are too coarse to trust.
+ * It polls because file systems do not report changes of mounted Kubernetes secrets or on network file systems. It
+ * compares the text because modification times are too coarse.
  *
- * Resolves when the file was read, or is not to be read for now.
+ * Resolves when the file has been read or the read has failed.
  */
 export async function watchPartnersFile(options: {
   path: string;
@@ -36,7 +36,7 @@ export async function watchPartnersFile(options: {
 }): Promise<PartnersFileWatch> {
   const { path, logger, intervalMs = defaultIntervalMs, readLimitMs = defaultReadLimitMs } = options;
   const { reloads, stale } = createMetrics(options.metrics);
-  const readText = createPatientReader(options.readText ?? readRegularFile, readLimitMs);
+  const readText = createReaderWithTimeout(options.readText ?? readRegularFile, readLimitMs);
   const stopping = new AbortController();
   let registry = createPartnerRegistry({ partners: [] });
   let last: Version | undefined;
@@ -50,18 +50,18 @@ export async function watchPartnersFile(options: {
     stale.set(next.problem === undefined ? 0 : 1);
     if (next.problem === undefined) {
       registry = next.registry;
-      logInForce();
+      logLoaded();
     } else {
       const consequence =
-        registry.partnerCount === 0 ? "events are refused until it is valid" : "the last valid version stays in force";
-      logger.error({ problem: next.problem }, `partners file refused: ${consequence}`);
+        registry.partnerCount === 0 ? "events are refused until it is valid" : "the last valid version stays in use";
+      logger.error({ problem: next.problem }, `partners file not loaded: ${consequence}`);
     }
   }
 
-  function logInForce(): void {
+  function logLoaded(): void {
     const { partnerCount: partners, secretCount: secrets } = registry;
-    // A file without partners or secrets is valid, and refuses everyone: worth more than a line at level info.
-    logger[secrets === 0 ? "warn" : "info"]({ partners, secrets }, "partners file in force");
+    // A file without partners or secrets is valid but refuses everyone, so it deserves a warning.
+    logger[secrets === 0 ? "warn" : "info"]({ partners, secrets }, "partners file loaded");
   }
 
   const currentProblems = () => (last?.problem === undefined ? [] : [last.problem]);
@@ -85,35 +85,39 @@ function createMetrics(metrics: Registry) {
   return {
     reloads: new Counter({
       name: "ingest_partners_file_reloads_total",
-      help: "Changes of the partners file, by whether the new version is in force (loaded) or not (refused).",
+      help:
+        "Changes to the partners file, by result: loaded, or refused because the new version is invalid or " +
+        "missing.",
       labelNames: ["result"],
       registers: [metrics],
     }),
     stale: new Gauge({
       name: "ingest_partners_file_stale",
-      help: "1 while the partners file is invalid or gone and its last valid version is in force.",
+      help: "1 while the partners file is invalid or missing.",
       registers: [metrics],
     }),
   };
 }
 
-/** One version of the file, valid or not. `text` is undefined when it could not be read. */
+/** A version of the file, valid or not. `text` is undefined if the file could not be read. */
 type Version =
   | { text: string; registry: PartnerRegistry; problem?: undefined }
   | { text: string | undefined; registry?: undefined; problem: string };
 
-/** @returns `last` itself if nothing changed since */
+/** @returns `last` itself if nothing has changed */
 async function readPartners(path: string, readText: ReadText, last: Version | undefined): Promise<Version> {
   let text: string;
   try {
     text = await readText(path);
   } catch (error) {
-    const problem = `The partners file ${path} can't be read (${describeReadError(error)}). Create it with "npm run ops -- partners add <id>", or set PARTNERS_FILE to its path.`;
+    const problem =
+      `The partners file ${path} cannot be read (${describeReadError(error)}). Create it with "npm run ops -- ` +
+      `partners add <id>", or set PARTNERS_FILE to its path.`;
     return problem === last?.problem ? last : { text: undefined, problem };
   }
   if (text === last?.text) return last;
   const result = parsePartnersFile(text);
   if (result.success) return { text, registry: createPartnerRegistry(result.file) };
-  const problems = result.problems.slice(0, maxProblemsTold).join("; ");
+  const problems = result.problems.slice(0, maxReportedProblems).join("; ");
   return { text, problem: `The partners file ${path} is not valid: ${problems}. Correct it.` };
 }

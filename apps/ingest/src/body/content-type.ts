@@ -1,15 +1,16 @@
-/** RFC 9110, section 5.6.2 and 5.6.4. Node gives a header's bytes as Latin-1. */
+/** RFC 9110, sections 5.6.2 and 5.6.4. Node decodes header bytes as Latin-1. */
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const quotedString = '"(?:[\\t !#-[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
 
 const typePattern = new RegExp(`^(${token}/${token})[ \\t]*`);
-/** A semicolon may have no parameter behind it. */
+/** The parameter after a semicolon is optional. */
 const parameterPattern = new RegExp(`;[ \\t]*(?:(${token})=(${token}|${quotedString}))?[ \\t]*`, "y");
 
 /**
- * Tells which of the two accepted types a Content-Type header names; undefined: neither, malformed, or not in UTF-8.
+ * Returns which of the two accepted types a Content-Type header names, or undefined if it names neither, is malformed,
+ * or has a charset other than UTF-8.
  *
- * Charset is the only parameter with a meaning here. Others are ignored, since neither type defines any: refusing
+ * Charset is the only parameter that matters here. Others are ignored because neither type defines any, and refusing
  * `application/json; profile=…` would help nobody.
  */
 export function bodyTypeOf(contentType: string | undefined): "json" | "form" | undefined {

@@ -2,21 +2,21 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../http/answers.ts";
 import { decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
-import { JsonFault, parseJsonExactly } from "./parse-json-exactly.ts";
+import { JsonError, parseJsonExactly } from "./parse-json-exactly.ts";
 
 describe("UTF-8", () => {
-  test("is decoded as it is", () => {
+  test("is decoded unchanged", () => {
     const text = "Zoë 東京 👩‍👩‍👧 \u0000 \u00a0\ufeffx";
     expect(decodeUtf8(Buffer.from(text))).toBe(text);
   });
 
-  test("may start with a byte order mark, which is no part of the text", () => {
+  test("may start with a byte order mark, which is not part of the text", () => {
     expect(decodeUtf8(Buffer.from("\ufeff{}"))).toBe("{}");
   });
 
   test.each([
     ["a lone continuation byte", [0x80]],
-    ["a sequence cut short", [0xe2, 0x82]],
+    ["a truncated sequence", [0xe2, 0x82]],
     ["an overlong slash", [0xc0, 0xaf]],
     ["a surrogate", [0xed, 0xa0, 0x80]],
     ["beyond Unicode", [0xf4, 0x90, 0x80, 0x80]],
@@ -52,23 +52,23 @@ describe("JSON", () => {
   test.each([
     '{"a":"1","a":"1"}',
     '{"":0,"":0}',
-    // No field is shorter than the one that is lost here.
+    // No field is shorter than the one lost here.
     '{"":0,"":"text"}',
     '{"":"","":""}',
     '{ "a" : 1 , "\\u0061" : 2 }',
     '{"a":"x\\"y","b":[{"c":null,"c":null}]}',
     '{"a":{"a":[]},"a":{"a":[]}}',
     '{"__proto__":1,"__proto__":2}',
-  ])("with a key twice is refused: %s", (text) => {
+  ])("with a duplicate key is refused: %s", (text) => {
     expect(outcomeOf(() => decodeJson(text))).toBe("repeated-json-key");
   });
 
-  test("with a key twice in however deep an object is refused", () => {
+  test("with a duplicate key at any depth is refused", () => {
     const text = `{"x":${"[".repeat(20_000)}{"a":1,"a":2}${"]".repeat(20_000)}}`;
     expect(outcomeOf(() => decodeJson(text))).toBe("repeated-json-key");
   });
 
-  test("has NaN for each number that a double does not hold as written, so that it can't be accepted", () => {
+  test("has NaN for each number that loses digits as a double, so it is not accepted", () => {
     const numbers = [0.1, 10.5, 1, -0, 100, 123456789012345, Number.NaN, Number.NaN, Number.NaN];
     const text = '{"a":[0.1,10.50,1.0,-0,1.0e2,123456789012345,0.1234567890123456789,1e-400,1.00000000000000001]}';
     expect(decodeJson(text)).toEqual({ a: numbers });
@@ -76,8 +76,8 @@ describe("JSON", () => {
     expect(decodeJson('{"a":1E-400}')).toEqual({ a: Number.NaN });
   });
 
-  /** It may be asked only if something shorter does not prove that it need not be. */
-  test("is what the exact parser makes of it, however it is written", () => {
+  /** The exact parser may be skipped only if a cheaper proof shows that it is not needed. */
+  test("is decoded as by the exact parser, however it is written", () => {
     const key = fc.constantFrom('""', '"a"', '"\\u0061"', '"b"', '"0"', '"\\""', '"é"', '"__proto__"');
     const scalar = fc.constantFrom(...['""', "null", "true", "0", "1e-7", "1e-400", "0.10", `0.${"1".repeat(20)}`]);
     const blank = fc.constantFrom("", "", " ", "\n  ");
@@ -87,7 +87,7 @@ describe("JSON", () => {
       .map(([before, name, after, of]) => `${before}${name}${after}:${of}`);
     const texts = fc.oneof(
       fc.array(field, { maxLength: 5 }).map((fields) => `{${fields.join()}}`),
-      // As most senders write: no white space, and nothing but strings.
+      // As most senders write it: without white space, and only strings.
       fc
         .array(fc.tuple(key, key), { maxLength: 4 })
         .map((fields) => `{${fields.map((pair) => pair.join(":")).join()}}`),
@@ -100,11 +100,11 @@ describe("JSON", () => {
     );
   });
 
-  test.each(["[]", '[{"a":1}]', "null", "true", "1", '"{}"'])("%s is no object", (text) => {
+  test.each(["[]", '[{"a":1}]', "null", "true", "1", '"{}"'])("%s is not an object", (text) => {
     expect(outcomeOf(() => decodeJson(text))).toBe("not-an-object");
   });
 
-  test("in a refusal nothing is left of the body", () => {
+  test("a refusal contains nothing of the body", () => {
     const refusal = refusalOf(() => decodeJson('{"consumerGivenName": "canary-7ab"'));
     expect(`${refusal.message} ${refusal.stack} ${refusal.cause} ${JSON.stringify(refusal)}`).not.toContain("canary");
   });
@@ -125,11 +125,11 @@ describe("a form", () => {
     ["a;b=1", { "a;b": "1" }],
     ["=1", { "": "1" }],
     ["", {}],
-  ])("%s is one flat object", (text, fields) => {
+  ])("%s is a flat object", (text, fields) => {
     expect({ ...decodeForm(text) }).toEqual(fields);
   });
 
-  test("keeps names that objects have as names of its own", () => {
+  test("keeps fields named like members of Object.prototype", () => {
     const fields = decodeForm("__proto__=1&constructor=2");
     expect(Object.entries(fields)).toEqual([
       ["__proto__", "1"],
@@ -171,7 +171,7 @@ function tryOut(decode: () => unknown): unknown {
   try {
     return decode();
   } catch (error) {
-    if (error instanceof JsonFault) return `${error.kind} ${error.line} ${error.column}`;
+    if (error instanceof JsonError) return `${error.kind} ${error.line} ${error.column}`;
     if (!(error instanceof Refusal)) throw error;
     const [, line, column] = /line (\d+), column (\d+)/.exec(error.answer.body) ?? [];
     return `${error.outcome.replace("-json", "")} ${line} ${column}`;

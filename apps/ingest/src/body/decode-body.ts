@@ -10,21 +10,23 @@ import {
   repeatedFormField,
   repeatedJsonKey,
 } from "../http/answers.ts";
-import { isKeptWhole } from "./kept-whole.ts";
-import { JsonFault, parseJsonExactly } from "./parse-json-exactly.ts";
+import { isLossless } from "./lossless-json.ts";
+import { JsonError, parseJsonExactly } from "./parse-json-exactly.ts";
 
-/** What a body holds, before validation. `__proto__` may be one of its own keys. */
+/** The content of a body before validation. It may have an own property named `__proto__`. */
 export type BodyObject = Record<string, unknown>;
 
 const byteOrderMark = "\ufeff";
 
 /**
- * A byte order mark at the start is left out, as RFC 8259 allows: Windows software likes to write one, and it would
- * otherwise make JSON malformed and rename the first form field.
+ * Skips a byte order mark at the start, as RFC 8259 allows. Windows programs often write one, which would otherwise
+ * make JSON malformed and become part of the first form field's name.
  */
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
-/** @throws Refusal if the bytes are not UTF-8: replacement characters would be stored as if the partner had sent them. */
+/**
+ * @throws Refusal if the bytes are not UTF-8. Replacement characters would be stored as if the partner had sent them
+ */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
@@ -34,31 +36,31 @@ export function decodeUtf8(bytes: Uint8Array): string {
 }
 
 /**
- * A number that a double does not hold as it is written is NaN in the object, so that the payload's rules refuse it.
+ * Decodes a JSON object. A number that loses digits as a double becomes NaN, which the payload's rules refuse.
  *
- * @throws Refusal unless the text is one JSON object, in which no object has a key twice
+ * @throws Refusal unless the text is one JSON object without duplicate keys at any level
  */
 export function decodeJson(text: string): BodyObject {
   const value = parseJson(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Refusal(notAnObject);
   const object = value as BodyObject;
-  return isKeptWhole(text, object) ? object : (tellFault(() => parseJsonExactly(text)) as BodyObject);
+  return isLossless(text, object) ? object : (parseOrRefuse(text) as BodyObject);
 }
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // V8's message quotes the body, and does not always say where.
-    return tellFault(() => parseJsonExactly(text));
+    // V8's message quotes the body, and does not always state the position.
+    return parseOrRefuse(text);
   }
 }
 
-function tellFault<Value>(parse: () => Value): Value {
+function parseOrRefuse(text: string): unknown {
   try {
-    return parse();
+    return parseJsonExactly(text);
   } catch (error) {
-    if (!(error instanceof JsonFault)) throw error;
+    if (!(error instanceof JsonError)) throw error;
     throw new Refusal(error.kind === "malformed" ? malformedJson(error) : repeatedJsonKey(error));
   }
 }
@@ -66,25 +68,26 @@ function tellFault<Value>(parse: () => Value): Value {
 const ownField = { configurable: true, enumerable: true, writable: true };
 
 /**
- * Decodes application/x-www-form-urlencoded as one flat list: a dot in a name is a plain character, and each name
- * may appear once. Every field counts; only the body's size limits their number.
+ * Decodes application/x-www-form-urlencoded as a flat list of fields. A dot in a name is an ordinary character, and
+ * each name may appear only once. Only the size of the body limits the number of fields.
  *
  * @throws Refusal where a lenient parser would guess
  */
 export function decodeForm(text: string): BodyObject {
-  // The commonest mistake: curl -d '{…}' without a header. Its error would be about a field that nobody has sent.
+  // The most common mistake is `curl -d '{…}'` without a header. The errors would otherwise be about fields that nobody
+  // sent.
   if (/^[{[]/.test(text)) throw new Refusal(jsonSentAsForm);
   if (text.startsWith(byteOrderMark)) throw new Refusal(repeatedByteOrderMark);
   const fields: BodyObject = {};
   for (const pair of text.split("&")) {
-    // Nothing between two ampersands, or after the last, is no field, as in the WHATWG URL standard.
+    // As in the WHATWG URL standard, an empty pair is not a field.
     if (pair === "") continue;
     const equalsAt = pair.indexOf("=");
     const name = decodeFormText(equalsAt === -1 ? pair : pair.slice(0, equalsAt));
     if (/[[\]]/.test(name)) throw new Refusal(nestedFormField);
     if (Object.hasOwn(fields, name)) throw new Refusal(repeatedFormField);
     const value = equalsAt === -1 ? "" : decodeFormText(pair.slice(equalsAt + 1));
-    // A field like any other, as in JSON.parse; an assignment would set the prototype.
+    // `__proto__` is an ordinary field, as in JSON.parse. An assignment would set the prototype.
     if (name === "__proto__") Object.defineProperty(fields, name, { ...ownField, value });
     else fields[name] = value;
   }
@@ -93,7 +96,7 @@ export function decodeForm(text: string): BodyObject {
 
 function decodeFormText(text: string): string {
   const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
-  // Most names and many values have nothing to decode, and finding that out is cheaper than decoding.
+  // Most names and many values need no decoding, and checking that is cheaper than decoding.
   if (!spaced.includes("%")) return spaced;
   try {
     return decodeURIComponent(spaced);

@@ -19,7 +19,7 @@ describe("the idempotency key", () => {
     { "idempotency-key": "a b" },
     { "idempotency-key": "Zoë" },
     { "idempotency-key": "x".repeat(256) },
-    // Node joins a header that stands there twice.
+    // Node joins the values of a repeated header.
     { "idempotency-key": "k1, k2" },
     { "idempotency-key": "k1, k1" },
     { "webhook-id": "k1, k2" },
@@ -32,7 +32,7 @@ describe("the idempotency key", () => {
   });
 });
 
-test("two keys that differ are refused, since either may be the one that is meant", () => {
+test("two different keys are refused, because either may be the intended one", () => {
   const headers = { "idempotency-key": "k1", "webhook-id": "K1" };
   expect(() => readEventOptions(headers)).toThrow("different-idempotency-keys");
 });
@@ -47,7 +47,7 @@ describe("a dry run", () => {
     expect(readEventOptions(headers).isDryRun).toBe(isDryRun);
   });
 
-  test.each(["", "1", "yes", "true, true", "ture"])("%j is refused rather than queued", (value) => {
+  test.each(["", "1", "yes", "true, true", "ture"])("%j is refused and not queued", (value) => {
     expect(() => readEventOptions({ "x-dry-run": value })).toThrow("invalid-dry-run");
   });
 });

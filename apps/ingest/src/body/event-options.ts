@@ -2,23 +2,23 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isIdempotencyKey } from "@booking-events/schema";
 import { differentKeys, invalidDryRun, invalidIdempotencyKey, Refusal } from "../http/answers.ts";
 
-/** What a partner may ask for in headers. */
+/** The options that a partner can set in headers. */
 export interface EventOptions {
-  /** null: the partner sent none. */
+  /** null if the partner sent none. */
   idempotencyKey: string | null;
   isDryRun: boolean;
 }
 
-/** @throws Refusal for a value that we can't honour: ignoring it would do what the partner meant to prevent. */
+/** @throws Refusal for an invalid value. Ignoring it would do what the partner wanted to prevent */
 export function readEventOptions(headers: IncomingHttpHeaders): EventOptions {
   return { idempotencyKey: readIdempotencyKey(headers), isDryRun: readDryRun(headers) };
 }
 
-/** Standard Webhooks has its own name for the same thing. */
+/** `webhook-id` is the name that Standard Webhooks uses for the same header. */
 const keyHeaders = ["idempotency-key", "webhook-id"] as const;
 
 function readIdempotencyKey(headers: IncomingHttpHeaders): string | null {
-  // Node joins the values of one that was sent twice by ", ", which no key may have.
+  // Node joins the values of a repeated header with ", ", which no valid key contains.
   const keys = keyHeaders.map((name) => headers[name]?.toString()).filter((key) => key !== undefined);
   if (!keys.every(isIdempotencyKey)) throw new Refusal(invalidIdempotencyKey);
   const [key = null, other = key] = keys;

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 
 /**
- * Each value that a header was sent with. Of some headers, `req.headers` has the first one only.
+ * Returns every value of a header. `req.headers` has only the first value of some headers.
  *
- * @param name in lower case
+ * @param name in lowercase
  */
 export function headerValues({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">, name: string): string[] {
   const values: string[] = [];

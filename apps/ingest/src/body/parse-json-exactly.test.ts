@@ -1,9 +1,9 @@
 import { maxJsonValues } from "@booking-events/schema";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { JsonFault, parseJsonExactly } from "./parse-json-exactly.ts";
+import { JsonError, parseJsonExactly } from "./parse-json-exactly.ts";
 
-/** Texts with all that JSON allows: white space, escapes, numbers in any notation, nesting. */
+/** Texts with everything that JSON allows: white space, escapes, numbers in any notation, nesting. */
 const space = fc.stringMatching(/^[ \t\n\r]{0,3}$/);
 const number = fc.stringMatching(/^-?(0|[1-9][0-9]{0,5})(\.[0-9]{1,4})?([eE][-+]?[0-9]{1,2})?$/);
 const string = fc
@@ -27,8 +27,8 @@ const { json } = fc.letrec<{ json: string; value: string }>((tie) => {
   };
 });
 
-describe("what it makes of a text", () => {
-  test("is what JSON.parse makes of it", () => {
+describe("the parsed value", () => {
+  test("equals that of JSON.parse", () => {
     fc.assert(
       fc.property(json, (text) => {
         const expected: unknown = JSON.parse(text);
@@ -37,7 +37,7 @@ describe("what it makes of a text", () => {
     );
   });
 
-  test("is nothing if JSON.parse refuses it", () => {
+  test("does not exist if JSON.parse refuses the text", () => {
     const almost = fc
       .tuple(
         json,
@@ -59,18 +59,18 @@ describe("what it makes of a text", () => {
     );
   });
 
-  test("keeps __proto__ as a key like any other", () => {
+  test("keeps __proto__ as an ordinary key", () => {
     const object = parseJsonExactly('{"__proto__": {"isAdmin": true}, "constructor": 1}') as Record<string, unknown>;
     expect(Object.keys(object)).toEqual(["__proto__", "constructor"]);
     expect(object["isAdmin"]).toBeUndefined();
   });
 
-  test("has NaN for each number that a double does not hold as written", () => {
+  test("has NaN for each number that loses digits as a double", () => {
     const numbers = parseJsonExactly("[0.1, 10.50, 1e-400, 0.1234567890123456789, -0, 1.0e2, 1e400]");
     expect(numbers).toEqual([0.1, 10.5, Number.NaN, Number.NaN, -0, 100, Number.NaN]);
   });
 
-  test("has no NaN behind as many numbers as a payload may have values: it is refused for those", () => {
+  test("has no NaN after as many numbers as a payload may have values, because it is refused anyway", () => {
     const lastOf = (count: number) =>
       (parseJsonExactly(`[${"1,".repeat(count - 1)}9007199254740993]`) as number[]).at(-1);
     expect(lastOf(maxJsonValues)).toBeNaN();
@@ -79,8 +79,8 @@ describe("what it makes of a text", () => {
 });
 
 describe("a malformed text", () => {
-  test("is faulty at the first character with which it can't go on", () => {
-    // No JSON has this character anywhere, and each beginning of a JSON can go on.
+  test("is reported at the first character that cannot continue valid JSON", () => {
+    // This character is nowhere valid in JSON, and every prefix of valid JSON can be continued.
     fc.assert(
       fc.property(json, fc.nat(), (text, at) => {
         const offset = at % (text.length + 1);
@@ -89,7 +89,7 @@ describe("a malformed text", () => {
     );
   });
 
-  test("is faulty at its end if it is cut", () => {
+  test("is reported at its end if it is truncated", () => {
     fc.assert(
       fc.property(json, fc.nat(), (text, at) => {
         const cut = text.slice(0, at % (text.length + 1));
@@ -121,12 +121,12 @@ describe("a malformed text", () => {
     ["[trux]", 1, 5],
     ["\ufeff{}", 1, 1],
     ["\u00a0{}", 1, 1],
-  ])("%j is at line %i, column %i", (text, line, column) => {
-    expect(faultOf(text)).toMatchObject({ name: "JsonFault", message: "malformed", kind: "malformed", line, column });
+  ])("%j is reported at line %i, column %i", (text, line, column) => {
+    expect(faultOf(text)).toMatchObject({ name: "JsonError", message: "malformed", kind: "malformed", line, column });
   });
 });
 
-describe("a key that stands twice in one object", () => {
+describe("a duplicate key", () => {
   test.each([
     ['{"a":1,"a":1}', 8],
     ['{"a":1,"b":2,"\\u0061":3}', 14],
@@ -135,7 +135,7 @@ describe("a key that stands twice in one object", () => {
     ['{"":0,"":0}', 7],
     ['{"\\ud800":0,"\\uD800":0}', 13],
     ['{"0":0,"1":0,"0":0}', 14],
-  ])("%s: is told at its second place", (text, column) => {
+  ])("%s: is reported at its second position", (text, column) => {
     expect(faultOf(text)).toMatchObject({ kind: "repeated-key", line: 1, column });
   });
 
@@ -145,22 +145,22 @@ describe("a key that stands twice in one object", () => {
     '{"a":1,"A":1}',
     '{"é":1,"e\u0301":1}',
     '{"toString":1}',
-  ])("%s: no", (text) => expect(faultOf(text)).toBeUndefined());
+  ])("%s: is none", (text) => expect(faultOf(text)).toBeUndefined());
 });
 
 test.each([
   ["closed arrays", `${"[".repeat(32_768)}${"]".repeat(32_768)}`, undefined],
   ["open arrays", "[".repeat(65_536), "malformed"],
   ["objects", `${'{"a":'.repeat(10_000)}1${"}".repeat(10_000)}`, undefined],
-  ["a repeated key below them", `${'{"a":'.repeat(9_000)}{"b":1,"b":1}${"}".repeat(9_000)}`, "repeated-key"],
+  ["a duplicate key inside them", `${'{"a":'.repeat(9_000)}{"b":1,"b":1}${"}".repeat(9_000)}`, "repeated-key"],
 ])("nesting does not matter: %s", (_what, text, kind) => expect(faultOf(text)?.kind).toBe(kind));
 
-function faultOf(text: string): JsonFault | undefined {
+function faultOf(text: string): JsonError | undefined {
   try {
     parseJsonExactly(text);
     return undefined;
   } catch (error) {
-    if (error instanceof JsonFault) return error;
+    if (error instanceof JsonError) return error;
     throw error;
   }
 }

@@ -1,15 +1,15 @@
 import { maxJsonValues } from "@booking-events/schema";
-import { isHeldByDouble } from "./held-by-double.ts";
+import { isExactDouble } from "./exact-double.ts";
 
-/** Says where a text stops being what we can read, and nothing of what stands there. */
-export class JsonFault extends Error {
-  override name = "JsonFault";
+/** The position at which a text cannot be accepted. It does not contain any of the text. */
+export class JsonError extends Error {
+  override name = "JsonError";
   readonly kind: "malformed" | "repeated-key";
-  /** Both count from 1, columns in UTF-16 code units. */
+  /** Line and column count from 1; columns are UTF-16 code units. */
   readonly line: number;
   readonly column: number;
 
-  constructor(kind: JsonFault["kind"], text: string, offset: number) {
+  constructor(kind: JsonError["kind"], text: string, offset: number) {
     super(kind);
     this.kind = kind;
     const lines = text.slice(0, offset).split(/\r\n|[\r\n]/);
@@ -19,29 +19,29 @@ export class JsonFault extends Error {
 }
 
 /**
- * `JSON.parse` for texts of which more has to be known, at several times its price. A number that a double does not hold
- * as it is written becomes NaN, which no text of JSON gives otherwise. Only the first `maxJsonValues`
- * numbers are looked at: a text with more is refused for having too many values, and 64 KiB of numbers with exponents
- * cost more than twice as much if each is.
+ * Parses JSON like `JSON.parse`, at several times its cost, but reports positions and duplicate keys. A number that
+ * loses digits as a double becomes NaN, which no JSON text yields otherwise. Only the first `maxJsonValues` numbers are
+ * checked: a text with more is refused anyway for having too many values, and checking 64 KiB of numbers with exponents
+ * more than doubles the cost.
  *
- * Nothing here calls itself, so any nesting is read: what is wrong with the syntax is told before what is too deep. The
- * parsers on npm that know positions do, and overflow the stack.
+ * The parser is not recursive, so it can parse any depth, and a syntax error is reported before excessive nesting. The
+ * parsers on npm that report positions are recursive and overflow the stack.
  *
- * @throws JsonFault at the first character with which no JSON goes on, or at the second one of two keys that are equal
+ * @throws JsonError at the first character that cannot continue valid JSON, or at the second of two equal keys
  */
 export function parseJsonExactly(text: string): unknown {
   return new JsonReader(text).read();
 }
 
-/** An array or object whose end was not read yet. */
+/** An array or object that has not been read to its end. */
 type Open = { items: unknown[] } | { fields: Record<string, unknown>; key: string };
 
-/** In place of a value: another one has to be read first. */
+/** Returned instead of a value when more values must be read first. */
 const unfinished = Symbol();
 
 const whiteSpace = /[ \t\n\r]+/y;
 const digits = /[0-9]+/y;
-/** As much of a string as is right, without the quotation mark at its end. */
+/** The longest valid part of a string, without the closing quotation mark. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON wants them escaped
 const startOfString = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/y;
 const startOfEscape = /\\(?:u[0-9a-fA-F]{0,3})?/y;
@@ -61,7 +61,7 @@ class JsonReader {
   read(): unknown {
     for (;;) {
       let value = this.#readStart();
-      // It may be the last one in its container, which is then complete itself.
+      // The value may complete its container, which is then itself a value.
       while (value !== unfinished) {
         this.#skip(whiteSpace);
         const open = this.#open.at(-1);
@@ -71,7 +71,7 @@ class JsonReader {
     }
   }
 
-  /** @returns a scalar or an empty container; `unfinished` after the start of any other */
+  /** @returns a scalar or an empty container; `unfinished` at the start of another container */
   #readStart(): unknown {
     this.#skip(whiteSpace);
     switch (this.#text[this.#at]) {
@@ -110,7 +110,7 @@ class JsonReader {
     return unfinished;
   }
 
-  /** @returns the container if it ends here, else `unfinished` */
+  /** @returns the container if it ends here, otherwise `unfinished` */
   #addTo(open: Open, value: unknown): unknown {
     if ("items" in open) {
       open.items.push(value);
@@ -137,7 +137,7 @@ class JsonReader {
     const key = this.#readString();
     this.#skip(whiteSpace);
     this.#expect(":");
-    if (Object.hasOwn(fields, key)) throw new JsonFault("repeated-key", this.#text, start);
+    if (Object.hasOwn(fields, key)) throw new JsonError("repeated-key", this.#text, start);
     return key;
   }
 
@@ -167,7 +167,7 @@ class JsonReader {
     }
     const written = this.#text.slice(start, this.#at);
     this.#numbersRead += 1;
-    return this.#numbersRead > maxJsonValues || isHeldByDouble(written) ? Number(written) : Number.NaN;
+    return this.#numbersRead > maxJsonValues || isExactDouble(written) ? Number(written) : Number.NaN;
   }
 
   #readDigits(): void {
@@ -192,6 +192,6 @@ class JsonReader {
   }
 
   #fail(): never {
-    throw new JsonFault("malformed", this.#text, this.#at);
+    throw new JsonError("malformed", this.#text, this.#at);
   }
 }

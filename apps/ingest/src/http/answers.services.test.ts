@@ -10,7 +10,7 @@ import { acmeSecret } from "@booking-events/harness/partners";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
 
-/** Each row of the table of answers, as bytes on a real connection. */
+/** Tests each row of the table of answers as bytes on a real connection. */
 
 const create = `/booking-event/create/${acmeSecret}`;
 const booking = '{"consumerTripPartnerExternalReference":"T-1"}';
@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(() => ingest.close());
 
 describe("200", () => {
-  test.each(["create", "update", "delete"])("%s, in both types of body", async (kind) => {
+  test.each(["create", "update", "delete"])("%s, with both types of body", async (kind) => {
     const path = `/booking-event/${kind}/${acmeSecret}`;
     const json = await exchange(ingest.port, { path, body: booking });
     const form = await exchange(ingest.port, {
@@ -77,22 +77,22 @@ describe("403, with the same bytes for every cause", () => {
     ["a bare percent sign", "create/%"],
     ["an escaped slash", `create/${acmeSecret}%2F`],
     ["an escaped U+0000", `create/${acmeSecret}%00`],
-    ["escaped twice", `create/${acmeSecret.replace("a", "%2561")}`],
+    ["double-escaped", `create/${acmeSecret.replace("a", "%2561")}`],
     ["a traversal", `create/..%2F${acmeSecret}`],
     ["very long", `create/${"x".repeat(7_000)}`],
     ["in the query", `create/?${acmeSecret}`],
-    ["unknown, of update", "update/no-such-secret"],
-    ["unknown, of delete", "delete/no-such-secret"],
+    ["unknown, for update", "update/no-such-secret"],
+    ["unknown, for delete", "delete/no-such-secret"],
   ])("%s", async (_cause, path) => {
     for (const body of [undefined, booking]) {
       const answer = await exchange(ingest.port, { path: `/booking-event/${path}`, ...(body && { body }) });
       expectAnswer(answer, 403, invalidSecret, closed);
-      // Byte by byte, since an object of headers would hide their order and a repeated one.
+      // Compared byte by byte, because an object would hide the order of headers and repeated ones.
       expect(withoutDate(answer.head)).toBe(invalidSecretHead);
     }
   });
 
-  test("a secret that is percent-encoded is still the secret", async () => {
+  test("a percent-encoded secret is accepted", async () => {
     const encoded = acmeSecret.replace("a", "%61");
     expect((await exchange(ingest.port, { path: `/booking-event/create/${encoded}`, body: booking })).status).toBe(200);
   });
@@ -116,7 +116,7 @@ test("422 lists every violation", async () => {
   ]);
 });
 
-test("422 holds no half of a surrogate pair, whatever names were sent", async () => {
+test("422 contains no unpaired surrogate, whatever names were sent", async () => {
   const long = `${"n".repeat(254)}😀`;
   const body = `${booking.slice(0, -1)},"${long}":"\\u0000","\\ud83d":1}`;
   const answer = await exchange(ingest.port, { path: create, body });
@@ -127,7 +127,7 @@ test("422 holds no half of a surrogate pair, whatever names were sent", async ()
   expect(paths).toEqual([[`${"n".repeat(254)}…`], ["\ufffd"]]);
 });
 
-describe("422 for a number that a double does not hold as it is written", () => {
+describe("422 for a number that loses digits as a double", () => {
   const withAmount = (amount: string) => `${booking.slice(0, -1)},"price":{"amount":${amount}}}`;
 
   test.each([
@@ -168,7 +168,7 @@ describe("422 for an absent body", () => {
       "an empty chunked body with a malformed type",
       { path: create, headers: { "Content-Type": ";;;" }, body: "", chunkBytes: 1 },
     ],
-    ["a form of nothing but ampersands", { path: create, headers: form, body: "&&" }],
+    ["a form of only ampersands", { path: create, headers: form, body: "&&" }],
   ])("%s", async (_what, request) => {
     const answer = await exchange(ingest.port, request);
     expect(JSON.parse(answer.body)).toMatchObject({
@@ -181,7 +181,7 @@ describe("422 for an absent body", () => {
 });
 
 test.each(["", "Content-Length: 0\r\n", "Transfer-Encoding: chunked\r\n"])(
-  "two types of an absent body are not looked at: %j",
+  "two types of an absent body are ignored: %j",
   async (framing) => {
     const head = `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Type: c/d\r\n${framing}\r\n`;
     const bytes = framing.includes("chunked") ? `${head}0\r\n\r\n` : head;
@@ -243,7 +243,8 @@ describe("400", () => {
     [
       "a malformed escape",
       { path: create, headers: form, body: "a=%GG" },
-      "The form has invalid percent-encoding. Follow each percent sign with two hexadecimal digits, and encode text in UTF-8.",
+      "The form has invalid percent-encoding. Follow each percent sign with two hexadecimal digits, and encode " +
+        "text in UTF-8.",
     ],
     [
       "a malformed Idempotency-Key",
@@ -298,7 +299,7 @@ describe("400", () => {
     [["text/plain", "application/json"]],
     [["application/json", "application/json; charset=utf-8"]],
     [["application/json", "application/json", ""]],
-  ])("different types of one body: %j", async (types) => {
+  ])("conflicting types of one body: %j", async (types) => {
     const message = "The request has conflicting Content-Type headers. Send only one.";
     for (const framing of framings) {
       const answer = await exchange(ingest.port, withHeaders(types.map(asContentType), framing));
@@ -307,10 +308,10 @@ describe("400", () => {
   });
 
   test.each([
-    ["one key header twice", ["Idempotency-Key: k", "Idempotency-Key: k"]],
-    ["another key header twice", ["webhook-id: k", "Webhook-Id: l"]],
+    ["a repeated key header", ["Idempotency-Key: k", "Idempotency-Key: k"]],
+    ["a repeated webhook-id header", ["webhook-id: k", "Webhook-Id: l"]],
     ["an empty key", ["Idempotency-Key:"]],
-    ["an empty key beside a right one", ["Idempotency-Key: k", "webhook-id:"]],
+    ["an empty key beside a valid one", ["Idempotency-Key: k", "webhook-id:"]],
     ["a key that is too long", [`webhook-id: ${"k".repeat(256)}`]],
     ["a key that is not ASCII", ["Idempotency-Key: k\u00e9"]],
   ])("%s", async (_what, headers) => {
@@ -320,7 +321,7 @@ describe("400", () => {
     expectAnswer(await exchange(ingest.port, request), 400, JSON.stringify({ message }), keptOpen);
   });
 
-  test("two keys that differ", async () => {
+  test("two different keys", async () => {
     const message =
       "The Idempotency-Key and webhook-id headers are equivalent, but have different values. Send only one of them.";
     const headers = { "Idempotency-Key": "k", "webhook-id": "K" };
@@ -375,7 +376,7 @@ describe("404", () => {
     async (path) => expect((await exchange(ingest.port, { path, body: booking })).status).toBe(200),
   );
 
-  test("a URL whose port is none is not printed by Node, secret and all", async () => {
+  test("Node does not print a URL with an invalid port, which contains the secret", async () => {
     const warnings: Error[] = [];
     const remember = (warning: Error) => void warnings.push(warning);
     process.on("warning", remember);
@@ -398,13 +399,13 @@ describe("405", () => {
     expectAnswer(answer, 405, usePost, { ...closed, Allow: "POST" });
   });
 
-  test("HEAD gets the headers alone", async () => {
+  test("HEAD gets only the headers", async () => {
     const answer = await exchange(ingest.port, { method: "HEAD", path: create });
     expect(answer).toMatchObject({ status: 405, body: "", headers: { Allow: "POST" } });
     expect(answer.headers["Content-Length"]).toBe(String(usePost.length));
   });
 
-  test("with a body, the connection closes", async () => {
+  test("the connection closes if there is a body", async () => {
     const answer = await exchange(ingest.port, { method: "PUT", path: create, body: booking });
     expectAnswer(answer, 405, usePost, { ...closed, Allow: "POST" });
   });
@@ -434,7 +435,7 @@ describe("408", () => {
       `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a"`,
     ],
     ["a chunked body without type", `POST ${create} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`],
-  ])("%s that do not come to an end", async (_what, bytes) => {
+  ])("%s that do not end", async (_what, bytes) => {
     const slow = await startIngest({}, limits);
     try {
       const connection = await connect(slow.port);
@@ -449,7 +450,7 @@ describe("408", () => {
     }
   });
 
-  test("the rest of a body that comes after 408 is not accepted after all", async () => {
+  test("an event whose body arrives after 408 is not accepted", async () => {
     const slow = await startIngest({}, limits);
     try {
       const connection = await connect(slow.port);
@@ -485,7 +486,7 @@ describe("413", () => {
     expectAnswer(answer, 413, tooLarge, closed);
   });
 
-  test("comes before the body, if the length is told", async () => {
+  test("is sent before the body arrives if the length is declared", async () => {
     const headers = { "Content-Type": "application/json", "Content-Length": "65537" };
     expectAnswer(await exchange(ingest.port, { path: create, headers }), 413, tooLarge, closed);
   });
@@ -495,15 +496,15 @@ describe("415", () => {
   test.each([
     ["no type", ""],
     ["plain text", "text/plain"],
-    ["a relative of JSON", "application/vnd.acme+json"],
+    ["a +json type", "application/vnd.acme+json"],
     ["multipart", "multipart/form-data; boundary=x"],
     ["another charset", "application/json; charset=iso-8859-1"],
     ["another charset, quoted and escaped", 'application/json; charset="u\\tf-1\\6"'],
     ["two charsets", "application/json; charset=utf-8; charset=utf-16"],
     ["two types in one header", "application/json, application/json"],
-    ["a quoted value without its end", 'application/json; charset="utf-8'],
+    ["an unterminated quoted value", 'application/json; charset="utf-8'],
     ["white space around the equals sign", "application/json; charset = utf-8"],
-    ["a bare value that has to be quoted", "application/json; profile=https://example.com"],
+    ["an unquoted value that must be quoted", "application/json; profile=https://example.com"],
   ])("%s", async (_what, contentType) => {
     const request = { path: create, headers: { "Content-Type": contentType }, body: booking };
     expectAnswer(await exchange(ingest.port, request), 415, unsupportedType, closed);
@@ -524,7 +525,7 @@ describe("415", () => {
     );
   });
 
-  test("a transfer coding that only a proxy may use", async () => {
+  test("a transfer coding other than chunked", async () => {
     const headers = { "Transfer-Encoding": "gzip, chunked" };
     const answer = await exchange(ingest.port, { path: create, headers, body: booking, chunkBytes: 7 });
     expectAnswer(answer, 415, unsupportedEncoding, closed);
@@ -555,7 +556,7 @@ describe("431", () => {
 });
 
 describe("500", () => {
-  test("tells nothing, whatever was thrown", async () => {
+  test("reveals nothing about the error", async () => {
     const broken = await startIngest({
       partners() {
         throw new Error("canary");
@@ -579,7 +580,7 @@ describe("500", () => {
 describe("503", () => {
   const later = { ...keptOpen, "Retry-After": "5" };
 
-  test("when Redis is known to be unfit, and then without asking it", async () => {
+  test("when Redis is known to be unavailable, without sending it the event", async () => {
     const unfit = await startIngest({ isQueueAvailable: () => false });
     try {
       expectAnswer(await exchange(unfit.port, { path: create, body: booking }), 503, unavailable, later);
@@ -589,7 +590,7 @@ describe("503", () => {
     }
   });
 
-  test("when the queue fails; the log says how", async () => {
+  test("when the queue fails, and the log states the cause", async () => {
     const failing = await startIngest({
       async enqueue() {
         const oom = Object.assign(new Error("OOM command not allowed canary"), { name: "ReplyError" });
@@ -610,7 +611,7 @@ describe("503", () => {
     const paths = [create, "/booking-event/create/"];
     const connections = await Promise.all(paths.map(() => connect(stopping.port)));
     try {
-      // Only what has begun before is still answered.
+      // Only requests that started before are still answered.
       for (const connection of connections) connection.send("P");
       await waitFor(() => [...stopping.connections.all()].every(({ socket }) => socket.bytesRead > 0));
       const stopped = stopping.server.stop();
@@ -631,7 +632,7 @@ describe("503", () => {
 
 const framings = ["length", "chunked"] as const;
 
-/** A booking with headers that may stand there more than once. */
+/** A booking with headers that may be repeated. */
 function withHeaders(headers: string[], framing: (typeof framings)[number] = "length"): string {
   const [header, body] =
     framing === "length"
@@ -649,7 +650,7 @@ function expectAnswer(answer: RawAnswer, status: number, body: string, more: Rec
   expectHeaders(answer, more);
 }
 
-/** These and no others: nothing tells which software answers. */
+/** Exactly these headers; none reveals which software answers. */
 function expectHeaders(answer: RawAnswer, more: Record<string, string>): void {
   const { Date: date, ...headers } = answer.headers;
   expect(Date.parse(date ?? "")).not.toBeNaN();

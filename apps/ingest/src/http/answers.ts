@@ -1,26 +1,26 @@
 import type { Violation } from "@booking-events/schema";
 
-/** What a partner gets. Every body that this service sends is made in this file; none holds a secret or a value. */
+/** An answer to a request. This file contains every body that the service sends. None contains a secret or a value. */
 export interface Answer {
   status: number;
   /** JSON. */
   body: string;
-  /** What the log calls it, as a code. */
+  /** The code that the log uses. */
   outcome: string;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** Both count from 1, columns in UTF-16 code units. */
+/** Line and column count from 1; columns are UTF-16 code units. */
 export interface TextPosition {
   line: number;
   column: number;
 }
 
-/** Thrown where a request can't go on; it carries the answer. */
+/** Thrown to end the processing of a request with the given answer. */
 export class Refusal extends Error {
   override name = "Refusal";
   readonly answer: Answer;
-  /** The cause for the log, where the answer must not tell it. */
+  /** A more precise code for the log, if the answer must not reveal it. */
   readonly outcome: string;
 
   constructor(answer: Answer, options: { outcome?: string; cause?: unknown } = {}) {
@@ -42,7 +42,7 @@ export const dryRunPassed: Answer = {
   body: JSON.stringify({ success: true, dryRun: true }),
 };
 
-/** The same bytes for every cause, so that a guesser learns nothing. */
+/** The same bytes for every cause, so that nobody can learn anything by guessing secrets. */
 export const invalidSecret = refused(403, "invalid-secret", "Invalid secret");
 
 export const invalidData = (violationList: Violation[]): Answer => ({
@@ -65,7 +65,7 @@ export const twoContentTypes = refused(
 export const invalidUtf8 = refused(400, "invalid-utf8", "The body is not valid UTF-8. Encode it in UTF-8.");
 export const malformedJson = ({ line, column }: TextPosition): Answer =>
   refused(400, "malformed-json", `The body is not valid JSON. The error is at line ${line}, column ${column}.`);
-/** Without the key, which may be anything. */
+/** The message does not contain the key, which may be any text. */
 export const repeatedJsonKey = ({ line, column }: TextPosition): Answer =>
   refused(
     400,
@@ -76,7 +76,8 @@ export const notAnObject = refused(400, "not-an-object", "The body must be a sin
 export const malformedFormEscape = refused(
   400,
   "malformed-form",
-  "The form has invalid percent-encoding. Follow each percent sign with two hexadecimal digits, and encode text in UTF-8.",
+  "The form has invalid percent-encoding. Follow each percent sign with two hexadecimal digits, and encode " +
+    "text in UTF-8.",
 );
 export const jsonSentAsForm = refused(
   400,
@@ -122,7 +123,8 @@ export const bodyTooLarge = (limitBytes: number): Answer =>
 export const unsupportedType = refused(
   415,
   "unsupported-type",
-  "The Content-Type is not supported. Send UTF-8 with Content-Type: application/json or application/x-www-form-urlencoded.",
+  "The Content-Type is not supported. Send UTF-8 with Content-Type: application/json or " +
+    "application/x-www-form-urlencoded.",
 );
 export const unsupportedEncoding = refused(
   415,
@@ -131,7 +133,7 @@ export const unsupportedEncoding = refused(
 );
 export const headersTooLarge = refused(431, "headers-too-large", "The URL and headers together are too large.");
 
-/** Authentic, but more than the partner's limit allows. */
+/** For a valid secret whose partner has used up its limit. */
 export const overRateLimit = (retryAfterS: number): Answer =>
   refused(
     429,
@@ -139,16 +141,20 @@ export const overRateLimit = (retryAfterS: number): Answer =>
     "You have exceeded your rate limit. Retry the same request after the delay in the Retry-After header.",
     { "Retry-After": String(retryAfterS) },
   );
-/** In place of {@link invalidSecret}, and as blind to the cause. Each further guess needs a connection of its own. */
+/**
+ * Sent instead of {@link invalidSecret}, and reveals as little. Closing the connection makes each further guess more
+ * expensive.
+ */
 export const tooManyGuesses = (retryAfterS: number): Answer =>
   refused(
     429,
     "too-many-guesses",
-    "Too many requests with an invalid secret came from your IP address. Correct the secret, and retry after the delay in the Retry-After header.",
+    "Too many requests with an invalid secret came from your IP address. Correct the secret, and retry after " +
+      "the delay in the Retry-After header.",
     { "Retry-After": String(retryAfterS), Connection: "close" },
   );
 
-/** Before anything was done for it. */
+/** Sent before any work is done for the event. */
 export const overloaded = refused(
   503,
   "overloaded",
@@ -156,11 +162,12 @@ export const overloaded = refused(
   { "Retry-After": "5" },
 );
 
-/** What one partner sends at a time takes longer to read than is left for it. */
+/** For a partner whose bodies take more CPU time than its share. */
 export const tooMuchToRead = refused(
   503,
   "too-much-to-read",
-  "You are sending more data at once than the service can process. Retry the same request after the delay in the Retry-After header, or send smaller bodies.",
+  "You are sending more data at once than the service can process. Retry the same request after the delay " +
+    "in the Retry-After header, or send smaller bodies.",
   { "Retry-After": "1" },
 );
 
@@ -169,14 +176,14 @@ export const internalError = refused(
   "internal-error",
   "An internal error occurred. Retry the same request later.",
 );
-/** We have no partners file, or an empty one. A 403 would tell a partner to stop. */
+/** For a missing or empty partners file. A 403 would tell partners to stop sending. */
 export const partnersUnknown = refused(
   503,
   "partners-unknown",
   "Secrets cannot be verified at the moment. Retry the same request after the delay in the Retry-After header.",
   { "Retry-After": "5" },
 );
-/** The event may be queued all the same, when only the confirmation is missing: the partner's retry is a duplicate. */
+/** The event may have been queued even so, if only Redis' reply was lost. A retry is then a duplicate. */
 export const queueUnavailable = refused(
   503,
   "queue-unavailable",

@@ -1,34 +1,41 @@
 import { report } from "node:process";
 import { type Logger, StartError } from "@booking-events/runtime";
 
-/** For the connections to Redis, the admin port and its clients, files, and Node itself, which take about 30 together. */
+/**
+ * Reserved for connections to Redis, the admin port and its clients, files, and Node itself. Together they use about
+ * 30.
+ */
 const reservedDescriptors = 64;
 
 /**
- * Each connection is a file descriptor, and a process that has none left can't even refuse one: whoever holds them all
- * keeps everybody out.
+ * Limits the number of connections to what the process's limit on file descriptors allows. A process without free
+ * descriptors cannot even refuse a connection, so a client that holds all of them would lock everybody out.
  *
- * @returns as many connections as are wanted, or as the process's limit of file descriptors allows
- * @throws StartError when it allows none
+ * @returns the wanted number of connections, or fewer if the limit is lower
+ * @throws StartError if the limit leaves no connections
  */
 export function boundConnections(wanted: number, logger: Logger, descriptorLimit = readDescriptorLimit()): number {
   const possible = descriptorLimit - reservedDescriptors;
   if (possible >= wanted) return wanted;
   if (possible < 1) {
     throw new StartError(
-      `This process may open ${descriptorLimit} files, and needs ${reservedDescriptors} beside its connections. Raise the limit (ulimit -n).`,
+      `The limit of ${descriptorLimit} open files is too low: ${reservedDescriptors} are needed besides ` +
+        "connections. Raise it (ulimit -n).",
     );
   }
-  logger.warn({ connections: possible, wanted, descriptorLimit }, "fewer connections than MAX_CONNECTIONS: ulimit -n");
+  logger.warn(
+    { connections: possible, wanted, descriptorLimit },
+    "the limit on open files (ulimit -n) allows fewer connections than MAX_CONNECTIONS",
+  );
   return possible;
 }
 
-/** The soft limit, which Node raises to the hard one when it starts. */
+/** Reads the soft limit, which Node raises to the hard limit when it starts. */
 function readDescriptorLimit(): number {
-  // It would look up the name of each connection's other side. The types don't know this setting yet.
+  // Without this setting, the report resolves the host name of each connection's peer. Node's types do not have it yet.
   Object.assign(report, { excludeNetwork: true });
   const { userLimits } = report.getReport() as unknown as { userLimits?: { open_files?: { soft?: unknown } } };
   const limit = userLimits?.open_files?.soft;
-  // "unlimited", or a system that has no such limit.
+  // The limit may be "unlimited", or unknown on this system.
   return typeof limit === "number" ? limit : Number.POSITIVE_INFINITY;
 }

@@ -30,10 +30,10 @@ describe("a large body that is refused", () => {
     ["a bad path", { path: "/nowhere", headers: json }, 404, [declared, chunked]],
     ["a bad method", { method: "PUT", path: create, headers: json }, 405, [declared, chunked]],
     ["its length", { path: create, headers: json }, 413, [declared, chunked]],
-    // A declared length is looked at first.
+    // A declared length is checked first.
     ["its type", { path: create, headers: { "Content-Type": "application/zip" } }, 415, [chunked]],
   ])(
-    "for %s is not read: the client gets its answer, and the connection ends",
+    "for %s is not read: the client gets its answer, and the connection closes",
     async (_why, request, status, framings) => {
       for (const framing of framings) {
         const accepting = new Promise<Socket>((resolve) => ingest.server.server.once("connection", resolve));
@@ -49,7 +49,7 @@ describe("a large body that is refused", () => {
     },
   );
 
-  test("is read a little further, so that a client that sends first and reads later is not cut off", async () => {
+  test("is read a little further, so a client that reads only after sending gets its answer", async () => {
     for (const path of ["/booking-event/create/nobody", create]) {
       const connection = await connect(ingest.port);
       connection.socket.pause();
@@ -62,7 +62,7 @@ describe("a large body that is refused", () => {
 });
 
 describe("a connection", () => {
-  test("serves one request of a partner after another, refused ones too, as long as their bodies are read", async () => {
+  test("serves a partner's requests one after another, even refused ones whose bodies are read", async () => {
     const connection = await connect(ingest.port);
     for (const [request, status] of [
       [{ path: create, body: booking }, 200],
@@ -96,7 +96,7 @@ describe("a connection", () => {
     },
   );
 
-  test("on which one request follows the other at once gets its answers in order", async () => {
+  test("with pipelined requests gets its answers in order", async () => {
     const connection = await connect(ingest.port);
     const one = requestBytes({ path: create, body: booking });
     connection.send(Buffer.concat([one, requestBytes({ path: create, body: "{}" }), one]));
@@ -104,7 +104,7 @@ describe("a connection", () => {
     connection.socket.destroy();
   });
 
-  test("stays when a request is refused before its body is read, if that has come in meanwhile", async () => {
+  test("stays open if a request is refused before its body is read but the body has arrived", async () => {
     let requests = 0;
     const limited = await startIngest({
       async limitPartner() {
@@ -126,7 +126,7 @@ describe("a connection", () => {
     await limited.close();
   });
 
-  test("on which an answer closes it serves none of the requests behind that one", async () => {
+  test("serves no request after an answer that closes it", async () => {
     let requests = 0;
     const limited = await startIngest({
       async limitPartner() {
@@ -136,7 +136,7 @@ describe("a connection", () => {
     });
     const connection = await connect(limited.port);
     const one = requestBytes({ path: create, body: booking });
-    // The second one's body is not in yet when it is answered.
+    // The second request's body has not arrived when it is answered.
     connection.send(Buffer.concat([one, one.subarray(0, -1)]));
     expect((await connection.answer()).status).toBe(200);
     expect(await connection.answer()).toMatchObject({ status: 429, headers: { Connection: "close" } });
@@ -146,7 +146,7 @@ describe("a connection", () => {
     await limited.close();
   });
 
-  test("with too many requests under way gets the answers to those, in order, and ends", async () => {
+  test("with too many requests in progress gets their answers in order, and closes", async () => {
     const answerThem = Promise.withResolvers<void>();
     const slow = await startIngest({
       async enqueue() {
@@ -177,7 +177,7 @@ describe("a connection", () => {
     }
   });
 
-  test("may have as many requests under way as the limit says, again and again", async () => {
+  test("may repeatedly have as many requests in progress as the limit allows", async () => {
     const connection = await connect(ingest.port);
     const one = requestBytes({ path: create, body: booking });
     for (let round = 0; round < 5; round += 1) {
@@ -188,7 +188,7 @@ describe("a connection", () => {
     connection.socket.destroy();
   });
 
-  test("on which CONNECT follows an event gets the event's answer, then 405, and ends", async () => {
+  test("with CONNECT after an event gets the event's answer, then 405, and closes", async () => {
     const answerIt = Promise.withResolvers<void>();
     const slow = await startIngest({
       async enqueue() {
@@ -207,7 +207,7 @@ describe("a connection", () => {
     await slow.close();
   });
 
-  test("on which a client asks for another protocol is served in this one", async () => {
+  test("of a client that asks for another protocol is served in HTTP/1.1", async () => {
     const connection = await connect(ingest.port);
     const headers = {
       Connection: "Upgrade, HTTP2-Settings",
@@ -221,13 +221,13 @@ describe("a connection", () => {
     connection.socket.destroy();
   });
 
-  test("of a client that never reads its answers ends", async () => {
+  test("of a client that never reads its answers is closed", async () => {
     const impatient = await startIngest({}, { unreadAnswerTimeoutMs: 500 });
     const connection = await connect(impatient.port);
     connection.socket.pause();
     const longAnswer = JSON.stringify(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`\0${i}`, 1])));
     const bytes = requestBytes({ path: create, body: longAnswer });
-    // One at a time, and each answered before the next is sent, until the answers fill the connection.
+    // Each request is answered before the next is sent, until unread answers fill the connection.
     const answered = () => impatient.observed.length;
     const isBusy = () => [...impatient.connections.all()].some(({ requestsUnderWay }) => requestsUnderWay > 0);
     for (let sent = 1; !isBusy(); sent += 1) {
@@ -239,14 +239,14 @@ describe("a connection", () => {
     await impatient.close();
   });
 
-  test("on which rubbish follows an event still gets the event's answer, and ends", async () => {
+  test("with malformed data after an event still gets the event's answer, and closes", async () => {
     const connection = await connect(ingest.port);
     connection.send(Buffer.concat([requestBytes({ path: create, body: booking }), Buffer.from("rubbish\r\n\r\n")]));
     expect((await connection.answer()).status).toBe(200);
     await connection.closed;
   });
 
-  test("on which rubbish follows several events gets the answers to all of them, whichever is ready first", async () => {
+  test("with malformed data after several events gets all their answers, whichever is ready first", async () => {
     const answerFirst = Promise.withResolvers<void>();
     const slow = await startIngest({
       async enqueue() {
@@ -268,7 +268,7 @@ describe("a connection", () => {
     await slow.close();
   });
 
-  test("on which rubbish follows an answer gets 400, and ends", async () => {
+  test("with malformed data after an answer gets 400, and closes", async () => {
     const connection = await connect(ingest.port);
     connection.send(requestBytes({ path: create, body: booking }));
     expect((await connection.answer()).status).toBe(200);
@@ -277,13 +277,13 @@ describe("a connection", () => {
     await connection.closed;
   });
 
-  test("that is half closed in the middle of a request gets 400", async () => {
+  test("that is half closed during a request gets 400", async () => {
     const connection = await connect(ingest.port);
     connection.socket.end(requestBytes({ path: create, body: booking }).subarray(0, -1));
     expect((await connection.answer()).status).toBe(400);
   });
 
-  test("that breaks in the middle of a request queues nothing, and is told as such", async () => {
+  test("that breaks during a request queues nothing, and is logged as such", async () => {
     for (const request of [
       { path: create, body: booking },
       { path: create, body: booking, chunkBytes: 9 },
@@ -313,7 +313,7 @@ describe("the memory of a request", () => {
   setFlagsFromString("--expose-gc");
   const collectGarbage = runInNewContext("gc") as () => void;
 
-  test("is free once it is answered, though its connection stays", async () => {
+  test("is released once it is answered, even if its connection stays open", async () => {
     const responses: WeakRef<ServerResponse>[] = [];
     ingest.server.server.once("request", (_req, res) => void responses.push(new WeakRef(res)));
     const connection = await connect(ingest.port);
@@ -326,7 +326,7 @@ describe("the memory of a request", () => {
     expect(connection.isClosed()).toBe(false);
   });
 
-  test("has none of Koa's listeners in it, which would last until the next full garbage collection", async () => {
+  test("contains none of Koa's listeners, which would stay until the next full garbage collection", async () => {
     const response = new Promise((resolve) => ingest.server.server.once("request", (_req, res) => resolve(res)));
     const connection = await connect(ingest.port);
     connection.send(requestBytes({ path: create, body: booking }));
@@ -335,8 +335,8 @@ describe("the memory of a request", () => {
   });
 });
 
-describe("the server, when it stops", () => {
-  test("answers what is under way, and closes what is idle, unused or kept open", async () => {
+describe("a stopping server", () => {
+  test("answers requests in progress, and closes idle and unused connections", async () => {
     let isShuttingDown = false;
     const answerIt = Promise.withResolvers<void>();
     const stopping = await startIngest({
@@ -371,7 +371,7 @@ describe("the server, when it stops", () => {
     await stopping.close();
   });
 
-  test("answers all requests that are under way on one connection, and closes it after the last", async () => {
+  test("answers all requests in progress on one connection, and closes it after the last", async () => {
     const answerThem = Promise.withResolvers<void>();
     const stopping = await startIngest({
       async enqueue() {
@@ -396,7 +396,7 @@ describe("the server, when it stops", () => {
     await stopping.close();
   });
 
-  test("cuts off a client that does not come to an end in its time", async () => {
+  test("disconnects a client that does not finish in time", async () => {
     const stopping = await startIngest({}, { requestTimeoutMs: 100, headersTimeoutMs: 100 });
     const reached = once(stopping.server.server, "request");
     const connection = await connect(stopping.port);
@@ -408,7 +408,7 @@ describe("the server, when it stops", () => {
   });
 });
 
-/** Writes until everything is sent or the server ends the connection. */
+/** Writes until everything is sent or the server closes the connection. */
 async function upload(connection: Connection, totalBytes: number, isChunked: boolean): Promise<void> {
   const content = Buffer.alloc(65_536, 120);
   const chunk = isChunked ? Buffer.concat([Buffer.from("10000\r\n"), content, Buffer.from("\r\n")]) : content;

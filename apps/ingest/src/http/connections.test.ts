@@ -15,13 +15,13 @@ afterEach(async () => {
   await server.stop();
 });
 
-/** `/partner` is authentic; a path that ends in `wait` is answered when the test says so. */
+/** `/partner` has a valid secret; a path that ends in `wait` is answered when the test says so. */
 async function startServer(maxConnections: number) {
   const metrics = createMetrics("test");
   const connections = createConnections({ maxConnections, metrics });
   const waiting: ServerResponse[] = [];
   const handle: RequestListener = (req, res) => {
-    if (req.url?.startsWith("/partner")) connections.noteAuthentic(req.socket);
+    if (req.url?.startsWith("/partner")) connections.markAuthentic(req.socket);
     if (req.url?.endsWith("wait")) waiting.push(res);
     else setImmediate(() => res.end());
   };
@@ -58,7 +58,7 @@ async function startServer(maxConnections: number) {
   return { connections, waiting, open, closed, count };
 }
 
-test("a new connection takes the place of the oldest that never came with a valid secret", async () => {
+test("a new connection replaces the oldest one that never sent a valid secret", async () => {
   const { open, closed, count } = await startServer(3);
   const partner = await open("/partner");
   const [older, newer] = [await open(), await open()];
@@ -68,7 +68,7 @@ test("a new connection takes the place of the oldest that never came with a vali
   expect(await count("stranger")).toBe(1);
 });
 
-test("a stranger with a request under way makes room, too", async () => {
+test("a stranger's connection is replaced even during a request", async () => {
   const { open, closed } = await startServer(2);
   const partner = await open("/partner");
   const stranger = await open("/wait");
@@ -77,7 +77,7 @@ test("a stranger with a request under way makes room, too", async () => {
   expect(partner.closed).toBe(false);
 });
 
-test("if all came with a valid secret, it takes the place of the one that is idle for longest", async () => {
+test("if all sent a valid secret, a new connection replaces the one that has been idle the longest", async () => {
   const { open, closed, count } = await startServer(3);
   const [first, second] = [await open("/partner"), await open("/partner")];
   const busy = await open("/partner/wait");
@@ -90,7 +90,7 @@ test("if all came with a valid secret, it takes the place of the one that is idl
   expect(await count("idle")).toBe(1);
 });
 
-test("if all are busy, the new one is closed; when one is done, there is room again", async () => {
+test("if all are busy, the new one is closed; once one is idle, there is room again", async () => {
   const { open, closed, count, waiting, connections } = await startServer(2);
   const busy = [await open("/partner/wait"), await open("/partner/wait")];
   const refused = await open();

@@ -4,35 +4,34 @@ import { Counter, Gauge, type Registry } from "@booking-events/runtime";
 
 export interface Connection {
   readonly socket: Socket;
-  /** Requests that were handed to the app, and whose answers the kernel does not have yet. */
+  /** Requests that were passed to the app and whose answers have not been handed to the kernel yet. */
   requestsUnderWay: number;
-  /** Requests that came with a valid secret. */
+  /** The number of requests with a valid secret. */
   authenticRequests: number;
-  /** To the newest request, while any is under way. */
+  /** The response to the newest request, while any request is in progress. */
   newestResponse: ServerResponse | undefined;
-  /** What happens once no request is under way. */
+  /** Called when no more requests are in progress. */
   afterAnswers: (() => void) | undefined;
 }
 
-/** The connections that are open, and which of them is given up for a new one. */
+/** Tracks the open connections, and closes one to make room for a new one. */
 export interface Connections {
-  /** Takes a new connection, unless all others are busy: then it is closed. */
+  /** Adds a new connection, or closes it if all others are busy. */
   open(socket: Socket): void;
-  /** undefined: the connection has been closed. */
+  /** Returns undefined if the connection has been closed. */
   of(socket: Socket): Connection | undefined;
   all(): Iterable<Connection>;
-  noteAuthentic(socket: Socket): void;
+  markAuthentic(socket: Socket): void;
   beginRequest(connection: Connection, response: ServerResponse): void;
 }
 
 /**
- * When there are as many as may be, a new one takes the place of the oldest that never came with a valid secret, or
- * else of the one on which no request has been under way for longest. So whoever opens connections and does nothing
- * with them keeps nobody out.
+ * When the limit is reached, a new connection replaces the oldest one that never sent a valid secret. If there is none,
+ * it replaces the one that has been idle the longest. Opening many idle connections therefore locks nobody out.
  */
 export function createConnections(options: { maxConnections: number; metrics: Registry }): Connections {
   const connections = new Map<Socket, Connection>();
-  // A Set keeps the order in which its members came: the first is the oldest.
+  // A Set iterates in insertion order, so the oldest member comes first.
   const strangers = new Set<Connection>();
   const idle = new Set<Connection>();
   const countClosed = createMetrics(options.metrics, () => connections.size);
@@ -73,7 +72,7 @@ export function createConnections(options: { maxConnections: number; metrics: Re
   function endRequest(connection: Connection): void {
     connection.requestsUnderWay -= 1;
     if (connection.requestsUnderWay > 0) return;
-    // Kept any longer, the last request of each idle connection would stay in memory.
+    // Otherwise the last request of each idle connection would stay in memory.
     connection.newestResponse = undefined;
     if (!connections.has(connection.socket)) return;
     connection.afterAnswers?.();
@@ -84,7 +83,7 @@ export function createConnections(options: { maxConnections: number; metrics: Re
     open,
     of: (socket) => connections.get(socket),
     all: () => connections.values(),
-    noteAuthentic(socket) {
+    markAuthentic(socket) {
       const connection = connections.get(socket);
       if (connection === undefined) return;
       connection.authenticRequests += 1;
@@ -94,7 +93,7 @@ export function createConnections(options: { maxConnections: number; metrics: Re
       connection.requestsUnderWay += 1;
       connection.newestResponse = response;
       idle.delete(connection);
-      // Not "finish", which does not come when the connection breaks.
+      // "finish" is not emitted when the connection breaks.
       response.once("close", () => endRequest(connection));
     },
   };
@@ -103,7 +102,7 @@ export function createConnections(options: { maxConnections: number; metrics: Re
 function createMetrics(metrics: Registry, countOpen: () => number) {
   new Gauge({
     name: "ingest_connections",
-    help: "Connections that are open.",
+    help: "Open connections.",
     registers: [metrics],
     collect() {
       this.set(countOpen());
@@ -111,7 +110,9 @@ function createMetrics(metrics: Registry, countOpen: () => number) {
   });
   const closed = new Counter({
     name: "ingest_connections_closed_total",
-    help: "Connections closed because of MAX_CONNECTIONS: of a stranger or idle, to make room; refused, as all were busy.",
+    help:
+      "Connections closed because of MAX_CONNECTIONS, by reason: stranger or idle, to make room for a new one; " +
+      "or refused, because all others were busy.",
     labelNames: ["reason"],
     registers: [metrics],
   });

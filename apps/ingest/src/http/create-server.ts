@@ -14,33 +14,33 @@ import { discardInput, sendAnswer, sendAnswerOnSocket } from "./send-answer.ts";
 import { stopParserAt } from "./stop-parser.ts";
 
 export const serverLimits = {
-  /** The whole request must be here by then. Node's default of 300 s lets a few slow clients hold everything. */
+  /** For receiving the whole request. With Node's default of 300 s, a few slow clients could occupy all connections. */
   requestTimeoutMs: 10_000,
   headersTimeoutMs: 5_000,
   timeoutCheckIntervalMs: 1_000,
-  /** Longer than the 60 s for which common load balancers keep a connection, so that it is they who close it. */
+  /** Longer than the 60 s for which common load balancers keep a connection, so that they close it first. */
   keepAliveTimeoutMs: 75_000,
-  /** URL and headers together. */
+  /** For the URL and the headers together. */
   maxHeaderBytes: 8_192,
-  /** Of one connection: handed to the app, and the kernel does not have the whole answer yet. */
+  /** Per connection: requests passed to the app whose answers have not been handed to the kernel completely. */
   maxRequestsUnderWay: 16,
-  /** Nothing is read or written for so long while an answer waits to be fetched. Longer than any answer takes. */
+  /** How long a connection may have no traffic while an answer waits to be read. Longer than any answer takes. */
   unreadAnswerTimeoutMs: 15_000,
 };
 
 export interface IngestServer {
   server: Server;
   /**
-   * Accepts nothing more, lets requests that are under way get their answers, and closes every connection. A client
-   * that is still sending at the end of its time is cut off.
+   * Stops accepting requests, lets those in progress get their answers, and closes every connection. A client that is
+   * still sending when the time is over is disconnected.
    */
   stop(): Promise<void>;
 }
 
 /**
- * The HTTP server with every limit that acts before, or outside, the app.
+ * Creates the HTTP server, with all limits that apply before or outside the app.
  *
- * @param options.handle tells `connections` of a valid secret before it returns for the first time
+ * @param options.handle marks a connection with a valid secret in `connections` before it returns
  */
 export function createServer(options: {
   handle: RequestListener;
@@ -57,54 +57,57 @@ export function createServer(options: {
     connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     maxHeaderSize: limits.maxHeaderBytes,
-    // Node would answer without a body; the app answers.
+    // The app answers instead, because Node's answer has no body.
     requireHostHeader: false,
-    IncomingMessage: stopParserAt((socket) => !takesRequests(connections.of(socket))),
-    // We speak no other protocol, and may go on in this one (RFC 9110, section 7.8).
+    IncomingMessage: stopParserAt((socket) => !acceptsRequests(connections.of(socket))),
+    // No other protocol is supported, and a server may ignore the request to upgrade (RFC 9110, section 7.8).
     shouldUpgradeCallback: () => false,
   });
   server.timeout = limits.unreadAnswerTimeoutMs;
   server.on("connection", connections.open);
-  // Without a listener of its own, Node answers an Expect header by asking for the body before we know the partner.
-  for (const event of ["request", "checkContinue", "checkExpectation"] as const) server.on(event, takeRequest);
+  // Without its own listener for an Expect header, Node would ask for the body before the secret is checked.
+  for (const event of ["request", "checkContinue", "checkExpectation"] as const) server.on(event, handleRequest);
   for (const event of ["connect", "upgrade"] as const) {
-    server.on(event, (req, socket) => takeLastRequest(req, socket as Socket));
+    server.on(event, (req, socket) => handleLastRequest(req, socket as Socket));
   }
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     answerClientError(error, connections.of(socket), socket);
   });
 
-  function takesRequests(connection: Connection | undefined): connection is Connection {
+  function acceptsRequests(connection: Connection | undefined): connection is Connection {
     if (connection === undefined || isClosing(connection)) return false;
     return connection.requestsUnderWay < limits.maxRequestsUnderWay;
   }
 
-  function takeRequest(req: IncomingMessage, res: ServerResponse): void {
+  function handleRequest(req: IncomingMessage, res: ServerResponse): void {
     const connection = connections.of(req.socket);
-    if (!takesRequests(connection)) {
-      // It comes here only if the parser did not stop.
+    if (!acceptsRequests(connection)) {
+      // Only reached if the parser did not stop.
       req.socket.destroy();
       return;
     }
     const { authenticRequests } = connection;
     const { shouldKeepAlive } = res;
     connections.beginRequest(connection, res);
-    // What comes without a valid secret ends its connection, so that each further try costs its sender a new one.
+    // A request without a valid secret closes its connection, so each further guess costs its sender a new one.
     res.shouldKeepAlive = false;
     handle(req, res);
     if (connection.authenticRequests > authenticRequests && !isStopping) res.shouldKeepAlive = shouldKeepAlive;
   }
 
-  /** The parser has stopped, and none of Node's listeners is left: without one for errors a reset ends the process. */
-  function takeLastRequest(req: IncomingMessage, socket: Socket): void {
+  /**
+   * Handles a request after which the parser has stopped. Node has removed its listeners from the socket, and without a
+   * listener for errors a reset would end the process.
+   */
+  function handleLastRequest(req: IncomingMessage, socket: Socket): void {
     socket.on("error", () => socket.destroy());
     socket.setTimeout(limits.unreadAnswerTimeoutMs, () => socket.destroy());
     const connection = connections.of(socket);
     if (connection === undefined) {
       socket.destroy();
     } else if (isClosing(connection)) {
-      // Nothing may follow the answer that closes it.
-    } else if (takesRequests(connection) && req.method === "CONNECT") {
+      // The connection closes after an earlier answer, so this request gets none.
+    } else if (acceptsRequests(connection) && req.method === "CONNECT") {
       const answer = findHostFault(req) ?? methodNotAllowed;
       const { status, outcome } = answer;
       observe({ method: req.method, status, outcome, ip: socket.remoteAddress });
@@ -116,13 +119,13 @@ export function createServer(options: {
     }
   }
 
-  /** Node could not go on reading a request: too slow, too large, or not HTTP. */
+  /** Answers a request that Node could not read: too slow, too large, or not HTTP. */
   function answerClientError(error: NodeJS.ErrnoException, connection: Connection | undefined, socket: Socket): void {
     if (error.code === "ECONNRESET" || connection === undefined) {
       socket.destroy();
       return;
     }
-    // Told again for each packet that follows.
+    // The event is repeated for each packet that follows.
     if (!socket.writable) return;
     const { newestResponse: response } = connection;
     const answer = toAnswer(error.code);
@@ -130,13 +133,14 @@ export function createServer(options: {
       observe({ status: answer.status, outcome: answer.outcome, ip: socket.remoteAddress });
       sendAnswerOnSocket(socket, answer);
     } else if (response.req.complete) {
-      // Requests on this connection wait for their answers, which must not be ours: they may have been accepted.
+      // Requests on this connection still wait for their answers. They may have been accepted, so this answer must not
+      // replace theirs.
       closeAfterAnswers(connection);
     } else if (response.headersSent) {
       socket.destroy();
     } else {
-      // The app is reading this request's body. Node does not tell it of a connection that closes after the answer, so
-      // that it would wait for ever; destroying the request does, and the app logs it.
+      // The app is reading this request's body. Node does not notify it when the connection closes after an answer, so
+      // it would wait forever. Destroying the request notifies it, and it logs the request.
       void sendAnswer(response, answer, { close: true }).finally(() => response.req.destroy());
     }
   }
@@ -147,27 +151,27 @@ export function createServer(options: {
       const closed = new Promise((resolve) => server.close(resolve));
       isStopping = true;
       for (const connection of connections.all()) {
-        // Node counts a connection on which nothing was sent yet as busy, and stops its own timers when it closes.
+        // Node treats a connection without any data as busy, and stops its own timers when it closes.
         if (connection.socket.bytesRead === 0) connection.socket.destroy();
-        // The last answer says that it closes: after one that says so, no other is sent.
+        // The last answer announces that the connection closes; no other answer may follow such an answer.
         else if (connection.requestsUnderWay > 0) closeAfterAnswers(connection);
       }
-      const cutOff = setTimeout(() => {
+      const cutOffTimer = setTimeout(() => {
         for (const { socket } of connections.all()) socket.destroy();
       }, limits.requestTimeoutMs);
       await closed;
-      clearTimeout(cutOff);
+      clearTimeout(cutOffTimer);
     },
   };
 }
 
-/** Behind an answer that closes the connection, no request is served: its answer would never be sent. */
+/** No request is served after an answer that closes the connection, because its answer would never be sent. */
 function isClosing({ socket, newestResponse }: Connection): boolean {
   return !socket.writable || newestResponse?.shouldKeepAlive === false;
 }
 
 function closeAfterAnswers(connection: Connection): void {
-  // In the headers of the last answer, if they are not sent yet.
+  // Sets the header of the last answer, unless it has been sent.
   if (connection.newestResponse !== undefined) connection.newestResponse.shouldKeepAlive = false;
   afterAnswers(connection, () => connection.socket.destroySoon());
 }

@@ -3,8 +3,9 @@ import { headerValues } from "../body/header-values.ts";
 import { type Answer, malformedHttp, repeatedHost } from "./answers.ts";
 
 /**
- * What is wrong with a request's Host (RFC 9112, section 3.2). Node would check only that there is one, and answer
- * without a body. Of two, a proxy may have gone by the other one.
+ * Returns the answer to a request with an invalid Host header (RFC 9112, section 3.2), or undefined if it is valid.
+ * Node checks only that the header exists, and answers without a body. With two Host headers, a proxy may have used the
+ * other one.
  */
 export function findHostFault(req: IncomingMessage): Answer | undefined {
   const hosts = headerValues(req, "host").length;

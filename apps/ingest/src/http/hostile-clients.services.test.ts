@@ -18,11 +18,11 @@ beforeAll(async () => {
 afterAll(() => ingest.close());
 
 describe("two framings of one request", () => {
-  // A proxy in front may believe the other one, and take the rest for a request of somebody else.
+  // A proxy may use the other framing, and treat the rest as somebody else's request.
   test.each([
     ["Content-Length and Transfer-Encoding", `Content-Length: 4\r\nTransfer-Encoding: chunked`],
     ["Transfer-Encoding and Content-Length", `Transfer-Encoding: chunked\r\nContent-Length: 4`],
-    ["a length that is no number", "Content-Length: 4x"],
+    ["a length that is not a number", "Content-Length: 4x"],
     ["a negative length", "Content-Length: -1"],
     ["a length with a sign", "Content-Length: +4"],
   ])("%s: 400, and the connection closes", async (_, headers) => {
@@ -38,7 +38,7 @@ describe("two framings of one request", () => {
     expect(await ingest.queuedEvents()).toEqual([]);
   });
 
-  test("a length shorter than the body: what it covers is answered, and the rest ends the connection", async () => {
+  test("a length shorter than the body: its part is answered, and the rest closes the connection", async () => {
     const connection = await connect(ingest.port);
     connection.send(
       `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}{"more":1}`,
@@ -48,11 +48,11 @@ describe("two framings of one request", () => {
   });
 });
 
-describe("keys that mean something to JavaScript", () => {
+describe("keys with a meaning in JavaScript", () => {
   test.each([
     ["__proto__", `{"__proto__":{"consumerTripPartnerExternalReference":"TRIP-1"}}`],
     ["constructor", `{"constructor":{"prototype":{"consumerTripPartnerExternalReference":"TRIP-1"}}}`],
-  ])("%s is a field like any other: it gives no reference", async (_, body) => {
+  ])("%s is an ordinary field and provides no reference", async (_, body) => {
     const answer = await exchange(ingest.port, { path: create, body });
     expect(answer.status).toBe(422);
     expect(answer.body).toContain('"propertyPath":["consumerTripPartnerExternalReference"]');
@@ -60,7 +60,7 @@ describe("keys that mean something to JavaScript", () => {
   });
 });
 
-test("a form of more than a thousand fields is whole, and one that names a field twice is refused", async () => {
+test("a form of over a thousand fields is accepted completely, and a duplicate field is refused", async () => {
   const fields = new URLSearchParams({ consumerTripPartnerExternalReference: "MANY" });
   for (let i = 0; i < 1_500; i += 1) fields.set(`field-${i}`, String(i));
   const headers = { "Content-Type": "application/x-www-form-urlencoded" };
@@ -70,7 +70,7 @@ test("a form of more than a thousand fields is whole, and one that names a field
   expect((await exchange(ingest.port, { path: create, headers, body: fields.toString() })).status).toBe(400);
 });
 
-test("a thousand clients that send a byte now and then are cut off with 408, and cost next to nothing", async () => {
+test("a thousand clients that send a byte now and then get 408, and need little memory", async () => {
   const slow = await startIngest({}, { requestTimeoutMs: 3_000, headersTimeoutMs: 2_000, timeoutCheckIntervalMs: 200 });
   const clients: { socket: Socket; received: () => string }[] = [];
   try {
@@ -84,9 +84,9 @@ test("a thousand clients that send a byte now and then are cut off with 408, and
       for (const { socket } of clients) if (socket.writable) socket.write(round % 2 ? "x" : "X");
       await sleep(200);
     }
-    // Somebody else is served meanwhile.
+    // Another client is served in the meantime.
     expect((await exchange(slow.port, { path: create, body: booking })).status).toBe(200);
-    // Client and server are one process here. A thousand bodies, kept at their announced size, would be 60 MB more.
+    // Client and server share this process. Reserving the announced size of a thousand bodies would take 60 MB more.
     expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000);
     await waitFor(() => clients.every(({ socket }) => socket.closed), { timeoutMs: 20_000 });
     expect(clients.filter(({ received }) => received().startsWith("HTTP/1.1 408 ")).length).toBe(1_000);
@@ -96,7 +96,7 @@ test("a thousand clients that send a byte now and then are cut off with 408, and
   }
 }, 60_000);
 
-test("the limits that the server runs with are those of the partner guide", () => {
+test("the server's limits match the partner guide", () => {
   expect(serverLimits).toMatchObject({ requestTimeoutMs: 10_000, headersTimeoutMs: 5_000, maxHeaderBytes: 8_192 });
 });
 

@@ -8,9 +8,9 @@ import { connect, exchange, requestBytes } from "@booking-events/harness/http-cl
 import { acmeSecret, partnersFile } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type Means, type RunningMain, startMain } from "../testing/run-main.ts";
+import { type ProcessResources, type RunningMain, startMain } from "../testing/run-main.ts";
 
-/** What a socket does to a whole process: ingest here is one of its own. */
+/** Tests what sockets can do to a whole process, so ingest runs as one. */
 const create = `/booking-event/create/${acmeSecret}`;
 const booking = '{"consumerTripPartnerExternalReference":"T-1"}';
 
@@ -31,7 +31,7 @@ afterEach(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function start(means: Means = {}, environment: Record<string, string> = {}): Promise<RunningMain> {
+async function start(means: ProcessResources = {}, environment: Record<string, string> = {}): Promise<RunningMain> {
   const partners = join(folder, "partners.json");
   const main = await startMain(
     { REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix(), PARTNERS_FILE: partners, ...environment },
@@ -44,7 +44,7 @@ async function start(means: Means = {}, environment: Record<string, string> = {}
 async function open(port: number): Promise<Socket> {
   const socket = connectSocket({ port, host: "127.0.0.1" });
   sockets.push(socket);
-  // Being cut off is what most of these sockets are for.
+  // Most of these sockets are expected to be disconnected.
   socket.on("error", () => {});
   await once(socket, "connect");
   return socket;
@@ -58,7 +58,7 @@ async function expectToServe(main: RunningMain): Promise<void> {
 }
 
 describe("CONNECT", () => {
-  test("is refused, logged and counted; a reset after that hurts nobody else", async () => {
+  test("is refused, logged and counted; a reset afterwards affects nobody else", async () => {
     const main = await start();
     for (let i = 0; i < 20; i += 1) {
       const connection = await connect(main.port);
@@ -86,7 +86,7 @@ describe("a small heap", () => {
     ["valid requests", requestBytes(dryRun), "none"],
     ["requests with a long answer", requestBytes({ path: create, body: invalidBooking() }), "none"],
   ])(
-    "is enough for %s, one behind the other on 200 connections that never read an answer",
+    "is enough for %s, pipelined on 200 connections that never read an answer",
     async (_what, request, lastStatus) => {
       const main = await start({ heapMiB: 96 });
       const bytes = Buffer.concat(Array.from({ length: Math.ceil((256 * 1_024) / request.length) }, () => request));
@@ -95,7 +95,7 @@ describe("a small heap", () => {
         socket.pause();
         socket.write(bytes);
       }
-      // Many have come to their end. Node has stopped reading from others, as their answers fill the connection.
+      // Many have ended. Node has stopped reading from others because unread answers fill the connection.
       await waitFor(async () => {
         const [, count] =
           new RegExp(`^ingest_requests_total\\{.*status="${lastStatus}".*\\} (\\d+)$`, "m").exec(
@@ -110,7 +110,7 @@ describe("a small heap", () => {
 });
 
 describe("file descriptors", () => {
-  test("run out for nobody: connections that do nothing make room for a partner's", async () => {
+  test("never run out: idle connections make room for a partner's", async () => {
     const main = await start({ openFiles: 100 });
     for (let i = 0; i < 200; i += 1) await open(main.port);
     for (let i = 0; i < 20; i += 1) await expectToServe(main);
@@ -122,7 +122,7 @@ describe("file descriptors", () => {
   });
 });
 
-/** Its answer is many times as long. */
+/** The answer is many times as long as this request. */
 function invalidBooking(): string {
   return JSON.stringify(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`a\0${i}`, 1])));
 }

@@ -9,19 +9,19 @@ const headersOfEveryAnswer = {
   "Referrer-Policy": "no-referrer",
 } as const;
 
-/** How much of a refused body is still read, and for how long, so that its sender gets to our answer. */
+/** How much of a refused body is read, and for how long, so that its sender can read the answer. */
 const lingerBytes = 256 * 1_024;
 const lingerMs = 1_000;
 
 /**
- * Sends the answer, with the given headers beside its own. If a part of the request's body has not come in, the
- * connection closes after it: Node would otherwise go on to read all of it (281 MB of a refused upload, measured) to get
- * at the next request.
+ * Sends the answer with the additional headers. If part of the request's body has not arrived, the connection is closed
+ * afterwards. Otherwise Node would read the rest of the body to get to the next request: 281 MB of one refused upload
+ * were measured.
  *
- * Node destroys the socket at once after the last byte of an answer with `Connection: close`. The kernel then resets
- * the connection if bytes of the body are waiting, and a reset can take an answer away that the client has not read
- * yet (RFC 9112, section 9.6). So the answer is written, a bounded rest of the body is thrown away, and only then the
- * response ends.
+ * Node destroys the socket as soon as it has sent an answer with `Connection: close`. If bytes of the body are still
+ * unread, the kernel then resets the connection, and the reset can discard an answer that the client has not read yet
+ * (RFC 9112, section 9.6). Therefore the answer is written first, a limited part of the body is read and discarded, and
+ * only then the response ends.
  */
 export async function sendAnswer(
   res: ServerResponse,
@@ -29,7 +29,7 @@ export async function sendAnswer(
   { headers, close = false }: { headers?: Answer["headers"]; close?: boolean } = {},
 ): Promise<void> {
   const bodyIsUnread = hasBody(res.req) && !res.req.complete;
-  // Node makes the header of it, and the server takes no further request.
+  // Node derives the Connection header from this, and the server accepts no further request.
   if (close || bodyIsUnread) res.shouldKeepAlive = false;
   res.writeHead(answer.status, {
     ...headersOfEveryAnswer,
@@ -40,15 +40,15 @@ export async function sendAnswer(
   if (bodyIsUnread) {
     res.flushHeaders();
     res.write(answer.body);
-    // A client that has closed its side sends nothing more.
+    // A client that has closed its side sends no more data.
     if (!res.req.socket.readableEnded) await discardRestOfBody(res.req);
   }
   res.end(bodyIsUnread ? undefined : answer.body);
 }
 
 /**
- * For a connection on which HTTP went wrong, so that there is no response object to send an answer with. What the client
- * still sends is thrown away, within the same bounds.
+ * Sends an answer on a connection where HTTP failed, so there is no response object. Further input is discarded within
+ * the same limits.
  */
 export function sendAnswerOnSocket(socket: Socket, answer: Answer): void {
   const headers = {
@@ -66,9 +66,9 @@ export function sendAnswerOnSocket(socket: Socket, answer: Answer): void {
 }
 
 /**
- * Throws away what the client still sends, so that it gets to our answers.
+ * Discards the client's input so that it can read our answers.
  *
- * @param stop is called when that was enough
+ * @param stop called when the limit of discarded bytes is reached
  */
 export function discardInput(socket: Socket, stop: () => void): void {
   const enoughBytes = socket.bytesRead + lingerBytes;
@@ -77,12 +77,12 @@ export function discardInput(socket: Socket, stop: () => void): void {
   });
 }
 
-/** As HTTP frames it: a message without these two headers has no body. */
+/** In HTTP, a message without either of these headers has no body. */
 export function hasBody(req: IncomingMessage): boolean {
   return req.headers["transfer-encoding"] !== undefined || Number(req.headers["content-length"] ?? 0) > 0;
 }
 
-/** Resolves when the body ended, the client is gone, or enough was read. */
+/** Resolves when the body has ended, the client has disconnected, or a limit is reached. */
 function discardRestOfBody(req: IncomingMessage): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, lingerMs);

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { stopParserAt } from "./stop-parser.ts";
 
-/** A Node that no longer stops fails here. */
+/** Fails if a new version of Node no longer stops its parser. */
 const request = "GET /x HTTP/1.1\r\nHost: x\r\n\r\n";
 const opened: { close(): void }[] = [];
 
@@ -33,13 +33,13 @@ async function startServer(most: number) {
   return { server, client, counts: () => ({ messages, requests }) };
 }
 
-test("of 3,000 requests in one piece, the parser makes only as many as are wanted and the one at which it stops", async () => {
+test("of 3,000 requests in one chunk, only the wanted ones and the next one are created", async () => {
   const { server, client, counts } = await startServer(16);
   const stopped = once(server, "upgrade") as Promise<[IncomingMessage, Socket, Buffer]>;
   client.write(request.repeat(3_000));
   const [message, socket, rest] = await stopped;
   expect(counts()).toEqual({ messages: 17, requests: 16 });
-  // Everything behind it is left, byte for byte, and those before it can still be answered.
+  // The rest is left byte for byte, and the earlier requests can still be answered.
   expect(message.url).toBe("/x");
   const begin = request.length * 17;
   expect(rest.toString()).toBe(request.repeat(3_000).slice(begin, begin + rest.length));
@@ -51,7 +51,7 @@ test("of 3,000 requests in one piece, the parser makes only as many as are wante
   socket.destroy();
 });
 
-test("whatever kind of request it is: with a body, for an upgrade, or one that waits to be asked for its body", async () => {
+test("it stops at any kind of request: with a body, for an upgrade, or with Expect: 100-continue", async () => {
   for (const headers of ["Content-Length: 5", "Connection: upgrade\r\nUpgrade: h2c", "Expect: 100-continue"]) {
     const { server, client, counts } = await startServer(1);
     const stopped = once(server, "upgrade") as Promise<[IncomingMessage, Socket]>;
@@ -62,7 +62,7 @@ test("whatever kind of request it is: with a body, for an upgrade, or one that w
   }
 });
 
-test("a server that may take everything is as without it", async () => {
+test("a server that accepts every request behaves as without it", async () => {
   const { server, client, counts } = await startServer(Number.POSITIVE_INFINITY);
   let handedOver = 0;
   server.on("upgrade", () => {

@@ -15,16 +15,16 @@ import {
 type Answer = Awaited<ReturnType<TokenBuckets["take"]>>;
 interface Take {
   wanted: number;
-  /** As Redis would, whenever the test likes. */
+  /** Replies as Redis would, when the test chooses. */
   answer(answer: Partial<Answer>): void;
   fail(): void;
 }
 
 const refused = { retryAfterS: expect.any(Number) };
 
-/** Takes one token ahead. */
+/** A partner for whom one token is taken in advance. */
 const slow = partner("slow", {}, { rateLimit: { perSecond: 10, burst: 100 } });
-/** Takes ten. */
+/** A partner for whom ten tokens are taken in advance. */
 const fast = partner("fast", {}, { rateLimit: { perSecond: 200, burst: 400 } });
 
 let takes: Take[];
@@ -62,7 +62,7 @@ afterEach(() => {
 
 const request = (count: number, of: Partner) => Promise.all(Array.from({ length: count }, () => limitPartner(of)));
 
-/** A request that Redis is asked for, and that gets its answer, or none. */
+/** Makes a request that takes tokens from Redis, which answers or fails. */
 async function requestWithTake(of: Partner, answer: Partial<Answer> | "fails") {
   const request = limitPartner(of);
   await nextTurn();
@@ -72,7 +72,7 @@ async function requestWithTake(of: Partner, answer: Partial<Answer> | "fails") {
 }
 
 describe("round trips", () => {
-  test("what comes within one turn shares one, however little is taken ahead", async () => {
+  test("requests of one turn of the event loop share one, however few tokens are taken in advance", async () => {
     const requests = request(50, slow);
     await nextTurn();
     expect(takes.map(({ wanted }) => wanted)).toEqual([50]);
@@ -81,7 +81,7 @@ describe("round trips", () => {
     expect(await requests).toEqual(new Array(50).fill({ headers }));
   });
 
-  test("tokens that were taken ahead need none", async () => {
+  test("tokens taken in advance need none", async () => {
     await requestWithTake(fast, { left: 390 });
     const headers = (await request(9, fast)).map((verdict) => verdict.headers["RateLimit"]);
     expect(headers.at(0)).toBe('"partner";r=398;t=1');
@@ -89,7 +89,7 @@ describe("round trips", () => {
     expect(takes).toHaveLength(1);
   });
 
-  test("when they are spent, as many are taken ahead again, also after Redis gave none", async () => {
+  test("when they are spent, the same number is taken in advance again, even after Redis gave none", async () => {
     await requestWithTake(fast, {});
     await request(9, fast);
     await requestWithTake(fast, { granted: 0, waitMs: 1_000 });
@@ -100,7 +100,7 @@ describe("round trips", () => {
     expect(takes.map(({ wanted }) => wanted)).toEqual([10, 10, 10, 10]);
   });
 
-  test("nobody waits for a second one: a request does not wait for what was asked before it came", async () => {
+  test("no request waits for two: it does not wait for calls made before it arrived", async () => {
     const first = limitPartner(slow);
     await nextTurn();
     const second = limitPartner(slow);
@@ -112,7 +112,7 @@ describe("round trips", () => {
     expect(await first).toMatchObject(refused);
   });
 
-  test("while Redis is slow, only one takes ahead", async () => {
+  test("while Redis is slow, only one call takes tokens in advance", async () => {
     for (let turn = 0; turn < 3; turn += 1) {
       void limitPartner(fast);
       await nextTurn();
@@ -122,7 +122,7 @@ describe("round trips", () => {
 });
 
 describe("an empty bucket", () => {
-  test("gives what it has to those who came first, and refuses the others without another look", async () => {
+  test("gives its tokens to the first requests, and refuses the others without asking Redis again", async () => {
     const requests = request(5, slow);
     await nextTurn();
     takes[0]?.answer({ granted: 3, left: 0, waitMs: 2_100 });
@@ -133,13 +133,13 @@ describe("an empty bucket", () => {
     expect(takes).toHaveLength(1);
   });
 
-  test("is asked again when a token is there", async () => {
+  test("is asked again when a token is due", async () => {
     await requestWithTake(slow, { granted: 0, left: 0, waitMs: 2_100 });
     vi.advanceTimersByTime(2_100);
     expect(await requestWithTake(slow, {})).not.toHaveProperty("retryAfterS");
   });
 
-  test("of one partner says nothing of another, nor of the same one with another limit", async () => {
+  test("of one partner does not affect another partner, or the same one with a new limit", async () => {
     await requestWithTake(slow, { granted: 0, waitMs: 2_100 });
     expect(await requestWithTake(fast, {})).not.toHaveProperty("retryAfterS");
     const raised = { ...slow, rateLimit: fast.rateLimit };
@@ -211,11 +211,11 @@ describe("a payload", () => {
   });
 });
 
-describe("while Redis gives no tokens", () => {
+describe("while Redis provides no tokens", () => {
   const passing = (verdicts: Awaited<ReturnType<LimitPartner>>[]) =>
     verdicts.filter(({ retryAfterS }) => retryAfterS === undefined).length;
 
-  test("requests are held to this process's share and counted, and nobody waits; one a second tries again", async () => {
+  test("requests are limited to this process's share without waiting; one per second tries Redis again", async () => {
     processes = 4;
     expect(await requestWithTake(slow, "fails")).not.toHaveProperty("retryAfterS");
     expect(passing(await request(40, slow))).toBe(100 / 4 - 1);
@@ -240,7 +240,7 @@ describe("while Redis gives no tokens", () => {
     expect(await countByShare()).toBe(353);
   });
 
-  test("the headers tell of the share, and when its next token comes", async () => {
+  test("the headers describe the share, and when its next token is due", async () => {
     processes = 4;
     const policy = { "RateLimit-Policy": '"partner";q=100;w=10' };
     expect(await requestWithTake(slow, "fails")).toEqual({ headers: { ...policy, RateLimit: '"partner";r=24;t=1' } });
@@ -251,7 +251,7 @@ describe("while Redis gives no tokens", () => {
     await limitPartner(oneInTen);
     const { retryAfterS } = await limitPartner(oneInTen);
     expect(retryAfterS).toBe(40);
-    // What it says is true: a second earlier is too early.
+    // The time is exact: a second earlier is too early.
     processes = 1;
     vi.advanceTimersByTime(9_000);
     expect(await requestWithTake(oneInTen, "fails")).toMatchObject({ retryAfterS: 1 });
@@ -268,7 +268,7 @@ describe("while Redis gives no tokens", () => {
     expect(passing([await requestWithTake(small, "fails"), ...(await request(5, small))])).toBe(1);
   });
 
-  test("what the bucket held when Redis last told is what the share is of", async () => {
+  test("the share is a share of the tokens that Redis last reported", async () => {
     processes = 2;
     await requestWithTake(slow, { granted: 1, left: 10 });
     vi.advanceTimersByTime(200);
@@ -276,7 +276,7 @@ describe("while Redis gives no tokens", () => {
     expect(passing(verdicts)).toBe((10 + 2) / 2);
   });
 
-  test("a Redis that answers now and then gives nobody a full bucket each time", async () => {
+  test("an unreliable Redis does not give anybody a full bucket each time it answers", async () => {
     expect(await requestWithTake(slow, "fails")).not.toHaveProperty("retryAfterS");
     await request(99, slow);
     for (let second = 1; second <= 5; second += 1) {
@@ -287,9 +287,9 @@ describe("while Redis gives no tokens", () => {
     }
   });
 
-  // Each case is another history; the seed is the case, so that a failure can be seen again.
+  // Each seed is a test case with its own history, so a failure can be repeated.
   test.each(Array.from({ length: 40 }, (_, seed) => seed))(
-    "no more than the share comes out, over any time (%i)",
+    "no more than the share is granted over any time (%i)",
     async (seed) => {
       const random = randomNumbers(seed);
       processes = 1 + Math.floor(random() * 8);
@@ -317,15 +317,15 @@ describe("while Redis gives no tokens", () => {
     },
   );
 
-  test("the log says so once, with how many share the limits, and once when it is over", async () => {
+  test("the log says so once, with the number of processes, and once when it is over", async () => {
     const requests = [limitPartner(slow), limitPartner(fast)];
     await nextTurn();
     takes[0]?.fail();
     await requests[0];
-    // Asked before the other failed, so it says nothing of how Redis is now.
+    // This call started before the other one failed, so its reply does not show that Redis has recovered.
     takes[1]?.answer({});
     await requests[1];
-    const began = "rate limits are not shared: Redis gives no tokens in time";
+    const began = "rate limits are enforced per process: Redis provides no tokens in time";
     expect(logged).toMatchObject([{ msg: began, processes: 1, err: { type: "Error" } }]);
     for (const answer of ["fails", "fails", {}] as const) {
       vi.advanceTimersByTime(1_000);
@@ -334,7 +334,7 @@ describe("while Redis gives no tokens", () => {
     expect(logged.map(({ msg }) => msg)).toEqual([began, "rate limits are shared again"]);
   });
 
-  test("the headers count the tokens at hand, and of the others only this process's share", async () => {
+  test("the headers count all tokens held by this process, but only its share of the others", async () => {
     processes = 4;
     await requestWithTake(fast, { left: 390 });
     expect(await limitPartner(fast)).toMatchObject({ headers: { RateLimit: '"partner";r=398;t=1' } });
@@ -342,7 +342,7 @@ describe("while Redis gives no tokens", () => {
     expect(await limitPartner(fast)).toMatchObject({ headers: { RateLimit: '"partner";r=104;t=1' } });
   });
 
-  test("who has tokens passes with them, and who is known to have none is refused", async () => {
+  test("a partner with tokens may spend them, and one known to have none is refused", async () => {
     await requestWithTake(fast, {});
     await requestWithTake(slow, { granted: 0, left: 0, waitMs: 60_000 });
     await requestWithTake(partner("another", {}), "fails");
@@ -352,7 +352,7 @@ describe("while Redis gives no tokens", () => {
   });
 });
 
-/** Mulberry32: the same numbers for the same seed. */
+/** Mulberry32, a random generator with a seed. */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {

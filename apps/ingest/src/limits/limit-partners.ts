@@ -11,9 +11,9 @@ interface PayloadSize {
 }
 
 interface RateLimitVerdict {
-  /** undefined: the request is within its partner's limit. */
+  /** undefined if the request is within its partner's limit. */
   retryAfterS?: number;
-  /** What the answer says of the limit, whatever else becomes of the request. */
+  /** The headers of the answer, whatever else happens to the request. */
   headers: Readonly<Record<string, string>>;
 }
 
@@ -30,29 +30,30 @@ export interface PartnerLimiter {
 export type LimitPartner = PartnerLimiter["limitPartner"];
 export type ChargePartner = PartnerLimiter["chargePartner"];
 
-/** What this process knows of a partner's bucket. */
+/** What this process knows about a partner's bucket. */
 interface KnownBucket {
-  /** Tokens that were taken out of the bucket and not spent yet. */
+  /** Tokens that this process has taken from the bucket and not spent. */
   held: number;
   /** Tokens that large payloads cost, and that no token has paid for yet. Above 0, nothing is held. */
   owed: number;
-  /** In the bucket at `leftAtMs`, by what Redis said and what was let through without it since then. */
+  /** The tokens in the bucket at `leftAtMs`: what Redis reported, less those of requests accepted without Redis. */
   left: number;
   leftAtMs: number;
-  /** No token is there before this time. */
+  /** The bucket has no tokens before this time. */
   emptyUntilMs: number;
   takesUnderWay: number;
-  /** For a request that finds none here. */
+  /** Takes a token from Redis, for a request that finds none held here. */
   takeToken: (partner: Partner) => Promise<RateLimitVerdict>;
   policy: string;
 }
 
 /**
- * How much a process takes ahead of its requests, as a part of the burst or of a second's tokens, whichever is less.
- * It is what all processes together may exceed a limit by, for each process, and what saves most round trips to Redis.
+ * How many tokens a process takes in advance, as a share of the burst or of one second's tokens, whichever is less. All
+ * processes together may exceed a limit by this share for each process. Taking tokens in advance saves most round trips
+ * to Redis.
  */
 const aheadShare = 0.05;
-/** While Redis gives no tokens, one request tries again each second; nobody else waits for it. */
+/** While Redis provides no tokens, one request per second tries it again; no other request waits for it. */
 const tryAgainMs = 1_000;
 
 /**
@@ -63,16 +64,16 @@ const tryAgainMs = 1_000;
 export const tokenBytes = 8_192;
 export const tokenValues = 250;
 
-/** A bucket fills by fractions of a token, whose sum may fall short of a whole one by this much. */
+/** A bucket fills by fractions of a token, whose sum may be less than a whole token by this much. */
 const roundingError = 1e-6;
 
 /**
- * One token for each request, out of a bucket per partner that all processes share. A request waits for one answer of
- * Redis at most, so for no longer than `takeTokens` does. While Redis gives no tokens in time, each process enforces
- * its share of the limit by itself: a partner can't get around its limit by slowing Redis down, and an event that can
- * be queued isn't refused because a limit can't be looked up.
+ * Takes one token for each request from the partner's bucket, which all processes share. A request waits for at most
+ * one reply from Redis, so no longer than `takeTokens` does. While Redis does not reply in time, each process enforces
+ * its share of the limit. A partner therefore cannot exceed its limit by slowing Redis down, and events that can be
+ * queued are not refused because a limit cannot be checked.
  *
- * @param options.processCount how many processes share the buckets, as far as is known
+ * @param options.processCount the number of processes that share the buckets, as far as known
  */
 export function createPartnerLimiter(options: {
   takeTokens: TokenBuckets["take"];
@@ -83,12 +84,12 @@ export function createPartnerLimiter(options: {
   const { takeTokens, processCount, logger } = options;
   const requestsByShare = new Counter({
     name: "ingest_rate_limit_by_share_total",
-    help: "Requests that were held to this process's share of their partner's limit: Redis gave no tokens in time.",
+    help: "Requests limited by this process's share of their partner's limit, because Redis gave no tokens in time.",
     registers: [options.metrics],
   });
-  // By the object, which is a new one in each version of the partners file: a changed limit begins with a full bucket.
+  // Keyed by object: each version of the partners file has new objects, so a changed limit starts with a full bucket.
   const buckets = new WeakMap<Partner, KnownBucket>();
-  /** 0: Redis gives tokens in time. */
+  /** 0 while Redis gives tokens in time. */
   let tryAgainAtMs = 0;
 
   function bucketOf(partner: Partner): KnownBucket {
@@ -103,16 +104,17 @@ export function createPartnerLimiter(options: {
     return bucket;
   }
 
-  /** For all requests of one turn. Those of the next do not wait for it, but ask for themselves. */
+  /** Takes tokens for all requests of one turn of the event loop. Requests of later turns do not wait for it. */
   async function takeFor(requests: number, partner: Partner): Promise<RateLimitVerdict[]> {
     const bucket = bucketOf(partner);
     const isTrial = tryAgainAtMs > 0;
-    // Of several that are under way only one takes ahead, or a slow Redis would make us hold more than the share.
+    // Only one call in progress takes tokens in advance, or a slow Redis would make this process hold more than its
+    // share.
     const wanted = bucket.owed + Math.max(requests, bucket.takesUnderWay === 0 ? takenAhead(partner.rateLimit) : 1);
     bucket.takesUnderWay += 1;
     try {
       const { granted, left, waitMs } = await takeTokens(partner.id, partner.rateLimit, wanted);
-      // Not the answer to one that was asked before another failed, or a Redis at the edge of slow would fill the log.
+      // Ignores replies to calls from before another call failed, or a Redis of borderline speed would fill the log.
       if (isTrial) {
         tryAgainAtMs = 0;
         logger.info("rate limits are shared again");
@@ -122,7 +124,7 @@ export function createPartnerLimiter(options: {
       const passing = Math.min(bucket.held, requests);
       bucket.held -= passing;
       const nowMs = performance.now();
-      // Redis knows nothing of what was let through without it. The two differ only until the bucket has been full.
+      // Redis does not know about requests accepted without it. The two differ only until the bucket is full again.
       bucket.left = Math.min(left, refill(bucket, partner, nowMs));
       bucket.leftAtMs = nowMs;
       if (granted < wanted) bucket.emptyUntilMs = nowMs + waitMs;
@@ -131,7 +133,10 @@ export function createPartnerLimiter(options: {
     } catch (error) {
       if (tryAgainAtMs === 0) {
         const processes = processCount();
-        logger.warn({ err: error, processes }, "rate limits are not shared: Redis gives no tokens in time");
+        logger.warn(
+          { err: error, processes },
+          "rate limits are enforced per process: Redis provides no tokens in time",
+        );
       }
       tryAgainAtMs = performance.now() + tryAgainMs;
       return Array.from({ length: requests }, () => judgeByShare(partner, bucket));
@@ -141,9 +146,9 @@ export function createPartnerLimiter(options: {
   }
 
   /**
-   * Carries on what is known of the bucket: it fills at the partner's rate, and each request takes as many tokens as
-   * there are processes, since the others let requests pass at the same time. So a Redis that fails again and again
-   * gives nobody a full bucket each time.
+   * Decides with this process's estimate of the bucket. It fills at the partner's rate, and each request takes as many
+   * tokens as there are processes, because the others accept requests too. The estimate is kept, so an unreliable Redis
+   * does not give anybody a full bucket each time it fails.
    */
   function judgeByShare(partner: Partner, bucket: KnownBucket): RateLimitVerdict {
     requestsByShare.inc();
@@ -199,13 +204,16 @@ function timeToEarn(tokens: number, { rateLimit }: Partner): number {
   return (tokens / rateLimit.perSecond) * 1_000;
 }
 
-/** What is in the bucket now. It holds one request at least, or a share of less than that would refuse everything. */
+/**
+ * Returns the tokens in the bucket now. Its capacity is at least one request, or a share of less than one would refuse
+ * everything.
+ */
 function refill({ left, leftAtMs }: KnownBucket, { rateLimit }: Partner, nowMs: number, price = 1): number {
   const { perSecond, burst } = rateLimit;
   return Math.min(left + ((nowMs - leftAtMs) * perSecond) / 1_000, Math.max(burst, price));
 }
 
-/** @param price tokens that a request takes */
+/** @param price the number of tokens that a request takes */
 function pass(bucket: KnownBucket, price = 1): RateLimitVerdict {
   return { headers: headersOf(bucket, price, 1) };
 }

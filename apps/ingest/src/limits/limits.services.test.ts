@@ -13,9 +13,9 @@ import { createGuessThrottle, guessLimits } from "../auth/throttle-guessing.ts";
 import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
 import { createPartnerLimiter, type PartnerLimiter } from "./limit-partners.ts";
 
-/** Longer than a Redis that is well takes on a busy machine. */
+/** Longer than a healthy Redis takes on a busy machine. */
 const deadlineMs = 1_000;
-/** In the time of a test, no token comes. */
+/** At this rate, no token is added during a test. */
 const slow = { perSecond: 0.01, burst: 100 };
 const registry = createPartnerRegistry({
   partners: [
@@ -32,11 +32,11 @@ const registry = createPartnerRegistry({
 
 let folder: string;
 let redis: DataServer;
-/** Two processes' worth, with one Redis for the buckets. */
+/** Two ingests that share a Redis for their buckets. */
 let ingests: [TestIngest, TestIngest];
 const closings: (() => void)[] = [];
 const processCounts: (() => number)[] = [];
-/** Of requests that were held to a process's share. */
+/** The number of requests limited by a process's share. */
 const byShareCounts: (() => Promise<number>)[] = [];
 
 beforeAll(async () => {
@@ -89,7 +89,7 @@ function post(
 const count = (answers: RawAnswer[], status: number) => answers.filter((answer) => answer.status === status).length;
 
 describe("a partner's limit", () => {
-  test("holds over all processes, and says when to come again; another partner is not held up", async () => {
+  test("applies across all processes and states when to retry; other partners are not affected", async () => {
     await waitFor(async () => expect((await post(ingests[0], "fast-secret")).headers).toHaveProperty("RateLimit"));
     await waitFor(async () => expect((await post(ingests[1], "fast-secret")).headers).toHaveProperty("RateLimit"));
     const answers: RawAnswer[] = [];
@@ -123,7 +123,7 @@ describe("a partner's limit", () => {
     expect(count(answers, 200)).toBeLessThanOrEqual(paid + ingests.length);
   });
 
-  test("is told with each answer, also with one that refuses something else", async () => {
+  test("is stated in each answer, even if it refuses the request for another reason", async () => {
     const invalid = await exchange(ingests[0].port, {
       path: "/booking-event/create/fast-secret",
       headers: { "Content-Type": "application/json" },
@@ -134,13 +134,13 @@ describe("a partner's limit", () => {
     expect((await post(ingests[0], "nobody")).headers).not.toHaveProperty("RateLimit-Policy");
   });
 
-  test("holds while Redis stands still: each process enforces its share, and Redis the whole when it is back", async () => {
+  test("applies while Redis is frozen: each process enforces its share until Redis is back", async () => {
     await waitFor(() => expect(processCounts.map((count) => count())).toEqual([2, 2]));
     redis.kill("SIGSTOP");
     try {
-      // A refusal that is known to last needs no Redis.
+      // A refusal that still applies needs no call to Redis.
       expect((await post(ingests[0], "slow-secret")).status).toBe(429);
-      // The queue of these tests is in another Redis, which is well.
+      // The queue of these tests is in another Redis, which is not frozen.
       for (const ingest of ingests) {
         const answers = await Promise.all(Array.from({ length: 80 }, () => post(ingest, "third-secret")));
         expect(count(answers, 200)).toBe(slow.burst / 2);
@@ -172,7 +172,7 @@ describe("guessing", () => {
   const guess = (ingest: TestIngest, forwardedFor: string) =>
     post(ingest, "a-guess", { "X-Forwarded-For": forwardedFor });
 
-  test("is throttled by the address of the connection; X-Forwarded-For makes no difference", async () => {
+  test("is throttled by the connection's address, ignoring X-Forwarded-For", async () => {
     const ingest = await startGuarded(0);
     try {
       const answers: RawAnswer[] = [];
@@ -185,7 +185,7 @@ describe("guessing", () => {
     }
   });
 
-  test("behind a proxy, by the address that the proxy wrote: what stands left of it makes no difference", async () => {
+  test("behind a proxy, is throttled by the address that the proxy wrote, ignoring those left of it", async () => {
     const ingest = await startGuarded(1);
     try {
       const statuses: number[] = [];

@@ -1,10 +1,10 @@
 import type { Partner } from "@booking-events/partners";
 
 /**
- * The fields of draft-ietf-httpapi-ratelimit-headers-11, as its syntax has them: lists of structured-field items.
+ * Formats the fields of draft-ietf-httpapi-ratelimit-headers-11, whose syntax is lists of structured-field items.
  *
- * The draft knows quotas in windows of whole seconds, and we have a bucket. The window is the time in which the bucket
- * fills, and the quota what a partner may send in it, again and again. A fuller bucket allows for more once.
+ * The draft defines quotas in windows of whole seconds, and we have a token bucket. The window is the time in which the
+ * bucket fills, and the quota is what a partner may send in each window. A full bucket allows more once.
  */
 export function describePolicy({ perSecond, burst }: Partner["rateLimit"]): string {
   const windowS = Math.ceil(burst / perSecond);
@@ -13,8 +13,8 @@ export function describePolicy({ perSecond, burst }: Partner["rateLimit"]): stri
 }
 
 /**
- * @param available requests that would pass now
- * @param seconds for which to do with that many, at least; never longer than Retry-After
+ * @param available the number of requests that would be accepted now
+ * @param seconds how long this number applies at least; never longer than Retry-After
  */
 export function describeQuota(available: number, seconds: number): string {
   return `"partner";r=${available};t=${seconds}`;

@@ -6,10 +6,10 @@ import { type LoadShedder, watchLoad } from "./shed-load.ts";
 type Load = { backlog: number; memoryShare: number };
 
 const limits = { maxBacklog: 100, memoryHighWater: 0.7, maxEventLoopDelayMs: 250 };
-/** For tests of the other measures: a busy machine must not make one of them fail. */
+/** High enough that a busy machine does not make tests of the other measures fail. */
 const patientLimits = { ...limits, maxEventLoopDelayMs: 60_000 };
 
-/** What Redis says; an error: it does not answer. */
+/** What Redis reports; an error means that it does not answer. */
 let load: Load | Error;
 let looks: number;
 let shedder: LoadShedder;
@@ -36,11 +36,11 @@ async function watch(first: Load, inForce = patientLimits): Promise<void> {
   shedder = await watchLoad({ measureLoad, limits: inForce, logger, metrics });
 }
 
-/** Resolves when it has judged the new load. */
+/** Resolves when the new load has been processed. */
 async function change(next: Load | Error): Promise<void> {
   load = next;
   const before = looks;
-  // The second look from now begins after the first one was judged.
+  // The second check from now begins after the first one has been processed.
   await waitFor(() => looks >= before + 2);
 }
 
@@ -53,7 +53,7 @@ test.each([
   ["maxBacklog", "at most 90 wait", { backlog: 101 }, { backlog: 91 }, { backlog: 90 }],
   ["memoryHighWater", "at most 63 %", { memoryShare: 0.71 }, { memoryShare: 0.64 }, { memoryShare: 0.6 }],
 ])(
-  "%s: events are refused over the limit, until it is well below it",
+  "%s: events are refused above the limit until the value is well below it",
   async (measure, until, over, stillOver, below) => {
     await watch({ backlog: 0, memoryShare: 0, ...over });
     expect(shedder.isOverloaded()).toBe(true);
@@ -66,12 +66,12 @@ test.each([
     expect(shedder.isOverloaded()).toBe(false);
     expect(shedder.warnings()).toEqual([]);
     expect(await isGaugeSet(measure)).toBe(false);
-    // One line when it begins, one when it ends, however often it looked.
+    // One log line at the beginning and one at the end, however many checks there were.
     expect(logged).toEqual(["warn", "info"]);
   },
 );
 
-test("each measure must have come down before events are accepted again", async () => {
+test("events are accepted again only when all measures have recovered", async () => {
   await watch({ backlog: 101, memoryShare: 0.71 });
   expect(shedder.warnings()).toHaveLength(2);
   await change({ backlog: 0, memoryShare: 0.71 });
@@ -86,7 +86,7 @@ test("at the limit nothing is refused", async () => {
   expect(logged).toEqual([]);
 });
 
-test("while Redis does not answer the last verdict stands, and is taken back when it does", async () => {
+test("while Redis does not answer the last result applies, and it is updated when Redis answers", async () => {
   await watch({ backlog: 101, memoryShare: 0 });
   await change(new Error("Redis is out"));
   expect(shedder.isOverloaded()).toBe(true);
@@ -94,14 +94,14 @@ test("while Redis does not answer the last verdict stands, and is taken back whe
   expect(shedder.isOverloaded()).toBe(false);
 });
 
-test("a process that can't keep up refuses, and accepts again when it can", async () => {
+test("a process that cannot keep up refuses events until it can", async () => {
   await watch({ backlog: 0, memoryShare: 0 }, limits);
   await waitFor(() => {
     const endAtMs = performance.now() + 600;
     while (performance.now() < endAtMs);
     return shedder.isOverloaded();
   });
-  expect(shedder.warnings()).toEqual([expect.stringContaining("is behind by at most 225 ms")]);
+  expect(shedder.warnings()).toEqual([expect.stringContaining("is delayed by at most 225 ms")]);
   expect(await isGaugeSet("maxEventLoopDelayMs")).toBe(true);
   await waitFor(() => !shedder.isOverloaded());
 });

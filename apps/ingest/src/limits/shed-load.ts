@@ -3,9 +3,9 @@ import type { Producer } from "@booking-events/queue";
 import { Gauge, type Logger, type Registry, repeat } from "@booking-events/runtime";
 
 export interface LoadShedder {
-  /** True: refuse events until it is false again. */
+  /** True while events must be refused. */
   isOverloaded(): boolean;
-  /** Why, for an operator. Empty: it is not overloaded. */
+  /** Why events are refused, for an operator. Empty if they are not. */
   warnings(): string[];
   stop(): void;
 }
@@ -13,26 +13,26 @@ export interface LoadShedder {
 export interface LoadLimits {
   /** Events in the queue. */
   maxBacklog: number;
-  /** Part of Redis' maxmemory. Redis refuses at 1, and then workers can take nothing out either. */
+  /** As a share of Redis' maxmemory. At 1, Redis refuses events and workers cannot take any out either. */
   memoryHighWater: number;
-  /** Mean delay of this process's event loop between two looks. Partners wait that long several times over. */
+  /** Mean delay of this process's event loop between two checks. Partners wait several times as long. */
   maxEventLoopDelayMs: number;
 }
 
 type Measure = keyof LoadLimits;
 
-/** Events are accepted again when the measure is below this part of its limit, so that it does not go to and fro. */
+/** Events are accepted again below this share of the limit, so that the state does not oscillate. */
 const recoveredShare = 0.9;
-/** What all ingest processes take in meanwhile must fit into Redis above the high-water mark. */
+/** Between two checks, the events that all ingest processes accept must fit into Redis above the high-water mark. */
 const redisIntervalMs = 100;
-/** Long enough that one garbage collection does not make a mean. */
+/** Long enough that a single garbage collection does not determine the mean. */
 const delayIntervalMs = 500;
 const delayResolutionMs = 20;
 const nanosecondsPerMs = 1_000_000;
 
 /**
- * Looks several times a second how full the queue and Redis' memory are, and how far behind this process is, so that a
- * request needs no look of its own. Resolves after the first look.
+ * Measures the backlog, Redis' memory and this process's delay several times a second, so requests need no checks of
+ * their own. Resolves after the first check.
  */
 export async function watchLoad(options: {
   measureLoad: Producer["measureLoad"];
@@ -52,7 +52,7 @@ export async function watchLoad(options: {
   const delays = monitorEventLoopDelay({ resolution: delayResolutionMs });
   delays.enable();
 
-  function judge(measure: Measure, value: number): void {
+  function update(measure: Measure, value: number): void {
     const limit = limits[measure];
     const wasExceeded = exceeded.has(measure);
     const isExceeded = value > limit * (wasExceeded ? recoveredShare : 1);
@@ -64,27 +64,27 @@ export async function watchLoad(options: {
     else logger.info({ measure, value, limit }, "no longer overloaded by this measure");
   }
 
-  function lookAtDelay(): void {
-    // A histogram without a sample has a mean of NaN.
+  function checkDelay(): void {
+    // The mean of a histogram without samples is NaN.
     const delayMs = delays.mean / nanosecondsPerMs - delayResolutionMs;
     delays.reset();
-    judge("maxEventLoopDelayMs", Number.isNaN(delayMs) ? 0 : delayMs);
+    update("maxEventLoopDelayMs", Number.isNaN(delayMs) ? 0 : delayMs);
   }
 
-  async function lookAtRedis(): Promise<void> {
+  async function checkRedis(): Promise<void> {
     try {
       const { backlog, memoryShare } = await measureLoad();
-      judge("maxBacklog", backlog);
-      judge("memoryHighWater", memoryShare);
+      update("maxBacklog", backlog);
+      update("memoryHighWater", memoryShare);
     } catch {
-      // Redis is out, which refuses events by itself; the last verdict stands until it is back.
+      // Events are refused anyway while Redis is down. The last result applies until it is back.
     }
   }
 
-  lookAtDelay();
-  await lookAtRedis();
-  void repeat(lookAtDelay, delayIntervalMs, stopping.signal);
-  void repeat(lookAtRedis, redisIntervalMs, stopping.signal);
+  checkDelay();
+  await checkRedis();
+  void repeat(checkDelay, delayIntervalMs, stopping.signal);
+  void repeat(checkRedis, redisIntervalMs, stopping.signal);
   return {
     isOverloaded: () => exceeded.size > 0,
     warnings: () => [...exceeded].map(([measure, value]) => describe(measure, value, limits[measure])),
@@ -95,16 +95,26 @@ export async function watchLoad(options: {
   };
 }
 
-/** True from the first refusal to the last one, also when the value has come down to between the two bounds. */
+/** The text is true from the first refusal to the last one, even while the value is between the two thresholds. */
 function describe(measure: Measure, value: number, limit: number): string {
   const recoversAt = limit * recoveredShare;
   switch (measure) {
     case "maxBacklog":
-      return `Events are refused until at most ${Math.floor(recoversAt)} wait in the queue: ${value} do now, and MAX_BACKLOG is ${limit}. Add workers, or see what holds them up.`;
+      return (
+        `Events are refused until at most ${Math.floor(recoversAt)} wait in the queue. ${value} wait now; ` +
+        `MAX_BACKLOG is ${limit}. Add workers, or find out what delays them.`
+      );
     case "memoryHighWater":
-      return `Events are refused until Redis uses at most ${toPercent(recoversAt)} of its maxmemory: it uses ${toPercent(value)} now, and REDIS_MEMORY_HIGH_WATER is ${toPercent(limit)}. Let the workers drain it, or raise maxmemory.`;
+      return (
+        `Events are refused until Redis uses at most ${toPercent(recoversAt)} of its maxmemory. It uses ` +
+        `${toPercent(value)} now; REDIS_MEMORY_HIGH_WATER is ${toPercent(limit)}. Let the workers drain the ` +
+        "queue, or raise maxmemory."
+      );
     case "maxEventLoopDelayMs":
-      return `Events are refused until this process is behind by at most ${recoversAt} ms: it is by ${Math.round(value)} ms now, and the limit is ${limit} ms. Add ingest processes.`;
+      return (
+        `Events are refused until this process's event loop is delayed by at most ${recoversAt} ms. The delay is ` +
+        `${Math.round(value)} ms now; the limit is ${limit} ms. Add ingest processes.`
+      );
   }
 }
 

@@ -14,7 +14,7 @@ beforeEach(() => {
   takeTurn = createTurns(turnLimits, () => nowMs);
 });
 
-/** Work that takes as long as the whole budget of a turn. */
+/** Work that takes the whole budget of a turn. */
 function work(partner: string, { takesMs = budgetMs, bytes = 1 } = {}): Promise<string> {
   return takeTurn(partner, bytes, () => {
     nowMs += takesMs;
@@ -23,13 +23,13 @@ function work(partner: string, { takesMs = budgetMs, bytes = 1 } = {}): Promise<
   });
 }
 
-test("work is done at once while the turn has time left", async () => {
+test("work runs immediately while the turn has time left", async () => {
   const results = Array.from({ length: 5 }, () => work("acme", { takesMs: budgetMs / 5 }));
   expect(done).toHaveLength(5);
   expect(await Promise.all(results)).toEqual(Array(5).fill("acme"));
 });
 
-test("work beyond the turn's time is done in later turns, in the order in which it came", async () => {
+test("work beyond the turn's budget runs in later turns, in order of arrival", async () => {
   const order: number[] = [];
   const results = [1, 2, 3].map((number) =>
     takeTurn("acme", 1, () => {
@@ -44,7 +44,7 @@ test("work beyond the turn's time is done in later turns, in the order in which 
   expect(order).toEqual([1, 2, 3]);
 });
 
-test("each turn has its time once, however many pieces of work it began with", async () => {
+test("each turn has its budget once, however many items of work started it", async () => {
   const short = Array.from({ length: 5 }, () => work("acme", { takesMs: budgetMs / 5 }));
   const waiting = Array.from({ length: 3 }, () => work("acme"));
   expect(done).toHaveLength(5);
@@ -53,14 +53,14 @@ test("each turn has its time once, however many pieces of work it began with", a
   await Promise.all([...short, ...waiting]);
 });
 
-test("unless it is told otherwise, it takes the process's own clock", async () => {
+test("by default it uses the process's clock", async () => {
   const results: number[] = [];
   const takeOwnTurn = createTurns();
   for (const number of [1, 2]) void takeOwnTurn("acme", 1, () => results.push(number));
   expect(results).toEqual([1, 2]);
 });
 
-test("a partner waits for one piece of work of each other partner, however much these have waiting", async () => {
+test("a partner waits for one item of each other partner, however many those have waiting", async () => {
   const heavy = Array.from({ length: 10 }, () => work("worst"));
   const light = work("acme");
   const other = work("globe");
@@ -68,10 +68,10 @@ test("a partner waits for one piece of work of each other partner, however much 
   expect(done.slice(0, 4)).toEqual(["worst", "worst", "acme", "globe"]);
 });
 
-test("a partner with nothing waiting is not behind one that has", async () => {
+test("a partner with nothing waiting does not wait for one that has work waiting", async () => {
   const heavy = Array.from({ length: 3 }, () => work("worst", { takesMs: budgetMs }));
   await nextTurn();
-  // The next turn has begun, and its time is spent.
+  // The next turn has begun, and its budget is spent.
   const light = work("acme");
   await light;
   expect(done.indexOf("acme")).toBeLessThanOrEqual(3);
@@ -89,7 +89,7 @@ test("a partner's newer work never overtakes its older work", async () => {
   expect(order).toEqual(["older", "newer"]);
 });
 
-test("what has waited for too long is refused, and takes no time from the others", async () => {
+test("work that has waited too long is refused, and takes no time from the others", async () => {
   const results = [work("worst"), work("worst")];
   nowMs += longestWaitMs + 1;
   await expect(results[1]).rejects.toMatchObject({ answer: { status: 503, outcome: "too-much-to-read" } });
@@ -98,25 +98,25 @@ test("what has waited for too long is refused, and takes no time from the others
   expect(done).toEqual(["worst", "worst"]);
 });
 
-test("what has waited for as long as it may is done", async () => {
+test("work that has waited exactly as long as allowed runs", async () => {
   const results = [work("acme"), work("acme")];
   nowMs += longestWaitMs;
   expect(await Promise.all(results)).toEqual(["acme", "acme"]);
 });
 
-test("a partner's waiting bytes are bounded, and do not count against others", async () => {
+test("a partner's waiting bytes are limited and do not count towards others' limits", async () => {
   const half = { bytes: maxWaitingBytes / 2 };
   const waiting = [work("worst"), work("worst", half), work("worst", half)];
   await expect(work("worst")).rejects.toMatchObject({ answer: { status: 503, outcome: "too-much-to-read" } });
   const other = work("acme", half);
   await Promise.all([...waiting, other]);
   await nextTurn();
-  // What was done counts no longer.
+  // Finished work no longer counts.
   await Promise.all([work("worst"), work("worst", half), work("worst", half)]);
   expect(done).toHaveLength(7);
 });
 
-test("what is done counts no longer, though more is waiting", async () => {
+test("finished work no longer counts even if more is waiting", async () => {
   const half = { bytes: maxWaitingBytes / 2 };
   const waiting = [work("worst"), work("worst", half), work("worst", half)];
   await nextTurn();
@@ -125,7 +125,7 @@ test("what is done counts no longer, though more is waiting", async () => {
   expect(done).toHaveLength(4);
 });
 
-test("an error of the work is its caller's, at once or later, and stops nobody else", async () => {
+test("an error in the work rejects only its caller's promise, whether it runs now or later", async () => {
   const fail = () =>
     takeTurn("acme", 1, () => {
       nowMs += budgetMs;

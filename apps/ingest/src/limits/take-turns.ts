@@ -1,22 +1,25 @@
 import { Refusal, tooMuchToRead } from "../http/answers.ts";
 
 /**
- * Runs the work, at once or in a later turn of the event loop, and returns what it returns.
+ * Runs the work now or in a later turn of the event loop, and returns its result.
  *
- * @param bytes what waits in memory with the work
- * @throws Refusal when the partner has too much waiting, or its work has waited for too long; what the work throws
+ * @param bytes the memory that the work occupies while it waits
+ * @throws Refusal if too much of the partner's work is waiting or the work has waited too long; what the work throws
  */
 export type TakeTurn = <Result>(partner: string, bytes: number, work: () => Result) => Promise<Result>;
 
 export const turnLimits = {
   /**
-   * What one turn of the event loop spends on work; the last piece may exceed it. It is enough for several hundred
-   * ordinary bodies. The most expensive one of 64 KiB takes up to 10 ms.
+   * The time for work in one turn of the event loop; the last item may exceed it. It is enough for several hundred
+   * ordinary bodies. The most expensive body of 64 KiB takes up to 10 ms.
    */
   budgetMs: 25,
-  /** What is accepted later could come after newer events of its sender, who has given it up: see watch-freezes.ts. */
+  /**
+   * An event that is accepted later could be ordered after newer events, because its sender may have given up: see
+   * watch-freezes.ts.
+   */
   longestWaitMs: 500,
-  /** Of one partner. */
+  /** Per partner. */
   maxWaitingBytes: 16 * 1_048_576,
 };
 
@@ -27,24 +30,24 @@ interface Waiting {
   refuse: (refusal: Refusal) => void;
 }
 
-interface Line {
+interface PartnerQueue {
   waiting: Waiting[];
   bytes: number;
 }
 
 /**
- * Shares this process's CPU time between partners. Else one that sends a hundred of the most expensive bodies at a time
- * would keep the event loop busy for so long that everybody's requests were taken for what had waited in a frozen
- * process, and refused.
+ * Shares this process's CPU time between partners. Otherwise a partner that sends a hundred of the most expensive
+ * bodies at once would block the event loop so long that everybody's requests would be refused as if the process had
+ * been frozen.
  *
- * Work runs at once while the turn has time left. The rest waits in a line for each partner, and the first of each line
- * is run in turn.
+ * Work runs immediately while the turn has time left. Other work waits in a queue for each partner, and the queues are
+ * served in turn.
  *
- * @param now milliseconds, never set back
+ * @param now a clock in milliseconds that is never set back
  */
 export function createTurns(limits = turnLimits, now: () => number = () => performance.now()): TakeTurn {
-  /** By partner; the first is the next one. */
-  const lines = new Map<string, Line>();
+  /** By partner; the first one is served next. */
+  const queues = new Map<string, PartnerQueue>();
   let spentMs = 0;
   let isTurnCounted = false;
 
@@ -58,7 +61,7 @@ export function createTurns(limits = turnLimits, now: () => number = () => perfo
     }
   }
 
-  /** From the first piece of work in a turn. Something waits only if that has spent the turn's time. */
+  /** Counts a turn from its first work. Work waits only after the turn's time has been spent. */
   function countTurn(): void {
     if (isTurnCounted) return;
     isTurnCounted = true;
@@ -68,28 +71,28 @@ export function createTurns(limits = turnLimits, now: () => number = () => perfo
   function startTurn(): void {
     isTurnCounted = false;
     spentMs = 0;
-    for (const [partner, line] of lines) {
+    for (const [partner, queue] of queues) {
       if (spentMs >= limits.budgetMs) break;
-      lines.delete(partner);
-      startFirst(line);
-      // Behind the others, which come first in this very loop.
-      if (line.waiting.length > 0) lines.set(partner, line);
+      queues.delete(partner);
+      startFirst(queue);
+      // The partner goes to the end, after those that this loop has yet to serve.
+      if (queue.waiting.length > 0) queues.set(partner, queue);
     }
   }
 
-  function startFirst(line: Line): void {
-    const first = line.waiting.shift();
+  function startFirst(queue: PartnerQueue): void {
+    const first = queue.waiting.shift();
     if (first === undefined) return;
-    line.bytes -= first.bytes;
+    queue.bytes -= first.bytes;
     if (now() - first.sinceMs > limits.longestWaitMs) first.refuse(new Refusal(tooMuchToRead));
     else first.start();
   }
 
   return async (partner, bytes, work) => {
-    // Nothing waits then: each turn starts what does until its time is spent.
+    // If the turn has time left, nothing is waiting, because each turn starts waiting work until its time is spent.
     if (spentMs < limits.budgetMs) return spend(work);
-    const line = lines.get(partner) ?? { waiting: [], bytes: 0 };
-    if (line.bytes + bytes > limits.maxWaitingBytes) throw new Refusal(tooMuchToRead);
+    const queue = queues.get(partner) ?? { waiting: [], bytes: 0 };
+    if (queue.bytes + bytes > limits.maxWaitingBytes) throw new Refusal(tooMuchToRead);
     return new Promise((resolve, refuse) => {
       const start = () => {
         try {
@@ -98,9 +101,9 @@ export function createTurns(limits = turnLimits, now: () => number = () => perfo
           refuse(error);
         }
       };
-      line.waiting.push({ sinceMs: now(), bytes, start, refuse });
-      line.bytes += bytes;
-      lines.set(partner, line);
+      queue.waiting.push({ sinceMs: now(), bytes, start, refuse });
+      queue.bytes += bytes;
+      queues.set(partner, queue);
     });
   };
 }

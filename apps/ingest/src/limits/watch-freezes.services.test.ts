@@ -39,7 +39,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("what waited while ingest was frozen is refused, since newer events may have been acknowledged elsewhere", async () => {
+test("requests that waited during a freeze are refused, as newer ones may have been accepted", async () => {
   const [onOpenConnection, withBodyToCome] = [await connect(frozen.port), await connect(frozen.port)];
   onOpenConnection.send(event("create", "first"));
   expect((await onOpenConnection.answer()).status).toBe(200);
@@ -63,14 +63,14 @@ test("what waited while ingest was frozen is refused, since newer events may hav
   }
 
   for (const connection of [onOpenConnection, onNewConnection, withBodyToCome]) await expectRefusal(connection);
-  // The one that was given up has nobody to tell.
+  // The client of the abandoned request has disconnected and gets no answer.
   await waitFor(async () => expect(await countRequests(frozen, 503)).toBe(4));
   await waitFor(async () => expect((await exchange(frozen.port, event("update", "newest"))).status).toBe(200));
   expect(await countRequests(frozen, 200)).toBe(acceptedBefore + 1);
   expect(await queuedNotes()).toEqual(["first", "old", "new", "newest"]);
 });
 
-test("what waited is refused however slowly it is read, as by a process that gets little CPU time", async () => {
+test("requests that waited are refused even if they are read slowly", async () => {
   frozen.child.kill("SIGSTOP");
   const waiting = await Promise.all(Array.from({ length: 200 }, () => connect(frozen.port)));
   for (const connection of waiting) connection.send(event("delete", "old"));
@@ -88,11 +88,11 @@ test("what waited is refused however slowly it is read, as by a process that get
   expect(await queuedNotes()).toEqual([...accepted, "newest"]);
 });
 
-test("while ingest is frozen many connections find room, so that none comes back later with an old request", async () => {
+test("a frozen ingest's backlog has room for many connections, so none comes back later", async () => {
   frozen.child.kill("SIGSTOP");
   let waiting: Connection[] = [];
   try {
-    // More than Node's own backlog: the others would wait for the thaw here.
+    // More than Node's default backlog, with which the others would wait here until the process resumes.
     waiting = await Promise.all(Array.from({ length: 1_000 }, () => connect(frozen.port)));
   } finally {
     frozen.child.kill("SIGCONT");
@@ -100,8 +100,8 @@ test("while ingest is frozen many connections find room, so that none comes back
   }
 });
 
-// Again if it fails: on a busy machine the process may really have stood still for a while.
-test("hundreds of the most expensive bodies at a time are no freeze, and cost nobody else an answer", {
+// Retried on failure because on a busy machine the process may really have been frozen for a while.
+test("hundreds of the most expensive bodies at once are not taken for a freeze, and others are still served", {
   retry: 4,
 }, async () => {
   const freezesBefore = await countFreezes(other);
@@ -122,7 +122,7 @@ test("hundreds of the most expensive bodies at a time are no freeze, and cost no
   for (const { socket } of [...senders, neighbour]) socket.destroy();
 });
 
-/** It takes the exact parser, thousands of keys, and a repeated one at the end. */
+/** Needs the exact parser, with thousands of keys and a duplicate at the end. */
 function expensiveBody(): string {
   const keys = Array.from({ length: 5_900 }, (_, index) => `"k${index.toString(36)}":1e1`);
   return `{${keys.join(",")},"k1":1}`;
@@ -133,7 +133,7 @@ async function countFreezes(main: RunningMain): Promise<number> {
   return Number(line?.split(" ").at(-1));
 }
 
-/** Lets the process run for a part of the time. */
+/** Lets the process run for part of the time. */
 function throttle({ child }: RunningMain): () => Promise<void> {
   let isOver = false;
   const throttling = (async () => {
@@ -151,7 +151,7 @@ function throttle({ child }: RunningMain): () => Promise<void> {
   };
 }
 
-/** Both clocks of the process stand still for 3 s, as those of a machine do that is suspended, and Redis' goes on. */
+/** Both clocks of the process stop for 3 s, as on a suspended machine, while Redis' clock runs on. */
 const suspendOnSignal = `data:text/javascript,${encodeURIComponent(`
   process.on("SIGUSR2", () => {
     for (const clock of [performance, Date]) {
@@ -162,7 +162,7 @@ const suspendOnSignal = `data:text/javascript,${encodeURIComponent(`
   });
 `)}`;
 
-test("a machine that was suspended learns it from Redis' clock, and refuses what waited", async () => {
+test("a suspended machine is detected by Redis' clock, and requests that waited are refused", async () => {
   const suspended = await startMain({ ...environment, NODE_OPTIONS: `--import=${suspendOnSignal}` });
   try {
     expect((await exchange(suspended.port, event("update", "before"))).status).toBe(200);
@@ -193,7 +193,7 @@ function event(kind: EventKind, note: string): Buffer {
   return requestBytes({ path: pathOf(kind), body: payload(note) });
 }
 
-/** As a sender whose time-out is over: the request is in the server's buffers then. */
+/** Like a sender whose time-out has expired: the request is already in the server's buffers. */
 async function giveUp(request: Buffer): Promise<void> {
   const { socket } = await connect(frozen.port);
   await new Promise<void>((resolve) => socket.write(request, () => resolve()));
@@ -216,7 +216,7 @@ async function countRequests(main: RunningMain, status: number): Promise<number>
     .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
-/** In the order in which they were accepted. */
+/** In the order of acceptance. */
 async function queuedNotes(): Promise<string[]> {
   const ids = await redis.lrange(`${prefix}:events:wait`, 0, -1);
   const jobs = await Promise.all(ids.reverse().map((id) => redis.hget(`${prefix}:events:${id}`, "data")));

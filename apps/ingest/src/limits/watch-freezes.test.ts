@@ -38,11 +38,11 @@ afterEach(() => {
 
 function connectNow(): Socket {
   const socket = new Socket();
-  watch.noteConnection(socket);
+  watch.trackConnection(socket);
   return socket;
 }
 
-/** Turns of the event loop, in each of which it accepts a connection. Says which of these may have waited too long. */
+/** Runs turns of the event loop that each accept a connection, and returns which of these may have waited too long. */
 function runAccepting(turns: number, eachMs: number): boolean[] {
   return Array.from({ length: turns }, () => {
     freeze(eachMs);
@@ -52,13 +52,13 @@ function runAccepting(turns: number, eachMs: number): boolean[] {
   });
 }
 
-/** Immediates run after what the kernel had to tell, and those that they set in the next turn. */
+/** Immediates run after the kernel has been polled; those that they schedule run in the next turn. */
 function endTurn(tookMs: number): void {
   for (const immediate of immediates.splice(0)) immediate();
   vi.advanceTimersByTime(tookMs);
 }
 
-/** Time goes by, and nothing of this process runs. */
+/** Time passes without any code of this process running. */
 function freeze(ms: number): void {
   monotonicMs += ms;
   wallMs += ms;
@@ -71,19 +71,19 @@ function run(ms: number): void {
   }
 }
 
-test("while the process runs, it was not frozen", () => {
+test("a running process is not frozen", () => {
   run(10_000);
   freeze(longestUnnoticedMs);
   expect(watch.wasFrozen(open)).toBe(false);
   expect(warn).not.toHaveBeenCalled();
 });
 
-test("the first request after a freeze sees it, before any timer has run", () => {
+test("the first request after a freeze detects it, before any timer has run", () => {
   freeze(longestUnnoticedMs + 1);
   expect(watch.wasFrozen(open)).toBe(true);
 });
 
-test("for a second after a freeze everything is refused, as others waited too", () => {
+test("for a second after a freeze everything is refused, because other requests waited too", () => {
   freeze(3_000);
   run(refusalMs - tickIntervalMs);
   expect(watch.wasFrozen(open)).toBe(true);
@@ -91,7 +91,7 @@ test("for a second after a freeze everything is refused, as others waited too", 
   expect(watch.wasFrozen(open)).toBe(false);
 });
 
-test("the second counts from the last freeze, and one that follows another is logged and counted with it", async () => {
+test("the second starts at the last freeze, and consecutive freezes are logged and counted as one", async () => {
   freeze(3_000);
   expect(watch.wasFrozen(open)).toBe(true);
   freeze(longestUnnoticedMs + 1);
@@ -104,14 +104,14 @@ test("the second counts from the last freeze, and one that follows another is lo
   expect((await metrics.getSingleMetric("ingest_freezes_total")?.get())?.values).toMatchObject([{ value: 1 }]);
 });
 
-test("a suspended machine, whose monotonic clock stood still, is noticed by the other one", () => {
+test("a suspended machine, whose monotonic clock stopped, is detected by the wall clock", () => {
   wallMs += longestUnnoticedMs + 1;
   expect(watch.wasFrozen(open)).toBe(true);
   run(refusalMs);
   expect(watch.wasFrozen(open)).toBe(false);
 });
 
-test("a clock that is set back is no freeze, and hides none", () => {
+test("a clock that is set back is not a freeze, and hides none", () => {
   wallMs -= 3_600_000;
   expect(watch.wasFrozen(open)).toBe(false);
   run(tickIntervalMs);
@@ -119,27 +119,27 @@ test("a clock that is set back is no freeze, and hides none", () => {
   expect(watch.wasFrozen(open)).toBe(true);
 });
 
-test("connections that waited are accepted one by one, and each is refused, however long that takes", () => {
+test("connections that waited are accepted one by one, and requests on each are refused", () => {
   freeze(3_000);
   expect(new Set(runAccepting(500, turnMs))).toEqual(new Set([true]));
-  // Those that were open have been read long ago.
+  // Connections that were open have been read long before.
   expect(watch.wasFrozen(open)).toBe(false);
-  // One turn begins when the last one ends, and finds none.
+  // A turn follows in which no connection is accepted.
   run(2 * tickIntervalMs);
   expect(runAccepting(10, turnMs)).toEqual(Array(10).fill(false));
 });
 
-test("connections that come while others that waited are accepted are refused only until those must be through", () => {
+test("new connections are refused only until all that could have waited have been accepted", () => {
   freeze(3_000);
   expect(runAccepting(backlog + 100, 1).lastIndexOf(true)).toBe(backlog);
 });
 
-test("connections that come without end are no freeze", () => {
+test("an endless stream of connections is not a freeze", () => {
   run(tickIntervalMs);
   expect(new Set(runAccepting(2_000, turnMs))).toEqual(new Set([false]));
 });
 
-test("a connection that waited is refused for a second, and not for ever", () => {
+test("a connection that waited is refused for a second, not forever", () => {
   freeze(3_000);
   const socket = connectNow();
   run(refusalMs - tickIntervalMs);
@@ -148,10 +148,10 @@ test("a connection that waited is refused for a second, and not for ever", () =>
   expect(watch.wasFrozen(socket)).toBe(false);
 });
 
-test("time that another clock shows to be lost is a freeze, if it is as long as one", () => {
-  watch.noteTimeLost(longestUnnoticedMs);
+test("time lost according to another clock is a freeze if it is long enough", () => {
+  watch.recordLostTime(longestUnnoticedMs);
   expect(watch.wasFrozen(open)).toBe(false);
-  watch.noteTimeLost(longestUnnoticedMs + 1);
+  watch.recordLostTime(longestUnnoticedMs + 1);
   expect(watch.wasFrozen(open)).toBe(true);
   run(refusalMs);
   expect(watch.wasFrozen(open)).toBe(false);

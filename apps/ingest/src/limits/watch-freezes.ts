@@ -2,70 +2,75 @@ import type { Socket } from "node:net";
 import { Counter, type Logger, type Registry } from "@booking-events/runtime";
 
 export interface FreezeWatch {
-  /** Of each new connection, when it is accepted. */
-  noteConnection(socket: Socket): void;
-  /** True: what is read from this connection now may have waited too long. Ask in the turn in which it was read. */
+  /** Call this for each new connection when it is accepted. */
+  trackConnection(socket: Socket): void;
+  /**
+   * Returns whether data that is read from this connection now may have waited too long. Call this in the turn of the
+   * event loop in which the data was read.
+   */
   wasFrozen(socket: Socket): boolean;
-  /** Of how much time another clock showed to have gone by, and ours did not. */
-  noteTimeLost(lostMs: number): void;
+  /** Records time that passed on another clock but not on this process's clock. */
+  recordLostTime(lostMs: number): void;
   stop(): void;
 }
 
 export const freezeLimits = {
   tickIntervalMs: 100,
   /**
-   * The last tick may be this old. A garbage collection takes less, and no sender gives up so soon. A request may have
-   * waited unseen for as long: before its headers were read, and before its body was.
+   * The maximum age of the last tick. Garbage collections are shorter, and no sender gives up so soon. A request may
+   * wait this long unnoticed before its headers are read, and again before its body is read.
    */
   longestUnnoticedMs: 600,
-  /** What waited on open connections is read within a few turns of the event loop. */
+  /** Data that waited on open connections is read within a few turns of the event loop. */
   refusalMs: 1_000,
   /**
-   * Connections that wait to be accepted: Linux keeps one more than the backlog. Those that find no room there try again
-   * after seconds, with what they have sent long ago. Linux itself allows 4,096 unless it is told otherwise (somaxconn).
+   * Connections that wait to be accepted; Linux keeps one more than the backlog. Clients that find the backlog full try
+   * again after seconds, with data that they sent long before. Linux limits the backlog to 4,096 by default
+   * (somaxconn).
    */
   backlog: 4_095,
 };
 
 /**
- * Notices that this process did nothing for a while: it was stopped or throttled, its machine was suspended, or it was
- * busy with one thing. Senders may have given up what they sent to it since, sent it again to another ingest, and sent
- * newer events after that. If the old ones were accepted now, they would come after the newer ones.
+ * Detects that this process did nothing for a while because it was stopped, throttled or busy, or because its machine
+ * was suspended. Senders may have given up on their requests, sent them to another ingest, and then sent newer events.
+ * If the old requests were accepted now, they would be ordered after the newer ones.
  *
- * After a freeze the event loop may read what waited before it runs the timers that are due, or after that. So the first
- * request looks how old the last tick is, and so does the next tick.
+ * After a freeze, the event loop may read waiting data before or after it runs timers that are due. Therefore both the
+ * first request and the next tick check the age of the last tick.
  *
- * New connections wait longer: libuv accepts one in each turn. Those that waited while this process was frozen are at the
- * end with the first turn that finds none.
+ * New connections wait longer because libuv accepts one per turn of the event loop. All connections that waited during
+ * the freeze have been accepted after the first turn without a new one.
  */
 export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Registry }): FreezeWatch {
   const freezes = new Counter({
     name: "ingest_freezes_total",
-    help: "How often this process did nothing for so long that it refused what had waited meanwhile.",
+    help: "Times that this process was frozen for so long that it refused the requests that had waited.",
     registers: [metrics],
   });
-  let lastLook = readClocks();
+  let lastCheck = readClocks();
   let refusedUntilMs = Number.NEGATIVE_INFINITY;
   let freezeCount = 0;
   let accepted = 0;
-  /** Of the connections that are accepted next, these have waited since the last freeze, at the most. */
+  /** At most this many of the next accepted connections have waited since the last freeze. */
   let mayHaveWaited = 0;
-  /** Connections that may have waited too long, and until when what is read from them may have. */
+  /** Connections that may have waited too long, and the time until which data read from them is refused. */
   const lateUntilMs = new WeakMap<Socket, number>();
 
   function findFreeze(): void {
     const now = readClocks();
-    // The monotonic clock stands still while a machine is suspended. The other one may be set, which costs a second.
-    const frozenMs = Math.max(now.monotonicMs - lastLook.monotonicMs, now.wallMs - lastLook.wallMs);
-    if (noteFreeze(frozenMs, now.monotonicMs)) lastLook = now;
+    // The monotonic clock stops while a machine is suspended. The wall clock may be set, which costs a second of
+    // refusals.
+    const frozenMs = Math.max(now.monotonicMs - lastCheck.monotonicMs, now.wallMs - lastCheck.wallMs);
+    if (recordFreeze(frozenMs, now.monotonicMs)) lastCheck = now;
   }
 
-  /** @returns whether it was long enough to be one */
-  function noteFreeze(frozenMs: number, nowMs: number): boolean {
+  /** @returns whether the time was long enough to be a freeze */
+  function recordFreeze(frozenMs: number, nowMs: number): boolean {
     if (frozenMs <= freezeLimits.longestUnnoticedMs) return false;
     if (nowMs >= refusedUntilMs) {
       freezes.inc();
-      logger.warn({ frozenMs: Math.round(frozenMs) }, "this process was frozen: what waited meanwhile is refused");
+      logger.warn({ frozenMs: Math.round(frozenMs) }, "this process was frozen: requests that waited are refused");
     }
     refusedUntilMs = nowMs + freezeLimits.refusalMs;
     freezeCount += 1;
@@ -75,7 +80,7 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
     return true;
   }
 
-  /** Between two immediates, the event loop asks the kernel once what there is. */
+  /** The event loop polls the kernel once between two immediates. */
   function endTurn(freeze: number): void {
     const acceptedBefore = accepted;
     setImmediate(() => {
@@ -87,11 +92,11 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
 
   const ticking = setInterval(() => {
     findFreeze();
-    lastLook = readClocks();
+    lastCheck = readClocks();
   }, freezeLimits.tickIntervalMs);
 
   return {
-    noteConnection(socket) {
+    trackConnection(socket) {
       findFreeze();
       accepted += 1;
       if (mayHaveWaited === 0) return;
@@ -102,7 +107,7 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
       findFreeze();
       return performance.now() < Math.max(refusedUntilMs, lateUntilMs.get(socket) ?? refusedUntilMs);
     },
-    noteTimeLost: (lostMs) => void noteFreeze(lostMs, performance.now()),
+    recordLostTime: (lostMs) => void recordFreeze(lostMs, performance.now()),
     stop: () => clearInterval(ticking),
   };
 }

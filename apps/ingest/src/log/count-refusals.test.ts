@@ -34,12 +34,12 @@ const guess = (ip: string, more: Partial<ObservedRequest> = {}): ObservedRequest
 });
 const limited = (partner: string): ObservedRequest => ({ partner, status: 429, outcome: "over-rate-limit" });
 
-/** @returns how many of them get a line of their own */
+/** @returns how many of them get their own log line */
 function refuse(count: number, request: ObservedRequest): number {
   return Array.from({ length: count }, () => counter.countRepeat(request)).filter((isRepeat) => !isRepeat).length;
 }
 
-test("the first refusal has its own line, and those that follow one a second with their number", () => {
+test("the first refusal has its own line, and the following ones share one line a second with their number", () => {
   expect(refuse(1, guess("192.0.2.1"))).toBe(1);
   expect(refuse(10, guess("192.0.2.1"))).toBe(0);
   expect(lines).toEqual([]);
@@ -54,7 +54,7 @@ test("the first refusal has its own line, and those that follow one a second wit
   ]);
 });
 
-test("a series that is over is forgotten, and then nothing is left to be done", () => {
+test("a series that has ended is forgotten, and no timer remains", () => {
   refuse(2, guess("192.0.2.1"));
   expect(vi.getTimerCount()).toBe(1);
   vi.advanceTimersByTime(2_000);
@@ -66,7 +66,7 @@ test("a series that is over is forgotten, and then nothing is left to be done", 
 test.each([
   ["IPv6 addresses of one /64", guess("2001:db8:1:2::1"), guess("2001:db8:1:2::2"), 1],
   ["two addresses", guess("192.0.2.1"), guess("192.0.2.2"), 2],
-  ["two causes of one address", guess("192.0.2.1"), guess("192.0.2.1", { outcome: "no-such-path" }), 2],
+  ["two causes from one address", guess("192.0.2.1"), guess("192.0.2.1", { outcome: "no-such-path" }), 2],
   ["two statuses of one cause", guess("192.0.2.1"), guess("192.0.2.1", { status: 429 }), 2],
   ["two partners", limited("acme"), limited("zenith"), 2],
   ["a partner at two addresses", { ...limited("acme"), ip: "192.0.2.1" }, { ...limited("acme"), ip: "192.0.2.2" }, 1],
@@ -76,25 +76,25 @@ test.each([
     { status: 500, outcome: "e", err: new Error() },
     2,
   ],
-])("%s are as many series as they are senders and causes", (_what, first, second, series) => {
+])("%s form one series for each sender and cause", (_what, first, second, series) => {
   expect(refuse(1, first) + refuse(1, second)).toBe(series);
 });
 
-test("a failure of ours is repeated at level error", () => {
+test("repeated internal errors are logged at level error", () => {
   refuse(3, { partner: "acme", status: 500, outcome: "internal-error", err: new Error("secret") });
   counter.flush();
   const line = { level: "error", msg: "request repeated", partner: "acme", status: 500, outcome: "internal-error" };
   expect(lines).toEqual([{ ...line, repeated: 2 }]);
 });
 
-test("what was counted before the end is written at the end, once", () => {
+test("counts that have not been logged are logged once at exit", () => {
   refuse(5, guess("192.0.2.1"));
   counter.flush();
   counter.flush();
   expect(lines).toMatchObject([{ repeated: 4 }]);
 });
 
-test("a flood from many addresses writes a bounded number of lines, and loses no count", () => {
+test("a flood from many addresses writes a limited number of lines and loses no count", () => {
   const limits = { intervalMs: 1_000, maxStrangerSeries: 10, maxPartnerSeries: 10 };
   counter = create(limits);
   let ownLines = 0;
@@ -116,7 +116,7 @@ test("a flood from many addresses writes a bounded number of lines, and loses no
   });
 });
 
-test("strangers can't take a partner's line", () => {
+test("strangers cannot use up partners' log lines", () => {
   counter = create({ intervalMs: 1_000, maxStrangerSeries: 1, maxPartnerSeries: 1 });
   expect(refuse(1, guess("192.0.2.1"))).toBe(1);
   expect(refuse(1, guess("192.0.2.2"))).toBe(0);

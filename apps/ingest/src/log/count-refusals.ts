@@ -4,43 +4,43 @@ import { toSender } from "./to-sender.ts";
 
 export interface RefusalCounter {
   /**
-   * Whether the request only repeats a refusal that the log has named, or is one too many to be named: then it is
-   * counted, and needs no line of its own.
+   * Counts the request and returns true if it needs no log line of its own: it repeats a refusal that has been logged,
+   * or there are too many different refusals to log each one.
    */
   countRepeat(refused: ObservedRequest): boolean;
-  /** Writes what has been counted and not written yet. */
+  /** Logs the counts that have not been logged. */
   flush(): void;
 }
 
 /**
- * A series is the refusals of one sender with one cause. Each costs two lines a second at most, so that these limits
- * bound what a flood of refused requests can write: about half a megabyte a second.
+ * A series is the refusals of one sender with one cause. Each takes at most two lines a second, so these limits bound
+ * what a flood of refused requests can write to about half a megabyte a second.
  */
 const refusalLimits = {
-  /** How often counts are written. A series without a refusal for that long is forgotten. */
+  /** How often counts are logged. A series without a refusal during an interval is forgotten. */
   intervalMs: 1_000,
-  /** At a time, of senders without a valid secret. Far fewer than there are addresses to send from. */
+  /** The maximum number of series of senders without a valid secret, far fewer than there are addresses. */
   maxStrangerSeries: 100,
-  /** At a time, of partners: a limit of their own, so that strangers can't use it up. */
+  /** The maximum number of series of partners. It is separate so that strangers cannot use it up. */
   maxPartnerSeries: 1_000,
 };
 
 interface Series {
-  /** What its lines say besides the count. */
+  /** The fields of its log lines besides the count. */
   fields: Pick<ObservedRequest, "partner" | "ip" | "status" | "outcome" | "cause">;
-  /** Since the last line. */
+  /** Refusals since the last log line. */
   repeated: number;
 }
 
 interface Group {
   series: Map<string, Series>;
   maxSeries: number;
-  /** Refusals that found no place among the series, by outcome. */
+  /** Refusals that belong to no series because there are too many, by outcome. */
   others: Map<string, number>;
   othersMessage: string;
 }
 
-/** Keeps whoever is refused again and again from filling the log. */
+/** Prevents senders that are refused repeatedly from filling the log. */
 export function createRefusalCounter(logger: Logger, limits = refusalLimits): RefusalCounter {
   const strangers = createGroup(limits.maxStrangerSeries, "requests of other addresses refused");
   const partners = createGroup(limits.maxPartnerSeries, "requests of other partners refused");

@@ -10,7 +10,9 @@ import { type RunningMain, startMain } from "../testing/run-main.ts";
 
 const requests = 4_000;
 const connections = 8;
-/** A request of each cause has one line at once, and one a second; a slow machine may take this long for all. */
+/**
+ * Requests of each cause have one line immediately and then one a second; a slow machine may take this long for all.
+ */
 const maxLines = 100;
 const maxBytes = 25_000;
 
@@ -38,7 +40,7 @@ afterEach(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** As fast as it goes, on a few connections, and on new ones where the server closes them. */
+/** As fast as possible on a few connections, with new ones where the server closes them. */
 async function flood(bytes: Buffer): Promise<Map<number, number>> {
   const statuses = new Map<number, number>();
   let left = requests;
@@ -59,7 +61,7 @@ async function flood(bytes: Buffer): Promise<Map<number, number>> {
   return statuses;
 }
 
-/** How many requests the log tells of, by lines of their own and by counts. */
+/** The number of requests in the log, by their own lines and by counts. */
 function countLogged(outcome: string): number {
   return main
     .logLines()
@@ -76,31 +78,28 @@ test.each([
     outcome: "over-rate-limit",
     statuses: [422, 429],
   },
-])(
-  "thousands of requests for $what write a few lines, which count all of them",
-  async ({ path, outcome, statuses }) => {
-    const before = main.output().length;
-    const answers = await flood(requestBytes({ path }));
-    expect([...answers.keys()].toSorted()).toEqual(statuses);
-    const refused = requests - (answers.get(422) ?? 0);
-    await waitFor(() => expect(countLogged(outcome)).toBe(refused));
-    expect(main.logLines().length).toBeLessThan(maxLines);
-    expect(main.output().length - before).toBeLessThan(maxBytes);
-    for (const status of statuses) {
-      const metric = new RegExp(`^ingest_requests_total\\{.*status="${status}".*\\} ${answers.get(status)}$`, "m");
-      expect(await main.metrics()).toMatch(metric);
-    }
-  },
-);
+])("thousands of requests for $what write few lines, which count all of them", async ({ path, outcome, statuses }) => {
+  const before = main.output().length;
+  const answers = await flood(requestBytes({ path }));
+  expect([...answers.keys()].toSorted()).toEqual(statuses);
+  const refused = requests - (answers.get(422) ?? 0);
+  await waitFor(() => expect(countLogged(outcome)).toBe(refused));
+  expect(main.logLines().length).toBeLessThan(maxLines);
+  expect(main.output().length - before).toBeLessThan(maxBytes);
+  for (const status of statuses) {
+    const metric = new RegExp(`^ingest_requests_total\\{.*status="${status}".*\\} ${answers.get(status)}$`, "m");
+    expect(await main.metrics()).toMatch(metric);
+  }
+});
 
-test("a process that stops writes the counts of its last second", async () => {
+test("a stopping process logs the counts of its last second", async () => {
   await flood(requestBytes({ path: "/nowhere" }));
   main.child.kill("SIGTERM");
   expect(await main.exited).toBe(0);
   expect(countLogged("no-such-path")).toBe(requests);
 });
 
-test("thousands of requests for the admin port write nothing", async () => {
+test("thousands of requests to the admin port log nothing", async () => {
   const linesBefore = main.output();
   for (const bytes of [requestBytes({ method: "GET", path: "/nowhere" }), Buffer.from("no HTTP\r\n\r\n")]) {
     for (let i = 0; i < 500; i += 1) {
@@ -110,7 +109,7 @@ test("thousands of requests for the admin port write nothing", async () => {
       connection.socket.destroy();
     }
   }
-  // Lines come in order, so that what had been written before this one would be there.
+  // Lines are in order, so earlier ones would have arrived before this one.
   main.child.kill("SIGTERM");
   expect(await main.exited).toBe(0);
   const written = main.output().slice(linesBefore.length).trimEnd().split("\n");

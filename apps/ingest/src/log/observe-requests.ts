@@ -3,34 +3,31 @@ import { Counter, Histogram, type Logger, type Registry } from "@booking-events/
 import type { Refusal } from "../http/answers.ts";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
 
-/** What may be said of a request. Never its URL, which holds the secret, nor anything of its body. */
+/** What may be logged about a request. Never its URL, which contains the secret, or any part of its body. */
 export interface ObservedRequest {
   method?: string | undefined;
-  /** Of the route that the path matched. */
+  /** The kind in the path, if a route matches it. */
   kind?: string | undefined;
-  /** Only of a request that came with one of the partner's secrets. */
+  /** Only for a request with a valid or known secret. */
   partner?: string | undefined;
   eventId?: string | undefined;
-  /** undefined: the client went away before there was an answer. */
+  /** undefined if the client disconnected before it was answered. */
   status?: number | undefined;
   outcome: Refusal["outcome"];
   durationMs?: number | undefined;
-  /** Of a client that was refused before it showed a valid secret: who guesses, or floods? */
+  /** The address of a client that was refused without a valid secret, to identify guessing and floods. */
   ip?: string | undefined;
-  /** Whether it was for its secret. */
+  /** Whether the request was refused because of its secret. */
   isSecretRefused?: boolean | undefined;
-  /** Why the queue did not take the event. */
+  /** Why the event could not be queued. */
   cause?: string | undefined;
-  /** An error that nobody expected. */
+  /** An unexpected error. */
   err?: unknown;
 }
 
 export type ObserveRequest = (request: ObservedRequest) => void;
 
-/**
- * A count for each request, and a line in the log for each that is accepted. Of refusals that repeat each other the log
- * has one line a second.
- */
+/** Counts each request and logs each accepted one. Repeated refusals share one log line a second. */
 export function createRequestObserver(
   logger: Logger,
   metrics: Registry,
@@ -38,13 +35,13 @@ export function createRequestObserver(
   const refusals = createRefusalCounter(logger);
   const requests = new Counter({
     name: "ingest_requests_total",
-    help: "Requests by kind, status and, once authenticated, partner. Status none: the client went away.",
+    help: "Requests by kind, status and, if authenticated, partner. Status none means that the client disconnected.",
     labelNames: ["kind", "status", "partner"],
     registers: [metrics],
   });
   const durations = new Histogram({
     name: "ingest_request_duration_seconds",
-    help: "Time from a request's headers to its answer, the reading of its body included.",
+    help: "Time from a request's headers to its answer, including reading its body.",
     labelNames: ["status"],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
     registers: [metrics],
@@ -52,7 +49,7 @@ export function createRequestObserver(
 
   const refusedSecrets = new Counter({
     name: "ingest_refused_secrets_total",
-    help: "Requests whose secret was refused, by cause and status. Status 429: their address is throttled.",
+    help: "Requests whose secret was refused, by cause and status. Status 429 means that their address is throttled.",
     labelNames: ["cause", "status"],
     registers: [metrics],
   });
@@ -63,7 +60,7 @@ export function createRequestObserver(
     if (isSecretRefused) refusedSecrets.inc({ cause: outcome, status: label });
     requests.inc({ kind: kind ?? "none", status: label, partner: partner ?? "none" });
     if (durationMs !== undefined) durations.observe({ status: label }, durationMs / 1_000);
-    // Behind fewer proxies than TRUSTED_PROXY_HOPS says, it is whatever the client wrote.
+    // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
     const ip = request.ip !== undefined && isIP(request.ip) !== 0 ? request.ip : undefined;
     if (status !== 200 && refusals.countRepeat({ ...request, ip })) return;
     logger[status === 500 ? "error" : "info"](

@@ -2,7 +2,7 @@ import { randomFillSync } from "node:crypto";
 import { v7 } from "uuid";
 
 const idBytes = 16;
-/** Random bytes for this many ids are made at once: most of what it costs is the call. */
+/** Random bytes are generated for this many ids at once, because most of the cost is the call itself. */
 const idsPerFill = 256;
 
 const random = new Uint8Array(idsPerFill * idBytes);

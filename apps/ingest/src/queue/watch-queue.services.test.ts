@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createEventId } from "./event-id.ts";
 import { type QueueWatch, watchQueue } from "./watch-queue.ts";
 
-/** Two servers behind one address: the way to Redis may lead to another one after each interruption. */
+/** Two servers behind one address: after each interruption, the connection may lead to the other one. */
 
 let folder: string;
 let fit: DataServer;
@@ -33,7 +33,7 @@ beforeAll(async () => {
   const password = new URL(fit.url).password;
   unfitAdmin = new Redis(unfit.url);
   await unfitAdmin.config("SET", "appendonly", "no");
-  // The same to a client as the other one.
+  // A client cannot tell it from the other one.
   await unfitAdmin.config("SET", "requirepass", password);
   way = createServer((socket) => {
     const onward = connect(leadsTo, "127.0.0.1");
@@ -69,8 +69,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("when the way to Redis leads to one without an append-only file", () => {
-  test("no event is accepted before that is known", async () => {
+describe("when a new connection leads to a Redis without an append-only file", () => {
+  test("no event is accepted before it is checked", async () => {
     await accept();
     interrupt(unfit);
     let accepted = 0;
@@ -84,13 +84,13 @@ describe("when the way to Redis leads to one without an append-only file", () =>
     expect(accepted).toBe(0);
   });
 
-  test("an event that was on its way is not said to be safe, though it is there", async () => {
+  test("an event in transit is not confirmed, even if it was added", async () => {
     await accept();
     fit.kill("SIGSTOP");
     try {
       const outcome = accept().catch((error: Error) => error.name);
       interrupt(unfit);
-      expect(await outcome).toBe("UnknownRedis");
+      expect(await outcome).toBe("QueueUnavailable");
       expect(await unfitAdmin.exists(`${prefix}:sequence`)).toBe(1);
     } finally {
       fit.kill("SIGCONT");
@@ -98,7 +98,7 @@ describe("when the way to Redis leads to one without an append-only file", () =>
   });
 });
 
-test("after an interruption events are accepted again as soon as Redis was looked at", async () => {
+test("after an interruption events are accepted again as soon as Redis has been checked", async () => {
   await accept();
   interrupt(fit);
   await waitFor(accept);
@@ -106,7 +106,7 @@ test("after an interruption events are accepted again as soon as Redis was looke
 });
 
 function accept(): Promise<number> {
-  return queue.runOnFitRedis(() =>
+  return queue.runWhileAvailable(() =>
     producer.enqueue({
       ...{ eventId: createEventId(), kind: "create", partner: "acme", idempotencyKey: null },
       receivedAt: "2026-11-20T00:00:00.000Z",
@@ -115,7 +115,7 @@ function accept(): Promise<number> {
   );
 }
 
-/** Breaks all connections. New ones lead to the server. */
+/** Closes all connections. New ones lead to the server. */
 function interrupt(next: DataServer): void {
   leadsTo = portOf(next);
   for (const socket of sockets) socket.destroy();

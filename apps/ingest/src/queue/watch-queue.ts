@@ -3,36 +3,42 @@ import type { Producer } from "@booking-events/queue";
 import type { Logger } from "@booking-events/runtime";
 
 export interface QueueWatch {
-  /** What keeps the queue from holding events safely, for an operator: at the last look, or since. Empty: nothing. */
+  /** Why the queue cannot store events safely, for an operator. Empty if it can, as far as known. */
   problems(): string[];
   /**
-   * Runs work that gives Redis an event.
+   * Runs work that sends an event to Redis.
    *
-   * @throws UnknownRedis when the queue has problems, or when the connection on which they were looked for was replaced
-   *   before the work was done; what `work` throws
+   * @throws QueueUnavailable if the queue has problems, or if the checked connection was replaced before the work was
+   *   done; what `work` throws
    */
-  runOnFitRedis<Result>(work: () => Promise<Result>): Promise<Result>;
+  runWhileAvailable<Result>(work: () => Promise<Result>): Promise<Result>;
   stop(): void;
 }
 
-/** What has the event, if anything has, may be a Redis that loses it. */
-class UnknownRedis extends Error {
-  override name = "UnknownRedis";
+/** The event may be in no Redis, or in one that could lose it. */
+class QueueUnavailable extends Error {
+  override name = "QueueUnavailable";
 }
 
-const lookIntervalMs = 1_000;
-/** While there is a problem, partners wait for the next look. */
-const lookAgainIntervalMs = 250;
-/** A connection that has just been opened takes a moment; until then Redis would be said not to answer. */
+/** What a check found over a connection. */
+interface CheckResult {
+  connection: number;
+  problems: string[];
+}
+
+const checkIntervalMs = 1_000;
+/** Shorter while there is a problem, because partners wait for the next check. */
+const recheckIntervalMs = 250;
+/** A new connection takes a moment. Until then a check would report that Redis does not answer. */
 const connectMs = 1_500;
 const connectCheckIntervalMs = 20;
 
-const notLookedAt = "The connection to Redis is new, and was not looked at yet.";
+const uncheckedConnection = "The connection to Redis is new and has not been checked yet.";
 
 /**
- * Looks every second, and on each new connection, whether Redis answers and keeps what it is given, so that a request
- * needs no look of its own. While it does not, an event is refused at once: Redis might accept it, and lose it. Resolves
- * when it knows, well or not.
+ * Checks every second, and on each new connection, whether Redis answers and stores events safely, so requests need no
+ * check of their own. While it does not, events are refused immediately, because Redis might accept one and lose it.
+ * Resolves after the first check.
  */
 export async function watchQueue(options: {
   producer: Pick<Producer, "findProblems" | "connectionNumber" | "onConnected">;
@@ -41,63 +47,63 @@ export async function watchQueue(options: {
   const { producer, logger } = options;
   const stopping = new AbortController();
   let problems: string[] = [];
-  /** The connection of the last look. */
-  let connectionSeen: number | undefined;
+  let checkedConnection: number | undefined;
 
-  async function look(): Promise<{ connection: number; found: string[] }> {
-    return { connection: producer.connectionNumber(), found: await producer.findProblems() };
+  async function check(): Promise<CheckResult> {
+    return { connection: producer.connectionNumber(), problems: await producer.findProblems() };
   }
 
-  async function lookFirst(): Promise<void> {
+  async function checkFirst(): Promise<void> {
     const endAtMs = Date.now() + connectMs;
-    let seen = await look();
-    while (seen.found.length > 0 && Date.now() < endAtMs) {
+    let result = await check();
+    while (result.problems.length > 0 && Date.now() < endAtMs) {
       await wait(connectCheckIntervalMs);
-      seen = await look();
+      result = await check();
     }
-    take(seen);
+    update(result);
   }
 
-  function take({ connection, found }: { connection: number; found: string[] }): void {
-    // The connection that has taken its place has a look of its own.
-    if (connection !== producer.connectionNumber() || stopping.signal.aborted) return;
-    if (found.join() !== problems.join()) {
-      if (found.length > 0) logger.error({ problems: found }, "queue unavailable: events are refused");
+  function update(result: CheckResult): void {
+    // A connection that has replaced the checked one gets its own check.
+    if (result.connection !== producer.connectionNumber() || stopping.signal.aborted) return;
+    if (result.problems.join() !== problems.join()) {
+      if (result.problems.length > 0)
+        logger.error({ problems: result.problems }, "queue unavailable: events are refused");
       else logger.info("queue available again");
     }
-    problems = found;
-    connectionSeen = connection;
+    problems = result.problems;
+    checkedConnection = result.connection;
   }
 
-  async function keepLooking(): Promise<void> {
+  async function keepChecking(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const intervalMs = currentProblems().length === 0 ? lookIntervalMs : lookAgainIntervalMs;
+      const intervalMs = currentProblems().length === 0 ? checkIntervalMs : recheckIntervalMs;
       await wait(intervalMs, undefined, { signal: stopping.signal }).catch(() => {});
-      if (!stopping.signal.aborted) take(await look());
+      if (!stopping.signal.aborted) update(await check());
     }
   }
 
   function currentProblems(): string[] {
-    const isSeen = connectionSeen === producer.connectionNumber();
-    return problems.length > 0 || isSeen ? problems : [notLookedAt];
+    const isChecked = checkedConnection === producer.connectionNumber();
+    return problems.length > 0 || isChecked ? problems : [uncheckedConnection];
   }
 
-  function requireFitRedis(): void {
-    if (currentProblems().length > 0) throw new UnknownRedis("Redis may lose what it is given.");
+  function requireAvailable(): void {
+    if (currentProblems().length > 0) throw new QueueUnavailable("Redis could lose the event.");
   }
 
-  await lookFirst();
-  producer.onConnected(() => void look().then(take));
-  void keepLooking();
+  await checkFirst();
+  producer.onConnected(() => void check().then(update));
+  void keepChecking();
   return {
     problems: currentProblems,
-    async runOnFitRedis(work) {
-      requireFitRedis();
-      const connection = connectionSeen;
+    async runWhileAvailable(work) {
+      requireAvailable();
+      const connection = checkedConnection;
       const result = await work();
-      // The client sends a command again whose connection broke: the answer may be another Redis'.
-      requireFitRedis();
-      if (connection !== connectionSeen) throw new UnknownRedis("The connection was replaced meanwhile.");
+      // When its connection breaks, the client sends a command again, so the reply may come from another Redis.
+      requireAvailable();
+      if (connection !== checkedConnection) throw new QueueUnavailable("The connection was replaced in the meantime.");
       return result;
     },
     stop: () => stopping.abort(),

@@ -1,7 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { createPatientReader } from "../auth/read-regular-file.ts";
+import { createReaderWithTimeout } from "../auth/read-regular-file.ts";
 
-/** Reads a named pipe as no read of ours does: one thread waits for a writer, for ever. Then ends the process. */
+/**
+ * Reads a named pipe, which blocks a thread forever because there is no writer, and then exits. Ingest's own reads
+ * never block like this.
+ */
 const [path = ""] = process.argv.slice(2);
-await createPatientReader((pipe) => readFile(pipe, "utf8"), 50)(path).catch(() => {});
+await createReaderWithTimeout((pipe) => readFile(pipe, "utf8"), 50)(path).catch(() => {});
 process.exit(0);

@@ -1,35 +1,39 @@
 import { waitFor } from "@booking-events/harness";
 import { type AppProcess, fromSource, startApp } from "@booking-events/harness/app-process";
 
-/** `main.ts` as a process of its own. */
+/** `main.ts` running as a process. */
 export type RunningMain = AppProcess;
 
-/** What the process may have. */
-export interface Means {
-  /** Of V8. A process that needs more ends. */
+/** The resources of the process. */
+export interface ProcessResources {
+  /** V8's heap limit. A process that needs more ends. */
   heapMiB?: number;
   /** The soft and the hard limit of file descriptors. */
   openFiles?: number;
-  /** A file in place of standard output, so that its log can't be looked at. */
+  /** A file that replaces standard output, so the log cannot be read from the process. */
   logFile?: string;
 }
 
-/** @param environment is all that the process sees, apart from the ports and PATH; it may name its own ports */
-export function runMain(environment: Record<string, string>, means: Means = {}): Promise<RunningMain> {
-  const heap = means.heapMiB === undefined ? [] : [`--max-old-space-size=${means.heapMiB}`];
-  const limit = means.openFiles === undefined ? "" : `ulimit -n ${means.openFiles}; `;
-  const log = means.logFile === undefined ? "" : ` > ${means.logFile}`;
+/** @param environment all variables of the process except PATH and the ports, which it may override */
+export function runMain(environment: Record<string, string>, resources: ProcessResources = {}): Promise<RunningMain> {
+  const { heapMiB, openFiles, logFile } = resources;
+  const heap = heapMiB === undefined ? [] : [`--max-old-space-size=${heapMiB}`];
+  const limit = openFiles === undefined ? "" : `ulimit -n ${openFiles}; `;
+  const log = logFile === undefined ? "" : ` > ${logFile}`;
   return startApp([...heap, ...fromSource("apps/ingest/src/main.ts")], environment, {
     name: "ingest",
     wrapper: ["sh", "-c", `${limit}exec "$@"${log}`, "sh"],
-    // Secrets and guests' data of these tests have this in them.
+    // All secrets and guests' data in these tests contain this word.
     neverPrinted: /canary/i,
   });
 }
 
 /** @param environment as for {@link runMain} */
-export async function startMain(environment: Record<string, string>, means?: Means): Promise<RunningMain> {
-  const running = await runMain(environment, means);
+export async function startMain(
+  environment: Record<string, string>,
+  resources?: ProcessResources,
+): Promise<RunningMain> {
+  const running = await runMain(environment, resources);
   await waitFor(() => {
     if (running.child.exitCode !== null) throw new Error(`It ended:\n${running.output()}`);
     return running.logLines().some(({ msg }) => msg === "ready");

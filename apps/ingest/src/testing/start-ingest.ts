@@ -19,16 +19,16 @@ export interface TestIngest {
   port: number;
   server: IngestServer;
   connections: Connections;
-  /** What the log would say, in order. */
+  /** The requests that would have been logged, in order. */
   observed: ObservedRequest[];
-  /** The queued events as they are in Redis, in order. */
+  /** The queued events in Redis, in order. */
   queuedEvents(): Promise<EventEnvelope[]>;
   redis: Redis;
   prefix: string;
   close(): Promise<void>;
 }
 
-/** The app behind the real server, on a real socket and a real Redis, put together as `run-ingest.ts` does. */
+/** Starts the app with the real server, a real socket and a real Redis, assembled as in `run-ingest.ts`. */
 export async function startIngest(
   overrides: Partial<AppOptions> = {},
   { maxConnections = 10_000, ...limits }: Partial<typeof serverLimits & { maxConnections: number }> = {},
@@ -42,10 +42,10 @@ export async function startIngest(
   const connections = createConnections({ maxConnections, metrics: createMetrics("test") });
   const app = createApp({
     partners: () => registry,
-    // Off, but in the tests that are about them.
+    // Disabled, except in the tests of these features.
     answerGuess: () => invalidSecret,
-    noteAuthentic: connections.noteAuthentic,
-    noteUse: () => {},
+    markAuthentic: connections.markAuthentic,
+    recordUse: () => {},
     isOverloaded: () => false,
     wasFrozen: () => false,
     limitPartner: async () => ({ headers: {} }),
@@ -65,7 +65,7 @@ export async function startIngest(
   });
   server.server.listen(0, "127.0.0.1");
   await once(server.server, "listening");
-  // The producer refuses at once what comes before its connection.
+  // The producer refuses events until it is connected.
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
 
   return {

@@ -1,26 +1,26 @@
 import { describe, expect, test } from "vitest";
-import { isKeptWhole } from "./kept-whole.ts";
+import { isLossless } from "./lossless-json.ts";
 
-/** That it is right whenever it says yes is tested with what it is for: see decode-body.test.ts. */
+/** decode-body.test.ts tests that every "true" is right, together with its use. */
 
-const judge = (text: string) => isKeptWhole(text, JSON.parse(text));
+const check = (text: string) => isLossless(text, JSON.parse(text));
 
-describe("what leaves no room for another field is kept whole, though an escape hides how many strings there are", () => {
+describe("a text with no room for another field is lossless, even if an escape hides the number of strings", () => {
   test.each([
     ['{"a":"\\""}', true],
     ['{"a":"\\"","b":null}', true],
     ['{"a":"\\"","bcd":"efg"}', true],
-    // A further `"":0,` takes five characters. An escape takes one itself.
+    // Another `"":0,` takes five characters. An escape takes one more character than its value.
     ['{"a":"\\""   }', true],
     ['{"a":"\\""    }', false],
     ['{"a":"\\"","b":null   }', true],
     ['{"a":"\\"","b":null    }', false],
     ['{"":0,"a":"\\""}', false],
     ['{"a":"\\"","b":true}', false],
-  ])("%s: %s", (text, isKept) => expect(judge(text)).toBe(isKept));
+  ])("%s: %s", (text, isKept) => expect(check(text)).toBe(isKept));
 });
 
-describe("what has each string that its text has, and no number that may have been rounded, is kept whole", () => {
+describe("an object with every string of its text, and no possibly rounded number, is lossless", () => {
   test.each([
     [' { "a" : { "b" : [ "c" , { "d" : null , "e" : true } , [ 1 , [ ] ] ] } } ', true],
     ['{"a":[[1],[null],["b"]],"c":false}', true],
@@ -33,8 +33,8 @@ describe("what has each string that its text has, and no number that may have be
     ['{"a":[1e5]}', false],
     ['{"a":{"b":1E5}}', false],
     ['{"a":["no number is like these letters, is it?",1,12]}', true],
-    // The number may as well be a part of a string, where there is any number.
+    // If the object has any number, digits inside a string count as a possible number.
     ['{"a":["1e5 1234567890123456"]}', true],
     ['{"a":["1e5",1]}', false],
-  ])("%s: %s", (text, isKept) => expect(judge(text)).toBe(isKept));
+  ])("%s: %s", (text, isKept) => expect(check(text)).toBe(isKept));
 });

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isHeldByDouble } from "./held-by-double.ts";
+import { isExactDouble } from "./exact-double.ts";
 
-/** With the first characters as a name: patterns that choose tests by their names have a limit. */
+/** The test's name is shortened because patterns that select tests by name have a length limit. */
 const named = (written: string) => [written.slice(0, 30), written] as const;
 
 test.each(
@@ -10,12 +10,12 @@ test.each(
     ["0", "-0", "0.0", "-0.00", "0e5", "0e-999", "0.000e99999999999999999999"],
     ["1", "10.50", "1.0", "0.1", "1.0e2", "1E+2", "100e-2", "1e21", "5e-324", "1.7976931348623157e308"],
     ["0.30000000000000004", "123456789012345", "0.123456789012345"],
-    // The same value, however it is written.
+    // The same value in different notations.
     [`1.${"0".repeat(60_000)}`, `0.${"0".repeat(30_000)}1e30000`, `1${"0".repeat(30_000)}e-30000`],
   ]
     .flat()
     .map(named),
-)("%s is", (_name, written) => expect(isHeldByDouble(written)).toBe(true));
+)("%s is", (_name, written) => expect(isExactDouble(written)).toBe(true));
 
 test.each(
   [
@@ -25,15 +25,15 @@ test.each(
   ]
     .flat()
     .map(named),
-)("%s is not", (_name, written) => expect(isHeldByDouble(written)).toBe(false));
+)("%s is not", (_name, written) => expect(isExactDouble(written)).toBe(false));
 
-test("no number takes long, whatever its zeros", () => {
+test("no number takes long, however many zeros it has", () => {
   const rows = `1${"0".repeat(30_000)}1${"0".repeat(30_000)}`;
-  expect(isHeldByDouble(`0.${rows}`)).toBe(false);
+  expect(isExactDouble(`0.${rows}`)).toBe(false);
 });
 
-/** Fractions of whole numbers of any size, so that nothing is rounded here. */
-test("is what exact arithmetic says", () => {
+/** Uses fractions of BigInts, so nothing is rounded here. */
+test("agrees with exact arithmetic", () => {
   const written = fc
     .record({
       sign: fc.constantFrom("", "-"),
@@ -50,13 +50,13 @@ test("is what exact arithmetic says", () => {
     fc.property(fc.oneof(written, doubles), (text) => {
       const double = Number(text);
       const expected = Number.isFinite(double) && inUnits(text) === inUnits(String(double));
-      expect(isHeldByDouble(text)).toBe(expected);
+      expect(isExactDouble(text)).toBe(expected);
     }),
     { numRuns: 2_000 },
   );
 });
 
-/** In units of 10^-400, without a sign. */
+/** The value in units of 10^-400, without its sign. */
 function inUnits(written: string): bigint {
   const [mantissa = "", exponent = "0"] = written.replace(/^-/, "").split("e");
   const [whole = "", fraction = ""] = mantissa.split(".");
