@@ -7,49 +7,49 @@ import { clockPrecisionMs, createRedisClock, type RedisClock } from "./redis-clo
 import { defineScript, runScript } from "./run-script.ts";
 import { SequenceTooFarAhead, sequenceKey, takeSequenceInLua } from "./sequence.ts";
 
-/** An event as ingest accepted it; the queue adds the version and the sequence. */
+/** An event that ingest has accepted. The queue adds the version and the sequence. */
 export type AcceptedEvent = Omit<EventEnvelope, "version" | "sequence">;
 
-/** What the script takes for one event. */
+/** The script's arguments for one event. */
 type SerializedEvent = readonly [eventId: string, kind: string, subject: string, json: string];
 
-/** The JSON is without its opening brace, since the script puts the version and the sequence in front. */
+/** Serializes an event. The JSON lacks its opening brace because the script prepends the version and the sequence. */
 export function serializeEvent(event: AcceptedEvent): SerializedEvent {
   return [event.eventId, event.kind, digestSubject(event), JSON.stringify(event).slice(1)];
 }
 
 /**
- * Puts the events into the queue, all or none, in the order given, and returns their sequence numbers.
+ * Adds all events to the queue in the given order, or none, and returns their sequence numbers.
  *
- * @param deadlineMs when to give up, of `performance.now()`
- * @throws SequenceTooFarAhead; what ioredis throws. Redis adds nothing after the deadline, however late it gets to read
- *   the command; nor if its clock was set back since, so that it can't tell
+ * @param deadlineMs when to give up, as a value of `performance.now()`
+ * @throws SequenceTooFarAhead; what ioredis throws. Redis adds nothing after the deadline, however late it reads the
+ *   command, or if its clock was set back in the meantime, because it cannot tell then
  */
 export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promise<number[]>;
 
 /**
- * Numbers the events and writes each as BullMQ's own `addStandardJob` would write a job without a parent, a delay, a
- * priority or a deduplication key, with one field more, its subject; a test compares the two. One call does it for all,
- * in one round trip and one fsync; BullMQ makes a job object, packs its options and calls a script for each, after the
- * round trip for the sequence.
+ * Assigns sequence numbers and writes each event as BullMQ's `addStandardJob` writes a job without a parent, delay,
+ * priority or deduplication key, plus the subject; a test compares the two. One call handles all events in one round
+ * trip and one fsync. BullMQ would create a job object, serialize its options and call a script for each event, after
+ * another round trip for the sequence.
  *
- * An event that is in the queue already stays as it is: ioredis sends a command again whose connection broke.
+ * An event that is already in the queue is not changed: ioredis sends a command again if its connection breaks.
  *
  * KEYS: the last sequence number; then the queue's wait, active, meta and marker.
- * ARGV: when the command was sent, and the deadline, in microseconds of this clock; the prefix of job keys, the jobs'
- * options, their timestamp (the host's clock), the envelope's version; then each event as {@link serializeEvent} makes
- * it.
- * Returns the clock and the first sequence number, or why nothing was added.
+ * ARGV: the time at which the command was sent and the deadline, in microseconds of Redis' clock; the prefix of job
+ * keys, the jobs' options, their timestamp (the host's clock), the envelope's version; then each event as returned by
+ * {@link serializeEvent}.
+ * Returns Redis' clock and the first sequence number, or Redis' clock and why nothing was added.
  */
 const addScript = defineScript(`
 ${takeSequenceInLua}
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
-local shownClock = string.format('%.0f', clock)
-if clock < tonumber(ARGV[1]) then return { shownClock, 'set back' } end
-if clock > tonumber(ARGV[2]) then return { shownClock, 'too late' } end
+local clockText = string.format('%.0f', clock)
+if clock < tonumber(ARGV[1]) then return { clockText, 'set back' } end
+if clock > tonumber(ARGV[2]) then return { clockText, 'too late' } end
 local first = takeSequence(KEYS[1], clock, tonumber(ARGV[5]), (#ARGV - 6) / 4)
-if not first then return { shownClock, 'too far ahead' } end
+if not first then return { clockText, 'too far ahead' } end
 local sequence = first
 for place = 7, #ARGV, 4 do
   local job = ARGV[3] .. ARGV[place]
@@ -65,12 +65,12 @@ local paused, concurrency = unpack(redis.call('HMGET', KEYS[4], 'paused', 'concu
 if not paused and not (concurrency and redis.call('LLEN', KEYS[3]) >= tonumber(concurrency)) then
   redis.call('ZADD', KEYS[5], '0', '0')
 end
-return { shownClock, string.format('%.0f', first) }
+return { clockText, string.format('%.0f', first) }
 `);
 
-type AddScriptAnswer = [clock: string, firstOrWhyNot: string];
+type AddScriptAnswer = [clock: string, firstOrReason: string];
 
-/** @param clock learns from each answer what Redis' clock shows */
+/** @param clock is updated with the time in Redis' answers */
 export function createEventAdder(redis: Redis, prefix: string, clock: RedisClock = createRedisClock(redis)): AddEvents {
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
   const keys = [sequenceKey(prefix), ...["wait", "active", "meta", "marker"].map(queueKey)];
@@ -79,7 +79,7 @@ export function createEventAdder(redis: Redis, prefix: string, clock: RedisClock
   return async function addEvents(events, deadlineMs) {
     const aheadMs = await clock.aheadMs();
     const startedAtMs = performance.now();
-    const [shownClock, firstOrWhyNot] = await runScript<AddScriptAnswer>(redis, addScript, keys, [
+    const [clockText, firstOrReason] = await runScript<AddScriptAnswer>(redis, addScript, keys, [
       Math.round((startedAtMs - clockPrecisionMs + aheadMs) * 1_000),
       Math.round((deadlineMs + aheadMs) * 1_000),
       queueKey(""),
@@ -88,11 +88,12 @@ export function createEventAdder(redis: Redis, prefix: string, clock: RedisClock
       envelopeVersion,
       ...events.flat(),
     ]);
-    const isOutOfTime = firstOrWhyNot === "too late" || firstOrWhyNot === "set back";
-    if (isOutOfTime || performance.now() - startedAtMs < clockPrecisionMs) clock.learn(Number(shownClock) / 1_000);
-    if (firstOrWhyNot === "too late") throw new Error("Redis got to the events too late.");
-    if (firstOrWhyNot === "set back") throw new Error("Redis' clock was set back while the events were on their way.");
-    if (firstOrWhyNot === "too far ahead") throw new SequenceTooFarAhead("The events' place would be in the future.");
-    return events.map((_, index) => Number(firstOrWhyNot) + index);
+    const isOutOfTime = firstOrReason === "too late" || firstOrReason === "set back";
+    if (isOutOfTime || performance.now() - startedAtMs < clockPrecisionMs) clock.learn(Number(clockText) / 1_000);
+    if (firstOrReason === "too late") throw new Error("Redis read the events after their deadline.");
+    if (firstOrReason === "set back") throw new Error("Redis' clock was set back while the events were in transit.");
+    if (firstOrReason === "too far ahead")
+      throw new SequenceTooFarAhead("The sequence numbers would be too far ahead of this host's clock.");
+    return events.map((_, index) => Number(firstOrReason) + index);
   };
 }

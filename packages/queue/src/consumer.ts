@@ -2,122 +2,131 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DelayedError, type Job, raw2NextJobData, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
 import { EventJob, EventQueue, EventWorker, type JobContent } from "./event-job.ts";
-import { createGiveBack } from "./give-back-events.ts";
 import { createHeldEvents } from "./held-events.ts";
 import { keepLocks } from "./keep-locks.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
+import { createEventReleaser } from "./release-events.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
 import { createSweep, type GivenUpEvent, type Verdict } from "./sweep-failed.ts";
 import { createWorkerBackend } from "./worker-backend.ts";
 
-/** One delivery of an event. It may be the first, a retry, or the same again after a crash. */
+/** A delivery of an event: the first one, a retry, or a repetition after a crash. */
 export interface Delivery {
-  /** What came out of Redis, as it came: it need not be an envelope, nor JSON. Redis is a boundary. */
+  /** The unchanged text from Redis. Redis is a boundary, so it may not be an envelope, or even JSON. */
   text: string;
   /**
-   * Events with the same subject are about the same booking, so that they can be handled together, one after the other.
-   * Events with different ones may be too: only what the text says decides.
+   * Events with the same subject are usually about the same booking, and can be processed together in order. Events
+   * with different subjects may be about the same booking too: only the text decides.
    */
   subject: string;
-  /** The event's id as the queue knows it, for an event whose data can't be read. */
+  /** The event's id in the queue, for an event whose data cannot be read. */
   jobId: string;
-  /** This attempt's number, from 1. */
+  /** The number of this attempt, starting at 1. */
   attempt: number;
   isLastAttempt: boolean;
-  /** An operator has put the event back after it had been given up. */
+  /** Whether an operator put the event back after it had failed. */
   isReplay: boolean;
-  /** Epoch milliseconds at which ingest queued the event. */
+  /** When ingest queued the event, in epoch milliseconds. */
   queuedAtMs: number;
   /**
-   * What of the job around the text can't be read, as a sentence without any value; null: nothing. Then the text is all
-   * that is known of the event.
+   * Which part of the job around the text is damaged, as a sentence without any values; null if none is. If there is
+   * damage, the text is all that is known about the event.
    */
   damage: string | null;
 }
 
 export interface Consumer {
-  /** Starts to take deliveries. Waits for Redis without limit, and reconnects by itself. */
+  /** Starts to process deliveries. Waits for Redis without limit, and reconnects by itself. */
   start(): void;
   isConnected(): boolean;
-  /** Events in the queue, apart from those that are being handled. */
+  /** The number of events in the queue, without those being handled. */
   countBacklog(): Promise<{ waiting: number; delayed: number }>;
   /**
-   * Goes through the events that BullMQ has given up by itself, as it does with one that was active too often when its
-   * worker died, or when Redis stood still for so long that the worker seemed to have died. Each stays in Redis until
-   * `judge` says what is to become of it. One that can't be dealt with keeps none of the others waiting.
+   * Processes the events that BullMQ has moved to the failed set by itself. It does so when an event was active too
+   * often while its worker died, or while Redis was frozen so long that the worker seemed dead. Each event stays in
+   * Redis until `judge` decides what happens to it. An event that cannot be handled does not delay the others.
    *
-   * @param sweeping.onFault told of what `judge` threw; returns whether to go on with the others
-   * @returns how many were dealt with
+   * @param sweeping.onFault called with what `judge` threw; returns whether to continue with the other events
+   * @returns the number of handled events
    */
   sweepFailed(sweeping: {
     judge: (event: GivenUpEvent<Delivery>) => Promise<Verdict>;
     onFault: (jobId: string, error: unknown) => boolean;
   }): Promise<number>;
   /**
-   * What the delivery's text was in Redis, byte for byte: where it is not UTF-8, something else than ingest has written
-   * it, and U+FFFD stands in the text for what could not be read. Ask while the delivery is handled or judged.
+   * Returns the delivery's text as the bytes in Redis. If they are not UTF-8, another program wrote them, and the text
+   * has U+FFFD where they could not be decoded. Call this while the delivery is being handled or judged.
    */
   readBytes(delivery: Pick<Delivery, "jobId" | "text">): Promise<Buffer>;
-  /** Takes no more deliveries and resolves when the active ones are done. Without limit: the caller sets one. */
+  /**
+   * Accepts no more deliveries, and resolves when the active ones are done. There is no time limit; the caller sets
+   * one.
+   */
   drain(): Promise<void>;
-  /** Closes the connections, whatever is active. */
+  /** Closes the connections even if deliveries are active. */
   close(): Promise<void>;
 }
 
 /**
- * Thrown by a handler that was told to stop before it could apply the event: the event goes back to the head of the
- * queue, and no attempt is counted. Events that go back while the consumer drains keep their order.
+ * Thrown by a handler that was told to stop before it could apply the event. The event goes back to the head of the
+ * queue, and no attempt is counted. Events released while the consumer drains keep their order.
  */
 export class ReleaseDelivery extends Error {
   override name = "ReleaseDelivery";
 }
 
-/** Thrown by a handler to have the event delivered again after a while. No attempt is counted, and others go before it. */
+/**
+ * Thrown by a handler to have the event delivered again after a delay. No attempt is counted, and other events are
+ * delivered in the meantime.
+ */
 export class DelayDelivery extends Error {
   override name = "DelayDelivery";
   readonly delayMs: number;
 
   constructor(delayMs: number) {
-    super("The event is to be delivered again later.");
+    super("The event will be delivered again later.");
     this.delayMs = delayMs;
   }
 }
 
 /**
- * How long a delivery stays with a worker that shows no sign of life, and how often others look for such deliveries.
- * BullMQ's 30 s each would delay recovery needlessly.
+ * How long a delivery stays with a worker that shows no sign of life, and how often other workers check for such
+ * deliveries. BullMQ's default of 30 s for each would delay recovery unnecessarily.
  */
 const defaultRecovery = { lockDurationMs: 10_000, stalledCheckIntervalMs: 5_000 };
 /**
- * How often an event may be active while its worker dies, or seems to. Then it is tried alone, by a sweep: before, it
- * shared its deaths with all that its worker held.
+ * How often an event may be active while its worker dies or seems to die. Then a sweep tries it alone, because until
+ * then any event that the worker held could have caused these deaths.
  */
 const maxStalledCount = 25;
 const longestReconnectDelayMs = 1_000;
 /**
- * A BullMQ worker fetches jobs one after the other, each in a round trip with a write to disk, and begins to process
- * them when it has as many as it may hold, or the queue is empty. With one worker that may hold 1,000, events of a busy
- * queue waited for up to 0.7 s before anything was done for them; so smaller ones share the work.
+ * A BullMQ worker fetches jobs one at a time, each with a round trip and a write to disk, and starts to process them
+ * when it holds its maximum or the queue is empty. With one worker that could hold 1,000 events, events of a busy queue
+ * waited up to 0.7 s before any work on them. Therefore several smaller workers share the work.
  */
 const eventsPerLoop = 100;
 /**
- * How long events that are to go back wait for the others, while the consumer drains: one that goes back later goes in
- * front of them, and need not be older. What takes longer waits for a database that does not answer.
+ * How long released events wait for the others while the consumer drains. An event released later is placed before them
+ * although it may be newer. An event that takes longer waits for a database that does not answer.
  */
-const releasePatienceMs = 1_000;
-/** BullMQ's own event stream; nothing of ours reads it, so it is kept short. */
+const releaseWaitMs = 1_000;
+/** The length of BullMQ's event stream, which we do not read. */
 const bullmqEventsKept = 1_000;
-/** A Redis that vanished without closing the connection. Longer than the longest blocking read, which is 10 s. */
+/**
+ * After this time without a byte, Redis is assumed to have disappeared without closing the connection. Longer than the
+ * longest blocking read, which is 10 s.
+ */
 const socketTimeoutMs = 30_000;
 
 /**
- * @param options.concurrency how many events are held at most
- * @param options.maxHeldBytes how much memory their text may take. It is exceeded by one event for each fetch under way
- *   at most, and an event that is larger by itself is held alone
- * @param options.handle applies one event. It returns when the event needs no further delivery, and throws an error
- *   whose message holds nothing of the event, since BullMQ keeps it in Redis, to have the event delivered again later.
- * @param options.onError told of connection errors and of failures inside BullMQ
- * @param options.onGone told of an id in the queue that had no job, and was dropped
+ * @param options.concurrency the maximum number of events held
+ * @param options.maxHeldBytes the maximum memory for their text. It is exceeded by at most one event for each fetch in
+ *   progress, and an event larger than the limit is held alone
+ * @param options.handle applies one event. It returns when the event needs no further delivery, and throws to have it
+ *   delivered again later. The error's message must contain nothing of the event, because BullMQ stores it in Redis
+ * @param options.onError called for connection errors and failures inside BullMQ
+ * @param options.onMissingJob called with an id in the queue that had no job and was removed
  */
 export function createConsumer(options: {
   redisUrl: string;
@@ -126,12 +135,12 @@ export function createConsumer(options: {
   maxHeldBytes: number;
   handle: (delivery: Delivery) => Promise<void>;
   onError: (error: Error) => void;
-  onGone?: (jobId: string) => void;
+  onMissingJob?: (jobId: string) => void;
   recovery?: { lockDurationMs: number; stalledCheckIntervalMs: number };
 }): Consumer {
-  const { onGone = () => {} } = options;
+  const { onMissingJob = () => {} } = options;
   const { lockDurationMs, stalledCheckIntervalMs } = options.recovery ?? defaultRecovery;
-  // A worker waits for Redis as long as it takes. No commandTimeout: it would hit the blocking read for the next job.
+  // A worker waits for Redis without limit. A commandTimeout would also end the blocking read for the next job.
   const redis = new Redis(options.redisUrl, {
     connectionName: "booking-events-worker",
     maxRetriesPerRequest: null,
@@ -139,9 +148,9 @@ export function createConsumer(options: {
     retryStrategy: (attempt) => Math.min(attempt * 100, longestReconnectDelayMs),
   });
   redis.on("error", options.onError);
-  const giveBack = createGiveBack(redis, options.prefix);
+  const releaseEvent = createEventReleaser(redis, options.prefix);
   const closing = new AbortController();
-  /** While the consumer drains: all that is to go back can go together. */
+  /** Set while the consumer drains: resolves when all released events can go back together. */
   let allSettled: Promise<unknown> | undefined;
 
   async function handleJob(job: Job<JobContent>, token = ""): Promise<void> {
@@ -155,18 +164,18 @@ export function createConsumer(options: {
       }
       throw toStorableError(error);
     } finally {
-      held.letGo(job);
+      held.remove(job);
     }
   }
 
-  /** @throws WaitingError, by which BullMQ learns that the job is not its business any more */
+  /** @throws WaitingError, which tells BullMQ to leave the job alone */
   async function release(job: Job<JobContent>, token: string): Promise<never> {
     held.settle(job);
     await allSettled;
-    held.letGo(job);
-    // Only an operator can have given it one.
+    held.remove(job);
+    // Only an operator can have set a priority.
     if (job.priority > 0) await job.moveToWait(token);
-    else await giveBack({ jobId: job.id ?? "", token });
+    else await releaseEvent({ jobId: job.id ?? "", token });
     throw new WaitingError();
   }
 
@@ -185,10 +194,10 @@ export function createConsumer(options: {
   const createBackend = createWorkerBackend({
     ...{ redis, prefix: options.prefix, lockDurationMs, held },
     stalled: { maxStalledCount, stalledCheckIntervalMs },
-    onGone,
+    onMissingJob,
   });
   const workers = Array.from({ length: loops }, (_, index) => {
-    // As even as can be; the sum is what was asked for.
+    // As evenly as possible; the sum is the requested concurrency.
     const concurrency = Math.floor((options.concurrency + index) / loops);
     return new EventWorker(queueName, handleJob, {
       ...workerOptions,
@@ -198,7 +207,7 @@ export function createConsumer(options: {
     });
   });
   for (const worker of workers) worker.on("error", options.onError);
-  // Waits for Redis as long as the worker does; adds nothing.
+  // Waits for Redis like the worker; adds no events.
   const queue = new EventQueue(queueName, {
     connection: redis,
     prefix: options.prefix,
@@ -223,26 +232,26 @@ export function createConsumer(options: {
       return { waiting, delayed };
     },
     sweepFailed: createSweep({
-      ...{ redis, prefix: options.prefix, onGone },
+      ...{ redis, prefix: options.prefix, onMissingJob },
       toDelivery(fields, jobId) {
         const job = EventJob.fromJSON<JobContent, unknown, string>(
           queue,
           raw2NextJobData([fields, jobId, 0, 0])[0],
           jobId,
         );
-        // BullMQ has counted that it gave the event up as an attempt.
+        // BullMQ counted moving the job to the failed set as an attempt.
         return toDelivery(job, Math.max(1, job.attemptsMade));
       },
     }),
     async readBytes({ jobId, text }) {
       const mayBeDamaged = text.includes("\uFFFD");
       const job = `${options.prefix}:${queueName}:${jobId}`;
-      // The job is gone when another worker has brought it to its end meanwhile.
+      // The job is missing if another worker has finished it in the meantime.
       return (mayBeDamaged ? await redis.hgetBuffer(job, "data") : null) ?? Buffer.from(text);
     },
     async drain() {
       held.stop();
-      allSettled ??= Promise.race([held.whenSettled(), sleep(releasePatienceMs, undefined, { ref: false })]);
+      allSettled ??= Promise.race([held.whenSettled(), sleep(releaseWaitMs, undefined, { ref: false })]);
       await Promise.all(workers.map((worker) => worker.pause()));
     },
     async close() {
@@ -267,7 +276,7 @@ function toDelivery(job: Job<JobContent>, attempt = job.attemptsMade + 1): Deliv
   };
 }
 
-/** BullMQ stores an error's message and stack; a thrown value that is no error would leave the job stuck. */
+/** BullMQ stores an error's message and stack. A thrown value that is not an error would leave the job stuck. */
 function toStorableError(error: unknown): Error {
   return error instanceof Error ? error : new UnrecoverableError("The handler threw something that is not an error.");
 }

@@ -32,7 +32,7 @@ function consume(handle: (delivery: Delivery) => Promise<void>, { isStarted = tr
     ...{ redisUrl: redisUrl(), prefix, concurrency, maxHeldBytes: Number.MAX_SAFE_INTEGER, handle },
     recovery: { lockDurationMs: 1_000, stalledCheckIntervalMs: 200 },
     onError: () => {},
-    onGone: (jobId) => gone.push(jobId),
+    onMissingJob: (jobId) => gone.push(jobId),
   });
   cleanups.push(() => consumer.close());
   if (isStarted) consumer.start();
@@ -65,8 +65,8 @@ const damages: [what: string, damage: () => Promise<unknown>][] = [
   ["no name", () => redis.hdel(key("damaged"), "name")],
 ];
 
-describe("a job that BullMQ can't read", () => {
-  test.each(damages)("is delivered with its text, and holds nobody up: %s", { timeout: 40_000 }, async (_, damage) => {
+describe("a job that BullMQ cannot read", () => {
+  test.each(damages)("is delivered with its text, and delays no other: %s", { timeout: 40_000 }, async (_, damage) => {
     await add("before", "damaged", "after");
     await damage();
     const deliveries: Delivery[] = [];
@@ -78,7 +78,7 @@ describe("a job that BullMQ can't read", () => {
     await untilEmpty();
   });
 
-  test.each(damages)("holds nobody up among those that were given up: %s", async (_, damage) => {
+  test.each(damages)("delays no other in the failed set: %s", async (_, damage) => {
     await add("damaged", "other");
     const giveUp = Object.assign(new Error("given up"), { name: "UnrecoverableError" });
     const { consumer } = consume(() => Promise.reject(giveUp));
@@ -90,7 +90,7 @@ describe("a job that BullMQ can't read", () => {
     await untilEmpty();
   });
 
-  test("is delivered as well after its worker died", { timeout: 40_000 }, async () => {
+  test("is also delivered after its worker died", { timeout: 40_000 }, async () => {
     await add("damaged");
     const held: string[] = [];
     const { consumer } = consume(async ({ jobId }) => {
@@ -109,10 +109,10 @@ describe("a job that BullMQ can't read", () => {
   });
 });
 
-describe("bytes that are no text can be read as they were queued", () => {
+describe("bytes that are not UTF-8 can be read unchanged", () => {
   const bytes = Buffer.from([0x7b, 0xff, 0xc3, 0x28, 0xef, 0xbf, 0xbd, 0x00, 0x7d]);
 
-  test("while the event is handled, and when it was given up", async () => {
+  test("while the event is handled, and after it failed", async () => {
     await add("other");
     await redis.hset(key("other"), "data", bytes);
     const read: Buffer[] = [];
@@ -133,13 +133,13 @@ describe("bytes that are no text can be read as they were queued", () => {
     expect(read).toEqual([bytes, bytes]);
   });
 
-  test("as far as the text tells, when the job is gone", async () => {
+  test("as far as they are in the text, when the job is missing", async () => {
     const { consumer } = consume(async () => {}, { isStarted: false });
     expect(await consumer.readBytes({ jobId: "gone", text: "\uFFFD" })).toEqual(Buffer.from("\uFFFD"));
   });
 });
 
-describe("an id without a job is dropped, and is no delivery", () => {
+describe("an id without a job is removed and not delivered", () => {
   const jobOf: [where: string, put: () => Promise<unknown>][] = [
     ["waits at the head", () => redis.rpush(key("wait"), "gone")],
     ["waits between others", () => redis.linsert(key("wait"), "BEFORE", "one", "gone")],
@@ -158,7 +158,7 @@ describe("an id without a job is dropped, and is no delivery", () => {
     expect(delivered).not.toContain("gone");
   });
 
-  test("and is told of", async () => {
+  test("and is reported", async () => {
     await redis.lpush(key("wait"), "gone");
     await add("one");
     const { gone } = consume(async () => {});
@@ -167,7 +167,7 @@ describe("an id without a job is dropped, and is no delivery", () => {
     expect(await redis.exists(key("gone"))).toBe(0);
   });
 
-  test("that was given up", async () => {
+  test("that is in the failed set", async () => {
     await redis.zadd(key("failed"), 1, "gone");
     const { consumer, gone } = consume(async () => {});
     expect(await sweep(consumer)).toEqual([]);

@@ -10,32 +10,32 @@ import {
   type WorkerOptions,
 } from "bullmq";
 import { ownSubject } from "./event-subject.ts";
-import { findDamage, isGone, type JobFields } from "./job-damage.ts";
+import { findDamage, isMissing, type JobFields } from "./job-damage.ts";
 import { jobOptions } from "./job-options.ts";
 
 /**
- * What `data` is in our jobs. BullMQ would parse the text, and throw where it is no JSON; here it is passed on as it
- * came out of Redis, and only who works on the event parses it.
+ * The content of `data` in our jobs. BullMQ would parse the text and throw if it is not JSON. Here the text stays as it
+ * is in Redis, and only the code that processes the event parses it.
  */
 export interface JobContent {
   text: string;
   subject: string;
-  /** What of the job can't be read, as a sentence without any value; null: nothing. */
+  /** Which part of the job is damaged, as a sentence without any values; null if none is. */
   damage: string | null;
-  /** There is no job, only its id in a list. */
-  isGone: boolean;
+  /** Whether the job itself is missing and only its id is in a list. */
+  isMissing: boolean;
 }
 
-/** BullMQ's own text for a job that has no data. */
+/** The text that BullMQ stores for a job without data. */
 const noData = "{}";
 
 /**
- * Puts a {@link JobContent} in the place of a job's data, in the fields as a script of BullMQ's or ours returns them.
- * BullMQ hands it on untouched to {@link EventJob.fromJSON}; of a field that it doesn't know, it would hand on nothing.
+ * Replaces a job's data by a {@link JobContent}, in the fields as a script returns them. BullMQ passes it on unchanged
+ * to {@link EventJob.fromJSON}; it drops fields that it does not know.
  *
- * Of a job that BullMQ could not read, nothing but that is left, so that it can be handled like any other.
+ * If BullMQ could not read the job, only the content is kept, so it can be processed like any other job.
  *
- * @returns the fields as they were
+ * @returns the original fields
  */
 export function wrapContent(fields: unknown[], jobId: string): JobFields {
   const byName = toMap(fields);
@@ -43,7 +43,7 @@ export function wrapContent(fields: unknown[], jobId: string): JobFields {
     text: String(byName.get("data") ?? "") || noData,
     subject: String(byName.get("subject") ?? ownSubject(jobId)),
     damage: findDamage(byName),
-    isGone: isGone(byName),
+    isMissing: isMissing(byName),
   };
   if (content.damage !== null) {
     fields.length = 0;
@@ -81,9 +81,9 @@ export class EventJob<Data, Result, Name extends string, Progress extends JobPro
   }
 }
 
-/** A job that was looked up by its id comes with its text, one that was fetched with what {@link wrapContent} made. */
+/** A job that was read by its id has its text, and one that was fetched has the result of {@link wrapContent}. */
 function toContent(data: string | JobContent, jobId: string): JobContent {
-  return typeof data === "string" ? { text: data, subject: ownSubject(jobId), damage: null, isGone: false } : data;
+  return typeof data === "string" ? { text: data, subject: ownSubject(jobId), damage: null, isMissing: false } : data;
 }
 
 export class EventQueue extends Queue<JobContent> {
@@ -95,7 +95,10 @@ export class EventQueue extends Queue<JobContent> {
 export class EventWorker extends Worker<JobContent> {
   readonly #onFetched: (job: Job<JobContent>) => void;
 
-  /** @param onFetched told of each job that will be handed to `handle`, within the turn in which its fetch is answered */
+  /**
+   * @param onFetched called for each job that will be passed to `handle`, in the turn of the event loop in which its
+   *   fetch is answered
+   */
   constructor(
     name: string,
     handle: Processor<JobContent>,
@@ -115,7 +118,7 @@ export class EventWorker extends Worker<JobContent> {
 
   protected override createJob(json: JobJson, jobId: string): Job<JobContent> {
     const job = super.createJob(json, jobId);
-    // Such a one goes to those that failed, without being handled: it stalled too often.
+    // A job with a deferred failure stalled too often, so BullMQ fails it without processing it.
     if (job.deferredFailure === undefined) this.#onFetched(job);
     return job;
   }

@@ -3,7 +3,7 @@ import { digestSubject } from "./event-subject.ts";
 
 const reference = { consumerTripPartnerExternalReference: "TRIP-1" };
 
-test("a booking's events have one subject, whatever else they say", () => {
+test("a booking's events have the same subject, whatever their content", () => {
   const subject = digestSubject({ partner: "acme", payload: reference });
 
   expect(digestSubject({ partner: "acme", payload: { ...reference, consumerPhone: "+442071838750" } })).toBe(subject);
@@ -18,6 +18,6 @@ test.each([
     "place of the border between them",
     { partner: "acme\0TRIP", payload: { consumerTripPartnerExternalReference: "1" } },
   ],
-])("another %s is another subject", (_, event) => {
+])("a different %s gives a different subject", (_, event) => {
   expect(digestSubject(event)).not.toBe(digestSubject({ partner: "acme", payload: reference }));
 });

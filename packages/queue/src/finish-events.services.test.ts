@@ -37,7 +37,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A queue with six jobs, a to f, of which a, b and c are active, with locks of the tokens token-a, -b and -c. */
+/**
+ * A queue with six jobs, a to f, of which a, b and c are active, with locks whose tokens are token-a, token-b and
+ * token-c.
+ */
 async function prepare(makeBackend: (prefix: string) => BackendFactory<RedisQueueBackend>) {
   const prefix = uniquePrefix();
   const queue = new Queue(queueName, { connection: redis, prefix });
@@ -48,12 +51,12 @@ async function prepare(makeBackend: (prefix: string) => BackendFactory<RedisQueu
   for (const id of ["a", "b", "c"]) await backend.moveToActive(`token-${id}`);
   const key = (name: string) => `${prefix}:${queueName}:${name}`;
 
-  /** What comes of it: an error's message, or the next job, its moments left out. */
+  /** The result: an error's message, or the next job without its times. */
   async function finish(id: string, { fetchNext = true, token = `token-${id}` } = {}): Promise<unknown> {
     const job = new Job(queue, "create", {}, jobOptions, id);
     try {
       const { result } = await backend.moveToCompleted(job, undefined, true, token, fetchNext);
-      // BullMQ has two ways to say that there is none.
+      // BullMQ has two ways to report that there is none.
       const [fields, id, limitedMs, delayedUntilMs] = Array.isArray(result) && result.length > 0 ? result : noNext;
       return {
         ...{ id, isLimited: limitedMs > 0, delayedMinutes: toMinutes(delayedUntilMs) },
@@ -193,7 +196,7 @@ const situations: [name: string, act: (prepared: Prepared) => Promise<unknown>][
   ["it is gone", ({ finish }) => finish("gone")],
 ];
 
-/** The jobs that a, b and c were followed by have their locks. */
+/** The jobs fetched after a, b and c have their locks. */
 async function finishNext({ finish }: Prepared): Promise<unknown> {
   return [
     await finish("d", { token: "token-a" }),
@@ -202,7 +205,7 @@ async function finishNext({ finish }: Prepared): Promise<unknown> {
   ];
 }
 
-describe("an event that is done leaves Redis as BullMQ itself would leave it", () => {
+describe("finishing an event leaves Redis in the same state as BullMQ would", () => {
   test.each(situations)("%s", async (_, act) => {
     const results = [];
     for (const makeBackend of [ours, theirs]) {
@@ -216,8 +219,8 @@ describe("an event that is done leaves Redis as BullMQ itself would leave it", (
   });
 });
 
-describe("events that are done together", () => {
-  test("leave by one call, and each gets its own answer", async () => {
+describe("events that finish together", () => {
+  test("are removed by one call, and each gets its own answer", async () => {
     const { queue, finish, prefix } = await prepare(ours);
     const sent = vi.spyOn(redis, "sendCommand");
     const answers = await Promise.all([
@@ -237,7 +240,7 @@ describe("events that are done together", () => {
     await queue.close();
   });
 
-  test("are BullMQ's own business when they have what events never have", async () => {
+  test("are left to BullMQ if they have properties that events never have", async () => {
     const { queue, backend, prefix } = await prepare(ours);
     const job = new Job(queue, "create", {}, { ...jobOptions, removeOnComplete: false }, "a");
     await backend.moveToCompleted(job, "kept", false, "token-a", false);

@@ -7,38 +7,39 @@ import { defineScript, runScript } from "./run-script.ts";
 
 interface FinishedJob {
   jobId: string;
-  /** Of the lock that this worker holds. The next job gets a lock with the same one, as BullMQ has it. */
+  /** The token of the lock that this worker holds. As in BullMQ, the lock of the next job gets the same token. */
   token: string;
   wantsNext: boolean;
 }
 
 /**
- * A job as BullMQ's own scripts return the next one, or two zeros and when the first delayed job is due (epoch
- * milliseconds, 0 when there is none).
+ * The next job as BullMQ's scripts return it; or two zeros and the time at which the first delayed job is due (epoch
+ * milliseconds, 0 if there is none).
  */
 type NextJob = [fields: string[] | 0, jobId: string | 0, rateLimitedMs: 0, delayedUntilMs: number];
 
-/** An error code of BullMQ's, 0 when no next job was wanted, or "ask" when BullMQ is to say which one is next. */
+/** A BullMQ error code, 0 if no next job was requested, or "ask" if BullMQ must choose the next job. */
 type FinishAnswer = number | "ask" | NextJob;
 
 /**
- * Takes applied events out of the queue, and gives each one's worker the event that has waited longest. It does what
+ * Removes applied events from the queue, and fetches the longest waiting event for each one's worker. It does what
  * BullMQ's `moveToFinished` does with a completed job that is to be removed and has neither a parent nor a
- * deduplication key; a test compares the two. It leaves out BullMQ's event stream, as adding does.
+ * deduplication key; a test compares the two. Like adding, it does not write to BullMQ's event stream.
  *
- * Whatever makes another job than the longest waiting one the next is left to BullMQ's `moveToActive`: a paused queue, a
- * limit for all workers, delayed jobs that are due, priorities.
+ * In all cases where the next job may not be the longest waiting one, BullMQ's `moveToActive` chooses it: a paused
+ * queue, a global limit, delayed jobs that are due, priorities.
  *
- * KEYS: the queue's wait, active, prioritized, pc (the counter of those), stalled, delayed, meta and marker.
- * ARGV: the prefix of job keys, the time (epoch milliseconds), how long the locks of the next jobs hold (milliseconds),
- * how many bytes of memory those may take together, of which the last one may exceed its part; then for each event its id, the token of its lock, and 1 if a next one is wanted.
- * Returns a {@link FinishAnswer} for each.
+ * KEYS: the queue's wait, active, prioritized, pc (the counter of prioritized jobs), stalled, delayed, meta and marker.
+ * ARGV: the prefix of job keys, the time (epoch milliseconds), the duration of the next jobs' locks (milliseconds), how
+ * many bytes of memory the next jobs may take together, which only the last one may exceed; then for each event its id,
+ * its lock's token, and 1 if a next event is requested.
+ * Returns a {@link FinishAnswer} for each event.
  */
 const finishScript = defineScript(`
 local wait, active, prioritized, priorityCounter, stalled, delayed, meta, marker = unpack(KEYS)
 local prefix, now, lockMs, bytesLeft = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local paused, concurrency, rateLimit = unpack(redis.call('HMGET', meta, 'paused', 'concurrency', 'max'))
--- BullMQ's scores are milliseconds and 12 bits that tell jobs of one millisecond apart.
+-- BullMQ's scores are milliseconds followed by 12 bits that order jobs of the same millisecond.
 local firstDelayed = tonumber(redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2])
 local isDue = firstDelayed and firstDelayed < (now + 1) * 0x1000
 local mustAsk = paused or concurrency or rateLimit or isDue
@@ -58,7 +59,8 @@ local function finish(id, token)
   return 0
 end
 
--- Whatever may be in the place of a job: it must not end the script, which has taken others out by then.
+-- The key of a job may contain anything. It must not make the script fail, because other events have been removed by
+-- then.
 local function begin(job)
   local written = redis.pcall('HSET', job, 'processedOn', now)
   if type(written) == 'table' then return false end
@@ -84,7 +86,7 @@ local function takeNext(token)
     redis.call('DEL', job .. ':lock')
     return takeNext(token)
   end
-  -- A character takes as many bytes there as in UTF-8, or less, or twice as many.
+  -- In memory, a character takes at most twice its bytes in UTF-8.
   bytesLeft = bytesLeft - 2 * redis.call('HSTRLEN', job, 'data')
   return { redis.call('HGETALL', job), id, 0, 0 }
 end
@@ -100,14 +102,14 @@ return answers
 `);
 
 /**
- * Redis answers nobody else meanwhile. And the sooner the first next events are here, the sooner they can be worked on
- * while Redis is at the others: with all in one call the worker applied a tenth fewer.
+ * Limits how long Redis answers nobody else. Smaller calls also return the first next events sooner, so they can be
+ * processed while Redis handles the others: with a single call, the worker applied 10 % fewer events.
  */
 const maxEventsPerCall = 50;
 
 /**
- * Makes a function that takes an event which is done out of the queue. Those of one turn of the event loop leave it, and
- * are followed by the next ones, by few calls instead of one each.
+ * Returns a function that removes a finished event from the queue. The events of one turn of the event loop are
+ * removed, and the next ones fetched, with few calls instead of one each.
  */
 export function createEventFinisher(options: {
   redis: Redis;

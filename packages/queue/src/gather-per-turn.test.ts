@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 
-test("what comes within one turn of the event loop is one call, and each gets its own result", async () => {
+test("items of one turn of the event loop share one call, and each gets its own result", async () => {
   const calls: number[][] = [];
   const double = gatherPerTurn(async (numbers: number[]) => {
     calls.push(numbers);
@@ -14,7 +14,7 @@ test("what comes within one turn of the event loop is one call, and each gets it
   expect(calls).toEqual([[1, 2, 3], [4]]);
 });
 
-test("no call gets more items than it may", async () => {
+test("no call gets more than the maximum of items", async () => {
   const calls: number[][] = [];
   const double = gatherPerTurn(
     async (numbers: number[]) => {
@@ -43,7 +43,7 @@ test("a call does not wait for the one before it", async () => {
   expect(await first).toBe("first");
 });
 
-test("while as many calls are under way as may be, what comes is gathered for the next", async () => {
+test("while the maximum of calls is in progress, items are gathered for the next call", async () => {
   const calls: { items: string[]; end: () => void; fail: () => void }[] = [];
   const wait = gatherPerTurn(
     async (items: string[]) => {
@@ -52,7 +52,7 @@ test("while as many calls are under way as may be, what comes is gathered for th
       );
       return items;
     },
-    { underWay: { maxCalls: 2, patienceMs: 60_000 } },
+    { underWay: { maxCalls: 2, maxWaitMs: 60_000 } },
   );
   const results: Promise<unknown>[] = [];
   for (const item of ["a", "b", "c", "d"]) {
@@ -68,14 +68,14 @@ test("while as many calls are under way as may be, what comes is gathered for th
   expect(await Promise.all(results)).toEqual(["a", "failed", "c", "d"]);
 });
 
-test("a call that takes too long holds nothing up", async () => {
+test("a call that takes too long delays no other", async () => {
   const calls: string[][] = [];
   const neverEnding = gatherPerTurn(
     (items: string[]) => {
       calls.push(items);
       return new Promise<string[]>(() => {});
     },
-    { underWay: { maxCalls: 1, patienceMs: 20 } },
+    { underWay: { maxCalls: 1, maxWaitMs: 20 } },
   );
   for (const item of ["a", "b", "c"]) {
     void neverEnding(item);
@@ -84,7 +84,7 @@ test("a call that takes too long holds nothing up", async () => {
   await vi.waitFor(() => expect(calls).toEqual([["a"], ["b", "c"]]));
 });
 
-test("when a call fails, each of its items does, and the next call is a new one", async () => {
+test("when a call fails, each of its items fails, and the next call is not affected", async () => {
   let fails = true;
   const attempt = gatherPerTurn(async (items: string[]) => {
     if (fails) throw new Error("Redis is away.");

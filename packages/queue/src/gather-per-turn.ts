@@ -1,19 +1,19 @@
 export interface GatherLimits {
-  /** Of one call: more that are at hand are more calls. Default: no limit. */
+  /** The maximum number of items in a call; more items take several calls. Default: no limit. */
   maxItems?: number;
   /**
-   * How many calls may be under way; what comes meanwhile is gathered for the next. One that takes longer than
-   * `patienceMs` is no longer counted, so that nothing waits for longer. Default: no limit.
+   * Limits the calls in progress; other items are gathered for the next call. A call that takes longer than `maxWaitMs`
+   * is no longer counted, so no item waits longer than that. Default: no limit.
    */
-  underWay?: { maxCalls: number; patienceMs: number };
+  underWay?: { maxCalls: number; maxWaitMs: number };
 }
 
 /**
- * Makes one call for all items that are handed over within one turn of the event loop. An item that comes alone, while
- * nothing is under way, waits for the rest of its turn, and for nothing else.
+ * Returns a function that gathers the items of one turn of the event loop into one call. While no call is in progress,
+ * an item waits only for the end of its turn.
  *
- * @param work gets the items in the order in which they came, and when the oldest did, by `performance.now()`; it
- *   returns the results in the same order. When it throws, each of its items fails with that
+ * @param work receives the items in the order of arrival, and the arrival time of the oldest one (`performance.now()`).
+ *   It returns the results in the same order. If it throws, each of its items fails with that error
  */
 export function gatherPerTurn<Item, Result>(
   work: (items: Item[], oldestAtMs: number) => Promise<Result[]>,
@@ -54,7 +54,7 @@ export function gatherPerTurn<Item, Result>(
     stopCounting();
   }
 
-  /** Counts a call as under way until the function that it returns is called, or it has taken too long. */
+  /** Counts a call as in progress until the returned function is called or the call has taken too long. */
   function count(): () => void {
     if (underWay === undefined) return () => {};
     callsUnderWay += 1;
@@ -66,7 +66,7 @@ export function gatherPerTurn<Item, Result>(
       callsUnderWay -= 1;
       flushThisTurn();
     };
-    const timer = setTimeout(stopCounting, underWay.patienceMs);
+    const timer = setTimeout(stopCounting, underWay.maxWaitMs);
     return stopCounting;
   }
 

@@ -9,7 +9,7 @@ function aJob(characters: number): HeldJob {
     id: "1",
     token: "1:1",
     processedOn: 0,
-    data: { text: "x".repeat(characters), damage: null, isGone: false, subject: "" },
+    data: { text: "x".repeat(characters), damage: null, isMissing: false, subject: "" },
   };
 }
 
@@ -18,40 +18,40 @@ async function isDone(promise: Promise<unknown>): Promise<boolean> {
   return Promise.race([promise.then(() => true), nextTurn(false)]);
 }
 
-test("is open while there is room, and again when there is", async () => {
+test("allows fetches while there is room, and again once there is", async () => {
   const held = createHeldEvents({ maxBytes: 100 });
   const job = aJob(50);
-  expect(held.isOpen()).toBe(true);
+  expect(held.hasRoom()).toBe(true);
   held.hold(job);
-  expect(held.isOpen()).toBe(false);
-  const opened = held.whenOpen();
+  expect(held.hasRoom()).toBe(false);
+  const opened = held.waitForRoom();
   expect(await isDone(opened)).toBe(false);
   held.settle(job);
   expect(await isDone(opened)).toBe(true);
-  expect(held.isOpen()).toBe(true);
+  expect(held.hasRoom()).toBe(true);
 });
 
-test("counts an event once, however often it is let go of", () => {
+test("counts an event once, however often it is removed", () => {
   const held = createHeldEvents({ maxBytes: 100 });
   const [one, another] = [aJob(10), aJob(50)];
   held.hold(one);
   held.hold(another);
-  for (let times = 0; times < 3; times += 1) held.letGo(one);
-  expect(held.isOpen()).toBe(false);
+  for (let times = 0; times < 3; times += 1) held.remove(one);
+  expect(held.hasRoom()).toBe(false);
   expect([...held.locked()]).toEqual([another]);
 });
 
-test("reserves what a fetch may bring, until it has come", async () => {
+test("reserves the size that a fetch may bring until it is answered", async () => {
   const held = createHeldEvents({ maxBytes: oneEvent });
   const fetched = held.fetchOne(async () => held.hold(aJob(10)));
-  expect(held.isOpen()).toBe(false);
+  expect(held.hasRoom()).toBe(false);
   await fetched;
-  expect(held.isOpen()).toBe(false);
+  expect(held.hasRoom()).toBe(false);
   await nextTurn();
-  expect(held.isOpen()).toBe(true);
+  expect(held.hasRoom()).toBe(true);
 });
 
-test("gives each fetch of several a part of the room that is left, and what failed gives it back", async () => {
+test("gives each fetch of several events a share of the remaining room, which a failed fetch returns", async () => {
   const held = createHeldEvents({ maxBytes: 1_000 });
   const shares: number[] = [];
   const fetches = [1, 2, 3].map(() => held.fetchSome(async (maxBytes) => void shares.push(maxBytes)));
@@ -62,18 +62,18 @@ test("gives each fetch of several a part of the room that is left, and what fail
   await held.fetchSome(async (maxBytes) => expect(maxBytes).toBe(100));
 });
 
-test("lets nothing begin once it was stopped, and leaves nobody waiting", async () => {
+test("allows no fetch once it is stopped, and leaves no caller waiting", async () => {
   const held = createHeldEvents({ maxBytes: 100 });
   held.hold(aJob(50));
-  const opened = held.whenOpen();
+  const opened = held.waitForRoom();
   held.stop();
   await opened;
-  await held.whenOpen();
-  expect(held.isOpen()).toBe(false);
+  await held.waitForRoom();
+  expect(held.hasRoom()).toBe(false);
   await held.fetchSome(async (maxBytes) => expect(maxBytes).toBe(0));
 });
 
-test("is settled when nothing is fetched or handled any more", async () => {
+test("is settled when nothing is being fetched or handled", async () => {
   const held = createHeldEvents({ maxBytes: 1_000 });
   const job = aJob(50);
   const { promise: answer, resolve } = Promise.withResolvers<void>();

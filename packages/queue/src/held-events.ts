@@ -4,40 +4,46 @@ import type { JobContent } from "./event-job.ts";
 export type HeldJob = Pick<Job<JobContent>, "id" | "token" | "processedOn" | "data">;
 
 /**
- * What one process has fetched and not yet come to an end with, and what is being fetched.
+ * Tracks the events that a process has fetched and not finished, and the fetches in progress.
  *
- * A fetch may begin while there is room. It reserves what it is expected to bring, so that the limit is exceeded by one
- * event for each fetch under way at most, and by nothing in general. An event that is larger than the limit gets
- * through when nothing else is held.
+ * A fetch may start while there is room. It reserves the size that it is expected to bring, so the limit is exceeded by
+ * at most one event for each fetch in progress, and normally not at all. An event larger than the limit is fetched when
+ * no other is held.
  */
 export interface HeldEvents {
-  /** Whether a fetch may begin. */
-  isOpen(): boolean;
-  /** Resolves when a fetch may begin, or no other ever will. */
-  whenOpen(): Promise<void>;
-  /** No other fetch begins. */
+  /** Returns whether a fetch may start. */
+  hasRoom(): boolean;
+  /** Resolves when a fetch may start, or when none will be allowed anymore. */
+  waitForRoom(): Promise<void>;
+  /** Allows no further fetches. */
   stop(): void;
   fetchOne<Answer>(fetch: () => Promise<Answer>): Promise<Answer>;
-  /** @param fetch gets how many bytes it may bring: it may exceed them by one event, and brings none if they are 0 */
+  /**
+   * @param fetch receives the number of bytes that it may bring. It may exceed them by one event, and brings none if
+   *   they are 0
+   */
   fetchSome<Answer>(fetch: (maxBytes: number) => Promise<Answer>): Promise<Answer>;
-  /** To be called within the turn of the event loop in which a fetch is answered. */
+  /** Must be called in the turn of the event loop in which the fetch is answered. */
   hold(job: HeldJob): void;
-  /** Its handler has come to an end, so that its text is not needed any more; its lock may be. */
+  /** Call this when the job's handler has ended: its text is no longer needed, but its lock may be. */
   settle(job: HeldJob): void;
-  letGo(job: HeldJob): void;
-  /** Those that need their locks, in the order in which they came. */
+  remove(job: HeldJob): void;
+  /** The jobs that need their locks, in the order in which they were fetched. */
   locked(): Iterable<HeldJob>;
-  /** Resolves when nothing is being fetched or handled; after {@link stop}, that comes. */
+  /** Resolves when no job is being fetched or handled. This is certain to happen after {@link stop}. */
   whenSettled(): Promise<void>;
 }
 
-/** V8 keeps a string with one character outside of Latin-1 in two bytes for each character, else in one. */
+/** V8 stores a string with any character outside of Latin-1 in two bytes per character, otherwise in one. */
 const bytesPerCharacter = 2;
-/** What ingest takes at most, 64 KiB, as text. Only what an operator puts back is larger, or a higher limit lets in. */
+/**
+ * The size of the largest body that ingest accepts by default, 64 KiB, as text. Only events that an operator puts back,
+ * or a higher limit, can exceed it.
+ */
 const expectedEventBytes = bytesPerCharacter * 65_536;
 /**
- * How much of the room one fetch of several may use up. Many are begun within one turn of the event loop, and the last
- * one must find room too: of 64 MiB, the sixtieth gets 13 KiB.
+ * The share of the room that one fetch of several events may use. Many fetches start in one turn of the event loop, and
+ * the last one must find room too: of 64 MiB, the sixtieth gets 13 KiB.
  */
 const shareOfRoom = 0.1;
 
@@ -63,7 +69,7 @@ export function createHeldEvents({ maxBytes }: { maxBytes: number }): HeldEvents
     try {
       return await work();
     } finally {
-      // What came is held by then.
+      // The fetched events have been passed to hold() by then.
       setImmediate(() => {
         fetches -= 1;
         reservedBytes -= bytes;
@@ -78,8 +84,8 @@ export function createHeldEvents({ maxBytes }: { maxBytes: number }): HeldEvents
   }
 
   return {
-    isOpen: () => room() > 0,
-    whenOpen: () => new Promise((resolve) => (isStopped || room() > 0 ? resolve() : waiting.open.push(resolve))),
+    hasRoom: () => room() > 0,
+    waitForRoom: () => new Promise((resolve) => (isStopped || room() > 0 ? resolve() : waiting.open.push(resolve))),
     stop() {
       isStopped = true;
       wake();
@@ -96,7 +102,7 @@ export function createHeldEvents({ maxBytes }: { maxBytes: number }): HeldEvents
       heldBytes += bytes;
     },
     settle,
-    letGo(job) {
+    remove(job) {
       locked.delete(job);
       settle(job);
     },

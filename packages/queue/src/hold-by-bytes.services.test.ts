@@ -24,53 +24,53 @@ afterEach(async () => {
   redis.disconnect();
 });
 
-/** Adds so many events, whose text has so many characters, each of which takes two bytes at most. */
+/** Adds events whose text has the given number of characters, each of which takes at most two bytes. */
 async function add(count: number, characters: number): Promise<void> {
   const data = "x".repeat(characters - 2);
   await queue.addBulk(Array.from({ length: count }, () => ({ name: "create", data, opts: jobOptions })));
 }
 
-/** A consumer whose events stay until they are let go of. */
+/** A consumer that holds its events until the test releases them. */
 function hold(maxHeldBytes: number, { concurrency = 250, isAuto = false } = {}) {
   const handled: Delivery[] = [];
-  const held: { bytes: number; letGo: () => void }[] = [];
+  const held: { bytes: number; remove: () => void }[] = [];
   let peakBytes = 0;
-  const letGo = (count = held.length) => {
-    for (const each of held.splice(0, count)) each.letGo();
+  const remove = (count = held.length) => {
+    for (const each of held.splice(0, count)) each.remove();
   };
   const consumer = createConsumer({
     ...{ redisUrl: redisUrl(), prefix, concurrency, maxHeldBytes, onError: () => {} },
     handle: (delivery) =>
       new Promise((resolve) => {
         handled.push(delivery);
-        held.push({ bytes: 2 * delivery.text.length, letGo: resolve });
+        held.push({ bytes: 2 * delivery.text.length, remove: resolve });
         peakBytes = Math.max(
           peakBytes,
           held.reduce((sum, { bytes }) => sum + bytes, 0),
         );
-        if (isAuto) setImmediate(() => letGo());
+        if (isAuto) setImmediate(() => remove());
       }),
   });
   consumers.push(consumer);
   consumer.start();
-  return { consumer, handled, held, letGo, peakBytes: () => peakBytes };
+  return { consumer, handled, held, remove, peakBytes: () => peakBytes };
 }
 
-test("a consumer takes no more events when their text reaches the limit, and goes on when there is room", async () => {
+test("a consumer takes no more events when their text reaches the limit, and continues when there is room", async () => {
   await add(40, 10_000);
-  const { consumer, handled, held, letGo, peakBytes } = hold(100_000);
+  const { consumer, handled, held, remove, peakBytes } = hold(100_000);
   await waitFor(() => expect(held).toHaveLength(5));
   expect(await consumer.countBacklog()).toEqual({ waiting: 35, delayed: 0 });
   for (let count = 6; count <= 40; count += 1) {
-    letGo(1);
+    remove(1);
     await waitFor(() => expect(handled).toHaveLength(count));
   }
-  letGo();
+  remove();
   await waitFor(async () => expect(await queue.getJobCounts("active", "waiting")).toEqual({ active: 0, waiting: 0 }));
   expect(peakBytes()).toBe(100_000);
 });
 
-test("an event that is larger than the limit gets through alone", async () => {
+test("an event larger than the limit is processed alone", async () => {
   await add(5, 10_000);
   await add(5, 100);
   const { handled, peakBytes } = hold(1_000, { isAuto: true });
@@ -78,21 +78,21 @@ test("an event that is larger than the limit gets through alone", async () => {
   expect(peakBytes()).toBe(20_000);
 });
 
-test("many small events that end at once are not followed by as many large ones", async () => {
+test("many small events that finish together are not replaced by as many large ones", async () => {
   await add(200, 100);
   await add(200, 10_000);
-  const { handled, held, letGo, peakBytes } = hold(400_000);
+  const { handled, held, remove, peakBytes } = hold(400_000);
   await waitFor(() => expect(held.length).toBeGreaterThanOrEqual(200));
   await waitFor(async () => {
-    letGo();
+    remove();
     expect(handled).toHaveLength(400);
   });
-  letGo();
-  // Four calls take the small ones out, and three loops fetch by themselves.
+  remove();
+  // Four calls remove the small events, and three loops fetch on their own.
   expect(peakBytes()).toBeLessThan(400_000 + 7 * 20_000);
 });
 
-test("nor are small ones that fail at once", async () => {
+test("nor are small events that fail together", async () => {
   await add(200, 100);
   const failing = new Set((await queue.getWaiting()).map(({ id }) => id));
   await add(100, 10_000);
@@ -121,10 +121,10 @@ test("nor are small ones that fail at once", async () => {
 
 test.each(["drain", "close"] as const)("%s ends while the consumer waits for room", async (end) => {
   await add(10, 10_000);
-  const { consumer, handled, held, letGo } = hold(40_000);
+  const { consumer, handled, held, remove } = hold(40_000);
   await waitFor(() => expect(held).toHaveLength(2));
   const ended = consumer[end]();
-  if (end === "drain") letGo();
+  if (end === "drain") remove();
   await ended;
   expect(handled).toHaveLength(2);
   if (end === "drain") {
@@ -134,7 +134,7 @@ test.each(["drain", "close"] as const)("%s ends while the consumer waits for roo
   }
 });
 
-test("what one process has no room for, another one gets", async () => {
+test("another process gets the events for which one has no room", async () => {
   const full = hold(20_000);
   await add(1, 10_000);
   await waitFor(() => expect(full.held).toHaveLength(1));

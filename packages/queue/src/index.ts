@@ -11,5 +11,5 @@ export { maxAttempts } from "./retry-policy.ts";
 export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";
 export { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
 
-// All imports, ioredis among them, have been evaluated by now.
+// All imports, including ioredis, have been evaluated at this point.
 restoreStringMethods();

@@ -1,36 +1,39 @@
 import { jobOptions } from "./job-options.ts";
 
-/** A job's fields as they are in Redis. */
+/** A job's fields in Redis. */
 export type JobFields = ReadonlyMap<string, unknown>;
 
-/** Set by the scripts that raise counts, when they came upon one that is no number, and had to set it right. */
+/** Set by the scripts that increment counts when they had to reset one that was not a number. */
 export const damagedCountField = "damaged";
 
 const numbers = ["timestamp", "delay", "priority", "atm", "attemptsMade", "ats", "stc", "processedOn", "finishedOn"];
 
 /**
- * What keeps BullMQ from reading the job, or from handling it to its end, as a sentence without any value. Redis is a
- * boundary: a job may have been written, or changed, by something else than us. BullMQ throws on such a job each time
- * it is fetched, so that it would come back for ever.
+ * Describes what prevents BullMQ from reading or finishing the job, in a sentence without any values. Redis is a
+ * boundary: another program may have written or changed the job. BullMQ throws each time it fetches such a job, so it
+ * would be retried forever.
  *
- * @returns null for a job as we write it
+ * @returns null for an undamaged job
  */
 export function findDamage(fields: JobFields): string | null {
   if (!fields.get("name")) return "The queued job has no name.";
-  if (!isObjectOfJson(fields.get("opts"))) return "The queued job's opts are no JSON object.";
+  if (!isObjectOfJson(fields.get("opts"))) return "The queued job's opts are not a JSON object.";
   for (const name of ["progress", "parent"])
-    if (fields.has(name) && parseJson(fields.get(name)) === undefined) return `The queued job's ${name} is no JSON.`;
+    if (fields.has(name) && parseJson(fields.get(name)) === undefined) return `The queued job's ${name} is not JSON.`;
   const wrong = numbers.find((name) => fields.has(name) && !/^\d{1,15}$/.test(String(fields.get(name))));
-  if (wrong !== undefined) return `The queued job's ${wrong} is no number.`;
-  return fields.has(damagedCountField) ? `The queued job's ${fields.get(damagedCountField)} was no number.` : null;
+  if (wrong !== undefined) return `The queued job's ${wrong} is not a number.`;
+  return fields.has(damagedCountField) ? `The queued job's ${fields.get(damagedCountField)} was not a number.` : null;
 }
 
-/** The job's id was in a list, and there is no job: all that is there was written by the scripts that fetch. */
-export function isGone(fields: JobFields): boolean {
+/**
+ * Returns whether a job is missing although its id is in a list. Its only fields were written by the scripts that fetch
+ * jobs.
+ */
+export function isMissing(fields: JobFields): boolean {
   return ["name", "data", "opts", "timestamp"].every((name) => !fields.has(name));
 }
 
-/** Of nearly all jobs, so that these need not be parsed once more. */
+/** The options of nearly all jobs, which then need not be parsed. */
 const usualOptions = JSON.stringify(jobOptions);
 
 function isObjectOfJson(text: unknown): boolean {

@@ -1,12 +1,12 @@
 import type { JobsOptions } from "bullmq";
 import { maxAttempts } from "./retry-policy.ts";
 
-/** What every job carries into Redis, next to its id, which is the event's. */
+/** The options of every job. Its id is the event's id. */
 export const jobOptions = {
   attempts: maxAttempts,
   backoff: { type: "custom" },
-  // PostgreSQL holds what was applied; a second copy of guests' data in Redis would serve nobody.
+  // PostgreSQL stores applied events; a second copy of guests' data in Redis would be useless.
   removeOnComplete: true,
-  // Only the worker's sweep takes a failed job away, once it stands in dead_letters.
+  // Only the worker's sweep removes a failed job, once it is in dead_letters.
   removeOnFail: false,
 } satisfies JobsOptions;

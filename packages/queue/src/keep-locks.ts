@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HeldJob } from "./held-events.ts";
 
-/** Redis answers nobody else meanwhile. */
+/** Limits how long Redis answers nobody else. */
 const locksPerCall = 500;
 
 /**
- * Renews the locks of the events that a process holds until the signal aborts, in place of BullMQ's workers. Those wait
- * for up to half of the locks' duration, which is as long as until the next search for stalled events: so a live worker
- * could seem to be silent, and the events of a dead one would wait for it (`move-stalled-events.ts`).
+ * Renews the locks of the events that a process holds until the signal aborts, instead of BullMQ's workers. Those wait
+ * up to half of a lock's duration, which is the interval of the search for stalled events. A live worker could then
+ * seem dead, and the events of a dead worker would have to wait for it (`move-stalled-events.ts`).
  *
- * @param options.locked in the order in which they were fetched
- * @param options.renew returns the ids of those whose lock is gone
+ * @param options.locked the locked jobs, in the order in which they were fetched
+ * @param options.renew returns the ids of the jobs that have lost their lock
  */
 export async function keepLocks(options: {
   locked: () => Iterable<HeldJob>;
@@ -20,14 +20,14 @@ export async function keepLocks(options: {
   signal: AbortSignal;
 }): Promise<void> {
   const { locked, renew, lockDurationMs, onError, signal } = options;
-  // Two renewals may fail before a lock is lost.
+  // Two renewals may fail before a lock expires.
   const intervalMs = lockDurationMs / 4;
   for (;;) {
     const isOver = await sleep(intervalMs, false, { signal, ref: false }).catch(() => true);
     if (isOver) return;
     const jobs = [...locked()];
     const [oldest] = jobs;
-    // A busy worker is done with its events long before they need it.
+    // A busy worker finishes its events long before their locks need renewal.
     if (oldest === undefined || Date.now() - (oldest.processedOn ?? 0) < intervalMs) continue;
     const chunks = Array.from({ length: Math.ceil(jobs.length / locksPerCall) }, (_, index) =>
       jobs.slice(index * locksPerCall, (index + 1) * locksPerCall),

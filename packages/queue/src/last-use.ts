@@ -1,6 +1,6 @@
 import { Redis } from "ioredis";
 
-/** When a partner last sent something with one of its secrets. Neither the secret nor its digest takes part in it. */
+/** When a partner last used one of its secrets. It contains neither the secret nor its digest. */
 export interface SecretUse {
   partner: string;
   secretId: string;
@@ -9,7 +9,7 @@ export interface SecretUse {
 
 const connectTimeoutMs = 2_000;
 
-/** One field for each secret. Two processes may overwrite each other with times that are seconds apart. */
+/** Writes one field for each secret. Processes may overwrite each other's times, which differ by a few seconds. */
 export async function writeLastUses(redis: Redis, prefix: string, uses: SecretUse[]): Promise<void> {
   const fields = uses.map(({ partner, secretId, usedAt }): [string, string] => [
     toField(partner, secretId),
@@ -19,7 +19,8 @@ export async function writeLastUses(redis: Redis, prefix: string, uses: SecretUs
 }
 
 /**
- * @returns the time of the last use by {@link toField}
+ * Reads the last use of every secret.
+ *
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
 export async function readLastUses(options: { redisUrl: string; prefix: string }): Promise<LastUses> {
@@ -30,7 +31,7 @@ export async function readLastUses(options: { redisUrl: string; prefix: string }
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   });
-  // What fails here fails the command below too.
+  // The command below fails with the same error.
   redis.on("error", () => {});
   try {
     await redis.connect();
@@ -47,7 +48,7 @@ export async function readLastUses(options: { redisUrl: string; prefix: string }
 }
 
 export interface LastUses {
-  /** null: not known to have been used. */
+  /** Returns null if no use is known. */
   of(partner: string, secretId: string): Date | null;
 }
 
@@ -55,7 +56,7 @@ function toKey(prefix: string): string {
   return `${prefix}:last-use`;
 }
 
-/** Neither id has a slash in it. */
+/** Neither id contains a slash. */
 function toField(partner: string, secretId: string): string {
   return `${partner}/${secretId}`;
 }

@@ -4,22 +4,22 @@ import { queueName } from "./queue-name.ts";
 import { defineScript, runScript } from "./run-script.ts";
 
 /**
- * Puts the events of workers that died back at the head of the queue, and marks those that are active to be looked at
- * next time. It does what BullMQ's `moveStalledJobsToWait` does, which puts them back in the order of a hash table: this
+ * Puts the events of dead workers back at the head of the queue, and marks active events for the next check. It does
+ * what BullMQ's `moveStalledJobsToWait` does, except that BullMQ puts them back in the order of a hash table, and this
  * keeps the order in which they were fetched. A test compares the two.
  *
- * The locks of one worker do not all expire at once, and what goes back later goes in front. So while some of the marked
- * events still have their locks, all of them wait for the next look, and no others are marked: within the time that a
- * lock holds, each of these has expired, or was renewed by a worker that lives.
+ * The locks of one worker do not all expire at the same time, and events put back later are placed before the others.
+ * So while some marked events still have their locks, all of them wait for the next check and no others are marked.
+ * Within the duration of a lock, each of these locks expires or is renewed by a live worker.
  *
- * It writes nothing to BullMQ's event stream, but
- * keeps it short, as BullMQ does here for all of its scripts.
+ * It does not write to BullMQ's event stream, but trims it, as BullMQ does here for all of its scripts.
  *
- * Jobs that are repeated by a schedule may stall as often as they like; a queue that has any is left to BullMQ.
+ * Jobs repeated by a schedule may stall any number of times; a queue that has such jobs is left to BullMQ.
  *
  * KEYS: the queue's wait, active, stalled, meta, marker, stalled-check, events and repeat.
- * ARGV: the prefix of job keys, the time (epoch milliseconds), until the next look (milliseconds), how often a job may
- * stall. Returns the ids of those that were put back, the newest first, or "ask" when BullMQ is to do it.
+ * ARGV: the prefix of job keys, the time (epoch milliseconds), the time until the next check (milliseconds), how often
+ * a job may stall.
+ * Returns the ids of the events put back, the newest first, or "ask" if BullMQ must do it.
  */
 const moveStalledScript = defineScript(`
 local wait, active, stalled, meta, marker, check, events, schedules = unpack(KEYS)
@@ -34,7 +34,7 @@ local isMarked = {}
 for _, id in ipairs(redis.call('SMEMBERS', stalled)) do isMarked[id] = true end
 local moved, left = {}, {}
 local isAnyLocked = false
--- Each one that was fetched was put in front of those before it.
+-- The newest fetched event is the first in this list.
 for _, id in ipairs(redis.call('LRANGE', active, 0, -1)) do
   local isLocked = redis.call('EXISTS', prefix .. id .. ':lock') == 1
   if isMarked[id] and isLocked then isAnyLocked = true end
@@ -42,7 +42,8 @@ for _, id in ipairs(redis.call('LRANGE', active, 0, -1)) do
 end
 if #moved > 0 and isAnyLocked then return {} end
 
--- A count that is no number would end each script that raises it. What is no job at all is of no use to anyone.
+-- A count that is not a number would make every script that increments it fail. A key that is not a job at all is of no
+-- use.
 local function makeCountable(job)
   local names = { 'ats', 'atm', 'stc' }
   local counts = redis.pcall('HMGET', job, unpack(names))
@@ -70,7 +71,7 @@ for _, id in ipairs(moved) do
   end
   redis.call('RPUSH', wait, id)
 end
--- Lua's stack has room for about 8,000 values.
+-- Lua's stack holds about 8,000 values.
 for first = 1, #left, 5000 do
   redis.call('SADD', stalled, unpack(left, first, math.min(first + 4999, #left)))
 end
@@ -85,7 +86,10 @@ export interface StalledOptions {
   stalledCheckIntervalMs: number;
 }
 
-/** Makes what takes the place of BullMQ's own search; it returns undefined when BullMQ is to search by itself. */
+/**
+ * Returns a function that replaces BullMQ's own search for stalled jobs. It returns undefined if BullMQ must search
+ * itself.
+ */
 export function createStalledMover(
   redis: Redis,
   prefix: string,

@@ -5,10 +5,10 @@ import { type BackendFactory, createRedisBackend, Queue, type RedisQueueBackend,
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createConsumer, type Delivery, ReleaseDelivery } from "./consumer.ts";
-import { createGiveBack } from "./give-back-events.ts";
 import { createHeldEvents } from "./held-events.ts";
 import { jobOptions } from "./job-options.ts";
 import { queueName } from "./queue-name.ts";
+import { createEventReleaser } from "./release-events.ts";
 import { dumpQueue } from "./testing/dump-queue.ts";
 import { createWorkerBackend } from "./worker-backend.ts";
 
@@ -60,8 +60,8 @@ async function add(count: number): Promise<string[]> {
   return ids;
 }
 
-describe("the events of a worker that goes come to the next one in the order in which they came", () => {
-  /** The ids of those that wait, in the order in which they will be fetched. */
+describe("the events of a worker that ends are delivered to the next one in order", () => {
+  /** The ids of the waiting events, in the order in which they will be fetched. */
   async function nextOnes(): Promise<string[]> {
     return (await redis.lrange(key("wait"), 0, -1)).reverse();
   }
@@ -81,7 +81,7 @@ describe("the events of a worker that goes come to the next one in the order in 
       },
       { concurrency: 3_000 },
     );
-    // It fetches still.
+    // It is still fetching.
     await waitFor(() => expect(held).toBeGreaterThan(2_000), { timeoutMs: 30_000, intervalMs: 1 });
     stopping.abort();
     await consumer.drain();
@@ -90,7 +90,7 @@ describe("the events of a worker that goes come to the next one in the order in 
     expect(await nextOnes()).toEqual(ids.filter((id) => !applied.includes(id)));
   });
 
-  test("when some of its events take longer to end than others", async () => {
+  test("when some of its events take longer than others", async () => {
     const ids = await add(20);
     const { promise: stop, resolve: stopNow } = Promise.withResolvers<void>();
     const held: string[] = [];
@@ -106,7 +106,7 @@ describe("the events of a worker that goes come to the next one in the order in 
     expect(await nextOnes()).toEqual(ids);
   });
 
-  test("when some of its events do not end at all: the others go back all the same", async () => {
+  test("when some of its events never end: the others are still released", async () => {
     const ids = await add(20);
     const { promise: stop, resolve: stopNow } = Promise.withResolvers<void>();
     const held: string[] = [];
@@ -138,11 +138,11 @@ describe("the events of a worker that goes come to the next one in the order in 
       output += chunk;
     });
     await waitFor(() => expect(output).toContain("\n3000\n"), { timeoutMs: 30_000 });
-    // Some locks have been renewed by now, and expire when those of later events do.
+    // Some locks have been renewed by now, and expire together with those of later events.
     await waitFor(async () => expect(await redis.pttl(`${prefix}:${queueName}:event-0:lock`)).toBeLessThan(1_700));
     worker.kill("SIGKILL");
     await once(worker, "exit");
-    // The next one looks for them, and takes none.
+    // The next worker searches for them, and fetches none.
     await queue.pause();
     consume(async () => {});
     await waitFor(async () => expect(await redis.llen(key("active"))).toBe(0), { timeoutMs: 30_000 });
@@ -152,7 +152,7 @@ describe("the events of a worker that goes come to the next one in the order in 
 
 type Backend = RedisQueueBackend;
 
-/** Eight jobs, of which a to e are active, with locks of the tokens token-a to token-e. */
+/** Eight jobs, of which a to e are active, with locks whose tokens are token-a to token-e. */
 async function prepare(makeBackend: () => BackendFactory<Backend>): Promise<Backend> {
   useNewQueue();
   for (const jobId of "abcdefgh") await queue.add("create", { of: jobId }, { ...jobOptions, jobId });
@@ -185,15 +185,15 @@ const anotherHasLock: (typeof situations)[number] = [
   () => redis.set(key("c:lock"), "another", "PX", lockDurationMs),
 ];
 
-describe("events that are given back are in Redis as BullMQ itself would give them back, the newest first", () => {
+describe("releasing events leaves Redis in the same state as BullMQ releasing the newest first", () => {
   test.each([...situations, anotherHasLock])("%s", async (_, set) => {
     const results = [];
     for (const isOurs of [true, false]) {
       const backend = await prepare(theirs);
       await set();
       const ids = ["a", "b", "c", "d"];
-      const giveBack = createGiveBack(redis, prefix);
-      if (isOurs) await Promise.all(ids.map((jobId) => giveBack({ jobId, token: `token-${jobId}` })));
+      const releaseEvent = createEventReleaser(redis, prefix);
+      if (isOurs) await Promise.all(ids.map((jobId) => releaseEvent({ jobId, token: `token-${jobId}` })));
       else for (const id of ids.reverse()) await backend.moveJobFromActiveToWait(id, `token-${id}`).catch(() => {});
       results.push(await dumpQueue(redis, prefix));
     }
@@ -201,18 +201,18 @@ describe("events that are given back are in Redis as BullMQ itself would give th
     expect(byUs).toEqual(byThem);
   });
 
-  test("and more than one call may give back", async () => {
+  test("even with more events than one call may release", async () => {
     const ids = await add(1_234);
     const backend = createRedisBackend(queueName, { connection: redis, prefix, lockDuration: lockDurationMs } as never);
     await Promise.all(ids.map((id) => backend.moveToActive(id)));
-    const giveBack = createGiveBack(redis, prefix);
-    await Promise.all(ids.map((jobId) => giveBack({ jobId, token: jobId })));
+    const releaseEvent = createEventReleaser(redis, prefix);
+    await Promise.all(ids.map((jobId) => releaseEvent({ jobId, token: jobId })));
     expect(await redis.lrange(key("wait"), 0, -1)).toEqual(ids.toReversed());
     expect(await redis.exists(...ids.map((id) => key(`${id}:lock`)))).toBe(0);
   });
 });
 
-describe("events that stalled are in Redis as BullMQ itself would put them back, but in their order", () => {
+describe("stalled events are put back as BullMQ would do it, but in their order", () => {
   const stalledSituations: typeof situations = [
     ...situations,
     ["one is not active any more", () => redis.lrem(key("active"), 1, "c")],
@@ -232,7 +232,7 @@ describe("events that stalled are in Redis as BullMQ itself would put them back,
       const moved = (await backend.moveStalledJobsToWait()) as string[];
       const { [":events:wait"]: wait = [], ...left } = await dumpQueue(redis, prefix);
       const ids = (wait as string[]).filter((id) => !id.startsWith("repeat:"));
-      // Their order is that of a hash table.
+      // BullMQ puts them back in the order of a hash table.
       results.push({ moved: moved.toSorted(), wait: ids.filter((id) => !moved.includes(id)), count: ids.length, left });
       if (makeBackend === ours && moved.length > 0 && !Object.keys(left).some((name) => name.endsWith(":repeat")))
         expect(ids.slice(-moved.length)).toEqual(moved.toSorted().reverse());
@@ -241,13 +241,13 @@ describe("events that stalled are in Redis as BullMQ itself would put them back,
     expect(withoutSchedule(byUs)).toEqual(withoutSchedule(byThem));
   });
 
-  /** A schedule's next job has a name and a time of the moment, and so has the time of the last look. */
+  /** A schedule's next job has a name and a time that depend on the current time, and so does the last check. */
   function withoutSchedule<Result extends { left: object } | undefined>(result: Result): unknown {
     const kept = Object.entries(result?.left ?? {}).filter(([name]) => !/repeat|delayed|marker|check/.test(name));
     return { ...result, left: Object.fromEntries(kept) };
   }
 
-  test("and they go together: none while another one's lock is about to expire", async () => {
+  test("and all together: none while the lock of another is about to expire", async () => {
     const backend = await prepare(ours);
     await redis.sadd(key("stalled"), "a", "b", "c", "d");
     await redis.del(key("a:lock"), key("c:lock"), key("d:lock"));
@@ -259,7 +259,7 @@ describe("events that stalled are in Redis as BullMQ itself would put them back,
     expect(await redis.smembers(key("stalled"))).toEqual(["e"]);
   });
 
-  test("and they do not wait for one whose worker shows that it lives", async () => {
+  test("and they do not wait for an event of a live worker", async () => {
     const backend = await prepare(ours);
     await redis.sadd(key("stalled"), "a", "b", "c");
     await redis.del(key("a:lock"), key("c:lock"));

@@ -7,68 +7,71 @@ import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { measureQueueLoad, type QueueLoad } from "./queue-load.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { createRedisClock } from "./redis-clock.ts";
-import { findDurabilityProblems, findWholeFile, readRedisFacts } from "./redis-durability.ts";
+import { findDurabilityProblems, findRunWithCompleteAof, readRedisFacts } from "./redis-durability.ts";
 import { findSequenceProblems } from "./sequence.ts";
 
 export interface Producer {
   /**
-   * Puts the event on Redis' disk (with `appendfsync always`) and returns its sequence number.
+   * Stores the event on Redis' disk (with `appendfsync always`) and returns its sequence number.
    *
-   * @throws EnqueueError after at most {@link enqueueDeadlineMs}, or as soon as this process gets to it when it was
-   * frozen. The event may have been queued before that: only the answer is missing. It is not queued after that.
+   * @throws EnqueueError after at most {@link enqueueDeadlineMs}, or as soon as a frozen process resumes. The event may
+   *   have been queued before the deadline if only the answer is missing. It is not queued after it.
    */
   enqueue(event: AcceptedEvent): Promise<number>;
   /**
-   * Puts an event back that was given up: the data as it came out of the queue then, so its id and its sequence stay.
-   * Nothing happens while the event is in the queue.
+   * Puts a failed event back into the queue with the same data, so its id and its sequence do not change. Does nothing
+   * if the event is already in the queue.
    *
    * @throws EnqueueError as above
    */
   requeue(eventId: string, data: unknown): Promise<void>;
   /**
-   * What keeps Redis from being reached or from holding events safely, as sentences for an operator. Empty: all is well.
-   * Never throws, and answers within {@link enqueueDeadlineMs}.
+   * Finds reasons why Redis cannot be reached or cannot store events safely, as sentences for an operator. Empty if
+   * there are none. Never throws, and answers within {@link enqueueDeadlineMs}.
    */
   findProblems(): Promise<string[]>;
   /**
-   * Another number with each connection. What was found out over one need not be true of the Redis that the next one
-   * leads to.
+   * A number that changes with each connection. A check of one connection may not apply to the next, which may lead to
+   * another Redis.
    */
   connectionNumber(): number;
-  /** Calls back whenever a connection has come about, and has its number. */
+  /** Calls the listener whenever a new connection is ready and has its number. */
   onConnected(listener: () => void): void;
-  /** @throws when Redis does not answer within {@link enqueueDeadlineMs} */
+  /** @throws if Redis does not answer within {@link enqueueDeadlineMs} */
   measureLoad(): Promise<QueueLoad>;
   /** @throws as above */
   writeLastUses(uses: SecretUse[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The event could not be queued, or Redis did not say so in time. The message holds nothing of the event. */
+/** The event could not be queued, or Redis did not confirm it in time. The message contains nothing of the event. */
 export class EnqueueError extends Error {
   override name = "EnqueueError";
 }
 
-/** A partner hears of our outage within 2 s; this leaves room for the answer itself. */
+/** In an outage, partners get an answer within 2 s. This leaves time for the answer itself. */
 export const enqueueDeadlineMs = 1_500;
 
-/** A Redis that vanished without closing the connection is given up after this long without a byte. */
+/** The connection to a Redis that disappeared without closing it is dropped after this time without a byte. */
 const socketTimeoutMs = 5_000;
 const longestReconnectDelayMs = 500;
 /**
- * One call is with Redis, and one waits at its socket. More would not be answered sooner, but be smaller, and each
- * costs Redis a write to its disk. While Redis stands still, events go on to its socket: it may be back in time.
+ * While Redis processes one call, another waits at its socket. More calls would not be answered sooner, but would be
+ * smaller, and each costs Redis a write to disk. While Redis is frozen, events are still sent to its socket, because it
+ * may resume in time.
  */
-const addsUnderWay = { maxCalls: 2, patienceMs: 100 };
+const addsUnderWay = { maxCalls: 2, maxWaitMs: 100 };
 
 /**
- * The connection fails fast: with BullMQ's and ioredis' defaults an add waits without limit while Redis is down. Each
- * wait has a deadline of ours instead of ioredis' commandTimeout, which sets a timer for each command of a batch. Both
- * skip options are needed, since a queue built while Redis is down would otherwise never work again.
+ * Creates a producer whose connection fails fast. With the defaults of BullMQ and ioredis, adding an event waits
+ * without limit while Redis is down. Each wait has its own deadline instead of ioredis' commandTimeout, which sets a
+ * timer for each command of a batch. Both skip options are needed, because a queue created while Redis is down would
+ * otherwise never work.
  *
- * @param onError told of each connection error; ioredis reconnects by itself
- * @param onTimeLost told with each answer how far this process's clock has fallen behind Redis' since the one before:
- *   by some milliseconds, unless this machine was suspended or Redis' clock was set
+ * @param options.onError called for each connection error; ioredis reconnects by itself
+ * @param options.onTimeLost called with each answer, with the time by which this process's clock has fallen behind
+ *   Redis' since the previous answer. It is some milliseconds, unless this machine was suspended or Redis' clock was
+ *   set
  */
 export function createProducer(options: {
   redisUrl: string;
@@ -86,8 +89,8 @@ export function createProducer(options: {
   });
   redis.on("error", options.onError);
   let connectionNumber = 0;
-  /** The Redis process whose append-only file was seen to be whole. */
-  let wholeFileOf: string | undefined;
+  /** The id of the Redis process whose append-only file is known to be complete. */
+  let runWithCompleteAof: string | undefined;
   redis.on("ready", () => {
     connectionNumber += 1;
   });
@@ -101,11 +104,12 @@ export function createProducer(options: {
   queue.on("error", options.onError);
   const clock = createRedisClock(redis, options.onTimeLost);
   const addEvents = createEventAdder(redis, options.prefix, clock);
-  // Under load, most of what an add costs Redis, and us, is the way there and back, and the write to disk.
+  // Under load, most of the cost of adding an event is the round trip and the write to disk.
   const addTogether = gatherPerTurn(
     (events: Parameters<typeof addEvents>[0], oldestAtMs) => {
-      // Their senders are told then that it failed, and may send newer events. These must not come after those. It
-      // counts from when the oldest came: this process may have been frozen since, and its sender have given it up.
+      // At the deadline, senders get an error and may send newer events, which must not be ordered before these. The
+      // deadline counts from the oldest event's arrival, because this process may have been frozen since and the sender
+      // may have given up.
       const deadlineMs = oldestAtMs + enqueueDeadlineMs;
       return settle(addEvents(events, deadlineMs), Math.max(0, Math.ceil(deadlineMs - performance.now())));
     },
@@ -121,7 +125,7 @@ export function createProducer(options: {
   }
 
   return {
-    // At once, so that while Redis works nothing of the event has to live but its text.
+    // Serialized immediately, so only the event's text stays in memory while Redis works.
     enqueue: (event) => addTogether(serializeEvent(event)),
     async requeue(eventId, data) {
       await settle(queue.add(replayJobName, data, { ...jobOptions, jobId: eventId }));
@@ -130,8 +134,8 @@ export function createProducer(options: {
       try {
         const looks = Promise.all([readRedisFacts(redis), findSequenceProblems(redis, options.prefix, clock)]);
         const [facts, sequenceProblems] = await settleWithin(enqueueDeadlineMs, looks);
-        const problems = findDurabilityProblems(facts, wholeFileOf);
-        wholeFileOf = findWholeFile(facts, wholeFileOf);
+        const problems = findDurabilityProblems(facts, runWithCompleteAof);
+        runWithCompleteAof = findRunWithCompleteAof(facts, runWithCompleteAof);
         return [...problems, ...sequenceProblems];
       } catch {
         return ["Redis does not answer. Check that it runs and that REDIS_URL is right."];
@@ -149,8 +153,8 @@ export function createProducer(options: {
 }
 
 /**
- * A command that was in flight when its connection broke may never settle (ioredis issue 2193), so that each wait on
- * Redis has a limit of its own.
+ * A command in transit when its connection breaks may never settle (ioredis issue 2193), so each wait for Redis has its
+ * own limit.
  */
 async function settleWithin<Result>(limitMs: number, work: Promise<Result>): Promise<Result> {
   const { promise: expired, reject } = Promise.withResolvers<never>();

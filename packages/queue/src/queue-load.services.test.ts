@@ -26,7 +26,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("the backlog is all that waits: for a worker, for its next attempt, or with a priority", async () => {
+test("the backlog counts all waiting events: for a worker, for their next attempt, or with a priority", async () => {
   expect((await measureQueueLoad(redis, queue)).backlog).toBe(0);
   await queue.addBulk([
     { name: "waits", data: {} },
@@ -37,7 +37,7 @@ test("the backlog is all that waits: for a worker, for its next attempt, or with
   expect((await measureQueueLoad(redis, queue)).backlog).toBe(4);
 });
 
-test("memory is a part of maxmemory, and none of it where there is no such limit", async () => {
+test("memory is a share of maxmemory, and 0 without that limit", async () => {
   await redis.config("SET", "maxmemory", "0");
   expect((await measureQueueLoad(redis, queue)).memoryShare).toBe(0);
   const used = Number(/^used_memory:(\d+)/m.exec(await redis.info("memory"))?.[1]);

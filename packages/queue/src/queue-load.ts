@@ -2,9 +2,9 @@ import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 
 export interface QueueLoad {
-  /** Events that wait for a worker, or for their next attempt. */
+  /** Events that wait for a worker or for their next attempt. */
   backlog: number;
-  /** Used memory as a part of `maxmemory`; 0 when Redis has no such limit. */
+  /** Used memory as a share of `maxmemory`; 0 if Redis has no limit. */
   memoryShare: number;
 }
 

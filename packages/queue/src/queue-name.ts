@@ -1,5 +1,11 @@
-/** The one BullMQ queue. Its Redis keys are `<prefix>:events:…`; a sharded deployment gives each shard a prefix. */
+/**
+ * The only BullMQ queue. Its Redis keys are `<prefix>:events:…`; in a sharded deployment, each shard has its own
+ * prefix.
+ */
 export const queueName = "events";
 
-/** A job's name is its event's kind, or this for one that an operator has put back. The worker then closes its dead letter. */
+/**
+ * A job's name is its event's kind, or this name if an operator put the event back. The worker then resolves its dead
+ * letter.
+ */
 export const replayJobName = "replay";

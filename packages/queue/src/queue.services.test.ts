@@ -68,7 +68,7 @@ function consume(
   return consumer;
 }
 
-/** Takes all out that was given up. */
+/** Removes all events in the failed set. */
 function sweep(consumer: Consumer, look: (event: GivenUpEvent<Delivery>) => void): Promise<number> {
   const judge = async (event: GivenUpEvent<Delivery>) => {
     look(event);
@@ -99,14 +99,14 @@ function anEvent(number = 1): AcceptedEvent {
   };
 }
 
-/** Until the connection is up, an event is refused: that is what fails fast means. */
+/** An event is refused until the connection is ready, because the producer fails fast. */
 async function enqueue(producer: Producer, event = anEvent()) {
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
   return producer.enqueue(event);
 }
 
-describe("an event on its way through the queue", () => {
-  test("comes out as it went in, with its version and its sequence", async () => {
+describe("an event in the queue", () => {
+  test("is delivered unchanged, with its version and its sequence", async () => {
     const sequence = await enqueue(produce());
     const envelope = { version: 1, sequence, ...anEvent() };
     const deliveries: Delivery[] = [];
@@ -116,7 +116,7 @@ describe("an event on its way through the queue", () => {
     expect(parseEnvelope(JSON.parse(deliveries[0]?.text ?? ""))).toEqual({ success: true, envelope });
   });
 
-  test("leaves nothing in Redis when it is done", async () => {
+  test("leaves nothing in Redis when it is finished", async () => {
     await enqueue(produce());
     consume(async () => {});
     const queue = inspect();
@@ -126,7 +126,7 @@ describe("an event on its way through the queue", () => {
     });
   });
 
-  test("is delivered again later when its handler failed, by the retry policy", async () => {
+  test("is delivered again after the retry policy's delay when its handler failed", async () => {
     await enqueue(produce());
     const attempts: number[] = [];
     consume(async ({ attempt }) => {
@@ -136,7 +136,7 @@ describe("an event on its way through the queue", () => {
     await waitFor(() => expect(attempts).toEqual([1, 2]));
   });
 
-  test("goes back without a lost attempt when the worker stops before it was applied", async () => {
+  test("goes back without counting an attempt when the worker stops before applying it", async () => {
     await enqueue(produce());
     const attempts: number[] = [];
     const first = consume(async ({ attempt }) => {
@@ -153,7 +153,7 @@ describe("an event on its way through the queue", () => {
   });
 });
 
-test("an event that is to come again later keeps its attempts, and others go before it", async () => {
+test("a delayed event keeps its attempts, and others are delivered before it", async () => {
   const producer = produce();
   await enqueue(producer, anEvent(1));
   await producer.enqueue(anEvent(2));
@@ -181,7 +181,7 @@ describe("a delivery's text", () => {
     ["text of 16 MB", "é".repeat(8_000_000), "é".repeat(8_000_000)],
     ["empty", "", "{}"],
     ["missing", null, "{}"],
-  ])("is what is in Redis: %s", async (_, data, text) => {
+  ])("is the text in Redis: %s", async (_, data, text) => {
     await enqueue(produce());
     if (data === null) await redis.hdel(key(), "data");
     else await redis.hset(key(), "data", data);
@@ -197,7 +197,7 @@ describe("a delivery's text", () => {
     expect(texts.every((each) => each === text)).toBe(true);
   });
 
-  test("is the same however the event was fetched: first, next, after a failure, and as what stalled", async () => {
+  test("is the same however the event was fetched: first, next, after a failure, or after stalling", async () => {
     const producer = produce();
     const texts = new Map<string, string[]>();
     await enqueue(producer, anEvent(1));
@@ -213,7 +213,7 @@ describe("a delivery's text", () => {
     }
   });
 
-  test("comes with its subject, which is the same for all events of a booking", async () => {
+  test("has the subject, which is the same for all events of a booking", async () => {
     const producer = produce();
     await enqueue(producer, anEvent(1));
     await producer.enqueue({ ...anEvent(2), kind: "delete" });
@@ -231,7 +231,7 @@ describe("a delivery's text", () => {
 });
 
 describe("an event in Redis", () => {
-  test("is what BullMQ itself would have put there, and its subject", async () => {
+  test("is stored as BullMQ would store it, plus its subject", async () => {
     const producer = produce();
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
     const envelopes = await Promise.all(
@@ -252,7 +252,7 @@ describe("an event in Redis", () => {
     cleanups.push(() => queue.close());
     for (const envelope of envelopes) await queue.add("create", envelope, { ...jobOptions, jobId: envelope.eventId });
     const theirs = await dumpQueue(redis, prefix);
-    // Only here does BullMQ repeat an id that the key holds.
+    // BullMQ repeats the id here although the key contains it.
     for (const { eventId } of envelopes) {
       expect(theirs[`:${queueName}:${eventId}`]).toHaveProperty("opts.jobId", eventId);
       Reflect.deleteProperty((theirs[`:${queueName}:${eventId}`] as { opts: object }).opts, "jobId");
@@ -260,7 +260,7 @@ describe("an event in Redis", () => {
     expect(ours).toEqual(theirs);
   });
 
-  test("wakes no worker while the queue is paused, and goes on when it is resumed", async () => {
+  test("wakes no worker while the queue is paused, and is delivered when it is resumed", async () => {
     const queue = inspect();
     await queue.pause();
     await enqueue(produce());
@@ -271,7 +271,7 @@ describe("an event in Redis", () => {
     await waitFor(() => expect(deliveries).toHaveLength(1));
   });
 
-  test("stays as it is when it is added again, as ioredis does after a lost connection", async () => {
+  test("does not change when it is added again, as ioredis does after a lost connection", async () => {
     const producer = produce();
     await enqueue(producer);
     const before = await dumpQueue(redis, prefix);
@@ -279,7 +279,7 @@ describe("an event in Redis", () => {
     expect(await dumpQueue(redis, prefix)).toEqual(before);
   });
 
-  test("is added by a Redis that has forgotten our script", async () => {
+  test("is added even if Redis no longer knows our script", async () => {
     const producer = produce();
     await enqueue(producer, anEvent(1));
     await redis.script("FLUSH");
@@ -288,7 +288,7 @@ describe("an event in Redis", () => {
     expect(waiting).toBe(2);
   });
 
-  test("is held by nothing in ingest any more", async () => {
+  test("is no longer referenced in ingest", async () => {
     const sent = vi.spyOn(redis, "sendCommand");
     try {
       await createEventAdder(redis, prefix)([serializeEvent(anEvent())], performance.now() + 1_000);
@@ -300,17 +300,17 @@ describe("an event in Redis", () => {
     }
   });
 
-  test("is never there if Redis got to it after its deadline", async () => {
+  test("is not added if Redis reads it after its deadline", async () => {
     const addEvents = createEventAdder(redis, prefix);
-    await expect(addEvents([serializeEvent(anEvent(1))], performance.now() - 1)).rejects.toThrow("too late");
+    await expect(addEvents([serializeEvent(anEvent(1))], performance.now() - 1)).rejects.toThrow("after their deadline");
     expect(await dumpQueue(redis, prefix)).toEqual({});
-    // A clock that was set back, or another server's: what it shows is learnt from the refusal.
+    // The clock was set back, or is another server's. The refusal contains its time.
     await addEvents([serializeEvent(anEvent(2))], performance.now() + 1_000);
     expect(Object.keys(await dumpQueue(redis, prefix))).toContain(`:${queueName}:${anEvent(2).eventId}`);
   });
 });
 
-test("a consumer that may hold many events takes them in several loops at once, and no more of them than it may", async () => {
+test("a consumer with a high concurrency fetches in several loops at once, and never exceeds it", async () => {
   const producer = produce();
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
   await Promise.all(Array.from({ length: 400 }, (_, index) => producer.enqueue(anEvent(index))));
@@ -325,16 +325,16 @@ test("a consumer that may hold many events takes them in several loops at once, 
   expect(await consumer.countBacklog()).toEqual({ waiting: 150, delayed: 0 });
   goOn();
   await waitFor(() => expect(held).toBe(400));
-  // Each waits for the next event on a connection of its own.
+  // Each loop waits for the next event on its own connection.
   await waitFor(async () => expect(await countBlocked()).toBe(3));
 });
 
-test("BullMQ's own event stream, which nothing of ours reads, is kept short", async () => {
+test("BullMQ's event stream, which we do not read, is kept short", async () => {
   consume(async () => {});
   await waitFor(async () => expect(await redis.hget(`${prefix}:${queueName}:meta`, "opts.maxLenEvents")).toBe("1000"));
 });
 
-describe("an event that BullMQ has given up", () => {
+describe("an event in BullMQ's failed set", () => {
   const giveUp = Object.assign(new Error("given up"), { name: "UnrecoverableError" });
 
   async function untilGivenUp(): Promise<Consumer> {
@@ -345,7 +345,7 @@ describe("an event that BullMQ has given up", () => {
     return consumer;
   }
 
-  test("is swept once it is kept elsewhere", async () => {
+  test("is removed once it is stored elsewhere", async () => {
     const consumer = await untilGivenUp();
     const kept: [string, string][] = [];
     expect(await sweep(consumer, ({ delivery, reason }) => void kept.push([delivery.jobId, reason]))).toBe(1);
@@ -353,7 +353,7 @@ describe("an event that BullMQ has given up", () => {
     expect(await sweep(consumer, () => {})).toBe(0);
   });
 
-  test("stays in Redis while it can't be kept elsewhere", async () => {
+  test("stays in Redis while it cannot be stored elsewhere", async () => {
     const consumer = await untilGivenUp();
     const faults: unknown[] = [];
     const noRoom = new Error("no room");
@@ -363,7 +363,7 @@ describe("an event that BullMQ has given up", () => {
     expect(await sweep(consumer, () => {})).toBe(1);
   });
 
-  test("can be put back, as the same event, as often as it is asked for", async () => {
+  test("can be put back as the same event any number of times", async () => {
     const consumer = await untilGivenUp();
     let text = "";
     await sweep(consumer, ({ delivery }) => {
@@ -381,11 +381,11 @@ describe("an event that BullMQ has given up", () => {
   });
 });
 
-test("an event that this process could not hand on before its deadline is refused, and is not queued", async () => {
+test("an event that this process could not send before its deadline is refused and not queued", async () => {
   const producer = produce();
   await enqueue(producer, anEvent(1));
   const tooLate = producer.enqueue(anEvent(2));
-  // It is frozen here, as far as the event can tell: between its call and the end of the turn, when all are sent.
+  // To the event, this looks like a freeze between its call and the end of the turn, when all events are sent.
   const thawAtMs = performance.now() + enqueueDeadlineMs + 100;
   while (performance.now() < thawAtMs);
   await expect(tooLate).rejects.toThrow(EnqueueError);
@@ -393,7 +393,7 @@ test("an event that this process could not hand on before its deadline is refuse
   expect(await redis.lrange(`${prefix}:${queueName}:wait`, 0, -1)).toEqual([anEvent(3).eventId, anEvent(1).eventId]);
 });
 
-test("a machine whose clock stood still queues nothing by it, and hears of the time that it lost", async () => {
+test("a machine whose clock stopped queues nothing with it, and is told the lost time", async () => {
   const lostMs = vi.fn();
   const producer = createProducer({ redisUrl: server.url, prefix, onError: () => {}, onTimeLost: lostMs });
   cleanups.push(() => producer.close());
@@ -403,7 +403,7 @@ test("a machine whose clock stood still queues nothing by it, and hears of the t
   const now = performance.now.bind(performance);
   const clock = vi.spyOn(performance, "now").mockImplementation(() => now() - 3_000);
   try {
-    // To look at Redis meanwhile does not make what has waited new.
+    // Checking Redis in the meantime does not make waiting events look new.
     expect(await producer.findProblems()).toEqual([]);
     await expect(producer.enqueue(anEvent(3))).rejects.toThrow(EnqueueError);
     expect(lostMs.mock.lastCall?.[0]).toBeGreaterThan(2_500);
@@ -416,11 +416,11 @@ test("a machine whose clock stood still queues nothing by it, and hears of the t
   );
 });
 
-test("an event that was on its way while Redis' clock was set back is not queued, and the next one is", async () => {
+test("an event in transit while Redis' clock is set back is not queued, and the next one is", async () => {
   const addEvents = createEventAdder(redis, prefix);
   await addEvents([serializeEvent(anEvent(1))], performance.now() + 1_000);
   const now = performance.now.bind(performance);
-  // To each other, Redis' clock and ours stand as after a step of Redis' by half a minute.
+  // Redis' clock and ours now differ as after Redis' clock was set by half a minute.
   const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + 30_000);
   try {
     const late = addEvents([serializeEvent(anEvent(2))], performance.now() - 1);
@@ -435,7 +435,7 @@ test("an event that was on its way while Redis' clock was set back is not queued
 test.each([
   ["slower", 1],
   ["faster", -1],
-])("a clock that goes %s than Redis', while no event comes for hours, costs none", async (_, direction) => {
+])("a clock that runs %s than Redis' for hours without events loses none", async (_, direction) => {
   const lostMs = vi.fn();
   const producer = createProducer({ redisUrl: server.url, prefix, onError: () => {}, onTimeLost: lostMs });
   cleanups.push(() => producer.close());
@@ -452,15 +452,15 @@ test.each([
   }
 });
 
-describe("when Redis is not well", () => {
-  test("an event is refused within the deadline while nothing answers, and accepted when Redis is there", async () => {
+describe("when Redis is unhealthy", () => {
+  test("an event is refused within the deadline while Redis is down, and accepted when it is back", async () => {
     const port = await freePort();
     const producer = produce(`redis://127.0.0.1:${port}`);
     await expect(producer.enqueue(anEvent())).rejects.toThrow(EnqueueError);
     expect(await producer.findProblems()).toEqual([expect.stringContaining("Redis does not answer")]);
   });
 
-  test("a Redis that was killed and restarted holds what was accepted, and accepts again", async () => {
+  test("a Redis that was killed and restarted still has accepted events, and accepts new ones", async () => {
     const producer = produce();
     await enqueue(producer, anEvent(1));
     server.kill("SIGKILL");
@@ -472,12 +472,12 @@ describe("when Redis is not well", () => {
     expect(await redis.exists(`${prefix}:events:${anEvent(3).eventId}`)).toBe(1);
   });
 
-  test("a frozen Redis makes nobody wait, and what was refused is not queued later, after newer events", async () => {
+  test("a frozen Redis makes nobody wait, and refused events are not queued later, after newer ones", async () => {
     const producer = produce();
     await enqueue(producer, anEvent(1));
     server.kill("SIGSTOP");
     try {
-      // Its sequence is reserved when Redis goes on.
+      // Its sequence is assigned when Redis resumes.
       await expect(producer.enqueue(anEvent(2))).rejects.toThrow(EnqueueError);
     } finally {
       server.kill("SIGCONT");
@@ -488,7 +488,7 @@ describe("when Redis is not well", () => {
     expect(await redis.exists(`${prefix}:events:${anEvent(4).eventId}`)).toBe(1);
   });
 
-  test("an event that is gathered behind others while Redis is frozen is refused as soon as they are", async () => {
+  test("an event gathered for the next call while Redis is frozen is refused as soon as those in progress", async () => {
     const [producer, another] = [produce(), produce()];
     for (const each of [producer, another]) await enqueue(each);
     server.kill("SIGSTOP");
@@ -509,10 +509,10 @@ describe("when Redis is not well", () => {
     }
   });
 
-  test("an event whose place would be far in the future is refused, not queued, and accepted once that is over", async () => {
+  test("an event whose sequence would be far ahead is refused, and accepted once it would not be", async () => {
     const producer = produce();
     await enqueue(producer, anEvent(1));
-    // As after a jump of Redis' clock that an ingest with the same clock has followed.
+    // As after Redis' clock was set forward together with the clock of an ingest.
     await redis.set(sequenceKey(prefix), (Date.now() + maxAheadMs + 60_000) * 1_000);
     const before = await dumpQueue(redis, prefix);
     const refusal = await producer.enqueue(anEvent(2)).catch((error: unknown) => error);
@@ -528,7 +528,7 @@ describe("when Redis is not well", () => {
     ["appendonly", "no", "yes", /no append-only file/],
     ["maxmemory-policy", "allkeys-lru", "noeviction", /maxmemory-policy is allkeys-lru/],
     ["no-appendfsync-on-rewrite", "yes", "no", /Set: no-appendfsync-on-rewrite no/],
-  ])("%s %s is found to be a problem", async (name, bad, good, message) => {
+  ])("%s %s is reported as a problem", async (name, bad, good, message) => {
     const producer = produce();
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
     await redis.config("SET", name, bad);
@@ -540,7 +540,7 @@ describe("when Redis is not well", () => {
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
   });
 
-  test("a Redis that forbids CONFIG is taken at what INFO shows", async () => {
+  test("a Redis that forbids CONFIG is judged by INFO", async () => {
     await redis.acl("SETUSER", "no-config", "on", ">password", "~*", "&*", "+@all", "-config");
     const url = new URL(server.url);
     url.username = "no-config";
@@ -552,7 +552,7 @@ describe("when Redis is not well", () => {
   test.each([
     ["READONLY", (on: boolean) => (on ? redis.replicaof("127.0.0.1", "1") : redis.replicaof("NO", "ONE"))],
     ["OOM", (on: boolean) => redis.config("SET", "maxmemory", on ? "1" : "0")],
-  ])("%s refuses an event, and is over by itself", async (_, set) => {
+  ])("%s refuses an event, and ends by itself", async (_, set) => {
     const producer = produce();
     await enqueue(producer, anEvent(1));
     await set(true);

@@ -1,25 +1,28 @@
 import type { Redis } from "ioredis";
 
-/** What this process knows of Redis' clock, by its own monotonic one. */
+/** An estimate of Redis' clock, relative to this process's monotonic clock. */
 export interface RedisClock {
-  /** Asks Redis, and follows what it says if the clocks have only drifted apart since. @returns epoch milliseconds */
-  look(): Promise<number>;
-  /** How far Redis' clock is ahead of `performance.now()`. Asks Redis if nothing is known of it yet. */
+  /** Reads Redis' clock, and updates the estimate if the clocks have only drifted apart. @returns epoch milliseconds */
+  read(): Promise<number>;
+  /** Returns how far Redis' clock is ahead of `performance.now()`. Asks Redis if there is no estimate yet. */
   aheadMs(): Promise<number>;
-  /** @param clockMs what Redis' clock shows now, in an answer to something else */
+  /** @param clockMs the current time of Redis' clock, from the answer to another command */
   learn(clockMs: number): void;
 }
 
-/** An answer that took longer tells too little of what Redis' clock shows now. */
+/** An answer that took longer is too imprecise. */
 export const clockPrecisionMs = 100;
 /**
- * Two clocks drift apart by less than this from one look to the next. If it is more, this machine was suspended or Redis'
- * clock was set. That is for the next events to find out, by their deadline: with the clocks compared again before they
- * go to Redis, those that have waited since before the suspension would pass for new.
+ * Two clocks drift apart less than this between two checks. A larger difference means that this machine was suspended
+ * or Redis' clock was set. It must be left for the next events to detect by their deadline. If the estimate were
+ * updated before they are sent to Redis, events that have waited since before the suspension would look new.
  */
 const maxDriftMs = clockPrecisionMs;
 
-/** @param onTimeLost told how far this process's clock has fallen behind Redis' since the answer before */
+/**
+ * @param onTimeLost called with the time by which this process's clock has fallen behind Redis' since the previous
+ *   answer
+ */
 export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => void = () => {}): RedisClock {
   let knownAheadMs: number | undefined;
 
@@ -28,12 +31,12 @@ export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => v
     knownAheadMs = aheadMs;
   }
 
-  const read = async () => toMilliseconds(await redis.time());
+  const readTime = async () => toMilliseconds(await redis.time());
 
   return {
-    async look() {
+    async read() {
       const askedAtMs = performance.now();
-      const clockMs = await read();
+      const clockMs = await readTime();
       const answeredAtMs = performance.now();
       const aheadMs = clockMs - answeredAtMs;
       const isDrift = Math.abs(aheadMs - (knownAheadMs ?? aheadMs)) <= maxDriftMs;
@@ -42,7 +45,7 @@ export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => v
     },
     async aheadMs() {
       if (knownAheadMs !== undefined) return knownAheadMs;
-      const aheadMs = (await read()) - performance.now();
+      const aheadMs = (await readTime()) - performance.now();
       setAhead(aheadMs);
       return aheadMs;
     },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { findDurabilityProblems, findWholeFile } from "./redis-durability.ts";
+import { findDurabilityProblems, findRunWithCompleteAof } from "./redis-durability.ts";
 
-/** Of what Redis 7.0.15 says, the lines that matter and some that don't. */
+/** The relevant lines of INFO from Redis 7.0.15, and some others. */
 const fit = {
   redis_version: "7.0.15",
   redis_mode: "standalone",
@@ -30,7 +30,7 @@ function factsOf(info: Partial<typeof fit>, config: Partial<typeof fitConfig> | 
   };
 }
 
-test("a primary that syncs each write, and evicts nothing, is fit", () => {
+test("a primary that syncs each write and evicts nothing is durable", () => {
   expect(find({})).toEqual([]);
 });
 
@@ -41,12 +41,12 @@ test.each<[string, Partial<typeof fit>, string]>([
   [
     "one that was told to have one, and has not written it yet",
     { aof_rewrite_in_progress: "1", aof_base_size: "0" },
-    "only beginning",
+    "first append-only file",
   ],
   [
     "one that was told to have one, and waits with it",
     { aof_rewrite_scheduled: "1", aof_base_size: "0" },
-    "only beginning",
+    "first append-only file",
   ],
   ["one that loads its data", { loading: "1" }, "is loading"],
   ["one that drops what is used least", { maxmemory_policy: "allkeys-lfu" }, "Set: maxmemory-policy noeviction"],
@@ -64,7 +64,7 @@ test.each<[keyof typeof fitConfig, string]>([
   expect(find({}, { [name]: value })).toEqual([expect.stringMatching(new RegExp(`Set: ${name} \\w+\\.$`))]);
 });
 
-describe("what is no problem", () => {
+describe("not a problem", () => {
   test.each<[string, Partial<typeof fit>]>([
     ["a rewrite of a file that is in use", { aof_rewrite_in_progress: "1" }],
     ["a server that was empty at its start", { aof_base_size: "0" }],
@@ -75,7 +75,7 @@ describe("what is no problem", () => {
     expect(find(info)).toEqual([]);
   });
 
-  test("a Redis that forbids CONFIG, as far as INFO shows", () => {
+  test("a Redis that forbids CONFIG, if INFO shows no problem", () => {
     expect(find({}, null)).toEqual([]);
     expect(find({ role: "slave" }, null)).toHaveLength(1);
   });
@@ -85,19 +85,19 @@ describe("the first rewrite of a server that was empty at its start", () => {
   const before = factsOf({ aof_base_size: "0" });
   const rewriting = factsOf({ aof_base_size: "0", aof_rewrite_in_progress: "1" });
 
-  test("is no problem, since its file was whole before", () => {
-    const known = findWholeFile(before, undefined);
+  test("is not a problem, because its file was complete before", () => {
+    const known = findRunWithCompleteAof(before, undefined);
     expect(findDurabilityProblems(rewriting, known)).toEqual([]);
-    expect(findDurabilityProblems(rewriting, findWholeFile(rewriting, known))).toEqual([]);
+    expect(findDurabilityProblems(rewriting, findRunWithCompleteAof(rewriting, known))).toEqual([]);
   });
 
-  test("is one to whoever has not seen that, of another process too, or after the file was switched off", () => {
-    const switchedOff = findWholeFile(factsOf({ aof_enabled: "0" }), "a-run");
-    for (const known of [findWholeFile(rewriting, undefined), "another-run", switchedOff])
-      expect(findDurabilityProblems(rewriting, known)).toEqual([expect.stringContaining("only beginning")]);
+  test("is a problem if that is unknown, for another process, and after the file was disabled", () => {
+    const switchedOff = findRunWithCompleteAof(factsOf({ aof_enabled: "0" }), "a-run");
+    for (const known of [findRunWithCompleteAof(rewriting, undefined), "another-run", switchedOff])
+      expect(findDurabilityProblems(rewriting, known)).toEqual([expect.stringContaining("first append-only file")]);
   });
 });
 
-test("all that is wrong is said at once", () => {
+test("all problems are reported together", () => {
   expect(find({ role: "slave", aof_enabled: "0" }, { appendfsync: "no" })).toHaveLength(3);
 });

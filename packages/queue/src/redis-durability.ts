@@ -2,22 +2,25 @@ import type { Redis } from "ioredis";
 
 const oldestVersion = [6, 2] as const;
 
-/** What Redis says of itself. */
+/** Redis' own report. */
 export interface RedisFacts {
   /** The reply of INFO. */
   info: string;
-  /** What CONFIG GET says of the settings in {@link fsyncSettings}; null: it is forbidden. */
+  /** The settings {@link fsyncSettings} from CONFIG GET; null if the command is forbidden. */
   config: ReadonlyMap<string, string> | null;
 }
 
-/** A pattern, since CONFIG GET takes one only before Redis 7: `appendfsync` and `no-appendfsync-on-rewrite`. */
+/**
+ * A pattern, because CONFIG GET takes a single parameter before Redis 7. It matches `appendfsync` and
+ * `no-appendfsync-on-rewrite`.
+ */
 const fsyncSettings = "*appendfsync*";
 
 /**
- * Asks Redis for what {@link findDurabilityProblems} needs.
+ * Reads the facts that {@link findDurabilityProblems} needs.
  *
- * A managed Redis may forbid CONFIG; then only what INFO shows is checked, and how often it syncs to disk is for the
- * operator to know.
+ * A managed Redis may forbid CONFIG. Then only the facts in INFO are checked, and the operator has to know the fsync
+ * policy.
  *
  * @throws what ioredis throws when Redis does not answer
  */
@@ -27,28 +30,28 @@ export async function readRedisFacts(redis: Redis): Promise<RedisFacts> {
 }
 
 /**
- * @param before what an earlier look found
- * @returns the id of the Redis process whose append-only file has all that it holds; undefined: none is known
+ * @param before the result of an earlier check
+ * @returns the id of the Redis process whose append-only file contains all of its data; undefined if none is known
  */
-export function findWholeFile({ info }: RedisFacts, before: string | undefined): string | undefined {
+export function findRunWithCompleteAof({ info }: RedisFacts, before: string | undefined): string | undefined {
   const facts = parseInfo(info);
   if (facts.get("aof_enabled") !== "1") return undefined;
-  return hasWholeFile(facts) ? facts.get("run_id") : before;
+  return isAofComplete(facts) ? facts.get("run_id") : before;
 }
 
-/** False: Redis may be about to write the file for the first time. */
-function hasWholeFile(facts: ReadonlyMap<string, string>): boolean {
+/** Returns false if Redis may be writing its first append-only file. */
+function isAofComplete(facts: ReadonlyMap<string, string>): boolean {
   const isRewriting = facts.get("aof_rewrite_in_progress") === "1" || facts.get("aof_rewrite_scheduled") === "1";
   return !isRewriting || facts.get("aof_base_size") !== "0";
 }
 
 /**
- * Compares Redis' settings and state with what "200 means durable" needs.
+ * Compares Redis' settings and state with what "200 means durable" requires.
  *
- * @param wholeFileOf what {@link findWholeFile} found in an earlier look
- * @returns sentences for an operator, each with what to set; empty when all is well
+ * @param runWithCompleteAof the result of {@link findRunWithCompleteAof} in an earlier check
+ * @returns sentences for an operator, each with the setting to change; empty if there are no problems
  */
-export function findDurabilityProblems({ info, config }: RedisFacts, wholeFileOf?: string): string[] {
+export function findDurabilityProblems({ info, config }: RedisFacts, runWithCompleteAof?: string): string[] {
   const facts = parseInfo(info);
   const problems: string[] = [];
   const version = facts.get("redis_version") ?? "0.0";
@@ -59,15 +62,15 @@ export function findDurabilityProblems({ info, config }: RedisFacts, wholeFileOf
     problems.push("Redis is a read-only replica. Point REDIS_URL at the primary.");
   }
   if (facts.get("loading") === "1") {
-    problems.push("Redis is loading its data. It will be ready by itself.");
+    problems.push("Redis is loading its data. Wait until it is ready.");
   }
   if (facts.get("aof_enabled") === "0") {
-    problems.push("Redis has no append-only file, so that events would be lost with it. Set: appendonly yes.");
+    problems.push("Redis has no append-only file, so a crash would lose events. Set: appendonly yes.");
   }
-  // Redis reads its append-only file only once the first rewrite is done. On a server that was empty at its start, the
-  // first rewrite of all looks the same, but the file was whole before it.
-  if (!hasWholeFile(facts) && facts.get("run_id") !== wholeFileOf) {
-    problems.push("Redis is only beginning its append-only file. It will be ready by itself.");
+  // Redis loads its append-only file only if the first rewrite was completed. A server that was empty at its start
+  // reports the same state during its first rewrite, but its file was complete before.
+  if (!isAofComplete(facts) && facts.get("run_id") !== runWithCompleteAof) {
+    problems.push("Redis is writing its first append-only file. Wait until it is ready.");
   }
   const fsyncPolicy = config?.get("appendfsync") ?? "always";
   if (fsyncPolicy !== "always") {
@@ -93,7 +96,7 @@ async function readFsyncSettings(redis: Redis): Promise<RedisFacts["config"]> {
     const reply = (await redis.config("GET", fsyncSettings)) as string[];
     return new Map(reply.flatMap((name, index) => (index % 2 === 0 ? [[name, reply[index + 1] ?? ""]] : [])));
   } catch (error) {
-    // NOPERM, or "unknown command" where the provider renamed it.
+    // The error is NOPERM, or "unknown command" if the provider renamed the command.
     if (error instanceof Error && error.name === "ReplyError" && /NOPERM|unknown command/i.test(error.message)) {
       return null;
     }

@@ -1,10 +1,10 @@
 /**
- * Makes the methods of strings fast again after ioredis made them slow for the whole process: eight times as slow,
+ * Makes string methods fast again after ioredis has slowed them down for the whole process, by a factor of eight as
  * measured with `charCodeAt`, `indexOf` and `startsWith`.
  *
- * ioredis 6 has a class that extends String, and V8 then keeps String.prototype as a dictionary, which it thinks is
- * still being set up. It returns to a fast layout when code that has run a few times reads a property of a String
- * object, not of a plain string; so that is done here. Once it is back it stays so.
+ * ioredis 6 has a class that extends String. V8 then keeps String.prototype in dictionary mode, as if it were still
+ * being set up. V8 restores the fast layout when code that has run several times reads a property of a String object,
+ * not of a primitive string. This function does that once; the layout then stays fast.
  */
 export function restoreStringMethods(): void {
   const object = new String("");

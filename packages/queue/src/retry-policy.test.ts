@@ -3,7 +3,7 @@ import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
 
 const longestDelaysMs = Array.from({ length: maxAttempts - 1 }, (_, index) => retryDelayMs(index + 1, 1));
 
-test("the longest delays are those of the documented table", () => {
+test("the longest delays match the documented table", () => {
   expect(longestDelaysMs.map((delayMs) => delayMs / 1_000)).toEqual([
     1, 3, 9, 27, 81, 243, 729, 2187, 6561, 14_400, 14_400, 14_400, 14_400, 14_400,
   ]);
@@ -16,7 +16,7 @@ test("an event is tried at least 12 times over about a day", () => {
   expect(totalHours).toBeLessThan(26);
 });
 
-test("jitter takes away at most half of a delay", () => {
+test("jitter reduces a delay by at most half", () => {
   expect(retryDelayMs(3, 0)).toBe(4_500);
   expect(retryDelayMs(3, 0.999999)).toBe(9_000);
 });

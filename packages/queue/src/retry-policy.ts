@@ -1,9 +1,9 @@
 /**
- * How often, and how late, an event that failed by its own fault is tried again. A dependency's outage is not such a
- * fault: it costs no attempt (see the worker's `wait-out-outage.ts`).
+ * How often and when an event that failed through its own fault is retried. A dependency's outage is not such a fault
+ * and costs no attempt (see the worker's `wait-out-outage.ts`).
  *
- * The delay before attempt n+1 is 1 s × 3^(n−1), at most 4 h, and lies at random between half of that and all of it,
- * so that events which failed together do not come back together.
+ * The delay before attempt n+1 is 1 s × 3^(n−1), at most 4 h, multiplied by a random factor from 0.5 to 1, so events
+ * that failed together are not retried together.
  *
  * | after attempt | at most | total at most |
  * |---:|---:|---:|
@@ -22,7 +22,7 @@
  * | 13 |        4 h |    18 h 44 |
  * | 14 |        4 h |    22 h 44 |
  *
- * Attempt 15 is the last; when it fails the event becomes a dead letter.
+ * Attempt 15 is the last. If it fails, the event becomes a dead letter.
  */
 export const maxAttempts = 15;
 
@@ -30,7 +30,7 @@ const firstDelayMs = 1_000;
 const maxDelayMs = 4 * 60 * 60 * 1_000;
 
 /**
- * @param attemptsMade attempts that have failed so far, 1 or more
+ * @param attemptsMade the number of failed attempts, at least 1
  * @param random a number in [0, 1)
  * @returns milliseconds to wait before the next attempt
  */

@@ -27,7 +27,7 @@ local first = takeSequence(KEYS[1], time[1] * 1000000 + time[2], tonumber(ARGV[2
 return first and string.format('%.0f', first)
 `;
 
-/** NaN: it was refused. */
+/** NaN if it was refused. */
 async function takeSequence(client: Redis, count: number, hostMs = Date.now()): Promise<number> {
   return Number((await client.eval(takeAlone, 1, sequenceKey(prefix), count, hostMs)) ?? Number.NaN);
 }
@@ -37,14 +37,14 @@ async function clockMicroseconds(): Promise<number> {
   return Number(seconds) * 1_000_000 + Number(microseconds);
 }
 
-/** As if the clock had been that far ahead when the last number was given out. */
+/** Simulates a clock that was this far ahead when the last number was assigned. */
 async function setLastAhead(client: Redis, aheadMs: number): Promise<number> {
   const last = (Date.now() + aheadMs) * 1_000;
   await client.set(sequenceKey(prefix), last);
   return last;
 }
 
-test("sequence numbers rise, however many ask at once, and are exact", async () => {
+test("sequence numbers increase, however many callers there are, and are exact", async () => {
   const numbers = await Promise.all(Array.from({ length: 500 }, () => takeSequence(redis, 1)));
   expect(new Set(numbers).size).toBe(500);
   expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
@@ -58,38 +58,38 @@ test("a sequence number is the time of Redis' clock in microseconds", async () =
   expect(sequence).toBeLessThanOrEqual(await clockMicroseconds());
 });
 
-test("a block of numbers is taken as a whole", async () => {
+test("a block of numbers is consecutive", async () => {
   const first = await takeSequence(redis, 100_000_000);
   expect(await takeSequence(redis, 1)).toBe(first + 100_000_000);
 });
 
-test("when the clock is behind the last number, numbers go on from there", async () => {
+test("when the clock is behind the last number, numbers continue from it", async () => {
   const last = await setLastAhead(redis, maxAheadMs / 2);
   expect(await takeSequence(redis, 1)).toBe(last + 1);
   expect(await takeSequence(redis, 1)).toBe(last + 2);
 });
 
-test("after Redis has lost its data, new numbers still come after the old ones", async () => {
+test("after Redis has lost its data, new numbers are still larger than the old ones", async () => {
   const before = await takeSequence(redis, 1);
   await redis.del(sequenceKey(prefix));
   expect(await takeSequence(redis, 1)).toBeGreaterThan(before);
 });
 
 describe("a number too far ahead of the host's clock", () => {
-  test("is not given out, and none is taken", async () => {
+  test("is not assigned, and the sequence does not change", async () => {
     const last = await setLastAhead(redis, maxAheadMs + 60_000);
     expect(await takeSequence(redis, 1)).toBeNaN();
     expect(await redis.get(sequenceKey(prefix))).toBe(String(last));
-    // A host whose clock agrees with the last number's.
+    // A host whose clock agrees with the last number.
     expect(await takeSequence(redis, 1, Date.now() + maxAheadMs)).toBe(last + 1);
   });
 
-  test("may not be the last of a block either", async () => {
+  test("may not be the last of a block", async () => {
     expect(await takeSequence(redis, (maxAheadMs + 60_000) * 1_000)).toBeNaN();
     expect(await redis.exists(sequenceKey(prefix))).toBe(0);
   });
 
-  test("is a problem for the operator, who is told which clock it is", async () => {
+  test("is reported to the operator, with the clock that is wrong", async () => {
     expect(await findSequenceProblems(redis, prefix)).toEqual([]);
     await setLastAhead(redis, maxAheadMs + 60_000);
     expect(await findSequenceProblems(redis, prefix)).toEqual([
@@ -102,7 +102,7 @@ describe("a number too far ahead of the host's clock", () => {
     ]);
   });
 
-  test("is told in the same words at each look, so that the log does not have it several times a second", async () => {
+  test("is reported in the same words by each check, so it is not logged several times a second", async () => {
     await setLastAhead(redis, maxAheadMs + 90_000);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
     onTestFinished(() => void vi.useRealTimers());
@@ -137,13 +137,13 @@ describe("a server that is killed and starts again", () => {
     await waitFor(() => client.ping());
   }
 
-  test("goes on after its last number, though its clock is behind", async () => {
+  test("continues after its last number even if its clock is behind", async () => {
     const last = await setLastAhead(client, maxAheadMs / 2);
     await killAndRestart();
     expect(await takeSequence(client, 1)).toBe(last + 1);
   });
 
-  test("and loses its data right after that, gives new events places behind all others", async () => {
+  test("and then loses its data, orders new events after all others", async () => {
     await takeSequence(client, 1);
     await killAndRestart();
     const last = await takeSequence(client, 1);

@@ -2,32 +2,33 @@ import type { Redis } from "ioredis";
 import { createRedisClock, type RedisClock } from "./redis-clock.ts";
 
 /**
- * How far ahead of the host's clock a sequence number may be, in milliseconds. Clocks that are set by NTP differ by far
- * less. Numbers that are ahead do no harm for as long as Redis keeps its data; but after a loss of it, new events would
- * sort before those that had them, for as long as they were ahead.
+ * How far a sequence number may be ahead of the host's clock, in milliseconds. Clocks synchronized by NTP differ by far
+ * less. Numbers that are ahead do no harm as long as Redis keeps its data. But if it loses the data, new events would
+ * be ordered before those with such numbers until the clock has caught up.
  */
 export const maxAheadMs = 5 * 60_000;
 
-/** Holds the last sequence number that was given out. */
+/** The key of the last assigned sequence number. */
 export function sequenceKey(prefix: string): string {
   return `${prefix}:sequence`;
 }
 
-/** Nothing was numbered: the number would have been ahead of the host's clock by more than {@link maxAheadMs}. */
+/** No number was assigned, because it would have been ahead of the host's clock by more than {@link maxAheadMs}. */
 export class SequenceTooFarAhead extends Error {
   override name = "SequenceTooFarAhead";
 }
 
 /**
- * Defines `takeSequence(lastKey, clock, hostMs, count)` in Lua: takes consecutive sequence numbers and returns the first;
- * nil, and takes none, if they are further ahead of `hostMs`, the clock of the host that asks, than they may be. They are
- * the order of receipt across all ingest processes: microseconds of Redis' clock, always larger than the last.
+ * Defines `takeSequence(lastKey, clock, hostMs, count)` in Lua. It assigns consecutive sequence numbers and returns the
+ * first. If they would be too far ahead of `hostMs`, the clock of the calling host, it assigns none and returns nil.
+ * The numbers are the order of receipt across all ingest processes: microseconds of Redis' clock, always larger than
+ * the last number.
  *
- * `max(clock, last + 1)` keeps it rising when the clock is set back, and when Redis has lost its data the clock alone
- * puts new events behind all old ones, which a counter would not. It stays below 2^53 until the year 2255, so it is
- * exact as a JavaScript number and as a Lua number.
+ * `max(clock, last + 1)` keeps the sequence increasing when the clock is set back. After Redis has lost its data, the
+ * clock alone orders new events after all old ones, which a counter would not. The numbers stay below 2^53 until the
+ * year 2255, so they are exact as JavaScript and Lua numbers.
  *
- * The last number is written by the script that adds the events, so Redis has both on its disk, or neither.
+ * The script that adds the events also writes the last number, so Redis has both on disk or neither.
  */
 export const takeSequenceInLua = `
 local function takeSequence(lastKey, clock, hostMs, count)
@@ -40,19 +41,21 @@ end
 `;
 
 /**
- * @returns why events are not numbered now, as sentences for an operator; empty: they are
+ * Finds reasons why no sequence numbers can be assigned.
+ *
+ * @returns sentences for an operator; empty if there are none
  * @throws what ioredis throws
  */
 export async function findSequenceProblems(
   redis: Redis,
   prefix: string,
-  clock: Pick<RedisClock, "look"> = createRedisClock(redis),
+  clock: Pick<RedisClock, "read"> = createRedisClock(redis),
 ): Promise<string[]> {
-  const [clockMs, last] = await Promise.all([clock.look(), redis.get(sequenceKey(prefix))]);
+  const [clockMs, last] = await Promise.all([clock.read(), redis.get(sequenceKey(prefix))]);
   const hostMs = Date.now();
   const clockAheadMs = Math.round(clockMs - hostMs);
   if (clockAheadMs > maxAheadMs)
-    return [`Redis' clock is ${toMinutes(clockAheadMs)} ahead of this host's. Set both clocks right.`];
+    return [`Redis' clock is ${toMinutes(clockAheadMs)} ahead of this host's. Correct the wrong clock.`];
   const lastAheadMs = Math.round(Number(last ?? 0) / 1_000 - hostMs);
   if (lastAheadMs > maxAheadMs)
     return [
@@ -61,7 +64,7 @@ export async function findSequenceProblems(
   return [];
 }
 
-/** Whole ones, since what is said in other words than at the last look is logged again. */
+/** Formats whole minutes, because a problem whose text changes between two checks is logged again. */
 function toMinutes(ms: number): string {
   return `${Math.floor(ms / 60_000)} minutes`;
 }

@@ -35,7 +35,7 @@ function makeConsumer(handle: (delivery: Delivery) => Promise<void> = async () =
   return consumer;
 }
 
-/** Jobs that BullMQ has failed since they stalled too often. */
+/** Jobs that BullMQ has failed because they stalled too often. */
 async function addStalledOut(...ids: string[]): Promise<void> {
   for (const jobId of ids) {
     await queue.add("create", { of: jobId }, { ...jobOptions, jobId });
@@ -55,7 +55,7 @@ async function sweep(judge: Judge, consumer = makeConsumer()): Promise<unknown[]
   return faults;
 }
 
-test("an event that can't be dealt with keeps none of the others waiting", async () => {
+test("an event that cannot be handled does not delay the others", async () => {
   const ids = Array.from({ length: 250 }, (_, index) => `event-${index}`);
   await addStalledOut(...ids);
   const bad = new Set(ids.filter((_, index) => index % 3 === 0));
@@ -67,7 +67,7 @@ test("an event that can't be dealt with keeps none of the others waiting", async
   expect(new Set(await redis.zrange(key("failed"), "0", "-1"))).toEqual(bad);
 });
 
-test("an event that is put back is delivered like any other, and not given up again at once", async () => {
+test("an event that is put back is delivered normally and does not fail again immediately", async () => {
   await addStalledOut("event");
   await sweep(async ({ reason, delivery }) => {
     expect([reason, delivery.attempt]).toEqual(["job stalled more than allowable limit", 1]);
@@ -92,10 +92,10 @@ test("two processes that sweep at the same time never have the same event", asyn
   expect(judged.toSorted()).toEqual(ids.toSorted());
 });
 
-test("an event that was replayed while it was judged stays in the queue", async () => {
+test("an event that was replayed while it was being judged stays in the queue", async () => {
   await addStalledOut("event");
   await sweep(async ({ delivery }) => {
-    // Another process has taken it out, and an operator has put it back.
+    // Another process has removed it, and an operator has put it back.
     await redis.zrem(key("failed"), delivery.jobId);
     await redis.del(key("event"), key("event:lock"));
     await queue.add("replay", { of: "event" }, { ...jobOptions, jobId: "event" });
@@ -105,7 +105,7 @@ test("an event that was replayed while it was judged stays in the queue", async 
   expect(await redis.hget(key("event"), "name")).toBe("replay");
 });
 
-test("a trial that does not end is a death, one that ends or fails is none", async () => {
+test("a trial that does not end counts as a death, and one that ends or fails does not", async () => {
   await addStalledOut("event");
   const seen: number[] = [];
   const tryIt =
@@ -129,7 +129,7 @@ test("a trial that does not end is a death, one that ends or fails is none", asy
     );
     await isTried;
     await dying.close();
-    // Until its claim is over, no other process looks at it.
+    // Until the claim expires, no other process touches it.
     await sweep(() => Promise.reject(new Error("This one has no claim.")));
     await redis.del(key("event:lock"));
   }

@@ -1,45 +1,46 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import { wrapContent } from "./event-job.ts";
-import { isGone } from "./job-damage.ts";
+import { isMissing } from "./job-damage.ts";
 import { queueName } from "./queue-name.ts";
 import { defineScript, runScript } from "./run-script.ts";
 
-/** An event that BullMQ has given up by itself. */
+/** An event that BullMQ has moved to the failed set by itself. */
 export interface GivenUpEvent<Delivery> {
   delivery: Delivery;
-  /** What BullMQ says of it. */
+  /** BullMQ's reason. */
   reason: string;
-  /** How many trials have not come to an end: each time, the process died that tried it, alone. */
+  /** The number of trials that did not end because the process that tried the event alone died. */
   deaths: number;
   /**
-   * Runs `work`, which counts as a death if it does not come to an end, well or not.
+   * Runs `work` as a trial. If it neither returns nor throws, it counts as a death.
    *
-   * @throws LostClaim when another process may be trying the event by now; what `work` throws
+   * @throws LostClaim if another process may have started to try the event; what `work` throws
    */
   runTrial<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** `take out`: the event is safe elsewhere. `put back`: it is to be delivered again, as if it had not been given up. */
+/** `take out`: the event is stored elsewhere. `put back`: it is to be delivered again as if it had never failed. */
 export type Verdict = "take out" | "put back";
 
 /**
- * Another process may have claimed the event meanwhile, since it took longer than a claim holds, such as an outage of
- * PostgreSQL. It stays among those that failed.
+ * Another process may have claimed the event because its processing took longer than the claim lasts, for example in an
+ * outage of PostgreSQL. The event stays in the failed set.
  */
 export class LostClaim extends Error {
   override name = "LostClaim";
 }
 
 const pageSize = 100;
-/** Longer than an event takes that is tried alone. Until then no other process looks at it. */
+/** How long no other process touches the event. Longer than trying an event alone takes. */
 const claimMs = 60_000;
 
 /**
- * An event is claimed by the lock that BullMQ gives to active ones: two processes that sweep never have the same.
+ * Claims an event with the lock that BullMQ uses for active jobs, so two sweeping processes never have the same event.
  *
- * KEYS: the queue's failed, the job and its lock. ARGV: the id, the lock's token, how long it holds (milliseconds).
- * Returns the job's fields; 0 when another process has claimed it, or it is not among those that failed any more.
+ * KEYS: the queue's failed set, the job and its lock.
+ * ARGV: the job's id, the lock's token, the lock's duration in milliseconds.
+ * Returns the job's fields, or 0 if another process has claimed the job or it is no longer in the failed set.
  */
 const claimScript = defineScript(`
 local failed, job, lock = unpack(KEYS)
@@ -49,7 +50,11 @@ local fields = redis.pcall('HGETALL', job)
 return fields.err and {} or fields
 `);
 
-/** KEYS: the job and its lock. ARGV: the lock's token, how long it holds from now on. Returns 1 if it is still held. */
+/**
+ * KEYS: the job and its lock.
+ * ARGV: the lock's token, the lock's new duration in milliseconds.
+ * Returns 1 if the lock is still held.
+ */
 const beginTrialScript = defineScript(`
 local job, lock = unpack(KEYS)
 if redis.call('GET', lock) ~= ARGV[1] then return 0 end
@@ -64,11 +69,14 @@ if redis.call('HEXISTS', KEYS[1], 'trials') == 1 then redis.call('HINCRBY', KEYS
 `);
 
 /** KEYS: the job's lock. ARGV: its token. */
-const releaseScript = defineScript(`
+const releaseLockScript = defineScript(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 `);
 
-/** KEYS: the queue's failed, the job and its lock. ARGV: the id. What was put back or replayed meanwhile stays. */
+/**
+ * KEYS: the queue's failed set, the job and its lock.
+ * ARGV: the job's id. A job that was put back or replayed in the meantime is kept.
+ */
 const takeOutScript = defineScript(`
 local failed, job, lock = unpack(KEYS)
 if redis.call('ZREM', failed, ARGV[1]) == 0 then return 0 end
@@ -76,12 +84,15 @@ return redis.call('DEL', job, lock, job .. ':logs', job .. ':dependencies', job 
   job .. ':unsuccessful')
 `);
 
-/** KEYS: the queue's failed, wait, active, meta, marker, the job and its lock. ARGV: the id. */
+/**
+ * KEYS: the queue's failed set, wait, active, meta, marker, the job and its lock.
+ * ARGV: the job's id.
+ */
 const putBackScript = defineScript(`
 local failed, wait, active, meta, marker, job, lock = unpack(KEYS)
 if redis.call('ZREM', failed, ARGV[1]) == 0 then return 0 end
 redis.call('HDEL', job, 'defa', 'stc', 'trials', 'failedReason', 'stacktrace', 'finishedOn', 'processedOn')
--- BullMQ has counted that it gave the event up as an attempt.
+-- BullMQ counted moving the job to the failed set as an attempt.
 if redis.call('HINCRBY', job, 'atm', -1) < 0 then redis.call('HSET', job, 'atm', 0) end
 redis.call('DEL', lock)
 redis.call('LPUSH', wait, ARGV[1])
@@ -92,22 +103,22 @@ return 1
 `);
 
 /**
- * Makes the function that goes through the events that BullMQ has given up.
+ * Returns a function that processes the events in BullMQ's failed set.
  *
- * @param options.toDelivery reads a job from its fields
- * @param options.onGone told of an id that has no job: it is taken out
+ * @param options.toDelivery parses a job's fields
+ * @param options.onMissingJob called with an id that has no job, which is removed
  */
 export function createSweep<Delivery>(options: {
   redis: Redis;
   prefix: string;
   toDelivery: (fields: unknown[], jobId: string) => Delivery;
-  onGone: (jobId: string) => void;
+  onMissingJob: (jobId: string) => void;
 }): (sweeping: {
   judge: (event: GivenUpEvent<Delivery>) => Promise<Verdict>;
-  /** @returns whether to go on with the others */
+  /** @returns whether to continue with the other events */
   onFault: (jobId: string, error: unknown) => boolean;
 }) => Promise<number> {
-  const { redis, prefix, toDelivery, onGone } = options;
+  const { redis, prefix, toDelivery, onMissingJob } = options;
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
   const failed = queueKey("failed");
 
@@ -120,7 +131,7 @@ export function createSweep<Delivery>(options: {
     await runScript(redis, putBackScript, [...lists, queueKey(jobId), queueKey(`${jobId}:lock`)], [jobId]);
   }
 
-  /** @returns undefined when another process deals with it */
+  /** @returns undefined if another process handles the event */
   async function sweepOne(
     jobId: string,
     judge: (event: GivenUpEvent<Delivery>) => Promise<Verdict>,
@@ -131,9 +142,9 @@ export function createSweep<Delivery>(options: {
     if (fields === 0) return undefined;
     try {
       const byName = wrapContent(fields, jobId);
-      if (isGone(byName)) {
+      if (isMissing(byName)) {
         await takeOut(jobId);
-        onGone(jobId);
+        onMissingJob(jobId);
         return "take out";
       }
       const verdict = await judge({
@@ -156,13 +167,13 @@ export function createSweep<Delivery>(options: {
       if (error instanceof LostClaim) return undefined;
       throw error;
     } finally {
-      await runScript(redis, releaseScript, [lock], [token]);
+      await runScript(redis, releaseLockScript, [lock], [token]);
     }
   }
 
   return async ({ judge, onFault }) => {
     let count = 0;
-    // Those that could not be dealt with stay in front of the others.
+    // Events that could not be handled stay at the start of the set.
     for (let left = 0; ; ) {
       const jobIds = await redis.zrange(failed, `${left}`, `${left + pageSize - 1}`);
       for (const jobId of jobIds) {

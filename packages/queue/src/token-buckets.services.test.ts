@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
 
 const prefix = uniquePrefix();
-/** These tests are about what Redis answers, not how soon it does on a busy machine. */
+/** Long enough for a busy machine, because these tests check Redis' answers and not their speed. */
 const deadlineMs = 10_000;
-/** Of two processes. */
+/** The buckets of two processes. */
 let buckets: [TokenBuckets, TokenBuckets];
 let redis: Redis;
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
   const create = () => createTokenBuckets({ redisUrl: redisUrl(), prefix, onError: () => {}, deadlineMs });
   buckets = [create(), create()];
   redis = new Redis(redisUrl());
-  // A bucket refuses at once what comes before its connection.
+  // The buckets refuse requests until they are connected.
   for (const { take } of buckets) await waitFor(() => take("connection", { perSecond: 1, burst: 1 }, 1));
 });
 
@@ -24,7 +24,7 @@ afterAll(async () => {
   redis.disconnect();
 });
 
-/** In the time of a test, no token comes. */
+/** At this rate, no token is added during a test. */
 const slow = { perSecond: 0.01, burst: 10 };
 
 test("processes share a bucket, to the last token", async () => {
@@ -42,11 +42,11 @@ test.each([
   { perSecond: 1_000, burst: 50 },
   { perSecond: 3_000, burst: 1 },
   { perSecond: 333.3, burst: 7 },
-])("over any time, no more than the burst and the rate's tokens come out: %o", async (size) => {
+])("over any time, no more than the burst and the rate's tokens are granted: %o", async (size) => {
   const id = `bound-${size.perSecond}`;
   let granted = 0;
-  // A clock that is set while the test runs gives no wrong alarm: set forward, Redis' own tells of more time; set back,
-  // ours does, which is never set.
+  // Uses the larger time, so setting a clock during the test causes no false alarm: Redis' clock if it was set forward,
+  // and otherwise our monotonic clock, which is never set.
   const [oursAtMs, startedAtMs] = [performance.now(), await redisTimeMs()];
   while (granted < size.burst + 100) {
     const taken = await Promise.all([...buckets, ...buckets].map(({ take }) => take(id, size, 3)));
@@ -56,7 +56,7 @@ test.each([
   }
 });
 
-test("a bucket's key is there until the bucket is full, to the microsecond", async ({ skip }) => {
+test("a bucket's key exists until the bucket is full, to the microsecond", async ({ skip }) => {
   const version = Number(/^redis_version:(\d+)/m.exec(await redis.info("server"))?.[1]);
   skip(version < 7, "An older Redis does not tell when a key expires.");
   const size = { perSecond: 333.3, burst: 7 };
@@ -66,7 +66,7 @@ test("a bucket's key is there until the bucket is full, to the microsecond", asy
       redis.get(`${prefix}:rate-limit:expiring`),
       redis.pexpiretime(`${prefix}:rate-limit:expiring`),
     ]);
-    // What expires in between is not there for both.
+    // A key that expires in between would be missing for one of the two.
     if (fullAt !== null && expiresAtMs > 0) expect(expiresAtMs * 1_000).toBeGreaterThanOrEqual(Number(fullAt));
   }
 });
@@ -78,7 +78,7 @@ test("a bucket never holds more than its burst, and leaves nothing in Redis when
   expect(await buckets[0].take("full", size, 5)).toMatchObject({ granted: 3, left: 0 });
 });
 
-test.each([0.01, 7, 999.9, 1_000_000])("a burst is whole at %d tokens a second", async (perSecond) => {
+test.each([0.01, 7, 999.9, 1_000_000])("a burst is complete at %d tokens a second", async (perSecond) => {
   for (const burst of [1, 3, 10, 49, 1_000]) {
     expect(await buckets[0].take(`whole-${perSecond}-${burst}`, { perSecond, burst }, burst)).toMatchObject({
       granted: burst,
@@ -86,13 +86,13 @@ test.each([0.01, 7, 999.9, 1_000_000])("a burst is whole at %d tokens a second",
   }
 });
 
-test("a raised limit counts at once: what was used up under the old one is not held against it", async () => {
+test("a raised limit applies immediately, whatever was used under the old one", async () => {
   expect(await buckets[0].take("raised", slow, 10)).toMatchObject({ granted: 10, left: 0 });
   const raised = { perSecond: 1_000, burst: 10 };
   await waitFor(async () => expect(await buckets[1].take("raised", raised, 1)).toMatchObject({ granted: 1 }));
 });
 
-test("a clock that was set back by a day costs one empty bucket, not a day", async () => {
+test("setting the clock back by a day costs one empty bucket, not a day", async () => {
   const tomorrow = ((await redisTimeMs()) + 86_400_000) * 1_000;
   await redis.set(`${prefix}:rate-limit:set-back`, tomorrow);
   const size = { perSecond: 100, burst: 5 };
@@ -100,7 +100,7 @@ test("a clock that was set back by a day costs one empty bucket, not a day", asy
   await waitFor(async () => expect(await buckets[0].take("set-back", size, 1)).toMatchObject({ granted: 1 }));
 });
 
-test("each process knows how many share the buckets; one that is gone for a while is not counted", async () => {
+test("each process knows how many share the buckets, and ended ones are soon not counted", async () => {
   const counts = () => buckets.map(({ processCount }) => processCount());
   await waitFor(() => expect(counts()).toEqual([2, 2]));
   const third = createTokenBuckets({ redisUrl: redisUrl(), prefix, onError: () => {}, deadlineMs });
@@ -109,7 +109,7 @@ test("each process knows how many share the buckets; one that is gone for a whil
 
   const nowS = Math.floor((await redisTimeMs()) / 1_000);
   const members = await redis.zrange(`${prefix}:ingests`, "0", "-1");
-  // Of clocks that were set: all have been silent for a minute, or are an hour ahead. Who is alive is back at once.
+  // Entries of clocks that were set: all are a minute old or an hour ahead. Living processes are back immediately.
   for (const atS of [nowS - 60, nowS + 3_600]) {
     for (const member of members) await redis.zadd(`${prefix}:ingests`, atS, member);
     await waitFor(async () => {

@@ -1,54 +1,54 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 
-/** A token comes every 1 / perSecond seconds until the bucket holds `burst`. */
+/** A token is added every 1 / perSecond seconds until the bucket has `burst` tokens. */
 interface BucketSize {
   perSecond: number;
   burst: number;
 }
 
 interface TakenTokens {
-  /** As many as were wanted, or as many as there were. */
+  /** The number of wanted tokens, or fewer if there were fewer. */
   granted: number;
-  /** In the bucket now. */
+  /** The tokens left in the bucket. */
   left: number;
-  /** Until the next token comes, if less was granted than was wanted. */
+  /** The time until the next token is added, if fewer were granted than wanted. */
   waitMs: number;
 }
 
 export interface TokenBuckets {
   /**
-   * Takes up to `wanted` tokens, at least 1, out of a bucket that all processes share.
+   * Takes up to `wanted` tokens, at least 1, from a bucket that all processes share.
    *
-   * @throws when Redis refuses, or has not answered in time
+   * @throws if Redis refuses or does not answer in time
    */
   take(id: string, size: BucketSize, wanted: number): Promise<TakenTokens>;
-  /** How many processes share the buckets, as Redis last said; 1 before it has said so. */
+  /** The number of processes that share the buckets, as last reported by Redis; 1 until then. */
   processCount(): number;
   close(): void;
 }
 
 const defaultDeadlineMs = 100;
 
-/** How often a process notes that it is alive. */
-const noteIntervalMs = 1_000;
-/** A process that has not noted itself for so long is not counted: several notes may fail. */
-const noteValidS = 10;
+/** How often a process records that it is alive. */
+const heartbeatIntervalMs = 1_000;
+/** A process is no longer counted after this time without a record. Several records may fail. */
+const heartbeatValidS = 10;
 
 const connectTimeoutMs = 1_500;
-/** A Redis that vanished without closing the connection is given up after this long without a byte. */
+/** The connection to a Redis that disappeared without closing it is dropped after this time without a byte. */
 const socketTimeoutMs = 5_000;
 const longestReconnectDelayMs = 500;
 
 /**
- * A bucket is the time at which it will be full again (GCRA): one key, which expires when it is. All times are
- * microseconds of Redis' clock, so that the clocks of the ingest hosts don't matter. The expiry is a time too, not a
- * duration: Redis counts a duration in whole milliseconds, since 7.2 from when the script began, and a bucket whose key
- * is gone before it is full gives a whole burst.
+ * A bucket is stored as the time at which it will be full again (GCRA), in a key that expires at that time. All times
+ * are microseconds of Redis' clock, so the clocks of the ingest hosts do not matter. The expiry is a time and not a
+ * duration, because Redis counts durations in whole milliseconds, since 7.2 from the start of the script. A key that
+ * disappeared before its bucket is full would grant a whole burst.
  *
- * What lies further ahead than an empty bucket comes from a clock that was set back, or a limit that was raised, and
- * counts as an empty bucket; it has to be written, or the bucket would stay empty until that time. Half a
- * microsecond is allowed for, since the stored time is rounded.
+ * A time further ahead than an empty bucket comes from a clock that was set back or a limit that was raised, and counts
+ * as an empty bucket. It must be overwritten, or the bucket would stay empty until that time. The script allows for
+ * half a microsecond because the stored time is rounded.
  */
 const takeScript = `
 local interval = tonumber(ARGV[1])
@@ -69,11 +69,11 @@ return { granted, there - granted, math.ceil(math.max(missing + interval - capac
 `;
 
 /**
- * One sorted set of the processes, by the second of Redis' clock in which they last noted themselves. Those that are
- * too old are gone, or come from a clock that was set forward; those ahead of now, from one that was set back. Who is
- * alive is back in it within a second.
+ * A sorted set of the processes by the second of Redis' clock in which each last recorded itself. Entries that are too
+ * old belong to processes that have ended, or come from a clock that was set forward. Entries in the future come from a
+ * clock that was set back. A living process is back in the set within a second.
  */
-const noteScript = `
+const heartbeatScript = `
 local now = tonumber(redis.call('TIME')[1])
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[2]))
@@ -82,12 +82,12 @@ return redis.call('ZCARD', KEYS[1])
 `;
 
 /**
- * A connection of their own: on one connection Redis answers in order, so that an event would wait behind a token, and
- * a token behind an event.
+ * Creates the buckets with their own connection. Redis answers in order on one connection, so events and tokens would
+ * otherwise wait for each other.
  *
- * @param prefix the queue's prefix, so that the buckets live in the same slot as the queue
- * @param onError told of each connection error; ioredis reconnects by itself
- * @param deadlineMs how long Redis may take to give tokens
+ * @param options.prefix the queue's prefix, so the buckets are in the same slot as the queue
+ * @param options.onError called for each connection error; ioredis reconnects by itself
+ * @param options.deadlineMs how long Redis may take to grant tokens
  */
 export function createTokenBuckets(options: {
   redisUrl: string;
@@ -108,17 +108,18 @@ export function createTokenBuckets(options: {
   const processId = randomUUID();
   let processes = 1;
 
-  /** While it fails, the last count stays in force. */
-  async function noteProcess(): Promise<void> {
+  /** While this fails, the last count applies. */
+  async function sendHeartbeat(): Promise<void> {
     try {
-      processes = Number(await redis.eval(noteScript, 1, `${options.prefix}:ingests`, processId, noteValidS));
+      const reply = await redis.eval(heartbeatScript, 1, `${options.prefix}:ingests`, processId, heartbeatValidS);
+      processes = Number(reply);
     } catch (error) {
       options.onError(error as Error);
     }
   }
 
-  redis.on("ready", noteProcess);
-  const timer = setInterval(noteProcess, noteIntervalMs).unref();
+  redis.on("ready", sendHeartbeat);
+  const timer = setInterval(sendHeartbeat, heartbeatIntervalMs).unref();
 
   return {
     async take(id, { perSecond, burst }, wanted) {
@@ -137,8 +138,8 @@ export function createTokenBuckets(options: {
 }
 
 /**
- * Not ioredis' commandTimeout: after a pause of this process timers run first, so that it would give up an answer that
- * has long been there. setImmediate lets the answer be read before.
+ * Not ioredis' commandTimeout: after a pause of this process timers run first, so it would discard an answer that has
+ * already arrived. setImmediate lets the answer be read first.
  */
 async function beforeDeadline<Result>(work: Promise<Result>, deadlineMs: number): Promise<Result> {
   const { promise: expired, reject } = Promise.withResolvers<never>();

@@ -1,24 +1,23 @@
 import { type BackendFactory, createRedisBackend, type RedisQueueBackend, raw2NextJobData } from "bullmq";
 import type { Redis } from "ioredis";
-import { createDropGone } from "./drop-gone.ts";
 import { type JobContent, wrapContent } from "./event-job.ts";
 import { createEventFinisher } from "./finish-events.ts";
 import type { HeldEvents } from "./held-events.ts";
 import { createStalledMover, type StalledOptions } from "./move-stalled-events.ts";
 import { queueName } from "./queue-name.ts";
+import { createMissingJobRemover } from "./remove-missing-job.ts";
 
 /** BullMQ's scripts that may return the next job. */
 const fetchingCommands: ReadonlySet<string> = new Set(["moveToActive", "moveToFinished", "moveToDelayed"]);
 
 /**
- * Makes BullMQ's own backends for the workers of one process, except that
+ * Creates BullMQ's backends for the workers of one process, with these differences:
  *
- * - events that are done leave the queue together, and are followed by the next ones (`finish-events.ts`);
- * - a job's data stays the text that it is in Redis, and a job that BullMQ could not read can be handled
- *   (`event-job.ts`);
- * - an id without a job is dropped (`drop-gone.ts`);
- * - nothing is fetched while the process holds as many bytes as it may (`held-events.ts`);
- * - the events of workers that died keep their order (`move-stalled-events.ts`).
+ * - Finished events are removed together, and the next ones are fetched with them (`finish-events.ts`).
+ * - A job's data stays the text that it is in Redis, and jobs that BullMQ cannot read can be handled (`event-job.ts`).
+ * - An id without a job is removed (`remove-missing-job.ts`).
+ * - Nothing is fetched while the process holds its maximum of bytes (`held-events.ts`).
+ * - The events of dead workers keep their order (`move-stalled-events.ts`).
  */
 export function createWorkerBackend(options: {
   redis: Redis;
@@ -26,12 +25,12 @@ export function createWorkerBackend(options: {
   lockDurationMs: number;
   held: HeldEvents;
   stalled: StalledOptions;
-  onGone?: (jobId: string) => void;
+  onMissingJob?: (jobId: string) => void;
 }): BackendFactory<RedisQueueBackend> {
   const { redis, prefix, held } = options;
   const markerKey = `${prefix}:${queueName}:marker`;
   const finish = createEventFinisher(options);
-  const dropGone = createDropGone(redis, prefix);
+  const removeMissingJob = createMissingJobRemover(redis, prefix);
   const moveStalled = createStalledMover(redis, prefix, options.stalled);
 
   return (name, workerOptions, connections) => {
@@ -50,40 +49,40 @@ export function createWorkerBackend(options: {
       return answer;
     };
 
-    /** @returns whether there is no job, but only its id, which is dropped then */
-    async function isDropped([json, jobId]: NextJobData): Promise<boolean> {
+    /** @returns whether the job is missing; its id has then been removed */
+    async function removeIfMissing([json, jobId]: NextJobData): Promise<boolean> {
       const content = json?.data as JobContent | undefined;
-      if (content?.isGone !== true) return false;
-      await dropGone(String(jobId));
-      options.onGone?.(String(jobId));
+      if (content?.isMissing !== true) return false;
+      await removeMissingJob(String(jobId));
+      options.onMissingJob?.(String(jobId));
       return true;
     }
 
     async function fetchNext(token: string, workerName?: string): Promise<NextJobData> {
       for (;;) {
         const next: NextJobData = await moveToActive(token, workerName);
-        if (!(await isDropped(next))) return next;
+        if (!(await removeIfMissing(next))) return next;
       }
     }
 
-    // Without an answer, BullMQ's worker handles what it has, and then asks waitForJob for when to ask again.
+    // Without a job, BullMQ's worker finishes the jobs it has and then calls waitForJob to learn when to ask again.
     backend.moveToActive = async (token, workerName) =>
-      held.isOpen() ? held.fetchOne(() => fetchNext(token, workerName)) : [];
+      held.hasRoom() ? held.fetchOne(() => fetchNext(token, workerName)) : [];
 
     backend.waitForJob = async (timeoutSeconds) => {
-      if (held.isOpen()) {
+      if (held.hasRoom()) {
         const marker = await waitForJob(timeoutSeconds);
-        if (marker === null || held.isOpen()) return marker;
-        // It was taken away for an event that is not fetched here now, and would wake another process.
+        if (marker === null || held.hasRoom()) return marker;
+        // The marker was taken for an event that is not fetched here now, so it is restored to wake another process.
         await redis.zadd(markerKey, marker.score, marker.member);
       }
-      await held.whenOpen();
+      await held.waitForRoom();
       return null;
     };
 
     backend.moveToCompleted = async (job, returnValue, removeOnComplete, token, fetchNext) => {
       const { id: jobId, parentKey, opts } = job;
-      // No job of ours, so there is nothing to be gained.
+      // Not one of our jobs, so there is nothing to optimize.
       if (
         jobId === undefined ||
         parentKey !== undefined ||
@@ -97,12 +96,12 @@ export function createWorkerBackend(options: {
         throw backend.finishedErrors({ code: answer, jobId, command: "moveToFinished", state: "active" });
       let result: NextJobData | undefined;
       if (Array.isArray(answer)) result = raw2NextJobData(wrapNextJob(answer));
-      if (answer === "ask" || (result !== undefined && (await isDropped(result))))
+      if (answer === "ask" || (result !== undefined && (await removeIfMissing(result))))
         result = await backend.moveToActive(token);
       return { result, finishedOn: Date.now() };
     };
 
-    // The next job is then fetched like a first one, by moveToActive, which knows whether there is room for it.
+    // moveToActive fetches the next job, because it knows whether there is room.
     backend.moveToFailed = async (job, reason, removeOnFail, token, _fetchNext, fields) => ({
       ...(await moveToFailed(job, reason, removeOnFail, token, false, fields)),
       result: undefined,

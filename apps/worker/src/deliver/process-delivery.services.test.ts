@@ -349,10 +349,10 @@ describe("no event is both in the log and among the dead letters", () => {
 });
 
 test("an event whose job is damaged becomes a dead letter with its bytes, even if its text can be read", async () => {
-  await processDelivery(delivery(envelope(), { damage: "The queued job's opts are no JSON object." }), options());
+  await processDelivery(delivery(envelope(), { damage: "The queued job's opts are not a JSON object." }), options());
   const [letter] = await readDeadLetters();
   expect(letter).toMatchObject({ event_id: eventId, partner: "acme", error_code: "INVALID_ENVELOPE" });
-  expect(letter.error).toContain("opts are no JSON object");
+  expect(letter.error).toContain("opts are not a JSON object");
   expect(JSON.parse(letter.envelope)).toEqual(envelope());
 });
 

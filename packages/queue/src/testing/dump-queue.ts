@@ -3,7 +3,9 @@ import { queueName } from "../queue-name.ts";
 
 const notOurs = [":events:events", ":events:id", ":events:meta"];
 
-/** Everything in the queue but BullMQ's event stream, its length, and a counter of ids that are not ours. */
+/**
+ * Returns everything in the queue except BullMQ's event stream, its length, and a counter of ids that we do not use.
+ */
 export async function dumpQueue(redis: Redis, prefix: string): Promise<Record<string, unknown>> {
   const names = (await redis.keys(`${prefix}:${queueName}:*`)).map((key) => key.slice(prefix.length)).sort();
   const dumped = names.filter((name) => !notOurs.includes(name));
@@ -12,7 +14,7 @@ export async function dumpQueue(redis: Redis, prefix: string): Promise<Record<st
   );
 }
 
-/** Moments differ between two runs, so that only the number of their digits is kept. */
+/** Times differ between two runs, so only their number of digits is kept. */
 async function dump(redis: Redis, key: string): Promise<unknown> {
   switch (await redis.type(key)) {
     case "hash": {

@@ -1,4 +1,4 @@
-/** A process that holds all the events that it may, and says how many, until it is killed. */
+/** A process that holds as many events as it may, and prints their number, until it is killed. */
 import { createConsumer } from "../consumer.ts";
 
 const [redisUrl = "", prefix = "", concurrency = ""] = process.argv.slice(2);
