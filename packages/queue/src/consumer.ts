@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DelayedError, type Job, raw2NextJobData, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
 import { EventJob, EventQueue, EventWorker, type JobContent } from "./event-job.ts";
-import { createHeldEvents } from "./held-events.ts";
+import { createHeldEvents, type HeldEvents } from "./held-events.ts";
 import { keepLocks } from "./keep-locks.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { createEventReleaser } from "./release-events.ts";
@@ -105,7 +105,7 @@ const longestReconnectDelayMs = 1_000;
  * when it holds its maximum or the queue is empty. With one worker that could hold 1,000 events, events of a busy queue
  * waited up to 0.7 s before any work on them. Therefore several smaller workers share the work.
  */
-const eventsPerLoop = 100;
+const eventsPerWorker = 100;
 /**
  * How long released events wait for the others while the consumer drains. An event released later is placed before them
  * although it may be newer. An event that takes longer waits for a database that does not answer.
@@ -119,110 +119,48 @@ const bullmqEventsKept = 1_000;
  */
 const socketTimeoutMs = 30_000;
 
-/**
- * @param options.concurrency the maximum number of events held
- * @param options.maxHeldBytes the maximum memory for their text. It is exceeded by at most one event for each fetch in
- *   progress, and an event larger than the limit is held alone
- * @param options.handle applies one event. It returns when the event needs no further delivery, and throws to have it
- *   delivered again later. The error's message must contain nothing of the event, because BullMQ stores it in Redis
- * @param options.onError called for connection errors and failures inside BullMQ
- * @param options.onMissingJob called with an id in the queue that had no job and was removed
- */
-export function createConsumer(options: {
+export interface ConsumerOptions {
   redisUrl: string;
   prefix: string;
+  /** The maximum number of events held. */
   concurrency: number;
+  /**
+   * The maximum memory for the text of held events. It is exceeded by at most one event for each fetch in progress, and
+   * an event larger than the limit is held alone.
+   */
   maxHeldBytes: number;
+  /**
+   * Applies one event. It returns when the event needs no further delivery, and throws to have it delivered again
+   * later. The error's message must contain nothing of the event, because BullMQ stores it in Redis.
+   */
   handle: (delivery: Delivery) => Promise<void>;
+  /** Called for connection errors and failures inside BullMQ. */
   onError: (error: Error) => void;
+  /** Called with an id in the queue that had no job and was removed. */
   onMissingJob?: (jobId: string) => void;
   recovery?: { lockDurationMs: number; stalledCheckIntervalMs: number };
-}): Consumer {
-  const { onMissingJob = () => {} } = options;
-  const { lockDurationMs, stalledCheckIntervalMs } = options.recovery ?? defaultRecovery;
-  // A worker waits for Redis without limit. A commandTimeout would also end the blocking read for the next job.
-  const redis = new Redis(options.redisUrl, {
-    connectionName: "booking-events-worker",
-    maxRetriesPerRequest: null,
-    socketTimeout: socketTimeoutMs,
-    retryStrategy: (attempt) => Math.min(attempt * 100, longestReconnectDelayMs),
-  });
-  redis.on("error", options.onError);
-  const releaseEvent = createEventReleaser(redis, options.prefix);
+}
+
+export function createConsumer(options: ConsumerOptions): Consumer {
+  const { prefix, onError, onMissingJob = () => {} } = options;
+  const { lockDurationMs } = options.recovery ?? defaultRecovery;
+  const redis = connect(options);
+  const held = createHeldEvents({ maxBytes: options.maxHeldBytes });
   const closing = new AbortController();
   /** Set while the consumer drains: resolves when all released events can go back together. */
   let allSettled: Promise<unknown> | undefined;
-
-  async function handleJob(job: Job<JobContent>, token = ""): Promise<void> {
-    try {
-      await options.handle(toDelivery(job));
-    } catch (error) {
-      if (error instanceof ReleaseDelivery) return await release(job, token);
-      if (error instanceof DelayDelivery) {
-        await job.moveToDelayed(Date.now() + error.delayMs, token);
-        throw new DelayedError();
-      }
-      throw toStorableError(error);
-    } finally {
-      held.remove(job);
-    }
-  }
-
-  /** @throws WaitingError, which tells BullMQ to leave the job alone */
-  async function release(job: Job<JobContent>, token: string): Promise<never> {
-    held.settle(job);
-    await allSettled;
-    held.remove(job);
-    // Only an operator can have set a priority.
-    if (job.priority > 0) await job.moveToWait(token);
-    else await releaseEvent({ jobId: job.id ?? "", token });
-    throw new WaitingError();
-  }
-
-  const loops = Math.ceil(options.concurrency / eventsPerLoop);
-  const workerOptions: WorkerOptions = {
-    connection: redis,
-    prefix: options.prefix,
-    autorun: false,
-    lockDuration: lockDurationMs,
-    skipLockRenewal: true,
-    stalledInterval: stalledCheckIntervalMs,
-    maxStalledCount,
-    settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
-  };
-  const held = createHeldEvents({ maxBytes: options.maxHeldBytes });
-  const createBackend = createWorkerBackend({
-    ...{ redis, prefix: options.prefix, lockDurationMs, held },
-    stalled: { maxStalledCount, stalledCheckIntervalMs },
-    onMissingJob,
-  });
-  const workers = Array.from({ length: loops }, (_, index) => {
-    // As evenly as possible; the sum is the requested concurrency.
-    const concurrency = Math.floor((options.concurrency + index) / loops);
-    return new EventWorker(queueName, handleJob, {
-      ...workerOptions,
-      concurrency,
-      createBackend,
-      onFetched: held.hold,
-    });
-  });
-  for (const worker of workers) worker.on("error", options.onError);
-  // Waits for Redis like the worker; adds no events.
-  const queue = new EventQueue(queueName, {
-    connection: redis,
-    prefix: options.prefix,
-    streams: { events: { maxLen: bullmqEventsKept } },
-  });
-  queue.on("error", options.onError);
+  const handleJob = createJobHandler({ ...options, redis, held, whenAllSettled: () => allSettled });
+  const workers = createWorkers(options, { redis, held, handleJob });
+  const queue = createQueue(options, redis);
 
   return {
     start() {
-      for (const worker of workers) worker.run().catch(options.onError);
+      for (const worker of workers) worker.run().catch(onError);
       void keepLocks({
         locked: held.locked,
         renew: (jobIds, tokens) => queue.backend.extendLocks(jobIds, tokens, lockDurationMs),
         lockDurationMs,
-        onError: options.onError,
+        onError,
         signal: closing.signal,
       });
     },
@@ -232,23 +170,10 @@ export function createConsumer(options: {
       return { waiting, delayed };
     },
     sweepFailed: createSweep({
-      ...{ redis, prefix: options.prefix, onMissingJob },
-      toDelivery(fields, jobId) {
-        const job = EventJob.fromJSON<JobContent, unknown, string>(
-          queue,
-          raw2NextJobData([fields, jobId, 0, 0])[0],
-          jobId,
-        );
-        // BullMQ counted moving the job to the failed set as an attempt.
-        return toDelivery(job, Math.max(1, job.attemptsMade));
-      },
+      ...{ redis, prefix, onMissingJob },
+      toDelivery: (fields, jobId) => toFailedDelivery(queue, fields, jobId),
     }),
-    async readBytes({ jobId, text }) {
-      const mayBeDamaged = text.includes("\uFFFD");
-      const job = `${options.prefix}:${queueName}:${jobId}`;
-      // The job is missing if another worker has finished it in the meantime.
-      return (mayBeDamaged ? await redis.hgetBuffer(job, "data") : null) ?? Buffer.from(text);
-    },
+    readBytes: (delivery) => readBytes(redis, prefix, delivery),
     async drain() {
       held.stop();
       allSettled ??= Promise.race([held.whenSettled(), sleep(releaseWaitMs, undefined, { ref: false })]);
@@ -261,6 +186,114 @@ export function createConsumer(options: {
       redis.disconnect();
     },
   };
+}
+
+/** A worker waits for Redis without limit. A commandTimeout would also end the blocking read for the next job. */
+function connect({ redisUrl, onError }: ConsumerOptions): Redis {
+  const redis = new Redis(redisUrl, {
+    connectionName: "booking-events-worker",
+    maxRetriesPerRequest: null,
+    socketTimeout: socketTimeoutMs,
+    retryStrategy: (attempt) => Math.min(attempt * 100, longestReconnectDelayMs),
+  });
+  redis.on("error", onError);
+  return redis;
+}
+
+type HandleJob = (job: Job<JobContent>, token?: string) => Promise<void>;
+
+/** @param options.whenAllSettled returns what a released event waits for before it goes back */
+function createJobHandler(options: {
+  redis: Redis;
+  prefix: string;
+  held: HeldEvents;
+  handle: ConsumerOptions["handle"];
+  whenAllSettled: () => Promise<unknown> | undefined;
+}): HandleJob {
+  const { held, handle, whenAllSettled } = options;
+  const releaseEvent = createEventReleaser(options.redis, options.prefix);
+
+  /** @throws WaitingError, which tells BullMQ to leave the job alone */
+  async function release(job: Job<JobContent>, token: string): Promise<never> {
+    held.settle(job);
+    await whenAllSettled();
+    held.remove(job);
+    // Only an operator can have set a priority.
+    if (job.priority > 0) await job.moveToWait(token);
+    else await releaseEvent({ jobId: job.id ?? "", token });
+    throw new WaitingError();
+  }
+
+  return async function handleJob(job, token = "") {
+    try {
+      await handle(toDelivery(job));
+    } catch (error) {
+      if (error instanceof ReleaseDelivery) return await release(job, token);
+      if (error instanceof DelayDelivery) {
+        await job.moveToDelayed(Date.now() + error.delayMs, token);
+        throw new DelayedError();
+      }
+      throw toStorableError(error);
+    } finally {
+      held.remove(job);
+    }
+  };
+}
+
+function createWorkers(
+  { prefix, concurrency, onError, onMissingJob = () => {}, recovery = defaultRecovery }: ConsumerOptions,
+  { redis, held, handleJob }: { redis: Redis; held: HeldEvents; handleJob: HandleJob },
+): EventWorker[] {
+  const { lockDurationMs, stalledCheckIntervalMs } = recovery;
+  const workerOptions: WorkerOptions = {
+    connection: redis,
+    prefix,
+    autorun: false,
+    lockDuration: lockDurationMs,
+    skipLockRenewal: true,
+    stalledInterval: stalledCheckIntervalMs,
+    maxStalledCount,
+    settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
+  };
+  const createBackend = createWorkerBackend({
+    ...{ redis, prefix, lockDurationMs, held, onMissingJob },
+    stalled: { maxStalledCount, stalledCheckIntervalMs },
+  });
+  const count = Math.ceil(concurrency / eventsPerWorker);
+  return Array.from({ length: count }, (_, index) => {
+    const worker = new EventWorker(queueName, handleJob, {
+      ...workerOptions,
+      // As evenly as possible; the sum is the requested concurrency.
+      concurrency: Math.floor((concurrency + index) / count),
+      createBackend,
+      onFetched: held.hold,
+    });
+    return worker.on("error", onError);
+  });
+}
+
+/** Waits for Redis like the workers; adds no events. */
+function createQueue({ prefix, onError }: ConsumerOptions, redis: Redis): EventQueue {
+  const queue = new EventQueue(queueName, {
+    connection: redis,
+    prefix,
+    streams: { events: { maxLen: bullmqEventsKept } },
+  });
+  return queue.on("error", onError);
+}
+
+async function readBytes(redis: Redis, prefix: string, { jobId, text }: Pick<Delivery, "jobId" | "text">) {
+  const mayBeDamaged = text.includes("\uFFFD");
+  const job = `${prefix}:${queueName}:${jobId}`;
+  // The job is missing if another worker has finished it in the meantime.
+  return (mayBeDamaged ? await redis.hgetBuffer(job, "data") : null) ?? Buffer.from(text);
+}
+
+function toFailedDelivery(queue: EventQueue, fields: unknown[], jobId: string): Delivery {
+  const json = raw2NextJobData([fields, jobId, 0, 0])[0];
+  const job = EventJob.fromJSON<JobContent, unknown, string>(queue, json, jobId);
+  // BullMQ counted moving the job to the failed set as an attempt.
+  return toDelivery(job, Math.max(1, job.attemptsMade));
 }
 
 function toDelivery(job: Job<JobContent>, attempt = job.attemptsMade + 1): Delivery {

@@ -145,7 +145,7 @@ describe("an id without a job is removed and not delivered", () => {
     ["waits between others", () => redis.linsert(key("wait"), "BEFORE", "one", "gone")],
     ["is delayed", () => redis.zadd(key("delayed"), 1, "gone")],
     ["is active", () => redis.lpush(key("active"), "gone")],
-    ["is another thing than a job", () => redis.set(key("gone"), "x").then(() => redis.rpush(key("wait"), "gone"))],
+    ["is not a job", () => redis.set(key("gone"), "x").then(() => redis.rpush(key("wait"), "gone"))],
   ];
 
   test.each(jobOf)("that %s", { timeout: 40_000 }, async (_, put) => {

@@ -86,19 +86,19 @@ const drainWait = async ({ finish }: Prepared) => [await finish("a"), await fini
 const finishTogether = ({ finish }: Prepared) => Promise.all([finish("a"), finish("b"), finish("c")]);
 
 const situations: [name: string, act: (prepared: Prepared) => Promise<unknown>][] = [
-  ["the next one is taken", ({ finish }) => finish("a")],
-  ["no next one is wanted", ({ finish }) => finish("a", { fetchNext: false })],
+  ["the next job is fetched", ({ finish }) => finish("a")],
+  ["no next job is requested", ({ finish }) => finish("a", { fetchNext: false })],
   ["one after the other", drainWait],
-  ["several at once", finishTogether],
+  ["several together", finishTogether],
   [
-    "several at once, and too few wait",
+    "several together, and too few wait",
     async (prepared) => [
       await drainWait(prepared),
       await Promise.all([prepared.finish("d", { token: "token-a" }), prepared.finish("e", { token: "token-b" })]),
     ],
   ],
   [
-    "several at once, and a delayed one is due",
+    "several together, and a delayed one is due",
     async (prepared) => {
       await prepared.add("soon", { delay: 1 });
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -106,7 +106,7 @@ const situations: [name: string, act: (prepared: Prepared) => Promise<unknown>][
     },
   ],
   [
-    "several at once, and all that wait have a priority",
+    "several together, and all that wait have a priority",
     async (prepared) => {
       await drainWait(prepared);
       for (const id of ["urgent", "urgent-too"]) await prepared.add(id, { priority: 1 });
@@ -117,10 +117,10 @@ const situations: [name: string, act: (prepared: Prepared) => Promise<unknown>][
     },
   ],
   [
-    "several at once, and one is another worker's",
+    "several together, and one is another worker's",
     ({ finish }) => Promise.all([finish("a"), finish("b", { token: "another" }), finish("c")]),
   ],
-  ["nothing waits any more", async (prepared) => [await drainWait(prepared), await finishNext(prepared)]],
+  ["nothing waits anymore", async (prepared) => [await drainWait(prepared), await finishNext(prepared)]],
   [
     "only a delayed one is left",
     async (prepared) => {
@@ -193,7 +193,7 @@ const situations: [name: string, act: (prepared: Prepared) => Promise<unknown>][
       return finish("a");
     },
   ],
-  ["it is gone", ({ finish }) => finish("gone")],
+  ["it is missing", ({ finish }) => finish("gone")],
 ];
 
 /** The jobs fetched after a, b and c have their locks. */

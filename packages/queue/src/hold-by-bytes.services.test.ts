@@ -56,7 +56,7 @@ function hold(maxHeldBytes: number, { concurrency = 250, isAuto = false } = {}) 
   return { consumer, handled, held, remove, peakBytes: () => peakBytes };
 }
 
-test("a consumer takes no more events when their text reaches the limit, and continues when there is room", async () => {
+test("a consumer stops fetching when its events' text reaches the limit, until there is room", async () => {
   await add(40, 10_000);
   const { consumer, handled, held, remove, peakBytes } = hold(100_000);
   await waitFor(() => expect(held).toHaveLength(5));

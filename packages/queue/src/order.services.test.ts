@@ -172,12 +172,12 @@ const theirs = () => createRedisBackend;
 const situations: [name: string, set: () => Promise<unknown>][] = [
   ["as usual", async () => {}],
   ["the queue is paused", () => queue.pause()],
-  ["all workers together may have no more than they have", () => queue.setGlobalConcurrency(2)],
-  ["all workers together may have more", () => queue.setGlobalConcurrency(4)],
-  ["no marker is there", () => redis.del(key("marker"))],
+  ["the global concurrency is reached", () => queue.setGlobalConcurrency(2)],
+  ["the global concurrency is not reached", () => queue.setGlobalConcurrency(4)],
+  ["there is no marker", () => redis.del(key("marker"))],
   ["a lock has expired", () => redis.del(key("c:lock"))],
   ["an operator has removed one", () => redis.del(key("c"), key("c:lock"))],
-  ["they were seen without a sign of life", () => redis.sadd(key("stalled"), "a", "b", "c")],
+  ["they are marked as stalled", () => redis.sadd(key("stalled"), "a", "b", "c")],
 ];
 
 const anotherHasLock: (typeof situations)[number] = [
@@ -215,9 +215,9 @@ describe("releasing events leaves Redis in the same state as BullMQ releasing th
 describe("stalled events are put back as BullMQ would do it, but in their order", () => {
   const stalledSituations: typeof situations = [
     ...situations,
-    ["one is not active any more", () => redis.lrem(key("active"), 1, "c")],
-    ["one has stalled as often as it may", () => redis.hset(key("b"), "stc", maxStalledCount)],
-    ["somebody has looked just now", () => redis.set(key("stalled-check"), "1", "PX", lockDurationMs)],
+    ["one is no longer active", () => redis.lrem(key("active"), 1, "c")],
+    ["one has reached the maximum stalled count", () => redis.hset(key("b"), "stc", maxStalledCount)],
+    ["another process has just checked", () => redis.set(key("stalled-check"), "1", "PX", lockDurationMs)],
     ["nothing was marked", () => redis.del(key("stalled"))],
     ["a job is repeated by a schedule", () => queue.upsertJobScheduler("schedule", { every: 3_600_000 })],
   ];

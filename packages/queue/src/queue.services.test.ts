@@ -172,7 +172,7 @@ describe("a delivery's text", () => {
   const key = () => `${prefix}:${queueName}:${jobId}`;
 
   test.each([
-    ["no JSON", '{"version":1,', '{"version":1,'],
+    ["invalid JSON", '{"version":1,', '{"version":1,'],
     [
       "JSON with blanks and keys in an order of its own",
       '{ "b" : 1.0,  "a": "\\u00e9" }',
@@ -302,7 +302,9 @@ describe("an event in Redis", () => {
 
   test("is not added if Redis reads it after its deadline", async () => {
     const addEvents = createEventAdder(redis, prefix);
-    await expect(addEvents([serializeEvent(anEvent(1))], performance.now() - 1)).rejects.toThrow("after their deadline");
+    await expect(addEvents([serializeEvent(anEvent(1))], performance.now() - 1)).rejects.toThrow(
+      "after their deadline",
+    );
     expect(await dumpQueue(redis, prefix)).toEqual({});
     // The clock was set back, or is another server's. The refusal contains its time.
     await addEvents([serializeEvent(anEvent(2))], performance.now() + 1_000);
@@ -488,7 +490,7 @@ describe("when Redis is unhealthy", () => {
     expect(await redis.exists(`${prefix}:events:${anEvent(4).eventId}`)).toBe(1);
   });
 
-  test("an event gathered for the next call while Redis is frozen is refused as soon as those in progress", async () => {
+  test("an event gathered while Redis is frozen is refused as soon as those in progress", async () => {
     const [producer, another] = [produce(), produce()];
     for (const each of [producer, another]) await enqueue(each);
     server.kill("SIGSTOP");

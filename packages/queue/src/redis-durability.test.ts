@@ -39,19 +39,19 @@ test.each<[string, Partial<typeof fit>, string]>([
   ["one that could not write its append-only file", { aof_last_write_status: "err" }, "could not write"],
   ["one without an append-only file", { aof_enabled: "0" }, "Set: appendonly yes"],
   [
-    "one that was told to have one, and has not written it yet",
+    "one that is writing its first append-only file",
     { aof_rewrite_in_progress: "1", aof_base_size: "0" },
     "first append-only file",
   ],
   [
-    "one that was told to have one, and waits with it",
+    "one that has scheduled its first append-only file",
     { aof_rewrite_scheduled: "1", aof_base_size: "0" },
     "first append-only file",
   ],
-  ["one that loads its data", { loading: "1" }, "is loading"],
-  ["one that drops what is used least", { maxmemory_policy: "allkeys-lfu" }, "Set: maxmemory-policy noeviction"],
+  ["one that is loading its data", { loading: "1" }, "is loading"],
+  ["one that evicts the least used keys", { maxmemory_policy: "allkeys-lfu" }, "Set: maxmemory-policy noeviction"],
   ["one that is too old", { redis_version: "6.0.20" }, "older than 6.2"],
-  ["one that does not say its version", { redis_version: "" }, "older than 6.2"],
+  ["one that does not report its version", { redis_version: "" }, "older than 6.2"],
 ])("%s is not", (_, info, problem) => {
   expect(find(info)).toEqual([expect.stringContaining(problem)]);
 });
@@ -68,8 +68,8 @@ describe("not a problem", () => {
   test.each<[string, Partial<typeof fit>]>([
     ["a rewrite of a file that is in use", { aof_rewrite_in_progress: "1" }],
     ["a server that was empty at its start", { aof_base_size: "0" }],
-    ["a rewrite that failed: the file that it was to replace is in use still", { aof_last_bgrewrite_status: "err" }],
-    ["the oldest version that can work", { redis_version: "6.2.0" }],
+    ["a failed rewrite, after which the old file is still in use", { aof_last_bgrewrite_status: "err" }],
+    ["the oldest supported version", { redis_version: "6.2.0" }],
     ["a newer one", { redis_version: "8.0.1" }],
   ])("%s", (_, info) => {
     expect(find(info)).toEqual([]);

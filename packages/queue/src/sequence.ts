@@ -59,7 +59,8 @@ export async function findSequenceProblems(
   const lastAheadMs = Math.round(Number(last ?? 0) / 1_000 - hostMs);
   if (lastAheadMs > maxAheadMs)
     return [
-      `The last sequence number is ${toMinutes(lastAheadMs)} ahead of this host's clock. If that clock is right, see "The sequence is far ahead" in docs/operations.md.`,
+      `The last sequence number is ${toMinutes(lastAheadMs)} ahead of this host's clock. If that clock is ` +
+        `right, see "The sequence is far ahead" in docs/operations.md.`,
     ];
   return [];
 }

@@ -58,7 +58,7 @@ test.each([
 
 test("a bucket's key exists until the bucket is full, to the microsecond", async ({ skip }) => {
   const version = Number(/^redis_version:(\d+)/m.exec(await redis.info("server"))?.[1]);
-  skip(version < 7, "An older Redis does not tell when a key expires.");
+  skip(version < 7, "An older Redis does not report when a key expires.");
   const size = { perSecond: 333.3, burst: 7 };
   for (let look = 0; look < 200; look += 1) {
     const [, fullAt, expiresAtMs] = await Promise.all([

@@ -27,94 +27,121 @@ export function createWorkerBackend(options: {
   stalled: StalledOptions;
   onMissingJob?: (jobId: string) => void;
 }): BackendFactory<RedisQueueBackend> {
-  const { redis, prefix, held } = options;
-  const markerKey = `${prefix}:${queueName}:marker`;
-  const finish = createEventFinisher(options);
+  const { redis, prefix, held, onMissingJob = () => {} } = options;
+  const finishEvent = createEventFinisher(options);
   const removeMissingJob = createMissingJobRemover(redis, prefix);
   const moveStalled = createStalledMover(redis, prefix, options.stalled);
 
+  const removeIfMissing: RemoveIfMissing = async ([json, jobId]) => {
+    const content = json?.data as JobContent | undefined;
+    if (content?.isMissing !== true) return false;
+    await removeMissingJob(String(jobId));
+    onMissingJob(String(jobId));
+    return true;
+  };
+
   return (name, workerOptions, connections) => {
     const backend = createRedisBackend(name, workerOptions, connections);
-    const execCommand = backend.execCommand.bind(backend);
-    const moveToActive = backend.moveToActive.bind(backend);
-    const moveToCompleted = backend.moveToCompleted.bind(backend);
-    const moveToFailed = backend.moveToFailed.bind(backend);
-    const moveToDelayed = backend.moveToDelayed.bind(backend);
-    const moveStalledJobsToWait = backend.moveStalledJobsToWait.bind(backend);
-    const waitForJob = backend.waitForJob.bind(backend);
-
-    backend.execCommand = async (client, commandName, args) => {
-      const answer: unknown = await execCommand(client, commandName, args);
-      if (fetchingCommands.has(commandName)) wrapNextJob(answer);
-      return answer;
-    };
-
-    /** @returns whether the job is missing; its id has then been removed */
-    async function removeIfMissing([json, jobId]: NextJobData): Promise<boolean> {
-      const content = json?.data as JobContent | undefined;
-      if (content?.isMissing !== true) return false;
-      await removeMissingJob(String(jobId));
-      options.onMissingJob?.(String(jobId));
-      return true;
-    }
-
-    async function fetchNext(token: string, workerName?: string): Promise<NextJobData> {
-      for (;;) {
-        const next: NextJobData = await moveToActive(token, workerName);
-        if (!(await removeIfMissing(next))) return next;
-      }
-    }
-
-    // Without a job, BullMQ's worker finishes the jobs it has and then calls waitForJob to learn when to ask again.
-    backend.moveToActive = async (token, workerName) =>
-      held.hasRoom() ? held.fetchOne(() => fetchNext(token, workerName)) : [];
-
-    backend.waitForJob = async (timeoutSeconds) => {
-      if (held.hasRoom()) {
-        const marker = await waitForJob(timeoutSeconds);
-        if (marker === null || held.hasRoom()) return marker;
-        // The marker was taken for an event that is not fetched here now, so it is restored to wake another process.
-        await redis.zadd(markerKey, marker.score, marker.member);
-      }
-      await held.waitForRoom();
-      return null;
-    };
-
-    backend.moveToCompleted = async (job, returnValue, removeOnComplete, token, fetchNext) => {
-      const { id: jobId, parentKey, opts } = job;
-      // Not one of our jobs, so there is nothing to optimize.
-      if (
-        jobId === undefined ||
-        parentKey !== undefined ||
-        opts.deduplication !== undefined ||
-        removeOnComplete !== true
-      )
-        return { ...(await moveToCompleted(job, returnValue, removeOnComplete, token, false)), result: undefined };
-
-      const answer = await finish({ jobId, token, wantsNext: fetchNext && backend.closing === undefined });
-      if (typeof answer === "number" && answer < 0)
-        throw backend.finishedErrors({ code: answer, jobId, command: "moveToFinished", state: "active" });
-      let result: NextJobData | undefined;
-      if (Array.isArray(answer)) result = raw2NextJobData(wrapNextJob(answer));
-      if (answer === "ask" || (result !== undefined && (await removeIfMissing(result))))
-        result = await backend.moveToActive(token);
-      return { result, finishedOn: Date.now() };
-    };
-
-    // moveToActive fetches the next job, because it knows whether there is room.
-    backend.moveToFailed = async (job, reason, removeOnFail, token, _fetchNext, fields) => ({
-      ...(await moveToFailed(job, reason, removeOnFail, token, false, fields)),
-      result: undefined,
-    });
-    backend.moveToDelayed = async (jobId, timestamp, delayMs, token, delayOptions) => {
-      await moveToDelayed(jobId, timestamp, delayMs, token, { ...delayOptions, fetchNext: false });
-    };
-
-    backend.moveStalledJobsToWait = async () => (await moveStalled()) ?? moveStalledJobsToWait();
+    keepTextOfJobs(backend);
+    fetchWhileThereIsRoom(backend, { redis, markerKey: `${prefix}:${queueName}:marker`, held, removeIfMissing });
+    finishTogether(backend, { finishEvent, removeIfMissing });
+    fetchSeparatelyAfterFailure(backend);
+    keepOrderOfStalledEvents(backend, moveStalled);
     return backend;
   };
 }
 
+/** @returns whether the job is missing; its id has then been removed */
+type RemoveIfMissing = (job: NextJobData) => Promise<boolean>;
+
+function keepTextOfJobs(backend: RedisQueueBackend): void {
+  const execCommand = backend.execCommand.bind(backend);
+
+  backend.execCommand = async (client, commandName, args) => {
+    const answer: unknown = await execCommand(client, commandName, args);
+    if (fetchingCommands.has(commandName)) wrapNextJob(answer);
+    return answer;
+  };
+}
+
+function fetchWhileThereIsRoom(
+  backend: RedisQueueBackend,
+  options: { redis: Redis; markerKey: string; held: HeldEvents; removeIfMissing: RemoveIfMissing },
+): void {
+  const { redis, markerKey, held, removeIfMissing } = options;
+  const moveToActive = backend.moveToActive.bind(backend);
+  const waitForJob = backend.waitForJob.bind(backend);
+
+  async function fetchNext(token: string, workerName?: string): Promise<NextJobData> {
+    for (;;) {
+      const next: NextJobData = await moveToActive(token, workerName);
+      if (!(await removeIfMissing(next))) return next;
+    }
+  }
+
+  // Without a job, BullMQ's worker finishes the jobs it has and then calls waitForJob to learn when to ask again.
+  backend.moveToActive = async (token, workerName) =>
+    held.hasRoom() ? held.fetchOne(() => fetchNext(token, workerName)) : [];
+
+  backend.waitForJob = async (timeoutSeconds) => {
+    if (held.hasRoom()) {
+      const marker = await waitForJob(timeoutSeconds);
+      if (marker === null || held.hasRoom()) return marker;
+      // The marker was taken for an event that is not fetched here now, so it is restored to wake another process.
+      await redis.zadd(markerKey, marker.score, marker.member);
+    }
+    await held.waitForRoom();
+    return null;
+  };
+}
+
+function finishTogether(
+  backend: RedisQueueBackend,
+  { finishEvent, removeIfMissing }: { finishEvent: FinishEvent; removeIfMissing: RemoveIfMissing },
+): void {
+  const moveToCompleted = backend.moveToCompleted.bind(backend);
+
+  backend.moveToCompleted = async (job, returnValue, removeOnComplete, token, fetchNext) => {
+    const { id: jobId, parentKey, opts } = job;
+    const isOurs = parentKey === undefined && opts.deduplication === undefined && removeOnComplete === true;
+    if (jobId === undefined || !isOurs)
+      return { ...(await moveToCompleted(job, returnValue, removeOnComplete, token, false)), result: undefined };
+
+    const answer = await finishEvent({ jobId, token, wantsNext: fetchNext && backend.closing === undefined });
+    if (typeof answer === "number" && answer < 0)
+      throw backend.finishedErrors({ code: answer, jobId, command: "moveToFinished", state: "active" });
+    let result: NextJobData | undefined;
+    if (Array.isArray(answer)) result = raw2NextJobData(wrapNextJob(answer));
+    if (answer === "ask" || (result !== undefined && (await removeIfMissing(result))))
+      result = await backend.moveToActive(token);
+    return { result, finishedOn: Date.now() };
+  };
+}
+
+/** After a failure, moveToActive fetches the next job, because it knows whether there is room. */
+function fetchSeparatelyAfterFailure(backend: RedisQueueBackend): void {
+  const moveToFailed = backend.moveToFailed.bind(backend);
+  const moveToDelayed = backend.moveToDelayed.bind(backend);
+
+  backend.moveToFailed = async (job, reason, removeOnFail, token, _fetchNext, fields) => ({
+    ...(await moveToFailed(job, reason, removeOnFail, token, false, fields)),
+    result: undefined,
+  });
+  backend.moveToDelayed = async (jobId, timestamp, delayMs, token, delayOptions) => {
+    await moveToDelayed(jobId, timestamp, delayMs, token, { ...delayOptions, fetchNext: false });
+  };
+}
+
+function keepOrderOfStalledEvents(
+  backend: RedisQueueBackend,
+  moveStalled: ReturnType<typeof createStalledMover>,
+): void {
+  const moveStalledJobsToWait = backend.moveStalledJobsToWait.bind(backend);
+
+  backend.moveStalledJobsToWait = async () => (await moveStalled()) ?? moveStalledJobsToWait();
+}
+
+type FinishEvent = ReturnType<typeof createEventFinisher>;
 type NextJobData = Awaited<ReturnType<RedisQueueBackend["moveToActive"]>>;
 
 function wrapNextJob<Answer>(answer: Answer): Answer {
