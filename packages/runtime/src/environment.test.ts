@@ -5,7 +5,7 @@ import { StartError } from "./start-error.ts";
 const required = { REDIS_URL: "redis://127.0.0.1:6379", DATABASE_URL: "postgres://127.0.0.1/x" };
 const all = { ...variables, ADMIN_PORT: adminPort(9101) };
 
-test("what is not set has its documented default", () => {
+test("a variable that is not set has its documented default", () => {
   expect(parseEnvironment(all, required)).toEqual({
     ...required,
     PORT: 8080,
@@ -31,7 +31,7 @@ test("an empty variable counts as absent", () => {
   expect(parseEnvironment({ PORT: variables.PORT }, { PORT: "" })).toEqual({ PORT: 8080 });
 });
 
-describe("a bad environment", () => {
+describe("an invalid environment", () => {
   function messageFor(environment: Record<string, string>): string {
     try {
       parseEnvironment(all, environment);
@@ -42,7 +42,7 @@ describe("a bad environment", () => {
     throw new Error("It was to be refused.");
   }
 
-  test("is refused with every bad variable and its rule at once", () => {
+  test("is refused with a list of every invalid variable and its rule", () => {
     const message = messageFor({ PORT: "99999", LOG_LEVEL: "loud", BODY_LIMIT_BYTES: "64k", QUEUE_PREFIX: "a:b" });
     for (const name of ["PORT", "LOG_LEVEL", "BODY_LIMIT_BYTES", "QUEUE_PREFIX", "REDIS_URL", "DATABASE_URL"]) {
       expect(message).toMatch(new RegExp(`^ {2}${name} \\S`, "m"));

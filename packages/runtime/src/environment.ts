@@ -22,13 +22,13 @@ const port = wholeNumber(0, 65_535);
 const address = v.pipe(v.string(), v.nonEmpty("must be an address to listen on"));
 
 /**
- * The variables of the service. A process names the ones that it reads; the name, the rule and the default stand here
- * once. `DATABASE_URL` and `REDIS_URL` carry passwords, so they have no default.
+ * The environment variables of the service, with their rules and defaults. Each process selects the ones that it reads.
+ * `DATABASE_URL` and `REDIS_URL` contain passwords, so they have no default.
  */
 export const variables = {
   PORT: v.optional(port, "8080"),
   HOST: v.optional(address, "0.0.0.0"),
-  // Metrics name partners, and who asks for them often enough keeps the process busy: nobody gets there by default.
+  // Only local by default: metrics name partners, and frequent requests would keep the process busy.
   ADMIN_HOST: v.optional(address, "127.0.0.1"),
   REDIS_URL: urlWithProtocol("redis:", "rediss:"),
   DATABASE_URL: urlWithProtocol("postgres:", "postgresql:"),
@@ -49,7 +49,9 @@ export const variables = {
   CONCURRENCY: v.optional(wholeNumber(1, 5_000), "3000"),
   BATCH_SIZE: v.optional(wholeNumber(1, 1_000), "800"),
   DUPLICATE_WINDOW_HOURS: v.optional(wholeNumber(0, 24 * 365), "72"),
-  /** The braces are a Redis Cluster hash tag: every key of the queue lives in one slot, as BullMQ's scripts need. */
+  /**
+   * The braces are a Redis Cluster hash tag: they keep all keys of the queue in one slot, as BullMQ's scripts require.
+   */
   QUEUE_PREFIX: v.optional(
     v.pipe(v.string(), v.regex(/^\{[^{}:]+\}$/, "must be a name in braces, such as {booking-events}, without a colon")),
     "{booking-events}",
@@ -64,14 +66,14 @@ export const variables = {
   SHUTDOWN_TIMEOUT_MS: v.optional(wholeNumber(100, 600_000), "15000"),
 } satisfies v.ObjectEntries;
 
-/** `ADMIN_PORT` has a default of its own in each process. */
+/** The default of `ADMIN_PORT` differs between processes. */
 export const adminPort = (defaultPort: number) => v.optional(port, String(defaultPort));
 
 /**
- * Parses the named variables.
+ * Parses the given variables.
  *
  * @param environment usually `process.env`; an empty value counts as absent
- * @throws StartError that names every bad variable, and the value of none
+ * @throws StartError that names every invalid variable, without its value
  */
 export function parseEnvironment<const Entries extends v.ObjectEntries>(
   entries: Entries,
@@ -86,10 +88,10 @@ export function parseEnvironment<const Entries extends v.ObjectEntries>(
     const name = v.getDotPath(issue) ?? "(environment)";
     return `  ${name} ${Object.hasOwn(given, name) ? issue.message : missingMessage(entries, name, issue.message)}`;
   });
-  throw new StartError(`These environment variables have to be set right:\n${lines.join("\n")}`);
+  throw new StartError(`Correct these environment variables:\n${lines.join("\n")}`);
 }
 
-/** valibot reports an absent key as such; what the variable must be is said by its own rule. */
+/** Returns the message of the variable's own rule, because valibot only reports that the key is missing. */
 function missingMessage(entries: v.ObjectEntries, name: string, fallback: string): string {
   const rule = entries[name];
   return rule === undefined ? fallback : (v.safeParse(rule, undefined).issues?.[0].message ?? fallback);

@@ -3,11 +3,11 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { installGracefulShutdown, type ShutdownPhase } from "./graceful-shutdown.ts";
 import { createLogger } from "./logger.ts";
 
-/** The process that goes down, in place of the one that runs the tests. */
+/** Stands in for the process that is shut down. */
 let running: EventEmitter<Record<string, unknown[]>>;
 let exitCodes: number[];
 let log: Record<string, unknown>[];
-/** The phases that have begun, in order. */
+/** The phases that have started, in order. */
 let begun: string[];
 
 beforeEach(() => {
@@ -30,7 +30,7 @@ function install(phases: ShutdownPhase[], timeoutMs = 10_000) {
   });
 }
 
-/** @param durationMs "hangs": it never comes to its end */
+/** @param durationMs "hangs" if it never ends */
 function phase(name: string, durationMs: number | "hangs" | Error, limitMs = 5_000): ShutdownPhase {
   return {
     ...{ name, limitMs },
@@ -44,13 +44,13 @@ function phase(name: string, durationMs: number | "hangs" | Error, limitMs = 5_0
   };
 }
 
-/** The log's lines without what the logger adds to each. */
+/** The log's lines without the fields that the logger adds to each. */
 function logged() {
   return log.map(({ time: _time, pid: _pid, hostname: _hostname, name: _name, ...line }) => line);
 }
 
 describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
-  test("one phase follows the other, and the exit code is 0 when each has finished", async () => {
+  test("the phases run in order, and the exit code is 0 if all of them finish", async () => {
     const shutdown = install([phase("first", 300), phase("second", 200)]);
     expect(shutdown.isShuttingDown()).toBe(false);
     expect(begun).toEqual([]);
@@ -71,7 +71,7 @@ describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
     ]);
   });
 
-  test("a second one ends the process at once, with exit code 1", async () => {
+  test("a second one ends the process immediately with exit code 1", async () => {
     install([phase("hangs", "hangs")]);
     running.emit(signal, signal);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -79,11 +79,11 @@ describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
     running.emit("SIGINT", "SIGINT");
     expect(exitCodes).toEqual([1]);
     expect(logged().at(-1)).toEqual({
-      ...{ level: "warn", msg: "stopping at once: second signal", signal: "SIGINT" },
+      ...{ level: "warn", msg: "stopping immediately: second signal", signal: "SIGINT" },
     });
   });
 
-  test("another one within the same second is the same one, passed on twice", async () => {
+  test("another one within the same second is ignored", async () => {
     install([phase("takes a while", 1_500)]);
     running.emit(signal, signal);
     await vi.advanceTimersByTimeAsync(999);
@@ -95,7 +95,7 @@ describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
 });
 
 describe("a phase", () => {
-  test("that hangs is given up at its limit; the next one has its own, and the exit code is 1", async () => {
+  test("that hangs is abandoned at its limit; the next one has its own, and the exit code is 1", async () => {
     install([phase("hangs", "hangs", 2_000), phase("goes well", 100)]);
     running.emit("SIGTERM", "SIGTERM");
     await vi.advanceTimersByTimeAsync(1_999);
@@ -105,11 +105,11 @@ describe("a phase", () => {
     await vi.advanceTimersByTimeAsync(100);
     expect(exitCodes).toEqual([1]);
     expect(logged()).toContainEqual({
-      ...{ level: "error", msg: "shutdown phase ran out of time", phase: "hangs", limitMs: 2_000 },
+      ...{ level: "error", msg: "shutdown phase timed out", phase: "hangs", limitMs: 2_000 },
     });
   });
 
-  test("that fails is told, and does not keep the next one from its turn", async () => {
+  test("that fails is logged, and the next one still runs", async () => {
     install([phase("fails", new TypeError("broken")), phase("goes well", 0)]);
     running.emit("SIGTERM", "SIGTERM");
     await vi.advanceTimersByTimeAsync(0);
@@ -120,7 +120,7 @@ describe("a phase", () => {
     expect(log.find(({ phase }) => phase === "fails")?.["err"]).toMatchObject({ type: "TypeError" });
   });
 
-  test("leaves no timer behind, so that a process which need not be ended by force can end", async () => {
+  test("leaves no timer behind that would keep the process running", async () => {
     install([phase("goes well", 0), phase("fails", new Error("broken"))]);
     running.emit("SIGTERM", "SIGTERM");
     await vi.advanceTimersByTimeAsync(0);
@@ -129,25 +129,25 @@ describe("a phase", () => {
   });
 });
 
-test("all phases together take no longer than their limit, whatever each of them may; those that are left begin", async () => {
+test("all phases together respect the total limit, and the remaining ones still start", async () => {
   install([phase("one", "hangs"), phase("two", "hangs"), phase("three", "hangs")], 7_000);
   running.emit("SIGTERM", "SIGTERM");
   await vi.advanceTimersByTimeAsync(5_000);
   expect(begun).toEqual(["one", "two"]);
   await vi.advanceTimersByTimeAsync(1_999);
   expect(exitCodes).toEqual([]);
-  // For the last one no time is left. A timer takes one millisecond even so.
+  // No time is left for the last phase. A timer takes at least one millisecond.
   await vi.advanceTimersByTimeAsync(2);
   expect([begun, exitCodes]).toEqual([["one", "two", "three"], [1]]);
-  const limits = logged().filter(({ msg }) => msg === "shutdown phase ran out of time");
+  const limits = logged().filter(({ msg }) => msg === "shutdown phase timed out");
   expect(limits.map(({ limitMs }) => limitMs)).toEqual([5_000, 2_000, 0]);
 });
 
-describe("a failure that nobody caught", () => {
+describe("an uncaught error", () => {
   test.each([
-    ["uncaughtException", "stopping: an error that nobody caught"],
-    ["unhandledRejection", "stopping: a rejection that nobody handled"],
-  ])("(%s) is told, takes the process down through all phases, and the exit code is 1", async (event, msg) => {
+    ["uncaughtException", "stopping: uncaught exception"],
+    ["unhandledRejection", "stopping: unhandled rejection"],
+  ])("(%s) is logged and shuts the process down through all phases with exit code 1", async (event, msg) => {
     const shutdown = install([phase("goes well", 0)]);
     running.emit(event, new RangeError("broken"));
     expect(shutdown.isShuttingDown()).toBe(true);
@@ -156,7 +156,7 @@ describe("a failure that nobody caught", () => {
     expect(logged()[0]).toMatchObject({ level: "fatal", msg, err: { type: "RangeError" } });
   });
 
-  test("on the way down is told, and changes nothing of it", async () => {
+  test("during a shutdown is logged and does not change it", async () => {
     const shutdown = install([phase("takes a while", 100)]);
     running.emit("SIGTERM", "SIGTERM");
     shutdown.fail("something broke", new Error("broken"));

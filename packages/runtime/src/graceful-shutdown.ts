@@ -1,37 +1,37 @@
 import type { Logger } from "./logger.ts";
 import { DeadlineExceeded, withDeadline } from "./with-deadline.ts";
 
-/** One step of the way down. It is given up after `limitMs`, and the next one starts. */
+/** A phase of a shutdown. It is abandoned after `limitMs`, and the next one starts. */
 export interface ShutdownPhase {
   name: string;
   limitMs: number;
   run: () => Promise<void>;
 }
 
-/** What a shutdown needs of the process that it ends. */
+/** The part of a process that a shutdown uses. */
 export interface EndableProcess {
   on(event: "SIGTERM" | "SIGINT", listener: (signal: NodeJS.Signals) => void): unknown;
   on(event: "uncaughtException" | "unhandledRejection", listener: (error: unknown) => void): unknown;
   exit(exitCode: 0 | 1): void;
 }
 
-/** A terminal and a supervisor may both pass on one Ctrl-C: what comes sooner is the same signal. */
+/** A terminal and a supervisor may both pass on the same Ctrl-C, so a second signal within this time is ignored. */
 const secondSignalAfterMs = 1_000;
 
 export interface GracefulShutdown {
-  /** True from the first signal on: readiness says no, so that no new work is sent here. */
+  /** Returns true from the first signal on. The process then reports that it is not ready, so it gets no new work. */
   isShuttingDown(): boolean;
-  /** Goes down as for a signal, with exit code 1: something happened that the process can't go on after. */
+  /** Shuts down as after a signal, but with exit code 1, because of an error from which the process cannot recover. */
   fail(reason: string, error: unknown): void;
 }
 
 /**
- * Takes the process down in named phases on SIGTERM or SIGINT, or when something failed that nobody caught.
+ * Shuts the process down in named phases on SIGTERM, SIGINT or an uncaught error.
  *
- * Exit code 0: every phase finished. 1: a phase ran out of time, or failed, or the reason was a failure. A second
- * signal, at least a second after the first, ends the process at once.
+ * The exit code is 0 if every phase finished, and 1 if a phase timed out or failed, or if an error was the reason. A
+ * second signal, at least a second after the first, ends the process immediately.
  *
- * @param options.timeoutMs the limit of all phases together
+ * @param options.timeoutMs the limit for all phases together
  */
 export function installGracefulShutdown(options: {
   phases: ShutdownPhase[];
@@ -59,7 +59,7 @@ export function installGracefulShutdown(options: {
       logger.info({ signal, timeoutMs }, "stopping");
       void shutDown(0);
     } else if (Date.now() - startedAtMs >= secondSignalAfterMs) {
-      logger.warn({ signal }, "stopping at once: second signal");
+      logger.warn({ signal }, "stopping immediately: second signal");
       process.exit(1);
     }
   }
@@ -71,8 +71,8 @@ export function installGracefulShutdown(options: {
 
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
-  process.on("uncaughtException", (error) => fail("stopping: an error that nobody caught", error));
-  process.on("unhandledRejection", (error) => fail("stopping: a rejection that nobody handled", error));
+  process.on("uncaughtException", (error) => fail("stopping: uncaught exception", error));
+  process.on("unhandledRejection", (error) => fail("stopping: unhandled rejection", error));
   return { isShuttingDown: () => startedAtMs !== undefined, fail };
 }
 
@@ -83,8 +83,7 @@ async function runPhase(phase: ShutdownPhase, limitMs: number, logger: Logger): 
     logger.debug({ phase: phase.name }, "shutdown phase done");
     return true;
   } catch (error) {
-    if (error instanceof DeadlineExceeded)
-      logger.error({ phase: phase.name, limitMs }, "shutdown phase ran out of time");
+    if (error instanceof DeadlineExceeded) logger.error({ phase: phase.name, limitMs }, "shutdown phase timed out");
     else logger.error({ phase: phase.name, err: error }, "shutdown phase failed");
     return false;
   }

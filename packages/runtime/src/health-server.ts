@@ -2,21 +2,21 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import { listen } from "./listen.ts";
 import type { Registry } from "./metrics.ts";
 
-/** Why a process can't do its work now, as sentences for an operator. Empty: it is ready. */
+/** Returns why a process is not ready, as sentences for an operator. Empty if it is ready. */
 export type FindProblems = () => Promise<string[]> | string[];
 
-/** What an operator should look at although the process does its work, as sentences. */
+/** Returns what an operator should check although the process is ready, as sentences. */
 export type FindWarnings = () => string[];
 
 /**
- * Serves, apart from the partners' traffic:
- * - `GET /livez`: 200 while the process runs its event loop. Restart it only when this fails.
- * - `GET /readyz`: 200 `{"ready": true}`, or 503 `{"ready": false, "problems": ["…"]}`; with `"warnings": ["…"]` in
- *   either, if there are any.
+ * Serves health and metrics on a port of its own:
+ * - `GET /livez`: 200 while the event loop runs. Restart the process only if this fails.
+ * - `GET /readyz`: 200 `{"ready": true}`, or 503 `{"ready": false, "problems": ["…"]}`. Both have `"warnings": ["…"]`
+ *   if there are any.
  * - `GET /metrics`: Prometheus' text format.
  *
  * @returns the listening server
- * @throws StartError when the port can't be had
+ * @throws StartError if the server cannot listen on the port
  */
 export async function startHealthServer(options: {
   host: string;
@@ -28,7 +28,7 @@ export async function startHealthServer(options: {
   const server = createServer((request, response) => {
     answer(request.url ?? "", response, options).catch(() => {
       // A check that throws is a bug, but the probe must not hang because of it.
-      sendJson(response, 503, { ready: false, problems: ["The health check itself failed."] });
+      sendJson(response, 503, { ready: false, problems: ["The health check failed."] });
     });
   });
   server.requestTimeout = 5_000;

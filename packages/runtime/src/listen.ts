@@ -4,9 +4,9 @@ import { StartError } from "./start-error.ts";
 /**
  * Resolves when the server accepts connections.
  *
- * @param address.backlog connections that may wait to be accepted; Node's default is 511
- * @param address.variables the environment variables that set host and port, for the message
- * @throws StartError when the address can't be had
+ * @param address.backlog the maximum number of connections that wait to be accepted; Node's default is 511
+ * @param address.variables the environment variables for host and port, for the error message
+ * @throws StartError if the server cannot listen on the address
  */
 export async function listen(
   server: Server,

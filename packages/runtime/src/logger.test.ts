@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { describeError, safeMessage } from "./logger.ts";
 
 describe("the log of a process", () => {
-  /** What a process prints that runs this code with a logger. */
+  /** Returns the output of a process that runs this code with a logger. */
   async function outputOf(code: string): Promise<string> {
     const loggerUrl = new URL("./logger.ts", import.meta.url).href;
     const program = `import { createLogger } from ${JSON.stringify(loggerUrl)};
@@ -17,21 +17,21 @@ describe("the log of a process", () => {
   }
   const linesOf = (output: string) => output.trimEnd().split("\n");
 
-  test("has every line when the process ends at once, more than are written together too", async () => {
+  test("has every line when the process exits immediately, even more than one batch", async () => {
     const output = await outputOf("for (let i = 0; i < 400; i += 1) logger.info({ i }, 'line'); process.exit(0);");
     const numbers = linesOf(output).map((line) => JSON.parse(line).i);
     expect(output.length).toBeGreaterThan(32_768);
     expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 400 }, (_, i) => i));
   });
 
-  test("has a line soon, while the process goes on and has nothing more to say", async () => {
+  test("has a line soon, even if the process continues without logging more", async () => {
     const output = await outputOf(
       "logger.info('first'); setTimeout(() => process.kill(process.pid, 'SIGKILL'), 2_000);",
     );
     expect(linesOf(output)).toEqual([expect.stringContaining('"msg":"first"')]);
   });
 
-  test("has its last line when the reader is slow, and what came before fills the pipe", async () => {
+  test("has its last line even if the reader is slow and earlier lines fill the pipe", async () => {
     const output = await outputOf(`
       import { writeSync } from "node:fs";
       try { for (;;) writeSync(1, "-".repeat(4_095) + "\\n"); } catch {}
@@ -40,7 +40,7 @@ describe("the log of a process", () => {
     expect(linesOf(output).at(-1)).toContain('"msg":"last"');
   });
 
-  test("has a fatal line, and those before it, at once", async () => {
+  test("has a fatal line, and those before it, immediately", async () => {
     const output = await outputOf(`
       for (let i = 0; i < 100; i += 1) logger.info("é".repeat(200));
       logger.fatal("last");
@@ -49,7 +49,7 @@ describe("the log of a process", () => {
     expect(linesOf(output).at(-1)).toContain('"msg":"last"');
   });
 
-  test("has its last line when nothing is left to do", async () => {
+  test("has its last line when the event loop is empty", async () => {
     expect(linesOf(await outputOf("logger.info('last');"))).toEqual([expect.stringContaining('"msg":"last"')]);
   });
 });

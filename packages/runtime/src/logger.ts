@@ -4,12 +4,12 @@ import { createLogWriter, type LogWriter } from "./write-log.ts";
 export type { Logger } from "pino";
 
 /**
- * One JSON line a message, on standard output. What is still to be written is written when the process ends, unless it
- * is killed: the log is not what anything is recovered from. So a log that can't be written (its disk is full, nobody
- * reads it) keeps no process from its work.
+ * Logs each message as a line of JSON on standard output. Buffered lines are written when the process exits, but not if
+ * it is killed; nothing depends on the log for recovery. If the log cannot be written, because its disk is full or
+ * nobody reads it, the process continues its work.
  *
- * An error is logged under the key `err` by {@link describeError}, never by pino's own serializer: that one prints
- * every property, and PostgreSQL's `detail` or a parser's `body` would put guests' data into the log.
+ * An error is logged under the key `err` by {@link describeError}, not by pino's own serializer. That one prints every
+ * property, and PostgreSQL's `detail` or a parser's `body` would put guests' data into the log.
  *
  * @param destination standard output by default
  */
@@ -32,7 +32,10 @@ export function createLogger(
 
 let onlyOutput: LogWriter | undefined;
 
-/** One for all loggers of the process. Its pipe, if it is one, does not block: process.stdout has seen to that. */
+/**
+ * Shared by all loggers of the process. If standard output is a pipe, accessing process.stdout has made it
+ * non-blocking.
+ */
 function standardOutput(): LogWriter {
   onlyOutput ??= createLogWriter(process.stdout.fd);
   return onlyOutput;
@@ -47,11 +50,11 @@ export interface ErrorDescription {
 }
 
 /**
- * What may be said of an error without saying anything of the data that caused it.
+ * Describes an error without any of the data that caused it.
  *
- * A message is kept only where its author is known to put no data into it: the operating system's errors (they have a
- * `syscall`) and our own classes, which are marked with {@link safeMessage}. A Redis reply keeps its first word, such
- * as `OOM`. The stack keeps its frames and loses its first lines, which repeat the message.
+ * The message is kept only if its author is known to include no data: errors of the operating system (they have a
+ * `syscall`), and our own classes marked with {@link safeMessage}. A Redis error keeps its first word, such as `OOM`.
+ * The stack keeps its frames and loses its first lines, which repeat the message.
  */
 export function describeError(error: unknown): ErrorDescription {
   if (!(error instanceof Error)) return { type: typeof error };
@@ -69,7 +72,7 @@ export function describeError(error: unknown): ErrorDescription {
   return description;
 }
 
-/** An error class whose messages are written by us, without any data, sets this to true on its instances. */
+/** Our error classes whose messages never contain data set this property to true on their instances. */
 export const safeMessage = Symbol.for("booking-events.safeMessage");
 
 function isSafeMessage(error: Error): boolean {

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 
 export { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-/** A registry with the process's own figures (CPU, memory, event-loop delay, garbage collection). */
+/** Creates a registry with the default metrics of the process (CPU, memory, event-loop delay, garbage collection). */
 export function createMetrics(processName: string): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ process: processName });

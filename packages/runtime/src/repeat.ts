@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Does the work again and again until the signal aborts: the first time after the interval, and then each time the
- * interval after the last time ended.
+ * Repeats the work until the signal aborts. The first run starts after the interval, and each other run one interval
+ * after the previous one has ended.
  *
- * @param work must not throw: nobody would do it again
+ * @param work must not throw, because the repetition would end
  */
 export async function repeat(work: () => void | Promise<void>, intervalMs: number, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

@@ -7,14 +7,14 @@ import { variables } from "./environment.ts";
 const root = join(import.meta.dirname, "../../..");
 const runbook = readFileSync(join(root, "docs/operations.md"), "utf8");
 
-/** The rows of the table under a heading, each as its cells. */
+/** Returns the rows of the table under a heading, as lists of cells. */
 function readTable(heading: string): string[][] {
   const section = runbook.split(`${heading}\n`)[1]?.split(/^#/m)[0] ?? "";
   const rows = section.split("\n").filter((line) => line.startsWith("| `"));
   return rows.map((row) => row.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 }
 
-/** What an app's code is made of, without its tests. */
+/** Returns an app's source code without its tests. */
 function readSource(app: string): string {
   const files = globSync("**/*.ts", { cwd: join(root, "apps", app, "src") });
   const shipped = files.filter((file) => !file.endsWith(".test.ts"));

@@ -1,18 +1,18 @@
 import type { ShutdownPhase } from "./graceful-shutdown.ts";
 
-/** The rest of the time is for closing connections, which takes no longer unless the other side is gone. */
+/** The remaining time is for closing connections, which is fast unless the other side is unreachable. */
 const finishingShare = 0.8;
 
 /**
- * The way down of every process of ours: first what is under way comes to its end, with four fifths of the time; then
- * the connections are closed, the health server among them.
+ * Returns the shutdown phases of every process: first work in progress is finished, with four fifths of the time; then
+ * the connections are closed, including the health server's.
  */
 export function shutdownPhases(
   timeoutMs: number,
   { finishWork, closeConnections }: { finishWork: () => Promise<void>; closeConnections: () => Promise<void> },
 ): ShutdownPhase[] {
   return [
-    { name: "finish work under way", limitMs: timeoutMs * finishingShare, run: finishWork },
+    { name: "finish work in progress", limitMs: timeoutMs * finishingShare, run: finishWork },
     { name: "close connections", limitMs: timeoutMs * (1 - finishingShare), run: closeConnections },
   ];
 }

@@ -9,6 +9,6 @@ const manifests = globSync("{package.json,scripts/package.json,{apps,packages,te
   exclude: (path) => basename(path) === "node_modules",
 });
 
-test.each(manifests)("%s has the version that the programs say", (manifest) => {
+test.each(manifests)("%s has the version that the programs report", (manifest) => {
   expect(JSON.parse(readFileSync(join(root, manifest), "utf8")).version).toBe(version);
 });

@@ -1,4 +1,4 @@
 import { readFileSync } from "node:fs";
 
-/** The version of the service, such as "0.1.0". Every package of the repository has the same one. */
+/** The version of the service, such as "0.1.0". All packages of the repository have the same version. */
 export const version: string = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;

@@ -3,7 +3,7 @@ export class DeadlineExceeded extends Error {
 }
 
 /**
- * Waits for the work, but no longer than that. The work itself goes on.
+ * Waits for the work until the deadline. The work itself continues.
  *
  * @throws DeadlineExceeded; what the work throws
  */

@@ -1,24 +1,24 @@
 import { write, writeSync } from "node:fs";
 
-/** Lines are written together: this many characters, or those of this many milliseconds, whichever is first. */
-const writtenTogether = { characters: 32_768, intervalMs: 100 };
-/** While nobody takes them, so many characters are kept; what comes then is lost. */
-const keptCharacters = 4 * 1_024 * 1_024;
-/** At the end of the process: how long a full pipe may take to have room again, before its lines are given up. */
-const lastTries = { count: 20, intervalMs: 10 };
+/** Lines are written in batches, of this many characters or after this many milliseconds, whichever comes first. */
+const batch = { characters: 32_768, intervalMs: 100 };
+/** The maximum number of characters kept while they cannot be written. Further lines are lost. */
+const maxBufferedCharacters = 4 * 1_024 * 1_024;
+/** At exit: how often, and at which interval, writing to a full pipe is retried before its lines are dropped. */
+const finalRetries = { count: 20, intervalMs: 10 };
 
 export interface LogWriter {
   write(line: string): void;
-  /** Writes what is left, as far as that is possible. What is being written at that moment is out of its reach. */
+  /** Writes the remaining lines if possible. It does not wait for a write in progress. */
   flushSync(): void;
 }
 
 /**
- * Writes lines to a file descriptor, by few writes and without making anybody wait for them. What can't be written,
- * because a disk is full or nobody reads any more, is lost, and hurts nobody else.
+ * Writes lines to a file descriptor in few writes, without making callers wait. Lines that cannot be written, because a
+ * disk is full or nobody reads the pipe, are lost without affecting the process.
  *
- * pino's own destination (sonic-boom 4.2.1) measures all that it has gathered again for each line; and when the process
- * ends while its output is broken, it tries to write the rest without end.
+ * pino's own destination (sonic-boom 4.2.1) measures all of its buffered text again for each line. If its output is
+ * broken when the process exits, it tries to write the rest endlessly.
  */
 export function createLogWriter(fd: number): LogWriter {
   let lines = "";
@@ -35,12 +35,12 @@ export function createLogWriter(fd: number): LogWriter {
   function writeFrom(bytes: Buffer, start: number): void {
     write(fd, bytes, start, (error, written) => {
       if (error !== null && isBusy(error)) {
-        setTimeout(writeFrom, writtenTogether.intervalMs, bytes, start).unref();
+        setTimeout(writeFrom, batch.intervalMs, bytes, start).unref();
       } else if (error === null && start + written < bytes.length) {
         writeFrom(bytes, start + written);
       } else {
         isWriting = false;
-        if (lines.length >= writtenTogether.characters) flush();
+        if (lines.length >= batch.characters) flush();
       }
     });
   }
@@ -48,30 +48,30 @@ export function createLogWriter(fd: number): LogWriter {
   function flushSync(): void {
     let rest = Buffer.from(lines);
     lines = "";
-    for (let tries = 0; rest.length > 0 && tries < lastTries.count; ) {
+    for (let tries = 0; rest.length > 0 && tries < finalRetries.count; ) {
       try {
         rest = rest.subarray(writeSync(fd, rest));
       } catch (error) {
         if (!isBusy(error)) return;
         tries += 1;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lastTries.intervalMs);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, finalRetries.intervalMs);
       }
     }
   }
 
-  setInterval(flush, writtenTogether.intervalMs).unref();
+  setInterval(flush, batch.intervalMs).unref();
   process.on("exit", flushSync);
   return {
     write(line) {
-      if (lines.length >= keptCharacters) return;
+      if (lines.length >= maxBufferedCharacters) return;
       lines += line;
-      if (lines.length >= writtenTogether.characters) flush();
+      if (lines.length >= batch.characters) flush();
     },
     flushSync,
   };
 }
 
-/** A pipe without room, whose reader is slow. */
+/** The error of a full pipe with a slow reader. */
 function isBusy(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === "EAGAIN";
 }
