@@ -36,7 +36,7 @@ function expiries(file: PartnersFile): string[] {
 }
 
 describe("a new partner", () => {
-  test("has a secret of 256 random bits that fits into a URL, of which the file holds the digest only", () => {
+  test("has a URL-safe secret of 256 random bits, and the file contains only its digest", () => {
     const { file, added } = addPartner(empty, acme, now);
     expect(added.secret).toMatch(/^[A-Za-z0-9_-]{43}$/);
     expect(Buffer.from(added.secret, "base64url")).toHaveLength(32);
@@ -48,10 +48,10 @@ describe("a new partner", () => {
     expect(parsePartnersFile(JSON.stringify(file)).success).toBe(true);
   });
 
-  test("gets another secret than all others", () => {
+  test("gets a unique secret", () => {
     const secrets = Array.from({ length: 1_000 }, () => addPartner(empty, acme, now).added.secret);
     expect(new Set(secrets).size).toBe(1_000);
-    // Each character comes from all 64, the last one carries 4 bits: a generator of fewer bits would show here.
+    // Each character is one of 64, and the last one carries 4 bits. A generator with fewer bits would fail here.
     for (let place = 0; place < 42; place += 1) {
       expect(new Set(secrets.map((secret) => secret[place])).size).toBeGreaterThan(55);
     }
@@ -62,13 +62,13 @@ describe("a new partner", () => {
     expect(expiries(file)).toEqual(["s1 2027-01-01T00:00:00.000Z"]);
   });
 
-  test("is refused under an id that is taken", () => {
-    expect(() => addPartner(fileWith(), acme, now)).toThrow(/a partner acme already/);
+  test("is refused if the id is taken", () => {
+    expect(() => addPartner(fileWith(), acme, now)).toThrow(/Partner acme already exists/);
   });
 });
 
 describe("rotation", () => {
-  test("keeps what is valid so until the overlap is over, and never longer than it was to be", () => {
+  test("keeps valid secrets until the end of the overlap, and never beyond their expiry", () => {
     const before = fileWith(
       { id: "s1", expiresAt: "2026-11-19T00:00:00Z" },
       { id: "s2", expiresAt: null },
@@ -89,26 +89,26 @@ describe("rotation", () => {
     expect(file.partners[0]).toBe(before.partners[0]);
   });
 
-  test("tells the earlier end of a secret that was to expire before the overlap is over", () => {
+  test("reports the expiry of a secret that expires before the end of the overlap", () => {
     const before = fileWith({ id: "s1", expiresAt: "2026-11-20T12:30:00Z" });
     expect(rotateSecret(before, { id: "acme", overlapMs: hourMs }, now).previousSecretsExpireAt).toEqual(
       new Date("2026-11-20T12:30:00Z"),
     );
   });
 
-  test("without overlap ends the old secret at once", () => {
+  test("without an overlap expires the old secret immediately", () => {
     const { file } = rotateSecret(fileWith({ id: "s1", expiresAt: null }), { id: "acme", overlapMs: 0 }, now);
     expect(file.partners[1]?.secrets.map((secret) => isValid(secret, now))).toEqual([false, true]);
   });
 
-  test("does not bring a secret back to life whose expiry can't be read", () => {
+  test("does not revive a secret whose expiry is invalid", () => {
     const before = fileWith({ id: "s1", expiresAt: "unreadable" });
     const { file, previousSecretsExpireAt } = rotateSecret(before, { id: "acme", overlapMs: hourMs }, now);
     expect(expiries(file)).toEqual(["s1 unreadable", "s2 null"]);
     expect(previousSecretsExpireAt).toBeNull();
   });
 
-  test("of a partner without a valid secret has no previous ones to tell of", () => {
+  test("of a partner without a valid secret reports no previous secrets", () => {
     const before = fileWith({ id: "old", expiresAt: "2026-11-19T00:00:00Z" });
     const { added, previousSecretsExpireAt } = rotateSecret(before, { id: "acme", overlapMs: hourMs }, now);
     expect(previousSecretsExpireAt).toBeNull();
@@ -119,24 +119,24 @@ describe("rotation", () => {
 describe("revocation", () => {
   const before = fileWith({ id: "s1", expiresAt: "2026-11-19T00:00:00Z" }, { id: "s2", expiresAt: null });
 
-  test("ends the secret now and keeps its record", () => {
+  test("expires the secret now and keeps its record", () => {
     const { file, wasValid, hasValidSecret } = revokeSecret(before, { id: "acme", secretId: "s2" }, now);
     expect(expiries(file)).toEqual(["s1 2026-11-19T00:00:00Z", "s2 2026-11-20T12:00:00.000Z"]);
     expect({ wasValid, hasValidSecret }).toEqual({ wasValid: true, hasValidSecret: false });
   });
 
-  test("does not move the end of a secret that has expired", () => {
+  test("does not change the expiry of an expired secret", () => {
     const { file, wasValid, hasValidSecret } = revokeSecret(before, { id: "acme", secretId: "s1" }, now);
     expect(expiries(file)).toEqual(expiries(before));
     expect({ wasValid, hasValidSecret }).toEqual({ wasValid: false, hasValidSecret: true });
   });
 
-  test("names the secrets there are when there is none of that id", () => {
+  test("lists the partner's secrets if none has that id", () => {
     expect(() => revokeSecret(before, { id: "acme", secretId: "s9" }, now)).toThrow(/no secret s9.*s1, s2/);
   });
 });
 
-test("a partner is disabled and enabled; what it is already leaves the file as it is", () => {
+test("a partner can be disabled and enabled; without a change the file stays the same", () => {
   const before = fileWith();
   const disabled = setEnabled(before, { id: "acme", enabled: false });
   expect(disabled.partners.map(({ id, enabled }) => [id, enabled])).toEqual([
@@ -146,8 +146,8 @@ test("a partner is disabled and enabled; what it is already leaves the file as i
   expect(setEnabled(disabled, { id: "acme", enabled: false })).toBe(disabled);
 });
 
-test("no change is made to a partner that is not there", () => {
-  expect(() => rotateSecret(empty, { id: "acme", overlapMs: 0 }, now)).toThrow(/no partner acme/);
-  expect(() => revokeSecret(empty, { id: "acme", secretId: "s1" }, now)).toThrow(/no partner acme/);
-  expect(() => setEnabled(empty, { id: "acme", enabled: true })).toThrow(/no partner acme/);
+test("changing an unknown partner is refused", () => {
+  expect(() => rotateSecret(empty, { id: "acme", overlapMs: 0 }, now)).toThrow(/Partner acme does not exist/);
+  expect(() => revokeSecret(empty, { id: "acme", secretId: "s1" }, now)).toThrow(/Partner acme does not exist/);
+  expect(() => setEnabled(empty, { id: "acme", enabled: true })).toThrow(/Partner acme does not exist/);
 });

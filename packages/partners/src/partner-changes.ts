@@ -5,7 +5,7 @@ import { digestSecret, type Partner, type PartnerSecret, type PartnersFile } fro
 
 const secretBytes = 32;
 
-/** What is shown once, and kept nowhere. */
+/** A new secret. It is shown once and not stored. */
 export interface NewSecret {
   secretId: string;
   /** 256 random bits in base64url: 43 letters, digits, - and _, which need no escaping in a URL. */
@@ -26,9 +26,7 @@ export function addPartner(
   now: Date,
 ): { file: PartnersFile; added: NewSecret } {
   if (file.partners.some((partner) => partner.id === id)) {
-    throw new PartnersError(
-      `There is a partner ${id} already. For another secret: npm run ops -- partners rotate ${id}`,
-    );
+    throw new PartnersError(`Partner ${id} already exists. To add a secret, run: npm run ops -- partners rotate ${id}`);
   }
   const { added, record } = createSecret([], now, expiresAt);
   const partner: Partner = { id, name, enabled: true, kinds, rateLimit, secrets: [record] };
@@ -36,9 +34,9 @@ export function addPartner(
 }
 
 /**
- * Adds a secret, and lets those that are valid now expire when the overlap is over, or before that if they were to.
+ * Adds a secret. Secrets that are valid now expire at the end of the overlap, or earlier if they already had to.
  *
- * @returns the last moment of the previous secrets; null: none of them was valid any more
+ * @returns when the last previous secret expires; null if none of them is valid
  */
 export function rotateSecret(
   file: PartnersFile,
@@ -59,7 +57,7 @@ export function rotateSecret(
   };
 }
 
-/** @returns whether the secret was valid until now, and whether the partner has a valid one left */
+/** @returns whether the secret was valid, and whether the partner has another valid one */
 export function revokeSecret(
   file: PartnersFile,
   { id, secretId }: { id: string; secretId: string },
@@ -79,13 +77,13 @@ export function revokeSecret(
   };
 }
 
-/** @returns the file itself if the partner was so already */
+/** @returns the same file if nothing changes */
 export function setEnabled(file: PartnersFile, { id, enabled }: { id: string; enabled: boolean }): PartnersFile {
   const partner = getPartner(file, id);
   return partner.enabled === enabled ? file : replacePartner(file, { ...partner, enabled });
 }
 
-/** What is not given stays as it is. */
+/** Omitted properties are not changed. */
 export interface PartnerChanges {
   name?: string | undefined;
   kinds?: EventKind[] | undefined;
@@ -107,7 +105,7 @@ export function changePartner(
   return { file: replacePartner(file, changed), partner: changed };
 }
 
-/** As ingest decides it: a date that can't be read refuses. */
+/** Returns whether ingest accepts the secret. An expiry that is not a valid date refuses it. */
 export function isValid(secret: PartnerSecret | undefined, now: Date): boolean {
   if (secret === undefined) return false;
   return secret.expiresAt === null || now.getTime() < Date.parse(secret.expiresAt);
@@ -116,7 +114,7 @@ export function isValid(secret: PartnerSecret | undefined, now: Date): boolean {
 function getPartner(file: PartnersFile, id: string): Partner {
   const partner = file.partners.find((candidate) => candidate.id === id);
   if (partner === undefined) {
-    throw new PartnersError(`There is no partner ${id}. All partners: npm run ops -- partners list`);
+    throw new PartnersError(`Partner ${id} does not exist. To list all partners, run: npm run ops -- partners list`);
   }
   return partner;
 }

@@ -1,27 +1,27 @@
 import { timingSafeEqual } from "node:crypto";
 import { digestSecret, type Partner, type PartnersFile } from "./partners-file.ts";
 
-/** A secret that the partners file knows, whether or not it may be used now. */
+/** A secret in the partners file, whether or not it is valid now. */
 export interface KnownSecret {
   partner: Partner;
   secretId: string;
-  /** Epoch milliseconds from which it is refused; Infinity: it does not expire. */
+  /** When it expires, in epoch milliseconds. Infinity if it does not expire. */
   expiresAtMs: number;
 }
 
-/** The partners of one version of the partners file. It never changes; a new version is a new registry. */
+/** The partners in one version of the partners file. It is immutable; a new version of the file is a new registry. */
 export interface PartnerRegistry {
   partnerCount: number;
   secretCount: number;
   findSecret(secret: string): KnownSecret | undefined;
 }
 
-/** What an unknown secret is compared with, for the time's sake. No digest equals it. */
-const nobodysDigest = Buffer.alloc(64);
+/** Compared with the digest of an unknown secret, so the timing does not differ. No digest equals it. */
+const unusedDigest = Buffer.alloc(64);
 
 /**
- * Secrets are looked up by their SHA-256, so the time a lookup takes depends on digests, which a guesser can't steer,
- * and not on how much of a secret was guessed right, nor on how many there are.
+ * Looks secrets up by their SHA-256. The time of a lookup therefore depends on digests, which an attacker cannot
+ * choose, and not on how much of a secret was guessed or on the number of secrets.
  */
 export function createPartnerRegistry({ partners }: PartnersFile): PartnerRegistry {
   const byDigest = new Map<string, KnownSecret & { digest: Buffer }>();
@@ -37,7 +37,7 @@ export function createPartnerRegistry({ partners }: PartnersFile): PartnerRegist
     findSecret(secret) {
       const digest = digestSecret(secret);
       const known = byDigest.get(digest);
-      return timingSafeEqual(known?.digest ?? nobodysDigest, Buffer.from(digest)) ? known : undefined;
+      return timingSafeEqual(known?.digest ?? unusedDigest, Buffer.from(digest)) ? known : undefined;
     },
   };
 }

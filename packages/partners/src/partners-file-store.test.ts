@@ -31,7 +31,7 @@ const ids = () => readPartnersFile(path).partners.map(({ id }) => id);
 const modeOf = async (file: string) => (await stat(file)).mode & 0o777;
 
 describe("a new file", () => {
-  test("may be read and written by its owner only, whatever the umask, and nothing else is left in the folder", async () => {
+  test("is accessible only to its owner, whatever the umask, and leaves nothing else in the folder", async () => {
     const umask = process.umask(0o000);
     try {
       expect((await create("a")).isNew).toBe(true);
@@ -43,12 +43,12 @@ describe("a new file", () => {
     expect(await readFile(path, "utf8")).toMatch(/^\{\n {2}"partners": .*\n$/s);
   });
 
-  test("is made by no command but the one that may", async () => {
+  test("is created only by the command that may create it", async () => {
     await expect(add("a")).rejects.toThrow(/no partners file .*partners add/);
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("is not made in a folder that does not exist", async () => {
+  test("is not created in a folder that does not exist", async () => {
     path = join(folder, "missing", "partners.json");
     await expect(create("a")).rejects.toThrow(/folder of the partners file .* does not exist/);
   });
@@ -64,9 +64,9 @@ describe("an existing file", () => {
     expect(ids()).toEqual(["a", "b"]);
   });
 
-  test("that others may write to is kept so, with a warning", async () => {
+  test("that others may write to keeps its mode, with a warning", async () => {
     chmodSync(path, 0o660);
-    expect((await add("b")).warnings).toEqual([expect.stringMatching(/Other users may write.*chmod go-w/)]);
+    expect((await add("b")).warnings).toEqual([expect.stringMatching(/Other users can write.*chmod go-w/)]);
     expect(await modeOf(path)).toBe(0o660);
   });
 
@@ -78,21 +78,21 @@ describe("an existing file", () => {
     expect({ uid, gid }).toEqual({ uid: 12_345, gid: 23_456 });
   });
 
-  test("that begins with a byte order mark is changed like any other", async () => {
+  test("that starts with a byte order mark can be changed", async () => {
     await writeFile(path, `\ufeff${await readFile(path, "utf8")}`);
     await add("b");
     expect(ids()).toEqual(["a", "b"]);
     expect(await readFile(path, "utf8")).toMatch(/^\{/);
   });
 
-  test("is replaced and never written into, so that a reader has the old content or the new", async () => {
+  test("is replaced and never modified, so readers see the old content or the new", async () => {
     linkSync(path, join(folder, "as-it-was"));
     const before = await readFile(path, "utf8");
     await add("b");
     expect(await readFile(join(folder, "as-it-was"), "utf8")).toBe(before);
   });
 
-  test("is left as it is, to the inode, when the change is refused or changes nothing", async () => {
+  test("is not replaced if the change is refused or changes nothing", async () => {
     const { ino } = await stat(path);
     const refuse = changePartnersFile(path, () => {
       throw new Error("refused");
@@ -108,9 +108,9 @@ describe("an existing file", () => {
     ["is not JSON", '{"partners": [}'],
     ["is empty", ""],
     ["has an unknown field", '{"partners": [], "comment": "mine"}'],
-  ])("that %s is refused and left as it is", async (_, text) => {
+  ])("that %s is refused and not changed", async (_, text) => {
     await writeFile(path, text);
-    await expect(create("b")).rejects.toThrow(/is not valid, and is left as it is/);
+    await expect(create("b")).rejects.toThrow(/is not valid and was not changed/);
     expect(() => readPartnersFile(path)).toThrow(/is not valid/);
     expect(await readFile(path, "utf8")).toBe(text);
     expect(readdirSync(folder)).toEqual(["partners.json"]);
@@ -118,8 +118,8 @@ describe("an existing file", () => {
 });
 
 describe("symbolic links", () => {
-  test("stay, and the file behind them is changed", async () => {
-    // As Kubernetes mounts it: a link to a file in a folder that is a link itself.
+  test("are kept, and their target is changed", async () => {
+    // As Kubernetes mounts it: a link to a file in a folder that is also a link.
     mkdirSync(join(folder, "..2026"));
     symlinkSync("..2026", join(folder, "..data"));
     symlinkSync(join("..data", "partners.json"), path);
@@ -130,7 +130,7 @@ describe("symbolic links", () => {
     expect(readdirSync(join(folder, "..2026"))).toEqual(["partners.json"]);
   });
 
-  test("to nothing are refused", async () => {
+  test("without a target are refused", async () => {
     await symlink("missing.json", path);
     await expect(create("a")).rejects.toThrow(/symbolic link to a file that does not exist/);
     expect(readdirSync(folder)).toEqual(["partners.json"]);
@@ -138,10 +138,10 @@ describe("symbolic links", () => {
 });
 
 describe("two changes at once", () => {
-  test("a change waits for the one before it, and keeps what that one wrote", async () => {
+  test("a change waits for the previous one, and keeps its result", async () => {
     await create("a");
     await writeFile(`${path}.lock`, "");
-    // The first try is made before this returns, and must not get through.
+    // The first attempt is made before this returns, and must not succeed.
     const second = add("c");
     expect(ids()).toEqual(["a"]);
     await writeFile(path, JSON.stringify(withPartner(readPartnersFile(path), "b").file));
@@ -150,7 +150,7 @@ describe("two changes at once", () => {
     expect(ids()).toEqual(["a", "b", "c"]);
   });
 
-  test("a lock that a killed process left behind is named, and never taken over", async () => {
+  test("a lock left behind by a killed process is named, and never removed", async () => {
     await create("a");
     await writeFile(`${path}.lock`, "");
     await expect(add("b", { lockTimeoutMs: 50 })).rejects.toThrow(`delete ${path}.lock and try again`);
@@ -159,7 +159,7 @@ describe("two changes at once", () => {
   });
 });
 
-test("nothing is left in the folder when the new content can't take its place", async () => {
+test("nothing is left in the folder if the file cannot be replaced", async () => {
   await create("a");
   const failing = changePartnersFile(path, (file) => {
     rmSync(path);
@@ -170,13 +170,13 @@ test("nothing is left in the folder when the new content can't take its place", 
   expect(readdirSync(folder)).toEqual(["partners.json"]);
 });
 
-test("a path that is no file is refused", async () => {
+test("a path that is not a file is refused", async () => {
   path = folder;
   await expect(create("a")).rejects.toThrow(/not the path of a file/);
 });
 
 // Root may write anywhere.
-test.skipIf(process.getuid?.() === 0)("a file or folder that may not be written to is refused", async () => {
+test.skipIf(process.getuid?.() === 0)("a file or folder without write permission is refused", async () => {
   await create("a");
   chmodSync(folder, 0o500);
   await expect(add("b")).rejects.toThrow(/This user may not .*\(EACCES\)/);

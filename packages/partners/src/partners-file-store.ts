@@ -34,19 +34,19 @@ export function readPartnersFile(path: string): PartnersFile {
   return parse(text, path);
 }
 
-/** What a change gives: the new content, and what its caller wants to know. */
+/** The result of a change: the new content, and additional results for the caller. */
 type Changed<Result> = Result & { file: PartnersFile };
 
 /**
- * Changes the partners file so that whoever reads it sees the old content or the new one, whole, even after a crash.
- * Changes take turns: each sees what the one before it wrote. A file that is not valid is refused and left as it is.
+ * Changes the partners file atomically: readers see the old content or the new content, even after a crash. Changes are
+ * serialized: each one sees the result of the previous one. An invalid file is refused and not modified.
  *
- * A new file may be read by its owner only. An existing one keeps its owner, group and permissions, since ingest may
- * run as another user. Symbolic links are followed, and stay.
+ * A new file is readable only by its owner. An existing file keeps its owner, group and permissions, because ingest may
+ * run as another user. Symbolic links are followed and kept.
  *
- * @param change gives the same file back to leave it untouched, and throws to refuse
- * @param options.createIfMissing start from no partners if there is no file
- * @returns what `change` gave, with whether the file is new, and remarks for the operator
+ * @param change returns the same file to leave it unchanged, and throws to refuse
+ * @param options.createIfMissing start without partners if there is no file
+ * @returns the result of `change`, whether the file is new, and warnings for the operator
  */
 export async function changePartnersFile<Result extends object>(
   path: string,
@@ -58,7 +58,7 @@ export async function changePartnersFile<Result extends object>(
   for (;;) {
     const lock = tryLock(target, path);
     if (lock !== undefined) {
-      // Nothing is awaited while the lock is held: a signal's handler runs after it, and leaves no lock behind.
+      // Nothing is awaited while the lock is held, so a signal handler cannot run in between and leave the lock behind.
       try {
         return changeLocked(target, path, change, options.createIfMissing === true);
       } finally {
@@ -89,7 +89,7 @@ function parse(text: string, path: string): PartnersFile {
   const result = parsePartnersFile(text);
   if (result.success) return result.file;
   throw new PartnersError(
-    `The partners file ${path} is not valid, and is left as it is: ${result.problems.join("; ")}. Mend it first.`,
+    `The partners file ${path} is not valid and was not changed: ${result.problems.join("; ")}. Correct it first.`,
   );
 }
 
@@ -101,7 +101,7 @@ function serialize(file: PartnersFile): string {
   throw new PartnersError(`Nothing was changed: the partner's ${problems.join("; ")}.`);
 }
 
-/** In a neighbouring file first, which then takes the place of the old one in one step. */
+/** Writes the text to a temporary file in the same folder, and then renames it over the old file. */
 function replaceFile(target: string, path: string, text: string, existing: Stats | undefined): void {
   const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString("hex")}.tmp`);
   try {
@@ -128,17 +128,17 @@ function keepOwnerAndMode(descriptor: number, existing: Stats, path: string): vo
       fchownSync(descriptor, existing.uid, existing.gid);
     } catch (error) {
       throw new PartnersError(
-        `The partners file ${path} belongs to user ${existing.uid} and group ${existing.gid}, and would not any more ` +
-          "after a change by this user. Run the command as that user, or as root.",
+        `The partners file ${path} belongs to user ${existing.uid} and group ${existing.gid}, and this user cannot ` +
+          "preserve that. Run the command as that user, or as root.",
         { cause: error },
       );
     }
   }
-  // After the change of owner, which clears some of the bits.
+  // After the change of owner, which clears some of the permission bits.
   fchmodSync(descriptor, existing.mode & permissionBits);
 }
 
-/** Makes the rename last through a power loss, on file systems that can. The change is in force either way. */
+/** Makes the rename survive a power loss, if the file system supports it. The change has already been made. */
 function syncFolder(folder: string): void {
   try {
     const descriptor = openSync(folder, "r");
@@ -148,11 +148,11 @@ function syncFolder(folder: string): void {
       closeSync(descriptor);
     }
   } catch {
-    // Failing now would withhold a new secret that is valid already.
+    // An error now would hide a new secret that is already valid.
   }
 }
 
-/** The file itself, behind any symbolic links: these stay, and a rename must happen in the file's own folder. */
+/** Resolves symbolic links, because they must be kept and a rename must happen in the file's own folder. */
 function resolveTarget(path: string): string {
   try {
     const target = realpathSync(path);
@@ -169,13 +169,13 @@ function resolveTarget(path: string): string {
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw describeFileError(error, path);
     throw new PartnersError(
-      `The folder of the partners file ${path} does not exist. Make it first, or set PARTNERS_FILE.`,
+      `The folder of the partners file ${path} does not exist. Create it, or set PARTNERS_FILE.`,
       { cause: error },
     );
   }
 }
 
-/** @returns the lock's path, or undefined when another process holds it */
+/** @returns the lock's path, or undefined if another process holds the lock */
 function tryLock(target: string, path: string): string | undefined {
   const lock = lockPath(target);
   try {
@@ -191,10 +191,13 @@ function lockPath(target: string): string {
   return `${target}.lock`;
 }
 
-/** A lock is never taken over: two processes that both think it is dead would overwrite each other's change. */
+/**
+ * An old lock is never removed automatically: if two processes removed it at the same time, they would overwrite each
+ * other's change.
+ */
 function lockedFile(target: string, path: string): PartnersError {
   return new PartnersError(
-    `Another command is changing the partners file ${path}. If none is running, one was killed in the middle: delete ` +
+    `Another command is changing the partners file ${path}. If none is running, one was killed: delete ` +
       `${lockPath(target)} and try again.`,
   );
 }
@@ -210,14 +213,14 @@ function readIfPresent(target: string, path: string): string | undefined {
 
 function missingFile(path: string): PartnersError {
   return new PartnersError(
-    `There is no partners file ${path}. PARTNERS_FILE says where it is; the first partner creates it: ` +
+    `There is no partners file ${path}. Set PARTNERS_FILE to its path, or create it by adding a partner: ` +
       "npm run ops -- partners add <id>",
   );
 }
 
 function findWarnings(path: string, existing: Stats | undefined): string[] {
   if (existing === undefined || (existing.mode & writableByOthers) === 0) return [];
-  return [`Other users may write to ${path}, and so let in whom they like. To stop that: chmod go-w ${path}`];
+  return [`Other users can write to ${path}, and so add partners and secrets. To prevent this: chmod go-w ${path}`];
 }
 
 function describeFileError(error: unknown, path: string): unknown {
@@ -229,19 +232,20 @@ function describeFileError(error: unknown, path: string): unknown {
     case "EACCES":
     case "EPERM":
       return new PartnersError(
-        `This user may not read or write the partners file ${path}, or its folder (${code}). Run the command as the ` +
+        `This user may not read or write the partners file ${path} or its folder (${code}). Run the command as the ` +
           "file's owner.",
         { cause: error },
       );
     case "EROFS":
       return new PartnersError(
-        `The partners file ${path} is mounted read-only (${code}), as Kubernetes mounts a secret. It is changed where ` +
-          "it comes from: run the command on a copy (PARTNERS_FILE=<copy>) and mount that.",
+        `The partners file ${path} is mounted read-only (${code}), for example as a Kubernetes secret. Change it ` +
+          "at its " +
+          "source: run the command on a copy (PARTNERS_FILE=<copy>) and mount that.",
         { cause: error },
       );
     case "EBUSY":
       return new PartnersError(
-        `The partners file ${path} is a mount of its own, so it can't be replaced in one step (${code}). Mount its ` +
+        `The partners file ${path} is a mount point, so it cannot be replaced atomically (${code}). Mount its ` +
           "folder instead, or run the command where the file comes from.",
         { cause: error },
       );

@@ -16,12 +16,12 @@ test("a digest is the hex of the secret's SHA-256", () => {
   expect(digestSecret("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 });
 
-test("a valid file gives its partners", () => {
+test("a valid file is parsed into its partners", () => {
   const file = { partners: [partner] };
   expect(parsePartnersFile(JSON.stringify(file))).toEqual({ success: true, file });
 });
 
-test("a byte order mark at the beginning is no part of the file, and a second one is no JSON", () => {
+test("a byte order mark at the start is ignored, and a second one is not JSON", () => {
   const file = { partners: [partner] };
   expect(parsePartnersFile(`\ufeff${JSON.stringify(file)}`)).toEqual({ success: true, file });
   expect(parsePartnersFile(`\ufeff\ufeff${JSON.stringify(file)}`)).toEqual({
@@ -38,7 +38,7 @@ test.each(["2026-12-01T00:00:00Z", "2026-12-01T00:00:00.123Z", "2028-02-29T23:59
   },
 );
 
-describe("a file that is not valid says where and what, and repeats no value", () => {
+describe("the problems of an invalid file name the place and the rule, but no value", () => {
   test.each<[name: string, file: unknown, problem: RegExp]>([
     ["not JSON", undefined, /is not JSON/],
     ["a list", [], /partners is missing/],
@@ -61,7 +61,11 @@ describe("a file that is not valid says where and what, and repeats no value", (
     ["a bad kind", { partners: [{ ...partner, kinds: ["canary"] }] }, /partners\.0\.kinds\.0 must be/],
     ["no kind", { partners: [{ ...partner, kinds: [] }] }, /partners\.0\.kinds must name at least one/],
     ["two partners with one id", { partners: [partner, { ...partner, secrets: [] }] }, /two partners with the same id/],
-    ["one secret of two partners", { partners: [partner, { ...partner, id: "other" }] }, /the same secret twice/],
+    [
+      "one secret of two partners",
+      { partners: [partner, { ...partner, id: "other" }] },
+      /the same secret more than once/,
+    ],
   ])("%s", (_, file, problem) => {
     const result = parsePartnersFile(file === undefined ? "canary" : JSON.stringify(file));
     const problems = result.success ? [] : result.problems;

@@ -3,14 +3,17 @@ import { eventKinds } from "@booking-events/schema";
 import * as v from "valibot";
 
 const instantMessage = "must be a date-time such as 2026-11-20T00:00:00Z";
-const instant = v.pipe(v.string(), v.isoTimestamp(instantMessage), v.check(isMoment, instantMessage));
+const instant = v.pipe(v.string(), v.isoTimestamp(instantMessage), v.check(isInstant, instantMessage));
 
 const PartnerSecret = v.strictObject({
   id: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, - or _")),
-  /** Lower-case hex of the SHA-256 of the secret. The secret has 256 random bits, so a plain digest can't be guessed. */
-  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "must be the 64 lower-case hex digits of a SHA-256")),
+  /**
+   * The SHA-256 of the secret in lowercase hex. The secret has 256 random bits, so its digest cannot be reversed by
+   * guessing.
+   */
+  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "must be the 64 lowercase hex digits of a SHA-256")),
   createdAt: instant,
-  /** From this time on the secret is refused. null: it does not expire. */
+  /** The time from which the secret is refused. null if it does not expire. */
   expiresAt: v.nullable(instant),
 });
 
@@ -19,7 +22,7 @@ const Partner = v.strictObject({
     v.string(),
     v.regex(
       /^[a-z0-9][a-z0-9_-]{0,63}$/,
-      "must be 1 to 64 lower-case letters, digits, - or _, not starting with - or _",
+      "must be 1 to 64 lowercase letters, digits, - or _, not starting with - or _",
     ),
   ),
   name: v.pipe(v.string(), v.nonEmpty("must not be empty")),
@@ -40,7 +43,7 @@ const PartnersFile = v.pipe(
   v.check(({ partners }) => areUnique(partners.map(({ id }) => id)), "has two partners with the same id"),
   v.check(
     ({ partners }) => areUnique(partners.flatMap(({ secrets }) => secrets.map(({ sha256 }) => sha256))),
-    "has the same secret twice, so that it would not be clear whose it is",
+    "has the same secret more than once",
   ),
 );
 
@@ -48,13 +51,13 @@ export type PartnerSecret = v.InferOutput<typeof PartnerSecret>;
 export type Partner = v.InferOutput<typeof Partner>;
 export type PartnersFile = v.InferOutput<typeof PartnersFile>;
 
-/** Some editors, on Windows above all, write one at the beginning of a file in UTF-8. */
+/** Some editors, mostly on Windows, write a byte order mark at the start of a UTF-8 file. */
 const byteOrderMark = "\ufeff";
 
 /**
- * Parses the partners file, which holds digests only.
+ * Parses the partners file, which contains digests only.
  *
- * @returns the partners, or what is wrong with the text: where and what to put there, never what stands there
+ * @returns the partners; or the problems, with their place and the rule but without the text
  */
 export function parsePartnersFile(
   text: string,
@@ -70,12 +73,12 @@ export function parsePartnersFile(
   return { success: false, problems: result.issues.map(describeIssue) };
 }
 
-/** The digest that the partners file holds of a secret. */
+/** Returns a secret's digest as in the partners file. */
 export function digestSecret(secret: string): string {
   return hash("sha256", secret, "hex");
 }
 
-/** Says where and what; valibot's own messages would repeat the value. */
+/** Describes the place and the rule; valibot's own messages would repeat the value. */
 function describeIssue(issue: v.BaseIssue<unknown>): string {
   const path = v.getDotPath(issue);
   if (issue.kind === "validation") return path === null ? issue.message : `${path} ${issue.message}`;
@@ -84,8 +87,11 @@ function describeIssue(issue: v.BaseIssue<unknown>): string {
   return `${path ?? "the file"} ${expected}`;
 }
 
-/** False: an offset such as `+02`, which no `Date` can read, or a day such as 31 February, which it reads as another. */
-function isMoment(text: string): boolean {
+/**
+ * Returns false for an offset such as `+02`, which `Date` cannot parse, and for a day such as 31 February, which it
+ * parses as another day.
+ */
+function isInstant(text: string): boolean {
   const day = text.slice(0, 10);
   const isDay = !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
   return isDay && !Number.isNaN(Date.parse(text));
