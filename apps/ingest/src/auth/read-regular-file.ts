@@ -27,7 +27,7 @@ export async function readRegularFile(path: string): Promise<string> {
 
 /**
  * Returns `read` with a time limit, for example for a network file system whose server is unreachable. A read that
- * exceeds the limit continues, because it cannot be canceled, and the next read may find another file at the path. The
+ * exceeds the limit continues, because it cannot be cancelled, and the next read may find another file at the path. The
  * number of such reads is limited.
  *
  * @throws what `read` throws, or an error that the read does not end

@@ -9,7 +9,7 @@ import type { Socket } from "node:net";
  * each with its own objects. Pausing the socket only takes effect afterwards. The parser stops in between only at a
  * request to upgrade to another protocol, because what follows is not HTTP.
  *
- * This relies on undocumented behavior of Node (lib/_http_server.js, parserOnIncoming, as of 24.21): after parsing the
+ * This relies on undocumented behaviour of Node (lib/_http_server.js, parserOnIncoming, as of 24.21): after parsing the
  * headers, it reads the message's `upgrade` property and stops the parser if it is true. If that changes,
  * stop-parser.test.ts fails, and the server receives every request, as it does without this class.
  */
