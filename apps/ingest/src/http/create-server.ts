@@ -71,7 +71,7 @@ export function createServer(options: {
     server.on(event, (req, socket) => handleLastRequest(req, socket as Socket));
   }
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    answerClientError(error, connections.of(socket), socket);
+    answerClientError(error, { connection: connections.of(socket), socket, observe });
   });
 
   function acceptsRequests(connection: Connection | undefined): connection is Connection {
@@ -119,50 +119,57 @@ export function createServer(options: {
     }
   }
 
-  /** Answers a request that Node could not read: too slow, too large, or not HTTP. */
-  function answerClientError(error: NodeJS.ErrnoException, connection: Connection | undefined, socket: Socket): void {
-    if (error.code === "ECONNRESET" || connection === undefined) {
-      socket.destroy();
-      return;
-    }
-    // The event is repeated for each packet that follows.
-    if (!socket.writable) return;
-    const { newestResponse: response } = connection;
-    const answer = toAnswer(error.code);
-    if (response === undefined) {
-      observe({ status: answer.status, outcome: answer.outcome, ip: socket.remoteAddress });
-      sendAnswerOnSocket(socket, answer);
-    } else if (response.req.complete) {
-      // Requests on this connection still wait for their answers. They may have been accepted, so this answer must not
-      // replace theirs.
-      closeAfterAnswers(connection);
-    } else if (response.headersSent) {
-      socket.destroy();
-    } else {
-      // The app is reading this request's body. Node does not notify it when the connection closes after an answer, so
-      // it would wait forever. Destroying the request notifies it, and it logs the request.
-      void sendAnswer(response, answer, { close: true }).finally(() => response.req.destroy());
-    }
-  }
-
   return {
     server,
-    async stop() {
-      const closed = new Promise((resolve) => server.close(resolve));
+    stop() {
       isStopping = true;
-      for (const connection of connections.all()) {
-        // Node treats a connection without any data as busy, and stops its own timers when it closes.
-        if (connection.socket.bytesRead === 0) connection.socket.destroy();
-        // The last answer announces that the connection closes; no other answer may follow such an answer.
-        else if (connection.requestsUnderWay > 0) closeAfterAnswers(connection);
-      }
-      const cutOffTimer = setTimeout(() => {
-        for (const { socket } of connections.all()) socket.destroy();
-      }, limits.requestTimeoutMs);
-      await closed;
-      clearTimeout(cutOffTimer);
+      return stopServer(server, connections, limits.requestTimeoutMs);
     },
   };
+}
+
+/** Answers a request that Node could not read: too slow, too large, or not HTTP. */
+function answerClientError(
+  error: NodeJS.ErrnoException,
+  { connection, socket, observe }: { connection: Connection | undefined; socket: Socket; observe: ObserveRequest },
+): void {
+  if (error.code === "ECONNRESET" || connection === undefined) {
+    socket.destroy();
+    return;
+  }
+  // The event is repeated for each packet that follows.
+  if (!socket.writable) return;
+  const { newestResponse: response } = connection;
+  const answer = toAnswer(error.code);
+  if (response === undefined) {
+    observe({ status: answer.status, outcome: answer.outcome, ip: socket.remoteAddress });
+    sendAnswerOnSocket(socket, answer);
+  } else if (response.req.complete) {
+    // Requests on this connection still wait for their answers. They may have been accepted, so this answer must not
+    // replace theirs.
+    closeAfterAnswers(connection);
+  } else if (response.headersSent) {
+    socket.destroy();
+  } else {
+    // The app is reading this request's body. Node does not notify it when the connection closes after an answer, so
+    // it would wait forever. Destroying the request notifies it, and it logs the request.
+    void sendAnswer(response, answer, { close: true }).finally(() => response.req.destroy());
+  }
+}
+
+async function stopServer(server: Server, connections: Connections, timeLimitMs: number): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  for (const connection of connections.all()) {
+    // Node treats a connection without any data as busy, and stops its own timers when it closes.
+    if (connection.socket.bytesRead === 0) connection.socket.destroy();
+    // The last answer announces that the connection closes; no other answer may follow such an answer.
+    else if (connection.requestsUnderWay > 0) closeAfterAnswers(connection);
+  }
+  const cutOffTimer = setTimeout(() => {
+    for (const { socket } of connections.all()) socket.destroy();
+  }, timeLimitMs);
+  await closed;
+  clearTimeout(cutOffTimer);
 }
 
 /** No request is served after an answer that closes the connection, because its answer would never be sent. */
