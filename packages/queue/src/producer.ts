@@ -62,46 +62,27 @@ const longestReconnectDelayMs = 500;
  */
 const addsUnderWay = { maxCalls: 2, maxWaitMs: 100 };
 
-/**
- * Creates a producer whose connection fails fast. With the defaults of BullMQ and ioredis, adding an event waits
- * without limit while Redis is down. Each wait has its own deadline instead of ioredis' commandTimeout, which sets a
- * timer for each command of a batch. Both skip options are needed, because a queue created while Redis is down would
- * otherwise never work.
- *
- * @param options.onError called for each connection error; ioredis reconnects by itself
- * @param options.onTimeLost called with each answer, with the time by which this process's clock has fallen behind
- *   Redis' since the previous answer. It is some milliseconds, unless this machine was suspended or Redis' clock was
- *   set
- */
-export function createProducer(options: {
+interface ProducerOptions {
   redisUrl: string;
   prefix: string;
+  /** Called for each connection error; ioredis reconnects by itself. */
   onError: (error: Error) => void;
+  /**
+   * Called with each answer, with the time by which this process's clock has fallen behind Redis' since the previous
+   * answer. It is some milliseconds, unless this machine was suspended or Redis' clock was set.
+   */
   onTimeLost?: (lostMs: number) => void;
-}): Producer {
-  const redis = new Redis(options.redisUrl, {
-    connectionName: "booking-events-ingest",
-    enableOfflineQueue: false,
-    connectTimeout: enqueueDeadlineMs,
-    socketTimeout: socketTimeoutMs,
-    maxRetriesPerRequest: 1,
-    retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
-  });
-  redis.on("error", options.onError);
+}
+
+export function createProducer(options: ProducerOptions): Producer {
+  const redis = connect(options);
   let connectionNumber = 0;
   /** The id of the Redis process whose append-only file is known to be complete. */
   let runWithCompleteAof: string | undefined;
   redis.on("ready", () => {
     connectionNumber += 1;
   });
-  const queue = new Queue(queueName, {
-    connection: redis,
-    prefix: options.prefix,
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    skipMetasUpdate: true,
-  });
-  queue.on("error", options.onError);
+  const queue = createQueue(options, redis);
   const clock = createRedisClock(redis, options.onTimeLost);
   const addEvents = createEventAdder(redis, options.prefix, clock);
   // Under load, most of the cost of adding an event is the round trip and the write to disk.
@@ -132,8 +113,8 @@ export function createProducer(options: {
     },
     async findProblems() {
       try {
-        const looks = Promise.all([readRedisFacts(redis), findSequenceProblems(redis, options.prefix, clock)]);
-        const [facts, sequenceProblems] = await settleWithin(enqueueDeadlineMs, looks);
+        const checks = Promise.all([readRedisFacts(redis), findSequenceProblems(redis, options.prefix, clock)]);
+        const [facts, sequenceProblems] = await settleWithin(enqueueDeadlineMs, checks);
         const problems = findDurabilityProblems(facts, runWithCompleteAof);
         runWithCompleteAof = findRunWithCompleteAof(facts, runWithCompleteAof);
         return [...problems, ...sequenceProblems];
@@ -150,6 +131,36 @@ export function createProducer(options: {
       redis.disconnect();
     },
   };
+}
+
+/**
+ * The connection fails fast. With the defaults of BullMQ and ioredis, adding an event waits without limit while Redis
+ * is down. Each wait has its own deadline instead of ioredis' commandTimeout, which sets a timer for each command of a
+ * batch.
+ */
+function connect({ redisUrl, onError }: ProducerOptions): Redis {
+  const redis = new Redis(redisUrl, {
+    connectionName: "booking-events-ingest",
+    enableOfflineQueue: false,
+    connectTimeout: enqueueDeadlineMs,
+    socketTimeout: socketTimeoutMs,
+    maxRetriesPerRequest: 1,
+    retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
+  });
+  redis.on("error", onError);
+  return redis;
+}
+
+/** Without the options that skip steps, a queue created while Redis is down would never work. */
+function createQueue({ prefix, onError }: ProducerOptions, redis: Redis): Queue {
+  const queue = new Queue(queueName, {
+    connection: redis,
+    prefix,
+    skipWaitingForReady: true,
+    skipVersionCheck: true,
+    skipMetasUpdate: true,
+  });
+  return queue.on("error", onError);
 }
 
 /**
