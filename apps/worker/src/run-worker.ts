@@ -185,7 +185,8 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
     maxHeldBytes,
     handle: (delivery) => processDelivery(delivery, processOptions),
     onError: (error) => logger.debug({ err: error }, "lost Redis: the queue reconnects by itself"),
-    onMissingJob: (eventId) => logger.error({ eventId }, "dropped an event from the queue, since Redis has only its id"),
+    onMissingJob: (eventId) =>
+      logger.error({ eventId }, "dropped an event from the queue, since Redis has only its id"),
   });
   const workerMetrics = createWorkerMetrics(metrics, {
     countBacklog: () => consumer.countBacklog(),
