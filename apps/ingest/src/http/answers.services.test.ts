@@ -22,7 +22,7 @@ const usePost = '{"message":"Method not allowed. Use POST."}';
 const malformedHttp =
   '{"message":"The request is not valid HTTP/1.1, or its method is unknown. Send a POST request with a Host header."}';
 const unsupportedType =
-  '{"message":"The Content-Type is not supported. Send UTF-8 with Content-Type: application/json or application/x-www-form-urlencoded."}';
+  '{"message":"The Content-Type is missing or not supported. Send UTF-8 with Content-Type: application/json or application/x-www-form-urlencoded."}';
 const unsupportedEncoding =
   '{"message":"The encoding of the body is not supported. Send it uncompressed, without a Content-Encoding header."}';
 const tooLarge = '{"message":"The body exceeds the limit of 65536 bytes."}';

@@ -123,7 +123,7 @@ export const bodyTooLarge = (limitBytes: number): Answer =>
 export const unsupportedType = refused(
   415,
   "unsupported-type",
-  "The Content-Type is not supported. Send UTF-8 with Content-Type: application/json or " +
+  "The Content-Type is missing or not supported. Send UTF-8 with Content-Type: application/json or " +
     "application/x-www-form-urlencoded.",
 );
 export const unsupportedEncoding = refused(
