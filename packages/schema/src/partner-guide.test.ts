@@ -1,0 +1,85 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import {
+  bookingFields,
+  type FieldType,
+  isIdempotencyKey,
+  maxJsonValues,
+  maxNestingLevels,
+  maxViolations,
+  validatePayload,
+} from "./index.ts";
+
+const guide = readFileSync(new URL("../../../docs/partner-guide.md", import.meta.url), "utf8");
+
+/** The first cells of the table that starts with the header, without their backticks. */
+function readTable(header: RegExp): string[][] {
+  const lines = guide.split("\n");
+  const rows = lines.slice(lines.findIndex((line) => header.test(line)) + 2);
+  const end = rows.findIndex((line) => !line.startsWith("|"));
+  return rows.slice(0, end).map((row) => row.split("|").map((cell) => cell.trim().replaceAll("`", "")));
+}
+
+const partnersWord = {
+  text: "text",
+  phone: "text",
+  flag: "text",
+  language: "text",
+  date: "date",
+  email: "e-mail address",
+} satisfies Record<FieldType, string>;
+
+const maxTextLength = 1_024;
+
+test("the partner guide lists the fields in the contract's order, with their types, nullability and lengths", () => {
+  const fields = bookingFields.map(({ name, type, nullable, maxLength }) => {
+    const isUsual = type === "date" || maxLength === maxTextLength;
+    return [name, `${partnersWord[type]}${isUsual ? "" : `, at most ${maxLength}`}${nullable ? " or null" : ""}`];
+  });
+  expect(readTable(/^\| Field +\| Type /).map(([, name, type]) => [name, type])).toEqual(fields);
+});
+
+test("the partner guide lists the retired names", () => {
+  const [, list = ""] = /^\*\*Retired names\*\* are refused:\n\n((?:- .*\n)+)/m.exec(guide) ?? [];
+  const retired = Array.from(list.matchAll(/^- `(\w+)`/gm), ([, name = ""]) => name);
+  const withAll = Object.fromEntries(["consumerTripPartnerExternalReference", ...retired].map((name) => [name, "x"]));
+  const result = validatePayload("create", withAll);
+  const refused = result.success ? [] : result.violationList.map(({ propertyPath }) => propertyPath.join("."));
+  expect(retired).toHaveLength(2);
+  expect(refused).toEqual(retired);
+});
+
+test("the partner guide's example of a refusal is what its payload gets", () => {
+  const [, example = ""] = /^```json\n(.*?)^```/ms.exec(guide) ?? [];
+  const payload = { consumerTripPartnerExternalReference: "x", consumerPhone: null, consumerTripBookingDate: "x" };
+  const result = validatePayload("create", payload);
+  expect(JSON.parse(example).violationList).toEqual(result.success ? [] : result.violationList);
+});
+
+describe("the partner guide states the limit of", () => {
+  const inEnglish = (limit: number) => limit.toLocaleString("en");
+
+  test.each([
+    ["a text", `1 to ${inEnglish(maxTextLength)} characters (Unicode code points)`],
+    ["an e-mail address", `an _e-mail address_ at most ${inEnglish(maxTextLength)}.`],
+    ["nesting", `up to ${maxNestingLevels} levels deep`],
+    ["values", `${inEnglish(maxJsonValues)} values in a payload`],
+    ["violations", `up to ${maxViolations} violations`],
+    ["whole numbers", `beyond ±${inEnglish(Number.MAX_SAFE_INTEGER)}`],
+  ])("%s", (_, statement) => expect(guide).toContain(statement));
+
+  test("an idempotency key", () => {
+    const [, longest] = /key of 1 to (\d+) visible ASCII characters/.exec(guide) ?? [];
+    expect(isIdempotencyKey("k".repeat(Number(longest)))).toBe(true);
+    expect(isIdempotencyKey("k".repeat(Number(longest) + 1))).toBe(false);
+  });
+
+  test("a name in a propertyPath", () => {
+    const [, longest] = /names longer than (\d+) characters are cut/.exec(guide) ?? [];
+    const length = Number(longest);
+    const result = validatePayload("create", { [`${"n".repeat(length)}`]: "\0", [`${"m".repeat(length + 1)}`]: "\0" });
+    const names = result.success ? [] : result.violationList.map(({ propertyPath }) => propertyPath[0]);
+    expect(names).toContain("n".repeat(length));
+    expect(names).toContain(`${"m".repeat(length)}…`);
+  });
+});
