@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as v from "valibot";
+import { describe, expect, test } from "vitest";
+import { variables } from "./environment.ts";
+
+const root = join(import.meta.dirname, "../../..");
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+
+/** The rows of the table in a page's section Limits, as their cells. */
+function readLimits(page: string): string[][] {
+  const section = read(page).split("\n## Limits\n")[1]?.split(/^## /m)[0] ?? "";
+  const rows = section.split("\n").filter((line) => line.startsWith("|"));
+  return rows.slice(2).map((row) => row.split("|").map((cell) => cell.trim()));
+}
+
+const factors: Record<string, number> = {
+  ...{ ms: 1, s: 1_000, min: 60_000, h: 3_600_000 },
+  ...{ KiB: 1_024, MiB: 1_024 ** 2, Mi: 1_024 ** 2 },
+};
+
+/** A quantity of a page, such as "1.5 s" or "2,000", in milliseconds, bytes or pieces. */
+function toNumber(quantity: string): number {
+  const [, digits = "", unit] = /^([\d,]+(?:\.\d+)?)(?: (\w+))?$/.exec(quantity) ?? [];
+  return Number(digits.replaceAll(",", "")) * (unit === undefined ? 1 : (factors[unit] ?? Number.NaN));
+}
+
+/** What a file defines a number as, from numbers and other definitions of the same file. */
+function readConstant(path: string, name: string): number {
+  const definitions = [...read(path).matchAll(new RegExp(`\\b${name}(?: =|:) ([\\w .*+]+?)(?:[;,]| \\})`, "g"))];
+  const values = definitions.map(([, value = ""]) => value).filter((value) => !/^(?:number|string)$/.test(value));
+  if (values.length !== 1) throw new Error(`${path} defines ${name} ${values.length} times`);
+  return evaluate(values[0] ?? "", (other) => readConstant(path, other));
+}
+
+/** Sums of products: more is not needed. */
+function evaluate(expression: string, resolve: (name: string) => number): number {
+  const toValue = (term: string) => (/^[\d_.]+$/.test(term) ? Number(term.replaceAll("_", "")) : resolve(term));
+  const products = expression.split(" + ").map((product) => product.split(" * ").map(toValue));
+  return products.reduce((sum, factors) => sum + factors.reduce((product, factor) => product * factor, 1), 0);
+}
+
+describe("ARCHITECTURE.md has the limits of the code", () => {
+  const rows = readLimits("ARCHITECTURE.md");
+
+  test("in all of its rows", () => expect(rows).toHaveLength(24));
+
+  test.each(rows)("%s%s: %s", (_, _limit, values = "", where = "") => {
+    const [, names = "", path = ""] = /^(.*), \[`[\w-]+\.ts`\]\((.*)\)$/.exec(where) ?? [];
+    const constants = names.split(", ").map((name) => readConstant(path, name.replaceAll("`", "")));
+    // A comma that is followed by a space is between values; one in a number is not.
+    expect(values.split(", ").map(toNumber)).toEqual(constants);
+  });
+});
+
+describe("the partner guide has the limits of the code", () => {
+  const server = "apps/ingest/src/http/create-server.ts";
+  const constants: Record<string, number> = {
+    body: Number(v.parse(variables.BODY_LIMIT_BYTES, undefined)),
+    "URL and headers together": readConstant(server, "maxHeaderBytes"),
+    "time for the whole request to arrive": readConstant(server, "requestTimeoutMs"),
+    "time for the headers to arrive": readConstant(server, "headersTimeoutMs"),
+    "time until an idle connection closes": readConstant(server, "keepAliveTimeoutMs"),
+    "unanswered requests on a connection": readConstant(server, "maxRequestsUnderWay"),
+    "time in which you must read an answer": readConstant(server, "unreadAnswerTimeoutMs"),
+  };
+
+  test("in its table", () => {
+    const documented = readLimits("docs/partner-guide.md").map(([, limit = "", value = ""]) => [
+      limit,
+      toNumber(value),
+    ]);
+    expect(documented).toEqual(Object.entries(constants));
+  });
+
+  test("in its text", () => {
+    const limiter = "apps/ingest/src/limits/limit-partners.ts";
+    const pattern =
+      /payload over (.+?) or (\d+) JSON values counts as several requests: one for each started (.+?) or (\d+)/;
+    const [, ...documented] = pattern.exec(read("docs/partner-guide.md")) ?? [];
+    const constants = [readConstant(limiter, "tokenBytes"), readConstant(limiter, "tokenValues")];
+    expect(documented.map(toNumber)).toEqual([...constants, ...constants]);
+  });
+});
+
+test.each([
+  ["64 KiB", 65_536],
+  ["1.5 s", 1_500],
+  ["5 min", 300_000],
+  ["4,095", 4_095],
+  ["5 lightyears", Number.NaN],
+  ["some", 0],
+])("a page's quantity %s is read as %d", (quantity, number) => expect(toNumber(quantity)).toBe(number));
