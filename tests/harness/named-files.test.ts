@@ -1,0 +1,39 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
+  .split("\n")
+  .filter((page) => page !== "" && !page.startsWith("docs/adr/") && existsSync(join(root, page)));
+const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
+/** Folders that exist in a working copy and not in a clone, and a file that does not exist yet. */
+const notKept = /(^|\/)(dist|node_modules|000N_)/;
+
+/** Paths from the root. A test may be named as vitest takes it: by the beginning of its path. */
+function findMissingFiles(text: string): string[] {
+  const named = [...text.matchAll(/(?:^|[\s`=])((?:apps|packages|tests|scripts|deploy|docs)\/[\w./-]+)/gm)];
+  return named
+    .flatMap(([, path = ""]) => (notKept.test(path) ? [] : [path.replace(/[./]+$/, "")]))
+    .filter((path) => !existsSync(join(root, path)) && globSync(`${path}.*`, { cwd: root }).length === 0);
+}
+
+function findMissingScripts(text: string): string[] {
+  const called = [...text.matchAll(/\bnpm run (?:-s )?([\w:-]+)/g)].map(([, script = ""]) => script);
+  return called.filter((script) => !Object.hasOwn(scripts, script));
+}
+
+test("a file or a script that does not exist would be found", () => {
+  expect(findMissingFiles("`tests/none.test.ts`, `tests/e2e/whole-way`, `docs/operations.md`")).toEqual([
+    "tests/none.test.ts",
+  ]);
+  expect(findMissingScripts("`npm run none`, `npm run verify`")).toEqual(["none"]);
+});
+
+test.each(pages)("%s names files and scripts that exist", (page) => {
+  const text = readFileSync(join(root, page), "utf8");
+  expect(findMissingFiles(text)).toEqual([]);
+  expect(findMissingScripts(text)).toEqual([]);
+});
