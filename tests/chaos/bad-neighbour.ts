@@ -1,75 +1,58 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Build } from "./builds.ts";
-import { check, type Violation } from "./check.ts";
-import { createQueueCounter } from "./count-queue.ts";
-import { drain } from "./drain.ts";
-import { findUnready } from "./find-unready.ts";
-import { type Flood, startFlood } from "./flood-refusals.ts";
-import { followDatabase } from "./follow-database.ts";
-import { type Hold, holdBooking } from "./hold-booking.ts";
+import { startFlood } from "./flood-refusals.ts";
+import { lockRows } from "./lock-rows.ts";
 import { measureCores } from "./measure-cores.ts";
-import { makeNeighbourReport, type NeighbourReport, type OrdinaryEvent } from "./neighbour-report.ts";
-import {
-  type Draft,
-  inventHot,
-  inventLocked,
-  inventOrdinary,
-  inventWorst,
-  lockedReference,
-  startTraffic,
-} from "./neighbour-traffic.ts";
-import { readDatabase } from "./read-database.ts";
-import type { RateLimit, System } from "./start-system.ts";
+import { judgeNeighbours, type NeighbourReport } from "./neighbour-report.ts";
+import { inventHot, inventLocked, inventOrdinary, inventWorst, lockedReference } from "./neighbour-traffic.ts";
+import { type Manners, type Outgoing, postEvents } from "./post-events.ts";
+import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
 import { watchApplied } from "./watch-applied.ts";
 import { listBackends, watchMemory } from "./watch-memory.ts";
-import { withSystem } from "./with-system.ts";
 
-export interface NeighbourOptions {
-  build: Build;
-  /** How long the well-behaved partners are alone at first, so that there is something to compare with. */
+export interface NeighbourOptions extends RunOptions {
+  /** How long the well-behaved partners are alone at first, for comparison. */
   quietMs: number;
   loudMs: number;
   /** What each of the worst two partners sends. Default: as much as its limit allows. */
   neighbourPerSecond?: number;
   /** How many connections send what is refused. Default: 50. */
   strangers?: number;
-  /** Keeps data and logs when a promise is broken, and says where. */
-  keepsEvidence: boolean;
-  say: (line: string) => void;
-  /** Stops everything. */
-  signal: AbortSignal;
 }
 
 const appNames = ["ingest-1", "ingest-2", "worker-1", "worker-2"] as const;
-/** V8's heap, in MB: it ends rather than grow beyond it. What the processes take in all is limited by the report. */
+/** V8's heap, in MB: V8 ends the process rather than grow beyond it. The report limits what a process takes in all. */
 const heapMegabytes = { ingest: 384, worker: 576 };
 
-const wellBehaved = ["acme", "globe", "zenith", "orbit"];
+const wellBehaved: readonly string[] = ["acme", "globe", "zenith", "orbit"];
 /** The default of `ops partners add`. */
-const rateLimit: RateLimit = { perSecond: 200, burst: 400 };
+const rateLimit = { perSecond: 200, burst: 400 };
 const ordinaryPerSecond = 10;
 const defaultStrangers = 50;
-/** The rest is for its events to be tried again: the longer it lasts, the longer they would be put off. */
+/** A second attempt would hide what a neighbour does to the first. */
+const manners: Manners = {
+  answerTimeoutMs: 10_000,
+  maxAttempts: 1,
+  maxConnections: 64,
+  maxUnderWay: 1_000,
+  mayBeLimited: true,
+};
+const lockMs = 8_000;
+const unlockedMs = 2_000;
+/** Nobody locks the row in the rest of the loud time. A longer lock would put off the retries of its events further. */
 const lockedShare = 0.75;
 /** Beyond the sixth delay of the retry policy, which is 4 min 3 s. */
 const standstillMs = 300_000;
-const progressIntervalMs = 5_000;
 
 /**
- * One run: well-behaved partners post, first alone, then beside a partner that sends the worst payloads, one that sends
- * everything about one booking, one whose booking's row somebody keeps locked, and a flood of refused requests. Then the
- * queue must drain, and everything must be there.
- *
- * @throws the signal's reason when it aborts; whatever keeps the run from being a run. What the service does wrong is in
- *   the report.
+ * Well-behaved partners post, first alone, then beside a partner that sends the worst payloads, one that sends
+ * everything about one booking, one whose booking's row somebody keeps locked, and a flood of refused requests.
  */
 export function runBadNeighbour(options: NeighbourOptions): Promise<NeighbourReport> {
   const build = limitHeaps(options.build);
   const partners = [...wellBehaved, "worst", "hot", "locked"];
-  return withSystem({ ...options, build, appNames, partners, rateLimit }, (system, crashes) =>
-    runOn(system, crashes, options),
-  );
+  return runOnSystem({ ...options, build, appNames, partners, rateLimit }, (run) => postBesideNeighbours(run, options));
 }
 
 function limitHeaps(build: Build): Build {
@@ -81,120 +64,84 @@ function limitHeaps(build: Build): Build {
   };
 }
 
-async function runOn(
-  system: System<(typeof appNames)[number]>,
-  crashes: readonly string[],
-  options: NeighbourOptions,
-): Promise<NeighbourReport> {
-  const { build, quietMs, loudMs, say, signal } = options;
-  const { neighbourPerSecond = rateLimit.perSecond, strangers = defaultStrangers } = options;
-  const startedAt = new Date();
-  const { ingestUrls, databaseUrl } = system;
-  const asCrash = (what: string): Violation => ({ kind: "crashed", what });
-  const violations = (await findUnready(system.apps, signal)).map(asCrash);
-  const queue = createQueueCounter(system.redisUrl, system.queuePrefix);
-  const follower = followDatabase(databaseUrl);
-  const applied = await watchApplied(databaseUrl);
-  const memory = watchMemory(() => [
-    ...system.apps.map(({ name, pid = 0 }) => ({ name, pid })),
-    { name: "redis", pid: system.redis.pid },
-    ...listBackends(system.postgres.pid).map((pid) => ({ name: "postgres backend", pid })),
-  ]);
-
-  const events: OrdinaryEvent[] = [];
+async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promise<NeighbourReport> {
+  const { quietMs, loudMs, say, neighbourPerSecond = rateLimit.perSecond, strangers = defaultStrangers } = options;
+  const { apps, redis, postgres, ingestUrls, databaseUrl, secretOf } = run.system;
+  const pids = { ...Object.fromEntries(apps.map(({ name, pid = 0 }) => [name, pid])), redis: redis.pid };
   const stopping = new AbortController();
-  const until = AbortSignal.any([signal, stopping.signal]);
-  const start = (partner: string, perSecond: number, invent: (index: number) => Draft) =>
-    startTraffic({
-      ...{ partner, perSecond, invent, ingestUrls, secret: system.secretOf(partner), signal: until },
-      onAnswer({ sentAtMs, endedAtMs, end }, status) {
-        if (!wellBehaved.includes(partner)) return;
-        const eventId = end.result === "acknowledged" ? end.eventId : null;
-        events.push({ eventId, sentAtMs, answeredAtMs: endedAtMs, status });
-        if (eventId !== null) applied.expect(eventId);
+  const signal = AbortSignal.any([run.signal, stopping.signal]);
+  const applied = watchApplied(databaseUrl);
+  const endMemory = watchMemory(() => [
+    ...Object.entries(pids),
+    ...listBackends(postgres.pid).map((pid): [string, number] => ["postgres backend", pid]),
+  ]);
+  const start = (invent: (partner: string, index: number) => Outgoing, partner: string, perSecond: number) =>
+    postEvents({
+      next: (index) => invent(partner, index),
+      ...{ perSecond, manners, ingestUrls, secretOf, signal },
+      onAcknowledged(eventId) {
+        if (wellBehaved.includes(partner)) applied.expect(eventId);
       },
     });
-  let flood: Flood | undefined;
-  const telling = new AbortController();
-  const told = tellProgress();
+  let endFlood: (() => Promise<unknown>) | undefined;
   try {
     say(`Ready. ${wellBehaved.length} well-behaved partners alone for ${quietMs / 1_000} s.`);
-    const ordinary = wellBehaved.map((partner) => start(partner, ordinaryPerSecond, inventOrdinary));
+    const ordinary = wellBehaved.map((partner) => start(inventOrdinary, partner, ordinaryPerSecond));
+    run.tellProgress(() => {
+      const acknowledged = ordinary.reduce((sum, load) => sum + load.acknowledged, 0);
+      return `of well-behaved partners: acknowledged ${acknowledged}, applied ${applied.seenAtMs.size}`;
+    });
     await sleep(quietMs, undefined, { signal });
 
     say(`Now with the neighbours, for ${loudMs / 1_000} s.`);
     const loudFromMs = performance.now();
-    const endMeasuringCores = measureCores({
-      ...Object.fromEntries(system.apps.map(({ name, pid = 0 }) => [name, pid])),
-      ...{ redis: system.redis.pid, postgres: system.postgres.pid },
-    });
+    const endCores = measureCores({ ...pids, postgres: postgres.pid });
     const ownDelay = monitorEventLoopDelay();
     ownDelay.enable();
     const neighbours = [
-      start("worst", neighbourPerSecond, inventWorst),
-      start("hot", neighbourPerSecond, inventHot),
-      start("locked", ordinaryPerSecond, inventLocked),
+      start(inventWorst, "worst", neighbourPerSecond),
+      start(inventHot, "hot", neighbourPerSecond),
+      start(inventLocked, "locked", ordinaryPerSecond),
     ];
-    flood = startFlood({ ports: ingestUrls.map((url) => Number(new URL(url).port)), connections: strangers });
-    const unlocking = AbortSignal.any([until, AbortSignal.timeout(loudMs * lockedShare)]);
-    const holding = holdBooking({
-      ...{ databaseUrl, partner: "locked", reference: lockedReference, signal: unlocking },
+    const flood = startFlood({ ports: ingestUrls.map((url) => Number(new URL(url).port)), connections: strangers });
+    endFlood = flood.end;
+    const locking = lockRows({
+      databaseUrl,
+      which: `where partner = 'locked' and reference = '${lockedReference}'`,
+      holdMs: () => lockMs,
+      pauseMs: () => unlockedMs,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(loudMs * lockedShare)]),
     });
-    // One that fails is reported below, when the traffic has stopped.
-    holding.catch(() => {});
     await sleep(loudMs, undefined, { signal });
-    const cores = endMeasuringCores();
+    const cores = endCores();
     stopping.abort();
     const refused = await flood.stop();
-    const traffics = [...ordinary, ...neighbours];
-    await Promise.all(traffics.map(({ done }) => done));
+    const loads = [...ordinary, ...neighbours];
+    await Promise.all(loads.map(({ done }) => done));
     ownDelay.disable();
-    const holds: Hold[] = await holding;
+    const holds = await locking;
 
-    say("All is quiet again. Waiting for the queue to become empty.");
+    say("All is quiet again.");
     const quietAgainAtMs = performance.now();
-    const left = await drain({
-      ...{ countQueue: () => queue.count(), countApplied: () => follower.applied, standstillMs, signal },
-    });
-    const drainedInMs = performance.now() - quietAgainAtMs;
-    if (left !== undefined) violations.push({ kind: "stuck", what: left });
-    await Promise.all([applied.stop(), follower.finish()]);
+    await run.drain(standstillMs);
+    const drainedInMs = Math.round(performance.now() - quietAgainAtMs);
+    await applied.finish();
     // Before the tables are read, which takes a backend some memory that nobody else asks it for.
-    const peaks = memory.stop();
-    violations.push(...(await findUnready(system.apps, signal)).map(asCrash), ...crashes.map(asCrash));
-    const checked = check({
-      posts: traffics.flatMap(({ posts }) => posts),
-      database: await readDatabase(databaseUrl),
-      followedChangeIds: follower.changeIds,
-      duplicateWindowMs: system.duplicateWindowMs,
-    });
-    violations.push(...checked.violations);
-    return makeNeighbourReport({
-      ...{ build: build.name, startedAt, quietMs, loudMs, drainedInMs, tally: checked.tally, violations, peaks, holds },
-      ...{ cores, traffics, refused, loudFromMs, events, appliedAtMs: applied.seenAtMs, wellBehaved },
-      ownDelayMs: ownDelay.percentile(99) / 1e6,
-    });
+    const memory = endMemory();
+    const posts = loads.flatMap((load) => load.posts);
+    const report = await run.report(posts);
+    const appliedAtMs = applied.seenAtMs;
+    const judged = judgeNeighbours({ posts, wellBehaved, loudFromMs, appliedAtMs, holds, refused, memory });
+    return {
+      ...report,
+      ...judged,
+      passed: report.passed && judged.promises.every(({ isKept }) => isKept),
+      scenario: "bad-neighbour",
+      ...{ quietMs, loudMs, drainedInMs, ownDelayMs: Math.round(ownDelay.percentile(99) / 1e6), memory, cores },
+    };
   } finally {
     stopping.abort();
-    telling.abort();
-    memory.stop();
-    follower.stop();
-    // After a run to the end these have nothing left to do.
-    await Promise.all([flood?.end(), applied.stop().catch(() => {}), told]);
-    await queue.close();
-  }
-
-  async function tellProgress(): Promise<void> {
-    for (;;) {
-      await sleep(progressIntervalMs, undefined, { signal: telling.signal }).catch(() => {});
-      if (telling.signal.aborted) return;
-      const counts = await queue.count();
-      const { size } = applied.seenAtMs;
-      say(
-        `${String(Math.round((Date.now() - startedAt.getTime()) / 1_000)).padStart(5)} s` +
-          `  of well-behaved partners: answered ${events.length}, applied ${size}` +
-          `  applied in all ${follower.applied}  in the queue ${counts === null ? "?" : JSON.stringify(counts)}`,
-      );
-    }
+    endMemory();
+    await Promise.all([endFlood?.(), applied.stop()]);
   }
 }

@@ -10,11 +10,7 @@ export interface Build {
   redisSettings: Readonly<Record<string, string>>;
 }
 
-export const realBuild: Build = {
-  name: "real",
-  ...builtApps,
-  redisSettings: {},
-};
+export const realBuild: Build = { name: "real", ...builtApps, redisSettings: {} };
 
 /** A build with one mistake, the faults that bring it to light, and the violation that must be found. */
 export interface BrokenBuild extends Build {
@@ -23,45 +19,23 @@ export interface BrokenBuild extends Build {
   mustFind: ViolationKind;
 }
 
-const broken = { ...realBuild, postMs: scenarioMs };
-
 export const brokenBuilds: readonly BrokenBuild[] = [
-  {
-    ...broken,
-    name: "acknowledge-before-enqueue",
+  breakBuild("acknowledge-before-enqueue", "lost", "redis frozen, then killed with both ingests", {
     ingest: fromSource("tests/chaos/broken/acknowledge-before-enqueue.ts"),
-    faults: scenarios["redis frozen, then killed with both ingests"],
-    mustFind: "lost",
-  },
-  {
-    ...broken,
-    name: "redis-without-append-only-file",
+  }),
+  breakBuild("redis-without-append-only-file", "lost", "postgres frozen, redis and all workers killed", {
     ingest: fromSource("tests/chaos/broken/ignore-redis-settings.ts"),
     redisSettings: { appendonly: "no" },
-    faults: scenarios["postgres frozen, redis and all workers killed"],
-    mustFind: "lost",
-  },
-  {
-    ...broken,
-    name: "order-by-arrival",
+  }),
+  breakBuild("order-by-arrival", "out of order", "postgres frozen, a worker killed", {
     worker: fromSource("tests/chaos/broken/order-by-arrival.ts"),
-    faults: scenarios["postgres frozen, a worker killed"],
-    mustFind: "out of order",
-  },
-  {
-    ...broken,
-    name: "commit-after-finishing",
+  }),
+  breakBuild("commit-after-finishing", "lost", "postgres frozen, all workers killed", {
     worker: fromSource("tests/chaos/broken/commit-after-finishing.ts"),
-    faults: scenarios["postgres frozen, all workers killed"],
-    mustFind: "lost",
-  },
-  {
-    ...broken,
-    name: "accept-what-waited",
+  }),
+  breakBuild("accept-what-waited", "overtaken", "an ingest frozen for longer than senders wait", {
     ingest: fromSource("tests/chaos/broken/accept-what-waited.ts"),
-    faults: scenarios["an ingest frozen for longer than senders wait"],
-    mustFind: "overtaken",
-  },
+  }),
 ];
 
 /** Its mistake shows in `bad-neighbour.ts`, where nothing is killed. */
@@ -70,3 +44,12 @@ export const waitForLocks: Build = {
   name: "wait-for-locks",
   worker: fromSource("tests/chaos/broken/wait-for-locks.ts"),
 };
+
+function breakBuild(
+  name: string,
+  mustFind: ViolationKind,
+  scenario: keyof typeof scenarios,
+  mistake: Partial<Build>,
+): BrokenBuild {
+  return { ...realBuild, name, mustFind, faults: scenarios[scenario], postMs: scenarioMs, ...mistake };
+}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { canonicalContent } from "./canonical-content.ts";
 import { check, type Evidence, type ViolationKind } from "./check.ts";
-import type { Attempt, Post } from "./post-histories.ts";
+import type { Attempt, Post } from "./post-events.ts";
 import type { DatabaseContent } from "./read-database.ts";
 
 const hourMs = 3_600_000;
@@ -44,7 +44,6 @@ function post(intent: Partial<Post>, attempts: Attempt[]): Post {
     reference: "T1",
     payload,
     idempotencyKey: null,
-    asForm: false,
   } as const;
   return { ...any, ...intent, attempts };
 }

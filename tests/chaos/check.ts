@@ -1,49 +1,27 @@
-import type { EventKind } from "@booking-events/schema";
 import { canonicalContent } from "./canonical-content.ts";
-import { type ExpectedBooking, expectBookings, nameBooking } from "./oracle.ts";
-import type { Attempt } from "./post-histories.ts";
+import { type Expectation, type ExpectedBooking, expectBookings, nameBooking } from "./oracle.ts";
+import type { Attempt, Post } from "./post-events.ts";
 import type { ChangeRow, DatabaseContent, LoggedEvent } from "./read-database.ts";
 
-/** Each is a promise broken:
- * - `lost`: acknowledged, and not in the log
- * - `unexpected`: in the log, and nobody has sent it, or not like this; or an answer that no partner should get
- * - `out of order`: sent after the other was acknowledged, and in the log before it
- * - `overtaken`: given up by its sender, who then sent a newer one for its booking, which was acknowledged; and received
- *   after that all the same
- * - `wrong state`: a booking that is not what the events in the log make it
- * - `wrong feed`: whoever follows `booking_changes` ends with another state, or misses a change
- * - `dead`: a dead letter, of events that are all good
- * - `attempt lost`: an event has an attempt less because of an outage
- * - `crashed`: a process ended by itself, or did not become ready again
- * - `stuck`: the queue did not become empty
- */
-export const violationKinds = [
-  "lost",
-  "unexpected",
-  "out of order",
-  "overtaken",
-  "wrong state",
-  "wrong feed",
-  "dead",
-  "attempt lost",
-  "crashed",
-  "stuck",
-] as const;
-export type ViolationKind = (typeof violationKinds)[number];
+/** What each kind of violation is. */
+export const violationKinds = {
+  lost: "acknowledged, and not in the log",
+  unexpected: "in the log or answered, and nobody can explain it",
+  "out of order": "sent after another was acknowledged, logged before it",
+  overtaken: "given up, and logged after newer ones were acknowledged",
+  "wrong state": "bookings that are not the fold of their events",
+  "wrong feed": "bookings that the feed of changes shows otherwise",
+  // All events are good, so none may end as one.
+  dead: "dead letters",
+  "attempt lost": "attempts that an outage has cost",
+  crashed: "processes that ended by themselves or did not recover",
+  stuck: "queues that did not become empty",
+} as const;
+export type ViolationKind = keyof typeof violationKinds;
 
 export interface Violation {
   kind: ViolationKind;
   what: string;
-}
-
-/** What a partner has told us, and how that went. */
-export interface Post {
-  partner: string;
-  kind: EventKind;
-  reference: string;
-  payload: object;
-  idempotencyKey: string | null;
-  attempts: readonly Attempt[];
 }
 
 /** What was seen from outside. */
@@ -55,57 +33,51 @@ export interface Evidence {
   duplicateWindowMs: number;
 }
 
-export interface Tally {
-  attempted: number;
-  /** Posts sent again count again. */
-  requests: number;
-  acknowledged: number;
-  /** Never acknowledged, whatever the retries. */
-  givenUp: number;
-  applied: number;
-  /** Of the applied: their acknowledgement never arrived. A retry may have brought the event a second time. */
-  unacknowledged: number;
-  /** Of the applied: recorded as repetitions of another. */
-  duplicated: number;
-  /** Of the applied: arrived after a later one had been applied. */
-  superseded: number;
-  bookings: number;
-  changes: number;
-}
+export type Tally = ReturnType<typeof count>;
 
-/** Compares what partners were told with what stands in PostgreSQL, and that with the oracle. */
+/** Compares what partners were told with what is in PostgreSQL, and that with the oracle. */
 export function check(evidence: Evidence): { tally: Tally; violations: Violation[] } {
-  const { posts, database } = evidence;
-  const acknowledged = posts.flatMap(toAcknowledged);
+  const { posts, database, duplicateWindowMs } = evidence;
   const logged = new Map(database.log.map((event) => [event.id, event]));
-  const receipts = new Set(acknowledged.map(({ eventId }) => eventId));
+  const acknowledged = posts.flatMap((post) => toAcknowledged(post, logged));
+  const receipts = new Map(acknowledged.map((one) => [one.eventId, one]));
   const unacknowledged = database.log.filter(({ id }) => !receipts.has(id));
-  const withOutcome = (outcome: string) => database.log.filter((event) => event.outcome === outcome).length;
-
+  const expected = expectBookings(database.log, duplicateWindowMs);
   return {
-    tally: {
-      attempted: posts.length,
-      requests: posts.reduce((sum, { attempts }) => sum + attempts.length, 0),
-      acknowledged: acknowledged.length,
-      givenUp: posts.length - acknowledged.length,
-      applied: database.log.length,
-      unacknowledged: unacknowledged.length,
-      duplicated: withOutcome("duplicate"),
-      superseded: withOutcome("superseded"),
-      bookings: database.bookings.length,
-      changes: database.changes.length,
-    },
+    tally: count(evidence, acknowledged.length, unacknowledged.length),
     violations: [
-      ...findLost(acknowledged, logged),
+      ...findLost(acknowledged),
       ...findUnexpectedAnswers(posts),
       ...findUnexpectedReceipts(acknowledged),
-      ...findAltered(acknowledged, logged),
+      ...findAltered(acknowledged),
       ...findUnexplained(posts, unacknowledged),
-      ...findOutOfOrder(acknowledged, logged),
-      ...findOvertaken(posts, acknowledged, database.log),
-      ...findWrongStates(evidence),
+      ...findOutOfOrder(acknowledged),
+      ...findOvertaken(posts, receipts, database.log),
+      ...findWrongKeys(database.log, expected),
+      ...findWrongStates(evidence, expected.bookings),
       ...database.deadLetters.map(({ eventId, errorCode }) => violation("dead", `${eventId}: ${errorCode}`)),
     ],
+  };
+}
+
+function count({ posts, database }: Evidence, acknowledged: number, unacknowledged: number) {
+  const withOutcome = (outcome: string) => database.log.filter((event) => event.outcome === outcome).length;
+  return {
+    attempted: posts.length,
+    /** Posts sent again count again. */
+    requests: posts.reduce((sum, { attempts }) => sum + attempts.length, 0),
+    acknowledged,
+    /** Never acknowledged, whatever the retries. */
+    givenUp: posts.length - acknowledged,
+    applied: database.log.length,
+    /** Of the applied: their acknowledgement never arrived. A retry may have brought the event a second time. */
+    unacknowledged,
+    /** Of the applied: recorded as repetitions of another. */
+    duplicated: withOutcome("duplicate"),
+    /** Of the applied: arrived after a later one had been applied. */
+    superseded: withOutcome("superseded"),
+    bookings: database.bookings.length,
+    changes: database.changes.length,
   };
 }
 
@@ -115,17 +87,21 @@ interface Acknowledged {
   /** Of the request that was acknowledged. */
   sentAtMs: number;
   acknowledgedAtMs: number;
+  /** As it is in the log, if it is there. */
+  event: LoggedEvent | undefined;
 }
 
-function toAcknowledged(post: Post): Acknowledged[] {
-  return post.attempts.flatMap(({ sentAtMs, endedAtMs, end }) =>
-    end.result === "acknowledged" ? [{ eventId: end.eventId, post, sentAtMs, acknowledgedAtMs: endedAtMs }] : [],
-  );
+function toAcknowledged(post: Post, logged: Map<string, LoggedEvent>): Acknowledged[] {
+  return post.attempts.flatMap(({ sentAtMs, endedAtMs: acknowledgedAtMs, end }) => {
+    if (end.result !== "acknowledged") return [];
+    const { eventId } = end;
+    return [{ eventId, post, sentAtMs, acknowledgedAtMs, event: logged.get(eventId) }];
+  });
 }
 
-function findLost(acknowledged: Acknowledged[], logged: Map<string, LoggedEvent>): Violation[] {
+function findLost(acknowledged: Acknowledged[]): Violation[] {
   return acknowledged
-    .filter(({ eventId }) => !logged.has(eventId))
+    .filter(({ event }) => event === undefined)
     .map(({ eventId, post }) => violation("lost", `${eventId}: ${describe(post)}`));
 }
 
@@ -143,17 +119,16 @@ function findUnexpectedReceipts(acknowledged: Acknowledged[]): Violation[] {
     .map(([eventId, same]) => violation("unexpected", `${eventId} was the receipt of ${same.length} posts`));
 }
 
-function findAltered(acknowledged: Acknowledged[], logged: Map<string, LoggedEvent>): Violation[] {
-  return acknowledged.flatMap(({ eventId, post }) => {
-    const event = logged.get(eventId);
+function findAltered(acknowledged: Acknowledged[]): Violation[] {
+  return acknowledged.flatMap(({ eventId, post, event }) => {
     if (event === undefined || describe(event) === describe(post)) return [];
     return [violation("unexpected", `${eventId} is ${describe(event)} in the log, and was ${describe(post)}`)];
   });
 }
 
 /**
- * A request without an acknowledgement may have been queued or not. So there may be as many events in the log as there
- * were such requests that look the same, and not one more.
+ * A request without an acknowledgement may have been queued or not. So the log may hold as many equal events as there
+ * were such requests, and not one more.
  */
 function findUnexplained(posts: readonly Post[], unacknowledged: LoggedEvent[]): Violation[] {
   const possible = new Map<string, number>();
@@ -171,12 +146,9 @@ function mayHaveBeenQueued({ end }: Attempt): boolean {
   return end.result !== "acknowledged" && end.result !== "unreachable";
 }
 
-/** Whoever waits for the answer before sending the next event relies on it that they take effect in this order. */
-function findOutOfOrder(acknowledged: Acknowledged[], logged: Map<string, LoggedEvent>): Violation[] {
-  const events = acknowledged.flatMap((one) => {
-    const sequence = logged.get(one.eventId)?.sequence;
-    return sequence === undefined ? [] : [{ ...one, sequence }];
-  });
+/** A partner who waits for the answer before sending the next event relies on this order. */
+function findOutOfOrder(acknowledged: Acknowledged[]): Violation[] {
+  const events = acknowledged.flatMap(({ event, ...one }) => (event ? [{ ...one, sequence: event.sequence }] : []));
   const byAnswer = events.toSorted((a, b) => a.acknowledgedAtMs - b.acknowledgedAtMs);
   let answered = 0;
   let latest: (typeof events)[number] | undefined;
@@ -189,23 +161,22 @@ function findOutOfOrder(acknowledged: Acknowledged[], logged: Map<string, Logged
         answered += 1;
       }
       if (latest === undefined || latest.sequence < event.sequence) return [];
-      return [
-        violation(
-          "out of order",
-          `${event.eventId} (${event.sequence}) was sent after ${latest.eventId} (${latest.sequence}) had been acknowledged`,
-        ),
-      ];
+      const before = `${latest.eventId} (${latest.sequence}) had been acknowledged`;
+      return [violation("out of order", `${event.eventId} (${event.sequence}) was sent after ${before}`)];
     });
 }
 
 /**
- * The log alone can't tell: it has the events in the order in which they were received, and that is what is wrong. So
- * the times are the senders', and of when an event was received we know this: after all that stand before it were sent.
+ * The log has the events in the order in which they were received. Here that order itself is wrong, so the log can't
+ * show it. The times are the senders': an event was received after all events before it in the log had been sent.
  */
-function findOvertaken(posts: readonly Post[], acknowledged: Acknowledged[], log: readonly LoggedEvent[]): Violation[] {
-  const receipts = new Map(acknowledged.map((one) => [one.eventId, one]));
-  const attemptsByName = Map.groupBy(posts, describe);
-  const acknowledgedByBooking = Map.groupBy(acknowledged, ({ post }) => nameBooking(post));
+function findOvertaken(
+  posts: readonly Post[],
+  receipts: Map<string, Acknowledged>,
+  log: readonly LoggedEvent[],
+): Violation[] {
+  const postsByName = Map.groupBy(posts, describe);
+  const acknowledgedByBooking = Map.groupBy(receipts.values(), ({ post }) => nameBooking(post));
   let receivedAfterMs = Number.NEGATIVE_INFINITY;
   const unacknowledged: Late[] = [];
   for (const event of log.toSorted((a, b) => a.sequence - b.sequence)) {
@@ -221,13 +192,11 @@ function findOvertaken(posts: readonly Post[], acknowledged: Acknowledged[], log
     unacknowledged.push({ event, name, newerSentAtMs: Math.max(...newer.map(({ sentAtMs }) => sentAtMs)) });
   }
   return [...Map.groupBy(unacknowledged, ({ name }) => name)].flatMap(([name, events]) => {
-    const attempts = (attemptsByName.get(name) ?? []).flatMap((post) => post.attempts.filter(mayHaveBeenQueued));
-    return findLate(events, attempts).map(({ event, newerSentAtMs }) =>
-      violation(
-        "overtaken",
-        `${event.id} (${event.sequence}), ${name}, was given up before another was sent at ${newerSentAtMs}, which was acknowledged before this one was received`,
-      ),
-    );
+    const attempts = (postsByName.get(name) ?? []).flatMap((post) => post.attempts.filter(mayHaveBeenQueued));
+    return findLate(events, attempts).map(({ event: { id, sequence }, newerSentAtMs }) => {
+      const newer = `another was sent at ${newerSentAtMs}, which was acknowledged before this one was received`;
+      return violation("overtaken", `${id} (${sequence}), ${name}, was given up before ${newer}`);
+    });
   });
 }
 
@@ -239,8 +208,8 @@ interface Late {
 }
 
 /**
- * Any of the attempts may have brought any of the events. They are matched in the senders' favour: an event is all
- * right if there is an attempt for it that was not given up yet when the newer event was sent.
+ * Any of the attempts may have brought any of the events. They are matched in the service's favour: an event is right
+ * if an attempt is left for it that was not given up yet when the newer event was sent.
  */
 function findLate(events: Late[], attempts: Attempt[]): Late[] {
   const ends = attempts
@@ -256,66 +225,49 @@ function findLate(events: Late[], attempts: Attempt[]): Late[] {
     });
 }
 
-function findWrongStates({ database, followedChangeIds, duplicateWindowMs }: Evidence): Violation[] {
-  const { bookings, keyRepeats, keyReuses } = expectBookings(database.log, duplicateWindowMs);
-  const outcomes = new Map(database.log.map(({ id, outcome }) => [id, outcome]));
-  const uncounted = [...keyRepeats].filter((id) => outcomes.get(id) !== "duplicate");
-  const wronglyWarned = database.log.filter(
-    ({ id, warnings }) => keyReuses.has(id) !== warnings.includes("key-reused"),
-  );
-  const states = new Map(
-    database.bookings.map((row) => [nameBooking(row), describeState(row.state, row.content, row.sequence)]),
-  );
-  const contents = new Map(database.log.map(({ id, content }) => [id, content]));
-  const changeIds = database.changes.map(({ id }) => id);
+function findWrongKeys(log: readonly LoggedEvent[], { keyRepeats, keyReuses }: Expectation): Violation[] {
+  return log.flatMap(({ id, outcome, warnings }) => [
+    ...(keyRepeats.has(id) && outcome !== "duplicate"
+      ? [violation("wrong state", `${id} repeats a key and is recorded as ${outcome}`)]
+      : []),
+    ...(keyReuses.has(id) !== warnings.includes("key-reused")
+      ? [violation("wrong state", `${id} is recorded with the warnings [${warnings}], which is wrong for its key`)]
+      : []),
+  ]);
+}
 
+function findWrongStates(
+  { database, followedChangeIds }: Evidence,
+  expected: Map<string, ExpectedBooking>,
+): Violation[] {
+  const states = new Map(database.bookings.map((row) => [nameBooking(row), describeState(row)]));
+  const changeIds = database.changes.map(({ id }) => id);
+  const unfollowed = `a reader saw ${followedChangeIds.length} of ${changeIds.length} changes, or in another order`;
   return [
-    ...uncounted.map((id) => violation("wrong state", `${id} repeats a key and is recorded as ${outcomes.get(id)}`)),
-    ...wronglyWarned.map(({ id, warnings }) =>
-      violation("wrong state", `${id} is recorded with the warnings [${warnings}], which is wrong of its key`),
-    ),
-    ...compare("wrong state", expectedStates(bookings), states),
-    ...compare("wrong feed", expectedContents(bookings), followFeed(database.changes, contents, states)),
-    ...(changeIds.join() === followedChangeIds.join()
-      ? []
-      : [
-          violation(
-            "wrong feed",
-            `a reader saw ${followedChangeIds.length} of ${changeIds.length} changes, or in another order`,
-          ),
-        ]),
+    ...compare("wrong state", mapValues(expected, describeState), states),
+    ...compare("wrong feed", mapValues(expected, describeContent), followFeed(database, states)),
+    ...(changeIds.join() === followedChangeIds.join() ? [] : [violation("wrong feed", unfollowed)]),
   ];
 }
 
-function expectedStates(bookings: Map<string, ExpectedBooking>): Map<string, string> {
-  return new Map(
-    [...bookings].map(([name, { state, content, sequence }]) => [name, describeState(state, content, sequence)]),
-  );
+function mapValues<From, To>(map: Map<string, From>, change: (value: From) => To): Map<string, To> {
+  return new Map([...map].map(([name, value]) => [name, change(value)]));
 }
 
-function expectedContents(bookings: Map<string, ExpectedBooking>): Map<string, string> {
-  return new Map(
-    [...bookings].map(([name, { state, content }]) => [name, state === "active" ? String(content) : "deleted"]),
-  );
-}
-
-function describeState(state: string, content: string | null, sequence: number): string {
+function describeState({ state, content, sequence }: Omit<ExpectedBooking, "state"> & { state: string }): string {
   return `${state} by ${sequence}, ${content}`;
 }
 
-/** What one knows who reads only the feed. A booking that has left `bookings` is a deleted one to the feed. */
-function followFeed(
-  changes: ChangeRow[],
-  contents: Map<string, string>,
-  states: Map<string, string>,
-): Map<string, string> {
-  const known = new Map<string, string>();
-  for (const row of changes) {
-    known.set(
-      nameBooking(row),
-      row.change === "deleted" ? "deleted" : (contents.get(row.eventId) ?? "unknown content"),
-    );
-  }
+function describeContent({ state, content }: ExpectedBooking): string {
+  return state === "active" ? String(content) : "deleted";
+}
+
+/** What somebody knows who reads only the feed. To the feed, a booking that has left `bookings` is a deleted one. */
+function followFeed({ changes, log }: DatabaseContent, states: Map<string, string>): Map<string, string> {
+  const contents = new Map(log.map(({ id, content }) => [id, content]));
+  const contentAfter = ({ change, eventId }: ChangeRow) =>
+    change === "deleted" ? "deleted" : (contents.get(eventId) ?? "unknown content");
+  const known = new Map(changes.map((row) => [nameBooking(row), contentAfter(row)]));
   return new Map([...known].filter(([name, state]) => states.has(name) || state !== "deleted"));
 }
 
@@ -325,7 +277,7 @@ function compare(kind: ViolationKind, expected: Map<string, string>, found: Map<
     .map((name) => violation(kind, `${name} is ${found.get(name) ?? "absent"}, not ${expected.get(name) ?? "absent"}`));
 }
 
-/** Two posts that look the same get the same description. */
+/** Equal events get the same description. */
 function describe(event: Post | LoggedEvent): string {
   const { partner, kind, reference, idempotencyKey } = event;
   const content = "content" in event ? event.content : canonicalContent(event.payload);

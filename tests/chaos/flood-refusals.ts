@@ -1,14 +1,6 @@
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
-import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
-
-/** Strangers who send what is refused, each connection 10 times a second. */
-export interface Flood {
-  /** Resolves to how often each status came; "none": the connection ended without an answer. */
-  stop(): Promise<Map<string, number>>;
-  /** Ends it without a result, if it has not ended yet. */
-  end(): Promise<unknown>;
-}
+import { parentPort, Worker, workerData } from "node:worker_threads";
 
 interface FloodOptions {
   ports: readonly number[];
@@ -18,42 +10,41 @@ interface FloodOptions {
 /** Without it, the flood takes whatever CPU time the machine has left, and says nothing about the service. */
 const delayMs = 100;
 
-/** In a thread of its own, so that it is not in the way of what is measured here. */
-export function startFlood(options: FloodOptions): Flood {
-  const thread = new Worker(fileURLToPath(import.meta.url), { workerData: options });
-  const counted = new Promise<Map<string, number>>((resolve, reject) => {
+/**
+ * Strangers send what is refused, over each connection 10 times a second. They have a thread of their own: this one
+ * measures.
+ */
+export function startFlood(options: FloodOptions) {
+  const thread = new Worker(fileURLToPath(import.meta.url), { workerData: { flood: options } });
+  const counted = new Promise<Record<string, number>>((resolve, reject) => {
     thread.once("message", resolve);
     thread.once("error", reject);
   });
-  // One that fails is reported by `stop`.
+  // `stop` reports a failure.
   counted.catch(() => {});
   return {
-    async stop() {
+    /** Resolves to how often each status came; "none": the connection ended without an answer. */
+    async stop(): Promise<Record<string, number>> {
       thread.postMessage("stop");
-      const statuses = await counted;
-      await thread.terminate();
-      return statuses;
+      return await counted.finally(() => thread.terminate());
     },
+    /** Ends it without a result, if it has not ended yet. */
     end: () => thread.terminate(),
   };
 }
 
-if (!isMainThread && parentPort !== null && isFloodOptions(workerData)) {
-  const { ports, connections } = workerData;
-  const port = parentPort;
-  const statuses = flood(ports, connections);
-  port.once("message", () => port.postMessage(statuses));
+// Tests may run in threads as well, with data of their own.
+if (parentPort !== null && workerData?.flood !== undefined) {
+  const statuses = flood(workerData.flood);
+  parentPort.once("message", () => parentPort?.postMessage(statuses));
 }
 
-/** Tests may run in threads, which have data of their own. */
-function isFloodOptions(data: unknown): data is FloodOptions {
-  return typeof data === "object" && data !== null && "ports" in data && "connections" in data;
-}
-
-function flood(ports: readonly number[], connections: number): Map<string, number> {
-  const statuses = new Map<string, number>();
+function flood({ ports, connections }: FloodOptions): Record<string, number> {
+  const statuses: Record<string, number> = {};
   let requests = 0;
-  const count = (status: string) => statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  const count = (status: string) => {
+    statuses[status] = (statuses[status] ?? 0) + 1;
+  };
   for (let number = 0; number < connections; number += 1) open(number);
   return statuses;
 
@@ -70,7 +61,7 @@ function flood(ports: readonly number[], connections: number): Map<string, numbe
       isAnswered = true;
       count(status);
       if (isKept) setTimeout(() => socket.write(nextRequest()), delayMs);
-      // Closed in good order, each would keep its port for a minute, and soon there would be none left.
+      // A connection that is closed in good order keeps its port for a minute: soon there would be none left.
       else socket.resetAndDestroy();
     });
     socket.on("error", () => {});

@@ -1,15 +1,19 @@
 import type { EventKind } from "@booking-events/schema";
+import type { Outgoing, Post } from "./post-events.ts";
 import type { Random } from "./random.ts";
 
-/** What a partner means to tell us. It may take several posts until one is acknowledged. */
-export interface Intent {
-  partner: string;
-  kind: EventKind;
-  /** A consumer's begins with "consumer "; what is sent does not. */
-  reference: string;
+/** What a partner wants to tell us. */
+export interface Intent extends Omit<Post, "attempts"> {
   payload: Record<string, string>;
-  idempotencyKey: string | null;
   asForm: boolean;
+}
+
+export function toPost({ asForm, ...intent }: Intent): Outgoing {
+  const { payload } = intent;
+  return {
+    ...{ ...intent, attempts: [] },
+    encode: () => (asForm ? new URLSearchParams(payload) : JSON.stringify(payload)),
+  };
 }
 
 export const partners = ["acme", "globe", "zenith"] as const;
@@ -17,11 +21,11 @@ export const partners = ["acme", "globe", "zenith"] as const;
 const kinds: readonly EventKind[] = ["create", "create", "update", "update", "update", "delete"];
 const hotBookings = 12;
 const bookings = 300;
-/** Then come other bookings, so that a long run's histories stay as short as real ones. */
+/** After these come other bookings: histories of a long run are as short as real ones. */
 const intentsPerGeneration = 10_000;
 const recentIntents = 200;
 
-/** Few, so that events repeat what was sent before. */
+/** Few: many events repeat what was sent before. */
 const contents: readonly Record<string, string>[] = [
   { consumerGivenName: "Ana", consumerTripArrivalDate: "2026-06-14", consumerTripVenueName: "Harbour Hall" },
   { consumerGivenName: "Ana", consumerTripArrivalDate: "2026-06-15", consumerTripVenueName: "Harbour Hall" },
@@ -31,12 +35,12 @@ const contents: readonly Record<string, string>[] = [
 
 const carelessKeys = ["1", "2", "booking"];
 
-/** Random histories without end: some bookings hot, half of the events with a key, some told a second time. */
+/** Random histories without end: some bookings are hot, half of the events have a key, some are sent a second time. */
 export function* inventHistories(random: Random): Generator<Intent, never> {
   const recent: Intent[] = [];
   for (let index = 0; ; index += 1) {
-    const isToldAgain = recent.length > 0 && random.chance(0.06);
-    const intent = isToldAgain ? random.pick(recent) : invent(random, index);
+    const isRepeated = recent.length > 0 && random.chance(0.06);
+    const intent = isRepeated ? random.pick(recent) : invent(random, index);
     recent.push(intent);
     if (recent.length > recentIntents) recent.shift();
     yield intent;
@@ -47,7 +51,7 @@ function invent(random: Random, index: number): Intent {
   const kind = random.pick(kinds);
   const number = Math.floor(random.between(0, random.chance(0.5) ? hotBookings : bookings));
   const reference = `TRIP-${Math.floor(index / intentsPerGeneration)}-${number}`;
-  // The same texts as those of trips, and other bookings.
+  // The same text is the reference of a trip and that of a consumer, which are two bookings.
   const isOfConsumer = random.chance(0.15);
   const content = kind === "delete" ? {} : random.pick(contents);
   return {
@@ -55,9 +59,7 @@ function invent(random: Random, index: number): Intent {
     kind,
     reference: isOfConsumer ? `consumer ${reference}` : reference,
     payload: {
-      ...(isOfConsumer
-        ? { consumerPartnerExternalReference: reference }
-        : { consumerTripPartnerExternalReference: reference }),
+      [isOfConsumer ? "consumerPartnerExternalReference" : "consumerTripPartnerExternalReference"]: reference,
       ...content,
     },
     idempotencyKey: random.chance(0.5) ? inventKey(random, index) : null,

@@ -1,42 +1,51 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
-import type { Random } from "./random.ts";
+import type pg from "pg";
+import { connect } from "./database.ts";
 
-const holdMs = { least: 200, most: 6_000 };
-const pauseMs = { least: 500, most: 3_000 };
-const connectTimeoutMs = 1_000;
+/** From when to when a row was locked, by `performance.now()`. */
+export interface Hold {
+  fromMs: number;
+  toMs: number;
+}
+
+const pauseWithoutRowMs = 100;
 
 /**
- * Until the signal aborts, locks the booking that was changed last, for a while, as somebody does in psql. PostgreSQL may
- * be killed or frozen meanwhile.
+ * Until the signal aborts, locks a booking's row for a while, again and again, as somebody does who forgets a
+ * transaction in psql. PostgreSQL may be killed or frozen meanwhile.
  *
- * @returns how often a row was locked
+ * @param options.which the part of the query that chooses the row
  */
-export async function lockRows(options: { databaseUrl: string; random: Random; signal: AbortSignal }): Promise<number> {
-  const { databaseUrl, random, signal } = options;
-  const pause = ({ least, most }: typeof pauseMs) =>
-    sleep(random.between(least, most), undefined, { signal }).catch(() => {});
-  let locked = 0;
+export async function lockRows(options: {
+  databaseUrl: string;
+  which: string;
+  holdMs: () => number;
+  pauseMs: () => number;
+  signal: AbortSignal;
+}): Promise<Hold[]> {
+  const { databaseUrl, which, holdMs, pauseMs, signal } = options;
+  const pause = (forMs: number) => sleep(forMs, undefined, { signal }).catch(() => {});
+  const holds: Hold[] = [];
   while (!signal.aborted) {
-    const client = new pg.Client({
-      connectionString: databaseUrl,
-      connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: holdMs.most,
-    });
-    // Whoever runs a query is told, too.
-    client.on("error", () => {});
-    try {
-      await client.connect();
-      await client.query("begin");
-      const row = await client.query("select from bookings order by updated_at desc limit 1 for update");
-      locked += row.rowCount ?? 0;
-      await pause(holdMs);
-    } catch {
-      // It is out: the next connection may find it again.
-    }
-    // Not waited for: a frozen server does not answer.
-    client.end().catch(() => {});
-    await pause(pauseMs);
+    const isHeld = await hold().catch(() => false);
+    await pause(isHeld ? pauseMs() : pauseWithoutRowMs);
   }
-  return locked;
+  return holds;
+
+  async function hold(): Promise<boolean> {
+    let client: pg.Client | undefined;
+    try {
+      client = await connect(databaseUrl);
+      await client.query("begin");
+      const { rowCount } = await client.query(`select from bookings ${which} for update`);
+      if (rowCount !== 1) return false;
+      const fromMs = performance.now();
+      await pause(holdMs());
+      holds.push({ fromMs, toMs: performance.now() });
+      return true;
+    } finally {
+      // This rolls back. A frozen server does not answer, so nobody waits for it.
+      client?.end().catch(() => {});
+    }
+  }
 }

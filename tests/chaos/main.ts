@@ -10,8 +10,9 @@ import { brokenBuilds, realBuild } from "./builds.ts";
 import { planFaults } from "./fault-plan.ts";
 import { formatNeighbourReport } from "./neighbour-report.ts";
 import { createRandom } from "./random.ts";
-import { formatReport, writeReport } from "./report.ts";
+import { formatChaosReport, type Report, writeReport } from "./report.ts";
 import { runChaos } from "./run-chaos.ts";
+import type { RunOptions } from "./run-on-system.ts";
 
 const help = `Starts the whole service, posts random histories, kills and freezes random processes,
 Redis and PostgreSQL included, sets Redis' clock, lets PostgreSQL's certificate expire,
@@ -60,59 +61,55 @@ try {
 
 async function main(): Promise<number> {
   const { values } = parseArgs({ options });
-  if (values.help) {
-    say(help);
+  if (values.help || values.version) {
+    say(values.help ? help : version);
     return 0;
   }
-  if (values.version) {
-    say(version);
-    return 0;
-  }
-  if (values.scenario !== undefined) return await runScenario(values.scenario, values);
+  const { report, text } = values.scenario === undefined ? await killAndFreeze(values) : await runScenario(values);
+  await writeReport(report, values.report);
+  say(text);
+  say(`Report: ${values.report}`);
+  return report.passed ? 0 : 1;
+}
+
+type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>["values"];
+
+interface Outcome {
+  report: Report;
+  text: string;
+}
+
+async function killAndFreeze(values: Values): Promise<Outcome> {
   const seed = readNumber("seed", values.seed);
   const broken = brokenBuilds.find(({ name }) => name === values.broken);
   if (values.broken !== undefined && broken === undefined)
     throw new Error(`There is no broken build ${values.broken}.`);
   const postMs = broken?.postMs ?? readMinutes(values.minutes ?? "2");
+  const faults = broken?.faults ?? planFaults(createRandom(seed, "faults"), postMs);
+  const ratePerSecond = readNumber("rate", values.rate ?? "100");
   say(`Seed ${seed}.`);
-  const signal = await prepare();
-  const report = await runChaos({
-    ...{ seed, postMs, say, signal },
-    build: broken ?? realBuild,
-    faults: broken?.faults ?? planFaults(createRandom(seed, "faults"), postMs),
-    ratePerSecond: readNumber("rate", values.rate ?? "100"),
-    keepsEvidence: true,
-  });
-  await writeReport(report, values.report);
-  say(formatReport(report));
-  say(`Report: ${values.report}`);
-  return report.passed ? 0 : 1;
+  const run = await prepare();
+  const report = await runChaos({ ...run, build: broken ?? realBuild, seed, postMs, faults, ratePerSecond });
+  return { report, text: formatChaosReport(report) };
 }
 
-type Values = { minutes?: string; rate?: string; report: string };
-
-async function runScenario(name: string, values: Values): Promise<number> {
-  if (name !== "bad-neighbour") throw new Error(`There is no scenario ${name}.`);
+async function runScenario(values: Values): Promise<Outcome> {
+  if (values.scenario !== "bad-neighbour") throw new Error(`There is no scenario ${values.scenario}.`);
   const loudMs = readMinutes(values.minutes ?? "1");
-  const signal = await prepare();
-  const report = await runBadNeighbour({
-    ...{ build: realBuild, quietMs, loudMs, keepsEvidence: true, say, signal },
-    ...(values.rate === undefined ? {} : { neighbourPerSecond: readNumber("rate", values.rate) }),
-  });
-  await writeReport(report, values.report);
-  say(formatNeighbourReport(report));
-  say(`Report: ${values.report}`);
-  return report.passed ? 0 : 1;
+  const rate = values.rate === undefined ? {} : { neighbourPerSecond: readNumber("rate", values.rate) };
+  const run = await prepare();
+  const report = await runBadNeighbour({ ...run, build: realBuild, quietMs, loudMs, ...rate });
+  return { report, text: formatNeighbourReport(report) };
 }
 
-/** @returns the signal that stops everything */
-async function prepare(): Promise<AbortSignal> {
+/** @returns what all runs have in common; the signal stops everything */
+async function prepare(): Promise<Pick<RunOptions, "keepsEvidence" | "say" | "signal">> {
   const signal = stopRequested({ force: () => process.exit(130) });
   say("Ctrl-C stops everything.");
   await findOrInstallRedis({ say, signal });
   await installFaketime({ say, signal });
   await build(signal);
-  return signal;
+  return { keepsEvidence: true, say, signal };
 }
 
 function readMinutes(text: string): number {

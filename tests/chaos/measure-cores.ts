@@ -1,38 +1,30 @@
 import { availableParallelism, cpus } from "node:os";
 import { cpuTimeUs } from "@booking-events/bench/cpu-time";
 
-/** How many cores each took on average. */
-export type Cores = Record<string, number>;
-
-/** Its threads, too, and so what it sends. */
-const thisCommand = "this command";
-
 /**
- * Starts to measure how much of the machine each process takes, with its child processes. What is neither named nor idle
- * is "elsewhere": other programs on this machine, for which the service has to wait.
+ * Starts to measure how many cores each process takes on average, with its child processes. Posting counts as "this
+ * command". What is neither named nor idle is "elsewhere": other programs of this machine, which slow the service down.
  *
  * @returns ends the measurement. Empty where there is no /proc
  */
-export function measureCores(pids: Readonly<Record<string, number>>): () => Cores {
+export function measureCores(pids: Readonly<Record<string, number>>): () => Record<string, number> {
   const before = readTimes();
   return () => {
     const after = readTimes();
     const elapsedMs = after.atMs - before.atMs;
-    const cores: Cores = {};
-    for (const name of [thisCommand, ...Object.keys(pids)]) {
-      const [from, to] = [before.usedMs[name], after.usedMs[name]];
-      if (from !== undefined && to !== undefined) cores[name] = (to - from) / elapsedMs;
-    }
+    const cores = Object.fromEntries(
+      Object.entries(after.usedMs).map(([name, usedMs]) => [name, (usedMs - (before.usedMs[name] ?? 0)) / elapsedMs]),
+    );
     if (Object.keys(cores).length === 1) return {};
     const named = Object.values(cores).reduce((sum, share) => sum + share, 0);
     const idle = (after.idleMs - before.idleMs) / elapsedMs;
-    const rounded = Object.entries({ ...cores, elsewhere: availableParallelism() - idle - named, idle });
-    return Object.fromEntries(rounded.map(([name, share]) => [name, Math.max(0, Math.round(share * 100) / 100)]));
+    const all = Object.entries({ ...cores, elsewhere: availableParallelism() - idle - named, idle });
+    return Object.fromEntries(all.map(([name, share]) => [name, Math.max(0, Math.round(share * 100) / 100)]));
   };
 
   function readTimes() {
     const { user, system } = process.cpuUsage();
-    const usedMs: Record<string, number> = { [thisCommand]: (user + system) / 1_000 };
+    const usedMs: Record<string, number> = { "this command": (user + system) / 1_000 };
     for (const [name, pid] of Object.entries(pids)) {
       const usedUs = cpuTimeUs(pid);
       if (usedUs !== undefined) usedMs[name] = usedUs / 1_000;

@@ -1,34 +1,30 @@
-import type { Tally, Violation } from "./check.ts";
-import type { Hold } from "./hold-booking.ts";
-import type { Cores } from "./measure-cores.ts";
-import type { Traffic } from "./neighbour-traffic.ts";
-import { countViolations, formatViolations, type Report } from "./report.ts";
+import type { Hold } from "./lock-rows.ts";
+import type { Attempt, Post } from "./post-events.ts";
+import { formatVerdict, type Report } from "./report.ts";
 import type { PeakMemory } from "./watch-memory.ts";
 
 /** The outcome of one run, as it is written to the JSON report. */
-export interface NeighbourReport extends Pick<Report, "violationCounts" | "violations"> {
-  passed: boolean;
+export interface NeighbourReport extends Report, ReturnType<typeof judgeNeighbours> {
   scenario: "bad-neighbour";
-  build: string;
-  startedAt: string;
-  tookMs: number;
   quietMs: number;
   loudMs: number;
   /** From the last request until the queue was empty. */
   drainedInMs: number;
-  /** How late this process's own timers were while it measured (p99): no time above can be trusted beyond it. */
+  /** How late this process's own timers were while it measured (p99): no time can be trusted beyond it. */
   ownDelayMs: number;
-  /** Of the well-behaved partners, from the sending of an event. */
-  latencies: Record<"quiet" | "loud", { answerMs: Latency; applyMs: Latency }>;
-  /** Of their events that were sent while the row was locked, how many were applied before it was free again. */
-  holds: { sent: number; appliedMeanwhile: number }[];
-  /** How often each status came; "none": no answer. */
-  statuses: Record<string, Record<string, number>>;
   memory: PeakMemory[];
-  /** In the loud time. */
-  cores: Cores;
-  promises: Promised[];
-  tally: Tally;
+  /** In the loud time, by process. */
+  cores: Record<string, number>;
+}
+
+interface Run {
+  posts: readonly Post[];
+  wellBehaved: readonly string[];
+  loudFromMs: number;
+  appliedAtMs: ReadonlyMap<string, number>;
+  holds: readonly Hold[];
+  refused: Record<string, number>;
+  memory: readonly PeakMemory[];
 }
 
 interface Promised {
@@ -39,19 +35,12 @@ interface Promised {
   found: string;
 }
 
-interface Latency {
-  p50: number;
-  p99: number;
-  max: number;
-}
+type Latency = ReturnType<typeof toLatency>;
 
-/** An event of a well-behaved partner. Times are `performance.now()`. */
-export interface OrdinaryEvent {
-  /** Null: not accepted. */
-  eventId: string | null;
-  sentAtMs: number;
-  answeredAtMs: number;
-  status: string;
+/** The request of a well-behaved partner. */
+interface Sent extends Attempt {
+  /** Infinite for an event that was never applied. */
+  appliedAtMs: number;
 }
 
 const longestAnswerP99Ms = 250;
@@ -64,88 +53,71 @@ const residentLimitsMebibytes = { ingest: 512, worker: 768, "postgres backend": 
 /** Before it, a batch that began without the lock may still be under way. */
 const lockTakesHoldMs = 2_000;
 
-export function makeNeighbourReport(run: {
-  build: string;
-  startedAt: Date;
-  quietMs: number;
-  loudMs: number;
-  drainedInMs: number;
-  ownDelayMs: number;
-  cores: Cores;
-  loudFromMs: number;
-  wellBehaved: readonly string[];
-  events: readonly OrdinaryEvent[];
-  appliedAtMs: ReadonlyMap<string, number>;
-  holds: readonly Hold[];
-  traffics: readonly Traffic[];
-  refused: ReadonlyMap<string, number>;
-  peaks: PeakMemory[];
-  tally: Tally;
-  violations: Violation[];
-}): NeighbourReport {
-  const { events, appliedAtMs, loudFromMs, violations } = run;
-  const applied = ({ eventId }: OrdinaryEvent) => appliedAtMs.get(eventId ?? "") ?? Number.POSITIVE_INFINITY;
-  const measure = (some: OrdinaryEvent[]) => ({
-    answerMs: toLatency(some.map(({ sentAtMs, answeredAtMs }) => answeredAtMs - sentAtMs)),
-    // Infinite for one that was accepted and never applied.
-    applyMs: toLatency(some.filter(({ eventId }) => eventId !== null).map((event) => applied(event) - event.sentAtMs)),
-  });
-  const latencies = {
-    quiet: measure(events.filter(({ sentAtMs }) => sentAtMs < loudFromMs)),
-    loud: measure(events.filter(({ sentAtMs }) => sentAtMs >= loudFromMs)),
+export function judgeNeighbours(run: Run) {
+  const { posts, wellBehaved, loudFromMs, appliedAtMs } = run;
+  const toSent = (attempt: Attempt): Sent => {
+    const eventId = attempt.end.result === "acknowledged" ? attempt.end.eventId : "";
+    return { ...attempt, appliedAtMs: appliedAtMs.get(eventId) ?? Number.POSITIVE_INFINITY };
   };
+  const sent = posts
+    .filter(({ partner }) => wellBehaved.includes(partner))
+    .flatMap(({ attempts }) => attempts.map(toSent));
+  /** Of the well-behaved partners, from the sending of an event. */
+  const latencies = {
+    quiet: measure(sent.filter(({ sentAtMs }) => sentAtMs < loudFromMs)),
+    loud: measure(sent.filter(({ sentAtMs }) => sentAtMs >= loudFromMs)),
+  };
+  /** Of their events that were sent while the row was locked, how many were applied before it was free again. */
   const holds = run.holds.map(({ fromMs, toMs }) => {
-    const sent = events.filter(({ sentAtMs }) => sentAtMs >= fromMs + lockTakesHoldMs && sentAtMs < toMs);
-    return { sent: sent.length, appliedMeanwhile: sent.filter((event) => applied(event) < toMs).length };
+    const meanwhile = sent.filter(({ sentAtMs }) => sentAtMs >= fromMs + lockTakesHoldMs && sentAtMs < toMs);
+    const appliedMeanwhile = meanwhile.filter(({ appliedAtMs }) => appliedAtMs < toMs).length;
+    return { sent: meanwhile.length, appliedMeanwhile };
   });
-  const promises = [
-    ...judgeAnswers(events),
-    ...judgeHolds(holds),
-    ...judgeLatencies(latencies.loud),
-    ...run.peaks.flatMap(judgeMemory),
+  const promises: Promised[] = [
+    judgeAnswers(sent),
+    judgeHolds(holds),
+    judgeLatency("answered", latencies.loud.answerMs, longestAnswerP99Ms),
+    judgeLatency("applied", latencies.loud.applyMs, longestApplyP99Ms),
+    ...run.memory.flatMap(judgeMemory),
   ];
+  return { latencies, holds, promises, statuses: countStatuses(run) };
+}
+
+function measure(sent: Sent[]) {
+  const acknowledged = sent.filter(({ end }) => end.result === "acknowledged");
   return {
-    passed: violations.length === 0 && promises.every(({ isKept }) => isKept),
-    ...{ scenario: "bad-neighbour", build: run.build, startedAt: run.startedAt.toISOString() },
-    ...{ tookMs: Date.now() - run.startedAt.getTime(), quietMs: run.quietMs, loudMs: run.loudMs },
-    ...{ drainedInMs: Math.round(run.drainedInMs), ownDelayMs: Math.round(run.ownDelayMs) },
-    ...{
-      latencies,
-      holds,
-      statuses: countStatuses(run),
-      memory: run.peaks,
-      cores: run.cores,
-      promises,
-      tally: run.tally,
-    },
-    ...countViolations(violations),
+    answerMs: toLatency(sent.map(({ sentAtMs, endedAtMs }) => endedAtMs - sentAtMs)),
+    applyMs: toLatency(acknowledged.map(({ sentAtMs, appliedAtMs }) => appliedAtMs - sentAtMs)),
   };
 }
 
-/** Timed, since ingest answers 503 when Redis has not got an event on disk in time, and the disk may be slow. */
-function judgeAnswers(events: readonly OrdinaryEvent[]): Promised[] {
-  const others = events.filter(({ status }) => status !== "200").length;
-  const found = `${others} of ${events.length} otherwise`;
-  return [{ name: "every well-behaved request is answered 200", isKept: others === 0, isTimed: true, found }];
+function toLatency(timesMs: number[]) {
+  const sorted = timesMs.toSorted((a, b) => a - b);
+  const at = (share: number) => Math.round(sorted[Math.ceil(share * sorted.length) - 1] ?? Number.POSITIVE_INFINITY);
+  return { p50: at(0.5), p99: at(0.99), max: at(1) };
+}
+
+/** Timed: ingest answers 503 when Redis has not got an event on disk in time, and the disk may be slow. */
+function judgeAnswers(sent: Sent[]): Promised {
+  const others = sent.filter(({ status }) => status !== 200).length;
+  const found = `${others} of ${sent.length} otherwise`;
+  return { name: "every well-behaved request is answered 200", isKept: others === 0, isTimed: true, found };
 }
 
 /**
- * Says more than a time: a slow machine applies less of what is sent while the row is locked, but some of it. Unless it
- * is so overloaded that the queue is longer than the lock.
+ * Not timed: even a slow machine applies some of what is sent while the row is locked, unless it is so overloaded that
+ * events wait in the queue for longer than the lock.
  */
-function judgeHolds(holds: NeighbourReport["holds"]): Promised[] {
+function judgeHolds(holds: { sent: number; appliedMeanwhile: number }[]): Promised {
   const name = "a locked booking makes no other partner wait";
   const tellings = holds.filter(({ sent }) => sent > 0);
   const isKept = tellings.length > 0 && tellings.every(({ appliedMeanwhile }) => appliedMeanwhile > 0);
-  const found = `applied while it was locked: ${holds.map((hold) => `${hold.appliedMeanwhile} of ${hold.sent}`).join(", ")}`;
-  return [{ name, isKept, isTimed: false, found }];
+  const counts = holds.map(({ sent, appliedMeanwhile }) => `${appliedMeanwhile} of ${sent}`).join(", ");
+  return { name, isKept, isTimed: false, found: `applied while it was locked: ${counts}` };
 }
 
-function judgeLatencies({ answerMs, applyMs }: NeighbourReport["latencies"]["loud"]): Promised[] {
-  const judge = (name: string, { p99 }: Latency, limitMs: number): Promised => ({
-    ...{ name: `${name} within ${limitMs} ms (p99)`, isKept: p99 < limitMs, isTimed: true, found: `${p99} ms` },
-  });
-  return [judge("answered", answerMs, longestAnswerP99Ms), judge("applied", applyMs, longestApplyP99Ms)];
+function judgeLatency(name: string, { p99 }: Latency, limitMs: number): Promised {
+  return { name: `${name} within ${limitMs} ms (p99)`, isKept: p99 < limitMs, isTimed: true, found: `${p99} ms` };
 }
 
 function judgeMemory({ name, residentMebibytes }: PeakMemory): Promised[] {
@@ -155,31 +127,22 @@ function judgeMemory({ name, residentMebibytes }: PeakMemory): Promised[] {
   return [{ name: `${name} within ${limit} MiB`, isKept: residentMebibytes < limit, isTimed: false, found }];
 }
 
-function toLatency(timesMs: number[]): Latency {
-  const sorted = timesMs.toSorted((a, b) => a - b);
-  const at = (fraction: number) =>
-    Math.round(sorted[Math.ceil(fraction * sorted.length) - 1] ?? Number.POSITIVE_INFINITY);
-  return { p50: at(0.5), p99: at(0.99), max: at(1) };
-}
-
-function countStatuses(run: {
-  traffics: readonly Traffic[];
-  wellBehaved: readonly string[];
-  refused: ReadonlyMap<string, number>;
-}): NeighbourReport["statuses"] {
-  const all: NeighbourReport["statuses"] = { "well-behaved": {} };
-  for (const { partner, statuses } of [...run.traffics, { partner: "strangers", statuses: run.refused }]) {
-    const name = run.wellBehaved.includes(partner) ? "well-behaved" : partner;
-    const counts = all[name] ?? {};
-    for (const [status, count] of statuses) counts[status] = (counts[status] ?? 0) + count;
-    all[name] = counts;
+/** How often each status came; "none": no answer. */
+function countStatuses({ posts, wellBehaved, refused }: Run): Record<string, Record<string, number>> {
+  const statuses: Record<string, Record<string, number>> = { "well-behaved": {} };
+  for (const { partner, attempts } of posts) {
+    const name = wellBehaved.includes(partner) ? "well-behaved" : partner;
+    const counts = statuses[name] ?? {};
+    for (const { status = "none" } of attempts) counts[status] = (counts[status] ?? 0) + 1;
+    statuses[name] = counts;
   }
-  return all;
+  return { ...statuses, strangers: refused };
 }
 
 export function formatNeighbourReport(report: NeighbourReport): string {
-  const { latencies, statuses, memory, cores, promises, ownDelayMs, tally } = report;
+  const { latencies, statuses, memory, cores, promises, ownDelayMs, tally, build } = report;
   const { quiet, loud } = latencies;
+  const drainedInS = Math.round(report.drainedInMs / 1_000);
   return [
     "",
     "  Well-behaved partners, ms      alone: p50    p99    max   beside: p50    p99    max",
@@ -188,36 +151,48 @@ export function formatNeighbourReport(report: NeighbourReport): string {
     `  No time is more exact than that: this command's own timers were up to ${ownDelayMs} ms late (p99).`,
     "",
     "  Requests by status",
-    ...Object.entries(statuses).map(([name, counts]) => `  ${name.padEnd(20)}${formatCounts(counts)}`),
-    `  ${tally.acknowledged.toLocaleString("en")} events acknowledged, ${tally.applied.toLocaleString("en")} applied, the last ${Math.round(report.drainedInMs / 1_000)} s after the last request`,
+    ...Object.entries(statuses).map(([name, counts]) => `  ${name.padEnd(20)}${formatEntries(counts, ": ", "  ")}`),
+    `  ${format(tally.acknowledged)} events acknowledged, ${format(tally.applied)} applied,` +
+      ` the last ${drainedInS} s after the last request`,
     "",
     "  Peak memory, MiB        resident    its own",
-    ...memory.map(
-      ({ name, residentMebibytes, ownMebibytes }) =>
-        `  ${name.padEnd(20)}${String(residentMebibytes).padStart(12)}${String(ownMebibytes).padStart(11)}`,
-    ),
+    ...memory.map((peak) => formatRow(peak.name, [12, peak.residentMebibytes], [11, peak.ownMebibytes])),
     "",
     "  Cores in use beside the neighbours",
-    `  ${Object.entries(cores)
-      .map(([name, share]) => `${name} ${share}`)
-      .join(", ")}`,
+    `  ${formatEntries(cores, " ", ", ")}`,
     "",
     "Promises:",
     ...promises.map(({ name, isKept, found }) => `  ${isKept ? "kept  " : "BROKEN"}  ${name}: ${found}`),
-    "",
-    ...formatViolations(report),
-    `${report.passed ? "Passed" : "FAILED"}. Build ${report.build}, ${Math.round(report.tookMs / 1_000)} s in all.`,
+    ...formatVerdict(report, `Build ${build}`),
   ].join("\n");
 }
 
 function formatLatencies(name: string, quiet: Latency, loud: Latency): string {
-  const columns = ({ p50, p99, max }: Latency, width: number) =>
-    `${String(p50).padStart(width)}${String(p99).padStart(7)}${String(max).padStart(7)}`;
-  return `  ${name.padEnd(20)}${columns(quiet, 21)}${columns(loud, 14)}`;
+  return formatRow(
+    name,
+    ...([
+      [21, quiet.p50],
+      [7, quiet.p99],
+      [7, quiet.max],
+    ] as const),
+    ...([
+      [14, loud.p50],
+      [7, loud.p99],
+      [7, loud.max],
+    ] as const),
+  );
 }
 
-function formatCounts(counts: Record<string, number>): string {
+function formatRow(name: string, ...columns: (readonly [width: number, value: number])[]): string {
+  return `  ${name.padEnd(20)}${columns.map(([width, value]) => String(value).padStart(width)).join("")}`;
+}
+
+function formatEntries(counts: Record<string, number>, equals: string, separator: string): string {
   return Object.entries(counts)
-    .map(([status, count]) => `${status}: ${count.toLocaleString("en")}`)
-    .join("  ");
+    .map(([name, count]) => `${name}${equals}${format(count)}`)
+    .join(separator);
+}
+
+function format(count: number): string {
+  return count.toLocaleString("en");
 }

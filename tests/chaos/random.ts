@@ -1,20 +1,15 @@
-/** Chance that can be repeated: the same seed and stream give the same choices. */
-export interface Random {
-  /** In [0, 1). */
-  fraction(): number;
-  between(minimum: number, maximum: number): number;
-  chance(probability: number): boolean;
-  pick<Item>(items: readonly Item[]): Item;
-}
+export type Random = ReturnType<typeof createRandom>;
 
 /**
- * mulberry32 (https://github.com/bryc/code/blob/master/jshash/PRNGs.md, public domain): not for secrets.
+ * Choices that can be repeated: the same seed and stream give the same ones. The generator is mulberry32
+ * (https://github.com/bryc/code/blob/master/jshash/PRNGs.md, public domain), which must not make secrets.
  *
- * @param stream gives each use its own sequence, so that a change in one does not shift the others
+ * @param stream gives each use a sequence of its own: a change in one use does not shift the others
  */
-export function createRandom(seed: number, stream: string): Random {
+export function createRandom(seed: number, stream: string) {
   let state = [...stream].reduce((hash, char) => Math.imul(hash ^ char.charCodeAt(0), 0x01000193), seed) | 0;
 
+  /** In [0, 1). */
   function fraction(): number {
     state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
@@ -23,10 +18,9 @@ export function createRandom(seed: number, stream: string): Random {
   }
 
   return {
-    fraction,
-    between: (minimum, maximum) => minimum + fraction() * (maximum - minimum),
-    chance: (probability) => fraction() < probability,
-    pick(items) {
+    between: (minimum: number, maximum: number) => minimum + fraction() * (maximum - minimum),
+    chance: (probability: number) => fraction() < probability,
+    pick<Item>(items: readonly Item[]): Item {
       const item = items[Math.floor(fraction() * items.length)];
       if (item === undefined) throw new RangeError("There is nothing to pick from.");
       return item;

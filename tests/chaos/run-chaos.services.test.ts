@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { realBuild } from "./builds.ts";
 import { planFaults, scenarioMs, scenarios } from "./fault-plan.ts";
 import { createRandom } from "./random.ts";
-import { formatReport } from "./report.ts";
+import { formatChaosReport } from "./report.ts";
 import { runChaos } from "./run-chaos.ts";
 
 /** Each run of the tests is the same one. `npm run chaos` takes a new seed each time. */
@@ -15,7 +15,7 @@ test("whatever is killed or frozen, no acknowledged event is lost and every book
     ...{ seed, postMs, signal, build: realBuild, ratePerSecond: 60, keepsEvidence: true, say: console.log },
     faults: planFaults(createRandom(seed, "faults"), postMs),
   });
-  console.log(formatReport(report));
+  console.log(formatChaosReport(report));
   expect(report.violations).toEqual([]);
   expect(new Set(report.faults.map(({ action }) => action))).toEqual(
     new Set(["end", "freeze", "expire certificate", ...(report.clockIsSet ? ["set clock"] : [])]),

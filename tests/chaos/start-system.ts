@@ -2,56 +2,25 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
-import {
-  type DataServer,
-  findFaketime,
-  type PostgresServer,
-  startPostgres,
-  startRedis,
-} from "@booking-events/scripts/services";
+import { type DataServer, findFaketime, startPostgres, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import type { Build } from "./builds.ts";
-import type { AppName } from "./fault-plan.ts";
-import type { FaultTarget, FaultTargets } from "./inject-faults.ts";
-import { type PostgresTls, serveTls } from "./postgres-tls.ts";
-import { createRedisClock, type RedisClock, removeSharedMemory, untilClockShown } from "./redis-clock.ts";
-import { type SupervisedApp, superviseApp } from "./supervise.ts";
-
-/** Redis, PostgreSQL, two ingests and some workers, each of which may be hit. */
-export interface System<Name extends AppName = AppName> {
-  redisUrl: string;
-  /** Over TLS, for the apps and for everyone else. */
-  databaseUrl: string;
-  /** False: this machine has no libfaketime, and `setClock` of the target does nothing. */
-  canSetClock: boolean;
-  queuePrefix: string;
-  duplicateWindowMs: number;
-  ingestUrls: string[];
-  secretOf(partner: string): string;
-  targets: Record<Name, FaultTarget> & Pick<FaultTargets, "redis" | "postgres">;
-  apps: SupervisedApp[];
-  /** What the apps have logged so far. */
-  readLogs(): Promise<string[]>;
-  redis: DataServer;
-  postgres: DataServer;
-  stop(): Promise<void>;
-}
+import type { AppName, TargetName } from "./fault-plan.ts";
+import type { FaultTarget } from "./inject-faults.ts";
+import { serveTls } from "./postgres-tls.ts";
+import { createRedisClock, removeSharedMemory } from "./redis-clock.ts";
+import { superviseApp } from "./supervise.ts";
 
 const queuePrefix = "{chaos}";
 const duplicateWindowHours = 72;
 
-export interface RateLimit {
-  perSecond: number;
-  burst: number;
-}
-
-export interface SystemOptions<Name extends AppName> {
+export interface SystemOptions {
   dir: string;
   build: Build;
-  appNames: readonly Name[];
+  appNames: readonly AppName[];
   partners: readonly string[];
   /** Of each partner; none by default. */
-  rateLimit?: RateLimit;
+  rateLimit?: typeof noLimit;
   /** TLS to PostgreSQL, whose certificate can expire, and a clock of Redis' own: both cost time. Default: neither. */
   isForFaults?: boolean;
   signal: AbortSignal;
@@ -59,109 +28,87 @@ export interface SystemOptions<Name extends AppName> {
   onCrash: (what: string) => void;
 }
 
-/** Starts everything on ports of its own, with its data and logs in `dir`. */
-export async function startSystem<Name extends AppName>(options: SystemOptions<Name>): Promise<System<Name>> {
-  const { dir, build, appNames, partners, rateLimit = noLimit, signal, onCrash } = options;
-  const faketime = options.isForFaults === true ? findFaketime() : undefined;
+export type System = Awaited<ReturnType<typeof startSystem>>;
+
+/** Starts Redis, PostgreSQL and the apps on ports of their own, with data and logs in `dir`. */
+export async function startSystem(options: SystemOptions) {
+  const { dir, build, appNames, partners, rateLimit = noLimit, isForFaults = false, signal, onCrash } = options;
+  // When something does not start, this stops what runs already.
+  await using started = new AsyncDisposableStack();
+  const faketime = isForFaults ? findFaketime() : undefined;
   const clock = faketime === undefined ? undefined : await createRedisClock(dir, faketime);
   const { environment = {} } = clock ?? {};
   const redis = await startRedis({ dir: join(dir, "redis"), port: await freePort(), environment, signal });
-  let postgres: PostgresServer | undefined;
-  try {
-    await removeSharedMemory(redis.pid);
-    await applyRedisSettings(redis, build);
-    postgres = await startPostgres({ dir: join(dir, "postgres"), port: await freePort(), signal });
-    const tls =
-      options.isForFaults === true ? await serveTls(postgres, dir) : { ...postgres, presentExpired: neverExpires };
-    return await startApps({ redis, postgres, tls });
-  } catch (error) {
-    await Promise.all([redis.stop(), postgres?.stop()]);
-    throw error;
-  }
+  started.defer(redis.stop);
+  await prepareRedis(redis, build);
+  const postgres = await startPostgres({ dir: join(dir, "postgres"), port: await freePort(), signal });
+  started.defer(postgres.stop);
+  const tls = isForFaults ? await serveTls(postgres, dir) : undefined;
+  const databaseUrl = tls?.url ?? postgres.url;
 
-  async function startApps(servers: {
-    redis: DataServer;
-    postgres: DataServer;
-    tls: PostgresTls;
-  }): Promise<System<Name>> {
-    const { redis, postgres, tls } = servers;
-    const partnersFile = join(dir, "partners.json");
-    const secretOf = writeNewPartners(partnersFile, Object.fromEntries(partners.map((id) => [id, rateLimit])));
-    await mkdir(join(dir, "log"));
-    const ingestUrls: string[] = [];
-    const logPathOf = (name: AppName) => join(dir, "log", `${name}.log`);
-    const startApp = async (name: AppName) => {
-      const port = await freePort();
-      const isIngest = name.startsWith("ingest");
-      if (isIngest) ingestUrls.push(`http://127.0.0.1:${port}`);
-      return superviseApp({
-        name,
-        args: isIngest ? build.ingest : build.worker,
-        environment: {
-          REDIS_URL: redis.url,
-          DATABASE_URL: tls.url,
-          QUEUE_PREFIX: queuePrefix,
-          PARTNERS_FILE: partnersFile,
-          DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
-          PORT: String(port),
-        },
-        adminPort: await freePort(),
-        logPath: logPathOf(name),
-        onCrash,
-      });
-    };
-    const apps = new Map<Name, SupervisedApp>();
-    for (const name of appNames) apps.set(name, await startApp(name));
-    return {
-      redisUrl: redis.url,
-      databaseUrl: tls.url,
-      canSetClock: clock !== undefined,
-      queuePrefix,
-      duplicateWindowMs: duplicateWindowHours * 3_600_000,
-      ingestUrls,
-      secretOf: (partner) => secretOf[partner] ?? "",
-      // Each name is a key, since each app was started.
-      targets: {
-        ...(Object.fromEntries(apps) as Record<Name, SupervisedApp>),
-        redis: makeRedisTarget(redis, build, clock),
-        postgres: { ...postgres, presentExpired: tls.presentExpired },
+  const partnersFile = join(dir, "partners.json");
+  const secretOf = writeNewPartners(partnersFile, Object.fromEntries(partners.map((id) => [id, rateLimit])));
+  await mkdir(join(dir, "log"));
+  const logPathOf = (name: AppName) => join(dir, "log", `${name}.log`);
+  const ingestUrls: string[] = [];
+  const startApp = async (name: AppName) => {
+    const port = await freePort();
+    const isIngest = name.startsWith("ingest");
+    if (isIngest) ingestUrls.push(`http://127.0.0.1:${port}`);
+    const app = superviseApp({
+      name,
+      program: isIngest ? build.ingest : build.worker,
+      environment: {
+        REDIS_URL: redis.url,
+        DATABASE_URL: databaseUrl,
+        QUEUE_PREFIX: queuePrefix,
+        PARTNERS_FILE: partnersFile,
+        DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
+        PORT: String(port),
       },
-      apps: [...apps.values()],
-      readLogs: () => Promise.all(appNames.map((name) => readFile(logPathOf(name), "utf8"))),
-      redis,
-      postgres,
-      async stop() {
-        await Promise.all([...apps.values()].map((app) => app.stop()));
-        await Promise.all([redis.stop(), postgres.stop()]);
-      },
-    };
-  }
-}
+      adminPort: await freePort(),
+      logPath: logPathOf(name),
+      onCrash,
+    });
+    started.defer(app.stop);
+    return app;
+  };
+  const apps = [];
+  for (const name of appNames) apps.push(await startApp(name));
 
-async function neverExpires(): Promise<never> {
-  throw new Error("This run has no TLS, so no certificate can expire.");
-}
-
-/** The server's own configuration is what the service demands; a broken build has a broken Redis, after a restart, too. */
-function makeRedisTarget(redis: DataServer, build: Build, clock: RedisClock | undefined): FaultTargets["redis"] {
+  const running = started.move();
   return {
-    kill: redis.kill,
-    ended: redis.ended,
-    async restart() {
-      await redis.restart();
-      await removeSharedMemory(redis.pid);
-      await applyRedisSettings(redis, build);
-    },
-    async setClock(aheadMs, signal) {
-      if (clock === undefined) return;
-      await clock.set(aheadMs);
-      await untilClockShown(redis.url, aheadMs, signal);
-    },
+    redis,
+    postgres,
+    /** Over TLS, if there is TLS. */
+    databaseUrl,
+    queuePrefix,
+    duplicateWindowMs: duplicateWindowHours * 3_600_000,
+    apps,
+    ingestUrls,
+    secretOf: (partner: string) => secretOf[partner] ?? "",
+    /** What the apps have logged so far. */
+    readLogs: () => Promise.all(appNames.map((name) => readFile(logPathOf(name), "utf8"))),
+    targets: new Map<TargetName, FaultTarget>([
+      ...apps.map((app): [TargetName, FaultTarget] => [app.name, app]),
+      ["redis", { kill: redis.kill, ended: redis.ended, restart: () => restartRedis(redis, build) }],
+      ["postgres", postgres],
+    ]),
+    /** Undefined: this machine has no libfaketime. */
+    setRedisClock: clock && ((aheadMs: number, signal: AbortSignal) => clock.set(redis.url, aheadMs, signal)),
+    presentExpired: tls?.presentExpired,
+    stop: () => running.disposeAsync(),
   };
 }
 
-async function applyRedisSettings({ url }: DataServer, { redisSettings }: Build): Promise<void> {
-  if (Object.keys(redisSettings).length === 0) return;
+async function restartRedis(redis: DataServer, build: Build): Promise<void> {
+  await redis.restart();
+  await prepareRedis(redis, build);
+}
+
+/** Its configuration file is what the service demands. A broken build breaks it, also after a restart. */
+async function prepareRedis({ pid, url }: DataServer, { redisSettings }: Build): Promise<void> {
+  await removeSharedMemory(pid);
   const redis = new Redis(url);
   try {
     for (const [name, value] of Object.entries(redisSettings)) await redis.config("SET", name, value);

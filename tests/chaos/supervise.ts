@@ -1,102 +1,89 @@
-import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { spawnApp } from "@booking-events/harness/app-process";
-
-/** One of the apps as a process of its own: whatever ends it, it runs again, as under any supervisor. */
-export interface SupervisedApp {
-  readonly name: string;
-  /** Of the process that runs now; undefined: it could not be started. */
-  readonly pid: number | undefined;
-  kill(signal: NodeJS.Signals): void;
-  /** Resolves when the process that runs now has ended. */
-  ended(): Promise<void>;
-  /** Starts it again after an end that {@link kill} brought about. */
-  restart(): Promise<void>;
-  /** Does it say of itself that it does its work? */
-  isReady(): Promise<boolean>;
-  /** Ends for good. */
-  stop(): Promise<void>;
-}
+import type { AppName } from "./fault-plan.ts";
 
 const restartDelayMs = 500;
+const readyTimeoutMs = 5_000;
 /** Three times what the apps give themselves, and more than a freeze in between takes. */
-const longestGoodbyeMs = 60_000;
+const longestShutdownMs = 60_000;
+
+export type SupervisedApp = ReturnType<typeof superviseApp>;
 
 /**
- * @param options.args for Node
+ * Runs an app as a process of its own, and starts it again when it ends by itself, as any supervisor does.
+ *
+ * @param options.program what Node is given
  * @param options.environment is all that the app sees, apart from PATH
- * @param options.onCrash told when the process ends, and nobody has asked for it; or does not end although asked
+ * @param options.onCrash is told when the process ends and nobody has asked for it, or does not end although asked
  */
 export function superviseApp(options: {
-  name: string;
-  args: readonly string[];
+  name: AppName;
+  program: readonly string[];
   environment: Record<string, string>;
   adminPort: number;
   logPath: string;
   onCrash: (what: string) => void;
-}): SupervisedApp {
-  const { name, args, environment, adminPort, logPath, onCrash } = options;
+}) {
+  const { name, program, adminPort, logPath, onCrash } = options;
+  const environment = { ADMIN_PORT: String(adminPort), ...options.environment };
   const log = openSync(logPath, "a");
   let isStopping = false;
-  let child: ChildProcess;
-  let end: Promise<unknown>;
-  let endAskedFor: boolean;
   let restartTimer: NodeJS.Timeout | undefined;
-  start();
+  let current = start();
 
-  function start(): void {
-    clearTimeout(restartTimer);
-    const started = spawnApp(
-      args,
-      { ADMIN_PORT: String(adminPort), ...environment },
-      // In a process group of its own: a Ctrl-C in the terminal reaches only us.
-      { detached: true, stdio: ["ignore", log, log] },
-    );
-    child = started;
-    endAskedFor = false;
-    end = once(started, "exit").then(([code, signal]) => {
-      if (endAskedFor || isStopping) return;
+  function start() {
+    // In a process group of its own: a Ctrl-C in the terminal reaches only us.
+    const child = spawnApp(program, environment, { detached: true, stdio: ["ignore", log, log] });
+    const started = { child, isAskedToEnd: false, ended: once(child, "exit").then(restartAfterCrash) };
+    return started;
+
+    function restartAfterCrash([code, signal]: unknown[]): void {
+      if (started.isAskedToEnd || isStopping) return;
       onCrash(`${name} ended by itself (${signal ?? `exit code ${code}`})`);
-      restartTimer = setTimeout(start, restartDelayMs);
-    });
+      restartTimer = setTimeout(() => {
+        current = start();
+      }, restartDelayMs);
+    }
   }
 
   return {
     name,
+    /** Of the process that runs now; undefined: it could not be started. */
     get pid() {
-      return child.pid;
+      return current.child.pid;
     },
-    kill(signal) {
-      if (signal !== "SIGSTOP" && signal !== "SIGCONT") endAskedFor = true;
-      const asked = child;
-      asked.kill(signal);
+    kill(signal: NodeJS.Signals): void {
+      const { child } = current;
+      if (signal !== "SIGSTOP" && signal !== "SIGCONT") current.isAskedToEnd = true;
+      child.kill(signal);
       if (signal !== "SIGTERM") return;
       const tooLong = setTimeout(() => {
-        onCrash(`${name} did not end within ${longestGoodbyeMs / 1_000} s of SIGTERM`);
-        asked.kill("SIGKILL");
-      }, longestGoodbyeMs);
-      asked.once("exit", () => clearTimeout(tooLong));
+        onCrash(`${name} did not end within ${longestShutdownMs / 1_000} s of SIGTERM`);
+        child.kill("SIGKILL");
+      }, longestShutdownMs);
+      child.once("exit", () => clearTimeout(tooLong));
     },
-    async ended() {
-      await end;
+    /** Resolves when the process that runs now has ended. */
+    ended: (): Promise<void> => current.ended,
+    /** Starts it again after an end that `kill` brought about. */
+    async restart(): Promise<void> {
+      clearTimeout(restartTimer);
+      if (!isStopping) current = start();
     },
-    async restart() {
-      if (!isStopping) start();
+    async isReady(): Promise<boolean> {
+      const url = `http://127.0.0.1:${adminPort}/readyz`;
+      return await fetch(url, { signal: AbortSignal.timeout(readyTimeoutMs) }).then(
+        ({ ok }) => ok,
+        () => false,
+      );
     },
-    async isReady() {
-      try {
-        const url = `http://127.0.0.1:${adminPort}/readyz`;
-        return (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;
-      } catch {
-        return false;
-      }
-    },
-    async stop() {
+    /** Ends it for good. */
+    async stop(): Promise<void> {
       isStopping = true;
       clearTimeout(restartTimer);
-      child.kill("SIGKILL");
-      await end;
+      current.child.kill("SIGKILL");
+      await current.ended;
       closeSync(log);
     },
   };

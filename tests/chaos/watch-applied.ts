@@ -1,56 +1,20 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
+import { keepAsking } from "./database.ts";
 
-/** When events became visible in PostgreSQL to somebody who asks for them. */
-export interface AppliedWatch {
-  expect(eventId: string): void;
-  /** By event id, by the clock of `performance.now()`. */
-  seenAtMs: ReadonlyMap<string, number>;
-  stop(): Promise<void>;
-}
+const lookIntervalMs = 50;
 
-const pollIntervalMs = 50;
-
-export async function watchApplied(databaseUrl: string): Promise<AppliedWatch> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  // Whoever runs a query is told, too.
-  client.on("error", () => {});
-  await client.connect();
-  const stopping = new AbortController();
-  const awaited = new Set<string>();
+/** Notes when each of the events that it is told to expect becomes visible in PostgreSQL. */
+export function watchApplied(databaseUrl: string) {
+  const expected = new Set<string>();
+  /** By event id, by `performance.now()`. */
   const seenAtMs = new Map<string, number>();
-  const polling = keepPolling();
-  // One that fails is reported by `stop`.
-  polling.catch(() => {});
-  return {
-    expect: (eventId) => void awaited.add(eventId),
-    seenAtMs,
-    async stop() {
-      stopping.abort();
-      try {
-        await polling;
-        await poll();
-      } finally {
-        await client.end();
-      }
-    },
-  };
-
-  async function keepPolling(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await poll();
-      await sleep(pollIntervalMs, undefined, { signal: stopping.signal }).catch(() => {});
-    }
-  }
-
-  async function poll(): Promise<void> {
-    if (awaited.size === 0) return;
-    const { rows } = await client.query<{ id: string }>("select id from booking_events where id = any($1)", [
-      [...awaited],
-    ]);
+  const { finish, stop } = keepAsking(databaseUrl, lookIntervalMs, async (client) => {
+    if (expected.size === 0) return;
+    const select = "select id from booking_events where id = any($1)";
+    const { rows } = await client.query<{ id: string }>(select, [[...expected]]);
     for (const { id } of rows) {
       seenAtMs.set(id, performance.now());
-      awaited.delete(id);
+      expected.delete(id);
     }
-  }
+  });
+  return { seenAtMs, expect: (eventId: string) => void expected.add(eventId), finish, stop };
 }

@@ -5,44 +5,42 @@ export interface PeakMemory {
   name: string;
   /** Resident, with the memory that it shares with others. */
   residentMebibytes: number;
-  /** Resident and its own. Looked up once a second, so that a shorter peak may be missed; the other is exact. */
+  /** Resident and its own. Read once a second, so a shorter peak may be missed; the other is exact. */
   ownMebibytes: number;
-}
-
-export interface MemoryWatch {
-  /** Of each process that was ever named; those with one name count as one. Empty where there is no /proc. */
-  stop(): PeakMemory[];
 }
 
 const lookIntervalMs = 1_000;
 const kibibytesPerMebibyte = 1_024;
 
-/** @param listProcesses asked anew each time, since processes come and go */
-export function watchMemory(listProcesses: () => { name: string; pid: number }[]): MemoryWatch {
+/**
+ * @param listProcesses names and pids, asked each time, since processes come and go
+ * @returns stops, and tells the peak for each name that there ever was. Empty where there is no /proc
+ */
+export function watchMemory(listProcesses: () => [name: string, pid: number][]): () => PeakMemory[] {
   const peaks = new Map<string, PeakMemory>();
   const timer = setInterval(look, lookIntervalMs);
   look();
+  return () => {
+    clearInterval(timer);
+    look();
+    return [...peaks.values()];
+  };
 
   function look(): void {
-    for (const { name, pid } of listProcesses()) {
+    for (const [name, pid] of listProcesses()) {
       const status = readProc(pid, "status");
-      const peak = peaks.get(name) ?? { name, residentMebibytes: 0, ownMebibytes: 0 };
-      peak.residentMebibytes = Math.max(peak.residentMebibytes, readMebibytes(status, "VmHWM"));
-      peak.ownMebibytes = Math.max(peak.ownMebibytes, readMebibytes(status, "RssAnon"));
+      const { residentMebibytes = 0, ownMebibytes = 0 } = peaks.get(name) ?? {};
+      const peak = {
+        name,
+        residentMebibytes: Math.max(residentMebibytes, readMebibytes(status, "VmHWM")),
+        ownMebibytes: Math.max(ownMebibytes, readMebibytes(status, "RssAnon")),
+      };
       if (peak.residentMebibytes > 0) peaks.set(name, peak);
     }
   }
-
-  return {
-    stop() {
-      clearInterval(timer);
-      look();
-      return [...peaks.values()];
-    },
-  };
 }
 
-/** PostgreSQL's own processes are its children as well: those that serve a client name its address. */
+/** PostgreSQL's own helpers are its children as well. Only a process that serves a client shows an address. */
 export function listBackends(postgresPid: number): number[] {
   return readProc(postgresPid, `task/${postgresPid}/children`)
     .split(" ")

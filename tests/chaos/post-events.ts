@@ -1,0 +1,177 @@
+import { once } from "node:events";
+import { Agent, type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep, setImmediate as yieldToEvents } from "node:timers/promises";
+import type { EventKind } from "@booking-events/schema";
+
+/** An event that a partner sends, and how that went. */
+export interface Post {
+  partner: string;
+  kind: EventKind;
+  /** A consumer's begins with "consumer "; what is sent does not. */
+  reference: string;
+  payload: object;
+  idempotencyKey: string | null;
+  attempts: Attempt[];
+}
+
+export interface Outgoing extends Post {
+  /** The body: JSON text, or a form. */
+  encode(): string | URLSearchParams;
+}
+
+/** One HTTP request. Times are `performance.now()` of this process, the only clock that all posts share. */
+export interface Attempt {
+  sentAtMs: number;
+  endedAtMs: number;
+  /** If later than it ended: this process stood still meanwhile, and may have sent the last byte only after that. */
+  givenUpAtMs?: number;
+  /** Of the answer, if there was one. */
+  status?: number;
+  end:
+    | { result: "acknowledged"; eventId: string }
+    /** 503, 408: by the contract, to be sent again. After 503 the event may have been queued all the same. */
+    | { result: "refused" }
+    /** Time-out or broken connection: likewise. */
+    | { result: "unanswered" }
+    /** Connection refused: nobody has seen the event. */
+    | { result: "unreachable" }
+    /** What no partner should ever get for a valid post. */
+    | { result: "unexpected"; what: string };
+}
+
+/** What a partner does when no answer comes. */
+export interface Manners {
+  answerTimeoutMs: number;
+  maxAttempts: number;
+  maxConnections: number;
+  /** Further posts wait, so a service that answers nothing does not fill this process's memory. */
+  maxUnderWay: number;
+  /** It may send more than its limit allows, and then expects 429. */
+  mayBeLimited: boolean;
+}
+
+export interface Load {
+  /** Grows while it runs. */
+  posts: Post[];
+  acknowledged: number;
+  /** Resolves when each post has come to its end. */
+  done: Promise<void>;
+}
+
+const firstBackoffMs = 200;
+const longestBackoffMs = 4_000;
+/** On a busy machine this process stands still itself at times, for seconds. */
+const tickIntervalMs = 50;
+const longestTickMs = 250;
+
+/**
+ * Posts at a fixed rate, whether answers come or not, as independent partners do, and to each ingest in turn. After a
+ * 5xx, a time-out or a broken connection the same body goes to the next ingest, with the same key.
+ *
+ * @param options.next the post with this index
+ * @param options.count how many posts; default: until the signal aborts
+ */
+export function postEvents(options: {
+  next: (index: number) => Outgoing;
+  perSecond: number;
+  count?: number;
+  manners: Manners;
+  ingestUrls: readonly string[];
+  secretOf: (partner: string) => string;
+  signal: AbortSignal;
+  onAcknowledged?: (eventId: string) => void;
+}): Load {
+  const { next, perSecond, count = Number.POSITIVE_INFINITY, manners, ingestUrls, secretOf, signal } = options;
+  const agent = new Agent({ keepAlive: true, maxSockets: manners.maxConnections });
+  const underWay = new Set<Promise<void>>();
+  let lastTickMs = performance.now();
+  let stoodStillUntilMs = Number.NEGATIVE_INFINITY;
+  const load: Load = { posts: [], acknowledged: 0, done: run() };
+  return load;
+
+  async function run(): Promise<void> {
+    const ticking = setInterval(noteTick, tickIntervalMs);
+    const startedAtMs = performance.now();
+    for (let index = 0; index < count; index += 1) {
+      const waitMs = startedAtMs + (index * 1_000) / perSecond - performance.now();
+      await (waitMs > 0 ? sleep(waitMs, undefined, { signal }).catch(() => {}) : yieldToEvents());
+      if (underWay.size >= manners.maxUnderWay) await Promise.race(underWay);
+      if (signal.aborted) break;
+      const post = next(index);
+      load.posts.push(post);
+      const posting = keepPosting(post, index);
+      underWay.add(posting);
+      void posting.then(() => underWay.delete(posting));
+    }
+    await Promise.all(underWay);
+    agent.destroy();
+    clearInterval(ticking);
+  }
+
+  function noteTick(): void {
+    const nowMs = performance.now();
+    if (nowMs - lastTickMs > longestTickMs) stoodStillUntilMs = nowMs;
+    lastTickMs = nowMs;
+  }
+
+  async function keepPosting(post: Outgoing, index: number): Promise<void> {
+    for (let attempt = 0; attempt < manners.maxAttempts; attempt += 1) {
+      if (attempt > 0) {
+        const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), longestBackoffMs);
+        await sleep(backoffMs * (0.5 + Math.random() / 2));
+        if (signal.aborted) return;
+      }
+      const url = ingestUrls[(index + attempt) % ingestUrls.length];
+      const end = await postOnce(`${url}/booking-event/${post.kind}/${secretOf(post.partner)}`, post);
+      if (end.result === "acknowledged") {
+        load.acknowledged += 1;
+        options.onAcknowledged?.(end.eventId);
+        return;
+      }
+    }
+  }
+
+  async function postOnce(url: string, post: Outgoing): Promise<Attempt["end"]> {
+    const sentAtMs = performance.now();
+    const answer = await send(url, post, manners, agent);
+    noteTick();
+    const endedAtMs = performance.now();
+    const late = stoodStillUntilMs > sentAtMs ? { givenUpAtMs: stoodStillUntilMs + manners.answerTimeoutMs } : {};
+    post.attempts.push({ sentAtMs, endedAtMs, ...late, ...answer });
+    return answer.end;
+  }
+}
+
+/** By node:http, which costs a third of fetch and leaves more of the machine to the service. */
+async function send(
+  url: string,
+  { encode, idempotencyKey }: Outgoing,
+  { answerTimeoutMs, mayBeLimited }: Manners,
+  agent: Agent,
+): Promise<Pick<Attempt, "status" | "end">> {
+  const body = encode();
+  const type = typeof body === "string" ? "application/json" : "application/x-www-form-urlencoded";
+  const headers = { "Content-Type": type, ...(idempotencyKey !== null && { "Idempotency-Key": idempotencyKey }) };
+  try {
+    const sent = request(url, { method: "POST", agent, headers, signal: AbortSignal.timeout(answerTimeoutMs) });
+    // It may also fail after the response has begun; then reading the response fails as well.
+    sent.on("error", () => {});
+    sent.end(String(body));
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    const { statusCode: status = 0 } = response;
+    const answer = await text(response);
+    return { status, end: status === 429 && mayBeLimited ? { result: "refused" } : readAnswer(status, answer) };
+  } catch (error) {
+    const isUnreachable = (error as NodeJS.ErrnoException).code === "ECONNREFUSED";
+    return { end: { result: isUnreachable ? "unreachable" : "unanswered" } };
+  }
+}
+
+function readAnswer(status: number, body: string): Attempt["end"] {
+  // 408: the connection was opened for a request that was given up, and timed out as this one came on it.
+  if (status === 503 || status === 408) return { result: "refused" };
+  const receipt = status === 200 ? /^\{"success":true,"eventId":"([0-9a-f-]{36})"\}$/.exec(body)?.[1] : undefined;
+  if (receipt !== undefined) return { result: "acknowledged", eventId: receipt };
+  return { result: "unexpected", what: `answer ${status} ${body.slice(0, 200)}` };
+}

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { queueName } from "@booking-events/queue";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+
+/** An event in any of these is still in the queue. */
+const states = ["waiting", "active", "delayed", "prioritized", "waiting-children", "failed"] as const;
+const commandTimeoutMs = 2_000;
+const lookIntervalMs = 500;
+/** How long the queue must stay empty: an add that was under way when its ingest was frozen may still come. */
+const emptyForMs = 2_000;
+
+export function watchQueue(redisUrl: string, prefix: string) {
+  const redis = new Redis(redisUrl, {
+    commandTimeout: commandTimeoutMs,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    retryStrategy: () => 200,
+  });
+  redis.on("error", () => {});
+  const skips = { skipWaitingForReady: true, skipVersionCheck: true, skipMetasUpdate: true };
+  const queue = new Queue(queueName, { connection: redis, prefix, ...skips });
+  queue.on("error", () => {});
+
+  async function look() {
+    try {
+      const counts = await queue.getJobCounts(...states);
+      return { size: Object.values(counts).reduce((sum, count) => sum + count, 0), left: JSON.stringify(counts) };
+    } catch {
+      return { size: undefined, left: "Redis does not answer" };
+    }
+  }
+
+  return {
+    /** Events in the queue; undefined: Redis does not answer. */
+    size: async () => (await look()).size,
+    /**
+     * Waits until nothing is left in the queue, however long that takes, as long as something changes.
+     *
+     * @param countApplied rises with each event that is applied
+     * @param standstillMs longer than the longest delay of a retry
+     * @returns undefined, or a sentence that says what is left when nothing has changed for so long
+     */
+    async untilEmpty(countApplied: () => number, standstillMs: number, signal: AbortSignal) {
+      let last = "";
+      let changedAtMs = performance.now();
+      for (;;) {
+        const { size, left } = await look();
+        const seen = `${left} ${countApplied()}`;
+        if (seen !== last) changedAtMs = performance.now();
+        last = seen;
+        const unchangedForMs = performance.now() - changedAtMs;
+        if (size === 0 && unchangedForMs >= emptyForMs) return undefined;
+        if (unchangedForMs >= standstillMs) return `nothing changed for ${standstillMs / 1_000} s; left: ${left}`;
+        await sleep(lookIntervalMs, undefined, { signal });
+      }
+    },
+    async close() {
+      await queue.close();
+      redis.disconnect();
+    },
+  };
+}
