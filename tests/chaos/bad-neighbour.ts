@@ -1,14 +1,14 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Build } from "./builds.ts";
-import { startFlood } from "./flood-refusals.ts";
+import { floodWithRefusals } from "./flood-refusals.ts";
+import { watchApplied } from "./follow-database.ts";
 import { lockRows } from "./lock-rows.ts";
 import { measureCores } from "./measure-cores.ts";
 import { judgeNeighbours, type NeighbourReport } from "./neighbour-report.ts";
 import { inventHot, inventLocked, inventOrdinary, inventWorst, lockedReference } from "./neighbour-traffic.ts";
 import { type Manners, type Outgoing, postEvents } from "./post-events.ts";
 import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
-import { watchApplied } from "./watch-applied.ts";
 import { listBackends, watchMemory } from "./watch-memory.ts";
 
 export interface NeighbourOptions extends RunOptions {
@@ -66,15 +66,15 @@ function limitHeaps(build: Build): Build {
 
 async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promise<NeighbourReport> {
   const { quietMs, loudMs, say, neighbourPerSecond = rateLimit.perSecond, strangers = defaultStrangers } = options;
-  const { apps, redis, postgres, ingestUrls, databaseUrl, secretOf } = run.system;
+  const { apps, redis, postgres, ingestUrls, pool, secretOf } = run.system;
   const pids = { ...Object.fromEntries(apps.map(({ name, pid = 0 }) => [name, pid])), redis: redis.pid };
   const stopping = new AbortController();
   const signal = AbortSignal.any([run.signal, stopping.signal]);
-  const applied = watchApplied(databaseUrl);
-  const endMemory = watchMemory(() => [
-    ...Object.entries(pids),
-    ...listBackends(postgres.pid).map((pid): [string, number] => ["postgres backend", pid]),
-  ]);
+  const applied = watchApplied(pool, run.signal);
+  const peakMemory = watchMemory(() => {
+    const backends = listBackends(postgres.pid).map((pid): [string, number] => ["postgres backend", pid]);
+    return [...Object.entries(pids), ...backends];
+  }, run.signal);
   const start = (invent: (partner: string, index: number) => Outgoing, partner: string, perSecond: number) =>
     postEvents({
       next: (index) => invent(partner, index),
@@ -83,65 +83,58 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
         if (wellBehaved.includes(partner)) applied.expect(eventId);
       },
     });
-  let endFlood: (() => Promise<unknown>) | undefined;
-  try {
-    say(`Ready. ${wellBehaved.length} well-behaved partners alone for ${quietMs / 1_000} s.`);
-    const ordinary = wellBehaved.map((partner) => start(inventOrdinary, partner, ordinaryPerSecond));
-    run.tellProgress(() => {
-      const acknowledged = ordinary.reduce((sum, load) => sum + load.acknowledged, 0);
-      return `of well-behaved partners: acknowledged ${acknowledged}, applied ${applied.seenAtMs.size}`;
-    });
-    await sleep(quietMs, undefined, { signal });
 
-    say(`Now with the neighbours, for ${loudMs / 1_000} s.`);
-    const loudFromMs = performance.now();
-    const endCores = measureCores({ ...pids, postgres: postgres.pid });
-    const ownDelay = monitorEventLoopDelay();
-    ownDelay.enable();
-    const neighbours = [
-      start(inventWorst, "worst", neighbourPerSecond),
-      start(inventHot, "hot", neighbourPerSecond),
-      start(inventLocked, "locked", ordinaryPerSecond),
-    ];
-    const flood = startFlood({ ports: ingestUrls.map((url) => Number(new URL(url).port)), connections: strangers });
-    endFlood = flood.end;
-    const locking = lockRows({
-      databaseUrl,
-      which: `where partner = 'locked' and reference = '${lockedReference}'`,
-      holdMs: () => lockMs,
-      pauseMs: () => unlockedMs,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(loudMs * lockedShare)]),
-    });
-    await sleep(loudMs, undefined, { signal });
-    const cores = endCores();
-    stopping.abort();
-    const refused = await flood.stop();
-    const loads = [...ordinary, ...neighbours];
-    await Promise.all(loads.map(({ done }) => done));
-    ownDelay.disable();
-    const holds = await locking;
+  say(`Ready. ${wellBehaved.length} well-behaved partners alone for ${quietMs / 1_000} s.`);
+  const ordinary = wellBehaved.map((partner) => start(inventOrdinary, partner, ordinaryPerSecond));
+  run.tellProgress(() => {
+    const acknowledged = ordinary.reduce((sum, load) => sum + load.acknowledged, 0);
+    return `of well-behaved partners: acknowledged ${acknowledged}, applied ${applied.seenAtMs.size}`;
+  });
+  await sleep(quietMs, undefined, { signal });
 
-    say("All is quiet again.");
-    const quietAgainAtMs = performance.now();
-    await run.drain(standstillMs);
-    const drainedInMs = Math.round(performance.now() - quietAgainAtMs);
-    await applied.finish();
-    // Before the tables are read, which takes a backend some memory that nobody else asks it for.
-    const memory = endMemory();
-    const posts = loads.flatMap((load) => load.posts);
-    const report = await run.report(posts);
-    const appliedAtMs = applied.seenAtMs;
-    const judged = judgeNeighbours({ posts, wellBehaved, loudFromMs, appliedAtMs, holds, refused, memory });
-    return {
-      ...report,
-      ...judged,
-      passed: report.passed && judged.promises.every(({ isKept }) => isKept),
-      scenario: "bad-neighbour",
-      ...{ quietMs, loudMs, drainedInMs, ownDelayMs: Math.round(ownDelay.percentile(99) / 1e6), memory, cores },
-    };
-  } finally {
-    stopping.abort();
-    endMemory();
-    await Promise.all([endFlood?.(), applied.stop()]);
-  }
+  say(`Now with the neighbours, for ${loudMs / 1_000} s.`);
+  const loudFromMs = performance.now();
+  const endCores = measureCores({ ...pids, postgres: postgres.pid });
+  const ownDelay = monitorEventLoopDelay();
+  ownDelay.enable();
+  const neighbours = [
+    start(inventWorst, "worst", neighbourPerSecond),
+    start(inventHot, "hot", neighbourPerSecond),
+    start(inventLocked, "locked", ordinaryPerSecond),
+  ];
+  const ports = ingestUrls.map((url) => Number(new URL(url).port));
+  const refused = floodWithRefusals(ports, strangers, signal);
+  const locking = lockRows({
+    pool,
+    which: `where partner = 'locked' and reference = '${lockedReference}'`,
+    holdMs: () => lockMs,
+    pauseMs: () => unlockedMs,
+    signal: AbortSignal.any([signal, AbortSignal.timeout(loudMs * lockedShare)]),
+  });
+  await sleep(loudMs, undefined, { signal });
+  const cores = endCores();
+  stopping.abort();
+  const loads = [...ordinary, ...neighbours];
+  await Promise.all(loads.map(({ done }) => done));
+  ownDelay.disable();
+  const holds = await locking;
+
+  say("All is quiet again.");
+  const quietAgainAtMs = performance.now();
+  await run.drain(standstillMs);
+  const drainedInMs = Math.round(performance.now() - quietAgainAtMs);
+  await applied.finish();
+  // Before the tables are read: that takes a backend memory which the service does not need.
+  const memory = peakMemory();
+  const posts = loads.flatMap((load) => load.posts);
+  const report = await run.report(posts);
+  const appliedAtMs = applied.seenAtMs;
+  const judged = judgeNeighbours({ posts, wellBehaved, loudFromMs, appliedAtMs, holds, refused, memory });
+  return {
+    ...report,
+    ...judged,
+    passed: report.passed && judged.promises.every(({ isKept }) => isKept),
+    scenario: "bad-neighbour",
+    ...{ quietMs, loudMs, drainedInMs, ownDelayMs: Math.round(ownDelay.percentile(99) / 1e6), memory, cores },
+  };
 }

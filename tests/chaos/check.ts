@@ -1,7 +1,7 @@
 import { canonicalContent } from "./canonical-content.ts";
 import { type Expectation, type ExpectedBooking, expectBookings, nameBooking } from "./oracle.ts";
 import type { Attempt, Post } from "./post-events.ts";
-import type { ChangeRow, DatabaseContent, LoggedEvent } from "./read-database.ts";
+import type { BookingRow, ChangeRow, DatabaseContent, LoggedEvent } from "./read-database.ts";
 
 /** What each kind of violation is. */
 export const violationKinds = {
@@ -42,17 +42,19 @@ export function check(evidence: Evidence): { tally: Tally; violations: Violation
   const acknowledged = posts.flatMap((post) => toAcknowledged(post, logged));
   const receipts = new Map(acknowledged.map((one) => [one.eventId, one]));
   const unacknowledged = database.log.filter(({ id }) => !receipts.has(id));
+  const postsByName = Map.groupBy(posts, describe);
+  const attemptsFor = (name: string) =>
+    (postsByName.get(name) ?? []).flatMap(({ attempts }) => attempts.filter(mayHaveBeenQueued));
   const expected = expectBookings(database.log, duplicateWindowMs);
   return {
     tally: count(evidence, acknowledged.length, unacknowledged.length),
     violations: [
-      ...findLost(acknowledged),
+      ...findLostAndAltered(acknowledged),
       ...findUnexpectedAnswers(posts),
       ...findUnexpectedReceipts(acknowledged),
-      ...findAltered(acknowledged),
-      ...findUnexplained(posts, unacknowledged),
+      ...findUnexplained(unacknowledged, attemptsFor),
       ...findOutOfOrder(acknowledged),
-      ...findOvertaken(posts, receipts, database.log),
+      ...findOvertaken(database.log, receipts, attemptsFor),
       ...findWrongKeys(database.log, expected),
       ...findWrongStates(evidence, expected.bookings),
       ...database.deadLetters.map(({ eventId, errorCode }) => violation("dead", `${eventId}: ${errorCode}`)),
@@ -99,10 +101,12 @@ function toAcknowledged(post: Post, logged: Map<string, LoggedEvent>): Acknowled
   });
 }
 
-function findLost(acknowledged: Acknowledged[]): Violation[] {
-  return acknowledged
-    .filter(({ event }) => event === undefined)
-    .map(({ eventId, post }) => violation("lost", `${eventId}: ${describe(post)}`));
+function findLostAndAltered(acknowledged: Acknowledged[]): Violation[] {
+  return acknowledged.flatMap(({ eventId, post, event }) => {
+    if (event === undefined) return [violation("lost", `${eventId}: ${describe(post)}`)];
+    if (describe(event) === describe(post)) return [];
+    return [violation("unexpected", `${eventId} is ${describe(event)} in the log, and was ${describe(post)}`)];
+  });
 }
 
 function findUnexpectedAnswers(posts: readonly Post[]): Violation[] {
@@ -119,27 +123,19 @@ function findUnexpectedReceipts(acknowledged: Acknowledged[]): Violation[] {
     .map(([eventId, same]) => violation("unexpected", `${eventId} was the receipt of ${same.length} posts`));
 }
 
-function findAltered(acknowledged: Acknowledged[]): Violation[] {
-  return acknowledged.flatMap(({ eventId, post, event }) => {
-    if (event === undefined || describe(event) === describe(post)) return [];
-    return [violation("unexpected", `${eventId} is ${describe(event)} in the log, and was ${describe(post)}`)];
-  });
-}
+/** All unacknowledged attempts that may have brought an event with this description. */
+type AttemptsFor = (name: string) => Attempt[];
 
 /**
  * A request without an acknowledgement may have been queued or not. So the log may hold as many equal events as there
  * were such requests, and not one more.
  */
-function findUnexplained(posts: readonly Post[], unacknowledged: LoggedEvent[]): Violation[] {
-  const possible = new Map<string, number>();
-  for (const post of posts) {
-    const name = describe(post);
-    possible.set(name, (possible.get(name) ?? 0) + post.attempts.filter(mayHaveBeenQueued).length);
-  }
-  return [...Map.groupBy(unacknowledged, describe)].flatMap(([name, events]) => {
-    const explained = possible.get(name) ?? 0;
-    return events.slice(explained).map(({ id }) => violation("unexpected", `${id}: nobody has sent this ${name}`));
-  });
+function findUnexplained(unacknowledged: LoggedEvent[], attemptsFor: AttemptsFor): Violation[] {
+  return [...Map.groupBy(unacknowledged, describe)].flatMap(([name, events]) =>
+    events
+      .slice(attemptsFor(name).length)
+      .map(({ id }) => violation("unexpected", `${id}: nobody has sent this ${name}`)),
+  );
 }
 
 function mayHaveBeenQueued({ end }: Attempt): boolean {
@@ -171,11 +167,10 @@ function findOutOfOrder(acknowledged: Acknowledged[]): Violation[] {
  * show it. The times are the senders': an event was received after all events before it in the log had been sent.
  */
 function findOvertaken(
-  posts: readonly Post[],
-  receipts: Map<string, Acknowledged>,
   log: readonly LoggedEvent[],
+  receipts: Map<string, Acknowledged>,
+  attemptsFor: AttemptsFor,
 ): Violation[] {
-  const postsByName = Map.groupBy(posts, describe);
   const acknowledgedByBooking = Map.groupBy(receipts.values(), ({ post }) => nameBooking(post));
   let receivedAfterMs = Number.NEGATIVE_INFINITY;
   const unacknowledged: Late[] = [];
@@ -191,13 +186,12 @@ function findOvertaken(
     );
     unacknowledged.push({ event, name, newerSentAtMs: Math.max(...newer.map(({ sentAtMs }) => sentAtMs)) });
   }
-  return [...Map.groupBy(unacknowledged, ({ name }) => name)].flatMap(([name, events]) => {
-    const attempts = (postsByName.get(name) ?? []).flatMap((post) => post.attempts.filter(mayHaveBeenQueued));
-    return findLate(events, attempts).map(({ event: { id, sequence }, newerSentAtMs }) => {
+  return [...Map.groupBy(unacknowledged, ({ name }) => name)].flatMap(([name, events]) =>
+    findLate(events, attemptsFor(name)).map(({ event: { id, sequence }, newerSentAtMs }) => {
       const newer = `another was sent at ${newerSentAtMs}, which was acknowledged before this one was received`;
       return violation("overtaken", `${id} (${sequence}), ${name}, was given up before ${newer}`);
-    });
-  });
+    }),
+  );
 }
 
 interface Late {
@@ -254,7 +248,7 @@ function mapValues<From, To>(map: Map<string, From>, change: (value: From) => To
   return new Map([...map].map(([name, value]) => [name, change(value)]));
 }
 
-function describeState({ state, content, sequence }: Omit<ExpectedBooking, "state"> & { state: string }): string {
+function describeState({ state, content, sequence }: ExpectedBooking | BookingRow): string {
   return `${state} by ${sequence}, ${content}`;
 }
 

@@ -1,20 +1,9 @@
 import type { EventKind } from "@booking-events/schema";
-import type { Outgoing, Post } from "./post-events.ts";
+import type { Outgoing } from "./post-events.ts";
 import type { Random } from "./random.ts";
 
 /** What a partner wants to tell us. */
-export interface Intent extends Omit<Post, "attempts"> {
-  payload: Record<string, string>;
-  asForm: boolean;
-}
-
-export function toPost({ asForm, ...intent }: Intent): Outgoing {
-  const { payload } = intent;
-  return {
-    ...{ ...intent, attempts: [] },
-    encode: () => (asForm ? new URLSearchParams(payload) : JSON.stringify(payload)),
-  };
-}
+export type Intent = Omit<Outgoing, "attempts">;
 
 export const partners = ["acme", "globe", "zenith"] as const;
 
@@ -53,17 +42,19 @@ function invent(random: Random, index: number): Intent {
   const reference = `TRIP-${Math.floor(index / intentsPerGeneration)}-${number}`;
   // The same text is the reference of a trip and that of a consumer, which are two bookings.
   const isOfConsumer = random.chance(0.15);
-  const content = kind === "delete" ? {} : random.pick(contents);
+  const payload = {
+    [isOfConsumer ? "consumerPartnerExternalReference" : "consumerTripPartnerExternalReference"]: reference,
+    ...(kind === "delete" ? {} : random.pick(contents)),
+  };
   return {
     partner: random.pick(partners),
     kind,
     reference: isOfConsumer ? `consumer ${reference}` : reference,
-    payload: {
-      [isOfConsumer ? "consumerPartnerExternalReference" : "consumerTripPartnerExternalReference"]: reference,
-      ...content,
-    },
+    payload,
     idempotencyKey: random.chance(0.5) ? inventKey(random, index) : null,
-    asForm: random.chance(0.3),
+    ...(random.chance(0.3)
+      ? { contentType: "application/x-www-form-urlencoded", body: String(new URLSearchParams(payload)) }
+      : { contentType: "application/json", body: JSON.stringify(payload) }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { repeat } from "@booking-events/runtime";
 import type pg from "pg";
-import { connect } from "./database.ts";
 
 /** From when to when a row was locked, by `performance.now()`. */
 export interface Hold {
@@ -8,7 +8,7 @@ export interface Hold {
   toMs: number;
 }
 
-const pauseWithoutRowMs = 100;
+const lookIntervalMs = 100;
 
 /**
  * Until the signal aborts, locks a booking's row for a while, again and again, as somebody does who forgets a
@@ -17,35 +17,31 @@ const pauseWithoutRowMs = 100;
  * @param options.which the part of the query that chooses the row
  */
 export async function lockRows(options: {
-  databaseUrl: string;
+  pool: pg.Pool;
   which: string;
   holdMs: () => number;
   pauseMs: () => number;
   signal: AbortSignal;
 }): Promise<Hold[]> {
-  const { databaseUrl, which, holdMs, pauseMs, signal } = options;
+  const { pool, which, holdMs, pauseMs, signal } = options;
   const pause = (forMs: number) => sleep(forMs, undefined, { signal }).catch(() => {});
   const holds: Hold[] = [];
-  while (!signal.aborted) {
-    const isHeld = await hold().catch(() => false);
-    await pause(isHeld ? pauseMs() : pauseWithoutRowMs);
-  }
+  await repeat(() => lockOnce().catch(() => {}), lookIntervalMs, signal);
   return holds;
 
-  async function hold(): Promise<boolean> {
-    let client: pg.Client | undefined;
+  async function lockOnce(): Promise<void> {
+    const client = await pool.connect();
     try {
-      client = await connect(databaseUrl);
       await client.query("begin");
       const { rowCount } = await client.query(`select from bookings ${which} for update`);
-      if (rowCount !== 1) return false;
+      if (rowCount !== 1) return;
       const fromMs = performance.now();
       await pause(holdMs());
       holds.push({ fromMs, toMs: performance.now() });
-      return true;
     } finally {
-      // This rolls back. A frozen server does not answer, so nobody waits for it.
-      client?.end().catch(() => {});
+      // Closes the connection, and so rolls back.
+      client.release(true);
     }
+    await pause(pauseMs());
   }
 }

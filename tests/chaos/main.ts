@@ -48,6 +48,7 @@ const options = {
 } as const;
 
 const quietMs = 15_000;
+const minuteMs = 60_000;
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
@@ -65,7 +66,7 @@ async function main(): Promise<number> {
     say(values.help ? help : version);
     return 0;
   }
-  const { report, text } = values.scenario === undefined ? await killAndFreeze(values) : await runScenario(values);
+  const [report, text] = values.scenario === undefined ? await killAndFreeze(values) : await runScenario(values);
   await writeReport(report, values.report);
   say(text);
   say(`Report: ${values.report}`);
@@ -74,32 +75,27 @@ async function main(): Promise<number> {
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>["values"];
 
-interface Outcome {
-  report: Report;
-  text: string;
-}
-
-async function killAndFreeze(values: Values): Promise<Outcome> {
+async function killAndFreeze(values: Values): Promise<[Report, string]> {
   const seed = readNumber("seed", values.seed);
   const broken = brokenBuilds.find(({ name }) => name === values.broken);
   if (values.broken !== undefined && broken === undefined)
     throw new Error(`There is no broken build ${values.broken}.`);
-  const postMs = broken?.postMs ?? readMinutes(values.minutes ?? "2");
+  const postMs = broken?.postMs ?? readNumber("minutes", values.minutes ?? "2") * minuteMs;
   const faults = broken?.faults ?? planFaults(createRandom(seed, "faults"), postMs);
   const ratePerSecond = readNumber("rate", values.rate ?? "100");
   say(`Seed ${seed}.`);
   const run = await prepare();
   const report = await runChaos({ ...run, build: broken ?? realBuild, seed, postMs, faults, ratePerSecond });
-  return { report, text: formatChaosReport(report) };
+  return [report, formatChaosReport(report)];
 }
 
-async function runScenario(values: Values): Promise<Outcome> {
+async function runScenario(values: Values): Promise<[Report, string]> {
   if (values.scenario !== "bad-neighbour") throw new Error(`There is no scenario ${values.scenario}.`);
-  const loudMs = readMinutes(values.minutes ?? "1");
+  const loudMs = readNumber("minutes", values.minutes ?? "1") * minuteMs;
   const rate = values.rate === undefined ? {} : { neighbourPerSecond: readNumber("rate", values.rate) };
   const run = await prepare();
   const report = await runBadNeighbour({ ...run, build: realBuild, quietMs, loudMs, ...rate });
-  return { report, text: formatNeighbourReport(report) };
+  return [report, formatNeighbourReport(report)];
 }
 
 /** @returns what all runs have in common; the signal stops everything */
@@ -110,10 +106,6 @@ async function prepare(): Promise<Pick<RunOptions, "keepsEvidence" | "say" | "si
   await installFaketime({ say, signal });
   await build(signal);
   return { keepsEvidence: true, say, signal };
-}
-
-function readMinutes(text: string): number {
-  return readNumber("minutes", text) * 60_000;
 }
 
 function readNumber(name: string, text: string): number {

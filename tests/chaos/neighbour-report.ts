@@ -1,6 +1,6 @@
 import type { Hold } from "./lock-rows.ts";
 import type { Attempt, Post } from "./post-events.ts";
-import { formatVerdict, type Report } from "./report.ts";
+import { format, formatVerdict, type Report } from "./report.ts";
 import type { PeakMemory } from "./watch-memory.ts";
 
 /** The outcome of one run, as it is written to the JSON report. */
@@ -34,8 +34,6 @@ interface Promised {
   isTimed: boolean;
   found: string;
 }
-
-type Latency = ReturnType<typeof toLatency>;
 
 /** The request of a well-behaved partner. */
 interface Sent extends Attempt {
@@ -116,7 +114,7 @@ function judgeHolds(holds: { sent: number; appliedMeanwhile: number }[]): Promis
   return { name, isKept, isTimed: false, found: `applied while it was locked: ${counts}` };
 }
 
-function judgeLatency(name: string, { p99 }: Latency, limitMs: number): Promised {
+function judgeLatency(name: string, { p99 }: { p99: number }, limitMs: number): Promised {
   return { name: `${name} within ${limitMs} ms (p99)`, isKept: p99 < limitMs, isTimed: true, found: `${p99} ms` };
 }
 
@@ -145,9 +143,11 @@ export function formatNeighbourReport(report: NeighbourReport): string {
   const drainedInS = Math.round(report.drainedInMs / 1_000);
   return [
     "",
-    "  Well-behaved partners, ms      alone: p50    p99    max   beside: p50    p99    max",
-    formatLatencies("answered", quiet.answerMs, loud.answerMs),
-    formatLatencies("applied", quiet.applyMs, loud.applyMs),
+    formatRow("Well-behaved partners, ms", ["p50", "p99", "max"]),
+    formatRow("answered, alone", Object.values(quiet.answerMs)),
+    formatRow("answered, beside the neighbours", Object.values(loud.answerMs)),
+    formatRow("applied, alone", Object.values(quiet.applyMs)),
+    formatRow("applied, beside the neighbours", Object.values(loud.applyMs)),
     `  No time is more exact than that: this command's own timers were up to ${ownDelayMs} ms late (p99).`,
     "",
     "  Requests by status",
@@ -155,8 +155,8 @@ export function formatNeighbourReport(report: NeighbourReport): string {
     `  ${format(tally.acknowledged)} events acknowledged, ${format(tally.applied)} applied,` +
       ` the last ${drainedInS} s after the last request`,
     "",
-    "  Peak memory, MiB        resident    its own",
-    ...memory.map((peak) => formatRow(peak.name, [12, peak.residentMebibytes], [11, peak.ownMebibytes])),
+    formatRow("Peak memory, MiB", ["resident", "its own"]),
+    ...memory.map(({ name, residentMebibytes, ownMebibytes }) => formatRow(name, [residentMebibytes, ownMebibytes])),
     "",
     "  Cores in use beside the neighbours",
     `  ${formatEntries(cores, " ", ", ")}`,
@@ -167,32 +167,12 @@ export function formatNeighbourReport(report: NeighbourReport): string {
   ].join("\n");
 }
 
-function formatLatencies(name: string, quiet: Latency, loud: Latency): string {
-  return formatRow(
-    name,
-    ...([
-      [21, quiet.p50],
-      [7, quiet.p99],
-      [7, quiet.max],
-    ] as const),
-    ...([
-      [14, loud.p50],
-      [7, loud.p99],
-      [7, loud.max],
-    ] as const),
-  );
-}
-
-function formatRow(name: string, ...columns: (readonly [width: number, value: number])[]): string {
-  return `  ${name.padEnd(20)}${columns.map(([width, value]) => String(value).padStart(width)).join("")}`;
+function formatRow(name: string, columns: (number | string)[]): string {
+  return `  ${name.padEnd(32)}${columns.map((column) => String(column).padStart(10)).join("")}`;
 }
 
 function formatEntries(counts: Record<string, number>, equals: string, separator: string): string {
   return Object.entries(counts)
     .map(([name, count]) => `${name}${equals}${format(count)}`)
     .join(separator);
-}
-
-function format(count: number): string {
-  return count.toLocaleString("en");
 }

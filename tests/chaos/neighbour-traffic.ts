@@ -42,11 +42,13 @@ function toContent(payload: object): Content {
 
 function toPost(partner: string, kind: EventKind, reference: string, { payload, rest }: Content): Outgoing {
   return {
-    ...{ partner, kind, reference, idempotencyKey: null, attempts: [] },
-    encode: () => `{"consumerTripPartnerExternalReference":${JSON.stringify(reference)},${rest}`,
-    // Computed each time: ten thousand of 64 KB do not fit into memory.
+    ...{ partner, kind, reference, idempotencyKey: null, attempts: [], contentType: "application/json" },
+    // Both are computed each time: ten thousand of 64 KB do not fit into memory.
     get payload() {
       return { consumerTripPartnerExternalReference: reference, ...payload };
+    },
+    get body() {
+      return `{"consumerTripPartnerExternalReference":${JSON.stringify(reference)},${rest}`;
     },
   };
 }

@@ -16,8 +16,8 @@ export interface Post {
 }
 
 export interface Outgoing extends Post {
-  /** The body: JSON text, or a form. */
-  encode(): string | URLSearchParams;
+  contentType: string;
+  body: string;
 }
 
 /** One HTTP request. Times are `performance.now()` of this process, the only clock that all posts share. */
@@ -51,14 +51,6 @@ export interface Manners {
   mayBeLimited: boolean;
 }
 
-export interface Load {
-  /** Grows while it runs. */
-  posts: Post[];
-  acknowledged: number;
-  /** Resolves when each post has come to its end. */
-  done: Promise<void>;
-}
-
 const firstBackoffMs = 200;
 const longestBackoffMs = 4_000;
 /** On a busy machine this process stands still itself at times, for seconds. */
@@ -81,13 +73,14 @@ export function postEvents(options: {
   secretOf: (partner: string) => string;
   signal: AbortSignal;
   onAcknowledged?: (eventId: string) => void;
-}): Load {
+}) {
   const { next, perSecond, count = Number.POSITIVE_INFINITY, manners, ingestUrls, secretOf, signal } = options;
   const agent = new Agent({ keepAlive: true, maxSockets: manners.maxConnections });
   const underWay = new Set<Promise<void>>();
   let lastTickMs = performance.now();
   let stoodStillUntilMs = Number.NEGATIVE_INFINITY;
-  const load: Load = { posts: [], acknowledged: 0, done: run() };
+  /** `done` resolves when each post has come to its end. The others grow until then. */
+  const load = { posts: [] as Post[], acknowledged: 0, done: run() };
   return load;
 
   async function run(): Promise<void> {
@@ -146,18 +139,17 @@ export function postEvents(options: {
 /** By node:http, which costs a third of fetch and leaves more of the machine to the service. */
 async function send(
   url: string,
-  { encode, idempotencyKey }: Outgoing,
+  { contentType, body, idempotencyKey }: Outgoing,
   { answerTimeoutMs, mayBeLimited }: Manners,
   agent: Agent,
 ): Promise<Pick<Attempt, "status" | "end">> {
-  const body = encode();
-  const type = typeof body === "string" ? "application/json" : "application/x-www-form-urlencoded";
-  const headers = { "Content-Type": type, ...(idempotencyKey !== null && { "Idempotency-Key": idempotencyKey }) };
+  const key = idempotencyKey === null ? {} : { "Idempotency-Key": idempotencyKey };
+  const headers = { "Content-Type": contentType, ...key };
   try {
     const sent = request(url, { method: "POST", agent, headers, signal: AbortSignal.timeout(answerTimeoutMs) });
     // It may also fail after the response has begun; then reading the response fails as well.
     sent.on("error", () => {});
-    sent.end(String(body));
+    sent.end(body);
     const [response] = (await once(sent, "response")) as [IncomingMessage];
     const { statusCode: status = 0 } = response;
     const answer = await text(response);

@@ -3,15 +3,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Certificate, createCertificate } from "@booking-events/scripts/certificates";
 import type { PostgresServer } from "@booking-events/scripts/services";
-import { connect } from "./database.ts";
+import type pg from "pg";
 
 const lookIntervalMs = 100;
 
 /** Certificate and key are in one file: one rename replaces both. */
 const fileName = "certificate-and-key.pem";
 
-/** Lets PostgreSQL offer TLS. */
-export async function serveTls(postgres: PostgresServer, dir: string) {
+/** @param admin connects without TLS */
+export async function serveTls({ home, url: plainUrl }: PostgresServer, admin: pg.Pool, dir: string) {
   const valid = await createCertificate();
   const expired = await createCertificate({
     notBeforeDate: new Date("2024-01-01"),
@@ -20,26 +20,23 @@ export async function serveTls(postgres: PostgresServer, dir: string) {
   // The expired one is trusted as well: nothing else is wrong with it.
   const authorities = join(dir, "authorities.pem");
   await writeFile(authorities, `${valid.certificate}\n${expired.certificate}`);
-  const url = new URL(postgres.url);
+  const url = new URL(plainUrl);
   url.hostname = "localhost";
   url.searchParams.set("sslmode", "verify-full");
   url.searchParams.set("sslrootcert", authorities);
 
-  const file = join(postgres.home, "data", fileName);
-  const { uid, gid } = await stat(join(postgres.home, "data"));
+  const file = join(home, "data", fileName);
+  const { uid, gid } = await stat(join(home, "data"));
   const install = async ({ certificate, key }: Certificate) => {
     await writeFile(`${file}.new`, `${certificate}\n${key}`, { mode: 0o600 });
     await chown(`${file}.new`, uid, gid);
     await rename(`${file}.new`, file);
   };
   await install(valid);
-  await execute(
-    postgres.url,
-    `alter system set ssl_cert_file = '${fileName}'`,
-    `alter system set ssl_key_file = '${fileName}'`,
-    "alter system set ssl = on",
-    "select pg_reload_conf()",
-  );
+  await admin.query(`alter system set ssl_cert_file = '${fileName}'`);
+  await admin.query(`alter system set ssl_key_file = '${fileName}'`);
+  await admin.query("alter system set ssl = on");
+  await admin.query("select pg_reload_conf()");
 
   return {
     /** For clients that connect over TLS only, and check the certificate. */
@@ -47,35 +44,27 @@ export async function serveTls(postgres: PostgresServer, dir: string) {
     /**
      * For a while, PostgreSQL presents an expired certificate, and nobody keeps a connection over TLS.
      *
-     * @throws when no connection was refused for it
+     * @param pool connects over TLS
+     * @throws when it was refused no connection for this
      */
-    async presentExpired(forMs: number, signal: AbortSignal): Promise<void> {
+    async presentExpired(pool: pg.Pool, forMs: number, signal: AbortSignal): Promise<void> {
       const endAtMs = performance.now() + forMs;
       let isRefused = false;
       await install(expired);
       while (performance.now() < endAtMs && !signal.aborted) {
+        await admin.query("select pg_reload_conf()");
         // Each time, since clients connect until PostgreSQL has read its configuration.
-        const endAll = "select pg_terminate_backend(pid) from pg_stat_ssl where ssl";
-        await execute(postgres.url, "select pg_reload_conf()", endAll);
-        isRefused ||= await execute(url.href).then(
+        await admin.query("select pg_terminate_backend(pid) from pg_stat_ssl where ssl");
+        isRefused ||= await pool.query("select").then(
           () => false,
           (error: NodeJS.ErrnoException) => error.code === "CERT_HAS_EXPIRED",
         );
         await sleep(lookIntervalMs, undefined, { signal }).catch(() => {});
       }
       await install(valid);
-      await execute(postgres.url, "select pg_reload_conf()");
+      await admin.query("select pg_reload_conf()");
       if (!isRefused && !signal.aborted)
         throw new Error("PostgreSQL presented no expired certificate: this run proves nothing about it.");
     },
   };
-}
-
-async function execute(url: string, ...statements: string[]): Promise<void> {
-  const client = await connect(url);
-  try {
-    for (const statement of statements) await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }

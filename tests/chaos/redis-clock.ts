@@ -1,6 +1,6 @@
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { waitFor } from "@booking-events/harness/wait-for";
 import { Redis } from "ioredis";
 
 const lookIntervalMs = 100;
@@ -50,16 +50,16 @@ export async function createRedisClock(dir: string, faketime: string) {
 async function untilShown(redisUrl: string, aheadMs: number, signal: AbortSignal): Promise<void> {
   const redis = new Redis(redisUrl, { retryStrategy: () => lookIntervalMs, commandTimeout: lookTimeoutMs });
   redis.on("error", () => {});
-  const endAtMs = performance.now() + showTimeoutMs;
+  const isShown = async () => {
+    if (signal.aborted) return true;
+    const [seconds, microseconds] = await redis.time();
+    const shownMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000 - Date.now();
+    return Math.abs(shownMs - aheadMs) < precisionMs;
+  };
   try {
-    while (performance.now() < endAtMs && !signal.aborted) {
-      const [seconds = 0, microseconds = 0] = await redis.time().catch(() => []);
-      const shownMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000 - Date.now();
-      if (Math.abs(shownMs - aheadMs) < precisionMs) return;
-      await sleep(lookIntervalMs);
-    }
-    signal.throwIfAborted();
-    throw new Error(`Redis' TIME did not become ${aheadMs} ms ahead: this run proves nothing about clock steps.`);
+    await waitFor(isShown, { timeoutMs: showTimeoutMs, intervalMs: lookIntervalMs });
+  } catch (error) {
+    throw new Error(`Redis' clock was not set ${aheadMs} ms ahead: this run proves nothing.`, { cause: error });
   } finally {
     redis.disconnect();
   }

@@ -100,6 +100,6 @@ function formatCount(name: string, count: number, meaning: string): string {
   return `  ${name.padEnd(13)}${format(count).padStart(10)}   ${meaning}`;
 }
 
-function format(count: number): string {
+export function format(count: number): string {
   return count.toLocaleString("en");
 }

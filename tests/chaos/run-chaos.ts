@@ -1,5 +1,5 @@
-import { appNames, describeFault, type Fault, maxClockErrorMs } from "./fault-plan.ts";
-import { inventHistories, partners, toPost } from "./histories.ts";
+import { appNames, type Fault, maxClockErrorMs } from "./fault-plan.ts";
+import { inventHistories, partners } from "./histories.ts";
 import { injectFaults } from "./inject-faults.ts";
 import { lockRows } from "./lock-rows.ts";
 import { type Manners, postEvents } from "./post-events.ts";
@@ -44,7 +44,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
 
   const histories = inventHistories(createRandom(seed, "histories"));
   const load = postEvents({
-    next: () => toPost(histories.next().value),
+    next: () => ({ ...histories.next().value, attempts: [] }),
     perSecond: ratePerSecond,
     count: Math.floor((postMs / 1_000) * ratePerSecond),
     ...{ manners, signal, ingestUrls: system.ingestUrls, secretOf: system.secretOf },
@@ -54,14 +54,14 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const unlocking = new AbortController();
   const random = createRandom(seed, "locks");
   const locking = lockRows({
-    databaseUrl: system.databaseUrl,
+    pool: system.pool,
     which: "order by updated_at desc limit 1",
     holdMs: () => random.between(locks.leastMs, locks.mostMs),
     pauseMs: () => random.between(locks.leastPauseMs, locks.mostPauseMs),
     signal: AbortSignal.any([signal, unlocking.signal]),
   });
-  const onFault = (fault: Fault) => {
-    lastFault = describeFault(fault);
+  const onFault = ({ target, action }: Fault) => {
+    lastFault = `${target} ${action}`;
   };
   await Promise.all([load.done, injectFaults(faults, system, { signal, onFault })]);
   options.signal.throwIfAborted();

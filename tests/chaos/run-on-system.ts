@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { waitFor } from "@booking-events/harness/wait-for";
 import { repeat } from "@booking-events/runtime";
 import { check, type Violation } from "./check.ts";
 import { followDatabase } from "./follow-database.ts";
@@ -65,22 +65,17 @@ function startRun(system: System, violations: Violation[], { build, say, ...opti
   const ending = new AbortController();
   const signal = AbortSignal.any([options.signal, ending.signal]);
   const queue = watchQueue(system.redis.url, system.queuePrefix);
-  const follower = followDatabase(system.databaseUrl);
+  const follower = followDatabase(system.pool, signal);
   let telling: Promise<void> | undefined;
 
   async function untilReady(): Promise<void> {
-    await Promise.all(system.apps.map(untilAppIsReady));
-  }
-
-  async function untilAppIsReady(app: SupervisedApp): Promise<void> {
-    const endAtMs = performance.now() + readyTimeoutMs;
-    while (!(await app.isReady())) {
-      if (performance.now() > endAtMs) {
-        violations.push({ kind: "crashed", what: `${app.name} was not ready after ${readyTimeoutMs / 1_000} s` });
-        return;
-      }
-      await sleep(readyPollMs, undefined, { signal });
-    }
+    const waitOptions = { timeoutMs: readyTimeoutMs, intervalMs: readyPollMs };
+    const wait = ({ name, isReady }: SupervisedApp) =>
+      waitFor(async () => signal.aborted || (await isReady()), waitOptions).catch(() => {
+        violations.push({ kind: "crashed", what: `${name} was not ready after ${readyTimeoutMs / 1_000} s` });
+      });
+    await Promise.all(system.apps.map(wait));
+    signal.throwIfAborted();
   }
 
   return {
@@ -112,7 +107,7 @@ function startRun(system: System, violations: Violation[], { build, say, ...opti
       await follower.finish();
       const { tally, violations: found } = check({
         posts,
-        database: await readDatabase(system.databaseUrl),
+        database: await readDatabase(system.pool),
         followedChangeIds: follower.seen.changeIds,
         duplicateWindowMs: system.duplicateWindowMs,
       });
@@ -120,7 +115,7 @@ function startRun(system: System, violations: Violation[], { build, say, ...opti
     },
     async end(): Promise<void> {
       ending.abort();
-      await Promise.all([telling, follower.stop()]);
+      await telling;
       await queue.close();
     },
   };

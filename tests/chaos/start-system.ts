@@ -5,6 +5,7 @@ import { freePort } from "@booking-events/scripts/ports";
 import { type DataServer, findFaketime, startPostgres, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import type { Build } from "./builds.ts";
+import { createPool } from "./database.ts";
 import type { AppName, TargetName } from "./fault-plan.ts";
 import type { FaultTarget } from "./inject-faults.ts";
 import { serveTls } from "./postgres-tls.ts";
@@ -43,8 +44,9 @@ export async function startSystem(options: SystemOptions) {
   await prepareRedis(redis, build);
   const postgres = await startPostgres({ dir: join(dir, "postgres"), port: await freePort(), signal });
   started.defer(postgres.stop);
-  const tls = isForFaults ? await serveTls(postgres, dir) : undefined;
-  const databaseUrl = tls?.url ?? postgres.url;
+  const connect = (url: string) => started.adopt(createPool(url), (pool) => pool.end());
+  const admin = connect(postgres.url);
+  const tls = isForFaults ? await serveTls(postgres, admin, dir) : undefined;
 
   const partnersFile = join(dir, "partners.json");
   const secretOf = writeNewPartners(partnersFile, Object.fromEntries(partners.map((id) => [id, rateLimit])));
@@ -60,7 +62,7 @@ export async function startSystem(options: SystemOptions) {
       program: isIngest ? build.ingest : build.worker,
       environment: {
         REDIS_URL: redis.url,
-        DATABASE_URL: databaseUrl,
+        DATABASE_URL: tls?.url ?? postgres.url,
         QUEUE_PREFIX: queuePrefix,
         PARTNERS_FILE: partnersFile,
         DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
@@ -73,6 +75,7 @@ export async function startSystem(options: SystemOptions) {
     started.defer(app.stop);
     return app;
   };
+  const pool = tls === undefined ? admin : connect(tls.url);
   const apps = [];
   for (const name of appNames) apps.push(await startApp(name));
 
@@ -80,8 +83,8 @@ export async function startSystem(options: SystemOptions) {
   return {
     redis,
     postgres,
-    /** Over TLS, if there is TLS. */
-    databaseUrl,
+    /** Connects over TLS, if there is TLS. */
+    pool,
     queuePrefix,
     duplicateWindowMs: duplicateWindowHours * 3_600_000,
     apps,
@@ -96,7 +99,7 @@ export async function startSystem(options: SystemOptions) {
     ]),
     /** Undefined: this machine has no libfaketime. */
     setRedisClock: clock && ((aheadMs: number, signal: AbortSignal) => clock.set(redis.url, aheadMs, signal)),
-    presentExpired: tls?.presentExpired,
+    presentExpired: tls && ((forMs: number, signal: AbortSignal) => tls.presentExpired(pool, forMs, signal)),
     stop: () => running.disposeAsync(),
   };
 }

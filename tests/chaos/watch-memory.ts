@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { repeat } from "@booking-events/runtime";
 
 /** The most memory that a process has taken, in MiB. */
 export interface PeakMemory {
@@ -14,14 +15,15 @@ const kibibytesPerMebibyte = 1_024;
 
 /**
  * @param listProcesses names and pids, asked each time, since processes come and go
- * @returns stops, and tells the peak for each name that there ever was. Empty where there is no /proc
+ * @returns gives the peak so far for each name that there ever was. Empty where there is no /proc
  */
-export function watchMemory(listProcesses: () => [name: string, pid: number][]): () => PeakMemory[] {
+export function watchMemory(
+  listProcesses: () => [name: string, pid: number][],
+  signal: AbortSignal,
+): () => PeakMemory[] {
   const peaks = new Map<string, PeakMemory>();
-  const timer = setInterval(look, lookIntervalMs);
-  look();
+  void repeat(look, lookIntervalMs, signal);
   return () => {
-    clearInterval(timer);
     look();
     return [...peaks.values()];
   };
