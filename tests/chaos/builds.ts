@@ -2,15 +2,14 @@ import { builtApps, fromSource } from "@booking-events/harness/app-process";
 import type { ViolationKind } from "./check.ts";
 import { type Fault, scenarioMs, scenarios } from "./fault-plan.ts";
 
-/** The processes under test: what Node is given to run each app, and Redis' settings. */
+/** The processes under test: what Node is given to run each app. */
 export interface Build {
   name: string;
   ingest: readonly string[];
   worker: readonly string[];
-  redisSettings: Readonly<Record<string, string>>;
 }
 
-export const realBuild: Build = { name: "real", ...builtApps, redisSettings: {} };
+export const realBuild: Build = { name: "real", ...builtApps };
 
 /** A build with one mistake, the faults that bring it to light, and the violation that must be found. */
 export interface BrokenBuild extends Build {
@@ -25,7 +24,6 @@ export const brokenBuilds: readonly BrokenBuild[] = [
   }),
   breakBuild("redis-without-append-only-file", "lost", "postgres frozen, redis and all workers killed", {
     ingest: fromSource("tests/chaos/broken/ignore-redis-settings.ts"),
-    redisSettings: { appendonly: "no" },
   }),
   breakBuild("order-by-arrival", "out of order", "postgres frozen, a worker killed", {
     worker: fromSource("tests/chaos/broken/order-by-arrival.ts"),

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
 import { type DataServer, findFaketime, startPostgres, startRedis } from "@booking-events/scripts/services";
-import { Redis } from "ioredis";
 import type { Build } from "./builds.ts";
 import { createPool } from "./database.ts";
 import type { AppName, TargetName } from "./fault-plan.ts";
@@ -41,7 +40,7 @@ export async function startSystem(options: SystemOptions) {
   const { environment = {} } = clock ?? {};
   const redis = await startRedis({ dir: join(dir, "redis"), port: await freePort(), environment, signal });
   started.defer(redis.stop);
-  await prepareRedis(redis, build);
+  await removeSharedMemory(redis.pid);
   const postgres = await startPostgres({ dir: join(dir, "postgres"), port: await freePort(), signal });
   started.defer(postgres.stop);
   const connect = (url: string) => started.adopt(createPool(url), (pool) => pool.end());
@@ -94,7 +93,7 @@ export async function startSystem(options: SystemOptions) {
     readLogs: () => Promise.all(appNames.map((name) => readFile(logPathOf(name), "utf8"))),
     targets: new Map<TargetName, FaultTarget>([
       ...apps.map((app): [TargetName, FaultTarget] => [app.name, app]),
-      ["redis", { kill: redis.kill, ended: redis.ended, restart: () => restartRedis(redis, build) }],
+      ["redis", { kill: redis.kill, ended: redis.ended, restart: () => restartRedis(redis) }],
       ["postgres", postgres],
     ]),
     /** Undefined: this machine has no libfaketime. */
@@ -104,18 +103,7 @@ export async function startSystem(options: SystemOptions) {
   };
 }
 
-async function restartRedis(redis: DataServer, build: Build): Promise<void> {
+async function restartRedis(redis: DataServer): Promise<void> {
   await redis.restart();
-  await prepareRedis(redis, build);
-}
-
-/** Its configuration file is what the service demands. A broken build breaks it, also after a restart. */
-async function prepareRedis({ pid, url }: DataServer, { redisSettings }: Build): Promise<void> {
-  await removeSharedMemory(pid);
-  const redis = new Redis(url);
-  try {
-    for (const [name, value] of Object.entries(redisSettings)) await redis.config("SET", name, value);
-  } finally {
-    redis.disconnect();
-  }
+  await removeSharedMemory(redis.pid);
 }
