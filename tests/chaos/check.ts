@@ -1,5 +1,5 @@
 import { canonicalContent } from "./canonical-content.ts";
-import { type Expectation, type ExpectedBooking, expectBookings, nameBooking } from "./oracle.ts";
+import { type ExpectedBooking, expectBookings, nameBooking } from "./oracle.ts";
 import type { Attempt, Post } from "./post-events.ts";
 import type { BookingRow, ChangeRow, DatabaseContent, LoggedEvent } from "./read-database.ts";
 
@@ -37,7 +37,7 @@ export type Tally = ReturnType<typeof count>;
 
 /** Compares what partners were told with what is in PostgreSQL, and that with the oracle. */
 export function check(evidence: Evidence): { tally: Tally; violations: Violation[] } {
-  const { posts, database, duplicateWindowMs } = evidence;
+  const { posts, database, followedChangeIds, duplicateWindowMs } = evidence;
   const logged = new Map(database.log.map((event) => [event.id, event]));
   const acknowledged = posts.flatMap((post) => toAcknowledged(post, logged));
   const receipts = new Map(acknowledged.map((one) => [one.eventId, one]));
@@ -45,20 +45,30 @@ export function check(evidence: Evidence): { tally: Tally; violations: Violation
   const postsByName = Map.groupBy(posts, describe);
   const attemptsFor = (name: string) =>
     (postsByName.get(name) ?? []).flatMap(({ attempts }) => attempts.filter(mayHaveBeenQueued));
-  const expected = expectBookings(database.log, duplicateWindowMs);
-  return {
-    tally: count(evidence, acknowledged.length, unacknowledged.length),
-    violations: [
-      ...findLostAndAltered(acknowledged),
+  const { bookings, ...keys } = expectBookings(database.log, duplicateWindowMs);
+  const states = new Map(database.bookings.map((row) => [nameBooking(row), describeState(row)]));
+  const found: Partial<Record<ViolationKind, string[]>> = {
+    lost: findLost(acknowledged),
+    unexpected: [
       ...findUnexpectedAnswers(posts),
       ...findUnexpectedReceipts(acknowledged),
+      ...findAltered(acknowledged),
       ...findUnexplained(unacknowledged, attemptsFor),
-      ...findOutOfOrder(acknowledged),
-      ...findOvertaken(database.log, receipts, attemptsFor),
-      ...findWrongKeys(database.log, expected),
-      ...findWrongStates(evidence, expected.bookings),
-      ...database.deadLetters.map(({ eventId, errorCode }) => violation("dead", `${eventId}: ${errorCode}`)),
     ],
+    "out of order": findOutOfOrder(acknowledged),
+    overtaken: findOvertaken(database.log, receipts, attemptsFor),
+    "wrong state": [...findWrongKeys(database.log, keys), ...compare(mapValues(bookings, describeState), states)],
+    "wrong feed": [
+      ...compare(mapValues(bookings, describeContent), followFeed(database, states)),
+      ...findMissedChanges(database.changes, followedChangeIds),
+    ],
+    dead: database.deadLetters.map(({ eventId, errorCode }) => `${eventId}: ${errorCode}`),
+  };
+  return {
+    tally: count(evidence, acknowledged.length, unacknowledged.length),
+    violations: Object.entries(found).flatMap(([kind, whats]) =>
+      whats.map((what) => ({ kind: kind as ViolationKind, what })),
+    ),
   };
 }
 
@@ -101,26 +111,29 @@ function toAcknowledged(post: Post, logged: Map<string, LoggedEvent>): Acknowled
   });
 }
 
-function findLostAndAltered(acknowledged: Acknowledged[]): Violation[] {
-  return acknowledged.flatMap(({ eventId, post, event }) => {
-    if (event === undefined) return [violation("lost", `${eventId}: ${describe(post)}`)];
-    if (describe(event) === describe(post)) return [];
-    return [violation("unexpected", `${eventId} is ${describe(event)} in the log, and was ${describe(post)}`)];
-  });
+function findLost(acknowledged: Acknowledged[]): string[] {
+  return acknowledged
+    .filter(({ event }) => event === undefined)
+    .map(({ eventId, post }) => `${eventId}: ${describe(post)}`);
 }
 
-function findUnexpectedAnswers(posts: readonly Post[]): Violation[] {
+function findUnexpectedAnswers(posts: readonly Post[]): string[] {
   return posts.flatMap((post) =>
-    post.attempts.flatMap(({ end }) =>
-      end.result === "unexpected" ? [violation("unexpected", `${end.what} to ${describe(post)}`)] : [],
-    ),
+    post.attempts.flatMap(({ end }) => (end.result === "unexpected" ? [`${end.what} to ${describe(post)}`] : [])),
   );
 }
 
-function findUnexpectedReceipts(acknowledged: Acknowledged[]): Violation[] {
+function findUnexpectedReceipts(acknowledged: Acknowledged[]): string[] {
   return [...Map.groupBy(acknowledged, ({ eventId }) => eventId)]
     .filter(([, same]) => same.length > 1)
-    .map(([eventId, same]) => violation("unexpected", `${eventId} was the receipt of ${same.length} posts`));
+    .map(([eventId, same]) => `${eventId} was the receipt of ${same.length} posts`);
+}
+
+function findAltered(acknowledged: Acknowledged[]): string[] {
+  return acknowledged.flatMap(({ eventId, post, event }) => {
+    if (event === undefined || describe(event) === describe(post)) return [];
+    return [`${eventId} is ${describe(event)} in the log, and was ${describe(post)}`];
+  });
 }
 
 /** All unacknowledged attempts that may have brought an event with this description. */
@@ -130,11 +143,9 @@ type AttemptsFor = (name: string) => Attempt[];
  * A request without an acknowledgement may have been queued or not. So the log may hold as many equal events as there
  * were such requests, and not one more.
  */
-function findUnexplained(unacknowledged: LoggedEvent[], attemptsFor: AttemptsFor): Violation[] {
+function findUnexplained(unacknowledged: LoggedEvent[], attemptsFor: AttemptsFor): string[] {
   return [...Map.groupBy(unacknowledged, describe)].flatMap(([name, events]) =>
-    events
-      .slice(attemptsFor(name).length)
-      .map(({ id }) => violation("unexpected", `${id}: nobody has sent this ${name}`)),
+    events.slice(attemptsFor(name).length).map(({ id }) => `${id}: nobody has sent this ${name}`),
   );
 }
 
@@ -143,7 +154,7 @@ function mayHaveBeenQueued({ end }: Attempt): boolean {
 }
 
 /** A partner who waits for the answer before sending the next event relies on this order. */
-function findOutOfOrder(acknowledged: Acknowledged[]): Violation[] {
+function findOutOfOrder(acknowledged: Acknowledged[]): string[] {
   const events = acknowledged.flatMap(({ event, ...one }) => (event ? [{ ...one, sequence: event.sequence }] : []));
   const byAnswer = events.toSorted((a, b) => a.acknowledgedAtMs - b.acknowledgedAtMs);
   let answered = 0;
@@ -158,7 +169,7 @@ function findOutOfOrder(acknowledged: Acknowledged[]): Violation[] {
       }
       if (latest === undefined || latest.sequence < event.sequence) return [];
       const before = `${latest.eventId} (${latest.sequence}) had been acknowledged`;
-      return [violation("out of order", `${event.eventId} (${event.sequence}) was sent after ${before}`)];
+      return [`${event.eventId} (${event.sequence}) was sent after ${before}`];
     });
 }
 
@@ -170,7 +181,7 @@ function findOvertaken(
   log: readonly LoggedEvent[],
   receipts: Map<string, Acknowledged>,
   attemptsFor: AttemptsFor,
-): Violation[] {
+): string[] {
   const acknowledgedByBooking = Map.groupBy(receipts.values(), ({ post }) => nameBooking(post));
   let receivedAfterMs = Number.NEGATIVE_INFINITY;
   const unacknowledged: Late[] = [];
@@ -189,7 +200,7 @@ function findOvertaken(
   return [...Map.groupBy(unacknowledged, ({ name }) => name)].flatMap(([name, events]) =>
     findLate(events, attemptsFor(name)).map(({ event: { id, sequence }, newerSentAtMs }) => {
       const newer = `another was sent at ${newerSentAtMs}, which was acknowledged before this one was received`;
-      return violation("overtaken", `${id} (${sequence}), ${name}, was given up before ${newer}`);
+      return `${id} (${sequence}), ${name}, was given up before ${newer}`;
     }),
   );
 }
@@ -219,29 +230,21 @@ function findLate(events: Late[], attempts: Attempt[]): Late[] {
     });
 }
 
-function findWrongKeys(log: readonly LoggedEvent[], { keyRepeats, keyReuses }: Expectation): Violation[] {
-  return log.flatMap(({ id, outcome, warnings }) => [
-    ...(keyRepeats.has(id) && outcome !== "duplicate"
-      ? [violation("wrong state", `${id} repeats a key and is recorded as ${outcome}`)]
-      : []),
-    ...(keyReuses.has(id) !== warnings.includes("key-reused")
-      ? [violation("wrong state", `${id} is recorded with the warnings [${warnings}], which is wrong for its key`)]
-      : []),
-  ]);
+function findWrongKeys(
+  log: readonly LoggedEvent[],
+  { keyRepeats, keyReuses }: { keyRepeats: Set<string>; keyReuses: Set<string> },
+): string[] {
+  const uncounted = log.filter(({ id, outcome }) => keyRepeats.has(id) && outcome !== "duplicate");
+  const wronglyWarned = log.filter(({ id, warnings }) => keyReuses.has(id) !== warnings.includes("key-reused"));
+  return [
+    ...uncounted.map(({ id, outcome }) => `${id} repeats a key and is recorded as ${outcome}`),
+    ...wronglyWarned.map(({ id, warnings }) => `${id} has the warnings [${warnings}], which is wrong for its key`),
+  ];
 }
 
-function findWrongStates(
-  { database, followedChangeIds }: Evidence,
-  expected: Map<string, ExpectedBooking>,
-): Violation[] {
-  const states = new Map(database.bookings.map((row) => [nameBooking(row), describeState(row)]));
-  const changeIds = database.changes.map(({ id }) => id);
-  const unfollowed = `a reader saw ${followedChangeIds.length} of ${changeIds.length} changes, or in another order`;
-  return [
-    ...compare("wrong state", mapValues(expected, describeState), states),
-    ...compare("wrong feed", mapValues(expected, describeContent), followFeed(database, states)),
-    ...(changeIds.join() === followedChangeIds.join() ? [] : [violation("wrong feed", unfollowed)]),
-  ];
+function findMissedChanges(changes: readonly ChangeRow[], followedChangeIds: readonly number[]): string[] {
+  if (changes.map(({ id }) => id).join() === followedChangeIds.join()) return [];
+  return [`a reader saw ${followedChangeIds.length} of ${changes.length} changes, or in another order`];
 }
 
 function mapValues<From, To>(map: Map<string, From>, change: (value: From) => To): Map<string, To> {
@@ -265,10 +268,10 @@ function followFeed({ changes, log }: DatabaseContent, states: Map<string, strin
   return new Map([...known].filter(([name, state]) => states.has(name) || state !== "deleted"));
 }
 
-function compare(kind: ViolationKind, expected: Map<string, string>, found: Map<string, string>): Violation[] {
+function compare(expected: Map<string, string>, found: Map<string, string>): string[] {
   return [...new Set([...expected.keys(), ...found.keys()])]
     .filter((name) => expected.get(name) !== found.get(name))
-    .map((name) => violation(kind, `${name} is ${found.get(name) ?? "absent"}, not ${expected.get(name) ?? "absent"}`));
+    .map((name) => `${name} is ${found.get(name) ?? "absent"}, not ${expected.get(name) ?? "absent"}`);
 }
 
 /** Equal events get the same description. */
@@ -276,8 +279,4 @@ function describe(event: Post | LoggedEvent): string {
   const { partner, kind, reference, idempotencyKey } = event;
   const content = "content" in event ? event.content : canonicalContent(event.payload);
   return `${kind} ${partner} ${reference} key ${idempotencyKey} ${content}`;
-}
-
-function violation(kind: ViolationKind, what: string): Violation {
-  return { kind, what };
 }

@@ -3,8 +3,9 @@ import type { EventKind } from "@booking-events/schema";
 /**
  * What the bookings must be, from the events in the log.
  *
- * This says what `fold.ts` and `settle-keys.ts` say, and was written without them, from the contract's table: a mistake in one is not in the other. Keep it that way: no import, no shared table. It is slow and
- * plain on purpose, and always folds a booking from its first event.
+ * It was written from the contract's table, without a look at `fold.ts` and `settle-keys.ts`, which say the same: a
+ * mistake in one is not in the other. Keep it that way: no import, no shared table. It is slow and plain on purpose, and
+ * always folds a booking from its first event.
  */
 export interface OracleEvent {
   id: string;
@@ -28,44 +29,40 @@ export interface ExpectedBooking {
 
 export type ExpectedOutcome = "created" | "updated" | "deleted" | "recreated" | "unchanged" | "duplicate";
 
-export interface Expectation {
+export function expectBookings(events: readonly OracleEvent[], duplicateWindowMs: number) {
   /** By partner and reference: see {@link nameBooking}. */
-  bookings: Map<string, ExpectedBooking>;
+  const bookings = new Map<string, ExpectedBooking>();
   /** By event id: what each event does when all are taken in the order of receipt. */
-  outcomes: Map<string, ExpectedOutcome>;
-  /** Ids of events that an earlier event of the booking with the same key, kind and content has told already. */
-  keyRepeats: Set<string>;
+  const outcomes = new Map<string, ExpectedOutcome>();
+  /** Ids of events that repeat an earlier event of the booking, with the same key, kind and content. */
+  const keyRepeats = new Set<string>();
   /** Ids of other events that carry the key of an earlier event of the booking. */
-  keyReuses: Set<string>;
-}
+  const keyReuses = new Set<string>();
 
-export function expectBookings(events: readonly OracleEvent[], duplicateWindowMs: number): Expectation {
-  const expectation: Expectation = {
-    ...{ bookings: new Map(), outcomes: new Map() },
-    ...{ keyRepeats: new Set(), keyReuses: new Set() },
-  };
-  const inOrder = events.toSorted((a, b) => a.sequence - b.sequence);
   const keysSeen = new Set<string>();
-  const tellingsSeen = new Set<string>();
-  const counted = inOrder.filter((event) => {
-    if (event.idempotencyKey === null) return true;
-    const key = JSON.stringify([nameBooking(event), event.idempotencyKey]);
-    const telling = JSON.stringify([key, event.kind, event.content]);
-    if (tellingsSeen.has(telling)) {
-      expectation.keyRepeats.add(event.id);
-      expectation.outcomes.set(event.id, "duplicate");
-      return false;
-    }
-    if (keysSeen.has(key)) expectation.keyReuses.add(event.id);
-    keysSeen.add(key);
-    tellingsSeen.add(telling);
-    return true;
-  });
+  const contentsSeen = new Set<string>();
+  const counted = events
+    .toSorted((a, b) => a.sequence - b.sequence)
+    .filter((event) => {
+      if (event.idempotencyKey === null) return true;
+      const key = JSON.stringify([nameBooking(event), event.idempotencyKey]);
+      const content = JSON.stringify([key, event.kind, event.content]);
+      const isRepeat = contentsSeen.has(content);
+      if (isRepeat) {
+        keyRepeats.add(event.id);
+        outcomes.set(event.id, "duplicate");
+      } else if (keysSeen.has(key)) {
+        keyReuses.add(event.id);
+      }
+      keysSeen.add(key);
+      contentsSeen.add(content);
+      return !isRepeat;
+    });
   for (const [name, history] of Map.groupBy(counted, nameBooking)) {
-    const booking = fold(history, duplicateWindowMs * 1_000, expectation.outcomes);
-    if (booking !== null) expectation.bookings.set(name, booking);
+    const booking = fold(history, duplicateWindowMs * 1_000, outcomes);
+    if (booking !== null) bookings.set(name, booking);
   }
-  return expectation;
+  return { bookings, outcomes, keyRepeats, keyReuses };
 }
 
 /** A partner's id holds no space. */
@@ -84,16 +81,15 @@ function fold(
   let senders: OracleEvent[] = [];
 
   for (const event of history) {
-    const repeatsOneOf = (earlier: OracleEvent[]): boolean =>
+    // A create repeats an earlier create; an update repeats what the booking holds or held.
+    const earlier = event.kind === "create" ? creates : senders;
+    const isRepeat =
       event.idempotencyKey === null &&
       earlier.some(
         ({ idempotencyKey, content, sequence }) =>
           idempotencyKey === null && content === event.content && event.sequence - sequence <= windowMicroseconds,
       );
-    const outcome = decide(booking, event, {
-      repeatsACreate: repeatsOneOf(creates),
-      repeatsTheLastContent: repeatsOneOf(senders),
-    });
+    const outcome = decide(booking, event, isRepeat);
     outcomes.set(event.id, outcome);
 
     if (outcome === "created" || outcome === "updated" || outcome === "recreated") {
@@ -109,18 +105,13 @@ function fold(
   return booking;
 }
 
-function decide(
-  before: ExpectedBooking | null,
-  { kind, content }: OracleEvent,
-  { repeatsACreate, repeatsTheLastContent }: { repeatsACreate: boolean; repeatsTheLastContent: boolean },
-): ExpectedOutcome {
+function decide(before: ExpectedBooking | null, { kind, content }: OracleEvent, isRepeat: boolean): ExpectedOutcome {
   if (before === null) return kind === "delete" ? "deleted" : "created";
   if (before.state === "active") {
     if (kind === "delete") return "deleted";
     if (content === before.content) return "unchanged";
-    return kind === "create" && repeatsACreate ? "duplicate" : "updated";
+    return kind === "create" && isRepeat ? "duplicate" : "updated";
   }
   if (kind === "delete") return "unchanged";
-  const isRepeat = kind === "create" ? repeatsACreate : repeatsTheLastContent;
   return isRepeat ? "duplicate" : "recreated";
 }
