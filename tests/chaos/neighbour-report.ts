@@ -27,14 +27,6 @@ interface Run {
   memory: readonly PeakMemory[];
 }
 
-interface Promised {
-  name: string;
-  isKept: boolean;
-  /** Depends on the machine: a slow or busy one may break it. */
-  isTimed: boolean;
-  found: string;
-}
-
 /** The request of a well-behaved partner. */
 interface Sent extends Attempt {
   /** Infinite for an event that was never applied. */
@@ -71,15 +63,26 @@ export function judgeNeighbours(run: Run) {
     const appliedMeanwhile = meanwhile.filter(({ appliedAtMs }) => appliedAtMs < toMs).length;
     return { sent: meanwhile.length, appliedMeanwhile };
   });
-  const promises: Promised[] = [
-    judgeAnswers(sent),
-    judgeHolds(holds),
-    judgeLatency("answered", latencies.loud.answerMs, longestAnswerP99Ms),
-    judgeLatency("applied", latencies.loud.applyMs, longestApplyP99Ms),
+  const { answerMs, applyMs } = latencies.loud;
+  const others = sent.filter(({ status }) => status !== 200).length;
+  const tellings = holds.filter((hold) => hold.sent > 0);
+  const isNobodyHeldUp = tellings.length > 0 && tellings.every(({ appliedMeanwhile }) => appliedMeanwhile > 0);
+  const applied = holds.map((hold) => `${hold.appliedMeanwhile} of ${hold.sent}`).join(", ");
+  const promises = [
+    // Timed: ingest answers 503 when Redis has not got an event on disk in time, and the disk may be slow.
+    timed("every well-behaved request is answered 200", others === 0, `${others} of ${sent.length} otherwise`),
+    // Even a slow machine applies some of what is sent meanwhile, unless events wait in the queue longer than the lock.
+    untimed("a locked booking makes no other partner wait", isNobodyHeldUp, `applied while it was locked: ${applied}`),
+    timed(`answered within ${longestAnswerP99Ms} ms (p99)`, answerMs.p99 < longestAnswerP99Ms, `${answerMs.p99} ms`),
+    timed(`applied within ${longestApplyP99Ms} ms (p99)`, applyMs.p99 < longestApplyP99Ms, `${applyMs.p99} ms`),
     ...run.memory.flatMap(judgeMemory),
   ];
   return { latencies, holds, promises, statuses: countStatuses(run) };
 }
+
+/** A slow or busy machine may break this promise. */
+const timed = (name: string, isKept: boolean, found: string) => ({ name, isKept, isTimed: true, found });
+const untimed = (name: string, isKept: boolean, found: string) => ({ name, isKept, isTimed: false, found });
 
 function measure(sent: Sent[]) {
   const acknowledged = sent.filter(({ end }) => end.result === "acknowledged");
@@ -95,34 +98,10 @@ function toLatency(timesMs: number[]) {
   return { p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
-/** Timed: ingest answers 503 when Redis has not got an event on disk in time, and the disk may be slow. */
-function judgeAnswers(sent: Sent[]): Promised {
-  const others = sent.filter(({ status }) => status !== 200).length;
-  const found = `${others} of ${sent.length} otherwise`;
-  return { name: "every well-behaved request is answered 200", isKept: others === 0, isTimed: true, found };
-}
-
-/**
- * Not timed: even a slow machine applies some of what is sent while the row is locked, unless it is so overloaded that
- * events wait in the queue for longer than the lock.
- */
-function judgeHolds(holds: { sent: number; appliedMeanwhile: number }[]): Promised {
-  const name = "a locked booking makes no other partner wait";
-  const tellings = holds.filter(({ sent }) => sent > 0);
-  const isKept = tellings.length > 0 && tellings.every(({ appliedMeanwhile }) => appliedMeanwhile > 0);
-  const counts = holds.map(({ sent, appliedMeanwhile }) => `${appliedMeanwhile} of ${sent}`).join(", ");
-  return { name, isKept, isTimed: false, found: `applied while it was locked: ${counts}` };
-}
-
-function judgeLatency(name: string, { p99 }: { p99: number }, limitMs: number): Promised {
-  return { name: `${name} within ${limitMs} ms (p99)`, isKept: p99 < limitMs, isTimed: true, found: `${p99} ms` };
-}
-
-function judgeMemory({ name, residentMebibytes }: PeakMemory): Promised[] {
+function judgeMemory({ name, residentMebibytes }: PeakMemory) {
   const limit = Object.entries(residentLimitsMebibytes).find(([kind]) => name.startsWith(kind))?.[1];
   if (limit === undefined) return [];
-  const found = `${residentMebibytes} MiB`;
-  return [{ name: `${name} within ${limit} MiB`, isKept: residentMebibytes < limit, isTimed: false, found }];
+  return [untimed(`${name} within ${limit} MiB`, residentMebibytes < limit, `${residentMebibytes} MiB`)];
 }
 
 /** How often each status came; "none": no answer. */

@@ -12,8 +12,8 @@ export function inventOrdinary(partner: string, index: number): Outgoing {
 
 /** All of one booking. */
 export function inventHot(partner: string, index: number): Outgoing {
-  const kinds = ["create", "update", "update", "delete"] as const;
-  return toPost(partner, kinds[index % kinds.length] ?? "update", "HOT", ordinaryContent(index));
+  const kind = (["create", "update", "update", "delete"] as const)[index % 4] ?? "update";
+  return toPost(partner, kind, "HOT", ordinaryContent(index));
 }
 
 /** All of one booking, which is never deleted: somebody locks its row. */
@@ -29,14 +29,10 @@ export function inventWorst(partner: string, index: number): Outgoing {
   return toPost(partner, round % 4 === 1 ? "update" : "create", `HOT-${(round >> 1) % hotBookings}`, content);
 }
 
-/** A payload without its reference. */
-interface Content {
-  payload: object;
-  /** Its JSON after the opening brace. */
-  rest: string;
-}
+type Content = ReturnType<typeof toContent>;
 
-function toContent(payload: object): Content {
+/** @returns a payload without its reference, and its JSON after the opening brace */
+function toContent(payload: object) {
   return { payload, rest: JSON.stringify(payload).slice(1) };
 }
 
