@@ -1,13 +1,12 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Build } from "./builds.ts";
 import { floodWithRefusals } from "./flood-refusals.ts";
 import { watchApplied } from "./follow-database.ts";
 import { lockRows } from "./lock-rows.ts";
 import { measureCores } from "./measure-cores.ts";
 import { judgeNeighbours, type NeighbourReport } from "./neighbour-report.ts";
 import { inventHot, inventLocked, inventOrdinary, inventWorst, lockedReference } from "./neighbour-traffic.ts";
-import { type Manners, type Outgoing, postEvents } from "./post-events.ts";
+import { type Outgoing, postEvents, type SendOptions } from "./post-events.ts";
 import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
 import { listBackends, watchMemory } from "./watch-memory.ts";
 
@@ -22,8 +21,8 @@ export interface NeighbourOptions extends RunOptions {
 }
 
 const appNames = ["ingest-1", "ingest-2", "worker-1", "worker-2"] as const;
-/** V8's heap, in MB: V8 ends the process rather than grow beyond it. The report limits what a process takes in all. */
-const heapMegabytes = { ingest: 384, worker: 576 };
+/** In MB. V8 ends the process rather than grow beyond it. The report limits what a process takes in all. */
+const heapLimits = { ingest: "--max-old-space-size=384", worker: "--max-old-space-size=576" };
 
 const wellBehaved: readonly string[] = ["acme", "globe", "zenith", "orbit"];
 /** The default of `ops partners add`. */
@@ -31,7 +30,7 @@ const rateLimit = { perSecond: 200, burst: 400 };
 const ordinaryPerSecond = 10;
 const defaultStrangers = 50;
 /** A second attempt would hide what a neighbour does to the first. */
-const manners: Manners = {
+const sendOptions: SendOptions = {
   answerTimeoutMs: 10_000,
   maxAttempts: 1,
   maxConnections: 64,
@@ -50,18 +49,11 @@ const standstillMs = 300_000;
  * everything about one booking, one whose booking's row somebody keeps locked, and a flood of refused requests.
  */
 export function runBadNeighbour(options: NeighbourOptions): Promise<NeighbourReport> {
-  const build = limitHeaps(options.build);
+  const { ingest, worker } = options.build;
+  const limited = { ingest: [heapLimits.ingest, ...ingest], worker: [heapLimits.worker, ...worker] };
+  const build = { ...options.build, ...limited };
   const partners = [...wellBehaved, "worst", "hot", "locked"];
   return runOnSystem({ ...options, build, appNames, partners, rateLimit }, (run) => postBesideNeighbours(run, options));
-}
-
-function limitHeaps(build: Build): Build {
-  const limit = (megabytes: number, args: readonly string[]) => [`--max-old-space-size=${megabytes}`, ...args];
-  return {
-    ...build,
-    ingest: limit(heapMegabytes.ingest, build.ingest),
-    worker: limit(heapMegabytes.worker, build.worker),
-  };
 }
 
 async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promise<NeighbourReport> {
@@ -78,7 +70,7 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
   const start = (invent: (partner: string, index: number) => Outgoing, partner: string, perSecond: number) =>
     postEvents({
       next: (index) => invent(partner, index),
-      ...{ perSecond, manners, ingestUrls, secretOf, signal },
+      ...{ perSecond, sendOptions, ingestUrls, secretOf, signal },
       onAcknowledged(eventId) {
         if (wellBehaved.includes(partner)) applied.expect(eventId);
       },

@@ -11,6 +11,8 @@ export interface FaultTarget {
 
 type Action = (amountMs: number, signal: AbortSignal) => Promise<void>;
 
+const unable: Action = () => Promise.reject(new Error("The plan has a fault that this system can't have."));
+
 /**
  * Carries the plan out. Resolves when all is over: everything that was ended runs again, everything frozen has been
  * continued. That is so too when this rejects, because a server does not come back or a fault did not show, and when
@@ -29,50 +31,37 @@ export async function injectFaults(
   const pause = (forMs: number) => sleep(forMs, undefined, { signal }).catch(() => {});
   /** Of each target, the last action that was not a freeze: the next one waits for it. */
   const last = new Map<TargetName, Promise<void>>();
-  const thaws: Promise<void>[] = [];
+  const all: Promise<void>[] = [];
 
-  async function carryOut(fault: Exclude<Fault, { action: "freeze" }>): Promise<void> {
+  async function carryOut(fault: Fault): Promise<void> {
+    const target = system.targets.get(fault.target);
+    if (target === undefined) return await unable(0, signal);
+    if (fault.action === "freeze") {
+      target.kill("SIGSTOP");
+      await pause(fault.forMs);
+      target.kill("SIGCONT");
+      return;
+    }
     await last.get(fault.target);
-    if (fault.action === "end") return await endAndRestart(fault);
-    const [act, amountMs] =
-      fault.action === "set clock" ? [system.setRedisClock, fault.aheadMs] : [system.presentExpired, fault.forMs];
-    if (act === undefined) throw new Error(`This system can't ${fault.action}.`);
-    await act(amountMs, signal);
-  }
-
-  async function endAndRestart({ target, signal: how, downMs }: Fault & { action: "end" }): Promise<void> {
-    const hit = find(target);
-    const ended = hit.ended();
-    hit.kill(how);
+    if (fault.action === "set clock") return await (system.setRedisClock ?? unable)(fault.aheadMs, signal);
+    if (fault.action === "expire certificate") return await (system.presentExpired ?? unable)(fault.forMs, signal);
+    const ended = target.ended();
+    target.kill(fault.signal);
     await ended;
-    await pause(downMs);
-    await hit.restart();
-  }
-
-  async function freeze({ target, forMs }: Fault & { action: "freeze" }): Promise<void> {
-    find(target).kill("SIGSTOP");
-    await pause(forMs);
-    find(target).kill("SIGCONT");
-  }
-
-  function find(target: TargetName): FaultTarget {
-    const found = system.targets.get(target);
-    if (found === undefined) throw new Error(`This system has no ${target}.`);
-    return found;
+    await pause(fault.downMs);
+    await target.restart();
   }
 
   for (const fault of plan) {
     await pause(Math.max(0, startedAtMs + fault.atMs - performance.now()));
     if (signal.aborted) break;
     onFault(fault);
-    if (fault.action === "freeze") {
-      thaws.push(freeze(fault));
-    } else {
-      const underWay = carryOut(fault);
-      underWay.catch(() => {});
-      last.set(fault.target, underWay);
-    }
+    const underWay = carryOut(fault);
+    all.push(underWay);
+    if (fault.action !== "freeze") last.set(fault.target, underWay);
+    // A failure is reported when all is over.
+    underWay.catch(() => {});
   }
-  await Promise.all(thaws);
-  await Promise.all(last.values());
+  await Promise.allSettled(all);
+  await Promise.all(all);
 }

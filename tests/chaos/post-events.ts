@@ -40,8 +40,8 @@ export interface Attempt {
     | { result: "unexpected"; what: string };
 }
 
-/** What a partner does when no answer comes. */
-export interface Manners {
+/** How a partner sends, and what it does without an answer. */
+export interface SendOptions {
   answerTimeoutMs: number;
   maxAttempts: number;
   maxConnections: number;
@@ -68,14 +68,14 @@ export function postEvents(options: {
   next: (index: number) => Outgoing;
   perSecond: number;
   count?: number;
-  manners: Manners;
+  sendOptions: SendOptions;
   ingestUrls: readonly string[];
   secretOf: (partner: string) => string;
   signal: AbortSignal;
   onAcknowledged?: (eventId: string) => void;
 }) {
-  const { next, perSecond, count = Number.POSITIVE_INFINITY, manners, ingestUrls, secretOf, signal } = options;
-  const agent = new Agent({ keepAlive: true, maxSockets: manners.maxConnections });
+  const { next, perSecond, count = Number.POSITIVE_INFINITY, sendOptions, ingestUrls, secretOf, signal } = options;
+  const agent = new Agent({ keepAlive: true, maxSockets: sendOptions.maxConnections });
   const underWay = new Set<Promise<void>>();
   let lastTickMs = performance.now();
   let stoodStillUntilMs = Number.NEGATIVE_INFINITY;
@@ -89,7 +89,7 @@ export function postEvents(options: {
     for (let index = 0; index < count; index += 1) {
       const waitMs = startedAtMs + (index * 1_000) / perSecond - performance.now();
       await (waitMs > 0 ? sleep(waitMs, undefined, { signal }).catch(() => {}) : yieldToEvents());
-      if (underWay.size >= manners.maxUnderWay) await Promise.race(underWay);
+      if (underWay.size >= sendOptions.maxUnderWay) await Promise.race(underWay);
       if (signal.aborted) break;
       const post = next(index);
       load.posts.push(post);
@@ -109,7 +109,7 @@ export function postEvents(options: {
   }
 
   async function keepPosting(post: Outgoing, index: number): Promise<void> {
-    for (let attempt = 0; attempt < manners.maxAttempts; attempt += 1) {
+    for (let attempt = 0; attempt < sendOptions.maxAttempts; attempt += 1) {
       if (attempt > 0) {
         const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), longestBackoffMs);
         await sleep(backoffMs * (0.5 + Math.random() / 2));
@@ -127,10 +127,10 @@ export function postEvents(options: {
 
   async function postOnce(url: string, post: Outgoing): Promise<Attempt["end"]> {
     const sentAtMs = performance.now();
-    const answer = await send(url, post, manners, agent);
+    const answer = await send(url, post, sendOptions, agent);
     noteTick();
     const endedAtMs = performance.now();
-    const late = stoodStillUntilMs > sentAtMs ? { givenUpAtMs: stoodStillUntilMs + manners.answerTimeoutMs } : {};
+    const late = stoodStillUntilMs > sentAtMs ? { givenUpAtMs: stoodStillUntilMs + sendOptions.answerTimeoutMs } : {};
     post.attempts.push({ sentAtMs, endedAtMs, ...late, ...answer });
     return answer.end;
   }
@@ -140,7 +140,7 @@ export function postEvents(options: {
 async function send(
   url: string,
   { contentType, body, idempotencyKey }: Outgoing,
-  { answerTimeoutMs, mayBeLimited }: Manners,
+  { answerTimeoutMs, mayBeLimited }: SendOptions,
   agent: Agent,
 ): Promise<Pick<Attempt, "status" | "end">> {
   const key = idempotencyKey === null ? {} : { "Idempotency-Key": idempotencyKey };

@@ -2,14 +2,7 @@ import type pg from "pg";
 import { canonicalContent } from "./canonical-content.ts";
 import type { ExpectedBooking, OracleEvent } from "./oracle.ts";
 
-/** What is in PostgreSQL, read with SQL of our own from the tables that users query. */
-export interface DatabaseContent {
-  log: LoggedEvent[];
-  bookings: BookingRow[];
-  /** In the order of their ids. */
-  changes: ChangeRow[];
-  deadLetters: { eventId: string; errorCode: string }[];
-}
+export type DatabaseContent = Awaited<ReturnType<typeof readDatabase>>;
 
 export interface LoggedEvent extends OracleEvent {
   outcome: string;
@@ -35,7 +28,8 @@ const rowsPerPage = 200;
 /** The same text as the reference of a consumer and of a trip names two bookings: see `histories.ts`. */
 const reference = "case reference_kind when 'consumer' then 'consumer ' else '' end || reference as reference";
 
-export async function readDatabase(pool: pg.Pool): Promise<DatabaseContent> {
+/** Reads the tables that users query, with SQL of its own. */
+export async function readDatabase(pool: pg.Pool) {
   const log = await readPayloads<LoggedEvent>(
     pool,
     `select id, partner, kind, ${reference}, sequence::float8, idempotency_key as "idempotencyKey", payload, outcome,
@@ -46,13 +40,13 @@ export async function readDatabase(pool: pg.Pool): Promise<DatabaseContent> {
     pool,
     `select partner, ${reference}, state, sequence::float8, payload from bookings`,
   );
-  const changes = await pool.query<ChangeRow>(
+  const { rows: changes } = await pool.query<ChangeRow>(
     `select id::float8, partner, ${reference}, change, event_id as "eventId" from booking_changes order by id`,
   );
-  const deadLetters = await pool.query<DatabaseContent["deadLetters"][number]>(
+  const { rows: deadLetters } = await pool.query<{ eventId: string; errorCode: string }>(
     `select event_id as "eventId", error_code as "errorCode" from dead_letters`,
   );
-  return { log, bookings, changes: changes.rows, deadLetters: deadLetters.rows };
+  return { log, bookings, changes, deadLetters };
 }
 
 /**

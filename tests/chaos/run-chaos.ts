@@ -2,7 +2,7 @@ import { appNames, type Fault, maxClockErrorMs } from "./fault-plan.ts";
 import { inventHistories, partners } from "./histories.ts";
 import { injectFaults } from "./inject-faults.ts";
 import { lockRows } from "./lock-rows.ts";
-import { type Manners, postEvents } from "./post-events.ts";
+import { postEvents, type SendOptions } from "./post-events.ts";
 import { createRandom } from "./random.ts";
 import { type ChaosReport, noClockSteps } from "./report.ts";
 import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
@@ -14,7 +14,7 @@ export interface ChaosOptions extends RunOptions {
   ratePerSecond: number;
 }
 
-const manners: Manners = {
+const sendOptions: SendOptions = {
   // An event that got no answer in this time must not take effect any more.
   answerTimeoutMs: 3_000,
   maxAttempts: 9,
@@ -47,7 +47,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     next: () => ({ ...histories.next().value, attempts: [] }),
     perSecond: ratePerSecond,
     count: Math.floor((postMs / 1_000) * ratePerSecond),
-    ...{ manners, signal, ingestUrls: system.ingestUrls, secretOf: system.secretOf },
+    ...{ sendOptions, signal, ingestUrls: system.ingestUrls, secretOf: system.secretOf },
   });
   let lastFault = "none yet";
   run.tellProgress(() => `posted ${load.posts.length}  acknowledged ${load.acknowledged}  last fault: ${lastFault}`);
