@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type ExpectedBooking, type ExpectedOutcome, expectBookings, type OracleEvent } from "./oracle.ts";
 
-/** The two were written apart from each other, so a mistake in one shows as a difference. */
+/** The fold and the oracle were written independently, so a mistake in one shows as a difference. */
 
 const duplicateWindowMs = 60_000;
 const windowMicroseconds = duplicateWindowMs * 1_000;
@@ -18,8 +18,8 @@ interface Note {
 }
 
 /**
- * Few contents, so that events repeat what was sent before; gaps on both sides of the window and of its half, so that
- * the sum of two ends at the window's last microsecond, or one after it.
+ * With few contents, many events repeat what was sent before. The gaps, or the sum of two, end at the last microsecond
+ * of the window, or one after it.
  */
 const note: fc.Arbitrary<Note> = fc.record({
   kind: fc.constantFrom<EventKind>("create", "create", "update", "update", "delete"),
@@ -30,7 +30,7 @@ const note: fc.Arbitrary<Note> = fc.record({
   ),
 });
 
-test("what each event does, and the booking after it, is what the oracle says", () => {
+test("what each event does, and the booking after it, is what the oracle says", { timeout: 60_000 }, () => {
   fc.assert(
     fc.property(fc.array(note, { minLength: 1, maxLength: 9 }), (notes) => {
       expect(foldAll(toEvents(notes))).toEqual(askOracle(toEvents(notes)));
