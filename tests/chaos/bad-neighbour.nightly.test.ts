@@ -3,10 +3,7 @@ import { runBadNeighbour } from "./bad-neighbour.ts";
 import { type Build, realBuild, waitForLocks } from "./builds.ts";
 import type { NeighbourReport } from "./neighbour-report.ts";
 
-/**
- * Short and with little of everything, and judged by nothing that depends on how
- * fast it is. `npm run chaos -- --scenario bad-neighbour` does the rest.
- */
+/** Short, with little load, and without the timed promises of `npm run chaos -- --scenario bad-neighbour`. */
 const run = (build: Build, signal: AbortSignal) =>
   runBadNeighbour({
     ...{ build, signal, quietMs: 1_000, loudMs: 9_000, neighbourPerSecond: 20, strangers: 4 },
@@ -24,10 +21,10 @@ test("bad neighbours harm nobody else", { timeout: 300_000 }, async ({ signal })
   expect(report.statuses["strangers"]).toMatchObject({ 403: expect.any(Number), 404: expect.any(Number) });
 });
 
-test("a worker that waits for a locked booking is found out", { timeout: 300_000 }, async ({ signal }) => {
+test("a run fails with a worker that waits for a locked booking", { timeout: 300_000 }, async ({ signal }) => {
   const report = await run(waitForLocks, signal);
   expect(report.passed).toBe(false);
   expect(broken(report)).toEqual([expect.stringContaining("a locked booking makes no other partner wait")]);
-  // It was the mistake that was found, and not a run that never got going.
+  // The mistake was found, and not a run that did not start.
   expect(report.violations).toEqual([]);
 });

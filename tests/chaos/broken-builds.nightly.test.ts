@@ -3,7 +3,7 @@ import { brokenBuilds } from "./builds.ts";
 import { runChaos } from "./run-chaos.ts";
 
 // The run that must pass, in `run-chaos.services.test.ts`, has the same faults in it.
-describe("a run fails with a build that does", () => {
+describe("a run fails with a broken build", () => {
   test.each(brokenBuilds)("$name: $mustFind", { timeout: 300_000 }, async (build) => {
     const report = await runChaos({
       ...{ seed: 1, build, faults: build.faults, postMs: build.postMs, ratePerSecond: 60, keepsEvidence: false },
@@ -12,7 +12,7 @@ describe("a run fails with a build that does", () => {
     });
     expect(report.passed).toBe(false);
     expect(report.violationCounts[build.mustFind], JSON.stringify(report.violationCounts)).toBeGreaterThan(0);
-    // It was the mistake that was found, and not a run that never got going.
+    // The mistake was found, and not a run that did not start.
     expect(report.violationCounts).toMatchObject({ crashed: 0, stuck: 0, dead: 0 });
   });
 });

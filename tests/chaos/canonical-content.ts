@@ -1,12 +1,9 @@
 import { createHash } from "node:crypto";
 
-/** Larger payloads, by the ten thousand, would fill the memory of whoever compares them. */
+/** Ten thousand larger ones would fill the memory of this process. */
 const longestKeptCharacters = 1_024;
 
-/**
- * A payload as text that is the same whatever the order of its keys: PostgreSQL's jsonb does not keep it. A long text is
- * replaced by its digest.
- */
+/** A payload as text, or its digest if it is long. The order of keys does not matter: PostgreSQL's jsonb changes it. */
 export function canonicalContent(payload: unknown): string {
   const text = JSON.stringify(payload, (_key, value: unknown) =>
     typeof value === "object" && value !== null && !Array.isArray(value)

@@ -8,7 +8,7 @@ const hourMs = 3_600_000;
 const contentA = { consumerTripPartnerExternalReference: "T1", note: "A" };
 const contentB = { consumerTripPartnerExternalReference: "T1", note: "B" };
 
-/** Created; updated with a key, of which the first request was refused and queued all the same; nothing else. */
+/** A create, and an update with a key, whose first request was refused but queued. */
 function goodRun(): Evidence & { posts: [Post, Post]; database: DatabaseContent } {
   const create = post({ kind: "create", payload: contentA }, [
     request(0, 10, { result: "acknowledged", eventId: "e1" }),
@@ -67,12 +67,12 @@ describe("is found", () => {
   test.each<[what: string, kind: ViolationKind, spoil: (run: Run) => void]>([
     ["an acknowledged event that is not in the log", "lost", ({ database }) => database.log.pop()],
     [
-      "an event that nobody has sent",
+      "an event that nobody sent",
       "unexpected",
       ({ database }) => database.log.push({ ...at(database.log, 0), id: "e4", sequence: 4, outcome: "unchanged" }),
     ],
     [
-      "an event more than there were requests without an answer",
+      "one event more than requests without an answer",
       "unexpected",
       ({ database }) => database.log.push({ ...at(database.log, 1), id: "e4", sequence: 4, outcome: "duplicate" }),
     ],
@@ -82,7 +82,7 @@ describe("is found", () => {
       ({ posts: [, update] }) => update.attempts.splice(1, 1),
     ],
     [
-      "an event that stands in the log otherwise than it was sent",
+      "an event that is different in the log from what was sent",
       "unexpected",
       ({ posts: [create] }) => {
         create.payload = { ...contentA, note: "C" };
@@ -99,7 +99,7 @@ describe("is found", () => {
       ({ posts: [create] }) => create.attempts.unshift(request(0, 1, { result: "unexpected", what: "answer 400" })),
     ],
     [
-      "an order other than that of receipt",
+      "a log that is not in the order of receipt",
       "out of order",
       ({ database }) => {
         at(database.log, 0).sequence = 9;
@@ -113,7 +113,7 @@ describe("is found", () => {
       },
     ],
     [
-      "a booking with another content",
+      "a booking with other content",
       "wrong state",
       ({ database }) => {
         at(database.bookings, 0).content = canonicalContent(contentA);
@@ -121,7 +121,7 @@ describe("is found", () => {
     ],
     ["a booking that is not there", "wrong state", ({ database }) => database.bookings.pop()],
     [
-      "a booking of which there is no event",
+      "a booking without an event",
       "wrong state",
       ({ database }) => database.bookings.push({ ...at(database.bookings, 0), reference: "T2" }),
     ],
@@ -133,15 +133,15 @@ describe("is found", () => {
       },
     ],
     [
-      "a key that is said to be used again",
+      "a warning of a reused key that was not reused",
       "wrong state",
       ({ database }) => {
         at(database.log, 1).warnings = ["key-reused"];
       },
     ],
-    ["a change that the feed does not tell", "wrong feed", ({ database }) => database.changes.pop()],
+    ["a change that is not in the feed", "wrong feed", ({ database }) => database.changes.pop()],
     [
-      "a change that a reader of the feed has missed",
+      "a change that a reader of the feed missed",
       "wrong feed",
       (run) => {
         run.followedChangeIds = [2];
@@ -155,7 +155,7 @@ describe("is found", () => {
   });
 });
 
-describe("an event that was given up, and received later than a newer one was acknowledged", () => {
+describe("an event that was given up, and received after a newer one was acknowledged", () => {
   const contentC = { ...contentA, note: "C" };
   const elsewhere = { consumerTripPartnerExternalReference: "T2" };
 
@@ -193,19 +193,19 @@ describe("an event that was given up, and received later than a newer one was ac
     expect(overtaken(run)).toEqual([]);
   });
 
-  test("is not found when it may have been sent late, as the sender stood still itself", () => {
+  test("is not found when it may have been sent late, because the sender was frozen", () => {
     const run = overtakenRun();
     run.update.attempts[1] = { ...request(40, 50, { result: "unanswered" }), givenUpAtMs: 81 };
     expect(overtaken(run)).toEqual([]);
   });
 
-  test("is not found when another request for the same, still waited for, may have brought it", () => {
+  test("is not found when another request for it, not yet given up, may have brought it", () => {
     const run = overtakenRun();
     run.posts.push({ ...run.update, attempts: [request(45, 95, { result: "unanswered" })] });
     expect(overtaken(run)).toEqual([]);
   });
 
-  test("is found when there are more such events than requests that were still waited for", () => {
+  test("is found when there are more such events than requests that were not yet given up", () => {
     const run = overtakenRun();
     run.posts.push({ ...run.update, attempts: [request(45, 95, { result: "unanswered" })] });
     run.database.log.push({ ...run.refused, id: "e7", sequence: 7 });
@@ -214,7 +214,7 @@ describe("an event that was given up, and received later than a newer one was ac
 
   test("is not found when it may have been received before the newer one was acknowledged", () => {
     const run = overtakenRun();
-    // Nothing that stands before it was sent after that.
+    // No event before it in the log was sent after that.
     run.last.attempts = [request(85, 110, { result: "acknowledged", eventId: "e5" })];
     expect(overtaken(run)).toEqual([]);
   });

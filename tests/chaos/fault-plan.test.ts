@@ -5,7 +5,7 @@ import { createRandom } from "./random.ts";
 
 const minuteMs = 60_000;
 
-test("the same seed gives the same faults and the same posts, another seed others", () => {
+test("the same seed gives the same faults and the same posts, another seed gives others", () => {
   const plan = (seed: number) => planFaults(createRandom(seed, "faults"), minuteMs);
   const posts = (seed: number) => {
     const histories = inventHistories(createRandom(seed, "histories"));
@@ -43,7 +43,7 @@ describe("Redis' clock", () => {
     for (const { aheadMs } of settings) expect(Math.abs(aheadMs)).toBeLessThan(2 * minuteMs);
   });
 
-  test("is set back while Redis stands still, but by much more than that, since less can't be told", () => {
+  test("is set back while Redis is frozen, but by much more than the freeze, since ingest can't notice less", () => {
     const freezes = faults.filter((fault) => fault.action === "freeze" && fault.target === "redis");
     const whileFrozen = steps.filter(({ atMs }) =>
       freezes.some((freeze) => freeze.atMs <= atMs && atMs <= freeze.atMs + lengthMs(freeze)),

@@ -22,13 +22,13 @@ export type Fault = { atMs: number; target: TargetName } & (
 );
 
 /**
- * Faults that are known to bring a certain mistake to light: `builds.ts` has a build for each, in which they must. The
- * service must come through all of them.
+ * Faults that are known to reveal a certain mistake. The service must survive all of them. `builds.ts` has a broken
+ * build for most of them, in which they must reveal it.
  */
 export const scenarios = {
   /**
-   * Each event has a deadline by Redis' clock. The clock is set back while some events wait in the sockets of Redis, and
-   * others in the memory of a frozen ingest. It goes back much further than they have waited, which ingest can notice.
+   * Each event has a deadline by Redis' clock. The clock is set back while some events wait in the sockets of Redis,
+   * and others in the memory of a frozen ingest. It goes back much further than they have waited, so ingest notices.
    */
   "redis frozen and its clock set back meanwhile, an ingest frozen for longer; an expired certificate": [
     { atMs: 100, target: "redis", action: "set clock", aheadMs: 45_000 },
@@ -37,14 +37,14 @@ export const scenarios = {
     { atMs: 2_000, target: "redis", action: "set clock", aheadMs: -45_000 },
     { atMs: 3_000, target: "postgres", action: "expire certificate", forMs: 3_000 },
   ],
-  /** An ingest that does not wait for Redis goes on to acknowledge while it is frozen. Then nobody has the events. */
+  /** An ingest that does not wait for Redis acknowledges events while Redis is frozen. When both die, they are lost. */
   "redis frozen, then killed with both ingests": [
     freeze("redis", 2_000, 2_500),
     kill("redis", 3_000, 2_000),
     kill("ingest-1", 3_200),
     kill("ingest-2", 3_200),
   ],
-  /** What was acknowledged meanwhile is only on Redis' disk: the workers took all of it into their memory. */
+  /** What was acknowledged during the freeze is only on Redis' disk and in the memory of the workers. */
   "postgres frozen, redis and all workers killed": [
     freeze("postgres", 1_000, 4_000),
     kill("redis", 4_000, 500),
@@ -65,20 +65,20 @@ export const scenarios = {
   "an ingest frozen for longer than senders wait": [freeze("ingest-1", 300, 6_500)],
 } satisfies Record<string, readonly Fault[]>;
 
-/** A scenario's faults, and some time without any. */
+/** Enough for the faults of a scenario, and some time without any. */
 export const scenarioMs = 7_000;
 
 const gapMs = { least: 1_000, most: 4_500 };
 const downMs = { least: 0, most: 3_000 };
-/** Longer than a delivery's lock and than PostgreSQL lets a transaction idle: a worker may wake up as a zombie. */
+/** The longest outlasts the lock of a delivery and the idle time-out of a transaction: a worker loses both. */
 const freezeMs = { least: 500, most: 12_000 };
 const expiryMs = { least: 1_500, most: 6_000 };
-/** Steps of the clock are up to twice that. Ingest refuses events whose sequence is five minutes ahead of its clock. */
+/** A step is up to twice as long. Ingest refuses events whose sequence is five minutes ahead of its clock. */
 export const maxClockErrorMs = 60_000;
 /** What a restart may take on a busy machine, before the same target is hit again. */
 const recoveryMs = 2_000;
 
-/** Redis and PostgreSQL twice: as often as all workers together is too much, since nothing gets through without them. */
+/** Redis and PostgreSQL are hit less often than the workers together: without them, nothing gets through. */
 const targets: readonly TargetName[] = [...appNames, "redis", "redis", "postgres", "postgres"];
 
 /** SIGTERM asks the apps to stop in good order; SIGQUIT makes PostgreSQL end at once and recover at its start. */
@@ -90,7 +90,7 @@ const endings = {
 
 /**
  * The known scenarios one after the other, then random faults at random times, all of them begun before `durationMs`.
- * The same random gives the same plan.
+ * The same random numbers give the same plan.
  */
 export function planFaults(random: Random, durationMs: number): Fault[] {
   const known = Object.values(scenarios).flatMap((faults, index) =>

@@ -16,17 +16,17 @@ import type { RunOptions } from "./run-on-system.ts";
 
 const help = `Starts the whole service, posts random histories, kills and freezes random processes,
 Redis and PostgreSQL included, sets Redis' clock, lets PostgreSQL's certificate expire,
-and checks from outside that nothing was lost.
+and checks from outside that nothing is lost.
 
   npm run chaos -- [--minutes N] [--seed S] [--rate R] [--report FILE]
   npm run chaos -- --scenario bad-neighbour [--minutes N] [--rate R] [--report FILE]
 
   --scenario bad-neighbour
                  kills nothing, but lets some partners and strangers do their worst, and
-                 checks that the others do not notice
-  --minutes N    how long to post; then the queue is drained. Default: 2, or 1 of the scenario
-  --seed S       a whole number; the same one gives the same posts and the same plan
-                 of faults. Default: a new one
+                 checks that this harms nobody else
+  --minutes N    how long to post; then the queue is drained. Default: 2, in the scenario 1
+  --seed S       a whole number; the same seed gives the same posts and the same faults.
+                 Default: a new one
   --rate R       events per second. Default: 100; in the scenario, of the partner with the worst
                  payloads and of the one with a hot booking, 200 each
   --report FILE  where to write the report. Default: .data/chaos-report.json

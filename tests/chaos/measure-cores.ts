@@ -2,8 +2,8 @@ import { availableParallelism, cpus } from "node:os";
 import { cpuTimeUs } from "@booking-events/bench/cpu-time";
 
 /**
- * Starts to measure how many cores each process takes on average, with its child processes. Posting counts as "this
- * command". What is neither named nor idle is "elsewhere": other programs of this machine, which slow the service down.
+ * Starts to measure how many cores each process uses on average, with its child processes. "This command" is the one
+ * that posts. "Elsewhere" is what other programs of this machine use, which slow the service down.
  *
  * @returns ends the measurement. Empty where there is no /proc
  */

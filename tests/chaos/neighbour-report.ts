@@ -36,8 +36,8 @@ interface Sent extends Attempt {
 const longestAnswerP99Ms = 250;
 const longestApplyP99Ms = 5_000;
 /**
- * What `docker-compose.yml` gives each process. A backend of PostgreSQL has taken 130 at the most, of which 51 were its
- * own and the rest shared buffers.
+ * What `docker-compose.yml` gives each process. The most that a backend of PostgreSQL has ever used is 130: 51 of its
+ * own, and shared buffers.
  */
 const residentLimitsMebibytes = { ingest: 512, worker: 768, "postgres backend": 256 };
 /** Before it, a batch that began without the lock may still be under way. */
@@ -59,19 +59,19 @@ export function judgeNeighbours(run: Run) {
   };
   /** Of their events that were sent while the row was locked, how many were applied before it was free again. */
   const holds = run.holds.map(({ fromMs, toMs }) => {
-    const meanwhile = sent.filter(({ sentAtMs }) => sentAtMs >= fromMs + lockTakesHoldMs && sentAtMs < toMs);
-    const appliedMeanwhile = meanwhile.filter(({ appliedAtMs }) => appliedAtMs < toMs).length;
-    return { sent: meanwhile.length, appliedMeanwhile };
+    const duringLock = sent.filter(({ sentAtMs }) => sentAtMs >= fromMs + lockTakesHoldMs && sentAtMs < toMs);
+    const appliedMeanwhile = duringLock.filter(({ appliedAtMs }) => appliedAtMs < toMs).length;
+    return { sent: duringLock.length, appliedMeanwhile };
   });
   const { answerMs, applyMs } = latencies.loud;
   const others = sent.filter(({ status }) => status !== 200).length;
-  const tellings = holds.filter((hold) => hold.sent > 0);
-  const isNobodyHeldUp = tellings.length > 0 && tellings.every(({ appliedMeanwhile }) => appliedMeanwhile > 0);
+  const usefulHolds = holds.filter((hold) => hold.sent > 0);
+  const isNobodyHeldUp = usefulHolds.length > 0 && usefulHolds.every(({ appliedMeanwhile }) => appliedMeanwhile > 0);
   const applied = holds.map((hold) => `${hold.appliedMeanwhile} of ${hold.sent}`).join(", ");
   const promises = [
     // Timed: ingest answers 503 when Redis has not got an event on disk in time, and the disk may be slow.
     timed("every well-behaved request is answered 200", others === 0, `${others} of ${sent.length} otherwise`),
-    // Even a slow machine applies some of what is sent meanwhile, unless events wait in the queue longer than the lock.
+    // Even a slow machine applies some of these events, unless they wait in the queue for longer than the lock.
     untimed("a locked booking makes no other partner wait", isNobodyHeldUp, `applied while it was locked: ${applied}`),
     timed(`answered within ${longestAnswerP99Ms} ms (p99)`, answerMs.p99 < longestAnswerP99Ms, `${answerMs.p99} ms`),
     timed(`applied within ${longestApplyP99Ms} ms (p99)`, applyMs.p99 < longestApplyP99Ms, `${applyMs.p99} ms`),

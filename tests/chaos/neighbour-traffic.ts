@@ -60,7 +60,7 @@ function ordinaryContent(index: number): Content {
 
 /** A little less than ingest's limit of 64 KiB, with room for the reference. */
 const largestBytes = 65_000;
-/** Ingest's limit is 2,000 JSON values, and three are the payload, its reference and the field that holds the others. */
+/** Ingest's limit is 2,000 JSON values. The payload, its reference and the field with the others are three of them. */
 const mostValues = 1_997;
 const deepestLevels = 16;
 

@@ -24,17 +24,17 @@ export interface Outgoing extends Post {
 export interface Attempt {
   sentAtMs: number;
   endedAtMs: number;
-  /** If later than it ended: this process stood still meanwhile, and may have sent the last byte only after that. */
+  /** Later than the end if this process was frozen meanwhile: it may have sent the last byte only after that. */
   givenUpAtMs?: number;
   /** Of the answer, if there was one. */
   status?: number;
   end:
     | { result: "acknowledged"; eventId: string }
-    /** 503, 408: by the contract, to be sent again. After 503 the event may have been queued all the same. */
+    /** 503 or 408: the contract says to send it again. After 503 the event may be in the queue nevertheless. */
     | { result: "refused" }
-    /** Time-out or broken connection: likewise. */
+    /** Time-out or broken connection: it may be in the queue as well. */
     | { result: "unanswered" }
-    /** Connection refused: nobody has seen the event. */
+    /** Connection refused: no ingest has seen the event. */
     | { result: "unreachable" }
     /** What no partner should ever get for a valid post. */
     | { result: "unexpected"; what: string };
@@ -53,7 +53,7 @@ export interface SendOptions {
 
 const firstBackoffMs = 200;
 const longestBackoffMs = 4_000;
-/** On a busy machine this process stands still itself at times, for seconds. */
+/** On a busy machine this process may itself be frozen for seconds. */
 const tickIntervalMs = 50;
 const longestTickMs = 250;
 
@@ -78,7 +78,7 @@ export function postEvents(options: {
   const agent = new Agent({ keepAlive: true, maxSockets: sendOptions.maxConnections });
   const underWay = new Set<Promise<void>>();
   let lastTickMs = performance.now();
-  let stoodStillUntilMs = Number.NEGATIVE_INFINITY;
+  let frozenUntilMs = Number.NEGATIVE_INFINITY;
   /** `done` resolves when each post has come to its end. The others grow until then. */
   const load = { posts: [] as Post[], acknowledged: 0, done: run() };
   return load;
@@ -104,7 +104,7 @@ export function postEvents(options: {
 
   function noteTick(): void {
     const nowMs = performance.now();
-    if (nowMs - lastTickMs > longestTickMs) stoodStillUntilMs = nowMs;
+    if (nowMs - lastTickMs > longestTickMs) frozenUntilMs = nowMs;
     lastTickMs = nowMs;
   }
 
@@ -130,7 +130,7 @@ export function postEvents(options: {
     const answer = await send(url, post, sendOptions, agent);
     noteTick();
     const endedAtMs = performance.now();
-    const late = stoodStillUntilMs > sentAtMs ? { givenUpAtMs: stoodStillUntilMs + sendOptions.answerTimeoutMs } : {};
+    const late = frozenUntilMs > sentAtMs ? { givenUpAtMs: frozenUntilMs + sendOptions.answerTimeoutMs } : {};
     post.attempts.push({ sentAtMs, endedAtMs, ...late, ...answer });
     return answer.end;
   }

@@ -26,8 +26,7 @@ export async function createRedisClock(dir: string, faketime: string) {
   return {
     /** For the process whose clock it is. */
     environment: {
-      // Debian's Redis has jemalloc, which asks for the time before libfaketime can answer. libc's malloc in front of it
-      // does not ask.
+      // Debian's Redis uses jemalloc, which asks for the time before libfaketime can answer. libc's malloc does not.
       LD_PRELOAD: `${faketime} libc.so.6`,
       FAKETIME_TIMESTAMP_FILE: file,
       // In seconds. Without it, Redis would read the file several times for each command of its append-only file.

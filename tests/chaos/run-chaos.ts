@@ -74,7 +74,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const report = await run.report(load.posts);
   const { tls, plain } = run.seen.workerConnections;
   if (tls.size === 0 || plain.size > 0)
-    throw new Error(`Workers had ${tls.size} connections over TLS and ${plain.size} others: this run proves nothing.`);
+    throw new Error(`The workers had ${tls.size} connections over TLS, ${plain.size} others: this run proves nothing.`);
   return {
     ...report,
     seed,
@@ -88,8 +88,8 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
 }
 
 /**
- * A row that is locked from outside is no outage, and may cost an attempt: of the events that stood aside too long
- * (`HeldUp`), and of those of the locked booking itself, after five waits of a second (55P03, lock_not_available).
+ * A row that is locked from outside is no outage, and may cost an attempt: for an event of the locked booking after
+ * five waits of a second (55P03, lock_not_available), and for one that waited too long beside it (`HeldUp`).
  */
 const costOfLocks = /"code":"(?:HeldUp|55P03)"/;
 

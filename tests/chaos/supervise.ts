@@ -5,7 +5,7 @@ import type { AppName } from "./fault-plan.ts";
 
 const restartDelayMs = 500;
 const readyTimeoutMs = 5_000;
-/** Three times what the apps give themselves, and more than a freeze in between takes. */
+/** Four times their own time-out. A freeze may fall into it. */
 const longestShutdownMs = 60_000;
 
 export type SupervisedApp = ReturnType<typeof superviseApp>;
@@ -15,7 +15,7 @@ export type SupervisedApp = ReturnType<typeof superviseApp>;
  *
  * @param options.program what Node is given
  * @param options.environment is all that the app sees, apart from PATH
- * @param options.onCrash is told when the process ends and nobody has asked for it, or does not end although asked
+ * @param options.onCrash called when the process ends and nobody has asked for it, or does not end although asked
  */
 export function superviseApp(options: {
   name: AppName;
@@ -66,7 +66,7 @@ export function superviseApp(options: {
     },
     /** Resolves when the process that runs now has ended. */
     ended: (): Promise<void> => current.ended,
-    /** Starts it again after an end that `kill` brought about. */
+    /** Starts it again after `kill` has ended it. */
     async restart(): Promise<void> {
       clearTimeout(restartTimer);
       if (!isStopping) current = start();

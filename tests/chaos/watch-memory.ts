@@ -15,7 +15,7 @@ const kibibytesPerMebibyte = 1_024;
 
 /**
  * @param listProcesses names and pids, asked each time, since processes come and go
- * @returns gives the peak so far for each name that there ever was. Empty where there is no /proc
+ * @returns returns the peaks so far, by name. Empty where there is no /proc
  */
 export function watchMemory(
   listProcesses: () => [name: string, pid: number][],

@@ -7,7 +7,7 @@ redis.on("error", () => {});
 // Its configuration file says otherwise, and is read again after a restart.
 redis.on("ready", () => void redis.config("SET", "appendonly", "no").catch(() => {}));
 
-/** The mistake: Redis keeps nothing on disk, and ingest accepts events all the same. */
+/** The mistake: Redis keeps nothing on disk, and ingest accepts events nevertheless. */
 await runIngest(process.env, {
   createProducer: (options) => ({ ...createProducer(options), findProblems: async () => [] }),
 });

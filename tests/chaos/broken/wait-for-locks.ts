@@ -3,7 +3,7 @@ import { runWorker, type WorkerParts } from "@booking-events/worker/run-worker";
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** The mistake: one batch at a time, which waits for each booking's lock. So one that is locked makes all others wait. */
+/** The mistake: one batch at a time, which waits for the lock of each booking. So one lock makes all bookings wait. */
 await runWorker(process.env, {
   applyEvents(...batch) {
     const applied = last.then(() => applyWaiting(...batch));
