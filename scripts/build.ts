@@ -1,6 +1,6 @@
 import { delimiter } from "node:path";
 import { binaries, binary, root } from "./clone.ts";
-import { CommandFailed, commandOutput } from "./command.ts";
+import { runCommand } from "./run-command.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
 /** Builds what has changed since its last build. */
@@ -15,23 +15,18 @@ export const buildCommand = {
   },
 } as const;
 
-/** Builds without a word. Resolves to how much there was to do. */
+/** Builds without printing anything. Resolves to how much there was to do. */
 export async function build(signal?: AbortSignal): Promise<string> {
+  const { program, args, environment } = buildCommand;
   try {
-    const { program, args, environment } = buildCommand;
-    const output = await commandOutput(binary(program), args, {
-      cwd: root,
-      env: { ...process.env, ...environment },
-      signal,
-    });
+    const env = { ...process.env, ...environment };
+    const output = await runCommand(binary(program), args, { cwd: root, env, signal });
     const [, cached, total] = /Cached:\s+(\d+) cached, (\d+) total/.exec(output) ?? [];
     return cached === total ? "nothing to do" : `${Number(total) - Number(cached)} of ${total} packages`;
-  } catch (error) {
-    if (!(error instanceof CommandFailed)) throw error;
-    throw new SetupProblem(
-      `The build failed:\n\n${error.output.trim()}`,
-      "Fix what it names, and see with `npm run build` that it is gone.",
-      { cause: error },
-    );
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw new SetupProblem(`The build failed. ${cause}`, "Fix what it names, and check it with `npm run build`.", {
+      cause,
+    });
   }
 }

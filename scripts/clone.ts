@@ -2,12 +2,13 @@ import { join } from "node:path";
 
 /** Where things are in this clone. Commands run at its root. */
 export const root = join(import.meta.dirname, "..");
-/** What a start keeps: data, logs, secrets. Deleting it starts afresh. */
+/** What a start keeps: data, logs, secrets. To begin with nothing, delete it. */
 export const dataDir = join(root, ".data");
 export const logDir = join(dataDir, "log");
 export const environmentFile = join(dataDir, "env");
 export const demoSecretFile = join(dataDir, "demo-secret");
-export const runRecordFile = join(dataDir, "running.json");
+/** Says which process runs this clone. */
+export const starterFile = join(dataDir, "starter.json");
 
 export const binaries = join(root, "node_modules", ".bin");
 export const binary = (name: string) => join(binaries, name);

@@ -1,11 +1,26 @@
+import { untilAnswers } from "./local-server.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
-/** As much of a URL as may be shown: never its password. */
-export function hostOf(variable: string, url: string): string {
-  if (URL.canParse(url)) return new URL(url).host;
-  const example = variable === "REDIS_URL" ? "redis://host:6379" : "postgres://user:password@host:5432/database";
-  throw new SetupProblem(
-    `${variable} is set, but it is no URL.`,
-    `Set it to a URL such as ${example}, or leave it out.`,
-  );
+const TIMEOUT_MS = 15_000;
+
+/** Waits for a Redis or PostgreSQL that somebody else runs, and that this environment variable names. */
+export async function untilGivenAnswers(options: {
+  variable: string;
+  url: string;
+  ping: (url: string) => Promise<void>;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { variable, url, ping, signal } = options;
+  if (!URL.canParse(url)) {
+    const example = variable === "REDIS_URL" ? "redis://host:6379" : "postgres://user:password@host:5432/database";
+    throw new SetupProblem(`${variable} is not a URL.`, `Set it to a URL such as ${example}, or leave it out.`);
+  }
+  const tooLate = (cause: unknown) =>
+    new SetupProblem(
+      // Only the host of the URL, which may contain a password.
+      `${variable} is set, but the server at ${new URL(url).host} can't be used. ${cause}`,
+      `Start it or correct ${variable}; or leave ${variable} out to have a server started here.`,
+      { cause },
+    );
+  await untilAnswers(() => ping(url), { timeoutMs: TIMEOUT_MS, tooLate, signal });
 }

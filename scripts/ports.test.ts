@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { choosePort, freePort, isPortFree } from "./ports.ts";
+import { chooseAppPorts, freePort, isPortFree } from "./ports.ts";
 
 const servers: Server[] = [];
 
@@ -17,26 +17,36 @@ test("a port that something listens on is not free, on whichever address it list
   expect(await isPortFree(port, "127.0.0.1")).toBe(false);
 });
 
-test("a default port that is taken gives way to a free neighbour", async () => {
-  const port = await freePort();
-  expect(await choosePort({ variable: "PORT", port, isDefault: true })).toBe(port);
-  await listen(port, "127.0.0.1");
-  const chosen = await choosePort({ variable: "PORT", port, isDefault: true });
-  expect(chosen).not.toBe(port);
-  expect(await isPortFree(chosen)).toBe(true);
+test("a default port that is taken gives way to a free one near it", async () => {
+  const taken = (await chooseAppPorts({})).ingest;
+  await listen(taken, "127.0.0.1");
+  const { ingest } = await chooseAppPorts({});
+  expect(ingest).not.toBe(taken);
+  expect(await isPortFree(ingest)).toBe(true);
 });
 
-test("a port that another part of the service is to have is not chosen", async () => {
-  const port = await freePort();
-  expect(await choosePort({ variable: "PORT", port, isDefault: true, avoid: [port] })).not.toBe(port);
+test("an admin port is never the port of ingest, and the worker's is not ingest's", async () => {
+  const { ingestAdmin } = await chooseAppPorts({});
+  const ports = await chooseAppPorts({ PORT: String(ingestAdmin) });
+  expect(new Set([ports.ingest, ports.ingestAdmin, ports.workerAdmin])).toHaveProperty("size", 3);
 });
 
 test("a port that the user asked for and that is taken is an error that names it, and what to do", async () => {
   const port = await freePort();
   await listen(port, "127.0.0.1");
-  await expect(choosePort({ variable: "PORT", port, isDefault: false })).rejects.toMatchObject({
+  await expect(chooseAppPorts({ PORT: String(port) })).rejects.toMatchObject({
     message: expect.stringContaining(`Port ${port}, asked for by PORT, is in use`),
     advice: expect.stringContaining("PORT="),
+  });
+});
+
+test.each([
+  ["PORT", { PORT: "many" }, "PORT is"],
+  ["HOST", { HOST: "203.0.113.1", PORT: "15000" }, "203.0.113.1"],
+])("a %s that can't be used is an error that says so", async (_, environment, message) => {
+  await expect(chooseAppPorts(environment)).rejects.toMatchObject({
+    message: expect.stringContaining(message),
+    advice: expect.any(String),
   });
 });
 

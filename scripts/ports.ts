@@ -1,18 +1,17 @@
-import { connect, createServer } from "node:net";
+import { createServer } from "node:net";
 import { SetupProblem } from "./setup-problem.ts";
 
 /**
- * Below the ports that operating systems give to outgoing connections (from 32768 on Linux, 49152 on macOS): until the
- * server listens, or while one that was killed is down, no client's connection may take its port.
+ * Operating systems give higher ports to outgoing connections: from 32768 on Linux, 49152 on macOS. One of those could
+ * be taken by a client's connection before the server listens, or while a server that was killed is down.
  */
-const FIRST_PORT = 15_000;
-const PORT_COUNT = 17_000;
+const FREE_PORTS = { first: 15_000, count: 17_000 };
 const handedOut = new Set<number>();
 
-/** A TCP port of 127.0.0.1 that nothing listens on now, and that this process has not handed out before. */
+/** A TCP port of 127.0.0.1 that nothing listens on, and that this process has not handed out before. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = FIRST_PORT + Math.floor(Math.random() * PORT_COUNT);
+    const port = FREE_PORTS.first + Math.floor(Math.random() * FREE_PORTS.count);
     if (handedOut.has(port) || !(await isPortFree(port))) continue;
     handedOut.add(port);
     return port;
@@ -20,85 +19,102 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Can a server listen on this port, and would a client on this machine reach it? Both are asked: macOS lets one
- * program listen on all addresses while another holds the same port of one address, and gets its clients.
+ * Can a server listen on this port, and would it get the clients of this machine? macOS lets one program listen on all
+ * addresses while another holds the same port of one address, so each kind of address is tried.
  */
 export async function isPortFree(port: number, host = "127.0.0.1"): Promise<boolean> {
-  const answered = await Promise.all([isAnswered(port, "127.0.0.1"), isAnswered(port, "::1")]);
-  return !answered.includes(true) && (await canListen(port, host));
+  for (const address of new Set([host, "127.0.0.1", "0.0.0.0", "::"])) {
+    const error = await tryToListen(port, address);
+    if (error === undefined) continue;
+    if (error.code === "EADDRINUSE") return false;
+    if (address === host) throw cannotListen(port, host, error);
+  }
+  return true;
 }
 
-/** How many ports after a default one are looked at before any free one will do. */
+function tryToListen(port: number, host: string): Promise<NodeJS.ErrnoException | undefined> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once("error", resolve);
+    server.listen(port, host, () => server.close(() => resolve(undefined)));
+  });
+}
+
+function cannotListen(port: number, host: string, cause: NodeJS.ErrnoException): SetupProblem {
+  const advice =
+    cause.code === "EACCES"
+      ? "Choose a port above 1023, for example: PORT=8080 npm start"
+      : "Leave HOST out, or set it to an address of this machine.";
+  return new SetupProblem(`Nothing can listen on port ${port} of ${host} (${cause.code}).`, advice, { cause });
+}
+
+/** The ports of ingest and worker. */
+interface AppPorts {
+  /** On which ingest listens. */
+  host: string;
+  ingest: number;
+  ingestAdmin: number;
+  workerAdmin: number;
+}
+
+export const DEFAULT_PORT = 8080;
+const DEFAULT_ADMIN_PORT = 9101;
+/** How many ports after a default one are tried before any free one will do. */
 const NEIGHBOURS_MAX = 20;
 
 /**
- * The port that a listener shall use: the wanted one, or a neighbour of it when that is taken and was only a default.
- * Asked for by the user and taken, it is the user's to decide.
+ * From PORT, HOST and ADMIN_PORT, as far as they are set. Ingest and worker have an admin port each: ADMIN_PORT is
+ * ingest's, and the worker's is the next one.
+ *
+ * @throws SetupProblem when a port that the user asked for is in use
  */
-export async function choosePort(wanted: {
+export async function chooseAppPorts(environment: NodeJS.ProcessEnv): Promise<AppPorts> {
+  // The apps' own default is all addresses, which is for containers.
+  const host = environment["HOST"] || "127.0.0.1";
+  const adminPort = readPort(environment, "ADMIN_PORT");
+  const port = readPort(environment, "PORT");
+  const ingest = await choosePort({ variable: "PORT", wanted: port, usual: DEFAULT_PORT, host });
+  const ingestAdmin = await choosePort({
+    variable: "ADMIN_PORT",
+    wanted: adminPort,
+    usual: DEFAULT_ADMIN_PORT,
+    avoid: ingest,
+  });
+  const next = adminPort === undefined ? undefined : adminPort + 1;
+  const workerAdmin = await choosePort({ variable: "ADMIN_PORT", wanted: next, usual: ingestAdmin + 1, avoid: ingest });
+  return { host, ingest, ingestAdmin, workerAdmin };
+}
+
+/** The port that the user asked for; or the default one; or, if that is taken, one near it. */
+async function choosePort(options: {
   variable: string;
-  port: number;
-  isDefault: boolean;
-  host?: string | undefined;
-  avoid?: readonly number[];
+  wanted: number | undefined;
+  usual: number;
+  host?: string;
+  avoid?: number;
 }): Promise<number> {
-  const { variable, port, isDefault, host, avoid = [] } = wanted;
-  if (!isDefault) {
-    if (await isPortFree(port, host)) return port;
-    throw portTaken(variable, port);
+  const { variable, wanted, usual, host, avoid } = options;
+  if (wanted !== undefined) {
+    if (await isPortFree(wanted, host)) return wanted;
+    throw new SetupProblem(
+      `Port ${wanted}, asked for by ${variable}, is in use by another program.`,
+      `See which one it is (lsof -nP -iTCP:${wanted} -sTCP:LISTEN) and stop it, ` +
+        `or choose another port: ${variable}=${wanted + 10} npm start`,
+    );
   }
-  for (let candidate = port; candidate <= port + NEIGHBOURS_MAX; candidate += 1) {
-    if (!avoid.includes(candidate) && (await isPortFree(candidate, host))) return candidate;
+  for (let port = usual; port <= usual + NEIGHBOURS_MAX; port += 1) {
+    if (port !== avoid && (await isPortFree(port, host))) return port;
   }
   return freePort();
 }
 
-function portTaken(variable: string, port: number): SetupProblem {
-  return new SetupProblem(
-    `Port ${port}, asked for by ${variable}, is in use by another program.`,
-    `See which one it is (lsof -nP -iTCP:${port} -sTCP:LISTEN) and stop it, ` +
-      `or choose another port: ${variable}=${port + 10} npm start`,
-  );
-}
-
-function canListen(port: number, host: string): Promise<boolean> {
-  const server = createServer();
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "EADDRINUSE") resolve(false);
-      else if (error.code === "EACCES") reject(portNotAllowed(port, error));
-      else if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND") reject(noSuchAddress(host, error));
-      else reject(error);
-    });
-    server.listen(port, host, () => server.close(() => resolve(true)));
-  });
-}
-
-function isAnswered(port: number, host: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ port, host, timeout: 500 });
-    const settle = (answered: boolean) => {
-      socket.destroy();
-      resolve(answered);
-    };
-    socket.once("connect", () => settle(true));
-    socket.once("timeout", () => settle(false));
-    socket.once("error", () => settle(false));
-  });
-}
-
-function portNotAllowed(port: number, cause: Error): SetupProblem {
-  return new SetupProblem(
-    `This user may not listen on port ${port}.`,
-    "Choose a port above 1023, for example: PORT=8080 npm start",
-    { cause },
-  );
-}
-
-function noSuchAddress(host: string, cause: Error): SetupProblem {
-  return new SetupProblem(
-    `This machine has no address ${host} to listen on (asked for by HOST=${host}).`,
-    "Leave HOST out, or set it to an address of this machine.",
-    { cause },
+function readPort(environment: NodeJS.ProcessEnv, variable: string): number | undefined {
+  const text = environment[variable];
+  if (!text) return undefined;
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 1 && port <= 65_534) return port;
+  throw new SetupProblem(
+    `${variable} is "${text}", which is not a port.`,
+    "Set it to a number from 1 to 65534, or leave it out.",
   );
 }

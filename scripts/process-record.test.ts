@@ -1,11 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { afterEach, expect, test } from "vitest";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test, vi } from "vitest";
 import {
+  childrenOf,
   commandLine,
   isRunning,
   type ProcessRecord,
+  readRecord,
   recordProcess,
+  saveRecord,
   signalFamily,
   stopProcess,
 } from "./process-record.ts";
@@ -44,6 +50,26 @@ test("a frozen process can be stopped", async () => {
   signalFamily(record, "SIGSTOP");
   await stopProcess(record, { signal: "SIGTERM", timeoutMs: 10_000 });
   expect(isRunning(record)).toBe(false);
+});
+
+test("a record is kept in its file, and a copy of the file is no record", () => {
+  const { record } = start("setInterval(() => {}, 1000)");
+  const dir = mkdtempSync(join(tmpdir(), "process-record-"));
+  saveRecord(join(dir, "record.json"), record.pid, { port: 1 });
+  copyFileSync(join(dir, "record.json"), join(dir, "copy.json"));
+  expect(readRecord(join(dir, "record.json"))).toMatchObject({ ...record, port: 1 });
+  expect(readRecord(join(dir, "copy.json"))).toBeUndefined();
+  expect(readRecord(join(dir, "missing.json"))).toBeUndefined();
+  rmSync(dir, { recursive: true });
+});
+
+test("a signal reaches the process and its children", async () => {
+  const { child, record } = start("require('child_process').spawn('sleep', ['60']).on('spawn', () => console.log())");
+  if (child.stdout) await once(child.stdout, "data");
+  const [grandchild = 0] = childrenOf(record.pid);
+  expect(commandLine(grandchild)).toContain("sleep");
+  signalFamily(record, "SIGKILL");
+  await vi.waitFor(() => expect(recordProcess(grandchild)).toBeUndefined());
 });
 
 test("a command line can be read", () => {

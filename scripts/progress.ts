@@ -1,6 +1,6 @@
 import { SetupProblem } from "./setup-problem.ts";
 
-/** How long a step may take before it is named, so that nobody thinks that nothing happens. */
+/** A step that takes longer is named before it ends: something is happening. */
 const SLOW_STEP_MS = 2_000;
 
 // The reader of the pipe, or the terminal, may be gone before us.
@@ -32,4 +32,26 @@ export async function step<Result>(
 export function showProblem(error: unknown): void {
   if (error instanceof SetupProblem) say(`\n✗ ${error.message}\n\n  What to do: ${error.advice}`);
   else say(`\n✗ ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+}
+
+/** A warning or error of an app's log, formatted for people. A line that is not a log line, such as a crash, as it is. */
+export function attentionLine(name: string, line: string): string | undefined {
+  const entry = parseLogEntry(line);
+  if (!entry) return line.trim() === "" ? undefined : `[${name}] ${line}`;
+  const { level, time, msg, err, name: _name, pid: _pid, ...rest } = entry;
+  if (level !== "warn" && level !== "error" && level !== "fatal") return undefined;
+  const { type, code, message } = (err ?? {}) as Record<string, unknown>;
+  const cause = [type, code, message].filter((part) => part !== undefined).join(" ");
+  const details = Object.entries(rest).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  const clock = typeof time === "string" ? time.slice(11, 19) : "";
+  return [`[${name}]`, clock, level, msg, cause && `(${cause})`, ...details].filter(Boolean).join(" ");
+}
+
+function parseLogEntry(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith("{")) return undefined;
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,19 +1,19 @@
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { choosePorts, hostOf } from "./app-ports.ts";
-import { AppEnded, type AppProcess, startApp, untilReady } from "./app-process.ts";
 import { build } from "./build.ts";
-import { dataDir, demoSecretFile, environmentFile, logDir, root } from "./clone.ts";
-import { CommandFailed, commandOutput } from "./command.ts";
-import type { DataServer } from "./data-server.ts";
+import { dataDir, demoSecretFile, environmentFile, logDir, root, starterFile } from "./clone.ts";
 import { ensureDemoPartner, type RunOps } from "./demo-partner.ts";
 import { writeEnvironmentFile } from "./environment-file.ts";
-import { findOrInstallRedis } from "./install-redis.ts";
+import { untilGivenAnswers } from "./given-url.ts";
+import { findOrInstallRedis } from "./install.ts";
 import { watchLogs } from "./limit-logs.ts";
-import { startPostgres, untilPostgresAnswers } from "./postgres.ts";
-import { say, showProblem, step } from "./progress.ts";
-import { startRedis, untilRedisAnswers } from "./redis.ts";
-import { claimClone, releaseClone } from "./run-record.ts";
+import { type LocalServer, startServer, stopLeftover } from "./local-server.ts";
+import { chooseAppPorts, DEFAULT_PORT } from "./ports.ts";
+import { pingPostgres, startPostgres } from "./postgres.ts";
+import { isRunning, readRecord, saveRecord } from "./process-record.ts";
+import { attentionLine, say, showProblem, step } from "./progress.ts";
+import { pingRedis, startRedis } from "./redis.ts";
+import { runCommand } from "./run-command.ts";
 import { SetupProblem } from "./setup-problem.ts";
 import { stopRequested } from "./stop-signals.ts";
 import { together } from "./together.ts";
@@ -22,27 +22,28 @@ import { tryDemoBooking, type Welcome, welcome } from "./welcome.ts";
 /** From the built code; or from source, where each app starts again when one of its files changes. */
 export type CodeFrom = "dist" | "source";
 
-/** Without one, ingest never sheds load because of Redis' memory. Some 350,000 events may wait until it does. */
+/** Without a limit, ingest never sheds load because of Redis' memory. This one holds some 350,000 waiting events. */
 const REDIS_MAXMEMORY = "1gb";
+const APPS = ["ingest", "worker"] as const;
 
 /** What the stages of a start share. */
 interface Run {
   from: CodeFrom;
   /** Aborted when we are told to stop. */
   stop: AbortSignal;
-  servers: DataServer[];
-  apps: AppProcess[];
+  /** Redis and PostgreSQL. */
+  dataServers: LocalServer[];
+  apps: LocalServer[];
 }
 
-/** Brings up the service, prints how to use it, and stays until told to stop or until a part of it ends by itself. */
+/** Starts the service, prints how to use it, and stays until told to stop or until a part of it ends by itself. */
 export async function runLocally(from: CodeFrom): Promise<never> {
-  const servers: DataServer[] = [];
-  const apps: AppProcess[] = [];
   const stop = stopRequested({ force: () => killAll(run) });
-  const run: Run = { from, stop, servers, apps };
+  const run: Run = { from, stop, dataServers: [], apps: [] };
   let exitCode = 0;
   try {
     const startedAtMs = Date.now();
+    claimClone();
     const result = await bringUp(run);
     say(welcome(result, Date.now() - startedAtMs));
     await untilSomethingEnds(run);
@@ -56,16 +57,29 @@ export async function runLocally(from: CodeFrom): Promise<never> {
   process.exit(exitCode);
 }
 
+/** Makes this process the one that runs this clone. */
+function claimClone(): void {
+  mkdirSync(logDir, { recursive: true });
+  chmodSync(logDir, 0o700); // PostgreSQL logs the values of a row that it refuses.
+  const other = readRecord(starterFile);
+  if (other && isRunning(other)) {
+    throw new SetupProblem(
+      `It already runs in this folder (process ${other.pid}).`,
+      `Use that one, or stop it: Ctrl-C in its terminal, or kill -INT ${other.pid}. ` +
+        "Another clone of the repository can run beside it.",
+    );
+  }
+  saveRecord(starterFile, process.pid);
+}
+
 async function bringUp(run: Run): Promise<Welcome> {
   const { from, stop } = run;
   say("Starting. Ctrl-C stops everything.");
-  mkdirSync(logDir, { recursive: true });
-  chmodSync(logDir, 0o700); // PostgreSQL logs the values of a row that it refuses.
   watchLogs(logDir);
-  const leftBehind = await claimClone();
-  if (leftBehind > 0) say(`Ended ${leftBehind} app(s) of an earlier start that was killed.`);
-  // Only a look, so that a port which is taken is reported now and not after the build.
-  await choosePorts(process.env);
+  // A start that was killed could not stop its apps, which may still listen.
+  await Promise.all(APPS.map((name) => stopLeftover(appDir(name), "SIGTERM")));
+  // Now, to report a port that is taken before the build. They are chosen again when the apps start.
+  await chooseAppPorts(process.env);
 
   const [redisUrl, databaseUrl] = await together(stop, [
     (signal) => provideRedis(run, signal),
@@ -73,9 +87,10 @@ async function bringUp(run: Run): Promise<Welcome> {
     (signal) => buildIfNeeded(run, signal),
   ]);
   const partnersFile = process.env["PARTNERS_FILE"] || "./partners.json";
+  const { QUEUE_PREFIX } = process.env;
   const forOps = { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl, PARTNERS_FILE: partnersFile };
-  writeEnvironmentFile(environmentFile, { ...forOps, ...pick(process.env, "QUEUE_PREFIX") });
-  const environment = { ...process.env, ...forOps, HOST: hostOf(process.env) };
+  writeEnvironmentFile(environmentFile, { ...forOps, ...(QUEUE_PREFIX ? { QUEUE_PREFIX } : {}) });
+  const environment = { ...process.env, ...forOps };
 
   const runOps = opsRunner(from, environment, stop);
   await step("Migrations", () => runOps("migrate"));
@@ -90,24 +105,26 @@ async function bringUp(run: Run): Promise<Welcome> {
   return { url, demo, partnersFile };
 }
 
-async function provideRedis({ servers }: Run, signal: AbortSignal): Promise<string> {
-  const given = process.env["REDIS_URL"];
-  if (given) {
-    await step("Redis of REDIS_URL", () => untilRedisAnswers(given, signal));
-    return given;
+async function provideRedis({ dataServers }: Run, signal: AbortSignal): Promise<string> {
+  const url = process.env["REDIS_URL"];
+  if (url) {
+    const given = { variable: "REDIS_URL", url, ping: pingRedis, signal };
+    await step("Redis of REDIS_URL", () => untilGivenAnswers(given));
+    return url;
   }
   const { version } = await findOrInstallRedis({ say, signal });
   const start = () => startRedis({ dir: join(dataDir, "redis"), logDir, maxmemory: REDIS_MAXMEMORY, signal });
   const server = await step("Redis", start, ({ port }) => `${version} on 127.0.0.1:${port}`);
-  servers.push(server);
+  dataServers.push(server);
   return server.url;
 }
 
-async function providePostgres({ servers }: Run, signal: AbortSignal): Promise<string> {
-  const given = process.env["DATABASE_URL"];
-  if (given) {
-    await step("PostgreSQL of DATABASE_URL", () => untilPostgresAnswers(given, signal));
-    return given;
+async function providePostgres({ dataServers }: Run, signal: AbortSignal): Promise<string> {
+  const url = process.env["DATABASE_URL"];
+  if (url) {
+    const given = { variable: "DATABASE_URL", url, ping: pingPostgres, signal };
+    await step("PostgreSQL of DATABASE_URL", () => untilGivenAnswers(given));
+    return url;
   }
   const dir = join(dataDir, "postgres");
   const start = () => startPostgres({ dir, logDir, signal });
@@ -115,114 +132,118 @@ async function providePostgres({ servers }: Run, signal: AbortSignal): Promise<s
     const elsewhere = home === dir ? "" : `, data in ${home} (its user can't reach this folder)`;
     return `on 127.0.0.1:${port}${elsewhere}`;
   });
-  servers.push(server);
+  dataServers.push(server);
   return server.url;
 }
 
 async function buildIfNeeded({ from }: Run, signal: AbortSignal): Promise<void> {
-  if (from === "source") return;
-  const start = () => build(signal);
-  await step("Build", start, (summary) => summary);
+  if (from === "dist")
+    await step(
+      "Build",
+      () => build(signal),
+      (summary) => summary,
+    );
 }
 
 /** @returns the URL of ingest */
 async function startApps({ from, stop, apps }: Run, environment: NodeJS.ProcessEnv): Promise<string> {
-  const ports = await choosePorts(process.env);
-  if (ports.instead) say(ports.instead);
-  apps.push(
-    startApp({
-      name: "ingest",
-      args: [...watching(from), ...entryPoint(from, "ingest")],
-      environment: { ...environment, PORT: String(ports.ingest) },
-      adminPort: ports.ingestAdmin,
-      showLine: say,
-    }),
-    startApp({
-      name: "worker",
-      args: [...watching(from), ...entryPoint(from, "worker")],
-      environment,
-      adminPort: ports.workerAdmin,
-      showLine: say,
-    }),
+  const ports = await chooseAppPorts(process.env);
+  if (!process.env["PORT"] && ports.ingest !== DEFAULT_PORT)
+    say(`Port ${DEFAULT_PORT} is in use by another program: ingest listens on ${ports.ingest}. PORT=… chooses one.`);
+  const common = { ...environment, HOST: ports.host };
+  const starts = APPS.map((name) => async (signal: AbortSignal) => {
+    const port = name === "ingest" ? ports.ingestAdmin : ports.workerAdmin;
+    const env = { ...common, PORT: String(ports.ingest), ADMIN_PORT: String(port) };
+    apps.push(await startApp({ name, from, env, port, signal }));
+  });
+  await step("Ingest and worker", () => together(stop, starts));
+  return `http://${hostForClients(ports.host)}:${ports.ingest}`;
+}
+
+function startApp(options: {
+  name: string;
+  from: CodeFrom;
+  env: NodeJS.ProcessEnv;
+  /** Where it says whether it is ready. */
+  port: number;
+  signal: AbortSignal;
+}): Promise<LocalServer> {
+  const { name, from, env, port, signal } = options;
+  const watching = from === "source" ? ["--watch", "--watch-preserve-output"] : [];
+  mkdirSync(appDir(name), { recursive: true });
+  return startServer(
+    {
+      name,
+      dir: appDir(name),
+      logPath: join(logDir, `${name}.log`),
+      stopSignal: "SIGTERM",
+      command: () => ({ file: process.execPath, args: [...watching, ...entryPoint(from, name)], env }),
+      ping: askWhetherReady,
+      url: (adminPort) => `http://127.0.0.1:${adminPort}`,
+      onLine: (line) => {
+        const text = attentionLine(name, line);
+        if (text !== undefined) say(text);
+      },
+    },
+    { port, signal },
   );
-  await step("Ingest and worker", () =>
-    together(
-      stop,
-      apps.map((app) => (signal: AbortSignal) => untilReady(app, signal)),
-    ),
-  );
-  return ports.url;
+}
+
+async function askWhetherReady(adminPort: number): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`, { signal: AbortSignal.timeout(5_000) });
+  if (!response.ok) throw new Error(`It answers ${response.status} ${await response.text()}`);
 }
 
 /** Resolves when we are told to stop; rejects when a part that should stay up has ended. */
-async function untilSomethingEnds({ stop, servers, apps }: Run): Promise<void> {
+async function untilSomethingEnds({ stop, dataServers, apps }: Run): Promise<void> {
   const told = new Promise<void>((resolve) => {
     if (stop.aborted) resolve();
     else stop.addEventListener("abort", () => resolve());
   });
-  await Promise.race([
-    told,
-    ...apps.map(async (app) => {
-      throw new AppEnded(app, await app.ended);
-    }),
-    ...servers.map(async (server) => {
-      await server.ended();
-      throw new SetupProblem(
-        `${server.name} ended by itself.`,
-        `Its log may say why: ${server.logPath}. Then start again.`,
-      );
-    }),
-  ]);
+  const ends = [...apps, ...dataServers].map(async (server) => {
+    throw await server.ended();
+  });
+  await Promise.race([told, ...ends]);
 }
 
-/** Those who use the data first, then those who keep it. */
-async function takeDown({ servers, apps }: Run): Promise<void> {
-  if (apps.length > 0 || servers.length > 0) {
-    say("\nStopping. Ctrl-C once more kills what does not end by itself.");
+/** First what uses the data, then what keeps it. */
+async function takeDown({ dataServers, apps }: Run): Promise<void> {
+  if (apps.length > 0 || dataServers.length > 0) {
+    say("\nStopping. Ctrl-C again kills what does not end by itself.");
     await Promise.all(apps.map((app) => app.stop()));
-    await Promise.all(servers.map((server) => server.stop()));
+    await Promise.all(dataServers.map((server) => server.stop()));
     say("Stopped. The data stays in .data, and the next start finds it.");
   }
-  releaseClone();
+  if (readRecord(starterFile)?.pid === process.pid) rmSync(starterFile, { force: true });
 }
 
-/** What was acknowledged is on disk already, so this loses nothing; the next start takes a little longer. */
-function killAll({ servers, apps }: Run): never {
-  for (const app of apps) app.kill();
-  for (const server of servers) server.kill("SIGKILL");
+/** What was acknowledged is on disk already, so this loses nothing. The next start takes a little longer. */
+function killAll({ dataServers, apps }: Run): never {
+  for (const server of [...apps, ...dataServers]) server.kill("SIGKILL");
   process.exit(130);
 }
 
 function opsRunner(from: CodeFrom, environment: NodeJS.ProcessEnv, signal: AbortSignal): RunOps {
   return async (...args) => {
     try {
-      return await commandOutput(process.execPath, [...entryPoint(from, "ops"), ...args], {
-        cwd: root,
-        env: environment,
-        signal,
-      });
-    } catch (error) {
-      if (!(error instanceof CommandFailed)) throw error;
-      throw new SetupProblem(
-        `\`ops ${args.join(" ")}\` failed:\n\n${error.output.trim()}`,
-        "Fix what it names and start again.",
-        { cause: error },
-      );
+      const command = [...entryPoint(from, "ops"), ...args];
+      return await runCommand(process.execPath, command, { cwd: root, env: environment, signal });
+    } catch (cause) {
+      signal.throwIfAborted();
+      throw new SetupProblem(`ops failed. ${cause}`, "Fix what it names and start again.", { cause });
     }
   };
 }
 
 function entryPoint(from: CodeFrom, app: string): string[] {
-  return from === "dist"
-    ? [`apps/${app}/dist/main.js`]
-    : ["--disable-warning=ExperimentalWarning", "--conditions=@booking-events/source", `apps/${app}/src/main.ts`];
+  const fromSource = ["--disable-warning=ExperimentalWarning", "--conditions=@booking-events/source"];
+  const [options, file] = from === "dist" ? [[], "dist/main.js"] : [fromSource, "src/main.ts"];
+  return [...options, join(root, "apps", app, file)];
 }
 
-function watching(from: CodeFrom): string[] {
-  return from === "dist" ? [] : ["--watch", "--watch-preserve-output"];
+function hostForClients(host: string): string {
+  if (["0.0.0.0", "::", "127.0.0.1", "::1", "localhost"].includes(host)) return "localhost";
+  return host.includes(":") ? `[${host}]` : host;
 }
 
-function pick(environment: NodeJS.ProcessEnv, name: string): Record<string, string> {
-  const value = environment[name];
-  return value ? { [name]: value } : {};
-}
+const appDir = (name: string) => join(dataDir, name);

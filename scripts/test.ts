@@ -1,8 +1,7 @@
 /** `npm test`: format, lint, types, unused code, build, and every test, against a real Redis and PostgreSQL. */
 import { runChecks } from "./checks.ts";
-import { installFaketime } from "./install-faketime.ts";
-import { findOrInstallRedis } from "./install-redis.ts";
-import { SetupProblem } from "./setup-problem.ts";
+import { findOrInstallRedis, installFaketime } from "./install.ts";
+import { showProblem } from "./progress.ts";
 import { stopRequested } from "./stop-signals.ts";
 
 const stop = stopRequested({ force: () => process.exit(130) });
@@ -15,7 +14,6 @@ try {
   process.exit(await runChecks(process.argv.slice(2), stop));
 } catch (error) {
   if (stop.aborted) process.exit(130);
-  if (!(error instanceof SetupProblem)) throw error;
-  console.error(`\n✗ ${error.message}\n\n  What to do: ${error.advice}`);
+  showProblem(error);
   process.exit(1);
 }

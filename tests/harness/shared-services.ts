@@ -1,8 +1,8 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { stopLeftover } from "@booking-events/scripts/data-server";
-import { isRunning, type ProcessRecord, recordProcess } from "@booking-events/scripts/process-record";
+import { stopLeftover } from "@booking-events/scripts/local-server";
+import { isRunning, readRecord, saveRecord } from "@booking-events/scripts/process-record";
 import { startPostgres, startRedis } from "@booking-events/scripts/services";
 import { migrate } from "@booking-events/store";
 import pg from "pg";
@@ -22,10 +22,10 @@ const TEMPLATE_DATABASE = "template_booking_events";
 
 /** Before the first test that needs them: a Redis and a PostgreSQL of their own, with a migrated database to clone. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
-  await clearUpAfterKilledRuns();
+  await cleanUpAfterKilledRuns();
   const dir = mkdtempSync(join(tmpdir(), DIR_PREFIX));
   chmodSync(dir, 0o711); // PostgreSQL's user passes through, if we are root.
-  writeFileSync(ownerFile(dir), JSON.stringify(recordProcess(process.pid)));
+  saveRecord(ownerFile(dir), process.pid);
   const [redis, postgres] = await Promise.all([
     startRedis({ dir: redisDir(dir) }),
     // A test's database does not outlive the run, so it need not survive a power cut: creating one takes a third.
@@ -60,25 +60,15 @@ async function createTemplate(postgresUrl: string): Promise<void> {
 }
 
 /** A run that was killed could not stop its servers; the next one does. */
-async function clearUpAfterKilledRuns(): Promise<void> {
-  const left = readdirSync(tmpdir())
-    .filter((name) => name.startsWith(DIR_PREFIX))
-    .map((name) => join(tmpdir(), name))
-    .filter((dir) => !isOwned(dir));
-  for (const dir of left) {
+async function cleanUpAfterKilledRuns(): Promise<void> {
+  for (const name of readdirSync(tmpdir())) {
+    const dir = join(tmpdir(), name);
+    // No record: another user's directory, or one that is being created.
+    const owner = name.startsWith(DIR_PREFIX) ? readRecord(ownerFile(dir)) : undefined;
+    if (!owner || isRunning(owner)) continue;
     await stopLeftover(redisDir(dir), "SIGTERM");
     await stopLeftover(postgresDir(dir), "SIGINT");
     rmSync(dir, { recursive: true, force: true });
-  }
-}
-
-/** True also for a directory that can't be judged: another user's, or one that is being made. */
-function isOwned(dir: string): boolean {
-  try {
-    const owner: ProcessRecord = JSON.parse(readFileSync(ownerFile(dir), "utf8"));
-    return isRunning(owner);
-  } catch {
-    return true;
   }
 }
 

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { findRedis, redisMissing } from "./install-redis.ts";
+import { findRedis, redisMissing } from "./install.ts";
 
 let folder: string;
 
@@ -20,7 +20,7 @@ test.each([
   ["valkey-server", "Valkey server v=8.1.1 sha=00000000:0", "Valkey 8.1.1"],
 ])("%s that says '%s' is found", (name, says, version) => {
   program(name, says);
-  expect(findRedis([join(folder, "missing"), folder].join(delimiter))).toEqual({ file: join(folder, name), version });
+  expect(findRedis([join(folder, "missing"), folder].join(delimiter))).toEqual({ file: name, version });
 });
 
 test("a Redis that is too old is passed over for a Valkey that is not", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { attentionLine } from "./app-process.ts";
+import { attentionLine } from "./progress.ts";
 
-test("of an app's log only warnings and errors are shown, as people read them", () => {
+test("of an app's log only warnings and errors are shown, formatted for people", () => {
   const entry = { time: "2026-11-20T22:10:11.123Z", name: "worker", pid: 1, msg: "the queue is full", waiting: 3 };
   expect(attentionLine("worker", JSON.stringify({ level: "info", ...entry }))).toBeUndefined();
   expect(attentionLine("worker", JSON.stringify({ level: "warn", ...entry }))).toBe(
@@ -16,7 +16,7 @@ test("an error is shown by its type, code and message, without its stack", () =>
   );
 });
 
-test("what is no log line, such as a crash of Node, is shown as it is", () => {
+test("what is not a log line, such as a crash of Node, is shown as it is", () => {
   expect(attentionLine("ingest", "SyntaxError: Unexpected token")).toBe("[ingest] SyntaxError: Unexpected token");
   expect(attentionLine("ingest", "  ")).toBeUndefined();
   expect(attentionLine("ingest", "null")).toBe("[ingest] null");
