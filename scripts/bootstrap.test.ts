@@ -91,13 +91,13 @@ test("any program of the packages runs, and finds pnpm on a machine that has non
   expect(calls().slice(1)).toEqual(["pnpm install", "pnpm run"]);
 });
 
-test("standard output is the program's alone, also when the packages had to be installed", async () => {
+test("standard output has only the program's output, even if packages are installed first", async () => {
   const { stdout, stderr } = await bootstrap("scripts/show.ts");
   expect(stdout.trim().split("\n")).toHaveLength(1);
   expect(stderr).toContain("a line of the install");
 });
 
-test("of npm's settings only the way to the packages is passed on, and pnpm is told it", async () => {
+test("of npm's settings, only those about where packages come from are passed on, also to pnpm", async () => {
   const { stdout } = await bootstrap("scripts/show.ts", [], {
     npm_config_registry: "http://localhost:1/",
     npm_config_omit: "dev",
@@ -137,7 +137,7 @@ function run(command: string[], env: Record<string, string> = {}): Promise<Endin
   });
 }
 
-/** What npx and pnpm were asked since the last look. */
+/** The calls of npx and pnpm since the last look. */
 function calls(): string[] {
   const file = join(clone, "calls");
   if (!existsSync(file)) return [];
@@ -161,7 +161,7 @@ function writeProgram(path: string, script: string): void {
   chmodSync(join(clone, path), 0o755);
 }
 
-/** pnpm is no longer where it was; npx fetches it again, to another place. */
+/** Removes pnpm. The next npx fetches it to another place. */
 function moveCache(): void {
   renameSync(join(clone, "cache"), join(clone, "cache2"));
   writeProgram("tools/npx", `echo "npx $*" >> '${clone}/calls'; echo '${clone}/cache2/pnpm'`);

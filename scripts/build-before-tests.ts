@@ -1,7 +1,7 @@
 import { build } from "./build.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
-/** For tests that run the built apps: so that what they test is the code that is here. Takes a second if it is built. */
+/** Tests of the built apps must never test a missing or stale build. Takes a second if there is nothing to build. */
 export default async function setUp(): Promise<void> {
   try {
     await build();

@@ -1,16 +1,12 @@
 import { generate } from "selfsigned";
 
-/** PEM texts. The certificate is its own authority. */
+/** As PEM. The certificate is its own authority. */
 export interface Certificate {
   certificate: string;
   key: string;
 }
 
-/**
- * For servers on this machine that are called `localhost`.
- *
- * @param validity from when and until when; by default, for a year from now
- */
+/** For a server named `localhost`. By default, it is valid for a year from now. */
 export async function createCertificate(
   validity: { notBeforeDate?: Date; notAfterDate?: Date } = {},
 ): Promise<Certificate> {

@@ -9,31 +9,15 @@ interface Check {
   program: string;
   args: readonly string[];
   environment?: NodeJS.ProcessEnv;
-  /** What to do when it fails. */
-  advice: string;
 }
 
+// In CI, Biome colours each character by itself, even in a file.
+const biomeArgs = ["ci", ".", ...(process.stdout.isTTY ? [] : ["--colors=off"])];
 const staticChecks: readonly Check[] = [
-  {
-    name: "Format and lint",
-    program: "biome",
-    // Told that it runs in CI, Biome colours each character by itself, in a file, too.
-    args: ["ci", ".", ...(process.stdout.isTTY ? [] : ["--colors=off"])],
-    advice: "`npm run format` fixes what needs no thought.",
-  },
-  {
-    name: "Types",
-    program: "tsc",
-    args: ["--noEmit", "-p", "tsconfig.json"],
-    advice: "Fix the types that it names.",
-  },
-  {
-    name: "Unused code and dependencies",
-    program: "knip",
-    args: [],
-    advice: "Remove what it names, or tell knip's configuration where it is used.",
-  },
-  { name: "Build", ...buildCommand, advice: "Fix what it names." },
+  { name: "Format and lint (`npm run format` fixes most of it)", program: "biome", args: biomeArgs },
+  { name: "Types", program: "tsc", args: ["--noEmit", "-p", "tsconfig.json"] },
+  { name: "Unused code and dependencies", program: "knip", args: [] },
+  { name: "Build", ...buildCommand },
 ];
 
 /**
@@ -43,14 +27,13 @@ const staticChecks: readonly Check[] = [
  */
 export async function runChecks(vitestArgs: readonly string[], stop: AbortSignal): Promise<number> {
   const reporters = ["--reporter=default", "--reporter=./scripts/summary-reporter.ts"];
-  const advice = "The failures are listed above.";
-  const tests = { name: "Tests", program: "vitest", args: ["run", ...reporters, ...vitestArgs], advice };
+  const tests = { name: "Tests", program: "vitest", args: ["run", ...reporters, ...vitestArgs] };
   for (const check of [...staticChecks, tests]) {
     console.log(`\n── ${check.name}`);
     const exitCode = await runCheck(check, stop);
     if (stop.aborted) return 130;
     if (exitCode === 0) continue;
-    console.error(`\n✗ ${check.name}: failed. ${check.advice}`);
+    console.error(`\n✗ ${check.name}: failed.`);
     return exitCode;
   }
   return 0;

@@ -31,7 +31,7 @@ test("a secret that is still valid is used again", async () => {
   expect(opsCalls).toEqual([]);
 });
 
-test("a byte order mark at the beginning of the partners file is no part of it", async () => {
+test("a byte order mark at the beginning of the partners file is ignored", async () => {
   writePartners([demo({ secret: "kept", expiresAt: null })]);
   const path = join(dir, "partners.json");
   writeFileSync(path, `\ufeff${readFileSync(path, "utf8")}`);
@@ -41,7 +41,7 @@ test("a byte order mark at the beginning of the partners file is no part of it",
 
 test.each([
   ["is lost", undefined, null],
-  ["is another than the file's", "other", null],
+  ["is not the one in the file", "other", null],
   ["has expired", "kept", "2020-01-01T00:00:00Z"],
 ])("a demo partner whose secret %s gets a new one", async (_how, secretKept, expiresAt) => {
   writePartners([demo({ secret: "kept", expiresAt })]);
@@ -63,7 +63,7 @@ test("a partners file that the user named is left as it is", async () => {
   expect(existsSync(join(dir, "secret"))).toBe(false);
 });
 
-test("a partners file that the user named and that does not exist is made with the demo partner", async () => {
+test("a partners file that the user named and that does not exist is created with the demo partner", async () => {
   expect(await ensure({ mayChange: false })).toEqual({ secret: "new-secret" });
 });
 
@@ -72,7 +72,7 @@ test("a demo partner that was disabled stays so", async () => {
   expect(await ensure()).toEqual({ absentBecause: expect.stringContaining("disabled") });
 });
 
-test("a file that is no partners file is an error that says so", async () => {
+test("a file that is not a partners file is an error that says so", async () => {
   writeFileSync(join(dir, "partners.json"), "{");
   await expect(ensure()).rejects.toThrow(/partners\.json can't be read/);
 });

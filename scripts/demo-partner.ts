@@ -4,21 +4,21 @@ import { SetupProblem } from "./setup-problem.ts";
 
 export const DEMO_PARTNER = "demo";
 
-/** So high that whoever tries out how much it takes meets the machine's limit, and not the partner's. */
-const DEMO_LIMIT = ["--rate", "100000"] as const;
+/** So high that a load test reaches the machine's limit first. */
+const DEMO_RATE = "100000";
 
 /** Runs the operator's command line and resolves to what it prints. */
 export type RunOps = (...args: string[]) => Promise<string>;
 
 /**
- * Makes sure that the partners file has the partner `demo`, and that its secret is known here: a partners file holds
- * digests only, so the secret itself is kept beside the demo's other data.
+ * Makes sure that the partners file has the partner `demo`, and that its secret is known. The file has only digests of
+ * secrets, so the secret itself is kept in a file of its own.
  *
- * @returns the secret, or a sentence that says why there is no demo partner
+ * @param options.mayChange false for a file that the user named: if it exists, it is read and never changed
+ * @returns the secret, or why there is no demo partner
  */
 export async function ensureDemoPartner(options: {
   partnersFile: string;
-  /** False for a file that the user named: if it exists, it is read and never changed. */
   mayChange: boolean;
   secretFile: string;
   runOps: RunOps;
@@ -27,26 +27,21 @@ export async function ensureDemoPartner(options: {
   const demo = readPartners(partnersFile).find(({ id }) => id === DEMO_PARTNER);
   const keptSecret = existsSync(secretFile) ? readFileSync(secretFile, "utf8").trim() : "";
 
-  if (demo && demo.enabled !== true)
-    return { absentBecause: `the partner ${DEMO_PARTNER} in ${partnersFile} is disabled` };
-  if (demo && isValidSecret(demo, keptSecret, Date.now())) return { secret: keptSecret };
-  if (!mayChange && existsSync(partnersFile))
-    return { absentBecause: `PARTNERS_FILE names ${partnersFile}, which is left as it is` };
+  if (demo?.enabled === false) return { absentBecause: `the partner ${DEMO_PARTNER} is disabled in ${partnersFile}` };
+  if (demo && isValidSecret(demo, keptSecret)) return { secret: keptSecret };
+  if (!mayChange && existsSync(partnersFile)) return { absentBecause: "npm start does not change your PARTNERS_FILE" };
 
-  const printed = demo
-    ? await runOps("partners", "rotate", DEMO_PARTNER, "--json")
-    : await runOps("partners", "add", DEMO_PARTNER, "--name", "Demo partner", ...DEMO_LIMIT, "--json");
-  const { secret } = JSON.parse(printed) as { secret?: unknown };
-  if (typeof secret !== "string") throw new Error(`The partners command printed no secret for ${DEMO_PARTNER}`);
+  const change = demo ? ["rotate", DEMO_PARTNER] : ["add", DEMO_PARTNER, "--name", "Demo partner", "--rate", DEMO_RATE];
+  const { secret } = JSON.parse(await runOps("partners", ...change, "--json")) as { secret: string };
   writeFileSync(secretFile, `${secret}\n`, { mode: 0o600 });
   return { secret };
 }
 
-/** As much of a partner as matters here. The file's full rules are the service's, which says what is wrong with it. */
+/** The parts of a partner that are needed here. The service checks the whole file, and says what is wrong with it. */
 interface PartnerEntry {
-  id?: unknown;
-  enabled?: unknown;
-  secrets?: { sha256?: unknown; expiresAt?: string | null }[];
+  id: string;
+  enabled: boolean;
+  secrets?: { sha256: string; expiresAt: string | null }[];
 }
 
 function readPartners(partnersFile: string): PartnerEntry[] {
@@ -58,15 +53,15 @@ function readPartners(partnersFile: string): PartnerEntry[] {
   } catch (cause) {
     throw new SetupProblem(
       `The partners file ${partnersFile} can't be read as {"partners": [...]}.`,
-      "Fix it; or, if it holds nothing but the demo partner, delete it: the next start makes a new one.",
+      "Fix it; or, if it contains only the demo partner, delete it: the next start creates a new one.",
       { cause },
     );
   }
 }
 
-function isValidSecret(partner: PartnerEntry, secret: string, nowMs: number): boolean {
+function isValidSecret({ secrets = [] }: PartnerEntry, secret: string): boolean {
   const digest = createHash("sha256").update(secret).digest("hex");
-  return (partner.secrets ?? []).some(
-    ({ sha256, expiresAt }) => sha256 === digest && (!expiresAt || Date.parse(expiresAt) > nowMs),
+  return secrets.some(
+    ({ sha256, expiresAt }) => sha256 === digest && (!expiresAt || Date.parse(expiresAt) > Date.now()),
   );
 }

@@ -1,4 +1,4 @@
-/** `npm run dev`: as `npm start`, but from source, and each app starts again when one of its files changes. */
+/** `npm run dev`: like `npm start`, but from source. Each app restarts when one of its files changes. */
 import { runLocally } from "./run-locally.ts";
 
 await runLocally("source");

@@ -3,14 +3,13 @@ import { SetupProblem } from "./setup-problem.ts";
 
 const TIMEOUT_MS = 15_000;
 
-/** Waits for a Redis or PostgreSQL that somebody else runs, and that this environment variable names. */
-export async function untilGivenAnswers(options: {
-  variable: string;
-  url: string;
-  ping: (url: string) => Promise<void>;
-  signal: AbortSignal;
-}): Promise<void> {
-  const { variable, url, ping, signal } = options;
+/** Waits until the Redis or PostgreSQL whose URL the user gives in this environment variable answers. */
+export async function untilGivenAnswers(
+  variable: string,
+  url: string,
+  ping: (url: string) => Promise<void>,
+  signal: AbortSignal,
+): Promise<string> {
   if (!URL.canParse(url)) {
     const example = variable === "REDIS_URL" ? "redis://host:6379" : "postgres://user:password@host:5432/database";
     throw new SetupProblem(`${variable} is not a URL.`, `Set it to a URL such as ${example}, or leave it out.`);
@@ -23,4 +22,5 @@ export async function untilGivenAnswers(options: {
       { cause },
     );
   await untilAnswers(() => ping(url), { timeoutMs: TIMEOUT_MS, tooLate, signal });
+  return url;
 }

@@ -30,7 +30,7 @@ test("a Redis that is too old is passed over for a Valkey that is not", () => {
   expect(findRedis(folder)?.version).toBe("Valkey 7.2.5");
 });
 
-test("a machine without Redis is told how to get one, or how to use another's", () => {
+test("without Redis, the error says how to install one, or how to use another machine's", () => {
   expect(redisMissing().advice).toMatch(/apt-get install -y redis-server.*brew install redis.*REDIS_URL=/s);
 });
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 
-/** The password in this file, which only its owner may read; made at the first call. */
+/** The password in this file, which only its owner may read. The first call creates it. */
 export function keepPassword(file: string): string {
   try {
     const password = readFileSync(file, "utf8").trim();

@@ -1,45 +1,32 @@
-import { copyFileSync, existsSync, readdirSync, renameSync, statSync, truncateSync } from "node:fs";
+import { copyFileSync, globSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 
-/** Of each log: its file and the ones kept of it hold a little more than 50 MiB at most. */
-const logLimits = { maxBytes: 10 * 1_024 * 1_024, keptFiles: 4 };
+/** Each log and the older part that is kept of it have at most a little more than 50 MiB. */
+const MAX_BYTES = 25 * 1_024 * 1_024;
+const INTERVAL_MS = 1_000;
 
-const lookIntervalMs = 1_000;
-
-/** Looks every second at the logs in a folder, and keeps each within its limits, until the process ends. */
+/** Keeps each log in a folder within its limit, until the process ends. */
 export function watchLogs(dir: string): void {
   limitLogs(dir);
-  setInterval(() => limitLogs(dir), lookIntervalMs).unref();
+  setInterval(() => limitLogs(dir), INTERVAL_MS).unref();
 }
 
 /**
- * Moves what a log has over its limit into `<log>.1`, and what was there into `<log>.2`, and so on; the last is dropped.
+ * Moves the content of each log that is over the limit to `<log>.1`, and drops what was there.
  *
- * The file is copied and emptied, and not renamed: Redis and PostgreSQL go on writing to the file that they were given,
- * for which they have to append to it. A line that is written between the copy and the emptying is lost. No library
- * does this: those that rotate write the file themselves, so that the servers would depend on this process.
+ * The log is copied and emptied, not renamed, because Redis and PostgreSQL go on appending to the file that they opened.
+ * A line written between the copy and the emptying is lost. Libraries that rotate logs write them themselves: the
+ * servers would depend on this process.
  */
-export function limitLogs(dir: string, { maxBytes, keptFiles } = logLimits): void {
-  // Somebody may have deleted it.
-  const names = existsSync(dir) ? readdirSync(dir) : [];
-  for (const name of names.filter((name) => name.endsWith(".log"))) {
+export function limitLogs(dir: string, maxBytes = MAX_BYTES): void {
+  for (const name of globSync("*.log", { cwd: dir })) {
     const path = join(dir, name);
     try {
       if (statSync(path).size <= maxBytes) continue;
-      for (let number = keptFiles - 1; number >= 1; number -= 1)
-        renameIfThere(`${path}.${number}`, `${path}.${number + 1}`);
       copyFileSync(path, `${path}.1`);
       truncateSync(path);
     } catch {
-      // A full disk, say. The next look tries again.
+      // The disk may be full, or somebody may have deleted the log. The next look tries again.
     }
-  }
-}
-
-function renameIfThere(from: string, to: string): void {
-  try {
-    renameSync(from, to);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
 }

@@ -60,10 +60,10 @@ const LOG_TAIL_LINES = 20;
 
 /** Starts a server, after stopping the one that an earlier run may have left behind in this directory. */
 export async function startServer(kind: ServerKind, options: StartOptions = {}): Promise<LocalServer> {
-  const stop = () => stopLeftover(kind.dir, kind.stopSignal);
-  await stop();
+  await stopLeftover(kind.dir, kind.stopSignal);
   let running = await launchUntilUp(kind, options.port ?? (await portFor(kind)), options);
   const { port } = running;
+  const stop = () => stopProcess(running.record, { signal: kind.stopSignal, timeoutMs: STOP_TIMEOUT_MS });
 
   return {
     name: kind.name,

@@ -9,7 +9,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-test("a port that something listens on is not free, on whichever address it listens", async () => {
+test("a port is not free if something listens on any of its addresses", async () => {
   const port = await freePort();
   expect(await isPortFree(port, "0.0.0.0")).toBe(true);
   await listen(port, "127.0.0.1");

@@ -16,7 +16,6 @@ export interface PostgresServer extends LocalServer {
 
 const STOP_SIGNAL = "SIGINT"; // The fast shutdown: ends sessions and writes a checkpoint.
 const DATABASE = "booking_events";
-const INVALID_PASSWORD = "28P01";
 const ALTERNATIVE = "use a PostgreSQL of your own: DATABASE_URL=postgres://… npm start";
 
 /**
@@ -63,9 +62,7 @@ export async function startPostgres(options: {
       ping: async (port) => {
         // Until our server says that it is ready, another one on the same port may answer, and ours is about to end.
         if (!/^ready *$/m.test(readFileSync(lock, "utf8"))) throw new Error("PostgreSQL is starting.");
-        await query(url(port, "postgres"), "select 1").catch((error: pg.DatabaseError) => {
-          throw error.code === INVALID_PASSWORD ? notThisPassword(data, dir, error) : error;
-        });
+        await query(url(port, "postgres"), "select 1");
       },
       url,
       // After a kill -9 the last backend may outlive its parent for a moment.
@@ -134,14 +131,6 @@ function removeStaleLock(lock: string, data: string): void {
     );
   }
   rmSync(lock);
-}
-
-function notThisPassword(data: string, dir: string, cause: Error): SetupProblem {
-  return new SetupProblem(
-    `The PostgreSQL data in ${data} has another password than ${join(dir, "password")}.`,
-    `If you don't need the data, delete ${dir} and start again: a new one is created.`,
-    { cause },
-  );
 }
 
 async function ensureDatabase(adminUrl: string): Promise<void> {

@@ -30,7 +30,7 @@ test("a process runs until it has ended", async () => {
   expect(isRunning(record)).toBe(false);
 });
 
-test("another process with the same pid is not taken for the recorded one, and is left alone", async () => {
+test("another process with the same pid is not mistaken for the recorded one, and not stopped", async () => {
   const { child, record } = start("setInterval(() => {}, 1000)");
   const predecessor: ProcessRecord = { ...record, began: "at another time" };
   expect(isRunning(predecessor)).toBe(false);

@@ -1,8 +1,5 @@
 import { SetupProblem } from "./setup-problem.ts";
 
-/** A step that takes longer is named before it ends: something is happening. */
-const SLOW_STEP_MS = 2_000;
-
 // The reader of the pipe, or the terminal, may be gone before us.
 process.stdout.on("error", () => {});
 
@@ -17,15 +14,10 @@ export async function step<Result>(
   describe: (result: Result) => string = () => "",
 ): Promise<Result> {
   const startedAtMs = Date.now();
-  const isSlow = setTimeout(() => say(`… ${name}`), SLOW_STEP_MS);
-  try {
-    const result = await work();
-    const detail = describe(result);
-    say(`✓ ${name}${detail && `: ${detail}`} (${((Date.now() - startedAtMs) / 1_000).toFixed(1)} s)`);
-    return result;
-  } finally {
-    clearTimeout(isSlow);
-  }
+  const result = await work();
+  const detail = describe(result);
+  say(`✓ ${name}${detail && `: ${detail}`} (${((Date.now() - startedAtMs) / 1_000).toFixed(1)} s)`);
+  return result;
 }
 
 /** What went wrong, and what to do about it. */

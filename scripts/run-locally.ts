@@ -106,12 +106,8 @@ async function bringUp(run: Run): Promise<Welcome> {
 }
 
 async function provideRedis({ dataServers }: Run, signal: AbortSignal): Promise<string> {
-  const url = process.env["REDIS_URL"];
-  if (url) {
-    const given = { variable: "REDIS_URL", url, ping: pingRedis, signal };
-    await step("Redis of REDIS_URL", () => untilGivenAnswers(given));
-    return url;
-  }
+  const given = process.env["REDIS_URL"];
+  if (given) return untilGivenAnswers("REDIS_URL", given, pingRedis, signal);
   const { version } = await findOrInstallRedis({ say, signal });
   const start = () => startRedis({ dir: join(dataDir, "redis"), logDir, maxmemory: REDIS_MAXMEMORY, signal });
   const server = await step("Redis", start, ({ port }) => `${version} on 127.0.0.1:${port}`);
@@ -120,12 +116,8 @@ async function provideRedis({ dataServers }: Run, signal: AbortSignal): Promise<
 }
 
 async function providePostgres({ dataServers }: Run, signal: AbortSignal): Promise<string> {
-  const url = process.env["DATABASE_URL"];
-  if (url) {
-    const given = { variable: "DATABASE_URL", url, ping: pingPostgres, signal };
-    await step("PostgreSQL of DATABASE_URL", () => untilGivenAnswers(given));
-    return url;
-  }
+  const given = process.env["DATABASE_URL"];
+  if (given) return untilGivenAnswers("DATABASE_URL", given, pingPostgres, signal);
   const dir = join(dataDir, "postgres");
   const start = () => startPostgres({ dir, logDir, signal });
   const server = await step("PostgreSQL", start, ({ port, home }) => {

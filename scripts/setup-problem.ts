@@ -1,4 +1,4 @@
-/** A failure that the person at the terminal can act on: what happened, and what to do. Printed without a stack. */
+/** A failure that the user can fix: what happened, and what to do. Printed without a stack. */
 export class SetupProblem extends Error {
   readonly advice: string;
 

@@ -1,4 +1,4 @@
-/** `npm start`: the whole service on this machine, from the built code. */
+/** `npm start`: runs the whole service on this machine, from the built code. */
 import { runLocally } from "./run-locally.ts";
 
 await runLocally("dist");

@@ -22,7 +22,7 @@ test("signals that come together are one request; a deliberate second one forces
   child.kill("SIGINT");
   await once(child.stdout, "data");
   for (const signal of ["SIGINT", "SIGTERM", "SIGINT"] as const) child.kill(signal);
-  await sleep(1_100); // The one thing here that is about time: what counts as deliberate.
+  await sleep(1_100); // By time alone, a second signal is deliberate.
   expect(output).toBe("up\nstop\n");
   child.kill("SIGINT");
   expect(await ended).toEqual([3, null]);

@@ -1,9 +1,9 @@
-/** A repeated signal within this time is the same Ctrl-C: a terminal sends it to every process, and each passes it on. */
+/** A signal repeated within this time is the same Ctrl-C: a terminal sends it to all processes, and each forwards it. */
 const SAME_KEYSTROKE_MS = 1_000;
 
 /**
- * Turns the ways in which we are told to stop into one signal: Ctrl-C, SIGTERM, a closed terminal, and the end of the
- * process that started us. A second, deliberate one calls `force`.
+ * Aborts when we are told to stop: by Ctrl-C, SIGTERM, a closed terminal, or the end of the process that started us. A
+ * second, deliberate signal calls `force`.
  */
 export function stopRequested({ force }: { force: () => void }): AbortSignal {
   const controller = new AbortController();
@@ -18,7 +18,7 @@ export function stopRequested({ force }: { force: () => void }): AbortSignal {
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, request);
   process.once("disconnect", request);
-  // The channel to the process that started us carries nothing, and is no reason to live.
+  // The channel to the process that started us must not keep this one alive.
   process.channel?.unref();
   return controller.signal;
 }

@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { expect, test } from "vitest";
 import { together } from "./together.ts";
 
-test("works that all succeed resolve to their results, in order", async () => {
+test("tasks that all succeed resolve to their results, in order", async () => {
   const results = await together(new AbortController().signal, [async () => 1, async () => "two"]);
   expect(results).toEqual([1, "two"]);
 });
 
 test("when one fails, the others are told to stop and have ended before the first failure is thrown", async () => {
   const log: string[] = [];
-  const works = together(new AbortController().signal, [
+  const tasks = together(new AbortController().signal, [
     async () => {
       throw new Error("first");
     },
@@ -20,6 +20,6 @@ test("when one fails, the others are told to stop and have ended before the firs
       throw new Error("second");
     },
   ]);
-  await expect(works).rejects.toThrow("first");
+  await expect(tasks).rejects.toThrow("first");
   expect(log).toEqual(["ended"]);
 });

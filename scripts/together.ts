@@ -1,17 +1,17 @@
 /**
- * Runs works side by side. When one fails, the others are told to stop, and this rejects with the first failure after
- * all of them have ended, so that nothing goes on behind its back.
+ * Runs tasks concurrently. When one fails, the others are told to stop, and this rejects with the first failure after
+ * all of them have ended.
  */
-export async function together<const Works extends readonly ((signal: AbortSignal) => Promise<unknown>)[]>(
+export async function together<const Tasks extends readonly ((signal: AbortSignal) => Promise<unknown>)[]>(
   stop: AbortSignal,
-  works: Works,
-): Promise<{ -readonly [Index in keyof Works]: Awaited<ReturnType<Works[Index]>> }> {
+  tasks: Tasks,
+): Promise<{ -readonly [Index in keyof Tasks]: Awaited<ReturnType<Tasks[Index]>> }> {
   const failed = new AbortController();
   const signal = AbortSignal.any([stop, failed.signal]);
   const outcomes = await Promise.allSettled(
-    works.map(async (work) => {
+    tasks.map(async (task) => {
       try {
-        return await work(signal);
+        return await task(signal);
       } catch (error) {
         failed.abort(error);
         throw error;

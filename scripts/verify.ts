@@ -1,4 +1,4 @@
-/** `npm run verify`: as `npm test`, without the tests that need Redis or PostgreSQL. */
+/** `npm run verify`: like `npm test`, without the tests that need Redis or PostgreSQL. */
 import { runChecks } from "./checks.ts";
 import { stopRequested } from "./stop-signals.ts";
 
