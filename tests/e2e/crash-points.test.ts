@@ -13,7 +13,7 @@ function start(name: "ingest" | "worker", pause?: string): Promise<RunningApp> {
   });
 }
 
-/** Starts a worker, waits until it stands at the point, and kills it there. */
+/** Starts a worker, waits until it pauses at the point, and kills it there. */
 async function crash(name: "worker", point: string): Promise<void> {
   const app = await start(name, point);
   await waitFor(() => app.output().includes(`paused ${point}`), { timeoutMs: 30_000 });
@@ -79,7 +79,7 @@ test("ingest that is killed between Redis' acknowledgement and the answer: the p
   expect((await post(await start("ingest"), headers)).status).toBe(200);
   await start("worker");
   await waitFor(async () => expect(await count("booking_events")).toBe(2));
-  // Whichever the worker takes first: the retry is a duplicate of the original, and the booking changed once.
+  // Whichever the worker takes first, the retry is a duplicate of the original, and the booking changed once.
   const { rows } = await surroundings().pool.query("select id, duplicate_of from booking_events order by sequence");
   expect(rows.map(({ duplicate_of }) => duplicate_of)).toEqual([null, rows[0].id]);
   expect([await count("bookings"), await count("booking_changes")]).toEqual([1, 1]);

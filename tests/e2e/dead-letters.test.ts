@@ -43,14 +43,14 @@ async function breakDatabase(): Promise<void> {
     "alter table bookings add constraint mistake check (reference not like 'POISON%' or 1 / (0 * length(reference)) = 0)",
   );
 }
-const mendDatabase = () => surroundings().pool.query("alter table bookings drop constraint mistake");
+const repairDatabase = () => surroundings().pool.query("alter table bookings drop constraint mistake");
 
 async function letters() {
   const { rows } = await surroundings().pool.query("select * from dead_letters order by event_id");
   return rows;
 }
 
-test("events that could not be applied are replayed in their own place, as often as one likes", async () => {
+test("events that could not be applied can be replayed in their original order, any number of times", async () => {
   const [ingest] = await Promise.all([start("ingest"), start("worker")]);
   await breakDatabase();
   const first = await post(ingest, "POISON-1", "Canary-One");
@@ -86,7 +86,7 @@ test("events that could not be applied are replayed in their own place, as often
     resolved_at: null,
   });
 
-  await mendDatabase();
+  await repairDatabase();
   // Sent after the first one, and applied before it.
   await post(ingest, "POISON-1", "Canary-Newest");
   await waitFor(async () =>
@@ -118,7 +118,7 @@ test("events that could not be applied are replayed in their own place, as often
   expect((await ops("list")).stdout).toBe("No dead letters.\n");
 }, 120_000);
 
-test("an event that is discarded is never applied, and the reason stands in its row", async () => {
+test("an event that is discarded is never applied, and its row holds the reason", async () => {
   const [ingest] = await Promise.all([start("ingest"), start("worker")]);
   await breakDatabase();
   const eventId = await post(ingest, "POISON-1", "Canary");
@@ -127,7 +127,7 @@ test("an event that is discarded is never applied, and the reason stands in its 
   expect((await ops("discard", eventId, "--reason", "twice", "--yes")).stdout).toContain(
     "already closed: discarded: sent again",
   );
-  await mendDatabase();
+  await repairDatabase();
   expect((await ops("replay", eventId, "--yes")).stdout).toMatch(/resolved +discarded: sent again/);
   expect((await surroundings().pool.query("select 1 from bookings")).rowCount).toBe(0);
   expect(await letters()).toMatchObject([
@@ -135,7 +135,7 @@ test("an event that is discarded is never applied, and the reason stands in its 
   ]);
 }, 120_000);
 
-test("events that the queue has given up: what was only held by workers that died is applied, what is damaged is a letter", async () => {
+test("events that the queue has given up: those of workers that died are applied, damaged ones become dead letters", async () => {
   const ingest = await start("ingest");
   const held = await post(ingest, "HELD", "Canary");
   const damaged = await post(ingest, "DAMAGED", "Canary");

@@ -34,7 +34,7 @@ test("Caddy is in front of each ingest of its profile, and gets each variable th
   for (const name of ingests) expect(services[name]?.environment).toHaveProperty("TRUSTED_PROXY_HOPS");
 });
 
-test("the admin ports are open to Caddy only, which asks an ingest whether it is ready", () => {
+test("the admin ports are open only to Caddy, which asks each ingest whether it is ready", () => {
   for (const [name, { environment }] of Object.entries(services)) {
     expect(environment?.["ADMIN_HOST"], name).toBe(name.startsWith("ingest") ? "0.0.0.0" : undefined);
   }
@@ -60,7 +60,7 @@ test("from outside, only Caddy can be reached, and only the worker and the opera
   expect(beside("queue")).toEqual(["ingest", "ingest-2", "worker", "ops", "redis"]);
 });
 
-test("no program can gain privileges, and ours have none and write nowhere", () => {
+test("no program can gain privileges; ours have none and can't write files", () => {
   for (const [name, service] of Object.entries(services)) {
     expect(service.security_opt, name).toContain("no-new-privileges:true");
     if (name === "redis" || name === "postgres") continue;
@@ -75,17 +75,17 @@ test("no container's log or memory grows without a limit", () => {
   }
 });
 
-test("each program keeps to less memory than its container has, so that the kernel has no reason to kill it", () => {
+test("each program uses less memory than its container has, so the kernel does not kill it", () => {
   for (const name of ["ingest", "ingest-2", "worker"]) {
     const { environment, mem_limit } = services[name] ?? {};
     const heapMegabytes = Number(/^--max-old-space-size=(\d+)$/.exec(environment?.["NODE_OPTIONS"] ?? "")?.[1]);
-    // Beside the heap of old objects Node has that of new ones, its code and its buffers.
+    // Besides the heap of old objects, Node needs memory for new objects, code and buffers.
     expect(heapMegabytes, name).toBeLessThanOrEqual(0.7 * megabytes(mem_limit));
     expect(heapMegabytes, name).toBeGreaterThanOrEqual(0.5 * megabytes(mem_limit));
   }
   const { command, mem_limit } = services["redis"] ?? {};
   const maxmemory = megabytes(/--maxmemory (\w+)/.exec(command ?? "")?.[1]);
-  // It has a copy of what changes while it rewrites its append-only file.
+  // While it rewrites its append-only file, it keeps a copy of what changes.
   expect(megabytes(mem_limit)).toBeGreaterThanOrEqual(2 * maxmemory);
 });
 

@@ -1,7 +1,7 @@
-/** What must not be seen, by a name for the test's report. */
+/** What must not be seen, by a name for the test report. */
 export type Secrets = Readonly<Record<string, string>>;
 
-/** The names of the secrets that a text holds, as they are or encoded in a common way. */
+/** The names of the secrets that a text contains, as they are or in a common encoding. */
 export function findLeaks(text: string, secrets: Secrets): string[] {
   const inLowerCase = text.toLowerCase();
   return Object.entries(secrets)
@@ -9,13 +9,16 @@ export function findLeaks(text: string, secrets: Secrets): string[] {
     .map(([name]) => name);
 }
 
-/** Case apart, since headers, host names and hex digits lose theirs. */
+/** Compared without case: headers, host names and hex digits lose theirs. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret);
   return [secret, encodeURIComponent(secret), bytes.toString("hex"), ...base64FormsOf(bytes)];
 }
 
-/** Base64 of a longer text that holds the secret: three ways, by where the secret begins, without what its neighbours decide. */
+/**
+ * Base64 of a longer text that contains the secret. There are three ways, by where the secret begins. The first and last
+ * characters also depend on the text around the secret, so they are left out.
+ */
 function base64FormsOf(bytes: Buffer): string[] {
   return [0, 1, 2].map((before) => {
     const whole = Buffer.concat([Buffer.alloc(before), bytes]);

@@ -57,7 +57,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** On both servers, with one self-signed certificate. Returns the file of it. */
+/** On both servers, with one self-signed certificate. Returns its file. */
 async function switchTlsOn(): Promise<string> {
   const { certificate, key } = await createCertificate();
   const [certificateFile, keyFile] = [join(postgres.home, "server.crt"), join(postgres.home, "server.key")];
@@ -80,7 +80,7 @@ async function switchTlsOn(): Promise<string> {
   return certificateFile;
 }
 
-/** As `deploy/redis-users.conf` has them; the operator keeps the password that Redis was started with. */
+/** Those of `deploy/redis-users.conf`. The default user keeps the password that Redis was started with. */
 async function createRedisUsers(): Promise<void> {
   const text = await readFile("deploy/redis-users.conf", "utf8");
   const digest = createHash("sha256").update(password).digest("hex");
@@ -90,7 +90,7 @@ async function createRedisUsers(): Promise<void> {
   }
 }
 
-/** As the comment in `deploy/postgres-grants.sql` has them. */
+/** By the statements in the comment of `deploy/postgres-grants.sql`. */
 async function createPostgresRoles(): Promise<void> {
   const text = await readFile("deploy/postgres-grants.sql", "utf8");
   const statements = [...text.matchAll(/^-- {3}(create .*);$/gm)].map(([, statement]) => statement as string);
@@ -115,7 +115,7 @@ function redisUrlOf(name: Process): string {
   return `rediss://booking-events-${name}:${password}@localhost:${redisTlsPort}`;
 }
 
-/** In this process, which was not started with the certificate. */
+/** For this process, which was not started with the certificate. */
 function openPool(role: string): ReturnType<typeof createPool> {
   return createPool({
     databaseUrl: databaseUrl(role, { sslrootcert: certificateFile }),
@@ -285,7 +285,7 @@ describe("what a process does not need is refused", () => {
   });
 });
 
-test("a server whose certificate nobody vouches for gets no password and no event", async () => {
+test("a server whose certificate no authority has signed gets no password and no event", async () => {
   const ingest = await runApp("ingest", { ...environmentOf("ingest"), NODE_EXTRA_CA_CERTS: "" });
   apps.push(ingest);
   await waitFor(async () => expect((await ingest.readiness()).body.problems?.join()).toMatch(/Redis does not answer/));
@@ -293,7 +293,7 @@ test("a server whose certificate nobody vouches for gets no password and no even
   expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("SELF_SIGNED_CERT") });
 });
 
-test("nor does one whose certificate is another host's", async () => {
+test("a server whose certificate names another host gets no password and no event", async () => {
   const strange = { ...environmentOf("ingest"), REDIS_URL: redisUrlOf("ingest").replace("localhost", "127.0.0.1") };
   const ingest = await runApp("ingest", strange);
   apps.push(ingest);
@@ -303,7 +303,7 @@ test("nor does one whose certificate is another host's", async () => {
   expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("ALTNAME_INVALID") });
 });
 
-/** What a user was not allowed to do, but for naming the client library, which it does without. */
+/** What Redis refused. A client that may not name its library works without that. */
 async function refusedByRedis(): Promise<string[]> {
   const log = (await redisAdmin.call("ACL", "LOG")) as unknown[];
   return log.map((entry) => JSON.stringify(entry)).filter((entry) => !entry.includes("client|setinfo"));

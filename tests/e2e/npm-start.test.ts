@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const leftOut = new Set([".git", ".data", ".turbo", "node_modules", "dist", "partners.json"]);
-/** Installing and building on a busy machine. */
+/** Long enough to install and build on a busy machine. */
 const startTimeoutMs = 240_000;
 
 let clone: string;
@@ -21,7 +21,7 @@ const started: ChildProcess[] = [];
 
 beforeAll(async () => {
   clone = await mkdtemp(join(tmpdir(), "booking-events-clone-"));
-  // PostgreSQL's own user must get to its data.
+  // PostgreSQL's own user must reach its data.
   await chmod(clone, 0o755);
   await cp(root, clone, { recursive: true, filter: (path) => !leftOut.has(basename(path)) });
 });
@@ -31,7 +31,7 @@ afterAll(async () => {
   await rm(clone, { recursive: true, force: true });
 });
 
-test("one command in a fresh copy, the printed lines pasted, and the booking stands; a second start finds it", {
+test("one command in a fresh copy and the printed commands make a booking; a second start finds it", {
   timeout: 2 * startTimeoutMs,
 }, async () => {
   const first = await startHere();
@@ -43,7 +43,7 @@ test("one command in a fresh copy, the printed lines pasted, and the booking sta
   expect(await paste(show)).toContain(answer.eventId);
   expect(await readBookings()).toEqual([{ partner: "demo", reference: "DEMO-1", state: "active" }]);
 
-  // All of 127.0.0.0/8 is this machine: a server on all addresses answers there too, one on 127.0.0.1 does not.
+  // All of 127.0.0.0/8 is this machine. A server on all addresses also answers there; one on 127.0.0.1 does not.
   for (const port of [first.port, first.adminPort, first.adminPort + 1]) {
     await expect(once(connect(port, "127.0.0.1"), "connect")).resolves.toBeDefined();
     await expect(once(connect(port, "127.0.0.2"), "connect")).rejects.toThrow(/ECONNREFUSED|EADDRNOTAVAIL|ETIMEDOUT/);

@@ -1,5 +1,4 @@
-/** Ingest that stops for ever after Redis has the event and before the partner has the answer, and says so. */
-
+/** An ingest that can pause after Redis has the event and before the partner has the answer. */
 import { runIngest } from "@booking-events/ingest/run-ingest";
 import { createProducer } from "@booking-events/queue";
 import { pauseAt } from "./pause-at.ts";

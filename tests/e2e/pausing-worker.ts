@@ -1,6 +1,6 @@
 /**
- * A worker that stops for ever at the point that PAUSE_AT names, and says so: `before-transaction`, `before-commit` or
- * `after-commit`. A test then ends it with `kill -9`. It is the real worker, composed with parts that can pause.
+ * The real worker, with parts that can pause: PAUSE_AT is `before-transaction`, `before-commit` or `after-commit`. A
+ * test then ends it with `kill -9`.
  */
 
 import { createConsumer } from "@booking-events/queue";
@@ -28,7 +28,7 @@ await runWorker(process.env, {
     });
     return pool;
   },
-  // So that a test needs not wait long until another worker takes over.
+  // Short, so another worker takes over soon.
   createConsumer: (options) =>
     createConsumer({ ...options, recovery: { lockDurationMs: 1_500, stalledCheckIntervalMs: 500 } }),
 });

@@ -14,7 +14,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { findLeaks } from "./find-leaks.ts";
 import { type RunningApp, runApp } from "./running-app.ts";
 
-/** deploy/Caddyfile as it is, but for the ports, and for the certificate: of a name like `localhost`, Caddy makes it. */
+/** Tests deploy/Caddyfile with other ports, and with the certificate that Caddy creates for a name like `localhost`. */
 const secret = "a-secret-of-the-proxy-check-0123456789";
 const hosts = ["127.0.0.1", "127.0.0.2"];
 const path = `/booking-event/create/${secret}`;
@@ -108,7 +108,7 @@ interface Answered {
   body: string;
 }
 
-/** One request on a connection of its own, as a partner sends it. */
+/** Sends one request on a new connection, as a partner does. */
 async function post(
   request: { path?: string; headers?: Record<string, string>; body?: string; method?: string } = {},
 ): Promise<Answered> {
@@ -141,7 +141,7 @@ async function post(
 
 const countQueued = () => redis.llen(`${environment["QUEUE_PREFIX"]}:events:wait`);
 
-test("requests are shared between the ingests, which see the client's address, whatever it says of itself", async () => {
+test("requests are shared between the ingests, which see the client's address, whatever the client claims", async () => {
   const guess = { path: "/booking-event/create/a-guess", headers: { "X-Forwarded-For": "203.0.113.9" } };
   await waitFor(async () => {
     expect((await post(guess)).status).toBe(403);
@@ -153,7 +153,7 @@ test("requests are shared between the ingests, which see the client's address, w
   }
 });
 
-test("an answer comes through as ingest sent it, and says nothing of the servers", async () => {
+test("an answer arrives as ingest sent it, and reveals nothing about the servers", async () => {
   const { status, headers, body } = await post();
   expect([status, JSON.parse(body)]).toEqual([200, { success: true, eventId: expect.any(String) }]);
   expect(headers).toMatchObject({
@@ -166,12 +166,12 @@ test("an answer comes through as ingest sent it, and says nothing of the servers
   expect((await post({ path: "/booking-event/create/a-guess", body: large })).status).toBe(403);
 });
 
-test("plain HTTP is refused, not led on", async () => {
+test("plain HTTP is refused, not redirected", async () => {
   const answer = await fetch(`http://127.0.0.1:${httpPort}${path}`, { method: "POST", redirect: "manual", body: "{}" });
   expect([answer.status, await answer.json()]).toEqual([400, { message: expect.stringContaining("Use https.") }]);
 });
 
-test("a host name that is not ours is no success", async () => {
+test("an unknown host name is refused", async () => {
   expect((await post({ headers: { Host: "elsewhere.example" } })).status).toBe(421);
 });
 
@@ -189,7 +189,7 @@ test("when one ingest is killed the other takes over, and each accepted event is
   expect(await countQueued()).toBe(accepted);
 });
 
-test("an event reaches one ingest only, even if that breaks off after it got it", async () => {
+test("an event reaches only one ingest, even if that closes the connection after it got the event", async () => {
   await ingests[0]?.stop("SIGKILL");
   let broken = 0;
   const breaking = createServer((req) => {
@@ -214,7 +214,7 @@ test("an event reaches one ingest only, even if that breaks off after it got it"
   healthy.close();
 });
 
-test("while none is there, the answer is 503 with Retry-After", async () => {
+test("while there is no ingest, the answer is 503 with Retry-After", async () => {
   await Promise.all(ingests.map((ingest) => ingest.stop("SIGTERM")));
   const { status, headers, body } = await post();
   expect([status, headers["retry-after"], headers["content-type"]]).toEqual([
@@ -225,7 +225,7 @@ test("while none is there, the answer is 503 with Retry-After", async () => {
   expect(JSON.parse(body)).toEqual({ message: expect.stringContaining("Retry the same request") });
 });
 
-test("CONNECT is refused at the proxy, and streams of it that are cancelled hurt nobody beside them", async () => {
+test("the proxy refuses CONNECT, and cancelled CONNECT streams don't harm other requests", async () => {
   const session = connectHttp2(`https://localhost:${httpsPort}`, {
     ca: authority,
     lookup: (_name, _options, found) => found(null, [{ address: "127.0.0.1", family: 4 }]),
@@ -268,7 +268,7 @@ test("CONNECT is refused at the proxy, and streams of it that are cancelled hurt
   }
 });
 
-test("neither the secret nor anything that a client wrote freely is in Caddy's log", async () => {
+test("Caddy's log contains neither the secret nor any text that a client chose", async () => {
   const canary = "canary7q";
   const headers = {
     Referer: `https://${canary}/`,

@@ -1,11 +1,11 @@
 import { type AppProcess, builtApps, fromSource, startApp } from "@booking-events/harness/app-process";
 
-/** One of the built apps as a process of its own, as production runs it. */
+/** One of the built apps as a process, as in production. */
 export type RunningApp = AppProcess;
 
 /**
- * @param environment is all that the app sees, apart from the ports and PATH
- * @param options.entry composes the app in another way; runs from source
+ * @param environment all that the app sees, apart from the ports and PATH
+ * @param options.entry another entry point, run from source
  */
 export function runApp(
   name: "ingest" | "worker",
@@ -14,9 +14,9 @@ export function runApp(
 ): Promise<RunningApp> {
   return startApp(options.entry === undefined ? builtApps[name] : fromSource(options.entry), environment, {
     name,
-    // Every secret of these tests begins like the first, and what stands for a guest's data holds the second.
+    // Every secret of these tests begins with the first; every piece of a guest's data contains the second.
     neverPrinted: /a-secret-of|canary/i,
-    // The PostgreSQL that tests share has no fsync, for speed. The worker says so, and goes on.
+    // For speed, the PostgreSQL that tests share runs without fsync. The worker reports that and works on.
     toleratedProblems: /^PostgreSQL may lose/,
   });
 }

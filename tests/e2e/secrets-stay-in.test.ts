@@ -15,8 +15,8 @@ import { findLeaks, type Secrets } from "./find-leaks.ts";
 import { type RunningApp, runApp } from "./running-app.ts";
 
 /**
- * A text for each place from which something could leak; all begin alike, so that one search finds any. Visible ASCII
- * that no encoder changes.
+ * A text for each place from which something could leak. All begin the same way, so one search finds any of them. No
+ * encoder changes their characters.
  */
 const canary = (place: string) => `canary7q-${place}`;
 const secret = "a-secret-of-the-leak-tests-0123456789abcd";
@@ -34,7 +34,7 @@ let worker: RunningApp;
 let port: number;
 /** What must not be seen. The passwords are those that the processes have in their environment. */
 let secrets: Secrets;
-/** Answers, metrics and the like, by where they came from; the processes' output comes to it at the end. */
+/** Answers, metrics and the like, with their source. The processes' output is added at the end. */
 const seen: [source: string, text: string][] = [];
 
 beforeAll(async () => {
@@ -84,7 +84,7 @@ const everyHeader = {
   [canary("header-name")]: canary("header-value"),
 };
 
-/** A booking that holds a canary wherever a partner can put one. */
+/** A booking with a canary wherever a partner can put one. */
 function booking(fields: Record<string, unknown> = {}): string {
   return JSON.stringify({
     consumerTripPartnerExternalReference: reference,
@@ -122,7 +122,7 @@ async function look(): Promise<void> {
 }
 
 describe("an accepted event", () => {
-  test("is applied with all that was sent, so that there is something to leak", async () => {
+  test("is applied with everything that was sent: there is something to leak", async () => {
     const { status, body } = await send({ path: `${path}?${canary("query")}`, headers: everyHeader, body: booking() });
     expect(status).toBe(200);
     const { eventId } = JSON.parse(body);
@@ -132,7 +132,7 @@ describe("an accepted event", () => {
       expect(rows[0].idempotency_key).toBe(canary("idempotency-key"));
     });
     const line = () => ingest.logLines().find((line) => line["eventId"] === eventId);
-    // Lines are written some at a time.
+    // The logger writes several lines at a time.
     await waitFor(() => line() !== undefined);
     expect(line()).toEqual({
       ...{ level: "info", name: "ingest", msg: "request", time: expect.any(String), pid: expect.any(Number) },
@@ -176,8 +176,8 @@ describe("every refusal", () => {
       },
     ],
     ["another type", 415, { path, headers: { ...everyHeader, ...text }, body }],
-    ["a type that is made up", 415, { path, headers: { "Content-Type": canary("type/of-content") }, body }],
-    ["a coding that is made up", 415, { path, headers: { "Content-Encoding": canary("coding") }, body }],
+    ["an unknown type", 415, { path, headers: { "Content-Type": canary("type/of-content") }, body }],
+    ["an unknown coding", 415, { path, headers: { "Content-Encoding": canary("coding") }, body }],
     ["a body that is too large", 413, { path, body: booking({ note: canary("large").repeat(10_000) }) }],
     ["a violated rule", 422, { path, headers: everyHeader, body: booking({ consumerPhone: [canary("phone")] }) }],
     ["a malformed e-mail address", 422, { path, body: booking({ consumerEmail: canary("no-address") }) }],
@@ -208,7 +208,7 @@ describe("dead letters and failed attempts", () => {
     await waitFor(async () => expect(await countLetters()).toBe(before + 1));
   });
 
-  test("an error whose message quotes the event, so that it is tried again", async () => {
+  test("an error whose message quotes the event, which is tried again", async () => {
     await database.query(`create function quote() returns trigger language plpgsql as
       $$ begin raise exception '%', new.payload using detail = new.payload, hint = new.reference; end $$`);
     await database.query(`create trigger quote before insert on bookings for each row
@@ -322,7 +322,7 @@ describe("outages", () => {
   });
 });
 
-/** What an operator's command says besides its result. */
+/** Adds what an operator's command prints besides its result. */
 async function ops(...args: string[]): Promise<void> {
   const stderr = await new Promise<string>((resolve) => {
     execFile(process.execPath, ["apps/ops/dist/main.js", ...args], { env: environment }, (_error, _stdout, stderr) =>
@@ -333,7 +333,7 @@ async function ops(...args: string[]): Promise<void> {
   seen.push([`npm run ops -- ${args.join(" ")}`, stderr]);
 }
 
-describe("nothing of it is seen", () => {
+describe("nothing leaks", () => {
   test("in a process' title", async () => {
     for (const app of [ingest, worker]) {
       for (const file of process.platform === "linux" ? ["cmdline", "comm"] : []) {
@@ -374,7 +374,7 @@ describe("nothing of it is seen", () => {
 });
 
 describe("the search for leaks", () => {
-  test("convicts a process whose router prints each path", async () => {
+  test("finds a process whose router prints each path", async () => {
     const talkative = await runApp("ingest", { ...environment, DEBUG: "koa-router" });
     await talkative.untilReady();
     const { port } = new URL(talkative.url);

@@ -9,11 +9,11 @@ import { createPool } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type RunningApp, runApp } from "./running-app.ts";
 
-/** What the processes of one test need: a partner, a queue and a database of its own. */
+/** What the processes of one test need: a partner, a queue and a database. */
 export interface Surroundings {
   environment: Record<string, string>;
   pool: ReturnType<typeof createPool>;
-  /** Starts an app that is killed at the end of the test, and waits until it is ready, unless told not to. */
+  /** Starts an app and, unless `isReady` is false, waits until it is ready. The end of the test kills it. */
   start(
     name: "ingest" | "worker",
     more?: { environment?: Record<string, string>; entry?: string; isReady?: false },
@@ -21,10 +21,10 @@ export interface Surroundings {
 }
 
 /**
- * For each test of the file, on the Redis and PostgreSQL that all tests share.
+ * Prepares them for each test of the file, on the Redis and PostgreSQL that all tests share.
  *
  * @param secret of the partner acme
- * @returns those of the test that runs
+ * @returns a function for those of the current test
  */
 export function prepareSurroundings(secret: string): () => Surroundings {
   let folder: string;

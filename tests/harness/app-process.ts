@@ -6,16 +6,16 @@ import { waitFor } from "./wait-for.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** What Node is given to run the apps as they are built. */
+/** The arguments with which Node runs the built apps. */
 export const builtApps = { ingest: ["apps/ingest/dist/main.js"], worker: ["apps/worker/dist/main.js"] } as const;
 
-/** What Node is given to run a program from source. */
+/** The arguments with which Node runs a program from source. */
 export function fromSource(path: string): string[] {
   // Node 24.0 to 24.2 still call type stripping experimental.
   return ["--disable-warning=ExperimentalWarning", "--conditions=@booking-events/source", path];
 }
 
-/** One of the apps, or a program that stands in for it, as a process of its own. */
+/** One of the apps, or a program that replaces it, as a process of its own. */
 export interface AppProcess {
   name: string;
   child: ChildProcess;
@@ -26,35 +26,37 @@ export interface AppProcess {
   /** All that it has printed so far. */
   output(): string;
   logLines(): Record<string, unknown>[];
-  readiness(): Promise<{ status: number; body: { ready?: boolean; problems?: string[] } }>;
+  readiness(): Promise<Readiness>;
   /** @throws when it ends instead */
   untilReady(): Promise<void>;
   metrics(): Promise<string>;
-  /**
-   * Resolves with the exit code, or the signal that ended the process; rejects when it has printed something that it
-   * must not.
-   */
+  /** Resolves with the exit code or the signal; rejects when it has printed what it must not. */
   exited: Promise<number | NodeJS.Signals>;
   /** Sends the signal unless the process has ended. Resolves and rejects as `exited`. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 
+interface Readiness {
+  status: number;
+  body: { ready?: boolean; problems?: string[] };
+}
+
 interface Options {
   name?: string;
-  /** The command that runs the command which follows it, in the same process. */
+  /** A command that runs the command after it, in the same process. */
   wrapper?: readonly string[];
-  /** "ignore": its output costs it a write for each line, and nobody anything else. */
+  /** With "ignore", a log line costs the app no more than a write, and the reader nothing. */
   stdout?: "pipe" | "ignore";
   neverPrinted?: RegExp;
-  /** With no other problems than these, it counts as ready. */
+  /** An app that reports no other problems than these counts as ready. */
   toleratedProblems?: RegExp;
 }
 
 const readyTimeoutMs = 30_000;
 
 /**
- * @param program what Node is given
- * @param environment is all that the app sees, apart from PATH, HOST and ports that are free; it may name its own
+ * @param program the arguments of Node
+ * @param environment all that the app sees, apart from PATH, HOST and free ports; it may name other ports
  */
 export async function startApp(
   program: readonly string[],
@@ -77,34 +79,31 @@ export async function startApp(
   });
   const adminUrl = `http://127.0.0.1:${ADMIN_PORT}`;
 
-  async function isReady(): Promise<boolean> {
+  async function readiness(): Promise<Readiness> {
     const response = await fetch(`${adminUrl}/readyz`);
-    if (response.ok) return true;
-    const { problems = [] } = (await response.json()) as { problems?: string[] };
-    if (problems.length > 0 && problems.every((problem) => toleratedProblems?.test(problem))) return true;
-    throw new Error(`${name} is not ready: ${problems.join("; ")}\n${output}`);
+    return { status: response.status, body: (await response.json()) as Readiness["body"] };
+  }
+
+  async function checkReady(): Promise<void> {
+    const { status, body } = await readiness();
+    const problems = (body.problems ?? []).filter((problem) => !toleratedProblems?.test(problem));
+    if (status !== 200 && (problems.length > 0 || !body.problems?.length))
+      throw new Error(`${name} is not ready: ${problems.join("; ")}\n${output}`);
   }
 
   return {
     ...{ name, child, port: Number(PORT), url: `http://127.0.0.1:${PORT}` },
-    ...{ adminPort: Number(ADMIN_PORT), adminUrl, exited },
+    ...{ adminPort: Number(ADMIN_PORT), adminUrl, exited, readiness },
     output: () => output,
-    // The last line may still be incomplete.
-    logLines: () =>
-      output
-        .split("\n")
-        .slice(0, -1)
-        .filter(isLogLine)
-        .map((line) => JSON.parse(line)),
-    async readiness() {
-      const response = await fetch(`${adminUrl}/readyz`);
-      return { status: response.status, body: (await response.json()) as { ready?: boolean; problems?: string[] } };
+    logLines() {
+      const lines = output.split("\n").slice(0, -1); // The last line may still be incomplete.
+      return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
     },
     async untilReady() {
       const ended = exited.then((code) => {
         throw new Error(`${name} ended with ${code}:\n${output}`);
       });
-      await Promise.race([waitFor(isReady, { timeoutMs: readyTimeoutMs }), ended]);
+      await Promise.race([waitFor(checkReady, { timeoutMs: readyTimeoutMs }), ended]);
     },
     metrics: async () => (await fetch(`${adminUrl}/metrics`)).text(),
     stop(signal = "SIGTERM") {
@@ -114,7 +113,7 @@ export async function startApp(
   };
 }
 
-/** As {@link startApp}, for whoever watches over the process. It does not outlive ours, however that ends. */
+/** Starts the process without watching it. It does not outlive ours. */
 export function spawnApp(
   program: readonly string[],
   environment: Record<string, string>,
@@ -127,8 +126,4 @@ export function spawnApp(
   process.on("exit", killNow);
   child.once("exit", () => process.off("exit", killNow));
   return child;
-}
-
-function isLogLine(line: string): boolean {
-  return line.startsWith("{");
 }

@@ -1,19 +1,19 @@
 import { once } from "node:events";
 import { connect as connectSocket, type Socket } from "node:net";
 
-/** An answer as it came over the wire. */
+/** An answer, byte by byte. */
 export interface RawAnswer {
-  /** Status line and headers, byte by byte. */
+  /** Status line and headers. */
   head: string;
   status: number;
-  /** With names as they were sent. */
+  /** With the names as sent. */
   headers: Record<string, string>;
   body: string;
 }
 
 /**
- * A client that sends exactly the bytes it is given, right or wrong, and shows exactly what came back: no HTTP library
- * sends a malformed request, or tells which bytes arrived before the connection ended.
+ * A client that sends exactly the given bytes, right or wrong, and shows exactly what came back. No HTTP library sends a
+ * malformed request, or shows which bytes arrived before the connection ended.
  */
 export interface Connection {
   send(bytes: string | Buffer): void;
@@ -37,7 +37,7 @@ export async function connect(port: number): Promise<Connection> {
       resolve();
     });
   });
-  // A reset is one of the ways in which a server closes a connection.
+  // A server may also close a connection by a reset.
   socket.on("error", () => {});
   socket.on("data", (chunk) => {
     received = Buffer.concat([received, chunk]);
@@ -87,7 +87,7 @@ export interface RequestParts {
   chunkBytes?: number;
 }
 
-/** The bytes of a request. A body comes as JSON unless the headers say otherwise; a header of `""` is left out. */
+/** The bytes of a request. A body is JSON unless the headers say otherwise. A header of `""` is left out. */
 export function requestBytes({ method = "POST", path, headers = {}, body, chunkBytes }: RequestParts): Buffer {
   const bytes = Buffer.from(body ?? "");
   const all: Record<string, string> = {
@@ -111,7 +111,7 @@ function toChunks(bytes: Buffer, chunkBytes: number): Buffer {
   return Buffer.concat([...chunks, "0\r\n\r\n"].map((part) => Buffer.from(part)));
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on a new connection. */
 export async function exchange(port: number, request: RequestParts | string | Buffer): Promise<RawAnswer> {
   const connection = await connect(port);
   connection.send(typeof request === "string" || Buffer.isBuffer(request) ? request : requestBytes(request));

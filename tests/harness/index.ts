@@ -5,12 +5,12 @@ import { provided } from "./provided.ts";
 export { freePort } from "@booking-events/scripts/ports";
 export { waitFor } from "./wait-for.ts";
 
-/** The URL of the Redis that all tests share. Keep apart what is yours by a {@link uniquePrefix}. */
+/** The URL of the Redis that all tests share. Use a {@link uniquePrefix} for your own keys. */
 export function redisUrl(): string {
   return provided("redisUrl");
 }
 
-/** A name for a test's own keys or queue. In braces, so that Redis Cluster would keep the keys in one slot. */
+/** A name for a test's own keys or queue. The braces keep the keys in one slot of a Redis Cluster. */
 export function uniquePrefix(): string {
   return `{test-${randomBytes(8).toString("hex")}}`;
 }

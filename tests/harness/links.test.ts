@@ -11,10 +11,10 @@ const pages = execFileSync("git", ["ls-files", "--cached", "--others", "--exclud
   .split("\n")
   .filter((page) => page !== "" && existsSync(join(root, page)));
 
-/** Code is no prose: a shell comment is no heading, and brackets in it are no link. */
+/** Without code, in which a shell comment looks like a heading, and brackets look like a link. */
 const readProse = (path: string) => readFileSync(path, "utf8").replaceAll(/^ *```.*?^ *```/gms, "");
 
-/** As GitHub makes them: https://github.com/gjtorikian/html-pipeline/blob/v2.14.3/lib/html/pipeline/toc_filter.rb */
+/** As GitHub generates them: https://github.com/gjtorikian/html-pipeline/blob/v2.14.3/lib/html/pipeline/toc_filter.rb */
 function readAnchors(path: string): string[] {
   const titles = [...readProse(path).matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) => title);
   return titles.map((title) =>

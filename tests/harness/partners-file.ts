@@ -3,20 +3,20 @@ import { renameSync, writeFileSync } from "node:fs";
 import type { Partner } from "@booking-events/partners";
 import { partner } from "./partners.ts";
 
-/** Higher than any load, where limits are not what is tested or measured. */
+/** Higher than any load, for tests and measurements that are not about limits. */
 export const noLimit: Partner["rateLimit"] = { perSecond: 1_000_000, burst: 1_000_000 };
 
-/** Replaces the file in one step, as ops does: an ingest that reads it meanwhile sees the old content or the new one. */
+/** Replaces the file in one step, as ops does. An ingest that reads it meanwhile sees the old content or the new one. */
 export function writePartnersFile(path: string, partners: readonly Partner[]): void {
   writeFileSync(`${path}.new`, JSON.stringify({ partners }), { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 
 /**
- * Writes partners who each get a new random secret.
+ * Writes partners with new random secrets.
  *
- * @param limits by the partner's id
- * @returns the secrets by the partner's id
+ * @param limits by partner
+ * @returns the secrets by partner
  */
 export function writeNewPartners(path: string, limits: Record<string, Partner["rateLimit"]>): Record<string, string> {
   const secretOf = Object.fromEntries(Object.keys(limits).map((id) => [id, randomBytes(32).toString("base64url")]));

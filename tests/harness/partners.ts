@@ -1,6 +1,6 @@
 import { digestSecret, type Partner, type PartnersFile } from "@booking-events/partners";
 
-/** Visible in any log, header or error that it should not be in. */
+/** Easy to find in a log, header or error where it must not be. */
 export const acmeSecret = "acme-secret-canary-5f2c81";
 
 export function partner(id: string, secrets: Record<string, string | null>, more: Partial<Partner> = {}): Partner {
@@ -20,7 +20,7 @@ export function partner(id: string, secrets: Record<string, string | null>, more
   };
 }
 
-/** One partner for each way in which a secret is accepted or refused. */
+/** For each way in which a secret is accepted or refused, one partner. */
 export const partnersFile: PartnersFile = {
   partners: [
     partner("acme", { [acmeSecret]: null, "acme-expired": "2026-01-02T00:00:00Z" }),

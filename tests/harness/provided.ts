@@ -1,5 +1,5 @@
 import { inject, type ProvidedContext } from "vitest";
-import type {} from "./shared-services.ts"; // Declares what is provided.
+import type {} from "./shared-services.ts"; // It declares what is provided.
 
 export function provided<Key extends keyof ProvidedContext>(key: Key): ProvidedContext[Key] {
   const value = inject(key) as ProvidedContext[Key] | undefined;

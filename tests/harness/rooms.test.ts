@@ -36,7 +36,7 @@ function readImports(room: string): Import[] {
   });
 }
 
-/** Not even looked into: dependencies lead to other rooms, and on. */
+/** Dependencies link to other rooms, and those to their own. */
 const isMade = (path: string) => ["node_modules", "dist"].includes(basename(path));
 const isOfRooms = ({ specifier }: Import) => specifier.startsWith("@booking-events/");
 const say = ({ file, specifier }: Import) => `${file} imports ${specifier}`;

@@ -11,24 +11,24 @@ import type { TestProject } from "vitest/node";
 declare module "vitest" {
   interface ProvidedContext {
     redisUrl: string;
-    /** Of the administrator, to create databases. */
+    /** Of the administrator, who can create databases. */
     postgresUrl: string;
     templateDatabase: string;
   }
 }
 
-const DIR_PREFIX = "booking-events-test-";
+const DIR_PREFIX = "booking-events-vitest-";
 const TEMPLATE_DATABASE = "template_booking_events";
 
-/** Before the first test that needs them: a Redis and a PostgreSQL of their own, with a migrated database to clone. */
+/** Before the first test, starts a Redis and a PostgreSQL, and creates a migrated database to clone. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   await cleanUpAfterKilledRuns();
   const dir = mkdtempSync(join(tmpdir(), DIR_PREFIX));
-  chmodSync(dir, 0o711); // PostgreSQL's user passes through, if we are root.
+  chmodSync(dir, 0o711); // If we are root, PostgreSQL's user must pass through.
   saveRecord(ownerFile(dir), process.pid);
   const [redis, postgres] = await Promise.all([
     startRedis({ dir: redisDir(dir) }),
-    // A test's database does not outlive the run, so it need not survive a power cut: creating one takes a third.
+    // A test's database need not survive a power cut. Without fsync, creating one takes a third of the time.
     startPostgres({
       dir: postgresDir(dir),
       settings: { fsync: "off", full_page_writes: "off", synchronous_commit: "off", max_connections: "300" },

@@ -5,8 +5,8 @@ import { afterAll, beforeAll } from "vitest";
 import { provided } from "./provided.ts";
 
 /**
- * A database and a pool of connections to it for the tests of the file, or of the `describe` that calls this. After the
- * last of them both are gone.
+ * Creates a database and a pool of connections to it for the tests of the file, or of the `describe` that calls this.
+ * Both end after the last test.
  */
 export function useTestDatabase({
   maxConnections = 4,
@@ -16,7 +16,7 @@ export function useTestDatabase({
   onError?: (error: Error) => void;
 } = {}): { url: string; pool: pg.Pool } {
   const { url, create, drop } = nameDatabase();
-  // It connects when it is first used.
+  // It connects at the first query.
   const pool = createPool({ databaseUrl: url, applicationName: "test", maxConnections, onError });
   beforeAll(create);
   afterAll(async () => {
@@ -26,7 +26,7 @@ export function useTestDatabase({
   return { url, pool };
 }
 
-/** A database of the test's own with all migrations done, cloned in a few milliseconds. */
+/** A new database with all migrations. It is cloned from a template, in a few milliseconds. */
 export async function createTestDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
   const { url, create, drop } = nameDatabase();
   await create();
@@ -39,7 +39,7 @@ function nameDatabase() {
   return {
     url: Object.assign(new URL(adminUrl), { pathname: `/${name}` }).href,
     create: () => execute(adminUrl, `create database ${name} template ${provided("templateDatabase")}`),
-    // By force: a test that failed may have left connections open.
+    // A failed test may have left connections open.
     drop: () => execute(adminUrl, `drop database if exists ${name} with (force)`),
   };
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Waits until a condition holds: until it neither throws nor is false. Tests wait for conditions, never for time.
+ * Waits until a condition neither throws nor returns false. Tests wait for conditions, never for time.
  *
- * @returns what the condition resolved to at last
+ * @returns the condition's last result
  * @throws when the time is up, with the condition's last failure
  */
 export async function waitFor<Result>(
@@ -21,11 +21,11 @@ export async function waitFor<Result>(
     }
     if (Date.now() >= deadline) {
       const reason = failure instanceof Error ? failure.message : String(failure);
-      throw new Error(`The condition did not come true within ${timeoutMs} ms: ${reason}`, { cause: failure });
+      throw new Error(`The condition did not hold within ${timeoutMs} ms: ${reason}`, { cause: failure });
     }
     await sleep(intervalMs);
   }
 }
 
-/** What remains of a condition's results when it holds: a mere `true` tells nothing more. */
+/** A condition that holds never returns false, and `true` carries no more information. */
 type WaitedFor<Result> = Result extends false ? never : Result extends true ? undefined : Result;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 
-// It imports JSON as bundlers take it: without saying that it is JSON, which Node demands.
+// The parser imports JSON without an import attribute, which bundlers accept and Node does not.
 registerHooks({
   resolve(specifier, context, next) {
     const resolved = next(specifier, context);
@@ -23,7 +23,7 @@ interface Workflow {
   jobs: Record<string, { permissions?: unknown; steps: { run?: string }[] }>;
 }
 
-/** What GitHub's own parser finds wrong. It needs no network. */
+/** The faults that GitHub's own parser finds. It needs no network. */
 async function findFaults(content: string): Promise<string[]> {
   const { context, value } = parseWorkflow({ name: "workflow.yml", content }, new NoOperationTraceWriter());
   if (value !== undefined) await convertWorkflowTemplate(context, value);
@@ -46,7 +46,7 @@ describe.each(workflows)("%s", (path) => {
   const content = read(path);
   const { permissions, jobs }: Workflow = parse(content);
 
-  test("is a workflow that GitHub takes", async () => {
+  test("is a workflow that GitHub accepts", async () => {
     expect(await findFaults(content)).toEqual([]);
   });
 
