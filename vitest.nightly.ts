@@ -1,8 +1,14 @@
 import { defineConfig } from "vitest/config";
 import { resolving, withBuiltApps } from "./vitest.config.ts";
 
-/** `npm run test:nightly`: what takes minutes. One at a time, since it measures, or keeps the machine busy. */
+/** `npm run test:nightly`: what takes minutes. One file at a time, because some measure, and some use all of the CPU. */
 export default defineConfig({
   ...resolving,
-  test: { name: "nightly", include: ["**/*.nightly.test.ts"], fileParallelism: false, ...withBuiltApps },
+  test: {
+    name: "nightly",
+    include: ["**/*.nightly.test.ts", "tests/e2e/failed-connections.test.ts"],
+    env: { NIGHTLY: "true" },
+    fileParallelism: false,
+    ...withBuiltApps,
+  },
 });

@@ -47,39 +47,32 @@ const postgres: Kind = {
 };
 
 describe.each([redis, postgres])("$name", ({ start, write, read }) => {
-  test("keeps its data and its port over a stop and a start, and answers on the loopback address only", async () => {
+  test("keeps its data and its port when it is stopped, killed or frozen, and answers only on loopback", async () => {
     const first = await start(dir);
     await write(first.url, "kept");
     await first.stop();
+    expect(recordProcess(first.pid)).toBeUndefined();
     const second = await start(dir);
     expect(second.url).toBe(first.url);
     expect(new URL(second.url).hostname).toBe("127.0.0.1");
-    expect(await read(second.url)).toBe("kept");
     expect(statSync(join(dir, "password")).mode & 0o777).toBe(0o600);
+
+    const { pid } = second;
+    second.kill("SIGKILL");
+    await second.ended();
+    await second.restart();
+    expect(second.pid).not.toBe(pid);
+    expect(await read(second.url)).toBe("kept");
+
+    second.kill("SIGSTOP");
+    second.kill("SIGCONT");
+    expect(await read(second.url)).toBe("kept");
+    second.kill("SIGSTOP");
+    await second.stop();
+    expect(recordProcess(second.pid)).toBeUndefined();
   });
 
-  test("keeps what it acknowledged when it is killed, and restarts on the same port", async () => {
-    const server = await start(dir);
-    await write(server.url, "kept");
-    const { pid } = server;
-    server.kill("SIGKILL");
-    await server.ended();
-    await server.restart();
-    expect(server.pid).not.toBe(pid);
-    expect(await read(server.url)).toBe("kept");
-  });
-
-  test("a server that is frozen can be continued, and stopped", async () => {
-    const server = await start(dir);
-    server.kill("SIGSTOP");
-    server.kill("SIGCONT");
-    await write(server.url, "kept");
-    server.kill("SIGSTOP");
-    await server.stop();
-    expect(recordProcess(server.pid)).toBeUndefined();
-  });
-
-  test("the server of a start that was killed is stopped by the next start, which finds the data", async () => {
+  test("the next start after a killed one stops its server, and finds the data", async () => {
     const { url, pid } = await startInProcessThatIsKilled(start === redis.start ? "startRedis" : "startPostgres");
     expect(recordProcess(pid)).toBeDefined();
     await write(url, "kept");
@@ -92,7 +85,7 @@ describe.each([redis, postgres])("$name", ({ start, write, read }) => {
     const original = await start(join(dir, "original"));
     await write(original.url, "kept");
     cpSync(join(dir, "original"), join(dir, "copy"), { recursive: true });
-    rmSync(join(dir, "copy", "data"), { recursive: true, force: true }); // A copy of live data is none.
+    rmSync(join(dir, "copy", "data"), { recursive: true, force: true }); // A copy of live data is damaged.
     const copy = await start(join(dir, "copy"));
     expect(copy.port).not.toBe(original.port);
     expect(await read(original.url)).toBe("kept");
@@ -110,7 +103,7 @@ test("Redis is durable and never evicts", async () => {
   expect(settings).toEqual(expect.arrayContaining(["appendonly", "yes", "appendfsync", "always", "noeviction"]));
 });
 
-test("PostgreSQL starts although its lock file names a process, which is by now another program", async () => {
+test("PostgreSQL starts although its lock file names a process, which is another program by now", async () => {
   const first = await startPostgres({ dir });
   started.push(first);
   await postgres.write(first.url, "kept");
@@ -122,7 +115,7 @@ test("PostgreSQL starts although its lock file names a process, which is by now 
   expect(await postgres.read((await postgres.start(dir)).url)).toBe("kept");
 });
 
-test("a PostgreSQL cluster whose making was interrupted is made again", async () => {
+test("a PostgreSQL cluster whose creation was interrupted is created again", async () => {
   const { stop, home } = await startPostgres({ dir });
   await stop();
   cpSync(join(home, "data"), join(home, "data.unfinished"), { recursive: true });

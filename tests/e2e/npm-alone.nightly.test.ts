@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { chmod, cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, delimiter, join } from "node:path";
@@ -10,15 +10,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const leftOut = new Set([".git", ".data", ".turbo", "node_modules", "dist", "partners.json"]);
-/** Installing, or building, on a busy machine. */
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+/** Long enough to install or build on a busy machine. */
 const commandTimeoutMs = 240_000;
 
-/** A copy of the repository that nobody has installed or built. The tests go on with what the ones before them left. */
+/** A copy of the repository, not installed and not built. Each test continues with what the previous ones left. */
 let clone: string;
 
 beforeAll(async () => {
   clone = await mkdtemp(join(tmpdir(), "booking-events-npm-alone-"));
-  // PostgreSQL's own user must get to its data.
+  // PostgreSQL's own user must reach its data.
   await chmod(clone, 0o755);
   await cp(root, clone, { recursive: true, filter: (path) => !leftOut.has(basename(path)) });
 });
@@ -53,6 +54,9 @@ test.each([
   ["fuzz", ["--connections", "10"], "Passed."],
   ["chaos", ["--help"], "npm run chaos --"],
   ["bench", ["--help"], "npm run bench --"],
+  ["chaos", ["--version"], version],
+  ["bench", ["--version"], version],
+  ["fuzz", ["--version"], version],
   ["mutate", ["--help"], "stryker run"],
   ["check:proxy", ["--help"], "vitest run"],
   ["check:dependencies", ["--help"], "pnpm audit"],
@@ -79,7 +83,7 @@ function start(name: string, args: string[], environment: Record<string, string>
   };
 }
 
-/** The machine's own programs, without what an install or a package manager has put before them. */
+/** Only the machine's own programs: without the folders of an install or a package manager. */
 function pathWithoutPnpm(): string {
   const folders = (process.env["PATH"] ?? "").split(delimiter);
   const isOurs = (folder: string) => folder.includes("node_modules");

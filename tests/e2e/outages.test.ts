@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type RunningApp, runApp } from "./running-app.ts";
 
 const secret = "a-secret-of-the-outage-tests-0123456789";
-/** Recovery takes as long as connections and checks need; a test waits for it, and asserts no time. */
+/** How long a test waits for a recovery. It asserts no time. */
 const recovery = { timeoutMs: 60_000 };
 
 let folder: string;
@@ -33,7 +33,7 @@ beforeAll(async () => {
   redisAdmin.on("error", () => {});
   database = createPool({ databaseUrl: postgres.url, applicationName: "test", maxConnections: 2, onError: () => {} });
   await migrate(postgres.url);
-  // Not the administrator's, which has a few connections of its own when there are none left.
+  // Not the administrator, for whom PostgreSQL reserves some connections.
   await database.query("create role service login password 'service'");
   await database.query("grant all on all tables in schema public to service");
   await database.query("grant usage on all sequences in schema public to service");
@@ -122,26 +122,8 @@ test("PostgreSQL may lose what it commits: the worker is not ready and says so, 
   await waitFor(async () => expect((await worker.readiness()).status).toBe(200), recovery);
 });
 
-test("a frozen PostgreSQL keeps no probe of the worker waiting, though no event has met it", {
-  timeout: 120_000,
-}, async () => {
-  const worker = await start("worker");
-  postgres.kill("SIGSTOP");
-  try {
-    for (let probes = 0; probes < 10; probes += 1) {
-      // The limit that is promised, and not a measurement.
-      const response = await fetch(`${worker.adminUrl}/readyz`, { signal: AbortSignal.timeout(2_000) });
-      expect(response.status).toBe(503);
-      expect(await response.text()).toMatch(/PostgreSQL (is out|does not answer)/);
-    }
-  } finally {
-    postgres.kill("SIGCONT");
-  }
-  await worker.untilReady();
-});
-
 describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () => {
-  const outages: [name: string, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
+  const outages: [name: string, begin: (worker: RunningApp) => Promise<unknown>, end: () => Promise<unknown>][] = [
     [
       "killed",
       async () => {
@@ -150,7 +132,14 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
       },
       () => postgres.restart(),
     ],
-    ["frozen", async () => postgres.kill("SIGSTOP"), async () => postgres.kill("SIGCONT")],
+    [
+      "frozen, which keeps no probe waiting, even before an event has failed",
+      async (worker) => {
+        postgres.kill("SIGSTOP");
+        for (let probes = 0; probes < 10; probes += 1) await expectUnready(worker);
+      },
+      async () => postgres.kill("SIGCONT"),
+    ],
     [
       "read-only",
       () => setForService("default_transaction_read_only = on"),
@@ -159,7 +148,14 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     ["refusing connections", () => setForService("connection limit 0"), () => setForService("connection limit -1")],
   ];
 
-  /** For the sessions to come; those that exist are ended. */
+  async function expectUnready({ adminUrl }: RunningApp): Promise<void> {
+    // This is the limit that we promise, not a measurement.
+    const response = await fetch(`${adminUrl}/readyz`, { signal: AbortSignal.timeout(2_000) });
+    expect(response.status).toBe(503);
+    expect(await response.text()).toMatch(/PostgreSQL (is out|does not answer)/);
+  }
+
+  /** Applies to new sessions; ends the existing ones. */
   async function setForService(setting: string): Promise<void> {
     const change = setting.startsWith("connection limit")
       ? `alter role service ${setting}`
@@ -173,8 +169,8 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     await untilAccepted(ingest, "BEFORE");
     await untilApplied("BEFORE");
 
-    await begin();
     try {
+      await begin(worker);
       for (const reference of ["DURING-1", "DURING-2", "DURING-3"])
         expect((await post(ingest, reference)).status).toBe(200);
       await waitFor(async () => {
@@ -192,7 +188,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     await waitFor(async () => expect((await worker.readiness()).status).toBe(200), recovery);
     const appliedAttempts = () =>
       worker.logLines().flatMap(({ msg, attempt }) => (msg === "event applied" ? [attempt] : []));
-    // Told after the commit, so the bookings may be seen before.
+    // Logged after the commit, so the bookings may be visible earlier.
     await waitFor(() => expect(appliedAttempts()).toEqual([1, 1, 1, 1]));
     const lines = worker.logLines();
     expect(lines.filter(({ msg }) => String(msg).startsWith("PostgreSQL is unavailable"))).toHaveLength(1);
@@ -213,7 +209,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     await untilApplied("EARLY");
   });
 
-  test("a worker that is stopped meanwhile leaves in good order, and another applies the event", {
+  test("a worker that is stopped meanwhile shuts down cleanly, and another applies the event", {
     timeout: 120_000,
   }, async () => {
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
@@ -228,7 +224,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     await postgres.restart();
     const next = await start("worker");
     await untilApplied("HANDED-OVER");
-    // Told after the commit, so the booking may be seen before.
+    // Logged after the commit, so the booking may be visible earlier.
     await waitFor(() =>
       expect(next.logLines().find(({ msg }) => msg === "event applied")).toMatchObject({ attempt: 1 }),
     );
@@ -238,7 +234,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
 describe("one booking in trouble keeps no other waiting", () => {
   const others = ["OTHER-1", "OTHER-2", "OTHER-3"];
 
-  /** None of the others may be told that PostgreSQL is unavailable. */
+  /** The worker must not think that PostgreSQL is unavailable. */
   async function expectReady(worker: RunningApp): Promise<void> {
     expect(await worker.readiness()).toMatchObject({ status: 200 });
     expect(worker.logLines().filter(({ msg }) => String(msg).startsWith("PostgreSQL is unavailable"))).toEqual([]);
@@ -313,7 +309,7 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
     [
       "unable to save (MISCONF)",
       async () => {
-        // A snapshot that can't be written, and a rule by which writes stop because of it.
+        // A snapshot that can't be written, and a rule that stops writes because of it.
         await redisAdmin.config("SET", "save", "1 1");
         await breakSnapshots();
       },
@@ -324,7 +320,7 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
   ];
 
   async function breakSnapshots(): Promise<void> {
-    // Redis gives its finished snapshot this name: a folder is in the way.
+    // Redis can't rename its snapshot to this: a folder has that name.
     await mkdir(join(folder, "redis", "dump.rdb", "in-the-way"), { recursive: true });
     await redisAdmin.bgsave().catch(() => {});
     await waitFor(

@@ -8,7 +8,7 @@ import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RunningMain, startMain } from "../testing/run-main.ts";
 
-const requests = 4_000;
+const requests = 2_000;
 const connections = 8;
 /**
  * Requests of each cause have one line immediately and then one a second; a slow machine may take this long for all.

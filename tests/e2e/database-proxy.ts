@@ -4,40 +4,40 @@ import type { Duplex } from "node:stream";
 import { createSecureContext, TLSSocket } from "node:tls";
 import type { Certificate } from "@booking-events/scripts/certificates";
 
-/** What stands between a client and PostgreSQL does with each connection. */
-export type FrontMode =
+/** What the proxy does with each connection. */
+export type ProxyMode =
   | "through"
   | "reset at once"
   | "reset in the handshake"
   | "expired certificate"
   | "no TLS"
   | "error at the start"
-  | "nonsense for a password"
+  | "invalid request for a password"
   | "error at the first statement"
   | "silent";
 
-export interface DatabaseFront {
+export interface DatabaseProxy {
   port: number;
-  /** Ends the connections that there are, and deals with those to come as said. */
-  setMode(mode: FrontMode): void;
-  /** How many connections came since the mode was set. */
+  /** Ends all connections, and treats new ones as the mode says. */
+  setMode(mode: ProxyMode): void;
+  /** The number of connections since the mode was set. */
   countConnections(): number;
   close(): void;
 }
 
 const sslRequestBytes = 8;
 
-/** A pooler, or whatever is on the way to PostgreSQL: it speaks TLS with clients, and fails them as it is told. */
-export async function startDatabaseFront(options: {
+/** Stands between clients and PostgreSQL, as a pooler does. It speaks TLS with clients, and can fail them. */
+export async function startDatabaseProxy(options: {
   databaseUrl: string;
   certificate: Certificate;
   expired: Certificate;
-}): Promise<DatabaseFront> {
+}): Promise<DatabaseProxy> {
   const { hostname, port } = new URL(options.databaseUrl);
   const contextOf = ({ certificate, key }: Certificate) => createSecureContext({ cert: certificate, key });
   const contexts = { valid: contextOf(options.certificate), expired: contextOf(options.expired) };
   const sockets = new Set<Socket>();
-  let mode: FrontMode = "through";
+  let mode: ProxyMode = "through";
   let connections = 0;
 
   const keep = (socket: Socket) => {
@@ -57,13 +57,13 @@ export async function startDatabaseFront(options: {
     const secureContext = mode === "expired certificate" ? contexts.expired : contexts.valid;
     const secure = new TLSSocket(socket, { isServer: true, secureContext });
     secure.on("error", () => socket.destroy());
-    const startup = await readMessage(secure);
-    if (mode === "error at the start") return void secure.end(error("XX000", "server login has been failing"));
-    if (mode === "nonsense for a password") return void secure.end(message("R", Buffer.from([0, 0, 0, 10, 0])));
+    const startup = await readStartup(secure);
+    if (mode === "error at the start") return void secure.end(errorMessage("server login has been failing"));
+    if (mode === "invalid request for a password") return void secure.end(message("R", [0, 0, 0, 10, 0]));
     if (mode === "error at the first statement") {
       const ready = message("Z", Buffer.from("I"));
-      secure.write(Buffer.concat([message("R", Buffer.from([0, 0, 0, 0])), ready]));
-      secure.on("data", () => secure.write(Buffer.concat([error("XX000", "no server"), ready])));
+      secure.write(Buffer.concat([message("R", [0, 0, 0, 0]), ready]));
+      secure.on("data", () => secure.write(Buffer.concat([errorMessage("no server"), ready])));
       return;
     }
     const server = keep(dial(Number(port), hostname));
@@ -76,9 +76,7 @@ export async function startDatabaseFront(options: {
   const server = createServer((socket) => void serve(keep(socket)).catch(() => socket.destroy()));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const endAll = () => {
-    for (const socket of sockets) socket.destroy();
-  };
+  const endAll = () => sockets.forEach((socket) => void socket.destroy());
   return {
     port: (server.address() as { port: number }).port,
     setMode(next) {
@@ -102,19 +100,18 @@ async function readBytes(stream: Duplex, count: number): Promise<Buffer> {
   }
 }
 
-/** The first message of a connection: its length, with which it begins, and the rest. */
-async function readMessage(stream: Duplex): Promise<Buffer> {
+/** The first message of a connection. It has no type: it begins with its length. */
+async function readStartup(stream: Duplex): Promise<Buffer> {
   const length = await readBytes(stream, 4);
   return Buffer.concat([length, await readBytes(stream, length.readInt32BE() - 4)]);
 }
 
-function message(type: string, content: Buffer): Buffer {
-  const head = Buffer.alloc(5);
-  head.write(type);
+function message(type: string, content: Buffer | number[]): Buffer {
+  const head = Buffer.from([type.charCodeAt(0), 0, 0, 0, 0]);
   head.writeInt32BE(content.length + 4, 1);
-  return Buffer.concat([head, content]);
+  return Buffer.concat([head, Buffer.from(content)]);
 }
 
-function error(code: string, text: string): Buffer {
-  return message("E", Buffer.from(`SERROR\0VERROR\0C${code}\0M${text}\0\0`));
+function errorMessage(text: string): Buffer {
+  return message("E", Buffer.from(`SERROR\0VERROR\0CXX000\0M${text}\0\0`));
 }
