@@ -73,37 +73,27 @@ export async function chooseAppPorts(environment: NodeJS.ProcessEnv): Promise<Ap
   const host = environment["HOST"] || "127.0.0.1";
   const adminPort = readPort(environment, "ADMIN_PORT");
   const port = readPort(environment, "PORT");
-  const ingest = await choosePort({ variable: "PORT", wanted: port, usual: DEFAULT_PORT, host });
-  const ingestAdmin = await choosePort({
-    variable: "ADMIN_PORT",
-    wanted: adminPort,
-    usual: DEFAULT_ADMIN_PORT,
-    avoid: ingest,
-  });
-  const next = adminPort === undefined ? undefined : adminPort + 1;
-  const workerAdmin = await choosePort({ variable: "ADMIN_PORT", wanted: next, usual: ingestAdmin + 1, avoid: ingest });
+  const ingest = port ? await checkWanted("PORT", port, host) : await chooseNear(DEFAULT_PORT, { host });
+  const admin = (wanted: number | undefined, usual: number) =>
+    wanted ? checkWanted("ADMIN_PORT", wanted) : chooseNear(usual, { avoid: ingest });
+  const ingestAdmin = await admin(adminPort, DEFAULT_ADMIN_PORT);
+  const workerAdmin = await admin(adminPort && adminPort + 1, ingestAdmin + 1);
   return { host, ingest, ingestAdmin, workerAdmin };
 }
 
-/** The port that the user asked for; or the default one; or, if that is taken, one near it. */
-async function choosePort(options: {
-  variable: string;
-  wanted: number | undefined;
-  usual: number;
-  host?: string;
-  avoid?: number;
-}): Promise<number> {
-  const { variable, wanted, usual, host, avoid } = options;
-  if (wanted !== undefined) {
-    if (await isPortFree(wanted, host)) return wanted;
-    throw new SetupProblem(
-      `Port ${wanted}, asked for by ${variable}, is in use by another program.`,
-      `See which one it is (lsof -nP -iTCP:${wanted} -sTCP:LISTEN) and stop it, ` +
-        `or choose another port: ${variable}=${wanted + 10} npm start`,
-    );
-  }
-  for (let port = usual; port <= usual + NEIGHBOURS_MAX; port += 1) {
-    if (port !== avoid && (await isPortFree(port, host))) return port;
+async function checkWanted(variable: string, port: number, host?: string): Promise<number> {
+  if (await isPortFree(port, host)) return port;
+  throw new SetupProblem(
+    `Port ${port}, asked for by ${variable}, is in use by another program.`,
+    `See which one it is (lsof -nP -iTCP:${port} -sTCP:LISTEN) and stop it, ` +
+      `or choose another port: ${variable}=${port + 10} npm start`,
+  );
+}
+
+/** A default port; or, if that is taken, one near it. */
+async function chooseNear(port: number, { host, avoid }: { host?: string; avoid?: number }): Promise<number> {
+  for (let candidate = port; candidate <= port + NEIGHBOURS_MAX; candidate += 1) {
+    if (candidate !== avoid && (await isPortFree(candidate, host))) return candidate;
   }
   return freePort();
 }

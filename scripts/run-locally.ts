@@ -4,10 +4,9 @@ import { build } from "./build.ts";
 import { dataDir, demoSecretFile, environmentFile, logDir, root, starterFile } from "./clone.ts";
 import { ensureDemoPartner, type RunOps } from "./demo-partner.ts";
 import { writeEnvironmentFile } from "./environment-file.ts";
-import { untilGivenAnswers } from "./given-url.ts";
 import { findOrInstallRedis } from "./install.ts";
 import { watchLogs } from "./limit-logs.ts";
-import { type LocalServer, startServer, stopLeftover } from "./local-server.ts";
+import { type LocalServer, startServer, stopLeftover, untilAnswers } from "./local-server.ts";
 import { chooseAppPorts, DEFAULT_PORT } from "./ports.ts";
 import { pingPostgres, startPostgres } from "./postgres.ts";
 import { isRunning, readRecord, saveRecord } from "./process-record.ts";
@@ -24,6 +23,7 @@ export type CodeFrom = "dist" | "source";
 
 /** Without a limit, ingest never sheds load because of Redis' memory. This one holds some 350,000 waiting events. */
 const REDIS_MAXMEMORY = "1gb";
+const GIVEN_SERVER_TIMEOUT_MS = 15_000;
 const APPS = ["ingest", "worker"] as const;
 
 /** What the stages of a start share. */
@@ -126,6 +126,23 @@ async function providePostgres({ dataServers }: Run, signal: AbortSignal): Promi
   });
   dataServers.push(server);
   return server.url;
+}
+
+/** Waits for a server that the user runs, and returns its URL. Messages never show the URL, which has a password. */
+async function untilGivenAnswers(
+  variable: string,
+  url: string,
+  ping: (url: string) => Promise<void>,
+  signal: AbortSignal,
+): Promise<string> {
+  const tooLate = (cause: unknown) =>
+    new SetupProblem(
+      `${variable} is set, but its server can't be used. ${cause}`,
+      `Start it or correct ${variable}; or leave ${variable} out to have a server started here.`,
+      { cause },
+    );
+  await untilAnswers(() => ping(url), { timeoutMs: GIVEN_SERVER_TIMEOUT_MS, tooLate, signal });
+  return url;
 }
 
 async function buildIfNeeded({ from }: Run, signal: AbortSignal): Promise<void> {
