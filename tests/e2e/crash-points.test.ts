@@ -1,7 +1,6 @@
 import { waitFor } from "@booking-events/harness";
 import { describe, expect, test } from "vitest";
-import type { RunningApp } from "./running-app.ts";
-import { prepareSurroundings } from "./surroundings.ts";
+import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-crash-tests-0123456789";
 const surroundings = prepareSurroundings(secret);

@@ -3,8 +3,7 @@ import { userInfo } from "node:os";
 import { waitFor } from "@booking-events/harness";
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
-import type { RunningApp } from "./running-app.ts";
-import { prepareSurroundings } from "./surroundings.ts";
+import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-dead-letter-tests-012345";
 const surroundings = prepareSurroundings(secret);

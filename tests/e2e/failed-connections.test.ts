@@ -6,8 +6,7 @@ import { type Certificate, createCertificate } from "@booking-events/scripts/cer
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type DatabaseProxy, type ProxyMode, startDatabaseProxy } from "./database-proxy.ts";
-import type { RunningApp } from "./running-app.ts";
-import { prepareSurroundings } from "./surroundings.ts";
+import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-connection-tests-0123456";
 const surroundings = prepareSurroundings(secret);

@@ -1,41 +1,27 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chown, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chown, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
-import { partner } from "@booking-events/harness/partners";
-import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { createCertificate } from "@booking-events/scripts/certificates";
-import { type DataServer, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type RunningApp, runApp } from "./running-app.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-privilege-tests-01234567";
 const password = "least-privilege-password";
 const processes = ["ingest", "worker", "ops"] as const;
 type Process = (typeof processes)[number];
 
-let folder: string;
-let redis: DataServer;
-let postgres: PostgresServer;
+const own = useOwnServices(secret);
 let redisTlsPort: number;
 let redisAdmin: Redis;
 let owner: ReturnType<typeof createPool>;
 let certificateFile: string;
-const apps: RunningApp[] = [];
-
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "booking-events-least-privilege-"));
-  [redis, postgres, redisTlsPort] = await Promise.all([
-    startRedis({ dir: join(folder, "redis") }),
-    startPostgres({ dir: join(folder, "postgres") }),
-    freePort(),
-  ]);
-  writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
-  redisAdmin = new Redis(redis.url);
+  redisTlsPort = await freePort();
+  redisAdmin = new Redis(own.redis.url);
   certificateFile = await switchTlsOn();
   await createRedisUsers();
   await createPostgresRoles();
@@ -45,26 +31,19 @@ beforeAll(async () => {
   await redisAdmin.call("ACL", "LOG", "RESET");
 });
 
-afterEach(async () => {
-  await Promise.all(apps.splice(0).map((app) => app.stop("SIGKILL")));
-});
-
 afterAll(async () => {
   redisAdmin?.disconnect();
   await owner?.end();
-  await Promise.all([redis?.stop(), postgres?.stop()]);
-  if (postgres !== undefined) await rm(postgres.home, { recursive: true, force: true });
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** On both servers, with one self-signed certificate. Returns its file. */
 async function switchTlsOn(): Promise<string> {
   const { certificate, key } = await createCertificate();
-  const [certificateFile, keyFile] = [join(postgres.home, "server.crt"), join(postgres.home, "server.key")];
+  const [certificateFile, keyFile] = [join(own.postgres.home, "server.crt"), join(own.postgres.home, "server.key")];
   await writeFile(certificateFile, certificate);
   await writeFile(keyFile, key, { mode: 0o600 });
   // PostgreSQL reads its key only if nobody else can.
-  const { uid, gid } = await stat(join(postgres.home, "data"));
+  const { uid, gid } = await stat(join(own.postgres.home, "data"));
   await chown(keyFile, uid, gid);
   await asAdministrator([
     `alter system set ssl_cert_file = '${certificateFile}'`,
@@ -72,7 +51,7 @@ async function switchTlsOn(): Promise<string> {
     "alter system set ssl = on",
     "select pg_reload_conf()",
   ]);
-  const redisKeyFile = join(folder, "redis.key");
+  const redisKeyFile = join(own.folder, "redis.key");
   await writeFile(redisKeyFile, key, { mode: 0o600 });
   const settings = { "tls-cert-file": certificateFile, "tls-key-file": redisKeyFile, "tls-auth-clients": "no" };
   await redisAdmin.config("SET", ...Object.entries(settings).flat());
@@ -99,7 +78,7 @@ async function createPostgresRoles(): Promise<void> {
 }
 
 async function asAdministrator(statements: string[]): Promise<void> {
-  const url = new URL(postgres.url);
+  const url = new URL(own.postgres.url);
   url.pathname = "/postgres";
   const pool = createPool({ databaseUrl: url.href, applicationName: "test", maxConnections: 1, onError: () => {} });
   for (const statement of statements) await pool.query(statement);
@@ -108,7 +87,7 @@ async function asAdministrator(statements: string[]): Promise<void> {
 
 function databaseUrl(role: string, parameters: Record<string, string> = {}): string {
   const query = new URLSearchParams({ sslmode: "verify-full", ...parameters });
-  return `postgres://${role}:${password}@localhost:${postgres.port}/booking_events?${query}`;
+  return `postgres://${role}:${password}@localhost:${own.postgres.port}/booking_events?${query}`;
 }
 
 function redisUrlOf(name: Process): string {
@@ -129,16 +108,13 @@ function environmentOf(name: Process): Record<string, string> {
   return {
     REDIS_URL: redisUrlOf(name),
     DATABASE_URL: databaseUrl(`booking_events_${name}`),
-    PARTNERS_FILE: join(folder, "partners.json"),
+    PARTNERS_FILE: join(own.folder, "partners.json"),
     NODE_EXTRA_CA_CERTS: certificateFile,
   };
 }
 
-async function start(name: "ingest" | "worker"): Promise<RunningApp> {
-  const app = await runApp(name, environmentOf(name));
-  apps.push(app);
-  await app.untilReady();
-  return app;
+function start(name: "ingest" | "worker"): Promise<RunningApp> {
+  return own.start(name, { environment: environmentOf(name) });
 }
 
 interface Ran {
@@ -214,8 +190,7 @@ test("a worker that finds a migration missing says so and waits for the owner to
     `delete from schema_migrations where id = (select max(id) from schema_migrations)
      returning id, name, run_on::text as run_on`,
   );
-  const worker = await runApp("worker", environmentOf("worker"));
-  apps.push(worker);
+  const worker = await own.start("worker", { environment: environmentOf("worker"), isReady: false });
   await waitFor(async () => expect((await worker.readiness()).body.problems?.join()).toContain("42501"));
   const { id, name, run_on } = rows[0];
   await owner.query("insert into schema_migrations (id, name, run_on) values ($1, $2, $3)", [id, name, run_on]);
@@ -286,8 +261,10 @@ describe("what a process does not need is refused", () => {
 });
 
 test("a server whose certificate no authority has signed gets no password and no event", async () => {
-  const ingest = await runApp("ingest", { ...environmentOf("ingest"), NODE_EXTRA_CA_CERTS: "" });
-  apps.push(ingest);
+  const ingest = await own.start("ingest", {
+    environment: { ...environmentOf("ingest"), NODE_EXTRA_CA_CERTS: "" },
+    isReady: false,
+  });
   await waitFor(async () => expect((await ingest.readiness()).body.problems?.join()).toMatch(/Redis does not answer/));
   const refused = await ops(["events", "list"], { NODE_EXTRA_CA_CERTS: "" });
   expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("SELF_SIGNED_CERT") });
@@ -295,8 +272,7 @@ test("a server whose certificate no authority has signed gets no password and no
 
 test("a server whose certificate names another host gets no password and no event", async () => {
   const strange = { ...environmentOf("ingest"), REDIS_URL: redisUrlOf("ingest").replace("localhost", "127.0.0.1") };
-  const ingest = await runApp("ingest", strange);
-  apps.push(ingest);
+  const ingest = await own.start("ingest", { environment: strange, isReady: false });
   await waitFor(async () => expect((await ingest.readiness()).body.problems?.join()).toMatch(/Redis does not answer/));
   const DATABASE_URL = databaseUrl("booking_events_ops").replace("localhost", "127.0.0.1");
   const refused = await ops(["events", "list"], { DATABASE_URL });

@@ -2,7 +2,7 @@ import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { createProducer } from "@booking-events/queue";
 import { afterEach, expect, test } from "vitest";
-import { type RunningApp, runApp } from "./running-app.ts";
+import { type RunningApp, runApp } from "./surroundings.ts";
 
 /** The largest events that ingest accepts. Parsed, they take more than twice the heap. */
 const shapes = {

@@ -1,75 +1,38 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
-import { partner } from "@booking-events/harness/partners";
-import { writePartnersFile } from "@booking-events/harness/partners-file";
-import { type DataServer, startPostgres, startRedis } from "@booking-events/scripts/services";
-import { createPool, migrate } from "@booking-events/store";
+import { migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type RunningApp, runApp } from "./running-app.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-outage-tests-0123456789";
 /** How long a test waits for a recovery. It asserts no time. */
 const recovery = { timeoutMs: 60_000 };
 
-let folder: string;
-let redis: DataServer;
-let postgres: DataServer;
+const own = useOwnServices(secret, { max_connections: "20", superuser_reserved_connections: "3" });
 let redisAdmin: Redis;
-let database: ReturnType<typeof createPool>;
-let environment: Record<string, string>;
-const apps: RunningApp[] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "booking-events-outages-"));
-  const settings = { max_connections: "20", superuser_reserved_connections: "3" };
-  [redis, postgres] = await Promise.all([
-    startRedis({ dir: join(folder, "redis") }),
-    startPostgres({ dir: join(folder, "postgres"), settings }),
-  ]);
-  redisAdmin = new Redis(redis.url, { maxRetriesPerRequest: null });
+  redisAdmin = new Redis(own.redis.url, { maxRetriesPerRequest: null });
   redisAdmin.on("error", () => {});
-  database = createPool({ databaseUrl: postgres.url, applicationName: "test", maxConnections: 2, onError: () => {} });
-  await migrate(postgres.url);
+  await migrate(own.postgres.url);
   // Not the administrator, for whom PostgreSQL reserves some connections.
-  await database.query("create role service login password 'service'");
-  await database.query("grant all on all tables in schema public to service");
-  await database.query("grant usage on all sequences in schema public to service");
-  const serviceUrl = new URL(postgres.url);
-  serviceUrl.username = "service";
-  serviceUrl.password = "service";
-  writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
-  environment = {
-    REDIS_URL: redis.url,
-    DATABASE_URL: serviceUrl.href,
-    PARTNERS_FILE: join(folder, "partners.json"),
-  };
+  await own.pool.query("create role service login password 'service'");
+  await own.pool.query("grant all on all tables in schema public to service");
+  await own.pool.query("grant usage on all sequences in schema public to service");
+  const serviceUrl = Object.assign(new URL(own.postgres.url), { username: "service", password: "service" });
+  own.environment["DATABASE_URL"] = serviceUrl.href;
 });
 
 beforeEach(async () => {
-  environment["QUEUE_PREFIX"] = uniquePrefix();
-  await database.query("truncate bookings, booking_events, booking_changes, dead_letters");
+  own.environment["QUEUE_PREFIX"] = uniquePrefix();
+  await own.pool.query("truncate bookings, booking_events, booking_changes, dead_letters");
 });
 
-afterEach(async () => {
-  await Promise.all(apps.splice(0).map((app) => app.stop("SIGKILL")));
-});
+afterAll(() => redisAdmin.disconnect());
 
-afterAll(async () => {
-  redisAdmin.disconnect();
-  await database.end();
-  await Promise.all([redis.stop(), postgres.stop()]);
-  await rm(folder, { recursive: true, force: true });
-});
-
-async function start(name: "ingest" | "worker", { untilReady = true } = {}): Promise<RunningApp> {
-  const app = await runApp(name, environment);
-  apps.push(app);
-  if (untilReady) await app.untilReady();
-  return app;
-}
+const { start } = own;
 
 function post(ingest: RunningApp, reference: string): Promise<Response> {
   return fetch(`${ingest.url}/booking-event/create/${secret}`, {
@@ -85,7 +48,7 @@ async function untilAccepted(ingest: RunningApp, reference: string): Promise<voi
 
 async function untilApplied(reference: string): Promise<void> {
   await waitFor(async () => {
-    const { rowCount } = await database.query("select 1 from bookings where reference = $1", [reference]);
+    const { rowCount } = await own.pool.query("select 1 from bookings where reference = $1", [reference]);
     expect(rowCount).toBe(1);
   }, recovery);
 }
@@ -100,8 +63,8 @@ async function expectUnavailable(ingest: RunningApp): Promise<void> {
 test("PostgreSQL may lose what it commits: the worker is not ready and says so, and applies events all the same", async () => {
   const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
   const setFsync = async (change: string) => {
-    await database.query(`alter system ${change}`);
-    await database.query("select pg_reload_conf()");
+    await own.pool.query(`alter system ${change}`);
+    await own.pool.query("select pg_reload_conf()");
   };
   await setFsync("set fsync = off");
   try {
@@ -127,18 +90,18 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     [
       "killed",
       async () => {
-        postgres.kill("SIGKILL");
-        await postgres.ended();
+        own.postgres.kill("SIGKILL");
+        await own.postgres.ended();
       },
-      () => postgres.restart(),
+      () => own.postgres.restart(),
     ],
     [
       "frozen, which keeps no probe waiting, even before an event has failed",
       async (worker) => {
-        postgres.kill("SIGSTOP");
+        own.postgres.kill("SIGSTOP");
         for (let probes = 0; probes < 10; probes += 1) await expectUnready(worker);
       },
-      async () => postgres.kill("SIGCONT"),
+      async () => own.postgres.kill("SIGCONT"),
     ],
     [
       "read-only",
@@ -160,8 +123,8 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     const change = setting.startsWith("connection limit")
       ? `alter role service ${setting}`
       : `alter role service set ${setting}`;
-    await database.query(change);
-    await database.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'service'");
+    await own.pool.query(change);
+    await own.pool.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'service'");
   }
 
   test.each(outages)("%s", { timeout: 120_000 }, async (_, begin, end) => {
@@ -192,20 +155,20 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     await waitFor(() => expect(appliedAttempts()).toEqual([1, 1, 1, 1]));
     const lines = worker.logLines();
     expect(lines.filter(({ msg }) => String(msg).startsWith("PostgreSQL is unavailable"))).toHaveLength(1);
-    expect((await database.query("select 1 from dead_letters")).rowCount).toBe(0);
+    expect((await own.pool.query("select 1 from dead_letters")).rowCount).toBe(0);
   });
 
   test("a worker that starts while it is out migrates and applies when it is back", { timeout: 120_000 }, async () => {
     const ingest = await start("ingest");
     expect((await post(ingest, "EARLY")).status).toBe(200);
-    postgres.kill("SIGKILL");
-    await postgres.ended();
-    const worker = await start("worker", { untilReady: false });
+    own.postgres.kill("SIGKILL");
+    await own.postgres.ended();
+    const worker = await start("worker", { isReady: false });
     await waitFor(
       async () => expect((await worker.readiness()).body.problems?.join()).toMatch(/PostgreSQL is unavailable/),
       recovery,
     );
-    await postgres.restart();
+    await own.postgres.restart();
     await untilApplied("EARLY");
   });
 
@@ -213,15 +176,15 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     timeout: 120_000,
   }, async () => {
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
-    postgres.kill("SIGKILL");
-    await postgres.ended();
+    own.postgres.kill("SIGKILL");
+    await own.postgres.ended();
     expect((await post(ingest, "HANDED-OVER")).status).toBe(200);
     await waitFor(
       async () => expect((await worker.readiness()).body.problems?.join()).toMatch(/PostgreSQL is unavailable/),
       recovery,
     );
     expect(await worker.stop("SIGTERM")).toBe(0);
-    await postgres.restart();
+    await own.postgres.restart();
     const next = await start("worker");
     await untilApplied("HANDED-OVER");
     // Logged after the commit, so the booking may be visible earlier.
@@ -242,7 +205,7 @@ describe("one booking in trouble keeps no other waiting", () => {
 
   test("because PostgreSQL cancels what is done for it: it is tried again later", { timeout: 120_000 }, async () => {
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
-    await database.query(`
+    await own.pool.query(`
       create function cancel() returns trigger language plpgsql as
         $$ begin raise exception 'cancelled' using errcode = '57014'; end $$;
       create trigger cancel before insert on booking_events
@@ -255,17 +218,17 @@ describe("one booking in trouble keeps no other waiting", () => {
       );
       await expectReady(worker);
     } finally {
-      await database.query("drop trigger cancel on booking_events; drop function cancel");
+      await own.pool.query("drop trigger cancel on booking_events; drop function cancel");
     }
     await untilApplied("TROUBLE");
-    expect((await database.query("select 1 from dead_letters")).rowCount).toBe(0);
+    expect((await own.pool.query("select 1 from dead_letters")).rowCount).toBe(0);
   });
 
   test("because somebody keeps its row locked: it is tried again when that is over", { timeout: 120_000 }, async () => {
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
     await untilAccepted(ingest, "TROUBLE");
     await untilApplied("TROUBLE");
-    const holder = await database.connect();
+    const holder = await own.pool.connect();
     await holder.query("begin");
     await holder.query("select from bookings where reference = 'TROUBLE' for update");
     for (const reference of ["TROUBLE", ...others]) await untilAccepted(ingest, reference);
@@ -278,7 +241,7 @@ describe("one booking in trouble keeps no other waiting", () => {
     await holder.query("rollback");
     holder.release();
     await waitFor(async () => {
-      const { rowCount } = await database.query("select 1 from booking_events where reference = 'TROUBLE'");
+      const { rowCount } = await own.pool.query("select 1 from booking_events where reference = 'TROUBLE'");
       expect(rowCount).toBe(2);
     }, recovery);
   });
@@ -289,12 +252,12 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
     [
       "killed",
       async () => {
-        redis.kill("SIGKILL");
-        await redis.ended();
+        own.redis.kill("SIGKILL");
+        await own.redis.ended();
       },
-      () => redis.restart(),
+      () => own.redis.restart(),
     ],
-    ["frozen", async () => redis.kill("SIGSTOP"), async () => redis.kill("SIGCONT")],
+    ["frozen", async () => own.redis.kill("SIGSTOP"), async () => own.redis.kill("SIGCONT")],
     ["a read-only replica", () => redisAdmin.replicaof("127.0.0.1", "1"), () => redisAdmin.replicaof("NO", "ONE")],
     [
       "out of memory",
@@ -321,7 +284,7 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
 
   async function breakSnapshots(): Promise<void> {
     // Redis can't rename its snapshot to this: a folder has that name.
-    await mkdir(join(folder, "redis", "dump.rdb", "in-the-way"), { recursive: true });
+    await mkdir(join(own.folder, "redis", "dump.rdb", "in-the-way"), { recursive: true });
     await redisAdmin.bgsave().catch(() => {});
     await waitFor(
       async () => expect(await redisAdmin.info("persistence")).toMatch(/rdb_last_bgsave_status:err/),
@@ -349,11 +312,11 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
   });
 
   test("at the start of both: they start, say so, and work when it is there", { timeout: 120_000 }, async () => {
-    redis.kill("SIGKILL");
-    await redis.ended();
+    own.redis.kill("SIGKILL");
+    await own.redis.ended();
     const [ingest, worker] = await Promise.all([
-      start("ingest", { untilReady: false }),
-      start("worker", { untilReady: false }),
+      start("ingest", { isReady: false }),
+      start("worker", { isReady: false }),
     ]);
     for (const app of [ingest, worker]) {
       await waitFor(
@@ -362,7 +325,7 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
       );
     }
     await expectUnavailable(ingest);
-    await redis.restart();
+    await own.redis.restart();
     await untilAccepted(ingest, "LATER");
     await untilApplied("LATER");
   });
@@ -374,7 +337,7 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
     await redisAdmin.flushall();
     await untilAccepted(ingest, "AFTER");
     await untilApplied("AFTER");
-    const { rows } = await database.query("select reference from booking_events order by sequence");
+    const { rows } = await own.pool.query("select reference from booking_events order by sequence");
     expect(rows.map(({ reference }) => reference)).toEqual(["BEFORE", "AFTER"]);
   });
 });

@@ -1,36 +1,34 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import { connect as connectHttp2, constants } from "node:http2";
 import { request as requestHttps } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { partner } from "@booking-events/harness/partners";
-import { writePartnersFile } from "@booking-events/harness/partners-file";
+import { text } from "node:stream/consumers";
+import { freePort, redisUrl, waitFor } from "@booking-events/harness";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { findLeaks } from "./find-leaks.ts";
-import { type RunningApp, runApp } from "./running-app.ts";
+import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 /** Tests deploy/Caddyfile with other ports, and with the certificate that Caddy creates for a name like `localhost`. */
 const secret = "a-secret-of-the-proxy-check-0123456789";
 const hosts = ["127.0.0.1", "127.0.0.2"];
 const path = `/booking-event/create/${secret}`;
 
+const surroundings = prepareSurroundings(secret);
 let folder: string;
-let environment: Record<string, string>;
 let redis: Redis;
 let [httpPort, httpsPort, port, adminPort] = [0, 0, 0, 0];
 let caddy: ChildProcess;
 let caddyOutput = "";
 let authority: string;
-const ingests: RunningApp[] = [];
+let ingests: RunningApp[];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "booking-events-proxy-"));
-  writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
   redis = new Redis(redisUrl());
   [httpPort, httpsPort, port, adminPort] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
   caddy = startCaddy();
@@ -38,27 +36,12 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  environment = {
-    REDIS_URL: redisUrl(),
-    QUEUE_PREFIX: uniquePrefix(),
-    PARTNERS_FILE: join(folder, "partners.json"),
-    TRUSTED_PROXY_HOPS: "1",
-    PORT: String(port),
-    ADMIN_PORT: String(adminPort),
-  };
-  ingests.push(
-    ...(await Promise.all(hosts.map((host) => runApp("ingest", { ...environment, HOST: host, ADMIN_HOST: host })))),
-  );
-  for (const host of hosts) await untilReady(`http://${host}:${adminPort}`);
+  ingests = await Promise.all(hosts.map(startIngest));
   // Until Caddy has noticed both.
   await waitFor(async () => {
     expect((await post({ headers: { "X-Dry-Run": "true" } })).status).toBe(200);
     for (const ingest of ingests) expect(ingest.output()).toContain("dry-run-passed");
   });
-});
-
-afterEach(async () => {
-  await Promise.all(ingests.splice(0).map((ingest) => ingest.stop("SIGKILL")));
 });
 
 afterAll(async () => {
@@ -69,6 +52,15 @@ afterAll(async () => {
   redis?.disconnect();
   await rm(folder, { recursive: true, force: true });
 });
+
+async function startIngest(host: string): Promise<RunningApp> {
+  const ports = { PORT: String(port), ADMIN_PORT: String(adminPort) };
+  const environment = { ...ports, HOST: host, ADMIN_HOST: host, TRUSTED_PROXY_HOPS: "1" };
+  const ingest = await surroundings().start("ingest", { environment, isReady: false });
+  const readyUrl = `http://${host}:${adminPort}/readyz`;
+  await waitFor(async () => expect((await fetch(readyUrl)).status).toBe(200), { timeoutMs: 30_000 });
+  return ingest;
+}
 
 function startCaddy(): ChildProcess {
   const variables = {
@@ -89,17 +81,9 @@ function startCaddy(): ChildProcess {
   }
   config.apps.pki = { certificate_authorities: { local: { install_trust: false } } };
   const child = spawn("caddy", ["run", "--config", "-"], { env: variables, stdio: ["pipe", "pipe", "pipe"] });
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      caddyOutput += text;
-    });
-  }
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (output) => (caddyOutput += output));
   child.stdin.end(JSON.stringify(config));
   return child;
-}
-
-async function untilReady(adminUrl: string): Promise<void> {
-  await waitFor(async () => expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200), { timeoutMs: 30_000 });
 }
 
 interface Answered {
@@ -112,34 +96,15 @@ interface Answered {
 async function post(
   request: { path?: string; headers?: Record<string, string>; body?: string; method?: string } = {},
 ): Promise<Answered> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answered>();
-  const outgoing = requestHttps(
-    {
-      host: "127.0.0.1",
-      port: httpsPort,
-      servername: "localhost",
-      method: "POST",
-      path,
-      ca: authority,
-      agent: false,
-      ...request,
-      headers: { Host: "localhost", "Content-Type": "application/json", ...request.headers },
-    },
-    (response) => {
-      let body = "";
-      response.setEncoding("utf8").on("data", (text: string) => {
-        body += text;
-      });
-      response.on("end", () => resolve({ status: response.statusCode, headers: response.headers, body }));
-      response.on("error", reject);
-    },
-  );
-  outgoing.on("error", reject);
+  const server = { host: "127.0.0.1", port: httpsPort, servername: "localhost", ca: authority, agent: false };
+  const headers = { Host: "localhost", "Content-Type": "application/json", ...request.headers };
+  const outgoing = requestHttps({ ...server, method: "POST", path, ...request, headers });
   outgoing.end(request.body ?? JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" }));
-  return promise;
+  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+  return { status: response.statusCode, headers: response.headers, body: await text(response) };
 }
 
-const countQueued = () => redis.llen(`${environment["QUEUE_PREFIX"]}:events:wait`);
+const countQueued = () => redis.llen(`${surroundings().environment["QUEUE_PREFIX"]}:events:wait`);
 
 test("requests are shared between the ingests, which see the client's address, whatever the client claims", async () => {
   const guess = { path: "/booking-event/create/a-guess", headers: { "X-Forwarded-For": "203.0.113.9" } };
@@ -231,18 +196,9 @@ test("the proxy refuses CONNECT, and cancelled CONNECT streams don't harm other 
     lookup: (_name, _options, found) => found(null, [{ address: "127.0.0.1", family: 4 }]),
   });
   session.on("error", () => {});
-  const answer = await new Promise<{ headers: Record<string, unknown>; body: string }>((resolve, reject) => {
-    const stream = session.request({ ":method": "CONNECT", ":authority": "localhost" });
-    let body = "";
-    let headers = {};
-    stream.on("response", (received) => {
-      headers = received;
-    });
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      body += text;
-    });
-    stream.on("end", () => resolve({ headers, body })).on("error", reject);
-  });
+  const stream = session.request({ ":method": "CONNECT", ":authority": "localhost" });
+  const [headers] = await once(stream, "response");
+  const answer = { headers, body: await text(stream) };
   expect(answer).toMatchObject({
     headers: { ":status": 405, allow: "POST", "content-type": "application/json; charset=utf-8" },
     body: '{"message":"Method not allowed. Use POST."}',
@@ -288,7 +244,7 @@ test("Caddy's log contains neither the secret nor any text that a client chose",
   await fetch(`http://127.0.0.1:${httpPort}${path}`, { method: "POST", headers: { Referer: canary } });
 
   const line = await waitFor(() => {
-    const found = caddyOutput.split("\n").findLast((text) => text.includes('"status":503'));
+    const found = caddyOutput.split("\n").findLast((line) => line.includes('"status":503'));
     expect(found).toBeDefined();
     return JSON.parse(found as string);
   });

@@ -1,18 +1,15 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
 import { exchange, type RawAnswer, type RequestParts } from "@booking-events/harness/http-client";
 import { partner } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { createProducer } from "@booking-events/queue";
-import { type DataServer, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
-import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findLeaks, type Secrets } from "./find-leaks.ts";
-import { type RunningApp, runApp } from "./running-app.ts";
+import { type RunningApp, runApp, useOwnServices } from "./surroundings.ts";
 
 /**
  * A text for each place from which something could leak. All begin the same way, so one search finds any of them. No
@@ -23,12 +20,9 @@ const secret = "a-secret-of-the-leak-tests-0123456789abcd";
 const path = `/booking-event/create/${secret}`;
 const reference = canary("reference");
 
-let folder: string;
-let redis: DataServer;
-let postgres: PostgresServer;
-let database: ReturnType<typeof createPool>;
+const own = useOwnServices(secret);
+const { environment } = own;
 let redisAdmin: Redis;
-let environment: Record<string, string>;
 let ingest: RunningApp;
 let worker: RunningApp;
 let port: number;
@@ -38,28 +32,15 @@ let secrets: Secrets;
 const seen: [source: string, text: string][] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "booking-events-secrets-"));
-  [redis, postgres] = await Promise.all([
-    startRedis({ dir: join(folder, "redis") }),
-    startPostgres({ dir: join(folder, "postgres") }),
-  ]);
-  writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
-  environment = {
-    REDIS_URL: redis.url,
-    DATABASE_URL: postgres.url,
-    PARTNERS_FILE: join(folder, "partners.json"),
-    TRUSTED_PROXY_HOPS: "1",
-    LOG_LEVEL: "trace",
-  };
+  Object.assign(environment, { TRUSTED_PROXY_HOPS: "1", LOG_LEVEL: "trace" });
   secrets = {
     "a partner's secret": secret,
-    "Redis' password": new URL(redis.url).password,
-    "PostgreSQL's password": new URL(postgres.url).password,
+    "Redis' password": new URL(own.redis.url).password,
+    "PostgreSQL's password": new URL(own.postgres.url).password,
     "a canary": canary(""),
   };
-  redisAdmin = new Redis(redis.url, { maxRetriesPerRequest: null });
+  redisAdmin = new Redis(own.redis.url, { maxRetriesPerRequest: null });
   redisAdmin.on("error", () => {});
-  database = createPool({ databaseUrl: postgres.url, applicationName: "test", maxConnections: 2, onError: () => {} });
   [ingest, worker] = await Promise.all([runApp("ingest", environment), runApp("worker", environment)]);
   port = Number(new URL(ingest.url).port);
   await Promise.all([ingest.untilReady(), worker.untilReady()]);
@@ -68,10 +49,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([ingest?.stop("SIGKILL"), worker?.stop("SIGKILL")]);
   redisAdmin?.disconnect();
-  await database?.end();
-  await Promise.all([redis?.stop(), postgres?.stop()]);
-  if (postgres !== undefined) await rm(postgres.home, { recursive: true, force: true });
-  await rm(folder, { recursive: true, force: true });
 });
 
 const everyHeader = {
@@ -127,7 +104,7 @@ describe("an accepted event", () => {
     expect(status).toBe(200);
     const { eventId } = JSON.parse(body);
     await waitFor(async () => {
-      const { rows } = await database.query("select payload, idempotency_key from booking_events");
+      const { rows } = await own.pool.query("select payload, idempotency_key from booking_events");
       expect(JSON.stringify(rows)).toContain(canary("nested-value"));
       expect(rows[0].idempotency_key).toBe(canary("idempotency-key"));
     });
@@ -199,9 +176,9 @@ describe("every refusal", () => {
 
 describe("dead letters and failed attempts", () => {
   test("an event that PostgreSQL refuses, with all of its row in the error", async () => {
-    await database.query(`create function refuse() returns trigger language plpgsql as
+    await own.pool.query(`create function refuse() returns trigger language plpgsql as
       $$ begin raise exception '%', new.payload using errcode = '22000', detail = new; end $$`);
-    await database.query(`create trigger refuse before insert on bookings for each row
+    await own.pool.query(`create trigger refuse before insert on bookings for each row
       when (new.payload ->> 'note' = 'refuse') execute function refuse()`);
     const before = await countLetters();
     expect((await post({ note: "refuse", consumerTripPartnerExternalReference: canary("refused") })).status).toBe(200);
@@ -209,9 +186,9 @@ describe("dead letters and failed attempts", () => {
   });
 
   test("an error whose message quotes the event, which is tried again", async () => {
-    await database.query(`create function quote() returns trigger language plpgsql as
+    await own.pool.query(`create function quote() returns trigger language plpgsql as
       $$ begin raise exception '%', new.payload using detail = new.payload, hint = new.reference; end $$`);
-    await database.query(`create trigger quote before insert on bookings for each row
+    await own.pool.query(`create trigger quote before insert on bookings for each row
       when (new.payload ->> 'note' = 'quote') execute function quote()`);
     expect((await post({ note: "quote", consumerTripPartnerExternalReference: canary("quoted") })).status).toBe(200);
     await waitFor(async () => {
@@ -223,7 +200,7 @@ describe("dead letters and failed attempts", () => {
   });
 
   test("an envelope that is invalid", async () => {
-    const producer = createProducer({ redisUrl: redis.url, prefix: "{booking-events}", onError: () => {} });
+    const producer = createProducer({ redisUrl: own.redis.url, prefix: "{booking-events}", onError: () => {} });
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
     const before = await countLetters();
     await producer.enqueue({
@@ -243,7 +220,7 @@ describe("dead letters and failed attempts", () => {
   });
 
   test("leave the event in its own column only", async () => {
-    const { rows } = await database.query("select error_code, error, envelope from dead_letters order by error_code");
+    const { rows } = await own.pool.query("select error_code, error, envelope from dead_letters order by error_code");
     expect(rows.map(({ error_code }) => error_code)).toEqual(["22000", "INVALID_ENVELOPE"]);
     for (const { envelope, error } of rows) {
       expect(findLeaks(envelope.toString(), secrets)).toContain("a canary");
@@ -252,7 +229,7 @@ describe("dead letters and failed attempts", () => {
   });
 
   async function countLetters(): Promise<number> {
-    return (await database.query("select 1 from dead_letters")).rowCount ?? 0;
+    return (await own.pool.query("select 1 from dead_letters")).rowCount ?? 0;
   }
 
   async function findJob(text: string): Promise<Record<string, string> | undefined> {
@@ -269,41 +246,41 @@ describe("outages", () => {
   const during = { timeoutMs: 60_000 };
 
   test("of PostgreSQL", { timeout: 120_000 }, async () => {
-    postgres.kill("SIGKILL");
-    await postgres.ended();
+    own.postgres.kill("SIGKILL");
+    await own.postgres.ended();
     expect((await post({ note: "while PostgreSQL is out" })).status).toBe(200);
     await waitFor(async () => expect((await worker.readiness()).status).toBe(503), during);
     await look();
     await ops("events", "list");
-    await postgres.restart();
+    await own.postgres.restart();
     await worker.untilReady();
   });
 
   test("of Redis", { timeout: 120_000 }, async () => {
-    redis.kill("SIGKILL");
-    await redis.ended();
+    own.redis.kill("SIGKILL");
+    await own.redis.ended();
     await waitFor(async () => expect((await post({ note: "while Redis is out" })).status).toBe(503), during);
     await waitFor(async () => expect((await worker.readiness()).status).toBe(503), during);
     await look();
-    await redis.restart();
+    await own.redis.restart();
     await Promise.all([ingest.untilReady(), worker.untilReady()]);
   });
 
   test("of the partners file, whose text is then an error's", async () => {
     await writeFile(
-      join(folder, "partners.json"),
+      join(own.folder, "partners.json"),
       `{"partners": [${JSON.stringify({ id: canary("partner") })} ${secret}`,
     );
     await waitFor(async () => expect(JSON.stringify((await ingest.readiness()).body)).toContain("warnings"));
     await look();
     await ops("partners", "list");
-    writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
+    writePartnersFile(join(own.folder, "partners.json"), [partner("acme", { [secret]: null })]);
   });
 
   test("a start with passwords that are refused", async () => {
     const wrong = {
-      REDIS_URL: redis.url.replace(/:[^:@]+@/, `:${canary("redis-password")}@`),
-      DATABASE_URL: postgres.url.replace(/:[^:@]+@/, `:${canary("postgres-password")}@`),
+      REDIS_URL: own.redis.url.replace(/:[^:@]+@/, `:${canary("redis-password")}@`),
+      DATABASE_URL: own.postgres.url.replace(/:[^:@]+@/, `:${canary("postgres-password")}@`),
     };
     for (const name of ["ingest", "worker"] as const) {
       const app = await runApp(name, { ...environment, ...wrong });
@@ -343,7 +320,7 @@ describe("nothing leaks", () => {
       }
     }
     seen.push(["the connections' names", String(await redisAdmin.client("LIST"))]);
-    const { rows } = await database.query("select application_name, query from pg_stat_activity");
+    const { rows } = await own.pool.query("select application_name, query from pg_stat_activity");
     seen.push(["PostgreSQL's list of activities", JSON.stringify(rows)]);
   });
 

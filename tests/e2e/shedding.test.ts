@@ -9,7 +9,7 @@ import { queueName } from "@booking-events/queue";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type RunningApp, runApp } from "./running-app.ts";
+import { type RunningApp, runApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-shedding-tests-0123456789";
 const { pool, url } = useTestDatabase({ maxConnections: 2 });

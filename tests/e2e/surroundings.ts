@@ -2,14 +2,36 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { redisUrl, uniquePrefix } from "@booking-events/harness";
+import { type AppProcess, builtApps, fromSource, startApp } from "@booking-events/harness/app-process";
 import { partner } from "@booking-events/harness/partners";
-import { writePartnersFile } from "@booking-events/harness/partners-file";
+import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { createTestDatabase } from "@booking-events/harness/test-database";
+import { type DataServer, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import { type RunningApp, runApp } from "./running-app.ts";
 
-/** What the processes of one test need: a partner, a queue and a database. */
+/** One of the built apps as a process, as in production. */
+export type RunningApp = AppProcess;
+
+/**
+ * @param environment all that the app sees, apart from the ports and PATH
+ * @param options.entry another entry point, run from source
+ */
+export function runApp(
+  name: "ingest" | "worker",
+  environment: Record<string, string>,
+  options: { entry?: string } = {},
+): Promise<RunningApp> {
+  return startApp(options.entry === undefined ? builtApps[name] : fromSource(options.entry), environment, {
+    name,
+    // Every secret of these tests begins with the first; every piece of a guest's data contains the second.
+    neverPrinted: /a-secret-of|canary/i,
+    // For speed, the PostgreSQL that tests share runs without fsync. The worker reports that and works on.
+    toleratedProblems: /^PostgreSQL may lose/,
+  });
+}
+
+/** What the processes of a test need: a partner, a queue and a database. */
 export interface Surroundings {
   environment: Record<string, string>;
   pool: ReturnType<typeof createPool>;
@@ -27,43 +49,83 @@ export interface Surroundings {
  * @returns a function for those of the current test
  */
 export function prepareSurroundings(secret: string): () => Surroundings {
-  let folder: string;
   let database: Awaited<ReturnType<typeof createTestDatabase>>;
-  let surroundings: Surroundings;
-  const apps: RunningApp[] = [];
-
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "booking-events-e2e-"));
-    writePartnersFile(join(folder, "partners.json"), [partner("acme", { [secret]: null })]);
-  });
+  const { surroundings, killApps } = useSurroundings(secret);
 
   beforeEach(async () => {
     database = await createTestDatabase();
-    const environment = {
-      REDIS_URL: redisUrl(),
-      DATABASE_URL: database.url,
-      PARTNERS_FILE: join(folder, "partners.json"),
-      QUEUE_PREFIX: uniquePrefix(),
-    };
-    surroundings = {
-      environment,
-      pool: createPool({ databaseUrl: database.url, applicationName: "test", maxConnections: 2, onError: () => {} }),
-      async start(name, { environment: more = {}, isReady = true, ...options } = {}) {
-        const app = await runApp(name, { ...environment, ...more }, options);
-        apps.push(app);
-        if (isReady) await app.untilReady();
-        return app;
-      },
-    };
+    surroundings.pool = openPool(database.url);
+    const services = { REDIS_URL: redisUrl(), DATABASE_URL: database.url, QUEUE_PREFIX: uniquePrefix() };
+    Object.assign(surroundings.environment, services);
   });
 
   afterEach(async () => {
-    await Promise.all(apps.splice(0).map((app) => app.stop("SIGKILL")));
+    await killApps();
     await surroundings.pool.end();
     await database.drop();
   });
 
-  afterAll(() => rm(folder, { recursive: true, force: true }));
-
   return () => surroundings;
+}
+
+/** With a Redis and a PostgreSQL of the file's own, whose tests may stop and change them. */
+export interface OwnServices extends Surroundings {
+  folder: string;
+  redis: DataServer;
+  postgres: PostgresServer;
+}
+
+/** Prepares them once for all tests of the file. Before that, the result has no services. */
+export function useOwnServices(secret: string, settings: Readonly<Record<string, string>> = {}): OwnServices {
+  const { surroundings, killApps } = useSurroundings(secret);
+  const own = surroundings as OwnServices;
+
+  beforeAll(async () => {
+    [own.redis, own.postgres] = await Promise.all([
+      startRedis({ dir: join(own.folder, "redis") }),
+      startPostgres({ dir: join(own.folder, "postgres"), settings }),
+    ]);
+    own.pool = openPool(own.postgres.url);
+    Object.assign(own.environment, { REDIS_URL: own.redis.url, DATABASE_URL: own.postgres.url });
+  });
+
+  afterEach(killApps);
+
+  afterAll(async () => {
+    await own.pool?.end();
+    await Promise.all([own.redis?.stop(), own.postgres?.stop()]);
+    if (own.postgres) await rm(own.postgres.home, { recursive: true, force: true });
+  });
+
+  return own;
+}
+
+function useSurroundings(secret: string) {
+  const apps: RunningApp[] = [];
+  const surroundings: Surroundings & { folder: string } = {
+    folder: "",
+    environment: {},
+    pool: undefined as unknown as Surroundings["pool"], // Until the services run.
+    async start(name, { environment = {}, isReady = true, ...options } = {}) {
+      const app = await runApp(name, { ...surroundings.environment, ...environment }, options);
+      apps.push(app);
+      if (isReady) await app.untilReady();
+      return app;
+    },
+  };
+
+  beforeAll(async () => {
+    surroundings.folder = await mkdtemp(join(tmpdir(), "booking-events-e2e-"));
+    const partnersFile = join(surroundings.folder, "partners.json");
+    surroundings.environment["PARTNERS_FILE"] = partnersFile;
+    writePartnersFile(partnersFile, [partner("acme", { [secret]: null }, { rateLimit: noLimit })]);
+  });
+
+  afterAll(() => rm(surroundings.folder, { recursive: true, force: true }));
+  const killApps = () => Promise.all(apps.splice(0).map((app) => app.stop("SIGKILL")));
+  return { surroundings, killApps };
+}
+
+function openPool(databaseUrl: string): ReturnType<typeof createPool> {
+  return createPool({ databaseUrl, applicationName: "test", maxConnections: 2, onError: () => {} });
 }

@@ -1,50 +1,13 @@
 import { readFileSync } from "node:fs";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { uniquePrefix, waitFor } from "@booking-events/harness";
-import { partner } from "@booking-events/harness/partners";
-import { writePartnersFile } from "@booking-events/harness/partners-file";
-import { type DataServer, startPostgres, startRedis } from "@booking-events/scripts/services";
-import { createPool } from "@booking-events/store";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { type RunningApp, runApp } from "./running-app.ts";
+import { readFile } from "node:fs/promises";
+import { waitFor } from "@booking-events/harness";
+import { expect, test } from "vitest";
+import { type RunningApp, runApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-test-with-enough-characters";
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
-let folder: string;
-let redis: DataServer;
-let postgres: DataServer;
-let database: ReturnType<typeof createPool>;
-let environment: Record<string, string>;
-const apps: RunningApp[] = [];
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "booking-events-whole-way-"));
-  [redis, postgres] = await Promise.all([
-    startRedis({ dir: join(folder, "redis") }),
-    startPostgres({ dir: join(folder, "postgres") }),
-  ]);
-  const partners = join(folder, "partners.json");
-  writePartnersFile(partners, [partner("acme", { [secret]: null })]);
-  environment = {
-    REDIS_URL: redis.url,
-    DATABASE_URL: postgres.url,
-    PARTNERS_FILE: partners,
-    QUEUE_PREFIX: uniquePrefix(),
-  };
-  database = createPool({ databaseUrl: postgres.url, applicationName: "test", maxConnections: 2, onError: () => {} });
-});
-
-afterEach(async () => {
-  await Promise.all(apps.splice(0).map((app) => app.stop("SIGKILL")));
-});
-
-afterAll(async () => {
-  await database?.end();
-  await Promise.all([redis?.stop(), postgres?.stop()]);
-  await rm(folder, { recursive: true, force: true });
-});
+const own = useOwnServices(secret);
+const { start } = own;
 
 test("a partner posts, and the booking is in PostgreSQL", async () => {
   const [ingest] = await startBoth();
@@ -59,7 +22,7 @@ test("a partner posts, and the booking is in PostgreSQL", async () => {
   const reference = payload.consumerTripPartnerExternalReference;
   const booking = await untilBooking(reference, "active");
   expect(booking.payload).toEqual(payload);
-  const { rows } = await database.query(
+  const { rows } = await own.pool.query(
     "select consumer_trip_arrival_date::text as arrival from booking_details where reference = $1",
     [reference],
   );
@@ -67,7 +30,7 @@ test("a partner posts, and the booking is in PostgreSQL", async () => {
 
   await post(ingest, "delete", JSON.stringify({ consumerTripPartnerExternalReference: reference }));
   await untilBooking(reference, "deleted");
-  const changes = await database.query("select change from booking_changes where reference = $1 order by id", [
+  const changes = await own.pool.query("select change from booking_changes where reference = $1 order by id", [
     reference,
   ]);
   expect(changes.rows.map(({ change }) => change)).toEqual(["created", "deleted"]);
@@ -88,7 +51,7 @@ test("a sender's mistakes lose no data, and can be seen in the log of events, th
   await waitFor(async () => expect((await readBooking("KEYS-1"))?.payload).toMatchObject({ consumerGivenName: "Zoe" }));
   await send("delete", { consumerPartnerExternalReference: "KEYS-C" }, "KEY-1");
   await waitFor(async () => {
-    const { rows } = await database.query(
+    const { rows } = await own.pool.query(
       "select outcome, warnings from booking_events where reference like 'KEYS-%' order by sequence",
     );
     expect(rows).toEqual([
@@ -120,10 +83,10 @@ test("an accepted event survives the restart of every process in between", async
   expect(accepted.status).toBe(200);
   expect(await ingest.stop("SIGTERM")).toBe(0);
 
-  redis.kill("SIGKILL");
-  await redis.ended();
-  await redis.restart();
-  await postgres.restart();
+  own.redis.kill("SIGKILL");
+  await own.redis.ended();
+  await own.redis.restart();
+  await own.postgres.restart();
   const worker = await start("worker");
   await untilBooking("RESTART-1", "active");
   expect(await worker.stop("SIGTERM")).toBe(0);
@@ -132,7 +95,7 @@ test("an accepted event survives the restart of every process in between", async
   expect((await post(again, "update", booking("RESTART-1", "later"))).status).toBe(200);
   await start("worker");
   await waitFor(async () => expect((await readBooking("RESTART-1"))?.payload).toMatchObject({ note: "later" }));
-  const { rows } = await database.query(
+  const { rows } = await own.pool.query(
     "select outcome from booking_events where reference = 'RESTART-1' order by sequence",
   );
   expect(rows.map(({ outcome }) => outcome)).toEqual(["created", "updated"]);
@@ -158,13 +121,6 @@ test.each(["ingest", "worker"] as const)(
   },
 );
 
-async function start(name: "ingest" | "worker"): Promise<RunningApp> {
-  const app = await runApp(name, environment);
-  apps.push(app);
-  await app.untilReady();
-  return app;
-}
-
 function startBoth(): Promise<[RunningApp, RunningApp]> {
   return Promise.all([start("ingest"), start("worker")]);
 }
@@ -179,7 +135,7 @@ function booking(reference: string, note = "first"): string {
 }
 
 async function readBooking(reference: string): Promise<{ state: string; payload: unknown } | undefined> {
-  const { rows } = await database.query("select state, payload from bookings where reference = $1", [reference]);
+  const { rows } = await own.pool.query("select state, payload from bookings where reference = $1", [reference]);
   return rows[0];
 }
 
