@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { chown, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
+import { execute } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
@@ -80,9 +81,7 @@ async function createPostgresRoles(): Promise<void> {
 async function asAdministrator(statements: string[]): Promise<void> {
   const url = new URL(own.postgres.url);
   url.pathname = "/postgres";
-  const pool = createPool({ databaseUrl: url.href, applicationName: "test", maxConnections: 1, onError: () => {} });
-  for (const statement of statements) await pool.query(statement);
-  await pool.end();
+  for (const statement of statements) await execute(url.href, statement);
 }
 
 function databaseUrl(role: string, parameters: Record<string, string> = {}): string {

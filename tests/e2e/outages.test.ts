@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
+import { execute } from "@booking-events/harness/test-database";
 import { migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -63,7 +64,7 @@ async function expectUnavailable(ingest: RunningApp): Promise<void> {
 test("PostgreSQL may lose what it commits: the worker is not ready and says so, and applies events all the same", async () => {
   const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
   const setFsync = async (change: string) => {
-    await own.pool.query(`alter system ${change}`);
+    await execute(own.postgres.url, `alter system ${change}`);
     await own.pool.query("select pg_reload_conf()");
   };
   await setFsync("set fsync = off");

@@ -44,7 +44,8 @@ function nameDatabase() {
   };
 }
 
-async function execute(url: string, sql: string): Promise<void> {
+/** Runs a statement outside a transaction, such as `vacuum`. */
+export async function execute(url: string, sql: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import type { BookingState, Outcome } from "@booking-events/bookings";
-import { useTestDatabase } from "@booking-events/harness/test-database";
+import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventKind } from "@booking-events/schema";
 import { bookingKey, type EventToInsert, insertBookings, insertEvents, writeDeadLetter } from "@booking-events/store";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -420,7 +420,7 @@ describe("migrate", () => {
   test("names the migrations of a new database, which the other commands need", async () => {
     const name = `ops_${randomUUID().replaceAll("-", "")}`;
     const environment = { DATABASE_URL: Object.assign(new URL(url), { pathname: `/${name}` }).href };
-    await pool.query(`create database ${name}`);
+    await execute(url, `create database ${name}`);
     try {
       const before = await spawnOps(["events", "list"], environment);
       expect(before).toMatchObject({ exitCode: 1, stdout: "" });
@@ -430,7 +430,7 @@ describe("migrate", () => {
       expect(migrated.stdout).toMatch(/^Applied 0001_.*\n.*The schema is up to date\.\n$/s);
       expect((await spawnOps(["events", "list"], environment)).exitCode).toBe(0);
     } finally {
-      await pool.query(`drop database ${name}`);
+      await execute(url, `drop database ${name}`);
     }
   });
 

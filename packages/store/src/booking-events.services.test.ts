@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { useTestDatabase } from "@booking-events/harness/test-database";
+import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, describe, expect, test } from "vitest";
 import { insertEvents, markReferenceKind } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
@@ -10,7 +10,7 @@ const events = 50_000;
 /** A page has 8 KB. The events of one booking fill thousands of pages. */
 const fewPages = 40;
 
-const { pool } = useTestDatabase({ maxConnections: 2 });
+const { pool, url } = useTestDatabase({ maxConnections: 2 });
 
 /** Counts the pages that PostgreSQL reads for the queries of `work`, in a transaction like the worker's. */
 async function countPages(work: (client: Queryable) => Promise<unknown>): Promise<number> {
@@ -49,7 +49,7 @@ describe.each([
        from generate_series(1, ${events} + 1) as n`,
       [key],
     );
-    await pool.query("vacuum analyze booking_events");
+    await execute(url, "vacuum analyze booking_events");
   });
 
   test("the uses of the key are found in a few pages", async () => {
@@ -142,7 +142,7 @@ test("whether a consumer has bookings with trip references is found in a few pag
   }));
   const ids = deletes.map(({ id }) => id);
   await insertEvents(pool, deletes);
-  await pool.query("vacuum analyze bookings, booking_events");
+  await execute(url, "vacuum analyze bookings, booking_events");
   expect(await countPages((client) => markReferenceKind(client, ids))).toBeLessThan(fewPages);
   expect((await markReferenceKind(pool, ids)).toSorted()).toEqual(ids.slice(0, 2));
 });

@@ -1,10 +1,11 @@
-import type { Socket } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { Pool } from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
-import { inTransaction, NotBegun, type Queryable, RollBack, settleAll } from "./database.ts";
+import { createPool, inTransaction, NotBegun, type Queryable, RollBack, settleAll } from "./database.ts";
 
 const brokenConnections: Error[] = [];
 const { pool } = useTestDatabase({ maxConnections: 2, onError: (error) => brokenConnections.push(error) });
@@ -21,6 +22,31 @@ test("a connection that breaks between two queries of a transaction fails the tr
   await expect(transaction).rejects.toThrow(/connection error|Connection terminated|not queryable/);
   expect(brokenConnections.length).toBeGreaterThan(0);
   expect((await pool.query<{ one: number }>("select 1 as one")).rows).toEqual([{ one: 1 }]);
+});
+
+test("a new connection asks for nothing that a pooler may refuse", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const databaseUrl = `postgres://role@127.0.0.1:${(server.address() as AddressInfo).port}/name`;
+  const pooled = createPool({ databaseUrl, applicationName: "test", maxConnections: 1, onError: () => {} });
+  const refused = expect(pooled.query("select 1")).rejects.toThrow();
+  const [socket] = (await once(server, "connection")) as [Socket];
+  const [startup] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  // Two numbers, and then each name and value with a zero byte after it.
+  const texts = startup.subarray(8).toString().split("\0").slice(0, -2);
+  expect(texts.filter((_, index) => index % 2 === 0).toSorted()).toEqual([
+    ...["application_name", "client_encoding", "database", "user"],
+  ]);
+  await refused;
+  await pooled.end();
+  server.close();
+});
+
+test("a single statement has the limits of a transaction, and its failure is its own", async () => {
+  await expect(pool.query("select 1 / 0")).rejects.toThrow("division by zero");
+  const { rows } = await pool.query("select current_setting('statement_timeout') as timeout");
+  expect(rows).toEqual([{ timeout: "30s" }]);
 });
 
 describe("after a failed transaction, its connection", () => {

@@ -3,7 +3,7 @@ import pg from "pg";
 /** A pool, or a client in a transaction. */
 export type Queryable = Pick<pg.ClientBase, "query">;
 
-/** Limits of one connection. Each turns a database that hangs into an error, which the caller can wait out. */
+/** Limits of connections and statements. Each turns a database that hangs into an error, which the caller can wait out. */
 const connectTimeoutMs = 5_000;
 const statementTimeoutMs = 30_000;
 /**
@@ -23,7 +23,7 @@ const lockTimeoutMs = 25_000;
 
 /**
  * Creates a pool of connections to PostgreSQL. `bigint` columns are read as numbers, since sequences and ids stay below
- * 2^53.
+ * 2^53. Each statement runs in a transaction: the caller's, or one of its own.
  *
  * @param options.onError called when a connection breaks. The pool replaces it, and the query on it fails
  */
@@ -33,16 +33,12 @@ export function createPool(options: {
   maxConnections: number;
   onError: (error: Error) => void;
 }): pg.Pool {
-  const pool = new pg.Pool({
+  const pool = new LimitedPool({
     connectionString: options.databaseUrl,
     application_name: options.applicationName,
     max: options.maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: statementTimeoutMs,
     query_timeout: answerTimeoutMs,
-    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
-    lock_timeout: lockTimeoutMs,
-    options: `-c tcp_user_timeout=${tcpUserTimeoutMs}`,
     keepAlive: true,
     // A statement is sent while earlier ones are still running. PostgreSQL runs them in order.
     pipeline: true,
@@ -52,6 +48,29 @@ export function createPool(options: {
   pool.on("connect", (client) => client.on("error", options.onError));
   pool.on("error", () => {});
   return pool;
+}
+
+/**
+ * Gives a single statement a transaction of its own, with the limits of {@link beginWithLimits}. All go to the server
+ * together, so they cost one round trip.
+ */
+class LimitedPool extends pg.Pool {
+  override query = (async (...statement: Parameters<pg.ClientBase["query"]>) => {
+    const client = await this.connect();
+    try {
+      const [, result] = await settleAll([
+        client.query(beginWithLimits),
+        client.query(...statement) as unknown as Promise<unknown>,
+        client.query("commit"),
+      ]);
+      client.release();
+      return result;
+    } catch (error) {
+      client.release(!(await rollBack(client, error)));
+      throw error;
+    }
+    // The overloads that take a callback are the only ones that it lacks.
+  }) as pg.Pool["query"];
 }
 
 /** Rolls a transaction back although its connection is fine. */
@@ -102,11 +121,24 @@ const waitForDisk = `select set_config('synchronous_commit', 'on', true)
  */
 const followIndexes = "set local enable_bitmapscan to off";
 
+/**
+ * The limits hold for one transaction, not for the connection: PgBouncer refuses them as parameters of a new connection,
+ * or ignores them if it is told to, and gives each transaction another connection to the server.
+ */
+const beginWithLimits = [
+  "begin",
+  `set local statement_timeout to ${statementTimeoutMs}`,
+  `set local lock_timeout to ${lockTimeoutMs}`,
+  `set local idle_in_transaction_session_timeout to ${idleInTransactionTimeoutMs}`,
+  `set local tcp_user_timeout to ${tcpUserTimeoutMs}`,
+  followIndexes,
+].join("; ");
+
 async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
   let client: pg.PoolClient | undefined;
   try {
     client = await pool.connect();
-    await client.query(`begin; ${followIndexes}`);
+    await client.query(beginWithLimits);
     return client;
   } catch (error) {
     client?.release(true);
@@ -114,9 +146,9 @@ async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-/** Sets how long later statements of the transaction wait for a lock. `default`: the connection's own limit. */
+/** Sets how long later statements of the transaction wait for a lock. `default`: as at its beginning. */
 export async function setLockTimeout(client: Queryable, timeoutMs: number | "default"): Promise<void> {
-  await client.query(`set local lock_timeout to ${timeoutMs}`);
+  await client.query(`set local lock_timeout to ${timeoutMs === "default" ? lockTimeoutMs : timeoutMs}`);
 }
 
 /**

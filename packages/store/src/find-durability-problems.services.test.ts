@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
+import { execute } from "@booking-events/harness/test-database";
 import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -51,14 +52,14 @@ describe("a PostgreSQL that may lose committed data", () => {
     ["fsync", "off", "on"],
     ["full_page_writes", "off", "on"],
   ])("is found by its %s, without a restart", async (name, bad, good) => {
-    await admin.query(`alter system set ${name} = ${bad}`);
+    await execute(server.url, `alter system set ${name} = ${bad}`);
     await admin.query("select pg_reload_conf()");
     await waitFor(async () =>
       expect(await findProblems()).toEqual([
         `PostgreSQL may lose committed data: ${name} is ${bad}. Set: ${name} = ${good}.`,
       ]),
     );
-    await admin.query(`alter system reset ${name}`);
+    await execute(server.url, `alter system reset ${name}`);
     await admin.query("select pg_reload_conf()");
     await waitFor(async () => expect(await findProblems()).toEqual([]));
   });

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { runner } from "node-pg-migrate";
+import { PG_MIGRATE_LOCK_ID, runner } from "node-pg-migrate";
 import { Client } from "pg";
 
 const migrationsFolder = fileURLToPath(new URL("../migrations", import.meta.url));
@@ -26,7 +26,6 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   const client = new Client({
     connectionString: databaseUrl,
     application_name: "booking-events-migrate",
-    lock_timeout: lockTimeoutMs,
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
   });
@@ -34,21 +33,30 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   client.on("error", () => {});
   await client.connect();
   try {
+    await client.query(beginAlone);
     await refuseNewerSchema(client);
     const applied = await runner({
       dbClient: client,
       dir: migrationsFolder,
       migrationsTable,
       direction: "up",
+      // Its BEGIN only warns that there is a transaction. Its COMMIT ends that.
       singleTransaction: true,
-      advisoryLockMode: "wait",
+      noLock: true,
       logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
     });
+    await client.query("commit");
     return applied.map(({ name }) => name);
   } finally {
     await client.end();
   }
 }
+
+/**
+ * The lock that node-pg-migrate would take, but for the transaction rather than the session. A pooler that gives each
+ * transaction another connection to the server would keep a session's lock forever.
+ */
+const beginAlone = `begin; set local lock_timeout to ${lockTimeoutMs}; select pg_advisory_xact_lock(${PG_MIGRATE_LOCK_ID})`;
 
 async function refuseNewerSchema(client: Client): Promise<void> {
   const { rows: tables } = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { waitFor } from "@booking-events/harness";
+import { execute } from "@booking-events/harness/test-database";
+import { commandPrefixForRoot, installPackage, onPath } from "@booking-events/scripts/apt-get";
+import { freePort } from "@booking-events/scripts/ports";
+import { createPool, inTransaction } from "@booking-events/store";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { prepareSurroundings } from "./surroundings.ts";
+
+const secret = "a-secret-of-the-test-with-enough-characters";
+/** Where Debian puts it, which is not on every user's PATH. */
+const pgbouncer = "/usr/sbin/pgbouncer";
+
+const surroundings = prepareSurroundings(secret);
+let folder: string;
+const poolers: ChildProcess[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "booking-events-pgbouncer-"));
+  await chmod(folder, 0o755);
+  const asRoot = commandPrefixForRoot();
+  if (!onPath("pgbouncer") && asRoot !== undefined) await installPackage("pgbouncer", asRoot, undefined);
+});
+
+afterEach(() => {
+  for (const pooler of poolers.splice(0)) pooler.kill("SIGKILL");
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** @returns the URL of the test's database by way of a PgBouncer in transaction mode, with two connections to it */
+async function startPgBouncer(databaseUrl: string): Promise<string> {
+  const { hostname, port, username, password, pathname } = new URL(databaseUrl);
+  const listenPort = await freePort();
+  const config = join(folder, `${listenPort}.ini`);
+  const users = join(folder, `${listenPort}.txt`);
+  await writeFile(users, `"${decodeURIComponent(username)}" "${decodeURIComponent(password)}"\n`);
+  await writeFile(
+    config,
+    `[databases]
+* = host=${hostname} port=${port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${listenPort}
+unix_socket_dir =
+auth_type = plain
+auth_file = ${users}
+pool_mode = transaction
+default_pool_size = 2
+`,
+  );
+  // It refuses to run as root.
+  const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
+  const pooler = spawn(pgbouncer, ["-q", ...user, config], { stdio: "ignore" });
+  poolers.push(pooler);
+  const url = new URL(databaseUrl);
+  url.host = `127.0.0.1:${listenPort}`;
+  url.pathname = pathname;
+  await waitFor(() => execute(url.href, "select 1"));
+  return url.href;
+}
+
+test("two workers migrate and apply events through PgBouncer in transaction mode", async () => {
+  const { environment, pool, start } = surroundings();
+  const viaPooler = { DATABASE_URL: await startPgBouncer(environment["DATABASE_URL"] ?? "") };
+  await execute(environment["DATABASE_URL"] ?? "", "drop schema public cascade; create schema public");
+  const [ingest] = await Promise.all([
+    start("ingest"),
+    start("worker", { environment: viaPooler }),
+    start("worker", { environment: viaPooler }),
+  ]);
+  for (let at = 0; at < 200; at += 1) {
+    const response = await fetch(`${ingest.url}/booking-event/update/${secret}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ consumerTripPartnerExternalReference: `TRIP-${at % 20}`, note: `${at}` }),
+    });
+    expect(response.status).toBe(200);
+  }
+  await waitFor(async () => {
+    const { rows } = await pool.query(`select (select count(*)::int from booking_events) as events,
+      (select count(*)::int from bookings where payload ->> 'note' >= '180') as current,
+      (select count(*)::int from dead_letters) as dead`);
+    expect(rows).toEqual([{ events: 200, current: 20, dead: 0 }]);
+  });
+  // Another start finds nothing to do, and no lock that an earlier one has left behind.
+  await start("worker", { environment: viaPooler });
+});
+
+test("the limits of statements hold through PgBouncer, and stay there for nobody else", async () => {
+  const url = await startPgBouncer(surroundings().environment["DATABASE_URL"] ?? "");
+  const limits = `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock,
+    current_setting('idle_in_transaction_session_timeout') as idle, current_setting('tcp_user_timeout') as silent`;
+  const expected = [{ statement: "30s", lock: "25s", idle: "10s", silent: "15000" }];
+  const pool = createPool({ databaseUrl: url, applicationName: "test", maxConnections: 1, onError: () => {} });
+  try {
+    expect((await pool.query(limits)).rows).toEqual(expected);
+    expect(await inTransaction(pool, async (client) => (await client.query(limits)).rows)).toEqual(expected);
+    await expect(pool.query("select 1 / 0")).rejects.toThrow("division by zero");
+    await execute(url, "do $$ begin assert current_setting('statement_timeout') = '0'; end $$");
+    expect((await pool.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+  } finally {
+    await pool.end();
+  }
+});
