@@ -63,8 +63,9 @@ describe("the runbook's table of environment variables", () => {
 });
 
 test("the runbook's table of metrics has every metric, with its labels", () => {
-  const metrics = [...`${ingest}${worker}`.matchAll(/name: "(\w+)",\n\s+help: [^\n]+\n(?:\s+labelNames: \[(.*)\],)?/g)];
-  const ofCode = metrics.map(([, name, labels = ""]) => {
+  const text = /"[^"]*"(?:\s+\+\s+"[^"]*")*/.source;
+  const metric = new RegExp(`name: "(\\w+)",\\s+help:\\s+${text},\\s+(?:labelNames: \\[(.*)\\],)?`, "g");
+  const ofCode = Array.from(`${ingest}${worker}`.matchAll(metric), ([, name, labels = ""]) => {
     return labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`;
   });
   const named = readTable("### Metrics").map(([, name]) => name);
