@@ -34,6 +34,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
+          // For a busy machine: no test asserts how long something takes.
+          testTimeout: 30_000,
           include: ["**/*.test.ts"],
           exclude: [...defaultExclude, ...needServices, ...needBuiltApps, ...takeMinutes],
         },
