@@ -97,7 +97,9 @@ test("rotate adds a secret, and says how long the old one is valid: a day by def
 
 test("rotate --expires lets the new secret expire", async () => {
   await ok("add", "acme");
-  expect(await ok("rotate", "acme", "--expires", "90d")).toContain("s2 of partner acme, which expires at 2027-02-18T");
+  expect(await ok("rotate", "acme", "--expires", "90d")).toContain(
+    "Partner acme has a new secret s2, which expires at 2027-02-18T",
+  );
   const { expiresAt } = JSON.parse(await ok("rotate", "acme", "--expires", "2027-01-01", "--json"));
   expect(expiresAt).toBe("2027-01-01T00:00:00.000Z");
   expect(readPartnersFile(path).partners[0]?.secrets).toMatchObject([

@@ -13,8 +13,8 @@ export function addPartnersCommands(program: Command, context: Context): void {
     .summary("who may send events, and with which secrets")
     .description(
       "Who may send events, and with which secrets. The partners file (PARTNERS_FILE, ./partners.json by default) " +
-        "holds only digests, so a secret is shown once and can't be looked up again. A running ingest takes changes " +
-        "over within about a second.",
+        "holds only digests, so a secret is shown once and can't be looked up again. A running ingest picks up " +
+        "changes within about a second.",
     );
   addAddCommand(partners, context);
   addListCommand(partners, context);

@@ -5,7 +5,7 @@ import { Option } from "commander";
 export function referenceKindOption(): Option {
   return new Option(
     "--reference-kind <kind>",
-    "whether the reference is of a trip or of a consumer, if there is a booking for each",
+    "the kind of the reference, if a trip and a consumer have the same one",
   ).choices(referenceKinds);
 }
 

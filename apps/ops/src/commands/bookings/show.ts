@@ -22,7 +22,7 @@ export function addShowCommand(bookings: Command, context: Context): void {
         "booking may be personal data of guests, and is shown only with --payload.",
     )
     .argument("<partner>", "the partner's id")
-    .argument("<reference>", "the partner's reference of the booking")
+    .argument("<reference>", "the partner's reference for the booking")
     .option("--payload", "show the whole booking, with personal data of guests")
     .addOption(referenceKindOption())
     .option(

@@ -14,9 +14,9 @@ export function addDiscardCommand(deadLetters: Command, context: Context): void 
     .summary("close dead letters without applying their events")
     .description("Close dead letters without applying their events. The rows stay, with the reason.")
     .argument("<eventId...>", "UUIDs", collectEventIds)
-    .requiredOption("--reason <text>", "why, as a record", parseNote)
+    .requiredOption("--reason <text>", "why; recorded with each dead letter", parseNote)
     .option("--yes", "don't ask for confirmation")
-    .option("--by <name>", "who discards them, as a record", parseNote, defaultName())
+    .option("--by <name>", "who discards them; recorded with each dead letter", parseNote, defaultName())
     .addHelpText(
       "after",
       `

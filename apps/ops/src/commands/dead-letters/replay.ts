@@ -23,7 +23,7 @@ export function addReplayCommand(deadLetters: Command, context: Context): void {
     .option("--partner <id>", "with --all: only dead letters of this partner")
     .option("--code <code>", "with --all: only dead letters with this error code")
     .option("--yes", "don't ask for confirmation")
-    .option("--by <name>", "who replays them, as a record", parseNote, defaultName())
+    .option("--by <name>", "who replays them; recorded with each dead letter", parseNote, defaultName())
     .option("--no-wait", "don't wait for the results")
     .option("--json", "print a JSON array: eventId, result (applied, dead, waiting, invalid or resolved), detail")
     .addHelpText(

@@ -78,6 +78,6 @@ async function add(context: Context, id: string, options: AddOptions): Promise<v
     printJson(context.stdout, { partner: id, ...added, ...expiry });
     return;
   }
-  const heading = `Added partner ${id}. Its secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
+  const heading = `Added partner ${id} with the secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
   printSecret(context, heading, added, partner.kinds);
 }

@@ -56,7 +56,7 @@ async function rotate(context: Context, id: string, options: RotateOptions): Pro
     printJson(context.stdout, { partner: id, ...added, ...expiry, previousSecretsExpireAt });
     return;
   }
-  const heading = `The new secret ${added.secretId} of partner ${id}, which ${describeExpiry(expiresAt)}:`;
+  const heading = `Partner ${id} has a new secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
   printSecret(context, heading, added, partner?.kinds ?? []);
   printLine(context.stdout);
   printLine(context.stdout, describePrevious(previousSecretsExpireAt, context.now()));
