@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type Koa from "koa";
-import { koaBody } from "koa-body";
 import { bodyTooLarge, Refusal, twoContentTypes, unsupportedEncoding, unsupportedType } from "../http/answers.ts";
 import { hasBody } from "../http/send-answer.ts";
 import { bodyTypeOf } from "./content-type.ts";
 import { type BodyObject, decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
+import { createByteGatherer } from "./gather-bytes.ts";
 import { headerValues } from "./header-values.ts";
 
 export type ReadBody = (ctx: Koa.Context) => Promise<Body>;
@@ -27,36 +27,8 @@ export class ClientGone extends Error {
   override name = "ClientGone";
 }
 
-/** The type under which koa-body reads every body. */
-const gatheredType = "text/plain";
-
-/**
- * koa-body only reads the bytes, within the limit. Its own decoders guess where we must refuse: they replace invalid
- * UTF-8, drop form fields after the first 1,000 keys, and turn repeated fields into arrays.
- */
 export function createBodyReader(limitBytes: number): ReadBody {
-  const gatherBytes = koaBody({
-    text: true,
-    textTypes: [gatheredType],
-    textLimit: limitBytes,
-    // An empty encoding makes raw-body return the bytes unchanged.
-    encoding: "",
-    json: false,
-    urlencoded: false,
-    multipart: false,
-  });
-
-  async function gather(ctx: Koa.Context): Promise<Buffer> {
-    try {
-      await gatherBytes(ctx, doNothing);
-    } catch (error) {
-      throw toReadError(error, limitBytes);
-    }
-    const body = ctx.request.body as unknown as Buffer;
-    // Guests' data would otherwise stay in memory as long as the request.
-    ctx.request.body = null;
-    return body;
-  }
+  const gatherBytes = createByteGatherer(limitBytes);
 
   /** @throws Refusal if the body is not read, ClientGone */
   return async function readBody(ctx) {
@@ -69,10 +41,9 @@ export function createBodyReader(limitBytes: number): ReadBody {
       throw refusal;
     }
     if (expectsContinue(req)) res.writeContinue();
-    // koa-body checks these headers again and more strictly, so they are replaced to make it accept the body.
-    req.headers["content-type"] = gatheredType;
-    delete req.headers["content-encoding"];
-    const bytes = await gather(ctx);
+    const bytes = await gatherBytes(ctx).catch((error) => {
+      throw toReadError(error, limitBytes);
+    });
     // The rest of the body may still arrive after the client was answered with 408. The event must not be accepted
     // then.
     if (res.headersSent) throw new ClientGone();
@@ -132,5 +103,3 @@ function toReadError(error: unknown, limitBytes: number): unknown {
       return error;
   }
 }
-
-async function doNothing(): Promise<void> {}
