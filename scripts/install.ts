@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { globSync } from "node:fs";
+import { existsSync, globSync } from "node:fs";
 import { runCommand } from "./run-command.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
@@ -75,15 +75,27 @@ export function findFaketime(): string | undefined {
 }
 
 /** Installs libfaketime if that is possible. Without it, chaos does not set the clock of its Redis. */
-export async function installFaketime({ say, signal }: InstallOptions): Promise<void> {
+export async function installFaketime(options: InstallOptions): Promise<void> {
+  if (findFaketime() === undefined) await installIfPossible("libfaketime", options);
+}
+
+/** PgBouncer, where Debian puts it: not on every user's PATH. */
+export const pgBouncer = "/usr/sbin/pgbouncer";
+
+/** Installs PgBouncer if that is possible. */
+export async function installPgBouncer(options: InstallOptions): Promise<void> {
+  if (!existsSync(pgBouncer)) await installIfPossible("pgbouncer", options);
+}
+
+async function installIfPossible(name: string, { say, signal }: InstallOptions): Promise<void> {
   const asRoot = commandPrefixForRoot();
-  if (findFaketime() !== undefined || !asRoot) return;
-  say("No libfaketime on this machine: installing it with apt-get. With it, chaos can set the clock of a Redis.");
+  if (!asRoot) return;
+  say(`No ${name} on this machine: installing it with apt-get.`);
   try {
-    await installPackage("libfaketime", asRoot, signal);
+    await installPackage(name, asRoot, signal);
   } catch (error) {
     signal?.throwIfAborted();
-    say(`It could not be installed: no clock will be set. ${error}`);
+    say(`${name} could not be installed. ${error}`);
   }
 }
 

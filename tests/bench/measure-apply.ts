@@ -20,7 +20,7 @@ const warmUpShare = 1 / 3;
 export async function measureApply(
   bench: Bench,
   program: readonly string[],
-  options: { database: BenchDatabase; events: readonly EventEnvelope[]; concurrency?: number },
+  options: { database: BenchDatabase; events: readonly EventEnvelope[]; concurrency?: number | undefined },
 ): Promise<Measurement> {
   const { services, signal } = bench;
   const { database, events, concurrency = defaultConcurrency } = options;

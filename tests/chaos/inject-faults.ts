@@ -5,7 +5,7 @@ import type { Fault, TargetName } from "./fault-plan.ts";
 export interface FaultTarget {
   /** A server's child processes get the signal as well. */
   kill(signal: NodeJS.Signals): void;
-  ended(): Promise<void>;
+  ended(): Promise<unknown>;
   restart(): Promise<void>;
 }
 

@@ -2,18 +2,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { waitFor } from "@booking-events/harness";
+import { freePort, waitFor } from "@booking-events/harness";
 import { execute } from "@booking-events/harness/test-database";
-import { commandPrefixForRoot, installPackage, onPath } from "@booking-events/scripts/apt-get";
-import { freePort } from "@booking-events/scripts/ports";
+import { installPgBouncer, pgBouncer } from "@booking-events/scripts/services";
 import { createPool, inTransaction } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { prepareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-test-with-enough-characters";
-/** Where Debian puts it, which is not on every user's PATH. */
-const pgbouncer = "/usr/sbin/pgbouncer";
-
 const surroundings = prepareSurroundings(secret);
 let folder: string;
 const poolers: ChildProcess[] = [];
@@ -21,8 +17,7 @@ const poolers: ChildProcess[] = [];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "booking-events-pgbouncer-"));
   await chmod(folder, 0o755);
-  const asRoot = commandPrefixForRoot();
-  if (!onPath("pgbouncer") && asRoot !== undefined) await installPackage("pgbouncer", asRoot, undefined);
+  await installPgBouncer({ say: console.log });
 });
 
 afterEach(() => {
@@ -54,7 +49,7 @@ default_pool_size = 2
   );
   // It refuses to run as root.
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
-  const pooler = spawn(pgbouncer, ["-q", ...user, config], { stdio: "ignore" });
+  const pooler = spawn(pgBouncer, ["-q", ...user, config], { stdio: "ignore" });
   poolers.push(pooler);
   const url = new URL(databaseUrl);
   url.host = `127.0.0.1:${listenPort}`;

@@ -61,7 +61,11 @@ export const payload = weighted<unknown>(
 );
 const form = fc
   .array(fc.tuple(name, text), { maxLength: 8 })
-  .map((fields) => new URLSearchParams(fields.map(([key, value]) => [key, value.toWellFormed()])).toString());
+  .map((fields) =>
+    new URLSearchParams(
+      fields.map(([key, value]) => [key, value.toWellFormed()] satisfies [string, string]),
+    ).toString(),
+  );
 const body = weighted<Uint8Array>(
   [4, payload.map((value) => Buffer.from(JSON.stringify(value) ?? ""))],
   [2, form.map((fields) => Buffer.from(fields))],
@@ -126,11 +130,11 @@ const edit = fc
     const copied: Buffer[] = Array(copies).fill(bytes.subarray(start, start + length));
     return Buffer.concat([bytes.subarray(0, start), inserted, ...copied, bytes.subarray(start + length)]);
   });
-const edits = weighted([2, fc.constant([])], [1, fc.array(edit, { maxLength: 6 })]);
+const edits = weighted<((bytes: Buffer) => Buffer)[]>([2, fc.constant([])], [1, fc.array(edit, { maxLength: 6 })]);
 
 const ordinary = fc.tuple(fc.array(request, { minLength: 1, maxLength: 3 }), edits).map(
   ([requests, changes]): Sent => ({
-    bytes: changes.reduce((bytes, change) => change(bytes), Buffer.concat(requests.map(({ bytes }) => bytes))),
+    bytes: changes.reduce<Buffer>((bytes, change) => change(bytes), Buffer.concat(requests.map(({ bytes }) => bytes))),
     requests: changes.length === 0 && requests.every(({ isClear }) => isClear) ? requests.length : undefined,
   }),
 );
@@ -184,7 +188,7 @@ const repeatedKeys = ['"a"', '"\\u0061"', '"__proto__"', '"\\u005f_proto__"'];
 /** The correct status follows from how the body is built. */
 const judged = fc
   .record({
-    value: weighted(
+    value: weighted<{ json: string; isHeld: boolean }>(
       [6, fc.record({ json: weighted([2, heldNumber], [1, jsonString]), isHeld: fc.constant(true) })],
       [2, fc.record({ json: fc.oneof(roundedNumber, overflowing), isHeld: fc.constant(false) })],
     ),
