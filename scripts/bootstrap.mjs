@@ -108,8 +108,14 @@ function installArguments() {
 async function findPnpm(version) {
   const { code, signal, output } = await run("npx", ["-y", "-p", `pnpm@${version}`, "-c", "command -v pnpm"], {
     stdio: ["ignore", "pipe", "inherit"],
-    // Errors only: npm would warn that pnpm wants a newer Node than the host may have. It works with that one, too.
-    env: { ...packageManagerEnvironment(), npm_config_update_notifier: "false", npm_config_loglevel: "error" },
+    env: {
+      ...packageManagerEnvironment(),
+      npm_config_update_notifier: "false",
+      // npm would warn that pnpm wants a newer Node than the host may have. It works with that one, too.
+      npm_config_loglevel: "error",
+      // The version is exact, so a cached answer of the registry is right. Without a network, npx would wait a minute.
+      npm_config_prefer_offline: "true",
+    },
   }).catch((error) => {
     if (error.code !== "ENOENT") throw error;
     throw new Problem("npx was not found. It comes with npm.", "Install npm and run the same command again.");
