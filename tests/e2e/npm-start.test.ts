@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { chmod, cp, mkdtemp, readFile, rm } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv, promisify } from "node:util";
 import { freePort, waitFor } from "@booking-events/harness";
@@ -15,6 +15,10 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const leftOut = new Set([".git", ".data", ".turbo", "node_modules", "dist", "partners.json"]);
 /** Long enough to install and build on a busy machine. */
 const startTimeoutMs = 240_000;
+
+/** The machine's own programs, without those of this run. */
+const hostPath = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
+const hostEnvironment = { PATH: hostPath.join(delimiter), HOME: process.env["HOME"] };
 
 let clone: string;
 const started: ChildProcess[] = [];
@@ -45,7 +49,9 @@ test("one command in a fresh copy and the printed commands make a booking; a sec
 
   // All of 127.0.0.0/8 is this machine. A server on all addresses also answers there; one on 127.0.0.1 does not.
   for (const port of [first.port, first.adminPort, first.adminPort + 1]) {
-    await expect(once(connect(port, "127.0.0.1"), "connect")).resolves.toBeDefined();
+    const reached = connect(port, "127.0.0.1");
+    await expect(once(reached, "connect")).resolves.toBeDefined();
+    reached.destroy(); // Otherwise a shutdown would wait for a request.
     await expect(once(connect(port, "127.0.0.2"), "connect")).rejects.toThrow(/ECONNREFUSED|EADDRNOTAVAIL|ETIMEDOUT/);
   }
   const redis = new Redis((await readEnvironment())["REDIS_URL"] ?? "");
@@ -103,7 +109,7 @@ async function startHere() {
 function runNpmStart(environment: Record<string, string>) {
   const child = spawn("npm", ["start"], {
     cwd: clone,
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...environment },
+    env: { ...hostEnvironment, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   started.push(child);
@@ -127,8 +133,7 @@ function runNpmStart(environment: Record<string, string>) {
 
 /** As a person would, into a shell in the clone's folder. */
 async function paste(command: string): Promise<string> {
-  const env = { PATH: process.env["PATH"], HOME: process.env["HOME"] };
-  const { stdout } = await promisify(execFile)("sh", ["-c", command], { cwd: clone, env });
+  const { stdout } = await promisify(execFile)("sh", ["-c", command], { cwd: clone, env: hostEnvironment });
   return stdout;
 }
 
