@@ -129,14 +129,14 @@ async function launch(kind: ServerKind, port: number, signal?: AbortSignal): Pro
   const { pid, ended } = spawnServer(kind, port);
   // At once, so that no server runs without a record.
   const record = pid === undefined ? undefined : saveRecord(recordFile(kind.dir), pid, { port });
-  const failed = ended.then((problem) => {
-    throw problem;
-  });
-  failed.catch(() => {});
+  const over = new AbortController();
+  const giveUp = (problem: unknown) => over.abort(problem);
+  ended.then(giveUp, giveUp);
   try {
-    await Promise.race([failed, untilUp(kind, port, signal)]);
+    await untilUp(kind, port, AbortSignal.any(signal ? [signal, over.signal] : [over.signal]));
     // It has answered, so it ran. If there is no record, it has ended since.
-    return record ? { port, record, ended } : await failed;
+    if (!record) throw await ended;
+    return { port, record, ended };
   } catch (error) {
     await stopProcess(record, { signal: kind.stopSignal, timeoutMs: STOP_TIMEOUT_MS });
     throw error;
