@@ -14,9 +14,9 @@ export function watchLogs(dir: string): void {
 /**
  * Moves the content of each log that is over the limit to `<log>.1`, and drops what was there.
  *
- * The log is copied and emptied, not renamed, because Redis and PostgreSQL go on appending to the file that they opened.
- * A line written between the copy and the emptying is lost. Libraries that rotate logs write them themselves: the
- * servers would depend on this process.
+ * The log is copied and emptied, not renamed, because Redis and PostgreSQL go on appending to the file that they
+ * opened. A line written between the copy and the emptying is lost. Libraries that rotate logs write them themselves:
+ * the servers would depend on this process.
  */
 export function limitLogs(dir: string, maxBytes = MAX_BYTES): void {
   for (const name of globSync("*.log", { cwd: dir })) {

@@ -26,7 +26,7 @@ export function showProblem(error: unknown): void {
   else say(`\n✗ ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
 }
 
-/** A warning or error of an app's log, formatted for people. A line that is not a log line, such as a crash, as it is. */
+/** A warning or error of an app's log, formatted for people. Anything else that it prints, such as a crash, is kept. */
 export function attentionLine(name: string, line: string): string | undefined {
   const entry = parseLogEntry(line);
   if (!entry) return line.trim() === "" ? undefined : `[${name}] ${line}`;

@@ -1,4 +1,4 @@
-/** A signal repeated within this time is the same Ctrl-C: a terminal sends it to all processes, and each forwards it. */
+/** Within this time, a second signal is the same Ctrl-C: a terminal sends it to all processes, and each forwards it. */
 const SAME_KEYSTROKE_MS = 1_000;
 
 /**

@@ -16,8 +16,8 @@ function formsOf(secret: string): string[] {
 }
 
 /**
- * Base64 of a longer text that contains the secret. There are three ways, by where the secret begins. The first and last
- * characters also depend on the text around the secret, so they are left out.
+ * Base64 of a longer text that contains the secret. There are three ways, by where the secret begins. The first and
+ * last characters also depend on the text around the secret, so they are left out.
  */
 function base64FormsOf(bytes: Buffer): string[] {
   return [0, 1, 2].map((before) => {

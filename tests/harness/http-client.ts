@@ -12,8 +12,8 @@ export interface RawAnswer {
 }
 
 /**
- * A client that sends exactly the given bytes, right or wrong, and shows exactly what came back. No HTTP library sends a
- * malformed request, or shows which bytes arrived before the connection ended.
+ * A client that sends exactly the given bytes, right or wrong, and shows exactly what came back. No HTTP library sends
+ * a malformed request, or shows which bytes arrived before the connection ended.
  */
 export interface Connection {
   send(bytes: string | Buffer): void;

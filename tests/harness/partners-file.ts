@@ -6,7 +6,7 @@ import { partner } from "./partners.ts";
 /** Higher than any load, for tests and measurements that are not about limits. */
 export const noLimit: Partner["rateLimit"] = { perSecond: 1_000_000, burst: 1_000_000 };
 
-/** Replaces the file in one step, as ops does. An ingest that reads it meanwhile sees the old content or the new one. */
+/** Replaces the file in one step, as ops does. An ingest that reads it meanwhile sees the old file or the new one. */
 export function writePartnersFile(path: string, partners: readonly Partner[]): void {
   writeFileSync(`${path}.new`, JSON.stringify({ partners }), { mode: 0o600 });
   renameSync(`${path}.new`, path);
