@@ -20,8 +20,10 @@ await runWorker(process.env, {
     const pool = createPool(options);
     pool.on("connect", (client) => {
       const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+      let hasWritten = false;
       const pausingQuery = async (...args: unknown[]) => {
-        if (args[0] === "commit") await pauseAt("before-commit");
+        if (args[0] === "commit" && hasWritten) await pauseAt("before-commit");
+        hasWritten = args[0] !== "commit" && (hasWritten || String(args[0]).startsWith("insert into booking_events"));
         return query(...args);
       };
       client.query = pausingQuery as typeof client.query;

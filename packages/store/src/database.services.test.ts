@@ -161,14 +161,17 @@ describe("statements of a transaction that are sent together", () => {
 test("a client that takes no bytes, like a frozen process, loses its connection and its locks", {
   timeout: 90_000,
 }, async () => {
-  const client = await pool.connect();
-  client.on("error", () => {});
-  await client.query("begin");
-  await client.query("select pg_advisory_xact_lock(42)");
-  // More than the buffers of both sockets hold.
-  const ending = expect(client.query("select repeat('x', 1000) from generate_series(1, 100000)")).rejects.toThrow();
-  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
-  stream.pause();
+  const { promise: isFrozen, resolve: freeze } = Promise.withResolvers<Socket>();
+  const frozen = inTransaction(pool, async (client) => {
+    await client.query("select pg_advisory_xact_lock(42)");
+    const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+    stream.pause();
+    freeze(stream);
+    // More than the buffers of both sockets hold.
+    await client.query("select repeat('x', 1000) from generate_series(1, 100000)");
+  });
+  const ending = expect(frozen).rejects.toThrow(/terminated|ended|ECONNRESET/);
+  const stream = await isFrozen;
   await waitFor(
     async () => {
       const { rows } = await pool.query("select pg_try_advisory_xact_lock(42) as is_free");
@@ -178,7 +181,6 @@ test("a client that takes no bytes, like a frozen process, loses its connection 
   );
   stream.resume();
   await ending;
-  client.release(true);
 });
 
 async function readPid(client: Queryable): Promise<number | undefined> {

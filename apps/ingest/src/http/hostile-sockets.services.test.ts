@@ -53,7 +53,8 @@ async function open(port: number): Promise<Socket> {
 async function expectToServe(main: RunningMain): Promise<void> {
   if (main.child.exitCode !== null) throw new Error(`It ended:\n${main.output().slice(-2_000)}`);
   const path = "/booking-event/create/zenith-secret";
-  expect((await exchange(main.port, { path, body: booking })).status).toBe(200);
+  // On a busy machine it may shed load for a moment.
+  await waitFor(async () => expect((await exchange(main.port, { path, body: booking })).status).toBe(200));
   expect(main.child.exitCode).toBeNull();
 }
 
