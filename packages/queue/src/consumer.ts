@@ -257,7 +257,7 @@ function createWorkers(
   };
   const createBackend = createWorkerBackend({
     ...{ redis, prefix, lockDurationMs, held, onMissingJob },
-    stalled: { maxStalledCount, stalledCheckIntervalMs },
+    stalled: { maxStalledCount, stalledCheckIntervalMs, lockDurationMs },
   });
   const count = Math.ceil(concurrency / eventsPerWorker);
   return Array.from({ length: count }, (_, index) => {

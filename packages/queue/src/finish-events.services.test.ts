@@ -79,7 +79,7 @@ const ours = (prefix: string, maxBytes = Number.MAX_SAFE_INTEGER) =>
     prefix,
     lockDurationMs: lockDuration,
     held: createHeldEvents({ maxBytes }),
-    stalled: { maxStalledCount: 1, stalledCheckIntervalMs: 1 },
+    stalled: { maxStalledCount: 1, stalledCheckIntervalMs: 1, lockDurationMs: lockDuration },
   });
 const theirs = () => createRedisBackend;
 const drainWait = async ({ finish }: Prepared) => [await finish("a"), await finish("b"), await finish("c")];

@@ -12,20 +12,29 @@ import { defineScript, runScript } from "./run-script.ts";
  * So while some marked events still have their locks, all of them wait for the next check and no others are marked.
  * Within the duration of a lock, each of these locks expires or is renewed by a live worker.
  *
+ * A key that expires later than it ever should was set before Redis' clock was set back. It counts as expired: otherwise
+ * the events of a dead worker would wait for as long as the step was. A live worker renews its locks before the next
+ * check.
+ *
  * It does not write to BullMQ's event stream, but trims it, as BullMQ does here for all of its scripts.
  *
  * Jobs repeated by a schedule may stall any number of times; a queue that has such jobs is left to BullMQ.
  *
  * KEYS: the queue's wait, active, stalled, meta, marker, stalled-check, events and repeat.
  * ARGV: the prefix of job keys, the time (epoch milliseconds), the time until the next check (milliseconds), how often
- * a job may stall.
+ * a job may stall, the duration of a lock (milliseconds).
  * Returns the ids of the events put back, the newest first, or "ask" if BullMQ must do it.
  */
 const moveStalledScript = defineScript(`
 local wait, active, stalled, meta, marker, check, events, schedules = unpack(KEYS)
-local prefix, now, intervalMs, maxStalledCount = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local prefix, now, intervalMs, maxStalledCount = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local lockDurationMs = tonumber(ARGV[5])
+local function isValid(key, longestMs)
+  local leftMs = redis.call('PTTL', key)
+  return leftMs ~= -2 and leftMs <= longestMs
+end
 if redis.call('EXISTS', schedules) == 1 then return 'ask' end
-if redis.call('EXISTS', check) == 1 then return {} end
+if isValid(check, intervalMs) then return {} end
 redis.call('SET', check, now, 'PX', intervalMs)
 local paused, concurrency, maxEvents = unpack(redis.call('HMGET', meta, 'paused', 'concurrency', 'opts.maxLenEvents'))
 redis.call('XTRIM', events, 'MAXLEN', '~', maxEvents or 10000)
@@ -36,7 +45,7 @@ local moved, left = {}, {}
 local isAnyLocked = false
 -- The newest fetched event is the first in this list.
 for _, id in ipairs(redis.call('LRANGE', active, 0, -1)) do
-  local isLocked = redis.call('EXISTS', prefix .. id .. ':lock') == 1
+  local isLocked = isValid(prefix .. id .. ':lock', lockDurationMs)
   if isMarked[id] and isLocked then isAnyLocked = true end
   table.insert(isMarked[id] and not isLocked and moved or left, id)
 end
@@ -84,6 +93,7 @@ return moved
 export interface StalledOptions {
   maxStalledCount: number;
   stalledCheckIntervalMs: number;
+  lockDurationMs: number;
 }
 
 /**
@@ -93,12 +103,12 @@ export interface StalledOptions {
 export function createStalledMover(
   redis: Redis,
   prefix: string,
-  { maxStalledCount, stalledCheckIntervalMs }: StalledOptions,
+  { maxStalledCount, stalledCheckIntervalMs, lockDurationMs }: StalledOptions,
 ): () => Promise<string[] | undefined> {
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
   const keys = ["wait", "active", "stalled", "meta", "marker", "stalled-check", "events", "repeat"].map(queueKey);
   return async () => {
-    const args = [queueKey(""), Date.now(), stalledCheckIntervalMs, maxStalledCount];
+    const args = [queueKey(""), Date.now(), stalledCheckIntervalMs, maxStalledCount, lockDurationMs];
     const answer = await runScript<string[] | "ask">(redis, moveStalledScript, keys, args);
     return answer === "ask" ? undefined : answer;
   };

@@ -165,7 +165,7 @@ async function prepare(makeBackend: () => BackendFactory<Backend>): Promise<Back
 const ours = () =>
   createWorkerBackend({
     ...{ redis, prefix, lockDurationMs, held: createHeldEvents({ maxBytes: maxHeldBytes }) },
-    stalled: { maxStalledCount, stalledCheckIntervalMs: 600_000 },
+    stalled: { maxStalledCount, stalledCheckIntervalMs: 600_000, lockDurationMs },
   });
 const theirs = () => createRedisBackend;
 
@@ -265,6 +265,17 @@ describe("stalled events are put back as BullMQ would do it, but in their order"
     await redis.del(key("a:lock"), key("c:lock"));
     await backend.extendLocks(["b"], ["token-b"], lockDurationMs);
     expect(await backend.moveStalledJobsToWait()).toEqual(["c", "a"]);
+  });
+
+  test("and they do not wait until Redis' clock has caught up after it was set back", async () => {
+    const backend = await prepare(ours);
+    await redis.sadd(key("stalled"), "a", "b", "c");
+    const stepMs = 3_600_000;
+    for (const id of ["a", "b", "c"]) await redis.pexpire(key(`${id}:lock`), stepMs + lockDurationMs);
+    await redis.set(key("stalled-check"), "1", "PX", stepMs);
+    await backend.extendLocks(["b"], ["token-b"], lockDurationMs);
+    expect(await backend.moveStalledJobsToWait()).toEqual(["c", "a"]);
+    expect(await backend.moveStalledJobsToWait()).toEqual([]);
   });
 
   test("and BullMQ's event stream is kept short", async () => {
