@@ -21,17 +21,19 @@ grant select, insert,
   update (outcome, duplicate_of, state_after, decided_by, content_from, keyless_sequence_after, warnings)
   on booking_events to booking_events_worker;
 grant select, insert on booking_changes to booking_events_worker;
+grant select, update on feed_position to booking_events_worker;
 grant select, insert, update on dead_letters to booking_events_worker;
 -- At its start it looks for missing migrations. PostgreSQL shows a table's primary key, which node-pg-migrate looks
 -- for, only to those who may do more with the table than read it; a reference to it is the least.
 grant select, references (id) on schema_migrations to booking_events_worker;
 
 -- pnpm ops shows everything, and marks dead letters.
-grant select on bookings, booking_details, booking_events, booking_changes, dead_letters
+grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_cursors
   to booking_events_ops;
 grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution) on dead_letters to booking_events_ops;
 
--- Whoever reads bookings and follows the feed.
-grant select on bookings, booking_details, booking_events, booking_changes to booking_events_reader;
+-- Whoever reads bookings and follows the feed, and keeps its place there.
+grant select on bookings, booking_details, booking_events, booking_changes, feed_position to booking_events_reader;
+grant select, insert, update on feed_cursors to booking_events_reader;
 
 commit;

@@ -245,6 +245,7 @@ describe("what a process does not need is refused", () => {
     ["worker", "delete from booking_events"],
     ["worker", "update booking_events set payload = '{}'"],
     ["worker", "delete from booking_changes"],
+    ["worker", "delete from feed_position"],
     ["worker", "update schema_migrations set name = ''"],
     ["ops", "create table more (id int)"],
     ["ops", "update bookings set state = 'deleted'"],
@@ -252,6 +253,7 @@ describe("what a process does not need is refused", () => {
     ["ops", "update dead_letters set envelope = ''"],
     ["reader", "select * from dead_letters"],
     ["reader", "delete from bookings"],
+    ["reader", "update feed_position set last_id = 0"],
   ])("by PostgreSQL: %s may not %s", async (name, statement) => {
     const pool = openPool(`booking_events_${name}`);
     await expect(pool.query(statement)).rejects.toMatchObject({ code: expect.stringMatching(/^42501$/) });

@@ -78,6 +78,7 @@ async function insertBooking(
         updatedAt: new Date("2026-11-20T00:00:02.500Z"),
         deletedAt: state === "deleted" ? new Date("2026-11-20T00:00:03Z") : null,
       },
+      revision: 1,
       keepsPayload: false,
     },
   ]);
@@ -215,7 +216,7 @@ describe("bookings verify", () => {
       ...{ bookingKey: bookingKey("acme", "trip", "TRIP-1"), partner: "acme" },
       ...{ referenceKind: "trip" as const, reference: "TRIP-1" },
     };
-    await insertBookings(pool, [{ ...key, state: state(decider), keepsPayload: false }]);
+    await insertBookings(pool, [{ ...key, state: state(decider), revision: 1, keepsPayload: false }]);
   }
 
   test("finds no difference", async () => {

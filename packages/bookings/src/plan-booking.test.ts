@@ -48,8 +48,8 @@ describe("a new booking", () => {
     });
     expect(planned.keepsContent).toBe(false);
     expect(planned.changes).toEqual([
-      { change: "created", eventId: "e1", sequence: 1 },
-      { change: "updated", eventId: "e3", sequence: 3 },
+      { change: "created", eventId: "e1", sequence: 1, previousEventId: null },
+      { change: "updated", eventId: "e3", sequence: 3, previousEventId: "e1" },
     ]);
     expect([...planned.recorded]).toEqual([
       ["e1", { outcome: "created", after: stateAfter(create) }],
@@ -78,7 +78,7 @@ describe("a known booking", () => {
     expect(unchanged).toMatchObject({ state: stateAfter(create, repetition), keepsContent: true, changes: [] });
     const changed = plan(stateAfter(create, repetition), [update]);
     expect(changed).toMatchObject({ state: stateAfter(create, repetition, update), keepsContent: false });
-    expect(changed.changes).toEqual([{ change: "updated", eventId: "e3", sequence: 3 }]);
+    expect(changed.changes).toEqual([{ change: "updated", eventId: "e3", sequence: 3, previousEventId: "e1" }]);
   });
 
   test("has no content until it gets its first one", () => {
@@ -122,7 +122,7 @@ describe("late events", () => {
     const planned = plan(stored, [before, decides], { refolding: refolded(state, [before, decides]) });
     expect(planned.outcomes).toEqual({ e15: "superseded", e20: "updated" });
     expect(planned).toMatchObject({ state: { eventId: "e20" }, keepsContent: false });
-    expect(planned.changes).toEqual([{ change: "updated", eventId: "e20", sequence: 20 }]);
+    expect(planned.changes).toEqual([{ change: "updated", eventId: "e20", sequence: 20, previousEventId: "e20" }]);
   });
 
   test("are folded before the events that are on time", () => {
@@ -131,7 +131,7 @@ describe("late events", () => {
     const planned = plan(stored, [late, onTime], { refolding: refolded(state, [late]) });
     expect(planned.outcomes).toEqual({ e15: "superseded", e30: "deleted" });
     expect(planned).toMatchObject({ state: stateAfter(first, late, second, onTime), keepsContent: true });
-    expect(planned.changes).toEqual([{ change: "deleted", eventId: "e30", sequence: 30 }]);
+    expect(planned.changes).toEqual([{ change: "deleted", eventId: "e30", sequence: 30, previousEventId: "e20" }]);
   });
 
   const active = stateAfter(first);
@@ -144,7 +144,10 @@ describe("late events", () => {
     [[first, event("delete", 12)], stateAfter(event("delete", 5)), undefined],
   ])("put one change in the feed, from the stored state to the right one (%#)", (before, after, change) => {
     const planned = plan(stateAfter(...before), [event("update c", 5)], { refolding: refolded(after, []) });
-    expect(planned.changes.map(({ change }) => change)).toEqual(change === undefined ? [] : [change]);
+    const previousEventId = before.at(-1)?.id;
+    expect(planned.changes.map(({ change, previousEventId }) => ({ change, previousEventId }))).toEqual(
+      change === undefined ? [] : [{ change, previousEventId }],
+    );
   });
 
   test.each([

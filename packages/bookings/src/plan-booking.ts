@@ -15,6 +15,8 @@ export interface PlannedChange {
   /** The event that decided the new state. */
   eventId: string;
   sequence: number;
+  /** The event that decided the state before; null: there was no booking. */
+  previousEventId: string | null;
 }
 
 /** What must be written for one booking. */
@@ -49,7 +51,8 @@ export function planBooking(
   const { refolding, creates, duplicateWindowMs } = options;
   const late = findLateEvents(stored, events);
   const onTime = events.slice(late.length);
-  const steps = foldEvents(refolding?.state ?? stored, onTime, {
+  const before = refolding?.state ?? stored;
+  const steps = foldEvents(before, onTime, {
     earlierCreates: findEarlierCreates(onTime, late, creates),
     duplicateWindowMs,
   });
@@ -60,7 +63,9 @@ export function planBooking(
     keepsContent: stored !== null && hasSameContent(stored, state),
     changes: [
       ...correctionOf(stored, refolding),
-      ...steps.flatMap(({ event, outcome }) => (isChange(outcome) ? [toChange(outcome, event)] : [])),
+      ...steps.flatMap(({ outcome, after }, index) =>
+        isChange(outcome) ? [toChange(outcome, steps[index - 1]?.after ?? before, after)] : [],
+      ),
     ],
     recorded: new Map([
       ...recordLate(refolding),
@@ -104,7 +109,7 @@ function correctionOf(stored: BookingState | null, refolding: Refolding | undefi
   if (stored === null || refolding === undefined) return [];
   const { state } = refolding;
   const change = changeBetween(stored, state);
-  return change === null ? [] : [toChange(change, { id: state.eventId, sequence: state.sequence })];
+  return change === null ? [] : [toChange(change, stored, state)];
 }
 
 /** Null: the feed has already told readers all that matters to them. */
@@ -118,8 +123,9 @@ function hasSameContent(one: BookingState, other: BookingState): boolean {
   return one.content?.digest === other.content?.digest;
 }
 
-function toChange(change: Change, { id, sequence }: { id: string; sequence: number }): PlannedChange {
-  return { change, eventId: id, sequence };
+function toChange(change: Change, before: BookingState | null, after: BookingState): PlannedChange {
+  const { eventId, sequence } = after;
+  return { change, eventId, sequence, previousEventId: before?.eventId ?? null };
 }
 
 /** By content, the newest repeatable create before the events that are on time: from the log, or a late one. */

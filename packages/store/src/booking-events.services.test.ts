@@ -129,8 +129,8 @@ test("events with the same sequence are in the order of their ids", async () => 
 test("whether a consumer has bookings with trip references is found in a few pages, however many it has", async () => {
   await pool.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, last_sequence,
-       payload, created_at, updated_at)
-     select sha256(n::text::bytea), 'acme', 'trip', 'T' || n, 'active', gen_random_uuid(), n, n,
+       revision, payload, created_at, updated_at)
+     select sha256(n::text::bytea), 'acme', 'trip', 'T' || n, 'active', gen_random_uuid(), n, n, 1,
        jsonb_build_object('consumerPartnerExternalReference', case when n > 10 then 'C1' else 'C2' end), now(), now()
      from generate_series(1, 20000) as n`,
   );

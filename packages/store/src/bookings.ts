@@ -13,6 +13,8 @@ export interface BookingIdentity {
 /** A booking without its payload. The log has the payload too. */
 export interface StoredBooking extends BookingIdentity {
   state: BookingState;
+  /** How many changes the booking has had. */
+  revision: number;
 }
 
 export interface BookingToSave extends StoredBooking {
@@ -88,23 +90,24 @@ const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "ref
            limit 1
          )
        end) as "contentEventId",
-       content_sequence as "contentSequence", last_sequence as "lastSequence", created_at as "createdAt",
-       updated_at as "updatedAt", deleted_at as "deletedAt"`;
+       content_sequence as "contentSequence", last_sequence as "lastSequence", revision,
+       created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"`;
 
 interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
+  revision: number;
   contentDigest: Buffer | null;
   contentEventId: string | null;
   contentSequence: number | null;
 }
 
 function toStoredBooking(row: BookingRow): StoredBooking {
-  const { bookingKey, partner, referenceKind, reference, contentDigest, contentEventId, contentSequence, ...rest } =
-    row;
+  const { bookingKey, partner, referenceKind, reference, revision, ...ofState } = row;
+  const { contentDigest, contentEventId, contentSequence, ...rest } = ofState;
   const content =
     contentDigest === null || contentEventId === null
       ? null
       : { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence: contentSequence };
-  return { bookingKey, partner, referenceKind, reference, state: { ...rest, content } };
+  return { bookingKey, partner, referenceKind, reference, revision, state: { ...rest, content } };
 }
 
 /** @returns the keys of the bookings that another transaction has locked at the moment */
@@ -128,9 +131,9 @@ export async function insertBookings(client: Queryable, bookings: BookingToSave[
   const sorted = bookings.toSorted((a, b) => Buffer.compare(a.bookingKey, b.bookingKey));
   const { rowCount } = await client.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
-       content_event_id, content_sequence, last_sequence, created_at, updated_at, deleted_at, payload)
+       content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at, payload)
      select booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
-       content_event_id, content_sequence, last_sequence, created_at, updated_at, deleted_at,
+       content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
        (select payload from booking_events where id = content_event_id)
      from ${unnestColumns}
      on conflict (booking_key) do nothing`,
@@ -150,6 +153,7 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
        content_event_id = changed.content_event_id,
        content_sequence = changed.content_sequence,
        last_sequence = changed.last_sequence,
+       revision = changed.revision,
        created_at = changed.created_at,
        updated_at = changed.updated_at,
        deleted_at = changed.deleted_at,
@@ -166,9 +170,10 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
 /** Turns the parameters from {@link toColumns} into rows. */
 const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
        $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::uuid[],
-       $14::boolean[], $15::text[])
+       $14::boolean[], $15::text[], $16::integer[])
        as changed (booking_key, partner, reference, state, event_id, sequence, content_digest, content_sequence,
-         last_sequence, created_at, updated_at, deleted_at, content_event_id, keeps_payload, reference_kind)`;
+         last_sequence, created_at, updated_at, deleted_at, content_event_id, keeps_payload, reference_kind,
+         revision)`;
 
 function toColumns(bookings: BookingToSave[]): unknown[] {
   const states = bookings.map(({ state }) => state);
@@ -189,6 +194,7 @@ function toColumns(bookings: BookingToSave[]): unknown[] {
     contents.map((content) => content?.eventId ?? null),
     bookings.map(({ keepsPayload }) => keepsPayload),
     bookings.map(({ referenceKind }) => referenceKind),
+    bookings.map(({ revision }) => revision),
   ];
 }
 

@@ -40,7 +40,7 @@ test.each(erasures)(
     await insertEvent(pool, 1);
     const decided = { state: "deleted", eventId: idOf(1), sequence: 1, lastSequence: 1, content: null } as const;
     const state = { ...decided, createdAt: at, updatedAt: at, deletedAt: at };
-    await insertBookings(pool, [{ ...common, state, keepsPayload: false }]);
+    await insertBookings(pool, [{ ...common, state, revision: 1, keepsPayload: false }]);
     const [worker, operator] = [await pool.connect(), await pool.connect()];
     try {
       await worker.query("begin");

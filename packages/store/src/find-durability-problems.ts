@@ -13,7 +13,7 @@ const safeSettings = new Map([
   ["zero_damaged_pages", "off"],
 ]);
 
-const tables = ["bookings", "booking_events", "booking_changes", "dead_letters"];
+const tables = ["bookings", "booking_events", "booking_changes", "feed_position", "feed_cursors", "dead_letters"];
 
 /**
  * Finds settings with which PostgreSQL may lose committed events.

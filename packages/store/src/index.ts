@@ -1,4 +1,4 @@
-export { appendChanges, type BookingChange, type ChangeToInsert, readChanges } from "./booking-changes.ts";
+export { appendChanges, type ChangeToInsert, type FeedChange } from "./booking-changes.ts";
 export {
   type EventToInsert,
   findProcessed,

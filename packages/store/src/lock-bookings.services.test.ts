@@ -13,8 +13,8 @@ test("transactions lock bookings in the same order, however PostgreSQL finds the
   for (const number of [3, 2, 1]) {
     await pool.query(
       `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence,
-         last_sequence, created_at, updated_at)
-       values ($1, 'acme', 'trip', $2, 'active', gen_random_uuid(), 1, 1, now(), now())`,
+         last_sequence, revision, created_at, updated_at)
+       values ($1, 'acme', 'trip', $2, 'active', gen_random_uuid(), 1, 1, 1, now(), now())`,
       [keyOf(number), `TRIP-${number}`],
     );
   }

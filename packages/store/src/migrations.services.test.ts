@@ -161,10 +161,89 @@ test("after 0005, a worker of an older release still writes dead letters, for ei
       [`0199a000-0000-7000-8000-00000000000${number}`],
     );
   await write(1);
-  expect(await migrate(url)).toEqual(["0005_reference-kind-of-dead-letters"]);
+  expect(await migrate(url)).toContain("0005_reference-kind-of-dead-letters");
   await write(2);
   const { rows } = await pool.query("select reference_kind from dead_letters");
   expect(rows).toEqual([{ reference_kind: null }, { reference_kind: null }]);
+});
+
+describe("0006, on a database with changes", () => {
+  const eventId = (number: number) => `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
+  /** The statements of the release before. */
+  const appendBefore = `insert into booking_changes (partner, reference, change, event_id, sequence, reference_kind)
+     select * from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::text[])`;
+  const bookBefore = `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence,
+       last_sequence, created_at, updated_at)
+     values (sha256($1), 'acme', $2, $3, 'active', $4, 1, 1, now(), now())`;
+
+  function change(number: number, referenceKind: string, reference: string): Promise<unknown> {
+    const row = ["acme", reference, "created", eventId(number), number, referenceKind];
+    return pool.query(
+      appendBefore,
+      row.map((value) => [value]),
+    );
+  }
+
+  async function fill(): Promise<void> {
+    await migrateTo(5);
+    for (const [kind, reference, number] of [
+      ["trip", "T1", 1],
+      ["consumer", "T1", 2],
+      ["trip", "T2", 3],
+    ] as const) {
+      await pool.query(bookBefore, [`${kind} ${reference}`, kind, reference, eventId(number)]);
+      await change(number, kind, reference);
+    }
+    // As after a transaction that was rolled back.
+    await pool.query("select nextval(pg_get_serial_sequence('booking_changes', 'id'))");
+    await change(5, "trip", "T1");
+    await change(6, "trip", "T1");
+  }
+
+  test("numbers the changes of each booking, and names what was before", async () => {
+    await fill();
+    expect(await migrate(url)).toContain("0006_feed-without-gaps");
+    const changes = await pool.query(
+      "select id, revision, event_id, previous_event_id from booking_changes order by id",
+    );
+    expect(changes.rows).toEqual([
+      { id: 1, revision: 1, event_id: eventId(1), previous_event_id: null },
+      { id: 2, revision: 1, event_id: eventId(2), previous_event_id: null },
+      { id: 3, revision: 1, event_id: eventId(3), previous_event_id: null },
+      { id: 5, revision: 2, event_id: eventId(5), previous_event_id: eventId(1) },
+      { id: 6, revision: 3, event_id: eventId(6), previous_event_id: eventId(5) },
+    ]);
+    const bookings = await pool.query("select reference_kind, reference, revision from bookings order by event_id");
+    expect(bookings.rows).toEqual([
+      { reference_kind: "trip", reference: "T1", revision: 3 },
+      { reference_kind: "consumer", reference: "T1", revision: 1 },
+      { reference_kind: "trip", reference: "T2", revision: 1 },
+    ]);
+  });
+
+  test("gives out no id again, though the newest changes have been deleted, and has no gaps from there on", async () => {
+    await fill();
+    await pool.query("delete from booking_changes where id > 3");
+    await migrate(url);
+    expect((await pool.query("select last_id, gapless_from from feed_position")).rows).toEqual([
+      { last_id: 6, gapless_from: 7 },
+    ]);
+  });
+
+  test("an empty feed begins at 1", async () => {
+    await migrateTo(5);
+    await migrate(url);
+    expect((await pool.query("select last_id, gapless_from from feed_position")).rows).toEqual([
+      { last_id: 0, gapless_from: 1 },
+    ]);
+  });
+
+  test("a worker of the release before can neither append nor add a booking, which it takes for an outage", async () => {
+    await fill();
+    await migrate(url);
+    await expect(change(7, "trip", "T3")).rejects.toMatchObject({ code: "23502" });
+    await expect(pool.query(bookBefore, ["k", "trip", "T3", eventId(7)])).rejects.toMatchObject({ code: "23502" });
+  });
 });
 
 async function migrateTo(count: number): Promise<void> {

@@ -57,6 +57,8 @@ async function writeEvent(client: Queryable): Promise<void> {
     ...{ content: { digest, eventId: id, newestKeylessSequence: null } },
     ...{ createdAt: at, updatedAt: at, deletedAt: null },
   };
-  await insertBookings(client, [{ ...booking, state, keepsPayload: false }]);
-  await appendChanges(client, [{ ...booking, change: "created", eventId: id, sequence }]);
+  await insertBookings(client, [{ ...booking, state, revision: 1, keepsPayload: false }]);
+  await appendChanges(client, [
+    { ...booking, revision: 1, change: "created", eventId: id, sequence, previousEventId: null },
+  ]);
 }

@@ -73,12 +73,13 @@ async function fillTables(database: BenchDatabase, count: number): Promise<void>
     select id, 'acme', 'create', 'trip', reference, booking_key, sequence, null, payload, digest, 'created', now() from source`);
   await database.query(`
     insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, payload, content_digest,
-      content_sequence, last_sequence, created_at, updated_at)
-    select booking_key, 'acme', 'trip', reference, 'active', id, sequence, payload, digest, sequence, sequence, now(), now()
+      content_sequence, last_sequence, revision, created_at, updated_at)
+    select booking_key, 'acme', 'trip', reference, 'active', id, sequence, payload, digest, sequence, sequence, 1, now(), now()
     from source`);
   await database.query(`
-    insert into booking_changes (partner, reference_kind, reference, change, event_id, sequence)
-    select 'acme', 'trip', reference, 'created', id, sequence from source`);
+    insert into booking_changes (id, partner, reference_kind, reference, revision, change, event_id, sequence)
+    select n, 'acme', 'trip', reference, 1, 'created', id, sequence from source`);
+  await database.query(`update feed_position set last_id = ${count}`);
   await database.query("drop table source");
   await database.query("set synchronous_commit = on");
   await database.query("vacuum analyze");

@@ -286,14 +286,22 @@ function describeContents(expected: Map<string, FoldStep[]>): Record<string, str
 async function followFeed(): Promise<Record<string, string>> {
   const { rows } = await pool.query(
     `select booking_changes.partner, booking_changes.reference_kind as "referenceKind", booking_changes.reference,
-       change, payload
-     from booking_changes join booking_events on booking_events.id = booking_changes.event_id
+       change, revision, event.payload, previous.payload as "previousPayload", previous.kind as "previousKind"
+     from booking_changes
+     join booking_events as event on event.id = booking_changes.event_id
+     left join booking_events as previous on previous.id = booking_changes.previous_event_id
      order by booking_changes.id`,
   );
   const known: Record<string, string> = {};
-  for (const { change, payload, ...booking } of rows) {
+  const revisions: Record<string, number> = {};
+  for (const { change, revision, payload, previousPayload, previousKind, ...booking } of rows) {
     const name = nameBooking(booking);
     const before = known[name];
+    expect(revision, "revision").toBe((revisions[name] ?? 0) + 1);
+    revisions[name] = revision;
+    const deleted = previousKind === "delete" ? "deleted" : undefined;
+    const previous = previousKind === null ? undefined : (deleted ?? digestOf(previousPayload));
+    expect(previous, "content before the change").toBe(before);
     const after = change === "deleted" ? "deleted" : digestOf(payload);
     if (change !== "deleted") expect(after, `${change} changes something`).not.toBe(before);
     const possible =
@@ -301,6 +309,11 @@ async function followFeed(): Promise<Record<string, string>> {
     expect(possible, `what may follow ${before}`).toContain(change);
     known[name] = after;
   }
+  const { rows: bookings } = await pool.query(
+    `select partner, reference_kind as "referenceKind", reference, revision from bookings`,
+  );
+  const stored = Object.fromEntries(bookings.map(({ revision, ...booking }) => [nameBooking(booking), revision]));
+  expect(stored, "revisions of the bookings").toEqual(revisions);
   return known;
 }
 

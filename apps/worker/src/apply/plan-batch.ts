@@ -26,6 +26,8 @@ import { type IncomingEvent, nameBooking } from "./incoming-event.ts";
 export interface TouchedBooking extends Readonly<BookingIdentity> {
   /** The booking before the batch, locked; null: there is none. */
   readonly stored: BookingState | null;
+  /** How many changes the booking has had before. */
+  readonly revision: number;
   /** Events that are not in the log, in sequence order. */
   readonly newEvents: readonly IncomingEvent[];
 }
@@ -74,11 +76,12 @@ export function groupByBooking(
   stored: readonly StoredBooking[],
   applied: ReadonlyMap<string, unknown>,
 ): TouchedBooking[] {
-  const states = new Map(stored.map((booking) => [nameBooking(booking), booking.state]));
+  const storedByName = new Map(stored.map((booking) => [nameBooking(booking), booking]));
   const newEvents = events.filter(({ id }) => !applied.has(id));
   return [...Map.groupBy(newEvents, nameBooking)].map(([name, ofBooking]) => ({
     ...identityOf(ofBooking[0] as IncomingEvent),
-    stored: states.get(name) ?? null,
+    stored: storedByName.get(name)?.state ?? null,
+    revision: storedByName.get(name)?.revision ?? 0,
     newEvents: ofBooking,
   }));
 }
@@ -131,12 +134,16 @@ export function planBatch(
 }
 
 function toBooking({ work, plan }: PlannedWork): BookingToSave {
-  return { ...identityOf(work), state: plan.state, keepsPayload: plan.keepsContent };
+  const revision = work.revision + plan.changes.length;
+  return { ...identityOf(work), state: plan.state, revision, keepsPayload: plan.keepsContent };
 }
 
 function toChanges({ work, plan }: PlannedWork): ChangeToInsert[] {
   const { partner, referenceKind, reference } = work;
-  return plan.changes.map((change) => ({ partner, referenceKind, reference, ...change }));
+  return plan.changes.map((change, index) => {
+    const revision = work.revision + index + 1;
+    return { partner, referenceKind, reference, revision, ...change };
+  });
 }
 
 function toLogEntries(works: readonly BookingWork[], planned: readonly PlannedWork[]): EventToInsert[] {
