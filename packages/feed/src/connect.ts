@@ -1,0 +1,58 @@
+import type { Queryable } from "@booking-events/store";
+import pg from "pg";
+
+/** Limits, in milliseconds. Each makes a stuck database or network an error after which the follower reconnects. */
+const connectTimeoutMs = 5_000;
+const statementTimeoutMs = 30_000;
+/** A little longer than the server's own limit, for when the server can't act on it. */
+const answerTimeoutMs = statementTimeoutMs + 5_000;
+/** PostgreSQL gives up a process that takes no bytes for this long: while it sends, the limit above does not count. */
+const tcpUserTimeoutMs = 15_000;
+/** How long to wait for a row that another follower or a migration has locked. */
+const lockTimeoutMs = 5_000;
+
+/**
+ * A connection that asks for nothing at its start that PgBouncer refuses. Its types are pg's defaults, since consumers
+ * use it too.
+ */
+export async function connect(databaseUrl: string, applicationName: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    application_name: applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: answerTimeoutMs,
+    keepAlive: true,
+  });
+  // A connection that breaks fails the next query. Without a listener it would also end the process.
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    disconnect(client);
+    throw error;
+  }
+}
+
+/** Doesn't wait for PostgreSQL, which may be frozen. A transaction under way is rolled back. */
+export function disconnect(client: pg.Client): void {
+  void client.end().catch(() => {});
+}
+
+/**
+ * Limits are set in the transaction, since PgBouncer in transaction mode drops those of the connection.
+ *
+ * @param options.idleTimeoutMs PostgreSQL ends the transaction when no statement comes for so long
+ */
+export async function begin(
+  client: Queryable,
+  { isolation, idleTimeoutMs }: { isolation: "read committed" | "repeatable read"; idleTimeoutMs: number },
+): Promise<void> {
+  await client.query(
+    `begin isolation level ${isolation};
+     set local statement_timeout to ${statementTimeoutMs};
+     set local lock_timeout to ${lockTimeoutMs};
+     set local idle_in_transaction_session_timeout to ${idleTimeoutMs};
+     set local tcp_user_timeout to ${tcpUserTimeoutMs}`,
+  );
+}

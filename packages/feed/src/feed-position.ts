@@ -1,0 +1,42 @@
+import type { Queryable } from "@booking-events/store";
+import { FeedGapError } from "./errors.ts";
+import { type BookingChange, readChanges } from "./read-changes.ts";
+
+interface FeedPosition {
+  lastId: number;
+  gaplessFrom: number;
+}
+
+async function readPosition(client: Queryable): Promise<FeedPosition> {
+  const { rows } = await client.query<FeedPosition>(
+    `select last_id::float8 as "lastId", gapless_from::float8 as "gaplessFrom" from feed_position`,
+  );
+  const [position] = rows;
+  if (position === undefined) throw new Error("The table feed_position must have its row.");
+  return position;
+}
+
+/**
+ * Reads a page of the feed and checks that nothing is missing in it.
+ *
+ * @throws FeedGapError
+ */
+export async function readCompletePage(
+  client: Queryable,
+  { after, limit }: { after: number; limit: number },
+): Promise<BookingChange[]> {
+  // Before the page, which then has all changes up to this position.
+  const position = await readPosition(client);
+  const changes = await readChanges(client, { after, limit });
+  let last = after;
+  for (const { id } of changes) {
+    if (id !== last + 1 && id > position.gaplessFrom) throw new FeedGapError(last, `the next change is ${id}.`);
+    last = id;
+  }
+  const isEnd = changes.length < limit;
+  if (isEnd && last < position.lastId && position.lastId >= position.gaplessFrom)
+    throw new FeedGapError(last, `the changes up to ${position.lastId} are missing.`);
+  if (last > position.lastId && changes.length === 0)
+    throw new FeedGapError(last, `the feed ends at ${position.lastId}, before the cursor.`);
+  return changes;
+}

@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Queryable } from "@booking-events/store";
+import type pg from "pg";
+import { begin, connect, disconnect } from "./connect.ts";
+import { createCursor, isAtEnd, lockCursor, moveCursor } from "./cursors.ts";
+import { FeedGapError, HandlingStopped } from "./errors.ts";
+import { readCompletePage } from "./feed-position.ts";
+import { type Handled, type Handlers, handleChanges } from "./handle-changes.ts";
+import { consoleLogger, type FeedLogger, nameError } from "./logger.ts";
+import { growingPauseMs } from "./pauses.ts";
+import { type SnapshotBooking, type SnapshotContext, SnapshotFailed, takeSnapshot } from "./take-snapshot.ts";
+import { createWakeUps, type WakeUps } from "./wake-ups.ts";
+
+export interface FollowOptions {
+  /** The cursor's name, in `feed_cursors`. Of all followers of one name, one at a time is active. */
+  name: string;
+  /** PostgreSQL's URL. If it leads through PgBouncer in transaction mode, give `listenUrl` too. */
+  database: string;
+  /** For LISTEN: a direct connection to PostgreSQL, or null to poll only. Default: `database`. */
+  listenUrl?: string | null;
+  /** Where a new cursor begins. One that exists goes on from where it is. Default: `"beginning"`. */
+  from?: "beginning" | "now" | "snapshot";
+  /** Gets all bookings, in pages, before the first change. Required by `from: "snapshot"`. */
+  onSnapshot?: (bookings: SnapshotBooking[], context: SnapshotContext) => Promise<void>;
+  /** Handles one change. The next one waits for it. */
+  onChange: Handlers["onChange"];
+  /** Decides what to do when `onChange` throws. Default: retry, after pauses that grow to a minute. */
+  onError?: Handlers["onError"];
+  /** Ends following. A handler that is running then has a second to finish. */
+  signal: AbortSignal;
+  /** How often to look for changes if no notification comes, and whether to take over. Default: 1,000 ms. */
+  pollIntervalMs?: number;
+  /** How many changes share a transaction. Default: 64. */
+  pageSize?: number;
+  /**
+   * How long a handler may go without a statement in its transaction. Then PostgreSQL rolls the transaction back, and
+   * another follower takes over, since the process may be frozen. Default: 60,000 ms.
+   */
+  handlerTimeoutMs?: number;
+  /** Told of lost connections and of changes that can't be handled. Default: the console. */
+  logger?: FeedLogger;
+}
+
+/**
+ * PostgreSQL keeps this many subtransactions of a transaction in shared memory. With more, everybody's queries become
+ * slower. Each change has a savepoint, which becomes a subtransaction when the consumer writes.
+ */
+const defaultPageSize = 64;
+const defaultPollIntervalMs = 1_000;
+const defaultHandlerTimeoutMs = 60_000;
+const longestRetryPauseMs = 60_000;
+const longestReconnectPauseMs = 10_000;
+/** How long a handler may go on after the signal has aborted. */
+const graceMs = 1_000;
+
+/**
+ * Calls `onChange` with each change of the feed, in the order of their ids, until the signal aborts.
+ *
+ * - A change that `onChange` handles by writing in the given transaction counts exactly once. Other effects may happen
+ *   again if the process dies or the connection breaks before the transaction is committed.
+ * - Any number of processes may follow under one name. One at a time handles changes; when it dies, another takes over
+ *   within a poll interval. If it freezes, that takes `handlerTimeoutMs`.
+ * - If PostgreSQL fails, it reconnects after growing pauses of up to 10 s, and never gives up.
+ *
+ * @returns when the signal has aborted
+ * @throws FeedGapError when changes are missing; HandlingStopped when `onError` answers `"stop"` or throws; what
+ *   `onSnapshot` throws; TypeError when options are wrong
+ */
+export async function follow(options: FollowOptions): Promise<void> {
+  const { signal } = options;
+  const ending = new AbortController();
+  const follower = createFollower(options, AbortSignal.any([signal, ending.signal]));
+  const following = followUntilAborted(follower);
+  const overdue = afterAbort(signal, graceMs);
+  try {
+    await Promise.race([following, overdue.promise]);
+  } finally {
+    overdue.cancel();
+    ending.abort();
+    // What a handler still does on its connection fails from here on.
+    if (follower.client !== undefined) disconnect(follower.client);
+    following.catch(() => {});
+  }
+}
+
+interface Follower extends Handlers {
+  name: string;
+  database: string;
+  from: "beginning" | "now" | "snapshot";
+  onSnapshot: NonNullable<FollowOptions["onSnapshot"]>;
+  pollIntervalMs: number;
+  pageSize: number;
+  handlerTimeoutMs: number;
+  logger: FeedLogger;
+  signal: AbortSignal;
+  wakeUps: WakeUps;
+  client: pg.Client | undefined;
+  /** The change that could not be handled, and how often this process has tried. */
+  failing: { id: number; attempts: number } | undefined;
+}
+
+function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
+  const { name, database, from = "beginning", onSnapshot, pageSize = defaultPageSize } = options;
+  const { listenUrl = database, logger = consoleLogger, pollIntervalMs = defaultPollIntervalMs } = options;
+  const { handlerTimeoutMs = defaultHandlerTimeoutMs } = options;
+  if (name === "") throw new TypeError("name must not be empty.");
+  if (from === "snapshot" && onSnapshot === undefined) throw new TypeError('from: "snapshot" needs onSnapshot.');
+  if (!Number.isInteger(pageSize) || pageSize < 1) throw new TypeError("pageSize must be a whole number from 1.");
+  return {
+    ...{ name, database, from, pageSize, pollIntervalMs, handlerTimeoutMs, logger, signal },
+    onChange: options.onChange,
+    onError: options.onError ?? (async () => "retry"),
+    onSnapshot: onSnapshot ?? (async () => {}),
+    wakeUps: createWakeUps(listenUrl, { name, logger, signal }),
+    client: undefined,
+    failing: undefined,
+  };
+}
+
+async function followUntilAborted(follower: Follower): Promise<void> {
+  const { name, logger, signal } = follower;
+  for (let failures = 0; !signal.aborted; ) {
+    try {
+      follower.client = await connect(follower.database, name);
+      await followOn(follower.client, follower, () => {
+        failures = 0;
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof FeedGapError || error instanceof HandlingStopped) throw error;
+      if (error instanceof SnapshotFailed) throw error.cause;
+      failures += 1;
+      logger.warn({ name, code: nameError(error) }, "reconnecting to PostgreSQL after a failure");
+      await pause(growingPauseMs(failures, longestReconnectPauseMs), signal);
+    } finally {
+      if (follower.client !== undefined) disconnect(follower.client);
+    }
+  }
+}
+
+/** @param onProgress called when PostgreSQL has done what it was asked to */
+async function followOn(client: Queryable, follower: Follower, onProgress: () => void): Promise<void> {
+  const { name, wakeUps, pollIntervalMs, signal } = follower;
+  while (!signal.aborted) {
+    const atEnd = await isAtEnd(client, name);
+    if (atEnd === null) await setUpCursor(client, follower);
+    else if (atEnd) await wakeUps.wait(pollIntervalMs);
+    else await takePage(client, follower);
+    onProgress();
+  }
+}
+
+async function setUpCursor(client: Queryable, follower: Follower): Promise<void> {
+  if (follower.from === "snapshot") await takeSnapshot(client, follower);
+  else await createCursor(client, follower.name, follower.from);
+}
+
+/** One transaction: the changes of a page, and the cursor past those that were handled. */
+async function takePage(client: Queryable, follower: Follower): Promise<void> {
+  const { name, pageSize, pollIntervalMs, handlerTimeoutMs, failing, signal } = follower;
+  await begin(client, { isolation: "read committed", idleTimeoutMs: handlerTimeoutMs });
+  const cursor = await lockCursor(client, name);
+  if (cursor === null) {
+    await client.query("rollback");
+    // Another follower is active. Look again later whether it still is.
+    return pause(pollIntervalMs, signal);
+  }
+  const changes = await readCompletePage(client, { after: cursor, limit: pageSize });
+  const attemptsBefore = (id: number) => (failing?.id === id ? failing.attempts : 0);
+  const { lastId, failure } = await handleChanges(changes, { ...follower, client, attemptsBefore });
+  if (lastId !== undefined) await moveCursor(client, name, lastId);
+  await client.query("commit");
+  if (failure !== undefined) await dealWith(failure, follower);
+}
+
+async function dealWith(failure: NonNullable<Handled["failure"]>, follower: Follower): Promise<void> {
+  const { change, attempt, nextStep, error } = failure;
+  if (nextStep === "stop") throw new HandlingStopped(change, error);
+  follower.failing = { id: change.id, attempts: attempt };
+  await pause(growingPauseMs(attempt, longestRetryPauseMs), follower.signal);
+}
+
+/** Ends early when the signal aborts. */
+async function pause(durationMs: number, signal: AbortSignal): Promise<void> {
+  await sleep(durationMs, undefined, { signal }).catch(() => {});
+}
+
+function afterAbort(signal: AbortSignal, delayMs: number): { promise: Promise<void>; cancel: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let timer: NodeJS.Timeout | undefined;
+  const start = () => {
+    timer = setTimeout(resolve, delayMs);
+  };
+  if (signal.aborted) start();
+  else signal.addEventListener("abort", start, { once: true });
+  return {
+    promise,
+    cancel() {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", start);
+    },
+  };
+}

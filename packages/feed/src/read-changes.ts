@@ -1,0 +1,54 @@
+import type { BookingInput, ReferenceKind } from "@booking-events/schema";
+import type { FeedChange, Queryable } from "@booking-events/store";
+
+/** A change of a booking. */
+export interface BookingChange {
+  /** The place in the feed. */
+  id: number;
+  partner: string;
+  /** Trips and consumers with the same reference are different bookings. */
+  referenceKind: ReferenceKind;
+  reference: string;
+  /** Numbers the changes of the booking: 1, 2, 3 and so on. */
+  revision: number;
+  change: FeedChange;
+  /** The event that decided the new state. */
+  eventId: string;
+  /** The place of that event in the order of receipt, in microseconds. */
+  sequence: number;
+  /** The event that decided the state before; null: there was no booking. */
+  previousEventId: string | null;
+  changedAt: Date;
+  /** What the booking holds from now on; null: it is deleted or erased, or the log no longer has the event. */
+  payload: BookingInput | null;
+  /** What the booking held before; null: it was deleted or unknown, or the log no longer has the event. */
+  previousPayload: BookingInput | null;
+}
+
+/**
+ * Reads a page of the feed. Call it with the id of the last change that you have dealt with, 0 at first; on a replica,
+ * too. Applying the changes in order gives every booking's state. A later change of a booking overrides an earlier one,
+ * even if its sequence is lower: it corrects the booking after a late event.
+ *
+ * Nothing is missing between a change and the one before it if its id is one more. Only changes from before migration
+ * 0006 have gaps between them: see `feed_position.gapless_from`.
+ *
+ * @param page.after the id after which the page begins
+ * @param page.limit how many changes the page has at most. Each brings two payloads of up to 64 KiB
+ * @returns the changes in the order of their ids
+ */
+export async function readChanges(client: Queryable, page: { after: number; limit: number }): Promise<BookingChange[]> {
+  const { rows } = await client.query<BookingChange>(
+    `select page.id::float8 as id, page.partner, page.reference_kind as "referenceKind", page.reference, page.revision,
+       page.change, page.event_id as "eventId", page.sequence::float8 as sequence,
+       page.previous_event_id as "previousEventId", page.changed_at as "changedAt",
+       case when page.change not in ('deleted', 'erased') then event.payload end as payload,
+       case when previous.kind <> 'delete' then previous.payload end as "previousPayload"
+     from (select * from booking_changes where id > $1 order by id limit $2) as page
+     left join booking_events as event on event.id = page.event_id
+     left join booking_events as previous on previous.id = page.previous_event_id
+     order by page.id`,
+    [page.after, page.limit],
+  );
+  return rows;
+}

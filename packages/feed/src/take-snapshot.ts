@@ -1,0 +1,90 @@
+import type { BookingInput, ReferenceKind } from "@booking-events/schema";
+import type { Queryable } from "@booking-events/store";
+import { begin } from "./connect.ts";
+
+/** A booking at the position of the snapshot. */
+export interface SnapshotBooking {
+  partner: string;
+  referenceKind: ReferenceKind;
+  reference: string;
+  state: "active" | "deleted";
+  /** Of the booking's newest change. The next one has this plus 1. */
+  revision: number;
+  /** The event that decided the state. */
+  eventId: string;
+  sequence: number;
+  /** Null: the booking is deleted. */
+  payload: BookingInput | null;
+  createdAt: Date;
+  updatedAt: Date;
+  deletedAt: Date | null;
+}
+
+export interface SnapshotContext {
+  /** The transaction in which the cursor is set up. Don't commit it or roll it back. */
+  client: Queryable;
+  /** The id of the last change that the snapshot includes. */
+  position: number;
+}
+
+/** The consumer's code has failed, and not the connection. The cause is what it threw. */
+export class SnapshotFailed extends Error {
+  override name = "SnapshotFailed";
+}
+
+/** Up to 64 KiB each. */
+const bookingsPerPage = 200;
+
+/**
+ * Sets up the cursor and gives all bookings as they are at its position, in one transaction. Does nothing if the cursor
+ * exists.
+ *
+ * @throws SnapshotFailed; what the connection throws: roll all of it back
+ */
+export async function takeSnapshot(
+  client: Queryable,
+  options: {
+    name: string;
+    onSnapshot: (bookings: SnapshotBooking[], context: SnapshotContext) => Promise<void>;
+    handlerTimeoutMs: number;
+    signal: AbortSignal;
+  },
+): Promise<void> {
+  const { name, onSnapshot, handlerTimeoutMs, signal } = options;
+  await begin(client, { isolation: "repeatable read", idleTimeoutMs: handlerTimeoutMs });
+  // Before all else: another follower that sets up the same cursor waits here and then fails, so there is one snapshot.
+  const { rows: cursors } = await client.query<{ position: number }>(
+    `insert into feed_cursors (name, last_id) select $1, last_id from feed_position
+     on conflict do nothing
+     returning last_id::float8 as position`,
+    [name],
+  );
+  const position = cursors[0]?.position;
+  if (position !== undefined) {
+    await client.query(`declare bookings_at_position no scroll cursor for ${selectBookings}`);
+    for (let isEnd = false; !isEnd; ) {
+      signal.throwIfAborted();
+      const { rows } = await client.query<SnapshotBooking>(`fetch ${bookingsPerPage} from bookings_at_position`);
+      isEnd = rows.length < bookingsPerPage;
+      if (rows.length > 0) await give(client, () => onSnapshot(rows, { client, position }));
+    }
+  }
+  await client.query("commit");
+}
+
+async function give(client: Queryable, toConsumer: () => Promise<void>): Promise<void> {
+  await client.query("savepoint page");
+  try {
+    await toConsumer();
+    await client.query("release savepoint page");
+  } catch (error) {
+    // Fails if the connection is gone: then that is the reason.
+    await client.query("rollback to savepoint page");
+    throw new SnapshotFailed("The snapshot could not be handled.", { cause: error });
+  }
+}
+
+const selectBookings = `select partner, reference_kind as "referenceKind", reference, state, revision,
+       event_id as "eventId", sequence::float8 as sequence, case when state = 'active' then payload end as payload,
+       created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"
+     from bookings`;

@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect, disconnect } from "./connect.ts";
+import { type FeedLogger, nameError } from "./logger.ts";
+import { growingPauseMs } from "./pauses.ts";
+
+/** Says when to look for changes. */
+export interface WakeUps {
+  /**
+   * Ends with the next notification, after the time, or when the signal aborts. A notification that has come since the
+   * last wait counts.
+   */
+  wait(limitMs: number): Promise<void>;
+}
+
+const longestPauseMs = 30_000;
+
+/**
+ * Listens for notifications on a connection of its own until the signal aborts. While there is no connection, waits
+ * end by their time.
+ *
+ * @param listenUrl a direct connection to PostgreSQL; null: don't listen
+ */
+export function createWakeUps(
+  listenUrl: string | null,
+  { name, logger, signal }: { name: string; logger: FeedLogger; signal: AbortSignal },
+): WakeUps {
+  let isWoken = false;
+  let wakeWaiter = () => {};
+  const wake = () => {
+    isWoken = true;
+    wakeWaiter();
+  };
+  signal.addEventListener("abort", wake, { once: true });
+  if (listenUrl !== null) void keepListening(listenUrl);
+
+  async function keepListening(databaseUrl: string): Promise<void> {
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        await listen(databaseUrl, () => {
+          failures = 0;
+        });
+      } catch (error) {
+        if (signal.aborted) return;
+        failures += 1;
+        logger.warn({ name, code: nameError(error) }, "no notifications of changes: polling");
+        await sleep(growingPauseMs(failures, longestPauseMs), undefined, { signal }).catch(() => {});
+      }
+    }
+  }
+
+  /** @throws when the connection ends */
+  async function listen(databaseUrl: string, onListening: () => void): Promise<void> {
+    const client = await connect(databaseUrl, `${name} (listening)`);
+    try {
+      const ended = once(client, "end", { signal });
+      // It may reject before it is awaited.
+      ended.catch(() => {});
+      client.on("notification", wake);
+      await client.query("listen booking_changes");
+      onListening();
+      // Changes may have come while nobody listened.
+      wake();
+      await ended;
+      throw new Error("The connection ended.");
+    } finally {
+      disconnect(client);
+    }
+  }
+
+  return {
+    async wait(limitMs) {
+      const waiting = new AbortController();
+      wakeWaiter = () => waiting.abort();
+      if (!isWoken) await sleep(limitMs, undefined, { signal: waiting.signal }).catch(() => {});
+      isWoken = false;
+    },
+  };
+}
