@@ -28,8 +28,8 @@ function goodRun(): Evidence & { posts: [Post, Post]; database: DatabaseContent 
     ],
     bookings: [{ partner: "acme", reference: "T1", state: "active", sequence: 2, content: canonicalContent(contentB) }],
     changes: [
-      { id: 1, partner: "acme", reference: "T1", change: "created", eventId: "e1" },
-      { id: 2, partner: "acme", reference: "T1", change: "updated", eventId: "e2" },
+      { id: 1, partner: "acme", reference: "T1", revision: 1, change: "created", eventId: "e1" },
+      { id: 2, partner: "acme", reference: "T1", revision: 2, change: "updated", eventId: "e2" },
     ],
     deadLetters: [],
   };
@@ -145,6 +145,21 @@ describe("is found", () => {
       "wrong feed",
       (run) => {
         run.followedChangeIds = [2];
+      },
+    ],
+    [
+      "a gap in the ids of the feed",
+      "wrong feed",
+      (run) => {
+        at(run.database.changes, 1).id = 3;
+        run.followedChangeIds = [1, 3];
+      },
+    ],
+    [
+      "a revision that is left out",
+      "wrong feed",
+      ({ database }) => {
+        at(database.changes, 1).revision = 3;
       },
     ],
     ["a dead letter", "dead", ({ database }) => database.deadLetters.push({ eventId: "e1", errorCode: "STALLED" })],

@@ -61,6 +61,7 @@ export function check(evidence: Evidence): { tally: Tally; violations: Violation
     "wrong feed": [
       ...compare(mapValues(bookings, describeContent), followFeed(database, states)),
       ...findMissedChanges(database.changes, followedChangeIds),
+      ...findGaps(database.changes),
     ],
     dead: database.deadLetters.map(({ eventId, errorCode }) => `${eventId}: ${errorCode}`),
   };
@@ -245,6 +246,18 @@ function findWrongKeys(
 function findMissedChanges(changes: readonly ChangeRow[], followedChangeIds: readonly number[]): string[] {
   if (changes.map(({ id }) => id).join() === followedChangeIds.join()) return [];
   return [`a reader saw ${followedChangeIds.length} of ${changes.length} changes, or in another order`];
+}
+
+/** Ids are 1, 2, 3 and so on, and so are the revisions of each booking. */
+function findGaps(changes: readonly ChangeRow[]): string[] {
+  const revisions = new Map<string, number>();
+  return changes.flatMap((change, index) => {
+    const name = nameBooking(change);
+    const revision = (revisions.get(name) ?? 0) + 1;
+    revisions.set(name, revision);
+    if (change.id === index + 1 && change.revision === revision) return [];
+    return [`change ${change.id} of ${name} has revision ${change.revision}, and is number ${index + 1}`];
+  });
 }
 
 function mapValues<From, To>(map: Map<string, From>, change: (value: From) => To): Map<string, To> {

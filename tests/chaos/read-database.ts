@@ -19,6 +19,7 @@ export interface ChangeRow {
   id: number;
   partner: string;
   reference: string;
+  revision: number;
   change: string;
   eventId: string;
 }
@@ -41,7 +42,7 @@ export async function readDatabase(pool: pg.Pool) {
     `select partner, ${reference}, state, sequence::float8, payload from bookings`,
   );
   const { rows: changes } = await pool.query<ChangeRow>(
-    `select id::float8, partner, ${reference}, change, event_id as "eventId" from booking_changes order by id`,
+    `select id::float8, partner, ${reference}, revision, change, event_id as "eventId" from booking_changes order by id`,
   );
   const { rows: deadLetters } = await pool.query<{ eventId: string; errorCode: string }>(
     `select event_id as "eventId", error_code as "errorCode" from dead_letters`,
