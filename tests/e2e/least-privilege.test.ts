@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chown, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
 import { execute } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
@@ -179,6 +180,7 @@ test("over TLS and with the least privileges, events go their whole way, dead le
     expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
   }
   expect(await readAsReader()).toEqual([{ state: "deleted" }, { state: "active" }]);
+  await followAsReader();
 
   for (const app of [ingest, worker]) expect(await app.stop("SIGTERM")).toBe(0);
   expect(await refusedByRedis()).toEqual([]);
@@ -204,6 +206,19 @@ async function readAsReader(): Promise<unknown[]> {
   );
   await reader.end();
   return rows;
+}
+
+/** Ends when it has read a deletion. */
+async function followAsReader(): Promise<void> {
+  const stopping = new AbortController();
+  await follow({
+    ...{ name: "reader", database: databaseUrl("booking_events_reader", { sslrootcert: certificateFile }) },
+    signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(10_000)]),
+    onChange: async ({ change }) => {
+      if (change === "deleted") stopping.abort();
+    },
+  });
+  expect(stopping.signal.aborted).toBe(true);
 }
 
 describe("what a process does not need is refused", () => {

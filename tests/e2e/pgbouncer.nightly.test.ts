@@ -2,10 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
 import { execute } from "@booking-events/harness/test-database";
 import { installPgBouncer, pgBouncer } from "@booking-events/scripts/services";
-import { createPool, inTransaction } from "@booking-events/store";
+import { appendChanges, createPool, inTransaction } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { prepareSurroundings } from "./surroundings.ts";
 
@@ -99,5 +100,34 @@ test("the limits of statements hold through PgBouncer, and stay there for nobody
     expect((await pool.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
   } finally {
     await pool.end();
+  }
+});
+
+test("programs follow the feed through PgBouncer, and count each change once", async () => {
+  const { environment, pool } = surroundings();
+  const database = await startPgBouncer(environment["DATABASE_URL"] ?? "");
+  await pool.query("truncate booking_changes; create table handled (id bigint)");
+  const stopping = new AbortController();
+  const followers = [1, 2].map(() =>
+    follow({
+      ...{ name: "pooled", database, listenUrl: null, pollIntervalMs: 20, from: "snapshot", signal: stopping.signal },
+      onSnapshot: async () => {},
+      onChange: async ({ id }, { client }) => void (await client.query("insert into handled values ($1)", [id])),
+    }),
+  );
+  try {
+    await waitFor(async () => expect((await pool.query("select from feed_cursors")).rowCount).toBe(1));
+    const subject = { partner: "acme", referenceKind: "trip", reference: "TRIP-1", change: "updated" } as const;
+    const event = { eventId: "0199a000-0000-7000-8000-000000000001", previousEventId: null, sequence: 1 };
+    for (let revision = 1; revision <= 100; revision += 1) {
+      await inTransaction(pool, (client) => appendChanges(client, [{ ...subject, ...event, revision }]));
+    }
+    await waitFor(async () => {
+      const { rows } = await pool.query("select count(*)::int as all, count(distinct id)::int as ids from handled");
+      expect(rows).toEqual([{ all: 100, ids: 100 }]);
+    });
+  } finally {
+    stopping.abort();
+    await Promise.all(followers);
   }
 });
