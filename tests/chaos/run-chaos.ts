@@ -5,6 +5,7 @@ import { lockRows } from "./lock-rows.ts";
 import { postEvents, type SendOptions } from "./post-events.ts";
 import { createRandom } from "./random.ts";
 import { type ChaosReport, noClockSteps } from "./report.ts";
+import { runFollowers } from "./run-followers.ts";
 import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
 
 export interface ChaosOptions extends RunOptions {
@@ -60,6 +61,8 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     pauseMs: () => random.between(locks.leastPauseMs, locks.mostPauseMs),
     signal: AbortSignal.any([signal, unlocking.signal]),
   });
+  const { databaseUrl, pool } = system;
+  const followers = await runFollowers({ databaseUrl, pool, random: createRandom(seed, "followers"), signal });
   const onFault = ({ target, action }: Fault) => {
     lastFault = `${target} ${action}`;
   };
@@ -71,6 +74,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   say("All faults are over and all partners have stopped.");
   await run.drain(standstillMs);
   run.violations.push(...(await system.readLogs()).flatMap(findLostAttempts));
+  run.violations.push(...(await followers.finish()).map((what) => ({ kind: "wrong feed" as const, what })));
   const report = await run.report(load.posts);
   const { tls, plain } = run.seen.workerConnections;
   if (tls.size === 0 || plain.size > 0)

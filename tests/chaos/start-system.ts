@@ -82,7 +82,9 @@ export async function startSystem(options: SystemOptions) {
   return {
     redis,
     postgres,
-    /** Connects over TLS, if there is TLS. */
+    /** For TLS, if there is TLS. */
+    databaseUrl: tls?.url ?? postgres.url,
+    /** Connects to it. */
     pool,
     queuePrefix,
     duplicateWindowMs: duplicateWindowHours * 3_600_000,

@@ -1,0 +1,75 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fromSource, spawnApp } from "@booking-events/harness/app-process";
+import { waitFor } from "@booking-events/harness/wait-for";
+import type pg from "pg";
+import type { Random } from "./random.ts";
+
+/** It writes each change into the table `handled`, in the transaction that moves the cursor. */
+const program = fromSource("packages/feed/src/testing/follow-and-count.ts");
+const cursorName = "chaos";
+const aliveMs = { least: 500, most: 5_000 };
+const catchUpMs = 60_000;
+
+/** Runs two followers of the feed, and kills one of them again and again. Both end when the signal aborts. */
+export async function runFollowers(options: {
+  databaseUrl: string;
+  pool: pg.Pool;
+  random: Random;
+  signal: AbortSignal;
+}) {
+  const { databaseUrl, pool, random } = options;
+  const stopping = new AbortController();
+  const signal = AbortSignal.any([options.signal, stopping.signal]);
+  await pool.query(
+    "create table handled (change_id bigint, process bigint, place bigint generated always as identity)",
+  );
+  const start = () => spawnApp([...program, databaseUrl, cursorName], {}, { stdio: "ignore" });
+  const followers = [start(), start()];
+  let kills = 0;
+  const killing = killSome();
+  options.signal.addEventListener("abort", () => void Promise.all(followers.map(kill)), { once: true });
+
+  async function killSome(): Promise<void> {
+    for (;;) {
+      await sleep(random.between(aliveMs.least, aliveMs.most), undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      const victim = followers.shift();
+      if (victim !== undefined) await kill(victim);
+      kills += 1;
+      if (!signal.aborted) followers.push(start());
+    }
+  }
+
+  return {
+    /** @returns what is wrong with the changes that they have handled, after they have handled the last one */
+    async finish(): Promise<string[]> {
+      stopping.abort();
+      await killing;
+      const isAtEnd = `select feed_cursors.last_id = feed_position.last_id as "isAtEnd"
+        from feed_position left join feed_cursors on name = $1`;
+      const atEnd = waitFor(async () => (await pool.query(isAtEnd, [cursorName])).rows[0]?.isAtEnd === true, {
+        timeoutMs: catchUpMs,
+      });
+      const hasFailed = await atEnd.then(
+        () => false,
+        () => true,
+      );
+      await Promise.all(followers.map(kill));
+      if (hasFailed) return [`after ${kills} kills, followers do not come to the end of the feed`];
+      const { rows } = await pool.query<{ isSame: boolean }>(
+        `select array(select change_id from handled order by place) = array(select id from booking_changes order by id)
+           as "isSame"`,
+      );
+      return rows[0]?.isSame === true ? [] : [`after ${kills} kills, followers have not handled each change once`];
+    },
+  };
+}
+
+async function kill(follower: ChildProcess): Promise<void> {
+  if (follower.exitCode !== null || follower.signalCode !== null) return;
+  const ended = once(follower, "exit");
+  follower.kill("SIGKILL");
+  await ended;
+}
