@@ -132,7 +132,9 @@ describe("replay", () => {
       const replaying = ops(["replay", eventId, "--yes", "--json"]);
       // The command waits to mark the letter, which another operator is about to close.
       await waitFor(async () => {
-        const { rows } = await pool.query("select from pg_stat_activity where wait_event_type = 'Lock'");
+        const { rows } = await pool.query(
+          "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+        );
         expect(rows).toHaveLength(1);
       });
       await holder.query("update dead_letters set resolved_at = now(), resolved_by = 'Ada', resolution = 'discarded'");
