@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { execute } from "@booking-events/harness/test-database";
@@ -274,8 +274,8 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
       "unable to save (MISCONF)",
       async () => {
         // A snapshot that can't be written, and a rule that stops writes because of it.
-        await redisAdmin.config("SET", "save", "1 1");
         await breakSnapshots();
+        await redisAdmin.config("SET", "save", "1 1");
       },
       async () => {
         await redisAdmin.config("SET", "save", "");
@@ -284,8 +284,10 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
   ];
 
   async function breakSnapshots(): Promise<void> {
-    // Redis can't rename its snapshot to this: a folder has that name.
-    await mkdir(join(own.folder, "redis", "dump.rdb", "in-the-way"), { recursive: true });
+    // Redis can't rename its snapshot to this: a folder has that name, instead of a snapshot from an earlier test.
+    const snapshot = join(own.folder, "redis", "dump.rdb");
+    await rm(snapshot, { recursive: true, force: true });
+    await mkdir(join(snapshot, "in-the-way"), { recursive: true });
     await redisAdmin.bgsave().catch(() => {});
     await waitFor(
       async () => expect(await redisAdmin.info("persistence")).toMatch(/rdb_last_bgsave_status:err/),
