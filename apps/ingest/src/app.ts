@@ -104,6 +104,7 @@ function createRouter(options: AppOptions): Router<RequestState> {
 /** Receives an event, from checking the secret to queueing. Each step throws a Refusal to end the request. */
 function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => Promise<void> {
   const readBody = createBodyReader(options.bodyLimitBytes);
+  const { chargePartner } = options;
 
   return async function receiveEvent(ctx) {
     // The secret is checked first, so that strangers learn nothing else and cannot make us read a body.
@@ -120,8 +121,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     await spendToken(ctx, partner, options);
     const body = await readBody(ctx);
     const receivedAt = new Date().toISOString();
-    const read = () =>
-      readEvent(ctx, kind, body, (values) => options.chargePartner(partner, { bytes: body.bytes, values }));
+    const read = () => readEvent(ctx, kind, body, (values) => chargePartner(partner, body.bytes, values));
     const { isDryRun, ...event } = await options.takeTurn(partner.id, body.bytes, read);
     // The body may have waited even if the headers have not.
     if (options.wasFrozen(ctx.req.socket)) throw new Refusal(overloaded);
@@ -152,7 +152,7 @@ async function spendToken(ctx: Context, partner: Partner, { limitPartner }: AppO
   if (ctx.req.destroyed) throw new ClientGone();
 }
 
-/** @param charge told how many JSON values the body has, also if it is refused later; 0: it can't be decoded */
+/** @param charge called with the number of JSON values in the body, even if it is refused; 0 if it can't be decoded */
 function readEvent(ctx: Context, kind: EventKind, body: Body, charge: (values: number) => void) {
   let values = 0;
   try {

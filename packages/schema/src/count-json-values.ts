@@ -22,16 +22,13 @@ export const tooManyValues: Violation = {
  */
 export function countJsonValues(value: unknown): number {
   let count = 1;
-  const containers = [value].filter(isContainer);
-  for (let container = containers.pop(); container !== undefined; container = containers.pop()) {
-    const items: unknown[] = Object.values(container);
+  const containers: unknown[] = [value];
+  while (containers.length > 0 && count <= maxJsonValues) {
+    const container = containers.pop();
+    if (typeof container !== "object" || container === null) continue;
+    const items: unknown[] = Array.isArray(container) ? container : Object.values(container);
     count += items.length;
-    if (count > maxJsonValues) break;
-    containers.push(...items.filter(isContainer));
+    for (const item of items) if (typeof item === "object") containers.push(item);
   }
   return count;
-}
-
-function isContainer(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }

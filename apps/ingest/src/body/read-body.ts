@@ -30,6 +30,14 @@ export class ClientGone extends Error {
 export function createBodyReader(limitBytes: number): ReadBody {
   const gatherBytes = createByteGatherer(limitBytes);
 
+  async function gather(ctx: Koa.Context): Promise<Buffer> {
+    try {
+      return await gatherBytes(ctx);
+    } catch (error) {
+      throw toReadError(error, limitBytes);
+    }
+  }
+
   /** @throws Refusal if the body is not read, ClientGone */
   return async function readBody(ctx) {
     const { req, res } = ctx;
@@ -41,9 +49,7 @@ export function createBodyReader(limitBytes: number): ReadBody {
       throw refusal;
     }
     if (expectsContinue(req)) res.writeContinue();
-    const bytes = await gatherBytes(ctx).catch((error) => {
-      throw toReadError(error, limitBytes);
-    });
+    const bytes = await gather(ctx);
     // The rest of the body may still arrive after the client was answered with 408. The event must not be accepted
     // then.
     if (res.headersSent) throw new ClientGone();

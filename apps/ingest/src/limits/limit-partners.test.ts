@@ -161,14 +161,14 @@ describe("a payload", () => {
   ])("%s takes its tokens, the one of its request included", async (_name, size, tokens) => {
     await requestWithTake(fast, { left: 300 });
     const before = await tokensLeft();
-    chargePartner(fast, size);
+    chargePartner(fast, size.bytes, size.values);
     expect(before - (await tokensLeft())).toBe(tokens);
     expect(takes).toHaveLength(1);
   });
 
   test("is paid at once out of the tokens that were taken ahead", async () => {
     await requestWithTake(fast, {});
-    chargePartner(fast, { bytes: 65_536, values: 1 });
+    chargePartner(fast, 65_536, 1);
     await request(2, fast);
     expect(takes).toHaveLength(1);
     await requestWithTake(fast, {});
@@ -177,14 +177,14 @@ describe("a payload", () => {
 
   test("costs more than there is: the next requests pay for it before they pass, and are told how long that takes", async () => {
     await requestWithTake(slow, { left: 0 });
-    chargePartner(slow, { bytes: 65_536, values: 1 });
+    chargePartner(slow, 65_536, 1);
     expect(await requestWithTake(slow, { granted: 3, left: 0, waitMs: 100 })).toEqual({
       // Four tokens and its own, of which the first comes in 0.1 s.
       retryAfterS: 1,
       headers: { "RateLimit-Policy": '"partner";q=100;w=10', RateLimit: '"partner";r=0;t=1' },
     });
     expect(takes.at(-1)?.wanted).toBe(8);
-    for (let payload = 0; payload < 3; payload += 1) chargePartner(slow, { bytes: 65_536, values: 1 });
+    for (let payload = 0; payload < 3; payload += 1) chargePartner(slow, 65_536, 1);
     expect(await limitPartner(slow)).toMatchObject({ retryAfterS: Math.ceil(0.1 + (4 + 21) / 10) });
     vi.advanceTimersByTime(2_600);
     expect(await requestWithTake(slow, { granted: 26, left: 0 })).not.toHaveProperty("retryAfterS");
@@ -195,7 +195,7 @@ describe("a payload", () => {
 
   test("of one partner costs another nothing", async () => {
     await requestWithTake(fast, { left: 0 });
-    chargePartner(slow, { bytes: 65_536, values: 1 });
+    chargePartner(slow, 65_536, 1);
     expect(await tokensLeft()).toBe(8);
   });
 
@@ -203,9 +203,9 @@ describe("a payload", () => {
     processes = 4;
     await requestWithTake(slow, "fails");
     // 96 are left, and a request takes 4.
-    chargePartner(slow, { bytes: 65_536, values: 1 });
+    chargePartner(slow, 65_536, 1);
     expect((await request(40, slow)).filter(({ retryAfterS }) => retryAfterS === undefined)).toHaveLength(22);
-    for (let payload = 0; payload < 3; payload += 1) chargePartner(slow, { bytes: 65_536, values: 1 });
+    for (let payload = 0; payload < 3; payload += 1) chargePartner(slow, 65_536, 1);
     // 20 tokens, its own 4, less the 1 that was left over.
     expect(await limitPartner(slow)).toMatchObject({ retryAfterS: 3 });
   });

@@ -4,12 +4,6 @@ import { gatherPerTurn } from "@booking-events/queue";
 import { Counter, type Logger, type Registry } from "@booking-events/runtime";
 import { describePolicy, describeQuota } from "./rate-limit-headers.ts";
 
-interface PayloadSize {
-  bytes: number;
-  /** Of JSON: objects, arrays and scalars. */
-  values: number;
-}
-
 interface RateLimitVerdict {
   /** undefined if the request is within its partner's limit. */
   retryAfterS?: number;
@@ -21,10 +15,12 @@ export interface PartnerLimiter {
   /** Takes one token, before any work is done for the request. */
   limitPartner: (partner: Partner) => Promise<RateLimitVerdict>;
   /**
-   * Charges for a payload that was read: nothing for one of ordinary size. What the bucket can't pay at once, later
-   * requests pay before they pass.
+   * Charges for a payload that was read, unless its size is ordinary. What the bucket can't pay at once, later requests
+   * pay before they pass.
+   *
+   * @param values the number of JSON values: objects, arrays and scalars
    */
-  chargePartner: (partner: Partner, size: PayloadSize) => void;
+  chargePartner: (partner: Partner, bytes: number, values: number) => void;
 }
 
 export type LimitPartner = PartnerLimiter["limitPartner"];
@@ -181,7 +177,7 @@ export function createPartnerLimiter(options: {
     return bucket.takeToken(partner);
   }
 
-  function chargePartner(partner: Partner, { bytes, values }: PayloadSize): void {
+  function chargePartner(partner: Partner, bytes: number, values: number): void {
     const tokens = Math.max(Math.ceil(bytes / tokenBytes), Math.ceil(values / tokenValues));
     // The first was spent before the payload was read.
     if (tokens <= 1) return;
