@@ -135,8 +135,63 @@ describe("events list", () => {
     expect(json).not.toContain("Canary");
   });
 
+  describe("selects", () => {
+    /** As ingest makes them: the first 48 bits are the time. */
+    const idAt = (time: string, number: number) => {
+      const hex = new Date(time).getTime().toString(16).padStart(12, "0");
+      return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-${String(number).padStart(12, "0")}`;
+    };
+    const [first, second, third, fourth] = [
+      idAt("2026-11-20T10:00:00Z", 1),
+      idAt("2026-11-20T11:00:00Z", 2),
+      idAt("2026-11-20T11:00:00.001Z", 3),
+      idAt("2026-11-20T12:00:00Z", 4),
+    ];
+    const consumer = { referenceKind: "consumer", reference: "C-1" } as const;
+
+    beforeEach(async () => {
+      await insertEvents(pool, [
+        event(1, "create", "created", { id: first }),
+        event(2, "update", "updated", { id: second, partner: "other" }),
+        event(3, "update", "duplicate", { id: third }),
+        event(4, "delete", "deleted", { id: fourth, ...consumer, bookingKey: bookingKey("acme", "consumer", "C-1") }),
+      ]);
+    });
+
+    test.each([
+      ["since a time, included", ["--since", "2026-11-20T11:00:00.001Z"], [fourth, third]],
+      ["until a time, not included", ["--until", "2026-11-20T12:00:00+01:00"], [first]],
+      ["a period", ["--since", "2026-11-20T11:00:00Z", "--until", "2026-11-20T12:00:00Z"], [third, second]],
+      ["the last hour", ["--since", "1h"], []],
+      ["a kind", ["--kind", "update"], [third, second]],
+      ["an outcome", ["--outcome", "duplicate"], [third]],
+      ["a trip's reference", ["--partner", "acme", "--reference", "TRIP-1"], [third, first]],
+      ["a consumer's reference", ["--partner", "acme", "--reference", "C-1"], [fourth]],
+      ["the next page", ["--limit", "2", "--before", third], [second, first]],
+      [
+        "all of these",
+        ["--partner", "acme", "--kind", "update", "--outcome", "duplicate", "--since", "2026-11-20"],
+        [third],
+      ],
+    ])("%s", async (_, args, ids) => {
+      const events = JSON.parse(await ok("events", "list", "--json", ...args)) as { id: string }[];
+      expect(events.map(({ id }) => id)).toEqual(ids);
+    });
+
+    test.each([
+      [["--since", "yesterday"], /2026-11-20T12:00:00Z.*2h/],
+      [["--kind", "cancel"], /create, update, delete/],
+      [["--reference", "TRIP-1"], /Add --partner/],
+    ])("nothing with %j, and says what to give", async (args, message) => {
+      expect(await ops("events", "list", ...args)).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringMatching(message),
+      });
+    });
+  });
+
   test("without events says so, or prints an empty array", async () => {
-    expect(await ok("events", "list", "--partner", "acme")).toBe("There are no events of partner acme yet.\n");
+    expect(await ok("events", "list", "--partner", "acme")).toBe("There are no such events.\n");
     expect(JSON.parse(await ok("events", "list", "--json"))).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import type { Outcome, Place, WarningCode } from "@booking-events/bookings";
 import type { EventKind, ReferenceKind } from "@booking-events/schema";
+import { bookingKey } from "./booking-key.ts";
 import type { Queryable } from "./database.ts";
 
 /** An event as an operator sees it. */
@@ -22,20 +23,49 @@ const eventDetails = `id, partner, kind, reference_kind as "referenceKind", refe
   idempotency_key as "idempotencyKey", outcome, duplicate_of as "duplicateOf", warnings, received_at as "receivedAt",
   processed_at as "processedAt"`;
 
-/** Lists the events that were received last, newest first. */
-export async function listEvents(
-  client: Queryable,
-  filter: { partner?: string | undefined; limit: number },
-): Promise<EventDetails[]> {
+export interface EventFilter {
+  partner?: string | undefined;
+  /** Of the trips and consumers with this reference. Needs the partner. */
+  reference?: string | undefined;
+  kind?: EventKind | undefined;
+  outcome?: Outcome | undefined;
+  /** Received at this time or later. */
+  since?: Date | undefined;
+  /** Received before this time. */
+  until?: Date | undefined;
+  /** The id of an event; only earlier ones are listed. */
+  before?: string | undefined;
+  limit: number;
+}
+
+/**
+ * Lists the events that were received last, newest first. The ids of events begin with the time of their receipt, so
+ * the primary key finds a period.
+ */
+export async function listEvents(client: Queryable, filter: EventFilter): Promise<EventDetails[]> {
+  const { partner = "", reference } = filter;
+  const keys = (["trip", "consumer"] as const).map((kind) => bookingKey(partner, kind, reference ?? ""));
   const { rows } = await client.query<EventDetails>(
     `select ${eventDetails}
      from booking_events
-     where $1::text is null or partner = $1
+     where ($1::text is null or partner = $1) and ($2::bytea[] is null or booking_key = any($2))
+       and ($3::text is null or kind = $3) and ($4::text is null or outcome = $4)
+       and id >= $5 and ($6::uuid is null or id < $6) and ($7::uuid is null or id < $7)
      order by id desc
-     limit $2`,
-    [filter.partner ?? null, filter.limit],
+     limit $8`,
+    [
+      ...[filter.partner ?? null, reference === undefined ? null : keys, filter.kind ?? null, filter.outcome ?? null],
+      ...[firstIdAt(filter.since ?? new Date(0)), filter.until === undefined ? null : firstIdAt(filter.until)],
+      ...[filter.before ?? null, filter.limit],
+    ],
   );
   return rows;
+}
+
+/** The smallest UUIDv7 of that time (RFC 9562): its first 48 bits are the milliseconds since 1970. */
+function firstIdAt(time: Date): string {
+  const hex = time.getTime().toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
 
 /** @returns undefined if no such event has been processed */

@@ -43,6 +43,7 @@ export {
 } from "./dead-letters.ts";
 export {
   type EventDetails,
+  type EventFilter,
   findEvent,
   findMisjudgedKeys,
   listBookingEvents,

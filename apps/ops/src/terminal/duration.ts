@@ -23,6 +23,18 @@ export function parseExpiry(text: string, now: Date): Date {
   return time;
 }
 
+/** Parses a past time: an ISO date (00:00 UTC), an ISO date-time with a zone, or a duration before now. */
+export function parsePast(text: string, now: Date): Date {
+  const ms = durationMs(text);
+  const time = ms === undefined ? parseInstant(text) : new Date(now.getTime() - ms);
+  if (time === undefined || time.getTime() < 0) {
+    throw new InvalidArgumentError(
+      "Give a time such as 2026-11-20T12:00:00Z or 2026-11-20, or how long ago, such as 2h.",
+    );
+  }
+  return time;
+}
+
 function durationMs(text: string): number | undefined {
   if (text === "0") return 0;
   const [, digits, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
