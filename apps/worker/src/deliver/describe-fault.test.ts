@@ -47,6 +47,16 @@ test.each<[error: unknown, code: string, message: string]>([
   expect(describeFault(error)).toEqual({ code, message, isOfContent: false });
 });
 
+test("the message names the table, column and constraint that PostgreSQL names", () => {
+  const names = { table: "bookings", column: "state", constraint: "bookings_state_check" };
+  expect(describeFault(Object.assign(databaseError("23514"), names)).message).toBe(
+    "PostgreSQL refused to apply the event (SQLSTATE 23514, table bookings, column state, constraint bookings_state_check).",
+  );
+  expect(describeFault(Object.assign(databaseError("22001"), { column: "kind" })).message).toBe(
+    "PostgreSQL can't hold what the event contains (SQLSTATE 22001, column kind).",
+  );
+});
+
 test("the message says if PostgreSQL can't hold the content", () => {
   expect(describeFault(databaseError("22P05")).message).toBe(
     "PostgreSQL can't hold what the event contains (SQLSTATE 22P05).",

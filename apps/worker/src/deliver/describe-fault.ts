@@ -29,12 +29,19 @@ export function describeFault(error: unknown): Fault {
   }
   if (error instanceof DatabaseError && error.code !== undefined) {
     const { code } = error;
+    const place = describePlace(error);
     return contentClasses.has(code.slice(0, 2))
-      ? { code, message: `PostgreSQL can't hold what the event contains (SQLSTATE ${code}).`, isOfContent: true }
-      : { code, message: `PostgreSQL refused to apply the event (SQLSTATE ${code}).`, isOfContent: false };
+      ? { code, message: `PostgreSQL can't hold what the event contains (${place}).`, isOfContent: true }
+      : { code, message: `PostgreSQL refused to apply the event (${place}).`, isOfContent: false };
   }
   if (!(error instanceof Error))
     return { code: "UNKNOWN", message: "The worker threw a value that is not an error.", isOfContent: false };
   const code = describeError(error).code ?? error.name;
   return { code, message: `The worker failed to apply the event (${code}).`, isOfContent: false };
+}
+
+/** Returns the SQLSTATE, and what PostgreSQL names as its place. These are names in the schema, never values. */
+function describePlace({ code, table, column, constraint }: DatabaseError): string {
+  const names = Object.entries({ table, column, constraint }).filter(([, name]) => name !== undefined);
+  return [`SQLSTATE ${code}`, ...names.map((pair) => pair.join(" "))].join(", ");
 }
