@@ -258,6 +258,19 @@ async function migrateTo(count: number): Promise<void> {
   });
 }
 
+test("each table, view and column says what it holds", async () => {
+  const { rows } = await pool.query<{ name: string }>(
+    `select concat_ws('.', relname, attname) as name
+     from pg_class
+     join (select attrelid, attnum, attname from pg_attribute where attnum > 0 and not attisdropped
+       union all select oid, 0, null from pg_class) as part (attrelid, attnum, attname) on attrelid = oid
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v') and relname <> 'schema_migrations'
+       and not relispartition and col_description(oid, attnum) is null and (attnum > 0 or obj_description(oid) is null)
+     order by name`,
+  );
+  expect(rows.map(({ name }) => name)).toEqual([]);
+});
+
 describe("booking_details", () => {
   test("has a column for every listed field", async () => {
     const { rows } = await pool.query<{ name: string; type: string }>(
