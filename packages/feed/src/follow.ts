@@ -171,6 +171,8 @@ async function takePage(client: Queryable, follower: Follower): Promise<void> {
   if (lastId !== undefined) await moveCursor(client, name, lastId);
   await client.query("commit");
   if (failure !== undefined) await dealWith(failure, follower);
+  // Before the ids were gapless, some at the end may have been lost: nothing may come up to the position for long.
+  else if (changes.length === 0) await follower.wakeUps.wait(pollIntervalMs);
 }
 
 async function dealWith(failure: NonNullable<Handled["failure"]>, follower: Follower): Promise<void> {

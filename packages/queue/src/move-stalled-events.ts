@@ -35,7 +35,9 @@ local function isValid(key, longestMs)
 end
 if redis.call('EXISTS', schedules) == 1 then return 'ask' end
 if isValid(check, intervalMs) then return {} end
+local isSetBack = redis.call('EXISTS', check) == 1
 redis.call('SET', check, now, 'PX', intervalMs)
+if isSetBack then return {} end
 local paused, concurrency, maxEvents = unpack(redis.call('HMGET', meta, 'paused', 'concurrency', 'opts.maxLenEvents'))
 redis.call('XTRIM', events, 'MAXLEN', '~', maxEvents or 10000)
 

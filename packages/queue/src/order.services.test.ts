@@ -273,9 +273,11 @@ describe("stalled events are put back as BullMQ would do it, but in their order"
     const stepMs = 3_600_000;
     for (const id of ["a", "b", "c"]) await redis.pexpire(key(`${id}:lock`), stepMs + lockDurationMs);
     await redis.set(key("stalled-check"), "1", "PX", stepMs);
-    await backend.extendLocks(["b"], ["token-b"], lockDurationMs);
-    expect(await backend.moveStalledJobsToWait()).toEqual(["c", "a"]);
+    // Live workers have an interval to renew their locks.
     expect(await backend.moveStalledJobsToWait()).toEqual([]);
+    await backend.extendLocks(["b"], ["token-b"], lockDurationMs);
+    await redis.del(key("stalled-check"));
+    expect(await backend.moveStalledJobsToWait()).toEqual(["c", "a"]);
   });
 
   test("and BullMQ's event stream is kept short", async () => {

@@ -126,7 +126,7 @@ const followIndexes = "set local enable_bitmapscan to off";
  * or ignores them if it is told to, and gives each transaction another connection to the server.
  */
 const beginWithLimits = [
-  "begin",
+  "begin isolation level read committed",
   `set local statement_timeout to ${statementTimeoutMs}`,
   `set local lock_timeout to ${lockTimeoutMs}`,
   `set local idle_in_transaction_session_timeout to ${idleInTransactionTimeoutMs}`,

@@ -9,6 +9,10 @@ const connectTimeoutMs = 5_000;
 /** While a migration waits for a table, all later queries of the table wait too. */
 const lockTimeoutMs = 10_000;
 
+/** A frozen process must not block all others with its locks. See database.ts. */
+const idleTimeoutMs = 10_000;
+const tcpUserTimeoutMs = 15_000;
+
 /** The database's schema is newer than this release. */
 export class NewerSchemaError extends Error {
   override name = "NewerSchemaError";
@@ -54,9 +58,14 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
 
 /**
  * The lock that node-pg-migrate would take, but for the transaction rather than the session. A pooler that gives each
- * transaction another connection to the server would keep a session's lock forever.
+ * transaction another connection to the server would keep a session's lock forever. Whoever waited for the lock must
+ * see what its holder committed, whatever the isolation level of the database is.
  */
-const beginAlone = `begin; set local lock_timeout to ${lockTimeoutMs}; select pg_advisory_xact_lock(${PG_MIGRATE_LOCK_ID})`;
+const beginAlone = `begin isolation level read committed;
+  set local lock_timeout to ${lockTimeoutMs};
+  set local idle_in_transaction_session_timeout to ${idleTimeoutMs};
+  set local tcp_user_timeout to ${tcpUserTimeoutMs};
+  select pg_advisory_xact_lock(${PG_MIGRATE_LOCK_ID})`;
 
 async function refuseNewerSchema(client: Client): Promise<void> {
   const { rows: tables } = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [

@@ -193,6 +193,43 @@ describe("a payload", () => {
     expect(takes.at(-1)?.wanted).toBe(1);
   });
 
+  test("costs more than a burst: a partner that waits as long as it was told passes", async () => {
+    await requestWithTake(slow, { left: 0 });
+    for (let payload = 0; payload < 40; payload += 1) chargePartner(slow, 65_536, 1);
+    expect(await requestWithTake(slow, { granted: 0, left: 0, waitMs: 100 })).toMatchObject({ retryAfterS: 29 });
+    vi.advanceTimersByTime(29_000);
+    // 290 tokens came, of which 190 found the bucket full.
+    expect(await requestWithTake(slow, {})).not.toHaveProperty("retryAfterS");
+    expect(takes.at(-1)?.wanted).toBe(280 - 190 + 1);
+  });
+
+  test("refuses no request that was asking for its token already", async () => {
+    const asking = limitPartner(slow);
+    await nextTurn();
+    chargePartner(slow, 65_536, 1);
+    takes[0]?.answer({ granted: 1, left: 92 });
+    expect(await asking).not.toHaveProperty("retryAfterS");
+    expect(await requestWithTake(slow, {})).not.toHaveProperty("retryAfterS");
+    expect(takes.at(-1)?.wanted).toBe(8);
+  });
+
+  test("is paid for by one of the calls in progress, not by each", async () => {
+    await requestWithTake(slow, {});
+    chargePartner(slow, 65_536, 1);
+    for (let call = 0; call < 3; call += 1) {
+      void limitPartner(slow);
+      await nextTurn();
+    }
+    expect(takes.slice(1).map(({ wanted }) => wanted)).toEqual([8, 1, 1]);
+  });
+
+  test("with more values than are accepted costs no more than with the most", async () => {
+    await requestWithTake(fast, { left: 300 });
+    const before = await tokensLeft();
+    chargePartner(fast, 6_000, 32_703);
+    expect(before - (await tokensLeft())).toBe(8);
+  });
+
   test("of one partner costs another nothing", async () => {
     await requestWithTake(fast, { left: 0 });
     chargePartner(slow, 65_536, 1);
@@ -204,10 +241,10 @@ describe("a payload", () => {
     await requestWithTake(slow, "fails");
     // 96 are left, and a request takes 4.
     chargePartner(slow, 65_536, 1);
-    expect((await request(40, slow)).filter(({ retryAfterS }) => retryAfterS === undefined)).toHaveLength(22);
+    expect((await request(40, slow)).filter(({ retryAfterS }) => retryAfterS === undefined)).toHaveLength(17);
     for (let payload = 0; payload < 3; payload += 1) chargePartner(slow, 65_536, 1);
-    // 20 tokens, its own 4, less the 1 that was left over.
-    expect(await limitPartner(slow)).toMatchObject({ retryAfterS: 3 });
+    // 21 tokens and its own, each of which costs this process 4.
+    expect(await limitPartner(slow)).toMatchObject({ retryAfterS: 9 });
   });
 });
 

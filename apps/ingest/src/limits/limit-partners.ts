@@ -2,6 +2,7 @@ import type { Partner } from "@booking-events/partners";
 import type { TokenBuckets } from "@booking-events/queue";
 import { gatherPerTurn } from "@booking-events/queue";
 import { Counter, type Logger, type Registry } from "@booking-events/runtime";
+import { maxJsonValues } from "@booking-events/schema";
 import { describePolicy, describeQuota } from "./rate-limit-headers.ts";
 
 interface RateLimitVerdict {
@@ -104,9 +105,12 @@ export function createPartnerLimiter(options: {
   async function takeFor(requests: number, partner: Partner): Promise<RateLimitVerdict[]> {
     const bucket = bucketOf(partner);
     const isTrial = tryAgainAtMs > 0;
+    payByOverflow(bucket, partner, performance.now());
+    // Calls in progress at the same time must not all take the tokens for it.
+    const debt = bucket.takesUnderWay === 0 ? bucket.owed : 0;
     // Only one call in progress takes tokens in advance, or a slow Redis would make this process hold more than its
     // share.
-    const wanted = bucket.owed + Math.max(requests, bucket.takesUnderWay === 0 ? takenAhead(partner.rateLimit) : 1);
+    const wanted = debt + Math.max(requests, bucket.takesUnderWay === 0 ? takenAhead(partner.rateLimit) : 1);
     bucket.takesUnderWay += 1;
     try {
       const { granted, left, waitMs } = await takeTokens(partner.id, partner.rateLimit, wanted);
@@ -115,10 +119,13 @@ export function createPartnerLimiter(options: {
         tryAgainAtMs = 0;
         logger.info("rate limits are shared again");
       }
-      bucket.held += granted;
-      payDebt(bucket);
+      // A debt that arose in the meantime is not paid before these requests pass: they did not know of it.
+      const paid = Math.min(granted, debt, bucket.owed);
+      bucket.owed -= paid;
+      bucket.held += granted - paid;
       const passing = Math.min(bucket.held, requests);
       bucket.held -= passing;
+      payDebt(bucket);
       const nowMs = performance.now();
       // Redis does not know about requests accepted without it. The two differ only until the bucket is full again.
       bucket.left = Math.min(left, refill(bucket, partner, nowMs));
@@ -150,13 +157,13 @@ export function createPartnerLimiter(options: {
     requestsByShare.inc();
     const price = processCount();
     const nowMs = performance.now();
+    payByOverflow(bucket, partner, nowMs);
     bucket.left = refill(bucket, partner, nowMs, price);
     bucket.leftAtMs = nowMs;
-    // Each process knows only what it has read itself, so a debt isn't multiplied by their number.
-    const paid = Math.min(bucket.owed, bucket.left);
-    bucket.left -= paid;
+    const paid = Math.min(bucket.owed, bucket.left / price);
+    bucket.left -= paid * price;
     bucket.owed -= paid;
-    const missing = bucket.owed + price - bucket.left;
+    const missing = (bucket.owed + 1) * price - bucket.left;
     if (missing > roundingError) return refusal(bucket, timeToEarn(missing, partner), price);
     bucket.left = Math.max(-missing, 0);
     return pass(bucket, price);
@@ -178,7 +185,7 @@ export function createPartnerLimiter(options: {
   }
 
   function chargePartner(partner: Partner, bytes: number, values: number): void {
-    const tokens = Math.max(Math.ceil(bytes / tokenBytes), Math.ceil(values / tokenValues));
+    const tokens = Math.max(Math.ceil(bytes / tokenBytes), Math.ceil(Math.min(values, maxJsonValues) / tokenValues));
     // The first was spent before the payload was read.
     if (tokens <= 1) return;
     const bucket = bucketOf(partner);
@@ -193,6 +200,19 @@ function payDebt(bucket: KnownBucket): void {
   const paid = Math.min(bucket.held, bucket.owed);
   bucket.held -= paid;
   bucket.owed -= paid;
+}
+
+/**
+ * Lets the tokens that a full bucket could not take pay debts. Otherwise a partner that waits as long as it was told
+ * would still owe what exceeds the burst.
+ */
+function payByOverflow(bucket: KnownBucket, { rateLimit }: Partner, nowMs: number): void {
+  const { perSecond, burst } = rateLimit;
+  const overflow = bucket.left + ((nowMs - bucket.leftAtMs) * perSecond) / 1_000 - burst;
+  if (bucket.owed === 0 || overflow <= 0) return;
+  bucket.owed = Math.max(bucket.owed - overflow, 0);
+  bucket.left = burst;
+  bucket.leftAtMs = nowMs;
 }
 
 /** Milliseconds. */
@@ -224,6 +244,6 @@ function takenAhead({ perSecond, burst }: Partner["rateLimit"]): number {
 }
 
 function headersOf({ policy, held, owed, left }: KnownBucket, price: number, seconds: number): Record<string, string> {
-  const available = Math.max(held + Math.floor((left - owed + roundingError) / price), 0);
+  const available = Math.max(held + Math.floor(left / price - owed + roundingError), 0);
   return { "RateLimit-Policy": policy, RateLimit: describeQuota(available, seconds) };
 }
