@@ -18,6 +18,7 @@ export interface BookingChange {
   sequence: number;
   /** The event that decided the state before; null: there was no booking. */
   previousEventId: string | null;
+  /** When the transaction that changed the booking began. */
   changedAt: Date;
   /** What the booking holds from now on; null: it is deleted or erased, or the log no longer has the event. */
   payload: BookingInput | null;
