@@ -17,6 +17,15 @@ describe("migrations", () => {
     expect((await pool.query("select * from bookings")).rows).toEqual([]);
   });
 
+  test("one process runs each, whatever the isolation level of the database is", async () => {
+    const name = new URL(url).pathname.slice(1);
+    await pool.query("drop schema public cascade; create schema public");
+    await pool.query(`alter database ${name} set default_transaction_isolation = 'repeatable read'`);
+    const applied = await Promise.all(Array.from({ length: 5 }, () => migrate(url)));
+    await pool.query(`alter database ${name} reset default_transaction_isolation`);
+    expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
+  });
+
   test("a database that a newer release has migrated is refused", async () => {
     await pool.query("insert into schema_migrations (name, run_on) values ('9999_from-the-future', now())");
     await expect(migrate(url)).rejects.toThrow(NewerSchemaError);
