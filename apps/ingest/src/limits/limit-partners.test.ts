@@ -203,6 +203,17 @@ describe("a payload", () => {
     expect(takes.at(-1)?.wanted).toBe(280 - 190 + 1);
   });
 
+  test("is paid in whole tokens, though time has paid a part of one", async () => {
+    await requestWithTake(slow, { left: 0 });
+    for (let payload = 0; payload < 40; payload += 1) chargePartner(slow, 65_536, 1);
+    vi.advanceTimersByTime(28_150);
+    expect(await requestWithTake(slow, { left: 0 })).not.toHaveProperty("retryAfterS");
+    // 281.5 tokens came, and 181.5 of them found the bucket full.
+    expect(takes.at(-1)?.wanted).toBe(280 - 181 + 1);
+    await requestWithTake(slow, {});
+    expect(takes.at(-1)?.wanted).toBe(1);
+  });
+
   test("refuses no request that was asking for its token already", async () => {
     const asking = limitPartner(slow);
     await nextTurn();

@@ -107,7 +107,7 @@ export function createPartnerLimiter(options: {
     const isTrial = tryAgainAtMs > 0;
     payByOverflow(bucket, partner, performance.now());
     // Calls in progress at the same time must not all take the tokens for it.
-    const debt = bucket.takesUnderWay === 0 ? bucket.owed : 0;
+    const debt = bucket.takesUnderWay === 0 ? Math.ceil(bucket.owed) : 0;
     // Only one call in progress takes tokens in advance, or a slow Redis would make this process hold more than its
     // share.
     const wanted = debt + Math.max(requests, bucket.takesUnderWay === 0 ? takenAhead(partner.rateLimit) : 1);
@@ -120,12 +120,10 @@ export function createPartnerLimiter(options: {
         logger.info("rate limits are shared again");
       }
       // A debt that arose in the meantime is not paid before these requests pass: they did not know of it.
-      const paid = Math.min(granted, debt, bucket.owed);
-      bucket.owed -= paid;
-      bucket.held += granted - paid;
+      bucket.held += granted - payDebt(bucket, Math.min(granted, debt));
       const passing = Math.min(bucket.held, requests);
       bucket.held -= passing;
-      payDebt(bucket);
+      bucket.held -= payDebt(bucket, bucket.held);
       const nowMs = performance.now();
       // Redis does not know about requests accepted without it. The two differ only until the bucket is full again.
       bucket.left = Math.min(left, refill(bucket, partner, nowMs));
@@ -190,16 +188,17 @@ export function createPartnerLimiter(options: {
     if (tokens <= 1) return;
     const bucket = bucketOf(partner);
     bucket.owed += tokens - 1;
-    payDebt(bucket);
+    bucket.held -= payDebt(bucket, bucket.held);
   }
 
   return { limitPartner, chargePartner };
 }
 
-function payDebt(bucket: KnownBucket): void {
-  const paid = Math.min(bucket.held, bucket.owed);
-  bucket.held -= paid;
-  bucket.owed -= paid;
+/** Pays with whole tokens; time may have paid a part of one. Returns how many of the tokens were needed. */
+function payDebt(bucket: KnownBucket, tokens: number): number {
+  const paid = Math.min(tokens, Math.ceil(bucket.owed));
+  bucket.owed = Math.max(bucket.owed - paid, 0);
+  return paid;
 }
 
 /**
