@@ -1,13 +1,10 @@
-import type { Queryable } from "@booking-events/store";
+import { beginWithLimits, type Queryable } from "@booking-events/store";
 import pg from "pg";
 
 /** Limits, in milliseconds. Each makes a stuck database or network an error after which the follower reconnects. */
 const connectTimeoutMs = 5_000;
-const statementTimeoutMs = 30_000;
-/** A little longer than the server's own limit, for when the server can't act on it. */
-const answerTimeoutMs = statementTimeoutMs + 5_000;
-/** PostgreSQL gives up a process that takes no bytes for this long: while it sends, the limit above does not count. */
-const tcpUserTimeoutMs = 15_000;
+/** A little longer than the server's own limit for a statement, for when the server can't act on it. */
+const answerTimeoutMs = 35_000;
 /** How long to wait for a row that another follower or a migration has locked. */
 const lockTimeoutMs = 5_000;
 
@@ -39,20 +36,10 @@ export function disconnect(client: pg.Client): void {
   void client.end().catch(() => {});
 }
 
-/**
- * Limits are set in the transaction, since PgBouncer in transaction mode drops those of the connection.
- *
- * @param options.idleTimeoutMs PostgreSQL ends the transaction when no statement comes for so long
- */
+/** @param options.idleTimeoutMs PostgreSQL ends the transaction when no statement comes for so long */
 export async function begin(
   client: Queryable,
-  { isolation, idleTimeoutMs }: { isolation: "read committed" | "repeatable read"; idleTimeoutMs: number },
+  options: { isolation: "read committed" | "repeatable read"; idleTimeoutMs: number },
 ): Promise<void> {
-  await client.query(
-    `begin isolation level ${isolation};
-     set local statement_timeout to ${statementTimeoutMs};
-     set local lock_timeout to ${lockTimeoutMs};
-     set local idle_in_transaction_session_timeout to ${idleTimeoutMs};
-     set local tcp_user_timeout to ${tcpUserTimeoutMs}`,
-  );
+  await client.query(beginWithLimits({ ...options, lockTimeoutMs }));
 }

@@ -52,14 +52,14 @@ export function createPool(options: {
 
 /**
  * Gives a single statement a transaction of its own, with the limits of {@link beginWithLimits}. All go to the server
- * together, so they cost one round trip.
+ * together, so they cost one round trip. Of the overloads of `query` it lacks those that take a callback.
  */
 class LimitedPool extends pg.Pool {
   override query = (async (...statement: Parameters<pg.ClientBase["query"]>) => {
     const client = await this.connect();
     try {
       const [, result] = await settleAll([
-        client.query(beginWithLimits),
+        client.query(beginFollowingIndexes),
         client.query(...statement) as unknown as Promise<unknown>,
         client.query("commit"),
       ]);
@@ -69,7 +69,6 @@ class LimitedPool extends pg.Pool {
       client.release(!(await rollBack(client, error)));
       throw error;
     }
-    // The overloads that take a callback are the only ones that it lacks.
   }) as pg.Pool["query"];
 }
 
@@ -121,24 +120,36 @@ const waitForDisk = `select set_config('synchronous_commit', 'on', true)
  */
 const followIndexes = "set local enable_bitmapscan to off";
 
+interface TransactionLimits {
+  isolation: "read committed" | "repeatable read";
+  /** 0: none. */
+  statementTimeoutMs: number;
+  lockTimeoutMs: number;
+  idleTimeoutMs: number;
+}
+
 /**
- * The limits hold for one transaction, not for the connection: PgBouncer refuses them as parameters of a new connection,
- * or ignores them if it is told to, and gives each transaction another connection to the server.
+ * Returns the statements that begin a transaction. The limits hold for it, not for the connection: PgBouncer refuses
+ * them as parameters of a new connection, or ignores them if it is told to, and gives each transaction another
+ * connection to the server. The isolation level does not depend on how the database is configured.
  */
-const beginWithLimits = [
-  "begin isolation level read committed",
-  `set local statement_timeout to ${statementTimeoutMs}`,
-  `set local lock_timeout to ${lockTimeoutMs}`,
-  `set local idle_in_transaction_session_timeout to ${idleInTransactionTimeoutMs}`,
-  `set local tcp_user_timeout to ${tcpUserTimeoutMs}`,
-  followIndexes,
-].join("; ");
+export function beginWithLimits(limits: Partial<TransactionLimits> = {}): string {
+  return [
+    `begin isolation level ${limits.isolation ?? "read committed"}`,
+    `set local statement_timeout to ${limits.statementTimeoutMs ?? statementTimeoutMs}`,
+    `set local lock_timeout to ${limits.lockTimeoutMs ?? lockTimeoutMs}`,
+    `set local idle_in_transaction_session_timeout to ${limits.idleTimeoutMs ?? idleInTransactionTimeoutMs}`,
+    `set local tcp_user_timeout to ${tcpUserTimeoutMs}`,
+  ].join("; ");
+}
+
+const beginFollowingIndexes = `${beginWithLimits()}; ${followIndexes}`;
 
 async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
   let client: pg.PoolClient | undefined;
   try {
     client = await pool.connect();
-    await client.query(beginWithLimits);
+    await client.query(beginFollowingIndexes);
     return client;
   } catch (error) {
     client?.release(true);

@@ -23,6 +23,7 @@ export {
   updateBookings,
 } from "./bookings.ts";
 export {
+  beginWithLimits,
   createPool,
   inTransaction,
   NotBegun,

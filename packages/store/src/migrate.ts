@@ -2,16 +2,13 @@ import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { PG_MIGRATE_LOCK_ID, runner } from "node-pg-migrate";
 import { Client } from "pg";
+import { beginWithLimits } from "./database.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../migrations", import.meta.url));
 const migrationsTable = "schema_migrations";
 const connectTimeoutMs = 5_000;
 /** While a migration waits for a table, all later queries of the table wait too. */
 const lockTimeoutMs = 10_000;
-
-/** A frozen process must not block all others with its locks. See database.ts. */
-const idleTimeoutMs = 10_000;
-const tcpUserTimeoutMs = 15_000;
 
 /** The database's schema is newer than this release. */
 export class NewerSchemaError extends Error {
@@ -58,13 +55,10 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
 
 /**
  * The lock that node-pg-migrate would take, but for the transaction rather than the session. A pooler that gives each
- * transaction another connection to the server would keep a session's lock forever. Whoever waited for the lock must
- * see what its holder committed, whatever the isolation level of the database is.
+ * transaction another connection to the server would keep a session's lock forever. Whoever waited for the lock sees
+ * what its holder committed, since the transaction is read committed.
  */
-const beginAlone = `begin isolation level read committed;
-  set local lock_timeout to ${lockTimeoutMs};
-  set local idle_in_transaction_session_timeout to ${idleTimeoutMs};
-  set local tcp_user_timeout to ${tcpUserTimeoutMs};
+const beginAlone = `${beginWithLimits({ statementTimeoutMs: 0, lockTimeoutMs })};
   select pg_advisory_xact_lock(${PG_MIGRATE_LOCK_ID})`;
 
 async function refuseNewerSchema(client: Client): Promise<void> {
