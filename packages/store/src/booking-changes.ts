@@ -1,5 +1,6 @@
 import type { Change } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
+import { bigints, integers, texts, uuids } from "./binary-arrays.ts";
 import { type Queryable, settleAll } from "./database.ts";
 
 /** `erased`: an operator has removed the booking and its events, so nobody can read them any more. */
@@ -50,14 +51,14 @@ function insertChanges(client: Queryable, changes: ChangeToInsert[]) {
          number)`,
     [
       changes.length,
-      changes.map(({ partner }) => partner),
-      changes.map(({ referenceKind }) => referenceKind),
-      changes.map(({ reference }) => reference),
-      changes.map(({ revision }) => revision),
-      changes.map(({ change }) => change),
-      changes.map(({ eventId }) => eventId),
-      changes.map(({ sequence }) => sequence),
-      changes.map(({ previousEventId }) => previousEventId),
+      texts(changes.map(({ partner }) => partner)),
+      texts(changes.map(({ referenceKind }) => referenceKind)),
+      texts(changes.map(({ reference }) => reference)),
+      integers(changes.map(({ revision }) => revision)),
+      texts(changes.map(({ change }) => change)),
+      uuids(changes.map(({ eventId }) => eventId)),
+      bigints(changes.map(({ sequence }) => sequence)),
+      uuids(changes.map(({ previousEventId }) => previousEventId)),
     ],
   );
 }

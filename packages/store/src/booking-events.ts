@@ -1,5 +1,6 @@
 import type { BookingState, Outcome, Place, RevisedEvent, WarningCode } from "@booking-events/bookings";
 import type { EventKind, ReferenceKind } from "@booking-events/schema";
+import { bigints, byteas, texts, timestamps, uuids } from "./binary-arrays.ts";
 import type { Queryable } from "./database.ts";
 
 export interface EventToInsert {
@@ -25,8 +26,8 @@ export interface EventToInsert {
 }
 
 /**
- * The payloads are sent as one JSON array. As elements of a PostgreSQL array, they would have every quotation mark
- * escaped here and unescaped there.
+ * The payloads are sent as texts, not as one JSON array: PostgreSQL then parses them one by one, and uses the same
+ * memory for each.
  *
  * @param events in sequence order, so two transactions with the same events wait for each other and don't deadlock
  * @returns false if another transaction has inserted one of the events since {@link findProcessed}. Roll back, and
@@ -39,32 +40,30 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
        reference_kind, payload)
      select id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome, duplicate_of,
        received_at, state_after, decided_by, content_from, keyless_sequence_after, string_to_array(warnings, ' '),
-       reference_kind, payload
-     from rows from (
-       unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::text[], $8::bytea[],
-         $9::text[], $10::uuid[], $11::timestamptz[], $12::text[], $13::uuid[], $14::uuid[], $15::bigint[],
-         $16::text[], $17::text[]),
-       jsonb_array_elements($18::jsonb))
+       reference_kind, payload::jsonb
+     from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::text[], $8::bytea[],
+       $9::text[], $10::uuid[], $11::timestamptz[], $12::text[], $13::uuid[], $14::uuid[], $15::bigint[],
+       $16::text[], $17::text[], $18::text[])
        as event (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome,
          duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings,
          reference_kind, payload)
      on conflict (id) do nothing`,
     [
-      events.map((event) => event.id),
-      events.map((event) => event.partner),
-      events.map((event) => event.kind),
-      events.map((event) => event.reference),
-      events.map((event) => event.bookingKey),
-      events.map((event) => event.sequence),
-      events.map((event) => event.idempotencyKey),
-      events.map((event) => digestToBytes(event.contentDigest)),
-      events.map((event) => event.outcome),
-      events.map((event) => event.duplicateOf),
-      events.map((event) => event.receivedAt),
+      uuids(events.map((event) => event.id)),
+      texts(events.map((event) => event.partner)),
+      texts(events.map((event) => event.kind)),
+      texts(events.map((event) => event.reference)),
+      byteas(events.map((event) => event.bookingKey)),
+      bigints(events.map((event) => event.sequence)),
+      texts(events.map((event) => event.idempotencyKey)),
+      byteas(events.map((event) => digestToBytes(event.contentDigest))),
+      texts(events.map((event) => event.outcome)),
+      uuids(events.map((event) => event.duplicateOf)),
+      timestamps(events.map((event) => event.receivedAt)),
       ...toStateColumns(events),
-      events.map((event) => event.warnings.join(" ")),
-      events.map((event) => event.referenceKind),
-      `[${events.map((event) => event.payload).join(",")}]`,
+      texts(events.map((event) => event.warnings.join(" "))),
+      texts(events.map((event) => event.referenceKind)),
+      texts(events.map((event) => event.payload)),
     ],
   );
   return rowCount === events.length;
@@ -73,8 +72,8 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
 /** @returns the outcomes of the events that are in the log already, by their ids */
 export async function findProcessed(client: Queryable, ids: string[]): Promise<Map<string, Outcome>> {
   const { rows } = await client.query<{ id: string; outcome: Outcome }>(
-    "select id, outcome from booking_events where id = any($1)",
-    [ids],
+    "select id, outcome from booking_events where id = any($1::uuid[])",
+    [uuids(ids)],
   );
   return new Map(rows.map(({ id, outcome }) => [id, outcome]));
 }
@@ -89,7 +88,7 @@ export async function reviseEvents(client: Queryable, revised: RevisedEvent[]): 
      from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[])
        as revised (id, outcome, state_after, decided_by, content_from, keyless_sequence_after)
      where booking_events.id = revised.id`,
-    [events.map(({ id }) => id), events.map(({ outcome }) => outcome), ...toStateColumns(events)],
+    [uuids(events.map(({ id }) => id)), texts(events.map(({ outcome }) => outcome)), ...toStateColumns(events)],
   );
 }
 
@@ -144,12 +143,12 @@ export async function markReferenceKind(client: Queryable, ids: string[]): Promi
 /** The columns state_after, decided_by, content_from and keyless_sequence_after. */
 function toStateColumns(
   events: { id: string; kind: EventKind; contentDigest: string; after: BookingState | null }[],
-): unknown[][] {
+): Buffer[] {
   return [
-    events.map(({ after }) => after?.state ?? null),
-    events.map(({ id, after }) => (after === null || after.eventId === id ? null : after.eventId)),
-    events.map((event) => (event.after === null || sentContent(event) ? null : (event.after.content?.eventId ?? null))),
-    events.map(({ after }) => after?.content?.newestKeylessSequence ?? null),
+    texts(events.map(({ after }) => after?.state ?? null)),
+    uuids(events.map(({ id, after }) => (after === null || after.eventId === id ? null : after.eventId))),
+    uuids(events.map((event) => (sentContent(event) ? null : (event.after?.content?.eventId ?? null)))),
+    bigints(events.map(({ after }) => after?.content?.newestKeylessSequence ?? null)),
   ];
 }
 

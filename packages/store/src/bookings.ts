@@ -1,5 +1,6 @@
 import type { BookingState } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
+import { bigints, booleans, byteas, integers, texts, timestamps, uuids } from "./binary-arrays.ts";
 import type { Queryable } from "./database.ts";
 
 export interface BookingIdentity {
@@ -39,10 +40,10 @@ export async function lockBookings(
   const { rows } = await client.query<BookingRow>(
     `select ${rowColumns}
      from bookings
-     where booking_key = any($1)
+     where booking_key = any($1::bytea[])
      order by booking_key
      for update ${ifLocked === "fail" ? "nowait" : ""}`,
-    [bookingKeys],
+    [byteas(bookingKeys)],
   );
   return rows.map(toStoredBooking);
 }
@@ -175,26 +176,26 @@ const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $
          last_sequence, created_at, updated_at, deleted_at, content_event_id, keeps_payload, reference_kind,
          revision)`;
 
-function toColumns(bookings: BookingToSave[]): unknown[] {
+function toColumns(bookings: BookingToSave[]): Buffer[] {
   const states = bookings.map(({ state }) => state);
   const contents = states.map(({ content }) => content);
   return [
-    bookings.map(({ bookingKey }) => bookingKey),
-    bookings.map(({ partner }) => partner),
-    bookings.map(({ reference }) => reference),
-    states.map(({ state }) => state),
-    states.map(({ eventId }) => eventId),
-    states.map(({ sequence }) => sequence),
-    contents.map((content) => content && Buffer.from(content.digest, "hex")),
-    contents.map((content) => content?.newestKeylessSequence ?? null),
-    states.map(({ lastSequence }) => lastSequence),
-    states.map(({ createdAt }) => createdAt),
-    states.map(({ updatedAt }) => updatedAt),
-    states.map(({ deletedAt }) => deletedAt),
-    contents.map((content) => content?.eventId ?? null),
-    bookings.map(({ keepsPayload }) => keepsPayload),
-    bookings.map(({ referenceKind }) => referenceKind),
-    bookings.map(({ revision }) => revision),
+    byteas(bookings.map(({ bookingKey }) => bookingKey)),
+    texts(bookings.map(({ partner }) => partner)),
+    texts(bookings.map(({ reference }) => reference)),
+    texts(states.map(({ state }) => state)),
+    uuids(states.map(({ eventId }) => eventId)),
+    bigints(states.map(({ sequence }) => sequence)),
+    byteas(contents.map((content) => content && Buffer.from(content.digest, "hex"))),
+    bigints(contents.map((content) => content?.newestKeylessSequence ?? null)),
+    bigints(states.map(({ lastSequence }) => lastSequence)),
+    timestamps(states.map(({ createdAt }) => createdAt)),
+    timestamps(states.map(({ updatedAt }) => updatedAt)),
+    timestamps(states.map(({ deletedAt }) => deletedAt)),
+    uuids(contents.map((content) => content?.eventId ?? null)),
+    booleans(bookings.map(({ keepsPayload }) => keepsPayload)),
+    texts(bookings.map(({ referenceKind }) => referenceKind)),
+    integers(bookings.map(({ revision }) => revision)),
   ];
 }
 
