@@ -12,18 +12,19 @@ const maxStorableLevels = 500;
  *
  * @param value parsed JSON
  */
-export function findUnstorable(value: unknown, propertyPath: string[] = []): Violation | null {
-  if (typeof value === "string") return isStorableText(value) ? null : { message: unstorableTextMessage, propertyPath };
+export function findUnstorable(value: unknown, level = 0): Violation | null {
+  if (typeof value === "string")
+    return isStorableText(value) ? null : { message: unstorableTextMessage, propertyPath: [] };
   if (typeof value === "number")
-    return Number.isFinite(value) ? null : { message: "Must be a finite number.", propertyPath };
+    return Number.isFinite(value) ? null : { message: "Must be a finite number.", propertyPath: [] };
   if (typeof value !== "object" || value === null) return null;
-  if (propertyPath.length >= maxStorableLevels)
-    return { message: `Must be nested at most ${maxStorableLevels} levels deep.`, propertyPath };
+  if (level >= maxStorableLevels)
+    return { message: `Must be nested at most ${maxStorableLevels} levels deep.`, propertyPath: [] };
   for (const name of Object.keys(value)) {
-    const path = [...propertyPath, name];
-    if (!isStorableText(name)) return { message: unstorableNameMessage, propertyPath: path };
-    const found = findUnstorable((value as Record<string, unknown>)[name], path);
-    if (found !== null) return found;
+    const found = isStorableText(name)
+      ? findUnstorable((value as Record<string, unknown>)[name], level + 1)
+      : { message: unstorableNameMessage, propertyPath: [] };
+    if (found !== null) return { ...found, propertyPath: [name, ...found.propertyPath] };
   }
   return null;
 }
