@@ -24,7 +24,8 @@ export async function fillQueue(redisUrl: string, prefix: string, envelopes: rea
   connection.disconnect();
 }
 
-const firstReceivedAtMs = Date.UTC(2026, 10, 20);
+/** Recent, since an event from before the horizon expires. */
+export const firstReceivedAtMs = Date.now() - 24 * 60 * 60 * 1_000;
 
 /** @param index determines the event's place in the order; no two events may have the same */
 export function createEnvelope(

@@ -50,12 +50,19 @@ export interface Section {
 export type Figure =
   | "eventsPerSecond"
   | "p50Ms"
+  | "p95Ms"
   | "p99Ms"
   | "cpuUs"
   | "redisCpuUs"
   | "postgresCpuUs"
   | "workerMiB"
-  | "backendMiB";
+  | "backendMiB"
+  /** Of an event in the log, a booking and a change. */
+  | "logBytes"
+  | "logIndexBytes"
+  | "bookingBytes"
+  | "bookingIndexBytes"
+  | "changeBytes";
 
 /** A figure is NaN where the operating system does not provide it. */
 export type Measurement = Partial<Record<Figure, number>>;
