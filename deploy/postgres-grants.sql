@@ -12,6 +12,7 @@
 begin;
 
 revoke all on all tables in schema public from booking_events_worker, booking_events_ops, booking_events_reader;
+revoke all on all functions in schema public from booking_events_worker, booking_events_ops, booking_events_reader;
 grant usage on schema public to booking_events_worker, booking_events_ops, booking_events_reader;
 
 -- The worker writes data and changes no table. The log of events and the feed are only ever appended to; what an event
@@ -23,13 +24,17 @@ grant select, insert,
 grant select, insert on booking_changes to booking_events_worker;
 grant select, update on feed_position to booking_events_worker;
 grant select, insert, update on dead_letters to booking_events_worker;
+-- It removes what is too old by functions that run with the rights of the owner, and delete nothing of the last day.
+grant select on log_retention to booking_events_worker;
+grant execute on function partition_log, create_log_partitions, drop_log_partition, delete_old_events,
+  delete_old_changes, remove_deleted_content, delete_old_dead_letters to booking_events_worker;
 -- At its start it looks for missing migrations. PostgreSQL shows a table's primary key, which node-pg-migrate looks
 -- for, only to those who may do more with the table than read it; a reference to it is the least.
 grant select, references (id) on schema_migrations to booking_events_worker;
 
 -- pnpm ops shows everything, and marks dead letters.
-grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_cursors
-  to booking_events_ops;
+grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_cursors,
+  log_retention to booking_events_ops;
 grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution) on dead_letters to booking_events_ops;
 
 -- Whoever reads bookings and follows the feed, and keeps its place there.

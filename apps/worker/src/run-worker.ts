@@ -19,8 +19,11 @@ import {
   createPool,
   findDurabilityProblems,
   inTransaction,
+  maintain,
   migrate,
   probeWrites,
+  type RetentionRules,
+  readLogStatus,
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import { applyAlone } from "./apply/apply-alone.ts";
@@ -33,9 +36,11 @@ import { describeFault } from "./deliver/describe-fault.ts";
 import { type ProcessOptions, processDelivery } from "./deliver/process-delivery.ts";
 import { createSweep } from "./deliver/sweep-given-up.ts";
 import { createOutageGate, type OutageGate } from "./deliver/wait-out-outage.ts";
+import { maintainRegularly } from "./maintain-regularly.ts";
 import { createMigration, type Migration } from "./migrate-at-start.ts";
 import { createDatabaseCheck } from "./watch/check-database.ts";
 import { findProblems, type WorkerState } from "./watch/find-problems.ts";
+import { createMaintenanceMetrics } from "./watch/maintenance-metrics.ts";
 import { type DurabilityWatch, durabilityIntervalMs, watchDurability } from "./watch/watch-durability.ts";
 import { type LaterVersions, watchLaterVersions } from "./watch/watch-later-versions.ts";
 import { lookIntervalMs, type ProgressWatch, watchProgress } from "./watch/watch-progress.ts";
@@ -50,6 +55,9 @@ const entries = {
   CONCURRENCY: variables.CONCURRENCY,
   BATCH_SIZE: variables.BATCH_SIZE,
   DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS,
+  RETENTION_DAYS: variables.RETENTION_DAYS,
+  DELETED_RETENTION_DAYS: variables.DELETED_RETENTION_DAYS,
+  DEAD_LETTER_RETENTION_DAYS: variables.DEAD_LETTER_RETENTION_DAYS,
   LOG_LEVEL: variables.LOG_LEVEL,
   SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
 };
@@ -60,10 +68,10 @@ const maxConcurrentBatches = 2;
 /** Without it, PostgreSQL spent 1.6 times as much CPU time at 120 events/s per worker. */
 const minBatchIntervalMs = 20;
 /**
- * For the batches, a group apart from them, dead letters, a probe and the health check. PostgreSQL allows 100
- * connections by default, which is enough for many workers.
+ * For the batches, a group apart from them, dead letters, a probe, the health check and maintenance. PostgreSQL allows
+ * 100 connections by default, which is enough for many workers.
  */
-const maxConnections = maxConcurrentBatches + 4;
+const maxConnections = maxConcurrentBatches + 5;
 /**
  * With these limits, a batch of the worst events that ingest accepts costs the worker and PostgreSQL about as much as a
  * batch of ordinary ones. An ordinary event has a thousand characters and 40 values.
@@ -140,10 +148,12 @@ interface Database {
   outageGate: OutageGate;
   migration: Migration;
   durabilityWatch: DurabilityWatch;
+  maintainRegularly: () => Promise<void>;
   isOut: () => boolean;
 }
 
-function createDatabase({ settings, parts, logger, signal }: Context): Database {
+function createDatabase(context: Context): Database {
+  const { settings, parts, logger, metrics, signal } = context;
   const pool = parts.createPool({
     databaseUrl: settings.DATABASE_URL,
     applicationName: "booking-events-worker",
@@ -158,13 +168,28 @@ function createDatabase({ settings, parts, logger, signal }: Context): Database 
       else logger.error({ code: outage.code }, "PostgreSQL is unavailable: waiting for it. No event loses an attempt.");
     },
   });
+  const maintenanceMetrics = createMaintenanceMetrics(metrics);
   const migration = createMigration({ migrate: () => migrate(settings.DATABASE_URL), logger, signal });
   return {
     pool,
     outageGate,
     migration,
     durabilityWatch: watchDurability({ findProblems: () => findDurabilityProblems(pool), logger }),
+    maintainRegularly: () =>
+      maintainRegularly({
+        maintain: () => maintain(pool, toRetentionRules(settings), { signal }),
+        readStatus: () => readLogStatus(pool),
+        ...{ metrics: maintenanceMetrics, logger, signal },
+      }),
     isOut: () => migration.currentFault() !== null || outageGate.currentOutage() !== null,
+  };
+}
+
+function toRetentionRules(settings: Context["settings"]): RetentionRules {
+  return {
+    retentionDays: settings.RETENTION_DAYS,
+    deletedRetentionDays: settings.DELETED_RETENTION_DAYS,
+    deadLetterRetentionDays: settings.DEAD_LETTER_RETENTION_DAYS,
   };
 }
 
@@ -284,7 +309,7 @@ function createProblemFinder(
 
 async function start(
   { settings, logger, signal }: Context,
-  { migration, durabilityWatch }: Database,
+  { migration, durabilityWatch, maintainRegularly }: Database,
   { consumer, progressWatch, sweep }: DeliveryParts,
   shutdown: GracefulShutdown,
 ): Promise<void> {
@@ -294,6 +319,7 @@ async function start(
     keepDoing(() => progressWatch.look(Date.now()), lookIntervalMs, signal);
     keepDoing(sweep, sweepIntervalMs, signal);
     keepDoing(durabilityWatch.look, durabilityIntervalMs, signal);
+    void maintainRegularly();
     logger.info({ version, migrations, concurrency: settings.CONCURRENCY }, "ready to take events");
   } catch (error) {
     if (!signal.aborted) shutdown.fail("stopping: the database could not be migrated", error);

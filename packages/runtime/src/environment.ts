@@ -49,6 +49,9 @@ export const variables = {
   CONCURRENCY: v.optional(wholeNumber(1, 5_000), "3000"),
   BATCH_SIZE: v.optional(wholeNumber(1, 1_000), "800"),
   DUPLICATE_WINDOW_HOURS: v.optional(wholeNumber(0, 24 * 365), "72"),
+  RETENTION_DAYS: v.optional(wholeNumber(0, 36_500), "400"),
+  DELETED_RETENTION_DAYS: v.optional(wholeNumber(0, 36_500), "30"),
+  DEAD_LETTER_RETENTION_DAYS: v.optional(wholeNumber(0, 36_500), "90"),
   /**
    * The braces are a Redis Cluster hash tag: they keep all keys of the queue in one slot, as BullMQ's scripts require.
    */

@@ -24,8 +24,8 @@ export async function findDurabilityProblems(client: Queryable): Promise<string[
   const { rows } = await client.query<{ name: string; value: string }>(
     `select name, setting as value from pg_settings where name = any($1)
      union all
-     select relname, 'unlogged' from pg_class
-     where relpersistence = 'u' and oid in (select to_regclass(name) from unnest($2::text[]) as name)`,
+     select relname, 'unlogged' from pg_class left join pg_inherits on inhrelid = oid
+     where relpersistence = 'u' and coalesce(inhparent, oid) in (select to_regclass(name) from unnest($2::text[]) as name)`,
     [[...safeSettings.keys()], tables],
   );
   return rows.flatMap(({ name, value }) => {

@@ -52,6 +52,7 @@ export {
   type MisjudgedKey,
 } from "./event-details.ts";
 export { findDurabilityProblems } from "./find-durability-problems.ts";
+export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";
 export { migrate, NewerSchemaError } from "./migrate.ts";
 export { probeWrites } from "./probe-writes.ts";
 export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";

@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "@booking-events/runtime";
+import type { LogStatus, Maintained } from "@booking-events/store";
+import { describeFault } from "./deliver/describe-fault.ts";
+import type { MaintenanceMetrics } from "./watch/maintenance-metrics.ts";
+
+const intervalMs = 10 * 60 * 1_000;
+/** A run that has more to do lets others use the database before the next one. */
+const intervalIfMoreMs = 10_000;
+
+/**
+ * Maintains the database now and then, until the signal aborts. Any number of workers may do so: see `maintain`. What
+ * fails is logged and tried again, and events are applied meanwhile.
+ *
+ * @param options.maintain one bounded run
+ */
+export async function maintainRegularly(options: {
+  maintain: () => Promise<Maintained>;
+  readStatus: () => Promise<LogStatus>;
+  metrics: MaintenanceMetrics;
+  logger: Logger;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { maintain, readStatus, metrics, logger, signal } = options;
+  const reportProblems = createProblemReport(logger);
+  while (!signal.aborted) {
+    let hasMore = true;
+    try {
+      const done = await maintain();
+      hasMore = done.hasMore;
+      metrics.countRemoved(done);
+      metrics.setStatus(await readStatus());
+      if (done.problems.length === 0) metrics.noteSuccess();
+      reportProblems(done.problems);
+      if (hasDoneAnything(done)) logger.info(describe(done), "maintained the database");
+      if (done.removedOpenLetters > 0)
+        logger.warn(
+          { count: done.removedOpenLetters },
+          "removed open dead letters, whose events are older than the log",
+        );
+    } catch (error) {
+      if (signal.aborted) return;
+      reportProblems([`PostgreSQL failed with ${describeFault(error).code}.`]);
+    }
+    await sleep(hasMore ? intervalIfMoreMs : intervalMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** Each problem is logged once, and again if others have come or gone. */
+function createProblemReport(logger: Logger): (problems: string[]) => void {
+  let reported = "";
+  return (problems) => {
+    if (problems.join() !== reported && problems.length > 0)
+      logger.error({ problems }, "the database is not fully maintained");
+    reported = problems.join();
+  };
+}
+
+function hasDoneAnything({ removed, createdPartitions, droppedPartitions, partitioning }: Maintained): boolean {
+  const lists = [createdPartitions, droppedPartitions, partitioning];
+  return Object.values(removed).some((rows) => rows > 0) || lists.some(({ length }) => length > 0);
+}
+
+function describe({ problems: _problems, removedOpenLetters: _open, ...done }: Maintained) {
+  return done;
+}

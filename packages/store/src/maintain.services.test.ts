@@ -1,0 +1,310 @@
+import { waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import { runner } from "node-pg-migrate";
+import type pg from "pg";
+import { beforeEach, describe, expect, test } from "vitest";
+import { insertEvents } from "./booking-events.ts";
+import { bookingKey } from "./booking-key.ts";
+import { findProcessed } from "./index.ts";
+import { maintain, type RetentionRules } from "./maintain.ts";
+import { migrate } from "./migrate.ts";
+
+const { pool, url } = useTestDatabase({ maxConnections: 6 });
+
+const keepAll: RetentionRules = { retentionDays: 0, deletedRetentionDays: 0, deadLetterRetentionDays: 0 };
+const day = 24 * 60 * 60 * 1_000;
+const now = new Date();
+
+/** The time is that of the middle of the month. */
+function monthsFromNow(months: number): Date {
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 15));
+}
+
+function partitionOf(time: Date): string {
+  return `booking_events_${time.toISOString().slice(0, 7).replace("-", "_")}`;
+}
+
+/** A UUIDv7 of that time. */
+function idAt(time: Date, number = 0): string {
+  const hex = time.getTime().toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-${String(number).padStart(12, "0")}`;
+}
+
+/** As if it had been applied when it was received. */
+async function log(id: string, receivedAt: Date, reference = "TRIP-1"): Promise<void> {
+  const identity = { partner: "acme", referenceKind: "trip" as const, reference };
+  await insertEvents(pool, [
+    {
+      ...{ ...identity, id, bookingKey: bookingKey("acme", "trip", reference), kind: "update", receivedAt },
+      ...{ sequence: receivedAt.getTime() * 1_000, idempotencyKey: null, payload: '{"a":1}' },
+      ...{ contentDigest: "00".repeat(32), outcome: "updated", duplicateOf: null, warnings: [], after: null },
+    },
+  ]);
+  await pool.query("update booking_events set processed_at = $2 where id = $1", [id, receivedAt]);
+}
+
+/** Which partition each event is in, by its id. */
+async function places(): Promise<Record<string, string>> {
+  const { rows } = await pool.query("select id, tableoid::regclass::text as name from booking_events order by id");
+  return Object.fromEntries(rows.map(({ id, name }) => [id, name]));
+}
+
+async function partitions(): Promise<string[]> {
+  const { rows } = await pool.query(
+    "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'booking_events'::regclass order by 1",
+  );
+  return rows.map(({ name }) => name);
+}
+
+async function migrateTo(count: number): Promise<void> {
+  await pool.query("drop schema public cascade; create schema public");
+  const dir = new URL("../migrations", import.meta.url).pathname;
+  const options = { databaseUrl: url, dir, migrationsTable: "schema_migrations", direction: "up", count } as const;
+  await runner({ ...options, log: () => {} });
+}
+
+/** As a release before this one would have. */
+async function logBefore(id: string, receivedAt: Date): Promise<void> {
+  await pool.query(
+    `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
+       content_digest, outcome, received_at, processed_at)
+     values ($1, 'acme', 'update', 'trip', 'TRIP-1', '\\x00', 1, '{}', '\\x00', 'updated', $2, $2)`,
+    [id, receivedAt],
+  );
+}
+
+describe("a log without partitions that has events", () => {
+  const old = idAt(monthsFromNow(-20));
+  const recent = idAt(now);
+  const odd = idAt(monthsFromNow(200));
+
+  async function fill(): Promise<void> {
+    await migrateTo(7);
+    await logBefore(old, monthsFromNow(-20));
+    await logBefore(recent, now);
+    await logBefore(odd, now);
+    await migrate(url);
+  }
+
+  const first = `booking_events_before_${partitionOf(monthsFromNow(2)).slice(-7)}`;
+  const ahead = [2, 3].map((months) => partitionOf(monthsFromNow(months)));
+
+  test("is used as it is until maintenance attaches it as the first partition, and no row is copied", async () => {
+    await fill();
+    expect(await partitions()).toEqual([]);
+    const before = await pool.query("select ctid, xmin::text, * from booking_events where id <> $1 order by id", [odd]);
+    const { partitioning, problems, hasMore } = await maintain(pool, keepAll);
+    expect({ partitioning, problems, hasMore }).toEqual({
+      partitioning: ["prepared", "validated", "attached"],
+      ...{ problems: [], hasMore: false },
+    });
+    expect(await places()).toEqual({ [old]: first, [recent]: first, [odd]: "booking_events_default" });
+    expect(await partitions()).toEqual([...ahead, first, "booking_events_default"].toSorted());
+    const after = await pool.query("select ctid, xmin::text, * from booking_events where id <> $1 order by id", [odd]);
+    expect(after.rows).toEqual(before.rows);
+  });
+
+  test("keeps its columns, indexes, constraints, comments and grants", async () => {
+    await fill();
+    await pool.query("drop role if exists grantee; create role grantee");
+    await pool.query("grant select, update (outcome) on booking_events to grantee");
+    const describeTable = async () => {
+      const { rows } = await pool.query(
+        `select obj_description(c.oid, 'pg_class') as about,
+           (select jsonb_agg(jsonb_build_array(attname, format_type(atttypid, atttypmod), attnotnull,
+             pg_get_expr(adbin, adrelid), col_description(attrelid, attnum), attacl::text) order by attname)
+            from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
+            where attrelid = c.oid and attnum > 0 and not attisdropped) as columns,
+           (select jsonb_agg(conname || ' ' || pg_get_constraintdef(oid) order by conname) from pg_constraint
+            where conrelid = c.oid and contype <> 'n') as constraints,
+           (select jsonb_agg(replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ') order by indexrelid::regclass::text)
+            from pg_index where indrelid = c.oid) as indexes,
+           has_table_privilege('grantee', c.oid, 'select') as "canSelect",
+           has_table_privilege('grantee', c.oid, 'delete') as "canDelete"
+         from pg_class as c where oid = 'booking_events'::regclass`,
+      );
+      const [{ constraints, ...rest }] = rows;
+      return { ...rest, constraints: constraints.map((text: string) => text.replace(" NOT VALID", "")) };
+    };
+    const before = await describeTable();
+    await maintain(pool, keepAll);
+    expect(await describeTable()).toEqual(before);
+    await pool.query("drop owned by grantee; drop role grantee");
+  });
+
+  test.each([1, 2])("is partitioned by the next run if one ends after %i steps", async (steps) => {
+    await fill();
+    for (let step = 0; step < steps; step += 1) await pool.query("select partition_log()");
+    // Its rows are all visible, and new events are taken.
+    expect(Object.keys(await places())).toEqual([old, recent, odd]);
+    await log(idAt(now, 7), now);
+    expect((await maintain(pool, keepAll)).partitioning.at(-1)).toBe("attached");
+    expect(Object.keys(await places())).toEqual([old, recent, idAt(now, 7), odd]);
+  });
+
+  test("is prepared again if the constraint would soon refuse new events", async () => {
+    await fill();
+    await pool.query("select partition_log()");
+    await pool.query(`alter table booking_events drop constraint ids_before_${first.slice(-7)}`);
+    await pool.query(
+      `alter table booking_events add constraint ids_before_${partitionOf(now).slice(-7)} check (id <> '${odd}') no inherit not valid`,
+    );
+    expect((await maintain(pool, keepAll)).partitioning).toEqual(["postponed", "prepared", "validated", "attached"]);
+  });
+
+  test("lets writers go on while the constraint is validated, and a reader delay the attaching", async () => {
+    await fill();
+    const reader = await pool.connect();
+    try {
+      await reader.query("begin; select from booking_events");
+      // Each step that needs the table for itself gives up after a second.
+      const { partitioning, hasMore } = await maintain(pool, keepAll);
+      expect({ partitioning, hasMore }).toEqual({ partitioning: [], hasMore: true });
+      await log(idAt(now, 8), now);
+      await reader.query("commit");
+      expect((await maintain(pool, keepAll)).partitioning).toEqual(["prepared", "validated", "attached"]);
+    } finally {
+      reader.release(true);
+    }
+  });
+
+  test("stays as it is, and says why, while a view depends on it", async () => {
+    await fill();
+    await pool.query("create view newest as select max(sequence) from booking_events");
+    const { problems, partitioning } = await maintain(pool, keepAll);
+    expect(partitioning).toEqual([]);
+    expect(problems.join()).toMatch(/rule _RETURN on view newest/);
+    await pool.query("drop view newest");
+    expect((await maintain(pool, keepAll)).problems).toEqual([]);
+  });
+});
+
+describe("partitions", () => {
+  beforeEach(async () => {
+    await pool.query("drop schema public cascade; create schema public");
+    await migrate(url);
+  });
+
+  test("of this month and the next three are there from the start", async () => {
+    const months = [0, 1, 2, 3].map((months) => partitionOf(monthsFromNow(months)));
+    expect(await partitions()).toEqual([...months, "booking_events_default"].toSorted());
+    expect((await maintain(pool, keepAll)).createdPartitions).toEqual([]);
+  });
+
+  test("that are missing stop no event, and get their events when they are created", async () => {
+    const name = partitionOf(monthsFromNow(1));
+    await pool.query(`drop table ${name}`);
+    const id = idAt(monthsFromNow(1));
+    await log(id, monthsFromNow(1));
+    expect(await places()).toEqual({ [id]: "booking_events_default" });
+    expect((await maintain(pool, keepAll)).createdPartitions).toEqual([name]);
+    expect(await places()).toEqual({ [id]: name });
+    expect([...(await findProcessed(pool, [id]))]).toEqual([[id, "updated"]]);
+  });
+
+  test("that are older than the horizon are dropped, and the month of the horizon is kept whole", async () => {
+    // As if the database were years old.
+    for (const months of [-3, -2, -1]) {
+      const [from, to] = [0, 1].map((more) =>
+        new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months + more)).toISOString(),
+      );
+      await pool.query(
+        `create table ${partitionOf(monthsFromNow(months))} (like booking_events including all);
+         do $$ begin execute format('alter table booking_events attach partition %I for values from (%L) to (%L)',
+           '${partitionOf(monthsFromNow(months))}', first_event_id('${from}'), first_event_id('${to}')); end $$`,
+      );
+      await log(idAt(monthsFromNow(months)), monthsFromNow(months));
+    }
+    const horizonDays = Math.floor((now.getTime() - Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 20)) / day);
+    const { droppedPartitions } = await maintain(pool, { ...keepAll, retentionDays: horizonDays });
+    expect(droppedPartitions).toEqual([-3, -2].map((months) => partitionOf(monthsFromNow(months))));
+    expect(Object.keys(await places())).toEqual([idAt(monthsFromNow(-1))]);
+    const { rows } = await pool.query("select horizon from log_retention");
+    expect(rows).toEqual([{ horizon: new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1)) }]);
+  });
+
+  test("are kept if nothing is to be removed", async () => {
+    await log(idAt(monthsFromNow(-30)), monthsFromNow(-30));
+    await maintain(pool, keepAll);
+    expect(Object.keys(await places())).toHaveLength(1);
+    expect((await pool.query("select horizon from log_retention")).rows).toEqual([{ horizon: null }]);
+  });
+});
+
+describe("old events without a partition of their month", () => {
+  beforeEach(async () => {
+    await pool.query("drop schema public cascade; create schema public");
+    await migrate(url);
+  });
+
+  test("are deleted, but not those that were applied a short time ago", async () => {
+    await log(idAt(monthsFromNow(-30), 1), monthsFromNow(-30));
+    await log(idAt(monthsFromNow(-30), 2), now);
+    await log(idAt(now), now);
+    const { removed } = await maintain(pool, { ...keepAll, retentionDays: 400 });
+    expect(removed.booking_events).toBe(1);
+    expect(Object.keys(await places())).toEqual([idAt(monthsFromNow(-30), 2), idAt(now)]);
+  });
+
+  test("are deleted from the first partition, and from a log that cannot be partitioned", async () => {
+    for (const prepare of ["", "create view blocking as select from booking_events"]) {
+      await migrateTo(7);
+      await logBefore(idAt(monthsFromNow(-30)), monthsFromNow(-30));
+      await logBefore(idAt(now), now);
+      await migrate(url);
+      await pool.query(prepare);
+      expect((await maintain(pool, { ...keepAll, retentionDays: 400 })).removed.booking_events).toBe(1);
+      expect(Object.keys(await places())).toEqual([idAt(now)]);
+    }
+  });
+
+  test("are deleted a bounded number at a time", async () => {
+    await pool.query(
+      `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
+         content_digest, outcome, received_at, processed_at)
+       select (left($1::text, 24) || lpad(n::text, 12, '0'))::uuid, 'acme', 'update', 'trip', 'T', '\\x00', n, '{}', '\\x00', 'updated', $2, $2
+       from generate_series(1, 110000) as n`,
+      [idAt(monthsFromNow(-30)), monthsFromNow(-30)],
+    );
+    const one = await maintain(pool, { ...keepAll, retentionDays: 400 });
+    expect([one.removed.booking_events, one.hasMore]).toEqual([100_000, true]);
+    const other = await maintain(pool, { ...keepAll, retentionDays: 400 });
+    expect([other.removed.booking_events, other.hasMore]).toEqual([10_000, false]);
+  });
+});
+
+test("one process at a time maintains the database, and the others leave it alone", async () => {
+  await migrateTo(7);
+  await logBefore(idAt(now), now);
+  await migrate(url);
+  const other: pg.PoolClient = await pool.connect();
+  try {
+    await other.query("begin");
+    await other.query(
+      "select pg_advisory_xact_lock(hashtext('booking-events maintenance'), hashtext(current_schema()))",
+    );
+    expect((await maintain(pool, keepAll)).partitioning).toEqual([]);
+    await other.query("commit");
+    const runs = await Promise.all([1, 2, 3].map(() => maintain(pool, keepAll)));
+    expect(runs.flatMap(({ partitioning }) => partitioning)).toEqual(["prepared", "validated", "attached"]);
+  } finally {
+    other.release(true);
+  }
+});
+
+test("a long step ends when the signal aborts", async () => {
+  await migrateTo(7);
+  await logBefore(idAt(now), now);
+  await migrate(url);
+  await pool.query(
+    "create or replace function log_dependents() returns text language sql as 'select pg_sleep(3600)::text'",
+  );
+  const stopping = new AbortController();
+  const maintained = maintain(pool, keepAll, { signal: stopping.signal });
+  await waitFor(async () => {
+    const { rows } = await pool.query("select from pg_stat_activity where wait_event = 'PgSleep'");
+    expect(rows).toHaveLength(1);
+  });
+  stopping.abort();
+  expect((await maintained).partitioning).toEqual([]);
+});

@@ -1,0 +1,273 @@
+import pg from "pg";
+import { inTransaction, type Queryable, RollBack, setLockTimeout } from "./database.ts";
+
+/** For how many days things are kept. 0: forever. */
+export interface RetentionRules {
+  /** Events and changes. The month in which the period ends is kept whole. */
+  retentionDays: number;
+  /** The content of deleted bookings. */
+  deletedRetentionDays: number;
+  /** Dead letters, after they were resolved. */
+  deadLetterRetentionDays: number;
+}
+
+/** What one run has done. */
+export interface Maintained {
+  /** How many rows were deleted from each table, or emptied in `bookings`. Those of dropped partitions are estimates. */
+  removed: Record<"booking_events" | "booking_changes" | "bookings" | "dead_letters", number>;
+  /** How many of the dead letters were still open. Their events are older than the log. */
+  removedOpenLetters: number;
+  createdPartitions: string[];
+  droppedPartitions: string[];
+  /** What was done towards a log with partitions, in a database whose log had none. */
+  partitioning: string[];
+  /** What an operator has to do, in sentences. */
+  problems: string[];
+  /** The run has reached its limit, or something was locked. Run it again soon. */
+  hasMore: boolean;
+}
+
+/** Everybody else waits behind a statement that waits for a table, so the next run tries again instead. */
+const lockTimeoutMs = 1_000;
+/** Reading a log of a hundred million events takes minutes. Nobody waits for that. */
+const validationTimeoutMs = 60 * 60 * 1_000;
+/** A batch of this size takes well under a second. */
+const rowsPerBatch = 5_000;
+const bookingsPerBatch = 500;
+const stepsPerRun = 20;
+/** If maintenance fails for longer, events go to the default partition. */
+const monthsAhead = 3;
+
+const lockNotAvailable = "55P03";
+const insufficientPrivilege = "42501";
+const notInPrerequisiteState = "55000";
+
+/** Another process maintains the database. */
+class Busy extends RollBack {
+  override name = "Busy";
+}
+
+/**
+ * Partitions the log, creates the partitions of the next months, and removes what is older than the rules say. Any
+ * process may call this at any time: one at a time does something. Each step is a short transaction, and the next run
+ * goes on after a run that was cut off.
+ *
+ * @param options.signal aborts the run between two steps, or ends a long one
+ * @throws what PostgreSQL or its connection throws, except for what {@link Maintained.problems} describes
+ */
+export async function maintain(
+  pool: pg.Pool,
+  rules: RetentionRules,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<Maintained> {
+  const done: Maintained = {
+    removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0 },
+    ...{ removedOpenLetters: 0, createdPartitions: [], droppedPartitions: [], partitioning: [] },
+    ...{ problems: [], hasMore: false },
+  };
+  for (const job of jobs) {
+    if (signal?.aborted) break;
+    try {
+      await work({ pool, rules, done, signal }, job);
+    } catch (error) {
+      if (signal?.aborted) break;
+      if (!noteProblem(done, error)) throw error;
+    }
+  }
+  return done;
+}
+
+interface Run {
+  pool: pg.Pool;
+  rules: RetentionRules;
+  done: Maintained;
+  signal: AbortSignal | undefined;
+}
+
+/** Does one bounded step, and returns whether there may be more. */
+type Job = (run: Run) => Promise<boolean>;
+
+const jobs: Job[] = [
+  partitionLog,
+  createPartitions,
+  dropPartition,
+  deleteEvents,
+  deleteChanges,
+  removeDeletedContent,
+  deleteDeadLetters,
+];
+
+async function work(run: Run, job: Job): Promise<void> {
+  for (let steps = 1; await job(run); steps += 1) {
+    if (run.signal?.aborted) return;
+    if (steps < stepsPerRun) continue;
+    run.done.hasMore = true;
+    return;
+  }
+}
+
+/** @returns whether the others can go on, although this job has failed */
+function noteProblem(done: Maintained, error: unknown): boolean {
+  if (error instanceof Busy) return true;
+  if (!(error instanceof pg.DatabaseError)) return false;
+  switch (error.code) {
+    case lockNotAvailable:
+      done.hasMore = true;
+      return true;
+    case notInPrerequisiteState:
+      done.problems.push(error.message);
+      return true;
+    case insufficientPrivilege:
+      done.problems.push(
+        `The database refuses maintenance (${error.message}). Run deploy/postgres-grants.sql, or npm run ops -- maintain with the owner's DATABASE_URL.`,
+      );
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Locks must come soon, and one process at a time may work. */
+async function step<Result>({ pool }: Run, work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+  return inTransaction(pool, async (client) => {
+    await setLockTimeout(client, lockTimeoutMs);
+    const { rows } = await client.query<{ isFree: boolean }>(
+      `select pg_try_advisory_xact_lock(hashtext('booking-events maintenance'), hashtext(current_schema())) as "isFree"`,
+    );
+    if (rows[0]?.isFree !== true) throw new Busy("Another process maintains the database.");
+    return work(client);
+  });
+}
+
+async function partitionLog(run: Run): Promise<boolean> {
+  const taken = await step(run, async (client) => {
+    await client.query(`set local statement_timeout to ${validationTimeoutMs}`);
+    const { rows } = await queryForLong<{ step: string | null }>(run, client, "select partition_log() as step");
+    return rows[0]?.step ?? null;
+  });
+  if (taken === null) return false;
+  run.done.partitioning.push(taken);
+  return true;
+}
+
+/** Cancels the statement when the signal aborts. */
+async function queryForLong<Row extends pg.QueryResultRow>({ pool, signal }: Run, client: Queryable, text: string) {
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+  const cancel = () => void pool.query("select pg_cancel_backend($1)", [rows[0]?.pid]).catch(() => {});
+  signal?.addEventListener("abort", cancel, { once: true });
+  try {
+    return await client.query<Row>({ text, query_timeout: validationTimeoutMs } as pg.QueryConfig);
+  } finally {
+    signal?.removeEventListener("abort", cancel);
+  }
+}
+
+async function createPartitions(run: Run): Promise<boolean> {
+  const { rows } = await step(run, (client) =>
+    client.query<{ name: string }>("select create_log_partitions($1) as name", [monthsAhead]),
+  );
+  run.done.createdPartitions.push(...rows.map(({ name }) => name));
+  return false;
+}
+
+async function dropPartition(run: Run): Promise<boolean> {
+  const { retentionDays } = run.rules;
+  if (retentionDays === 0) return false;
+  const { rows } = await step(run, (client) =>
+    client.query<{ name: string; events: number }>("select name, events from drop_log_partition($1)", [retentionDays]),
+  );
+  for (const { name, events } of rows) {
+    run.done.droppedPartitions.push(name);
+    run.done.removed.booking_events += events;
+  }
+  return rows.length > 0;
+}
+
+async function deleteEvents(run: Run): Promise<boolean> {
+  return deleteBatch(run, "booking_events", run.rules.retentionDays, "delete_old_events", rowsPerBatch);
+}
+
+async function deleteChanges(run: Run): Promise<boolean> {
+  return deleteBatch(run, "booking_changes", run.rules.retentionDays, "delete_old_changes", rowsPerBatch);
+}
+
+async function removeDeletedContent(run: Run): Promise<boolean> {
+  if (run.rules.deletedRetentionDays === 0) return false;
+  await buildIndex(run);
+  return deleteBatch(run, "bookings", run.rules.deletedRetentionDays, "remove_deleted_content", bookingsPerBatch);
+}
+
+async function deleteBatch(
+  run: Run,
+  table: keyof Maintained["removed"],
+  retentionDays: number,
+  sqlFunction: string,
+  limit: number,
+): Promise<boolean> {
+  if (retentionDays === 0) return false;
+  const { rows } = await step(run, (client) =>
+    client.query<{ count: number }>(`select ${sqlFunction}($1, $2) as count`, [retentionDays, limit]),
+  );
+  const count = rows[0]?.count ?? 0;
+  run.done.removed[table] += count;
+  return count === limit;
+}
+
+async function deleteDeadLetters(run: Run): Promise<boolean> {
+  const { deadLetterRetentionDays, retentionDays } = run.rules;
+  const { rows } = await step(run, (client) =>
+    client.query<{ resolved: number; open: number }>("select resolved, open from delete_old_dead_letters($1, $2, $3)", [
+      ...[deadLetterRetentionDays, retentionDays, rowsPerBatch],
+    ]),
+  );
+  const { resolved = 0, open = 0 } = rows[0] ?? {};
+  run.done.removed.dead_letters += resolved + open;
+  run.done.removedOpenLetters += open;
+  return resolved + open === rowsPerBatch;
+}
+
+/**
+ * Builds the index that a migration left out because the table was large. Only the table's owner can.
+ *
+ * @throws 42501
+ */
+async function buildIndex(run: Run): Promise<void> {
+  const client = await run.pool.connect();
+  try {
+    if (await isIndexValid(client)) return;
+    // What an attempt that was cut off has left.
+    await client.query("drop index concurrently if exists bookings_to_empty");
+    await queryForLong(
+      run,
+      client,
+      `create index concurrently bookings_to_empty on bookings (deleted_at)
+       where deleted_at is not null and content_removed_at is null`,
+    );
+  } finally {
+    client.release();
+  }
+}
+
+async function isIndexValid(client: Queryable): Promise<boolean> {
+  const { rows } = await client.query<{ isValid: boolean }>(
+    `select indisvalid as "isValid" from pg_index where indexrelid = to_regclass('bookings_to_empty')`,
+  );
+  return rows[0]?.isValid ?? false;
+}
+
+/** What the log has at the moment. */
+export interface LogStatus {
+  /** When the oldest event was received that is kept; null: there is none. */
+  oldestEventAt: Date | null;
+  /** An estimate. */
+  eventsInDefaultPartition: number;
+}
+
+export async function readLogStatus(client: Queryable): Promise<LogStatus> {
+  const { rows } = await client.query<LogStatus>(
+    `select
+       (select received_at from booking_events where outcome <> 'expired' order by id limit 1) as "oldestEventAt",
+       coalesce(pg_stat_get_live_tuples(to_regclass('booking_events_default')), 0) as "eventsInDefaultPartition"`,
+  );
+  return rows[0] ?? { oldestEventAt: null, eventsInDefaultPartition: 0 };
+}
