@@ -1,6 +1,9 @@
 import type { BookingChange } from "./read-changes.ts";
 
-/** Changes are missing that the feed must have: they were deleted, or the database was restored. */
+/**
+ * Changes are missing: the program has not followed for so long that they were removed, or somebody deleted them or
+ * restored the database.
+ */
 export class FeedGapError extends Error {
   override name = "FeedGapError";
   /** The last id before the gap. */

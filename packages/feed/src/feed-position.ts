@@ -5,11 +5,14 @@ import { type BookingChange, readChanges } from "./read-changes.ts";
 interface FeedPosition {
   lastId: number;
   gaplessFrom: number;
+  /** Older changes were removed. */
+  keptFrom: number;
 }
 
 async function readPosition(client: Queryable): Promise<FeedPosition> {
   const { rows } = await client.query<FeedPosition>(
-    `select last_id::float8 as "lastId", gapless_from::float8 as "gaplessFrom" from feed_position`,
+    `select last_id::float8 as "lastId", gapless_from::float8 as "gaplessFrom", kept_from::float8 as "keptFrom"
+     from feed_position`,
   );
   const [position] = rows;
   if (position === undefined) throw new Error("The table feed_position must have its row.");
@@ -27,10 +30,15 @@ export async function readCompletePage(
 ): Promise<BookingChange[]> {
   // Before the page, which then has all changes up to this position.
   const position = await readPosition(client);
+  checkKept(after, position);
   const changes = await readChanges(client, { after, limit });
   let last = after;
   for (const { id } of changes) {
-    if (id !== last + 1 && id > position.gaplessFrom) throw new FeedGapError(last, `the next change is ${id}.`);
+    if (id !== last + 1) {
+      if (id > position.gaplessFrom) throw new FeedGapError(last, `the next change is ${id}.`);
+      // Changes may have been removed since the position was read.
+      checkKept(last, await readPosition(client));
+    }
     last = id;
   }
   const isEnd = changes.length < limit;
@@ -39,4 +47,9 @@ export async function readCompletePage(
   if (last > position.lastId && changes.length === 0)
     throw new FeedGapError(last, `the feed ends at ${position.lastId}, before the cursor.`);
   return changes;
+}
+
+function checkKept(last: number, { keptFrom }: FeedPosition): void {
+  if (last + 1 < keptFrom)
+    throw new FeedGapError(last, `the changes before ${keptFrom} were removed, because they were too old.`);
 }

@@ -5,7 +5,7 @@ import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import { appendChanges, type ChangeToInsert, inTransaction, RollBack } from "@booking-events/store";
+import { appendChanges, type ChangeToInsert, inTransaction, maintain, RollBack } from "@booking-events/store";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FeedGapError, HandlingStopped } from "./errors.ts";
 import { type FollowOptions, follow } from "./follow.ts";
@@ -72,7 +72,7 @@ async function cursor(name = "test"): Promise<number | undefined> {
 beforeEach(async () => {
   number = 0;
   await pool.query("truncate booking_changes, booking_events, bookings, feed_cursors; drop table if exists handled");
-  await pool.query("update feed_position set last_id = 0, gapless_from = 1");
+  await pool.query("update feed_position set last_id = 0, gapless_from = 1, kept_from = 1");
   await pool.query(
     "create table handled (change_id bigint, process bigint, place bigint generated always as identity)",
   );
@@ -333,6 +333,26 @@ describe("a feed in which changes are missing", () => {
     await expect(ended).rejects.toThrow(message);
     expect(handled).toEqual(seen);
     expect(await cursor()).toBe(3);
+  });
+
+  test.each([
+    ["", 1],
+    [", from before ids were gapless", 100],
+  ])("is refused when they were too old to be kept%s", async (_, gaplessFrom) => {
+    await append(5);
+    await pool.query("update feed_position set gapless_from = $1", [gaplessFrom]);
+    await pool.query("insert into feed_cursors (name, last_id) values ('test', 1)");
+    await pool.query("update booking_changes set changed_at = now() - interval '2 years' where id in (1, 2, 4)");
+    const rules = { retentionDays: 400, deletedRetentionDays: 0, deadLetterRetentionDays: 0 };
+    expect((await maintain(pool, rules)).removed.booking_changes).toBe(2);
+    const { handled, ended } = start();
+    await expect(ended).rejects.toThrow(
+      "after id 1: the changes before 3 were removed, because they were too old. Start over from a snapshot.",
+    );
+    await pool.query("delete from feed_cursors");
+    const other = start();
+    await waitFor(() => expect(other.handled).toEqual([3, 4, 5]));
+    expect(handled).toEqual([]);
   });
 
   test("is refused when it ends before the cursor", async () => {
