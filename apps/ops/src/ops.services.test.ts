@@ -6,7 +6,14 @@ import { fileURLToPath } from "node:url";
 import type { BookingState, Outcome } from "@booking-events/bookings";
 import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventKind } from "@booking-events/schema";
-import { bookingKey, type EventToInsert, insertBookings, insertEvents, writeDeadLetter } from "@booking-events/store";
+import {
+  bookingKey,
+  type EventToInsert,
+  insertBookings,
+  insertEvents,
+  updateBookings,
+  writeDeadLetter,
+} from "@booking-events/store";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type Ran, spawnOps } from "./testing/run-ops.ts";
 
@@ -206,6 +213,9 @@ describe("events show", () => {
     expect(JSON.parse(json)).not.toHaveProperty("payload");
     expect(shown + json).not.toContain("Canary");
     expect(await ok("events", "show", eventId(1), "--payload")).toContain(guest);
+    await pool.query("update booking_events set payload = null");
+    expect(await ok("events", "show", eventId(1), "--payload")).toContain("The content was removed");
+    await pool.query("update booking_events set payload = $1", [payload]);
     expect(JSON.parse(await ok("events", "show", eventId(1), "--payload", "--json")).payload).toEqual(payload);
   });
 
@@ -280,8 +290,38 @@ describe("bookings verify", () => {
     expect(JSON.parse(await ok("bookings", "verify", "acme", "TRIP-1", "--json"))).toEqual({
       bookings: 1,
       events: 2,
+      olderThanLog: 0,
       different: [],
     });
+  });
+
+  test("compares a booking that is older than the log from where the log begins", async () => {
+    await insertHistory(1);
+    const hour = 3_600;
+    const later = (number: number, digest: string) => {
+      const place = { eventId: eventId(number), sequence: start + number * 1_000_000, lastSequence: 0 };
+      const content = { digest, eventId: eventId(number), newestKeylessSequence: place.sequence };
+      const at = new Date(place.sequence / 1_000);
+      return { ...state(1), ...place, lastSequence: place.sequence, content, updatedAt: at };
+    };
+    const [third, last] = [later(100 * hour, "03".repeat(32)), later(200 * hour, "04".repeat(32))];
+    await insertEvents(pool, [
+      event(100 * hour, "update", "updated", { contentDigest: third.content.digest, after: third }),
+      event(200 * hour, "update", "updated", { contentDigest: last.content.digest, after: last }),
+    ]);
+    const identity = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
+    const booking = { ...identity, bookingKey: bookingKey("acme", "trip", "TRIP-1"), revision: 3, state: last };
+    await updateBookings(pool, [{ ...booking, keepsPayload: false }]);
+    await pool.query("delete from booking_events where id = any($1)", [[eventId(1), eventId(2)]]);
+    expect((await ops("bookings", "verify")).exitCode).toBe(1);
+    await pool.query("update log_retention set horizon = '2026-11-20T01:00Z'");
+    expect(await ok("bookings", "verify")).toBe(
+      "1 bookings with 2 events: 0 bookings differ from their logs.\n" +
+        "1 bookings are older than the log, and were compared from there.\n",
+    );
+    await pool.query("update booking_events set outcome = 'unchanged' where id = $1", [eventId(200 * hour)]);
+    expect((await ops("bookings", "verify")).stdout).toContain("is recorded as unchanged, but the fold says updated.");
+    await pool.query("update log_retention set horizon = null");
   });
 
   test("prints the differences and no personal data, and fails", async () => {

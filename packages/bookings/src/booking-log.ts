@@ -10,6 +10,9 @@ export interface LoggedEvent extends FoldEvent {
   /**
    * The booking after the event. `createdAt` is not stored with events. Null: the event was applied by a release that
    * did not store states.
+   *
+   * It may name events that were removed from the log because they were too old. The time of such an event is that in
+   * its id, and the digest of its content is a text that equals no digest.
    */
   after: Omit<BookingState, "createdAt"> | null;
 }

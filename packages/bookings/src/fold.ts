@@ -4,8 +4,12 @@ import type { EventKind } from "@booking-events/schema";
 export type Change = "created" | "updated" | "deleted" | "recreated";
 /** What an event does in the fold. */
 export type FoldOutcome = Change | "unchanged" | "duplicate";
-/** What became of an event. `superseded`: it arrived after a later event, which decided the state. */
-export type Outcome = FoldOutcome | "superseded";
+/**
+ * What became of an event.
+ * - `superseded`: it arrived after a later event, which decided the state
+ * - `expired`: it is older than the log, so it was not applied
+ */
+export type Outcome = FoldOutcome | "superseded" | "expired";
 /**
  * A likely mistake of the sender that loses no data.
  * - `key-reused`: an earlier event of the booking has the same idempotency key, with another kind or content
@@ -35,7 +39,7 @@ export interface BookingState {
   /** The content of the booking; a deleted booking keeps its last one. Null: only deletes have been received. */
   content: {
     digest: string;
-    /** An event that sent the content. Its payload is the booking's payload. */
+    /** The newest event that sent the content. Its payload is the booking's payload. */
     eventId: string;
     /** The newest event without an idempotency key that sent this content. */
     newestKeylessSequence: number | null;
@@ -207,9 +211,13 @@ function applyOutcome(before: BookingState | null, event: FoldEvent, outcome: Fo
   }
 }
 
-/** Each event that sends the content of an active booking again makes it newer. */
+/**
+ * Each event that sends the content of an active booking again makes it newer. The log keeps the newest events longest,
+ * so the content is that of the newest event.
+ */
 function repeatContent(before: BookingState, event: FoldEvent, outcome: FoldOutcome): BookingState["content"] {
-  const isRepeated = before.state === "active" && outcome === "unchanged" && !event.hasIdempotencyKey;
+  const isRepeated = before.state === "active" && outcome === "unchanged";
   if (before.content === null || !isRepeated) return before.content;
-  return { ...before.content, newestKeylessSequence: event.sequence };
+  const newest = event.hasIdempotencyKey ? before.content.newestKeylessSequence : event.sequence;
+  return { ...before.content, eventId: event.id, newestKeylessSequence: newest };
 }

@@ -37,6 +37,19 @@ class Booking {
     this.#log = this.#log.map((event) => ({ ...event, after: null }));
   }
 
+  /** Removes old events from the log, as after years. */
+  forget(isOld: (event: FoldEvent) => boolean): void {
+    const old = new Set(this.#log.filter(isOld).map(({ id }) => id));
+    this.#log = this.#log
+      .filter(({ id }) => !old.has(id))
+      .map((logged, _, log) => ({ ...logged, earlierCreate: findEarlierCreate(log, logged) }))
+      .map((logged) => {
+        const content = logged.after?.content;
+        if (logged.after === null || content == null || !old.has(content.eventId)) return logged;
+        return { ...logged, after: { ...logged.after, content: { ...content, digest: `of ${content.eventId}` } } };
+      });
+  }
+
   apply(event: FoldEvent): void {
     const isLate = this.#state !== null && event.sequence < this.#state.lastSequence;
     const creates = new Map(isRepeatable(event) ? [[event.id, this.#findCreatesAround(event)]] : []);
@@ -58,8 +71,9 @@ class Booking {
     for (let place = refold.nextPlace(); place !== undefined; place = refold.nextPlace()) {
       const areStatesMissing = this.#log.some(({ after }) => after === null);
       let from: Place = areStatesMissing ? { id: "", sequence: 0 } : place;
-      refold.begin(place, this.#before(from));
-      for (let page = this.#read(from); !refold.foldPage(page); page = this.#read(from)) {
+      const first = this.#read(from);
+      refold.begin(place, this.#before(from), first[0]);
+      for (let page = first; !refold.foldPage(page); page = this.#read(from)) {
         const last = page.at(-1);
         if (last === undefined || last.id === this.#log.at(-1)?.id) {
           refold.endLog();
@@ -148,6 +162,33 @@ describe("late events", () => {
       }
     },
   );
+
+  test("leave a booking as if they had been on time, though its first events are gone", { timeout: 60_000 }, () => {
+    const isOld = ({ sequence }: FoldEvent) => sequence < 100_000;
+    for (const sent of allHistories(5)) {
+      for (let oldCount = 1; oldCount <= 3; oldCount += 1) {
+        // Old events are so old that nothing can repeat them.
+        const history = sent.map((one, index) => {
+          const number = index < oldCount ? index + 1 : 100 + index;
+          return { ...one, id: `e${number}`, sequence: number * 1_000, receivedAt: new Date(number) };
+        });
+        const wanted =
+          foldEvents(null, history, { earlierCreates: new Map(), duplicateWindowMs }).at(-1)?.after ?? null;
+        for (let pattern = 1; pattern < 2 ** (4 - oldCount); pattern += 1) {
+          const booking = new Booking();
+          const recent = arrivalOrder(history.slice(oldCount), pattern);
+          for (const one of history.slice(0, oldCount)) booking.apply(one);
+          for (const one of recent) {
+            booking.forget(isOld);
+            booking.apply(one);
+          }
+          const seen = withoutSource(booking.state);
+          if (JSON.stringify(seen) !== JSON.stringify(withoutSource(wanted)))
+            expect({ history, pattern, seen }).toEqual({ history, pattern, seen: withoutSource(wanted) });
+        }
+      }
+    }
+  });
 
   test("read no more of the log than they change", () => {
     const booking = new Booking();

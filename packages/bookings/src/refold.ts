@@ -48,6 +48,8 @@ export class Refold {
   #from: Place | undefined;
   #state: BookingState | null = null;
   #isFromStart = false;
+  /** The sequence of the newest logged event that was seen. */
+  #newestSeen = 0;
   /** The last event of the last page. The next page begins with it. */
   #lastOnPage: Place | undefined;
 
@@ -85,17 +87,22 @@ export class Refold {
    * Call this before the first page from the place.
    *
    * @param before the last event before the page; null: the page begins at the start of the log
+   * @param first the first event on the page; undefined: the page is empty
    */
-  begin(place: Place, before: LoggedEvent | null): void {
+  begin(place: Place, before: LoggedEvent | null, first: LoggedEvent | undefined): void {
     this.#from = place;
-    this.#state = this.#stateAfter(before);
-    this.#isFromStart = this.#state === null;
     this.#lastOnPage = undefined;
+    this.#newestSeen = Math.max(this.#newestSeen, before?.sequence ?? 0);
+    // The log has the event that created the booking, unless it was so old that it was removed.
+    const isWhole = first?.receivedAt.getTime() === this.#stored.createdAt.getTime();
+    this.#isFromStart = before === null && isWhole;
+    this.#state = before === null && !isWhole ? this.#stateBeforeLog(first) : this.#stateAfter(before);
   }
 
   /** @returns whether the fold came to the stored state. Then the rest of the log needs not be read */
   foldPage(events: readonly LoggedEvent[]): boolean {
     const last = events.at(-1);
+    this.#newestSeen = Math.max(this.#newestSeen, last?.sequence ?? 0);
     for (const event of events) {
       if (this.#lastOnPage !== undefined && comparePlaces(event, this.#lastOnPage) <= 0) continue;
       this.#foldLateBefore(event);
@@ -116,7 +123,8 @@ export class Refold {
     this.#foldLateBefore(undefined);
     if (this.#state === null) throw new Error("There is a late event, and all events that it displaces are after it.");
     this.#places.length = 0;
-    this.#refolding.state = this.#state;
+    const isEndMissing = this.#newestSeen < this.#stored.lastSequence;
+    this.#refolding.state = { ...(isEndMissing ? this.#stored : this.#state), createdAt: this.#createdAt };
   }
 
   /** How many revised events there are to write. */
@@ -213,7 +221,31 @@ export class Refold {
   }
 
   #stateAfter(event: LoggedEvent | null): BookingState | null {
-    return event?.after == null ? null : { ...event.after, createdAt: this.#createdAt };
+    if (event?.after == null) return null;
+    const { content } = event.after;
+    const { content: stored } = this.#stored;
+    // The event that sent the content may have been removed, and the booking still knows its digest.
+    const isKnown = stored !== null && content?.eventId === stored.eventId;
+    return {
+      ...event.after,
+      content: isKnown ? { ...content, digest: stored.digest } : content,
+      createdAt: this.#createdAt,
+    };
+  }
+
+  /**
+   * What the first event in the log tells of the state before it. If it tells nothing, it makes no difference to the
+   * state after it either.
+   */
+  #stateBeforeLog(first: LoggedEvent | undefined): BookingState | null {
+    const after = this.#stateAfter(first ?? null);
+    if (first === undefined || after === null) return null;
+    const isDecider = after.eventId === first.id;
+    if (isDecider) return first.kind === "delete" ? { ...after, state: "active", deletedAt: null } : null;
+    const isRepeated = after.state === "active" && after.content?.digest === first.contentDigest;
+    if (after.content === null || !isRepeated) return after;
+    // When the content was sent before is not known, but that is long ago.
+    return { ...after, content: { ...after.content, newestKeylessSequence: null } };
   }
 }
 

@@ -12,10 +12,10 @@ export interface EventToInsert {
   bookingKey: Buffer;
   sequence: number;
   idempotencyKey: string | null;
-  /** JSON text. */
-  payload: string;
-  /** Hex of the SHA-256 of the canonical content. */
-  contentDigest: string;
+  /** JSON text; null: the event is expired. */
+  payload: string | null;
+  /** Hex of the SHA-256 of the canonical content; null: the event is expired. */
+  contentDigest: string | null;
   outcome: Outcome;
   /** The earlier event with the same idempotency key, kind and content, if there is one. */
   duplicateOf: string | null;
@@ -56,7 +56,7 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
       byteas(events.map((event) => event.bookingKey)),
       bigints(events.map((event) => event.sequence)),
       texts(events.map((event) => event.idempotencyKey)),
-      byteas(events.map((event) => digestToBytes(event.contentDigest))),
+      byteas(events.map(({ contentDigest }) => contentDigest && digestToBytes(contentDigest))),
       texts(events.map((event) => event.outcome)),
       uuids(events.map((event) => event.duplicateOf)),
       timestamps(events.map((event) => event.receivedAt)),
@@ -142,7 +142,7 @@ export async function markReferenceKind(client: Queryable, ids: string[]): Promi
 
 /** The columns state_after, decided_by, content_from and keyless_sequence_after. */
 function toStateColumns(
-  events: { id: string; kind: EventKind; contentDigest: string; after: BookingState | null }[],
+  events: { id: string; kind: EventKind; contentDigest: string | null; after: BookingState | null }[],
 ): Buffer[] {
   return [
     texts(events.map(({ after }) => after?.state ?? null)),
@@ -152,7 +152,7 @@ function toStateColumns(
   ];
 }
 
-function sentContent(event: { kind: EventKind; contentDigest: string; after: BookingState | null }): boolean {
+function sentContent(event: { kind: EventKind; contentDigest: string | null; after: BookingState | null }): boolean {
   return event.kind !== "delete" && event.contentDigest === event.after?.content?.digest;
 }
 

@@ -20,7 +20,8 @@ export interface StoredBooking extends BookingIdentity {
 
 export interface BookingToSave extends StoredBooking {
   /**
-   * Keep the stored payload, since the content is the same. Otherwise the booking gets the content's event's payload.
+   * Keep the stored payload, since the content is the same. Otherwise, or if the stored payload was removed, the booking
+   * gets the payload of the content's event.
    */
   keepsPayload: boolean;
 }
@@ -158,10 +159,11 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
        created_at = changed.created_at,
        updated_at = changed.updated_at,
        deleted_at = changed.deleted_at,
-       payload = case
-         when changed.keeps_payload then bookings.payload
-         else (select payload from booking_events where id = changed.content_event_id)
-       end
+       content_removed_at = null,
+       payload = coalesce(
+         case when changed.keeps_payload then bookings.payload end,
+         (select payload from booking_events where id = changed.content_event_id)
+       )
      from ${unnestColumns}
      where bookings.booking_key = changed.booking_key`,
     toColumns(bookings),
@@ -210,6 +212,8 @@ export interface BookingDetails {
   createdAt: Date;
   updatedAt: Date;
   deletedAt: Date | null;
+  /** When the content of the deleted booking was removed; null: it was not. */
+  contentRemovedAt: Date | null;
 }
 
 /** @returns the bookings that exist */
@@ -219,7 +223,8 @@ export async function findBookings(
 ): Promise<(BookingDetails & { bookingKey: Buffer })[]> {
   const { rows } = await client.query<BookingDetails & { bookingKey: Buffer }>(
     `select booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state, sequence, payload,
-       created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"
+       created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt",
+       content_removed_at as "contentRemovedAt"
      from bookings
      where booking_key = any($1)`,
     [bookingKeys],

@@ -52,6 +52,7 @@ export {
   type MisjudgedKey,
 } from "./event-details.ts";
 export { findDurabilityProblems } from "./find-durability-problems.ts";
+export { readLogHorizon } from "./log-horizon.ts";
 export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";
 export { migrate, NewerSchemaError } from "./migrate.ts";
 export { probeWrites } from "./probe-writes.ts";

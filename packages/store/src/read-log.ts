@@ -32,7 +32,8 @@ export const startOfLog = { sequence: 0, id: "00000000-0000-0000-0000-0000000000
 export async function readLog(client: Queryable, ranges: LogRange[]): Promise<LogPage[]> {
   const columns = `id, kind, sequence, booking_key, content_digest, idempotency_key, outcome, received_at, state_after,
          decided_by, content_from, keyless_sequence_after`;
-  const counting = "from booking_events where booking_key = range.booking_key and duplicate_of is null";
+  const counting = `from booking_events
+         where booking_key = range.booking_key and duplicate_of is null and outcome <> 'expired'`;
   const { rows } = await client.query<LogRow>(
     `select range.number, event.is_before as "isBefore", event.id, event.kind, event.sequence, event.outcome,
        event.idempotency_key is not null as "hasIdempotencyKey",
@@ -97,28 +98,41 @@ function toLoggedEvent(row: LogRow): LoggedEvent {
   const { id, kind, sequence, hasIdempotencyKey, contentDigest, outcome, receivedAt, earlierCreate } = row;
   const event = { id, kind, sequence, hasIdempotencyKey, contentDigest, outcome, receivedAt, earlierCreate };
   if (row.stateAfter === null) return { ...event, after: null };
-  const isIncomplete =
-    (row.decidedBy !== null && row.deciderSequence === null) || (row.contentFrom !== null && row.sourceDigest === null);
-  if (isIncomplete) throw new Error("The state after an event names another event, which is not in the log.");
-  const decidedAt = row.deciderReceivedAt ?? receivedAt;
+  const decider = deciderOf(row);
   return {
     ...event,
     after: {
       state: row.stateAfter,
-      eventId: row.decidedBy ?? id,
-      sequence: row.deciderSequence ?? sequence,
+      ...decider,
       content: contentAfter(row),
       lastSequence: sequence,
-      updatedAt: decidedAt,
-      deletedAt: row.stateAfter === "deleted" ? decidedAt : null,
+      deletedAt: row.stateAfter === "deleted" ? decider.updatedAt : null,
     },
   };
 }
 
+function deciderOf(row: LogRow): Pick<BookingState, "eventId" | "sequence" | "updatedAt"> {
+  const { id, decidedBy, sequence, receivedAt, deciderSequence, deciderReceivedAt } = row;
+  if (decidedBy === null) return { eventId: id, sequence, updatedAt: receivedAt };
+  if (deciderSequence !== null && deciderReceivedAt !== null)
+    return { eventId: decidedBy, sequence: deciderSequence, updatedAt: deciderReceivedAt };
+  // It is older than the log. If its id has no time, this event's is as late as it can be.
+  const updatedAt = new Date(Math.min(timeOfId(decidedBy), receivedAt.getTime()));
+  return { eventId: decidedBy, sequence: Math.min(updatedAt.getTime() * 1_000, sequence), updatedAt };
+}
+
+/** A UUIDv7 begins with the milliseconds since 1970 (RFC 9562). */
+function timeOfId(id: string): number {
+  return Number.parseInt(id.replace("-", "").slice(0, 12), 16);
+}
+
 function contentAfter(row: LogRow): BookingState["content"] {
   const newestKeylessSequence = row.keylessSequenceAfter;
-  if (row.contentFrom !== null && row.sourceDigest !== null)
-    return { digest: row.sourceDigest, eventId: row.contentFrom, newestKeylessSequence };
+  if (row.contentFrom !== null) {
+    // The event is older than the log. Its content equals no other, as far as the log tells.
+    const digest = row.sourceDigest ?? `of ${row.contentFrom}`;
+    return { digest, eventId: row.contentFrom, newestKeylessSequence };
+  }
   return row.kind === "delete" ? null : { digest: row.contentDigest, eventId: row.id, newestKeylessSequence };
 }
 

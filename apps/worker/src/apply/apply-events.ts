@@ -6,6 +6,7 @@ import {
   inTransaction,
   lockBookings,
   type Queryable,
+  readLogHorizon,
   setLockTimeout,
   settleAll,
 } from "@booking-events/store";
@@ -113,13 +114,18 @@ async function applyInTransaction(
   events: IncomingEvent[],
   options: ApplyOptions & { waitsForLocks: boolean },
 ): Promise<Applied> {
-  const { stored, applied } = await lock(client, events, options);
-  const bookings = groupByBooking(events, stored, applied);
+  const { stored, applied, horizon } = await lock(client, events, options);
+  const isExpired = ({ sequence }: IncomingEvent) => horizon !== null && sequence < horizon.getTime() * 1_000;
+  const { expired = [], current = [] } = Object.groupBy(
+    events.filter(({ id }) => !applied.has(id)),
+    (event) => (isExpired(event) ? "expired" : "current"),
+  );
+  const bookings = groupByBooking(current, stored);
   const { uses, creates } = await readHistory(client, bookings);
   const works = bookings.map((booking) => settleBooking(booking, uses));
   const refoldings = await refoldBookings(client, works, creates, options);
   const { duplicateWindowMs } = options;
-  const plan = planBatch(works, { refoldings, creates, duplicateWindowMs });
+  const plan = planBatch(works, { refoldings, creates, expired, duplicateWindowMs });
   const misdirected = await writeBatch(client, plan);
   const likelyMistakes = plan.consumerDeletes.filter(({ id }) => misdirected.has(id));
   return {
@@ -128,9 +134,9 @@ async function applyInTransaction(
   };
 }
 
-/** @returns the bookings that exist, and the outcomes of events that are in the log already */
+/** @returns the bookings that exist, the outcomes of events that are in the log already, and where the log begins */
 async function lock(client: Queryable, events: IncomingEvent[], { waitsForLocks }: { waitsForLocks: boolean }) {
-  const [, stored, , applied] = await settleAll([
+  const [, stored, , applied, horizon] = await settleAll([
     setLockTimeout(client, lockTimeoutMs),
     lockBookings(client, keysOf(events), waitsForLocks ? "wait" : "fail"),
     // Later statements have the connection's own limit again.
@@ -140,6 +146,7 @@ async function lock(client: Queryable, events: IncomingEvent[], { waitsForLocks 
       client,
       events.map(({ id }) => id),
     ),
+    readLogHorizon(client),
   ]);
-  return { stored, applied };
+  return { stored, applied, horizon };
 }

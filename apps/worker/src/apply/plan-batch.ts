@@ -66,18 +66,16 @@ export interface BatchPlan {
 }
 
 /**
- * Groups the events that are new to the log by their bookings.
+ * Groups events by their bookings.
  *
+ * @param newEvents are not in the log
  * @param stored the bookings that exist, locked
- * @param applied the events that are in the log already, by their ids
  */
 export function groupByBooking(
-  events: readonly IncomingEvent[],
+  newEvents: readonly IncomingEvent[],
   stored: readonly StoredBooking[],
-  applied: ReadonlyMap<string, unknown>,
 ): TouchedBooking[] {
   const storedByName = new Map(stored.map((booking) => [nameBooking(booking), booking]));
-  const newEvents = events.filter(({ id }) => !applied.has(id));
   return [...Map.groupBy(newEvents, nameBooking)].map(([name, ofBooking]) => ({
     ...identityOf(ofBooking[0] as IncomingEvent),
     stored: storedByName.get(name)?.state ?? null,
@@ -99,23 +97,27 @@ interface PlannedWork {
   plan: BookingPlan;
 }
 
-/** @param options see {@link planBooking}; a refolding for each booking that has late events */
+/**
+ * @param options see {@link planBooking}; a refolding for each booking that has late events
+ * @param options.expired events that are older than the log
+ */
 export function planBatch(
   works: readonly BookingWork[],
   options: {
     refoldings: ReadonlyMap<BookingWork, Refolding>;
     creates: ReadonlyMap<string, CreatesAround>;
+    expired: readonly IncomingEvent[];
     duplicateWindowMs: number;
   },
 ): BatchPlan {
-  const { refoldings, ...others } = options;
+  const { refoldings, expired, ...others } = options;
   const counting = works.filter(({ events }) => events.length > 0);
   const planned = counting.map((work) => ({
     work,
     plan: planBooking(work, { ...others, refolding: refoldings.get(work) }),
   }));
   const settlements = works.map(({ settlement }) => settlement);
-  const events = toLogEntries(works, planned);
+  const events = [...toLogEntries(works, planned), ...expired.map(toExpired)].sort(comparePlaces);
   const isNew = ({ work }: PlannedWork) => work.stored === null;
   return {
     events,
@@ -148,23 +150,27 @@ function toChanges({ work, plan }: PlannedWork): ChangeToInsert[] {
 
 function toLogEntries(works: readonly BookingWork[], planned: readonly PlannedWork[]): EventToInsert[] {
   const recorded = new Map(planned.flatMap(({ plan }) => [...plan.recorded]));
-  return works
-    .flatMap(({ newEvents, settlement: { duplicates, reusing } }) =>
-      newEvents.map((event): EventToInsert => {
-        const duplicateOf = duplicates.get(event.id) ?? null;
-        const step = recorded.get(event.id);
-        if (duplicateOf === null && step === undefined)
-          throw new Error("Every new event has an outcome: it counts in its booking, or it repeats a key.");
-        return {
-          ...event,
-          outcome: step?.outcome ?? "duplicate",
-          duplicateOf,
-          warnings: reusing.has(event.id) ? ["key-reused"] : [],
-          after: step?.after ?? null,
-        };
-      }),
-    )
-    .sort(comparePlaces);
+  return works.flatMap(({ newEvents, settlement: { duplicates, reusing } }) =>
+    newEvents.map((event): EventToInsert => {
+      const duplicateOf = duplicates.get(event.id) ?? null;
+      const step = recorded.get(event.id);
+      if (duplicateOf === null && step === undefined)
+        throw new Error("Every new event has an outcome: it counts in its booking, or it repeats a key.");
+      return {
+        ...event,
+        outcome: step?.outcome ?? "duplicate",
+        duplicateOf,
+        warnings: reusing.has(event.id) ? ["key-reused"] : [],
+        after: step?.after ?? null,
+      };
+    }),
+  );
+}
+
+/** Nothing that could be compared with other events, or would have to be removed again, is recorded. */
+function toExpired(event: IncomingEvent): EventToInsert {
+  const nothing = { payload: null, contentDigest: null, idempotencyKey: null, duplicateOf: null, after: null };
+  return { ...event, ...nothing, outcome: "expired", warnings: [] };
 }
 
 function toReuseWarnings({

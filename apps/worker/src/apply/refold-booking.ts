@@ -71,7 +71,7 @@ async function foldFrom(
   revise: (events: RevisedEvent[]) => Promise<void>,
 ): Promise<void> {
   let page = await readFirstPage(place, read);
-  refold.begin(place, page.before);
+  refold.begin(place, page.before, page.events[0]);
   for (let pageNumber = 1; !refold.foldPage(page.events); pageNumber += 1) {
     const last = page.events.at(-1);
     if (page.isEnd || last === undefined) {

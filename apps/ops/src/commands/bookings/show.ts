@@ -35,7 +35,7 @@ export function addShowCommand(bookings: Command, context: Context): void {
     .option(
       "--json",
       "print a JSON object: partner, referenceKind, reference, state, sequence, createdAt, updatedAt, deletedAt, " +
-        "fieldCount, trip, events, earlierEvents (how many there are before these), payload (with --payload)",
+        "contentRemovedAt, fieldCount, trip, events, earlierEvents (how many there are before these), payload (with --payload)",
     )
     .addHelpText(
       "after",
@@ -116,7 +116,7 @@ function printBooking({ stdout }: Context, booking: BookingDetails, { events }: 
     ["Updated", toSeconds(booking.updatedAt)],
     ["Deleted", booking.deletedAt && toSeconds(booking.deletedAt)],
     ...describeTrip(pickTrip(content)),
-    ["Content", describeContent(content, options)],
+    ["Content", describeContent(content, booking, options)],
   ]);
   printLine(stdout);
   const hasWarnings = events.some(({ warnings }) => warnings.length > 0);
@@ -140,13 +140,18 @@ const warningsColumn: Column<EventDetails> = {
   ifNarrow: "shorten",
 };
 
-/** The payload is null if only deletes have been received. */
+/** The payload is null if only deletes have been received, or if the content was removed. */
 function toContent(payload: unknown): Record<string, unknown> {
   return typeof payload === "object" && payload !== null ? { ...payload } : {};
 }
 
-function describeContent(content: Record<string, unknown>, options: ShowOptions): string {
+function describeContent(
+  content: Record<string, unknown>,
+  { contentRemovedAt }: BookingDetails,
+  options: ShowOptions,
+): string {
   const count = Object.keys(content).length;
+  if (contentRemovedAt !== null) return `removed ${toSeconds(contentRemovedAt)}, some time after the deletion`;
   if (count === 0) return "none, since no create or update has been received";
   const fields = count === 1 ? "1 field" : `${count} fields`;
   return options.payload ? fields : `${fields}, shown with --payload`;

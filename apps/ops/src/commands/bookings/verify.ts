@@ -1,6 +1,6 @@
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import type { ReferenceKind } from "@booking-events/schema";
-import { readBookings } from "@booking-events/store";
+import { readBookings, readLogHorizon } from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
@@ -25,7 +25,8 @@ export function addVerifyCommand(bookings: Command, context: Context): void {
     .addOption(referenceKindOption())
     .option(
       "--json",
-      "print a JSON object: bookings, events, different (partner, referenceKind, reference, events, differences)",
+      "print a JSON object: bookings, events, olderThanLog (how many bookings began before the log, and were compared " +
+        "from there), different (partner, referenceKind, reference, events, differences)",
     )
     .addHelpText(
       "after",
@@ -52,10 +53,11 @@ async function verify(
 ): Promise<void> {
   const bookingKeys =
     reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
-  const sum = { bookings: 0, events: 0, different: [] as Verification[] };
+  const sum = { bookings: 0, events: 0, olderThanLog: 0, different: [] as Verification[] };
   for await (const verification of verifyBookings(context, { partner, bookingKeys })) {
     sum.bookings += 1;
     sum.events += verification.events;
+    if (verification.isOlderThanLog) sum.olderThanLog += 1;
     if (verification.differences.length > 0) sum.different.push(verification);
   }
   if (bookingKeys !== undefined && sum.bookings === 0)
@@ -73,8 +75,9 @@ async function* verifyBookings(
   do {
     const page = await readDatabase(context, async (client) => {
       const bookings = await readBookings(client, { ...filter, after, limit: bookingsReadTogether });
+      const options = { duplicateWindowMs, horizon: await readLogHorizon(client) };
       const verifications: Verification[] = [];
-      for (const booking of bookings) verifications.push(await verifyBooking(client, booking, { duplicateWindowMs }));
+      for (const booking of bookings) verifications.push(await verifyBooking(client, booking, options));
       return { bookings, verifications };
     });
     yield* page.verifications;
@@ -92,10 +95,11 @@ function readDuplicateWindowMs({ environment }: Context): number {
 
 function printSum(
   { stdout }: Context,
-  { bookings, events, different }: { bookings: number; events: number; different: Verification[] },
+  sum: { bookings: number; events: number; olderThanLog: number; different: Verification[] },
   asJson: boolean,
 ): void {
-  if (asJson) printJson(stdout, { bookings, events, different });
+  const { bookings, events, olderThanLog, different } = sum;
+  if (asJson) printJson(stdout, sum);
   else {
     for (const { partner, referenceKind, reference, differences } of different) {
       printHeading(stdout, `Booking ${describeReference(referenceKind, reference)} of ${partner}`);
@@ -105,6 +109,8 @@ function printSum(
       stdout,
       `${bookings} bookings with ${events} events: ${different.length} bookings differ from their logs.`,
     );
+    if (olderThanLog > 0)
+      printLine(stdout, `${olderThanLog} bookings are older than the log, and were compared from there.`);
   }
   if (different.length > 0) throw new CommandFailure("Not every booking agrees with its log.");
 }

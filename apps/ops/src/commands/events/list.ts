@@ -44,7 +44,7 @@ Examples:
 }
 
 const outcomes = [
-  ...["created", "updated", "deleted", "recreated", "unchanged", "duplicate", "superseded"],
+  ...["created", "updated", "deleted", "recreated", "unchanged", "duplicate", "superseded", "expired"],
 ] as const satisfies Outcome[];
 
 interface ListOptions extends EventFilter {

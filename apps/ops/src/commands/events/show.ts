@@ -68,7 +68,8 @@ function showApplied(
   if (!options.payload) return;
   printLine(stdout);
   printHeading(stdout, "Payload");
-  printJson(stdout, payload);
+  if (payload === null) printLine(stdout, "The content was removed, since it was too old.");
+  else printJson(stdout, payload);
 }
 
 function showFailed(
