@@ -400,6 +400,6 @@ begin
   end loop;
   if not exists (select from booking_events) then
     perform partition_log();
-    perform create_log_partitions(3);
+    perform create_log_partitions(2);
   end if;
 end $$;

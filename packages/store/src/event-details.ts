@@ -2,6 +2,7 @@ import type { Outcome, Place, WarningCode } from "@booking-events/bookings";
 import type { EventKind, ReferenceKind } from "@booking-events/schema";
 import { bookingKey } from "./booking-key.ts";
 import type { Queryable } from "./database.ts";
+import { firstIdAt } from "./event-ids.ts";
 
 /** An event as an operator sees it. */
 export interface EventDetails {
@@ -60,12 +61,6 @@ export async function listEvents(client: Queryable, filter: EventFilter): Promis
     ],
   );
   return rows;
-}
-
-/** The smallest UUIDv7 of that time (RFC 9562): its first 48 bits are the milliseconds since 1970. */
-function firstIdAt(time: Date): string {
-  const hex = time.getTime().toString(16).padStart(12, "0");
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
 
 /** @returns undefined if no such event has been processed */

@@ -51,6 +51,7 @@ export {
   listEvents,
   type MisjudgedKey,
 } from "./event-details.ts";
+export { firstIdInPeriod, firstIdOfBooking } from "./event-ids.ts";
 export { findDurabilityProblems } from "./find-durability-problems.ts";
 export { readLogHorizon } from "./log-horizon.ts";
 export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";

@@ -25,6 +25,8 @@ export interface Maintained {
   problems: string[];
   /** The run has reached its limit, or something was locked. Run it again soon. */
   hasMore: boolean;
+  /** Another process was doing the same. */
+  isBusy: boolean;
 }
 
 /** Everybody else waits behind a statement that waits for a table, so the next run tries again instead. */
@@ -36,7 +38,7 @@ const rowsPerBatch = 5_000;
 const bookingsPerBatch = 500;
 const stepsPerRun = 20;
 /** If maintenance fails for longer, events go to the default partition. */
-const monthsAhead = 3;
+const monthsAhead = 2;
 
 const lockNotAvailable = "55P03";
 const insufficientPrivilege = "42501";
@@ -63,7 +65,7 @@ export async function maintain(
   const done: Maintained = {
     removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0 },
     ...{ removedOpenLetters: 0, createdPartitions: [], droppedPartitions: [], partitioning: [] },
-    ...{ problems: [], hasMore: false },
+    ...{ problems: [], hasMore: false, isBusy: false },
   };
   for (const job of jobs) {
     if (signal?.aborted) break;
@@ -108,7 +110,10 @@ async function work(run: Run, job: Job): Promise<void> {
 
 /** @returns whether the others can go on, although this job has failed */
 function noteProblem(done: Maintained, error: unknown): boolean {
-  if (error instanceof Busy) return true;
+  if (error instanceof Busy) {
+    done.isBusy = true;
+    return true;
+  }
   if (!(error instanceof pg.DatabaseError)) return false;
   switch (error.code) {
     case lockNotAvailable:

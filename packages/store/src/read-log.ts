@@ -2,6 +2,7 @@ import type { BookingState, CreatesAround, KeyUses, LoggedEvent } from "@booking
 import type { EventKind } from "@booking-events/schema";
 import { digestToBytes } from "./booking-events.ts";
 import type { Queryable } from "./database.ts";
+import { timeOfId } from "./event-ids.ts";
 
 /** A part of a booking's log. */
 export interface LogPage {
@@ -17,6 +18,8 @@ export interface LogRange {
   /** The place of the first event. Events are in the order of their sequences, and of their ids if those are equal. */
   from: { sequence: number; id: string };
   limit: number;
+  /** None of the booking's events has an id before this. See {@link firstIdOfBooking}. Default: no bound. */
+  firstId?: string | undefined;
 }
 
 /** A place before every event. */
@@ -33,7 +36,8 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
   const columns = `id, kind, sequence, booking_key, content_digest, idempotency_key, outcome, received_at, state_after,
          decided_by, content_from, keyless_sequence_after`;
   const counting = `from booking_events
-         where booking_key = range.booking_key and duplicate_of is null and outcome <> 'expired'`;
+         where booking_key = range.booking_key and duplicate_of is null and outcome <> 'expired'
+           and id >= range.first_id and id >= $5`;
   const { rows } = await client.query<LogRow>(
     `select range.number, event.is_before as "isBefore", event.id, event.kind, event.sequence, event.outcome,
        event.idempotency_key is not null as "hasIdempotencyKey",
@@ -44,6 +48,7 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
          where earlier.booking_key = event.booking_key and earlier.content_digest = event.content_digest
            and earlier.kind = 'create' and earlier.idempotency_key is null
            and (earlier.sequence, earlier.id) < (event.sequence, event.id)
+           and earlier.id >= range.first_id and earlier.id >= $5
          order by earlier.sequence desc
          limit 1
        ) end as "earlierCreate",
@@ -51,8 +56,8 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
        event.keyless_sequence_after as "keylessSequenceAfter",
        decider.sequence as "deciderSequence", decider.received_at as "deciderReceivedAt",
        encode(source.content_digest, 'hex') as "sourceDigest"
-     from unnest($1::bytea[], $2::bigint[], $3::uuid[], $4::int[]) with ordinality
-       as range (booking_key, sequence, id, "limit", number)
+     from unnest($1::bytea[], $2::bigint[], $3::uuid[], $4::int[], $6::uuid[]) with ordinality
+       as range (booking_key, sequence, id, "limit", first_id, number)
      cross join lateral (
        (select true as is_before, ${columns} ${counting} and (sequence, id) < (range.sequence, range.id)
         order by sequence desc fetch first row with ties)
@@ -70,6 +75,7 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
       ranges.map(({ from }) => from.sequence),
       ranges.map(({ from }) => from.id),
       ranges.map(({ limit }) => limit),
+      ...boundIds(ranges),
     ],
   );
   const byRange = Map.groupBy(rows, ({ number }) => number);
@@ -79,6 +85,15 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
     const before = ofRange.findLast(({ isBefore }) => isBefore);
     return { before: before === undefined ? null : toLoggedEvent(before), events, isEnd: events.length < limit };
   });
+}
+
+/**
+ * PostgreSQL knows the smallest bound when it plans the query, and leaves out partitions. With the bound of each lookup,
+ * it skips more of them when it runs the query.
+ */
+function boundIds(lookups: { firstId?: string | undefined }[]): [smallest: string, ofEach: string[]] {
+  const ofEach = lookups.map(({ firstId = startOfLog.id }) => firstId);
+  return [ofEach.toSorted()[0] ?? startOfLog.id, ofEach];
 }
 
 interface LogRow extends Omit<LoggedEvent, "after"> {
@@ -121,11 +136,6 @@ function deciderOf(row: LogRow): Pick<BookingState, "eventId" | "sequence" | "up
   return { eventId: decidedBy, sequence: Math.min(updatedAt.getTime() * 1_000, sequence), updatedAt };
 }
 
-/** A UUIDv7 begins with the milliseconds since 1970 (RFC 9562). */
-function timeOfId(id: string): number {
-  return Number.parseInt(id.replace("-", "").slice(0, 12), 16);
-}
-
 function contentAfter(row: LogRow): BookingState["content"] {
   const newestKeylessSequence = row.keylessSequenceAfter;
   if (row.contentFrom !== null) {
@@ -143,16 +153,23 @@ function contentAfter(row: LogRow): BookingState["content"] {
  */
 export async function findKeyUses(
   client: Queryable,
-  events: { bookingKey: Buffer; idempotencyKey: string | null; kind: EventKind; contentDigest: string }[],
+  events: {
+    bookingKey: Buffer;
+    idempotencyKey: string | null;
+    kind: EventKind;
+    contentDigest: string;
+    firstId?: string;
+  }[],
 ): Promise<KeyUses[]> {
   const counting = `from booking_events
-       where booking_key = event.booking_key and idempotency_key = event.idempotency_key and duplicate_of is null`;
+       where booking_key = event.booking_key and idempotency_key = event.idempotency_key and duplicate_of is null
+         and id >= event.first_id and id >= $5`;
   const { rows } = await client.query<KeyUsesRow>(
     `select first.id as "firstId", first.sequence as "firstSequence", first.kind as "firstKind",
        first.kind = event.kind and first.content_digest = event.content_digest as "isFirstSame",
        reusing.id as "reusingId", reusing.sequence as "reusingSequence"
-     from unnest($1::bytea[], $2::text[], $3::text[], $4::bytea[]) with ordinality
-       as event (booking_key, idempotency_key, kind, content_digest, number)
+     from unnest($1::bytea[], $2::text[], $3::text[], $4::bytea[], $6::uuid[]) with ordinality
+       as event (booking_key, idempotency_key, kind, content_digest, first_id, number)
      left join lateral (
        select id, sequence, kind, content_digest ${counting} and 'key-reused' <> all (warnings) limit 1
      ) as first on true
@@ -167,6 +184,7 @@ export async function findKeyUses(
       events.map(({ idempotencyKey }) => idempotencyKey),
       events.map(({ kind }) => kind),
       events.map(({ contentDigest }) => digestToBytes(contentDigest)),
+      ...boundIds(events),
     ],
   );
   return rows.map(toKeyUses);
@@ -191,15 +209,16 @@ function toKeyUses({ firstId, firstSequence, firstKind, isFirstSame, ...reusing 
 /** @returns for each place, in the same order, the creates around it that count in the fold */
 export async function findCreatesAround(
   client: Queryable,
-  places: { bookingKey: Buffer; contentDigest: string; sequence: number; id: string }[],
+  places: { bookingKey: Buffer; contentDigest: string; sequence: number; id: string; firstId?: string }[],
 ): Promise<CreatesAround[]> {
   const ofContent = `from booking_events
        where booking_key = place.booking_key and content_digest = place.content_digest
-         and kind = 'create' and idempotency_key is null`;
+         and kind = 'create' and idempotency_key is null and booking_events.id >= place.first_id
+         and booking_events.id >= $5`;
   const { rows } = await client.query<CreatesAround>(
     `select earlier.sequence as earlier, next.id as "nextId", next.sequence as "nextSequence"
-     from unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::uuid[]) with ordinality
-       as place (booking_key, content_digest, sequence, id, number)
+     from unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::uuid[], $6::uuid[]) with ordinality
+       as place (booking_key, content_digest, sequence, id, first_id, number)
      left join lateral (
        select sequence ${ofContent} and (sequence, id) < (place.sequence, place.id)
        order by sequence desc limit 1
@@ -216,6 +235,7 @@ export async function findCreatesAround(
       places.map(({ contentDigest }) => digestToBytes(contentDigest)),
       places.map(({ sequence }) => sequence),
       places.map(({ id }) => id),
+      ...boundIds(places),
     ],
   );
   return rows;

@@ -121,7 +121,7 @@ async function applyInTransaction(
     (event) => (isExpired(event) ? "expired" : "current"),
   );
   const bookings = groupByBooking(current, stored);
-  const { uses, creates } = await readHistory(client, bookings);
+  const { uses, creates } = await readHistory(client, bookings, options);
   const works = bookings.map((booking) => settleBooking(booking, uses));
   const refoldings = await refoldBookings(client, works, creates, options);
   const { duplicateWindowMs } = options;

@@ -13,12 +13,14 @@ import {
   type WarningCode,
 } from "@booking-events/bookings";
 import type { EventKind } from "@booking-events/schema";
-import type {
-  BookingIdentity,
-  BookingToSave,
-  ChangeToInsert,
-  EventToInsert,
-  StoredBooking,
+import {
+  type BookingIdentity,
+  type BookingToSave,
+  type ChangeToInsert,
+  type EventToInsert,
+  firstIdOfBooking,
+  type StoredBooking,
+  startOfLog,
 } from "@booking-events/store";
 import { type IncomingEvent, nameBooking } from "./incoming-event.ts";
 
@@ -26,6 +28,8 @@ import { type IncomingEvent, nameBooking } from "./incoming-event.ts";
 export interface TouchedBooking extends Readonly<BookingIdentity> {
   /** The booking before the batch, locked; null: there is none. */
   readonly stored: BookingState | null;
+  /** None of the booking's logged events has an id before this. */
+  readonly firstId: string;
   /** How many changes the booking has had before. */
   readonly revision: number;
   /** Events that are not in the log, in sequence order. */
@@ -76,12 +80,11 @@ export function groupByBooking(
   stored: readonly StoredBooking[],
 ): TouchedBooking[] {
   const storedByName = new Map(stored.map((booking) => [nameBooking(booking), booking]));
-  return [...Map.groupBy(newEvents, nameBooking)].map(([name, ofBooking]) => ({
-    ...identityOf(ofBooking[0] as IncomingEvent),
-    stored: storedByName.get(name)?.state ?? null,
-    revision: storedByName.get(name)?.revision ?? 0,
-    newEvents: ofBooking,
-  }));
+  return [...Map.groupBy(newEvents, nameBooking)].map(([name, ofBooking]) => {
+    const { state: stored = null, revision = 0 } = storedByName.get(name) ?? {};
+    const firstId = stored === null ? startOfLog.id : firstIdOfBooking(stored);
+    return { ...identityOf(ofBooking[0] as IncomingEvent), stored, firstId, revision, newEvents: ofBooking };
+  });
 }
 
 const unusedKey: KeyUses = { first: null, same: null };

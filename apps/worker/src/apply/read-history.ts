@@ -9,6 +9,7 @@ import { gatherPerTurn } from "@booking-events/queue";
 import {
   findCreatesAround,
   findKeyUses,
+  firstIdInPeriod,
   type LogPage,
   type LogRange,
   type Queryable,
@@ -45,15 +46,28 @@ export class LeftOut extends RollBack {
   }
 }
 
-export async function readHistory(client: Queryable, bookings: readonly TouchedBooking[]): Promise<History> {
-  const known = bookings.flatMap(({ stored, newEvents }) => (stored === null ? [] : newEvents));
+export async function readHistory(
+  client: Queryable,
+  bookings: readonly TouchedBooking[],
+  { duplicateWindowMs }: { duplicateWindowMs: number },
+): Promise<History> {
+  const known = bookings.flatMap(({ stored, newEvents, firstId }) =>
+    stored === null ? [] : newEvents.map((event) => ({ ...event, firstId })),
+  );
   const keyed = known.filter(({ hasIdempotencyKey }) => hasIdempotencyKey);
-  const repeatable = known.filter(isRepeatable);
+  const repeatable = known.filter(isRepeatable).map((event) => ({
+    ...event,
+    firstId: laterId(event.firstId, firstIdInPeriod(event, duplicateWindowMs)),
+  }));
   const [uses, creates] = await settleAll([
     keyed.length === 0 ? Promise.resolve([]) : findKeyUses(client, keyed),
     repeatable.length === 0 ? Promise.resolve([]) : findCreatesAround(client, repeatable),
   ]);
   return { uses: byId(keyed, uses), creates: byId(repeatable, creates) };
+}
+
+function laterId(one: string, other: string): string {
+  return one > other ? one : other;
 }
 
 function byId<Found>(events: IncomingEvent[], found: Found[]): Map<string, Found> {
@@ -82,7 +96,7 @@ export async function refoldBookings(
   const refoldings = await Promise.allSettled(
     late.map(({ work, stored, lateEvents }) =>
       refoldBooking({
-        bookingKey: work.bookingKey,
+        ...{ bookingKey: work.bookingKey, firstId: work.firstId },
         booking: {
           stored,
           late: lateEvents.map((event) => ({ event, creates: creates.get(event.id) })),

@@ -20,6 +20,7 @@ const maxRevisedHeld = 1_000;
 /**
  * Folds late events into a booking: see {@link Refold}. Reads the log page by page, and no further than necessary.
  *
+ * @param options.firstId none of the booking's logged events has an id before this
  * @param options.booking see the constructor of {@link Refold}
  * @param options.maxEvents how many events may be read; undefined: no limit
  * @param options.readLog reads a page of the log
@@ -28,6 +29,7 @@ const maxRevisedHeld = 1_000;
  */
 export async function refoldBooking(options: {
   bookingKey: Buffer;
+  firstId: string;
   booking: ConstructorParameters<typeof Refold>[0];
   maxEvents: number | undefined;
   readLog: (range: LogRange) => Promise<LogPage>;
@@ -51,13 +53,14 @@ type ReadPage = (from: Place, pageNumber: number) => Promise<LogPage>;
 
 function createPageReader({
   bookingKey,
+  firstId,
   maxEvents,
   readLog,
-}: Pick<Parameters<typeof refoldBooking>[0], "bookingKey" | "maxEvents" | "readLog">): ReadPage {
+}: Pick<Parameters<typeof refoldBooking>[0], "bookingKey" | "firstId" | "maxEvents" | "readLog">): ReadPage {
   let eventsRead = 0;
   return async (from, pageNumber) => {
     const limit = pageSizes[Math.min(pageNumber, pageSizes.length - 1)] as number;
-    const page = await readLog({ bookingKey, from, limit });
+    const page = await readLog({ bookingKey, from, limit, firstId });
     eventsRead += page.events.length;
     if (maxEvents !== undefined && eventsRead > maxEvents) throw new TooMuchHistory(bookingKey);
     return page;

@@ -1,0 +1,39 @@
+import type { BookingState } from "@booking-events/bookings";
+
+const day = 24 * 60 * 60 * 1_000;
+/** An id has the time of one ingest's clock. Other times are of other clocks. */
+const clockSkewMs = day;
+
+/** The smallest UUIDv7 of that time (RFC 9562): its first 48 bits are the milliseconds since 1970. */
+export function firstIdAt(time: Date): string {
+  const hex = time.getTime().toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+}
+
+/** @returns the milliseconds since 1970 with which the UUIDv7 begins */
+export function timeOfId(id: string): number {
+  return Number.parseInt(id.replace("-", "").slice(0, 12), 16);
+}
+
+/** @returns an id that none of the booking's events is before */
+export function firstIdOfBooking({ createdAt, eventId, content }: BookingState): string {
+  const known = content === null ? [eventId] : [eventId, content.eventId];
+  return firstIdToSearch(Math.min(createdAt.getTime(), ...known.map(timeOfId)));
+}
+
+/**
+ * @returns an id that no event of the period before the event is before
+ * @param event.sequence in microseconds since 1970
+ */
+export function firstIdInPeriod(event: { id: string; sequence: number }, periodMs: number): string {
+  return firstIdToSearch(Math.min(event.sequence / 1_000, timeOfId(event.id)) - periodMs);
+}
+
+/**
+ * With this bound, PostgreSQL skips partitions. It is the start of a month, so within a partition the bound excludes
+ * nothing, and never looks like a good reason to use the primary key.
+ */
+function firstIdToSearch(timeMs: number): string {
+  const time = new Date(Math.max(timeMs - clockSkewMs, 0));
+  return firstIdAt(new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth())));
+}
