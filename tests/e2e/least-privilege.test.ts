@@ -176,6 +176,7 @@ test("over TLS and with the least privileges, events go their whole way, dead le
     ["events", "list"],
     ["dead-letters", "list", "--resolved"],
     ["partners", "list"],
+    ["retention", "--dry-run", "--json"],
   ]) {
     expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
   }
@@ -221,6 +222,30 @@ async function followAsReader(): Promise<void> {
   expect(stopping.signal.aborted).toBe(true);
 }
 
+test("the worker maintains the tables though it does not own them, and ops leaves that to the owner", async () => {
+  const { rows } = await owner.query(
+    `select inhrelid::regclass::text as name from pg_inherits
+     where inhparent = 'booking_events'::regclass order by 1 desc limit 2`,
+  );
+  const [, { name }] = rows;
+  expect(name).toMatch(/^booking_events_\d{4}_\d\d$/);
+  await owner.query(`drop table ${name}`);
+  const worker = await start("worker");
+  await waitFor(async () => {
+    const { rows } = await owner.query("select to_regclass($1) is not null as found", [name]);
+    expect(rows).toEqual([{ found: true }]);
+  });
+  await waitFor(async () => {
+    const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^booking_events_maintenance_success_timestamp_seconds\S* [1-9]/m);
+  });
+  expect(await worker.stop("SIGTERM")).toBe(0);
+  const refused = await ops(["maintain"]);
+  expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("the owner's DATABASE_URL") });
+  const owned = await ops(["maintain"], { DATABASE_URL: databaseUrl("booking_events_owner") });
+  expect(owned).toMatchObject({ exitCode: 0, stdout: "Nothing to do.\n" });
+}, 60_000);
+
 describe("what a process does not need is refused", () => {
   const job = "{booking-events}:events:01a1fb0c-d72c-7345-a7ee-38bfa851309c";
 
@@ -261,6 +286,10 @@ describe("what a process does not need is refused", () => {
     ["worker", "update booking_events set payload = '{}'"],
     ["worker", "delete from booking_changes"],
     ["worker", "delete from feed_position"],
+    ["worker", "update log_retention set horizon = now()"],
+    ["worker", "drop table booking_events_default"],
+    ["ops", "select drop_log_partition(1)"],
+    ["reader", "select delete_old_changes(1, 1)"],
     ["worker", "update schema_migrations set name = ''"],
     ["ops", "create table more (id int)"],
     ["ops", "update bookings set state = 'deleted'"],

@@ -1,5 +1,5 @@
 import { parseEnvironment, variables } from "@booking-events/runtime";
-import { createPool, inTransaction, NotBegun, type Queryable } from "@booking-events/store";
+import { createPool, inTransaction, NotBegun, type Queryable, type RetentionRules } from "@booking-events/store";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
 
@@ -48,6 +48,19 @@ export async function withDatabase<Result>(
 
 export function readDatabaseUrl(environment: Context["environment"]): string {
   return parseEnvironment({ DATABASE_URL: variables.DATABASE_URL }, environment).DATABASE_URL;
+}
+
+export function readRetentionRules({ environment }: Context): RetentionRules {
+  const { RETENTION_DAYS, DELETED_RETENTION_DAYS, DEAD_LETTER_RETENTION_DAYS } = variables;
+  const settings = parseEnvironment(
+    { RETENTION_DAYS, DELETED_RETENTION_DAYS, DEAD_LETTER_RETENTION_DAYS },
+    environment,
+  );
+  return {
+    retentionDays: settings.RETENTION_DAYS,
+    deletedRetentionDays: settings.DELETED_RETENTION_DAYS,
+    deadLetterRetentionDays: settings.DEAD_LETTER_RETENTION_DAYS,
+  };
 }
 
 /**

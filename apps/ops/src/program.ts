@@ -4,8 +4,10 @@ import { Command, CommanderError } from "commander";
 import { addBookingsCommands } from "./commands/bookings.ts";
 import { addDeadLettersCommands } from "./commands/dead-letters.ts";
 import { addEventsCommands } from "./commands/events.ts";
+import { addMaintainCommand } from "./commands/maintain.ts";
 import { addMigrateCommand } from "./commands/migrate.ts";
 import { addPartnersCommands } from "./commands/partners.ts";
+import { addRetentionCommand } from "./commands/retention.ts";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
 import { printLine } from "./terminal/print.ts";
@@ -55,7 +57,7 @@ function createProgram(context: Context): Command {
       `
 Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
-  DATABASE_URL    the worker's PostgreSQL: required for events, bookings, dead-letters and migrate
+  DATABASE_URL    the worker's PostgreSQL: required for all commands but partners
   REDIS_URL       the queue: required for dead-letters replay, optional for partners list
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
 These are also read from .data/env, which npm start writes. All times are in UTC.
@@ -73,6 +75,8 @@ In scripts, -s keeps npm's own output out: npm run -s ops -- partners list --jso
   addBookingsCommands(program, context);
   addDeadLettersCommands(program, context);
   addMigrateCommand(program, context);
+  addMaintainCommand(program, context);
+  addRetentionCommand(program, context);
   return program;
 }
 

@@ -61,6 +61,6 @@ function hasDoneAnything({ removed, createdPartitions, droppedPartitions, partit
   return Object.values(removed).some((rows) => rows > 0) || lists.some(({ length }) => length > 0);
 }
 
-function describe({ problems: _problems, removedOpenLetters: _open, ...done }: Maintained) {
-  return done;
+function describe({ removed, createdPartitions, droppedPartitions, partitioning }: Maintained) {
+  return { removed, createdPartitions, droppedPartitions, partitioning };
 }

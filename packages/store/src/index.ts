@@ -42,6 +42,7 @@ export {
   resolveDeadLetter,
   writeDeadLetter,
 } from "./dead-letters.ts";
+export { estimateRemovals, type Removal } from "./estimate-removals.ts";
 export {
   type EventDetails,
   type EventFilter,

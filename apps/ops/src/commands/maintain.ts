@@ -1,0 +1,63 @@
+import { type Maintained, maintain } from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context } from "../context.ts";
+import { readRetentionRules, withDatabase } from "../database.ts";
+import { CommandFailure } from "../terminal/command-failure.ts";
+import { printLine } from "../terminal/print.ts";
+import { describeCount } from "./retention.ts";
+
+export function addMaintainCommand(program: Command, context: Context): void {
+  program
+    .command("maintain")
+    .summary("create partitions, and remove what is too old")
+    .description(
+      "Partition the log, create the partitions of the next months, and remove what is older than RETENTION_DAYS, " +
+        "DELETED_RETENTION_DAYS and DEAD_LETTER_RETENTION_DAYS, which must have the worker's values. Workers do the " +
+        "same by themselves. What another process does or locks at the moment is left alone. Removed data does not " +
+        "come back: see what would go with retention --dry-run.",
+    )
+    .action(() => maintainDatabase(context));
+}
+
+async function maintainDatabase(context: Context): Promise<void> {
+  const rules = readRetentionRules(context);
+  await withDatabase(context, async (pool) => {
+    let hasDoneAnything = false;
+    for (;;) {
+      const done = await maintain(pool, rules);
+      const lines = describe(done);
+      hasDoneAnything ||= lines.length > 0;
+      for (const line of lines) printLine(context.stdout, line);
+      if (done.problems.length > 0) throw new CommandFailure(done.problems.join("\n"));
+      if (done.isBusy) throw new CommandFailure("Another process maintains the database. Try again later.");
+      if (done.hasMore && lines.length === 0) throw new CommandFailure("Others have locked the tables. Try again.");
+      if (!done.hasMore) break;
+    }
+    if (!hasDoneAnything) printLine(context.stdout, "Nothing to do.");
+  });
+}
+
+const steps = new Map([
+  ["prepared", "The log gets partitions: new events are checked."],
+  ["postponed", "The log gets partitions: begun again, since the month has changed."],
+  ["validated", "The log gets partitions: old events have been checked."],
+  ["attached", "The log has partitions."],
+]);
+
+function describe({ partitioning, createdPartitions, droppedPartitions, removed, removedOpenLetters }: Maintained) {
+  const { booking_events, booking_changes, bookings, dead_letters } = removed;
+  return [
+    ...partitioning.map((step) => steps.get(step) ?? step),
+    ...createdPartitions.map((name) => `Created partition ${name}`),
+    ...droppedPartitions.map((name) => `Dropped partition ${name}`),
+    ...countLine("Removed", booking_events, "event"),
+    ...countLine("Removed", booking_changes, "change"),
+    ...countLine("Removed the content of", bookings, "deleted booking"),
+    ...countLine("Removed", dead_letters, "dead letter"),
+    ...countLine("Of these, open:", removedOpenLetters, "dead letter"),
+  ];
+}
+
+function countLine(what: string, count: number, thing: string): string[] {
+  return count === 0 ? [] : [`${what} ${describeCount(count, thing)}`];
+}

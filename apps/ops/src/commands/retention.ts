@@ -1,0 +1,39 @@
+import { estimateRemovals, type Removal } from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context } from "../context.ts";
+import { readDatabase, readRetentionRules } from "../database.ts";
+import type { Column } from "../terminal/format-table.ts";
+import { printJson, printLine, printTable } from "../terminal/print.ts";
+
+export function addRetentionCommand(program: Command, context: Context): void {
+  program
+    .command("retention")
+    .summary("show what is old enough to be removed")
+    .description(
+      "Show what maintenance would remove now, by the values of RETENTION_DAYS, DELETED_RETENTION_DAYS and " +
+        "DEAD_LETTER_RETENTION_DAYS, of which 0 means forever. Removes nothing. Rows and bytes are PostgreSQL's " +
+        "estimates, so this is fast, however large the tables are.",
+    )
+    .requiredOption("--dry-run", "required, since only maintain removes anything")
+    .option("--json", "print a JSON array: table, what, before, rows, bytes (null: forever, for the last three)")
+    .action((options: { json?: true }) => showRetention(context, options));
+}
+
+async function showRetention(context: Context, { json }: { json?: true }): Promise<void> {
+  const removals = await readDatabase(context, (client) => estimateRemovals(client, readRetentionRules(context)));
+  if (json) return printJson(context.stdout, removals);
+  printTable(context.stdout, columns, removals);
+  printLine(context.stderr, "Rows and bytes are estimates.");
+}
+
+const columns: Column<Removal>[] = [
+  { header: "TABLE", value: ({ table }) => table },
+  { header: "WHAT", value: ({ what }) => what, ifNarrow: "shorten" },
+  { header: "FROM BEFORE", value: ({ before }) => before?.toISOString().slice(0, 10) ?? "kept forever" },
+  { header: "ROWS", value: ({ rows }) => rows?.toLocaleString("en") ?? "" },
+  { header: "BYTES", value: ({ bytes }) => bytes?.toLocaleString("en") ?? "" },
+];
+
+export function describeCount(count: number, thing: string): string {
+  return `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
+}
