@@ -56,7 +56,7 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
       byteas(events.map((event) => event.bookingKey)),
       bigints(events.map((event) => event.sequence)),
       texts(events.map((event) => event.idempotencyKey)),
-      byteas(events.map(({ contentDigest }) => contentDigest && digestToBytes(contentDigest))),
+      byteas(events.map(({ contentDigest }) => (contentDigest === null ? null : digestToBytes(contentDigest)))),
       texts(events.map((event) => event.outcome)),
       uuids(events.map((event) => event.duplicateOf)),
       timestamps(events.map((event) => event.receivedAt)),
