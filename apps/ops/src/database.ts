@@ -12,12 +12,18 @@ export async function readDatabase<Result>(
   context: Context,
   read: (client: Queryable) => Promise<Result>,
 ): Promise<Result> {
-  return withDatabase(context, (pool) =>
-    inTransaction(pool, async (client) => {
-      await client.query("set transaction isolation level repeatable read, read only");
-      return read(client);
-    }),
-  );
+  return withDatabase(context, (pool) => readSnapshot(pool, read));
+}
+
+/** Runs read-only queries on one snapshot. */
+export async function readSnapshot<Result>(
+  pool: ReturnType<typeof createPool>,
+  read: (client: Queryable) => Promise<Result>,
+): Promise<Result> {
+  return inTransaction(pool, async (client) => {
+    await client.query("set transaction isolation level repeatable read, read only");
+    return read(client);
+  });
 }
 
 /**
@@ -85,6 +91,8 @@ export function describeDatabaseError(error: unknown, databaseUrl: string): unkn
 
 function describeSqlState(code: string, message: string, where: string): string {
   switch (code) {
+    case "57014":
+      return `PostgreSQL at ${where} ended the query, since it took too long (${code}).`;
     case "28000":
     case "28P01":
       return `PostgreSQL at ${where} refuses the user or the password in DATABASE_URL (${code}).`;

@@ -46,8 +46,12 @@ export { estimateRemovals, type Removal } from "./estimate-removals.ts";
 export {
   type EventDetails,
   type EventFilter,
+  type FollowPosition,
   findEvent,
+  findFollowPosition,
   findMisjudgedKeys,
+  findNewEvents,
+  followWindowMs,
   listBookingEvents,
   listEvents,
   type MisjudgedKey,

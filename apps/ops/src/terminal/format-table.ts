@@ -4,6 +4,8 @@ import { printable } from "./printable.ts";
 export interface Column<Row> {
   header: string;
   value: (row: Row) => string;
+  /** Aligns tables that are printed one after another. */
+  minWidth?: number;
   /**
    * How a table that is wider than the terminal gets narrower. These are tried in order until the table fits: leave the
    * column out (the rightmost first), cut its texts, print it on a line of its own below the row.
@@ -44,9 +46,10 @@ interface MeasuredColumn {
   ifNarrow: Column<never>["ifNarrow"];
 }
 
-function toMeasured<Row>({ header, value, ifNarrow }: Column<Row>, rows: Row[]): MeasuredColumn {
+function toMeasured<Row>({ header, value, minWidth = 0, ifNarrow }: Column<Row>, rows: Row[]): MeasuredColumn {
   const cells = rows.map((row) => printable(value(row)));
-  return { header, cells, width: Math.max(...[header, ...cells].map((text) => stringWidth(text))), ifNarrow };
+  const width = Math.max(minWidth, ...[header, ...cells].map((text) => stringWidth(text)));
+  return { header, cells, width, ifNarrow };
 }
 
 function dropToFit(columns: MeasuredColumn[], width: number): MeasuredColumn[] {

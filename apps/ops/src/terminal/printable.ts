@@ -5,7 +5,15 @@ export function printable(text: string): string {
 
 /** Formats JSON. It escapes the same characters, since JSON leaves some of them unescaped, and people read it too. */
 export function toJson(value: unknown): string {
-  return JSON.stringify(value, null, 2).replace(/[\u007f-\u009f\u2028\u2029]|\p{Bidi_Control}/gu, toEscape);
+  return escapeJson(JSON.stringify(value, null, 2));
+}
+
+export function toJsonLine(value: unknown): string {
+  return escapeJson(JSON.stringify(value));
+}
+
+function escapeJson(json: string): string {
+  return json.replace(/[\u007f-\u009f\u2028\u2029]|\p{Bidi_Control}/gu, toEscape);
 }
 
 function toEscape(character: string): string {

@@ -1,14 +1,15 @@
 import type { Outcome } from "@booking-events/bookings";
 import { eventKinds } from "@booking-events/schema";
-import { type EventDetails, type EventFilter, listEvents } from "@booking-events/store";
+import { type EventDetails, type EventFilter, followWindowMs, listEvents } from "@booking-events/store";
 import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
 import { parseEventId, parseLimitUpTo } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { parsePast } from "../../terminal/duration.ts";
-import type { Column } from "../../terminal/format-table.ts";
-import { printJson, printLine, printTable, toSeconds } from "../../terminal/print.ts";
+import { printJson, printLine, printTable } from "../../terminal/print.ts";
+import { columns } from "./columns.ts";
+import { followEvents } from "./follow.ts";
 
 const defaultLimit = 20;
 const maxLimit = 1_000;
@@ -26,17 +27,25 @@ export function addListCommand(events: Command, context: Context): void {
     .option("--since <time>", "only events received since, such as 2026-11-20T12:00:00Z or 2h (ago)", parseTime)
     .option("--until <time>", "only events received before", parseTime)
     .option("--before <event-id>", "only events before this one: the last one shown gives the next page", parseEventId)
+    .option("--follow", "then go on showing events as they are applied, oldest first, until Ctrl-C")
     .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option(
       "--json",
       "print a JSON array: id, partner, kind, referenceKind, reference, sequence, idempotencyKey, outcome, " +
-        "duplicateOf, warnings, receivedAt, processedAt",
+        "duplicateOf, warnings, receivedAt, processedAt; with --follow, one JSON object a line",
     )
     .addHelpText(
       "after",
       `
+Rare events are found faster with --since: without it, the whole log may be searched.
+
+--follow looks every second. It shows every event that changes a booking, however long it has waited. An event that
+changes nothing (unchanged, duplicate, superseded) is shown if it is applied within ${followWindowMs / 60_000} minutes after it was received, or
+if it has waited for PostgreSQL. Events that wait and dead letters are not shown.
+
 Examples:
   $ npm run ops -- events list --partner acme --limit 50
+  $ npm run ops -- events list --partner acme --follow
   $ npm run ops -- events list --since 1h --outcome duplicate
   $ npm run -s ops -- events list --json | jq -r '.[] | select(.outcome == "duplicate") | .id'`,
     )
@@ -49,23 +58,36 @@ const outcomes = [
 
 interface ListOptions extends EventFilter {
   json?: true;
+  follow?: true;
 }
 
-async function list(context: Context, { json, ...filter }: ListOptions): Promise<void> {
+async function list(context: Context, { json, follow, ...filter }: ListOptions): Promise<void> {
   if (filter.reference !== undefined && filter.partner === undefined) {
     throw new CommandFailure("A reference belongs to a partner. Add --partner.", { exitCode: 2 });
   }
-  const events = await readDatabase(context, (client) => listEvents(client, filter));
+  if (follow && (filter.until !== undefined || filter.before !== undefined)) {
+    throw new CommandFailure("--follow shows new events. Leave out --until and --before.", { exitCode: 2 });
+  }
+  if (follow) return followEvents(context, filter, { json: json === true });
+  const events = await readEvents(context, filter);
   if (json) printJson(context.stdout, events);
   else if (events.length === 0) printLine(context.stdout, "There are no such events.");
   else printTable(context.stdout, columns, events);
 }
 
-const columns: Column<EventDetails>[] = [
-  { header: "RECEIVED", value: (event) => toSeconds(event.receivedAt) },
-  { header: "KIND", value: (event) => event.kind },
-  { header: "OUTCOME", value: (event) => event.outcome },
-  { header: "EVENT ID", value: (event) => event.id, ifNarrow: "below" },
-  { header: "PARTNER", value: (event) => event.partner, ifNarrow: "shorten" },
-  { header: "REFERENCE", value: (event) => event.reference, ifNarrow: "shorten" },
-];
+async function readEvents(context: Context, filter: EventFilter): Promise<EventDetails[]> {
+  try {
+    return await readDatabase(context, (client) => listEvents(client, filter));
+  } catch (error) {
+    if (!isQueryCanceled(error) || filter.since !== undefined) throw error;
+    throw new CommandFailure(
+      "There are too few such events among too many others, and the search took too long. Add --since, such as " +
+        "--since 1d.",
+      { cause: error },
+    );
+  }
+}
+
+function isQueryCanceled(error: unknown): boolean {
+  return error instanceof CommandFailure && (error.cause as { code?: unknown } | undefined)?.code === "57014";
+}
