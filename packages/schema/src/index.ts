@@ -22,6 +22,8 @@ export {
 export { type EventKind, eventKinds } from "./event-kind.ts";
 export type { FieldType } from "./field-types.ts";
 export { idempotencyKeyPattern, isIdempotencyKey } from "./idempotency-key.ts";
+export { JsonError } from "./parse-json-exactly.ts";
+export { parseJsonObject } from "./parse-json-object.ts";
 export { maxNestingLevels } from "./unknown-fields.ts";
 export { type BookingPayload, type PayloadValidation, validatePayload } from "./validate-payload.ts";
 export { maxViolations, type Violation } from "./violation.ts";

@@ -1,4 +1,6 @@
+import { JsonError, parseJsonObject } from "@booking-events/schema";
 import {
+  type Answer,
   invalidUtf8,
   jsonSentAsForm,
   malformedFormEscape,
@@ -10,8 +12,6 @@ import {
   repeatedFormField,
   repeatedJsonKey,
 } from "../http/answers.ts";
-import { isLossless } from "./lossless-json.ts";
-import { JsonError, parseJsonExactly } from "./parse-json-exactly.ts";
 
 /** The content of a body before validation. It may have an own property named `__proto__`. */
 export type BodyObject = Record<string, unknown>;
@@ -41,27 +41,22 @@ export function decodeUtf8(bytes: Uint8Array): string {
  * @throws Refusal unless the text is one JSON object without duplicate keys at any level
  */
 export function decodeJson(text: string): BodyObject {
-  const value = parseJson(text);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Refusal(notAnObject);
-  const object = value as BodyObject;
-  return isLossless(text, object) ? object : (parseOrRefuse(text) as BodyObject);
-}
-
-function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
-    // V8's message quotes the body, and does not always state the position.
-    return parseOrRefuse(text);
+    return parseJsonObject(text);
+  } catch (error) {
+    if (error instanceof JsonError) throw new Refusal(describeJsonError(error));
+    throw error;
   }
 }
 
-function parseOrRefuse(text: string): unknown {
-  try {
-    return parseJsonExactly(text);
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    throw new Refusal(error.kind === "malformed" ? malformedJson(error) : repeatedJsonKey(error));
+function describeJsonError(error: JsonError): Answer {
+  switch (error.kind) {
+    case "malformed":
+      return malformedJson(error);
+    case "repeated-key":
+      return repeatedJsonKey(error);
+    case "not-an-object":
+      return notAnObject;
   }
 }
 

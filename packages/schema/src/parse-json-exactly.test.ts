@@ -1,6 +1,6 @@
-import { maxJsonValues } from "@booking-events/schema";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { maxJsonValues } from "./count-json-values.ts";
 import { JsonError, parseJsonExactly } from "./parse-json-exactly.ts";
 
 /** Texts with everything that JSON allows: white space, escapes, numbers in any notation, nesting. */

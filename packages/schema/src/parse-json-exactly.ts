@@ -1,10 +1,10 @@
-import { maxJsonValues } from "@booking-events/schema";
+import { maxJsonValues } from "./count-json-values.ts";
 import { isExactDouble } from "./exact-double.ts";
 
 /** The position at which a text cannot be accepted. It does not contain any of the text. */
 export class JsonError extends Error {
   override name = "JsonError";
-  readonly kind: "malformed" | "repeated-key";
+  readonly kind: "malformed" | "repeated-key" | "not-an-object";
   /** Line and column count from 1; columns are UTF-16 code units. */
   readonly line: number;
   readonly column: number;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isLossless } from "./lossless-json.ts";
 
-/** decode-body.test.ts tests that every "true" is right, together with its use. */
+/** parse-json-object.test.ts tests that every "true" is right, together with its use. */
 
 const check = (text: string) => isLossless(text, JSON.parse(text));
 
