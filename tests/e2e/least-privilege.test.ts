@@ -182,6 +182,14 @@ test("over TLS and with the least privileges, events go their whole way, dead le
   }
   expect(await readAsReader()).toEqual([{ state: "deleted" }, { state: "active" }]);
   await followAsReader();
+  const lines = join(own.folder, "bookings.ndjson");
+  await writeFile(lines, '{"consumerTripPartnerExternalReference":"IMPORTED"}\n');
+  const imported = await ops(["import", lines, "--partner", "acme", "--as-of", new Date().toISOString()]);
+  expect(imported).toMatchObject({ exitCode: 0, stderr: "", stdout: expect.stringContaining("1 queued") });
+  await waitFor(async () => {
+    const { rows } = await owner.query("select state from bookings where reference = 'IMPORTED'");
+    expect(rows).toEqual([{ state: "active" }]);
+  });
 
   for (const app of [ingest, worker]) expect(await app.stop("SIGTERM")).toBe(0);
   expect(await refusedByRedis()).toEqual([]);

@@ -5,6 +5,7 @@ import { addBookingsCommands } from "./commands/bookings.ts";
 import { addDeadLettersCommands } from "./commands/dead-letters.ts";
 import { addEventsCommands } from "./commands/events.ts";
 import { addMaintainCommand } from "./commands/maintain.ts";
+import { addImportCommand } from "./commands/import.ts";
 import { addMigrateCommand } from "./commands/migrate.ts";
 import { addPartnersCommands } from "./commands/partners.ts";
 import { addRetentionCommand } from "./commands/retention.ts";
@@ -59,6 +60,7 @@ Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
   DATABASE_URL    the worker's PostgreSQL: required for all commands but partners
   REDIS_URL       the queue: required for dead-letters replay, optional for partners list
+  REDIS_URL       the queue: required for import and dead-letters replay, optional for partners list
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
 These are also read from .data/env, which npm start writes. All times are in UTC.
 
@@ -74,6 +76,7 @@ In scripts, -s keeps npm's own output out: npm run -s ops -- partners list --jso
   addEventsCommands(program, context);
   addBookingsCommands(program, context);
   addDeadLettersCommands(program, context);
+  addImportCommand(program, context);
   addMigrateCommand(program, context);
   addMaintainCommand(program, context);
   addRetentionCommand(program, context);

@@ -19,6 +19,31 @@ export function serializeEvent(event: AcceptedEvent): SerializedEvent {
 }
 
 /**
+ * Defines `addJob(prefix, waitKey, id, name, subject, data, options, timestamp)` in Lua, which returns false if the job
+ * is already in the queue, and `wakeWorkers(activeKey, metaKey, markerKey)`. They write what BullMQ's `addStandardJob`
+ * writes for a job without a parent, delay, priority or deduplication key, plus the subject; a test compares the two.
+ */
+export const addJobInLua = `
+local function addJob(prefix, waitKey, id, name, subject, data, options, timestamp)
+  local job = prefix .. id
+  if redis.call('EXISTS', job) == 1 then return false end
+  redis.call('HSET', job, 'name', name, 'subject', subject, 'data', data, 'opts', options, 'timestamp', timestamp,
+    'delay', '0', 'priority', '0')
+  redis.call('LPUSH', waitKey, id)
+  return true
+end
+local function wakeWorkers(activeKey, metaKey, markerKey)
+  local paused, concurrency = unpack(redis.call('HMGET', metaKey, 'paused', 'concurrency'))
+  if not paused and not (concurrency and redis.call('LLEN', activeKey) >= tonumber(concurrency)) then
+    redis.call('ZADD', markerKey, '0', '0')
+  end
+end
+`;
+
+/** The keys of the queue's lists that {@link addJobInLua} needs. */
+export const listNames = ["wait", "active", "meta", "marker"] as const;
+
+/**
  * Adds all events to the queue in the given order, or none, and returns their sequence numbers.
  *
  * @param deadlineMs when to give up, as a value of `performance.now()`
@@ -28,10 +53,9 @@ export function serializeEvent(event: AcceptedEvent): SerializedEvent {
 export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promise<number[]>;
 
 /**
- * Assigns sequence numbers and writes each event as BullMQ's `addStandardJob` writes a job without a parent, delay,
- * priority or deduplication key, plus the subject; a test compares the two. One call handles all events in one round
- * trip and one fsync. BullMQ would create a job object, serialize its options and call a script for each event, after
- * another round trip for the sequence.
+ * Assigns sequence numbers and adds each event. One call handles all events in one round trip and one fsync. BullMQ
+ * would create a job object, serialize its options and call a script for each event, after another round trip for the
+ * sequence.
  *
  * An event that is already in the queue is not changed: ioredis sends a command again if its connection breaks.
  *
@@ -43,6 +67,7 @@ export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promi
  */
 const addScript = defineScript(`
 ${takeSequenceInLua}
+${addJobInLua}
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
 local clockText = string.format('%.0f', clock)
@@ -52,19 +77,11 @@ local first = takeSequence(KEYS[1], clock, tonumber(ARGV[5]), (#ARGV - 6) / 4)
 if not first then return { clockText, 'too far ahead' } end
 local sequence = first
 for place = 7, #ARGV, 4 do
-  local job = ARGV[3] .. ARGV[place]
-  if redis.call('EXISTS', job) == 0 then
-    local start = '{"version":' .. ARGV[6] .. ',"sequence":' .. string.format('%.0f', sequence) .. ','
-    redis.call('HSET', job, 'name', ARGV[place + 1], 'subject', ARGV[place + 2], 'data', start .. ARGV[place + 3],
-      'opts', ARGV[4], 'timestamp', ARGV[5], 'delay', '0', 'priority', '0')
-    redis.call('LPUSH', KEYS[2], ARGV[place])
-  end
+  local start = '{"version":' .. ARGV[6] .. ',"sequence":' .. string.format('%.0f', sequence) .. ','
+  addJob(ARGV[3], KEYS[2], ARGV[place], ARGV[place + 1], ARGV[place + 2], start .. ARGV[place + 3], ARGV[4], ARGV[5])
   sequence = sequence + 1
 end
-local paused, concurrency = unpack(redis.call('HMGET', KEYS[4], 'paused', 'concurrency'))
-if not paused and not (concurrency and redis.call('LLEN', KEYS[3]) >= tonumber(concurrency)) then
-  redis.call('ZADD', KEYS[5], '0', '0')
-end
+wakeWorkers(KEYS[3], KEYS[4], KEYS[5])
 return { clockText, string.format('%.0f', first) }
 `);
 
@@ -73,7 +90,7 @@ type AddScriptAnswer = [clock: string, firstOrReason: string];
 /** @param clock is updated with the time in Redis' answers */
 export function createEventAdder(redis: Redis, prefix: string, clock: RedisClock = createRedisClock(redis)): AddEvents {
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
-  const keys = [sequenceKey(prefix), ...["wait", "active", "meta", "marker"].map(queueKey)];
+  const keys = [sequenceKey(prefix), ...listNames.map(queueKey)];
   const options = JSON.stringify(jobOptions);
 
   return async function addEvents(events, deadlineMs) {

@@ -1,6 +1,7 @@
 import { restoreStringMethods } from "./restore-string-methods.ts";
 
 export type { AcceptedEvent } from "./add-events.ts";
+export type { NumberedEvent } from "./add-numbered-events.ts";
 export { type Consumer, createConsumer, DelayDelivery, type Delivery, ReleaseDelivery } from "./consumer.ts";
 export { digestSubject } from "./event-subject.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";

@@ -1,6 +1,7 @@
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { type AcceptedEvent, createEventAdder, serializeEvent } from "./add-events.ts";
+import { addNumberedEvents, type NumberedEvent } from "./add-numbered-events.ts";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 import { jobOptions } from "./job-options.ts";
 import { type SecretUse, writeLastUses } from "./last-use.ts";
@@ -25,6 +26,13 @@ export interface Producer {
    * @throws EnqueueError as above
    */
   requeue(eventId: string, data: unknown): Promise<void>;
+  /**
+   * Stores events that have their sequence numbers. Does nothing with those that are already in the queue.
+   *
+   * @returns how many were added
+   * @throws EnqueueError as above. Some of the events may have been queued, and it is safe to queue all again
+   */
+  enqueueNumbered(events: NumberedEvent[]): Promise<number>;
   /**
    * Finds reasons why Redis cannot be reached or cannot store events safely, as sentences for an operator. Empty if
    * there are none. Never throws, and answers within {@link enqueueDeadlineMs}.
@@ -111,6 +119,7 @@ export function createProducer(options: ProducerOptions): Producer {
     async requeue(eventId, data) {
       await settle(queue.add(replayJobName, data, { ...jobOptions, jobId: eventId }));
     },
+    enqueueNumbered: (events) => settle(addNumberedEvents(redis, options.prefix, events)),
     async findProblems() {
       try {
         const checks = Promise.all([readRedisFacts(redis), findSequenceProblems(redis, options.prefix, clock)]);

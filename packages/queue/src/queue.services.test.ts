@@ -260,6 +260,18 @@ describe("an event in Redis", () => {
     expect(ours).toEqual(theirs);
   });
 
+  test("with a sequence of its own is stored the same way, and only once", async () => {
+    const producer = produce();
+    await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+    const sequence = await producer.enqueue(anEvent());
+    const ingested = await dumpQueue(redis, prefix);
+    await redis.del(`${prefix}:${queueName}:wait`, `${prefix}:${queueName}:${anEvent().eventId}`);
+    const numbered = { ...anEvent(), sequence };
+    expect(await producer.enqueueNumbered([numbered])).toBe(1);
+    expect(await producer.enqueueNumbered([{ ...numbered, kind: "delete" }])).toBe(0);
+    expect(await dumpQueue(redis, prefix)).toEqual(ingested);
+  });
+
   test("wakes no worker while the queue is paused, and is delivered when it is resumed", async () => {
     const queue = inspect();
     await queue.pause();

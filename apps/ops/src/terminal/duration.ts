@@ -44,7 +44,8 @@ function durationMs(text: string): number | undefined {
   return ms;
 }
 
-function parseInstant(text: string): Date | undefined {
+/** Parses an ISO date (00:00 UTC) or an ISO date-time with a zone. */
+export function parseInstant(text: string): Date | undefined {
   const [, day] = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.exec(text) ?? [];
   if (day === undefined || !isCalendarDay(day)) return undefined;
   const time = new Date(text);

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createProducer, EnqueueError, type Producer } from "@booking-events/queue";
-import { parseEnvironment, variables } from "@booking-events/runtime";
+import { EnqueueError, type Producer } from "@booking-events/queue";
 import { parseEnvelopeText } from "@booking-events/schema";
 import {
   type DeadLetter,
@@ -13,6 +12,7 @@ import {
 } from "@booking-events/store";
 import type { Context } from "../../context.ts";
 import { withDatabase } from "../../database.ts";
+import { withProducer } from "../../queue.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printLine } from "../../terminal/print.ts";
 
@@ -43,27 +43,20 @@ export async function replayDeadLetters(
   letters: DeadLetter[],
   options: { by: string; isAwaited: boolean },
 ): Promise<Replay[]> {
-  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
-    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
-    context.environment,
+  return withDatabase(context, (pool) =>
+    withProducer(context, "Nothing was replayed.", async (producer) => {
+      try {
+        const replays: Replay[] = [];
+        for (const { eventId } of letters) replays.push(await replayOne(pool, producer, eventId, options.by));
+        if (!options.isAwaited) return replays;
+        if (replays.some(({ result }) => result === "waiting")) printLine(context.stderr, waitsNow);
+        return await untilSettled(pool, replays);
+      } catch (error) {
+        if (error instanceof EnqueueError) throw new CommandFailure(redisIsOut, { cause: error });
+        throw error;
+      }
+    }),
   );
-  return withDatabase(context, async (pool) => {
-    // Errors fail the command, which reports them.
-    const producer = createProducer({ redisUrl, prefix, onError: () => {} });
-    try {
-      await untilReady(producer);
-      const replays: Replay[] = [];
-      for (const { eventId } of letters) replays.push(await replayOne(pool, producer, eventId, options.by));
-      if (!options.isAwaited) return replays;
-      if (replays.some(({ result }) => result === "waiting")) printLine(context.stderr, waitsNow);
-      return await untilSettled(pool, replays);
-    } catch (error) {
-      if (error instanceof EnqueueError) throw new CommandFailure(redisIsOut, { cause: error });
-      throw error;
-    } finally {
-      await producer.close();
-    }
-  });
 }
 
 const waitsNow = `Back in the queue. Waiting up to ${waitMs / 1_000} s for the outcome.`;
@@ -73,16 +66,6 @@ const redisIsOut =
 /** The letter was replayed, and there is no result yet. Redis may have refused or lost the event. */
 export function isInQueue({ resolvedAt, replayedAt, failedAt }: DeadLetter): boolean {
   return resolvedAt === null && replayedAt !== null && replayedAt > failedAt;
-}
-
-async function untilReady(producer: Producer): Promise<void> {
-  const giveUpAtMs = Date.now() + 2_000;
-  for (;;) {
-    const problems = await producer.findProblems();
-    if (problems.length === 0) return;
-    if (Date.now() > giveUpAtMs) throw new CommandFailure(`${problems.join(" ")} Nothing was replayed.`);
-    await sleep(pollIntervalMs);
-  }
 }
 
 async function replayOne(client: Queryable, producer: Producer, eventId: string, by: string): Promise<Replay> {

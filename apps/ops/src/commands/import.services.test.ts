@@ -1,0 +1,196 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import { createConsumer, createProducer, type Delivery } from "@booking-events/queue";
+import { type EventEnvelope, parseEnvelopeText } from "@booking-events/schema";
+import { writeDeadLetter } from "@booking-events/store";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { runOps } from "../testing/run-ops.ts";
+
+const { pool, url } = useTestDatabase({ maxConnections: 2 });
+const asOf = new Date(Math.floor(Date.now() / 1_000) * 1_000 - 3_600_000).toISOString();
+let folder: string;
+let environment: Record<string, string>;
+const cleanups: (() => Promise<void>)[] = [];
+
+beforeEach(async () => {
+  await pool.query("truncate dead_letters, booking_events");
+  folder = mkdtempSync(join(tmpdir(), "booking-events-import-"));
+  environment = {
+    ...{ DATABASE_URL: url, REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix() },
+    PARTNERS_FILE: join(folder, "partners.json"),
+  };
+  writePartnersFile(join(folder, "partners.json"), [partner("acme", {})]);
+});
+
+afterEach(async () => {
+  await Promise.all(cleanups.splice(0).map((cleanup) => cleanup()));
+  rmSync(folder, { recursive: true });
+});
+
+const line = (reference: string, more: object = {}) =>
+  JSON.stringify({ consumerTripPartnerExternalReference: reference, consumerGivenName: "Canary", ...more });
+
+function importLines(lines: string | Buffer, ...args: string[]) {
+  writeFileSync(join(folder, "bookings"), lines);
+  return importFile(join(folder, "bookings"), ...args);
+}
+
+function importFile(file: string, ...args: string[]) {
+  return runOps(["import", file, "--partner", "acme", "--as-of", asOf, ...args], { environment });
+}
+
+/** Takes the events out of the queue, as a worker does. */
+function takeEvents(): EventEnvelope[] {
+  const events: EventEnvelope[] = [];
+  const consumer = createConsumer({
+    ...{ redisUrl: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "", concurrency: 10, maxHeldBytes: 1e6 },
+    async handle({ text }: Delivery) {
+      const parsed = parseEnvelopeText(text);
+      if (!parsed.success) throw new Error(parsed.problem);
+      events.push(parsed.envelope);
+    },
+    onError: () => {},
+  });
+  cleanups.push(() => consumer.close());
+  consumer.start();
+  return events;
+}
+
+test("each line becomes an event, which all have the sequence of the time and ids in the order of the lines", async () => {
+  const ran = await importLines(`\ufeff${line("A")}\r\n\n${line("B", { price: 10.5 })}\n${line("A", { x: "é" })}`);
+  expect(ran).toEqual({ exitCode: 0, stderr: "", stdout: "3 lines: 3 queued, 0 known already, 0 rejected.\n" });
+  const events = takeEvents();
+  await waitFor(() => expect(events).toHaveLength(3));
+  events.sort((one, other) => (one.eventId < other.eventId ? -1 : 1));
+  expect(events).toMatchObject([
+    { kind: "create", partner: "acme", payload: { consumerTripPartnerExternalReference: "A" } },
+    { payload: { consumerTripPartnerExternalReference: "B", price: 10.5 } },
+    { payload: { consumerTripPartnerExternalReference: "A", x: "é" } },
+  ]);
+  for (const { eventId, sequence, receivedAt } of events) {
+    expect(eventId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(Number.parseInt(eventId.replace("-", "").slice(0, 12), 16)).toBe(Date.parse(asOf));
+    expect({ sequence, receivedAt }).toEqual({ sequence: Date.parse(asOf) * 1_000, receivedAt: asOf });
+  }
+});
+
+test("the import runs again: what waits or is a dead letter is not queued again", async () => {
+  const lines = `${line("A")}\n${line("B")}\n`;
+  await importLines(lines);
+  expect((await importLines(lines)).stdout).toBe("2 lines: 0 queued, 2 known already, 0 rejected.\n");
+  const events = takeEvents();
+  await waitFor(() => expect(events).toHaveLength(2));
+  await writeDeadLetter(pool, {
+    ...{ eventId: events[0]?.eventId ?? "", partner: "acme", kind: "create", referenceKind: "trip", reference: "A" },
+    ...{ sequence: 1, errorCode: "22003", error: "", attempts: 1, envelope: Buffer.from("{}") },
+  });
+  const ran = await importLines(`${lines}${line("C")}\n`, "--json");
+  expect(JSON.parse(ran.stdout)).toEqual({ lines: 3, queued: 2, known: 1, rejected: 0 });
+});
+
+test("bad lines are reported with their numbers and without their values, and all others are queued", async () => {
+  const lines = [
+    line("A"),
+    line("B", { consumerEmail: "canary@", consumerPhone: null }),
+    '{"consumerGivenName":"Canary"',
+    '{"a":"Canary","a":1}',
+    '["Canary"]',
+    line("C", { number: 1 }).replace(":1}", ":0.1234567890123456789}"),
+    `"${"Canary".repeat(20_000)}"`,
+    line("D"),
+  ];
+  const bytes = Buffer.concat([Buffer.from(`${lines.join("\n")}\n`), Buffer.from([0xff, 0x0a])]);
+  const rejected = join(folder, "rejected");
+  const { exitCode, stdout, stderr } = await importLines(bytes, "--rejected", rejected);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "9 lines: 2 queued, 0 known already, 7 rejected.\n" });
+  expect(stderr.split("\n")).toEqual([
+    expect.stringMatching(/^Line 2: consumerPhone: Must be a string/),
+    expect.stringMatching(/^Line 2: consumerEmail: Must be an e-mail address/),
+    "Line 3: The line is not valid JSON. The error is at column 30.",
+    "Line 4: The line has a duplicate key, at column 15.",
+    "Line 5: The line is not a JSON object.",
+    expect.stringMatching(/^Line 6: number: Must be a number that keeps its digits/),
+    "Line 7: The line is longer than 65536 bytes.",
+    "Line 9: The line is not UTF-8.",
+    expect.stringContaining("Correct the rejected lines"),
+    "",
+  ]);
+  const report = readFileSync(rejected, "utf8").trimEnd().split("\n");
+  expect(report.map((one) => JSON.parse(one).line)).toEqual([2, 3, 4, 5, 6, 7, 9]);
+  expect(JSON.parse(report[0] ?? "").violationList[0].propertyPath).toEqual(["consumerPhone"]);
+  expect(stderr + report.join()).not.toMatch(/canary/i);
+});
+
+test("it waits for room, so at most a tenth of MAX_BACKLOG waits because of it", async () => {
+  environment["MAX_BACKLOG"] = "50";
+  let isDone = false;
+  const lines = Array.from({ length: 12 }, (_, index) => line(`T${index}`)).join("\n");
+  const importing = importLines(lines, "--json").finally(() => {
+    isDone = true;
+  });
+  const producer = createProducer({
+    ...{ redisUrl: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "" },
+    onError: () => {},
+  });
+  cleanups.push(() => producer.close());
+  await waitFor(async () => expect(await producer.measureLoad()).toMatchObject({ backlog: 5 }));
+  expect(isDone).toBe(false);
+  const events = takeEvents();
+  expect(JSON.parse((await importing).stdout)).toEqual({ lines: 12, queued: 12, known: 0, rejected: 0 });
+  await waitFor(() => expect(events).toHaveLength(12));
+});
+
+test("--dry-run checks the lines, and needs neither Redis nor PostgreSQL", async () => {
+  environment = { PARTNERS_FILE: environment["PARTNERS_FILE"] ?? "" };
+  const ran = await importLines(`${line("A")}\n{}\n`, "--dry-run", "--kind", "delete");
+  expect(ran).toMatchObject({ exitCode: 1, stdout: "2 lines: 1 valid, 1 rejected.\n" });
+});
+
+test("lines come from standard input, too", async () => {
+  const args = ["import", "-", "--partner", "acme", "--as-of", asOf];
+  const ran = await runOps(args, { environment, stdin: `${line("A")}\n` });
+  expect(ran).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("1 queued") });
+});
+
+test.each([
+  ["a duration", "2h", /Give a time with its zone/],
+  ["a time without a zone", "2026-11-20T12:00:00", /Give a time with its zone/],
+  ["a time in the future", "2999-01-01", /in the future/],
+  ["a time of long ago", "2020-01-01", /more than 30 days ago.*RETENTION_DAYS/s],
+])("--as-of refuses %s", async (_what, time, message) => {
+  const ran = await runOps(["import", "-", "--partner", "acme", "--as-of", time], { environment });
+  expect(ran).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(message) });
+});
+
+test.each([
+  ["a missing file", (ran: typeof importFile) => ran("/no/such/file"), /can't be read \(ENOENT\)/],
+  ["a folder", (ran: typeof importFile) => ran(tmpdir()), /can't be read \(EISDIR\)/],
+  ["an unknown partner", (ran: typeof importFile) => ran("-", "--partner", "acmee"), /no partner acmee/],
+  ["a report that can't be written", (ran: typeof importFile) => ran("-", "--rejected", "/no/x"), /can't be written/],
+])("%s fails with a sentence", async (_what, run, message) => {
+  expect(await run(importFile)).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(message) });
+});
+
+test("the report does not replace the file with the bookings", async () => {
+  const file = join(folder, "bookings");
+  expect(
+    await importLines(`${line("A")}\n`, "--rejected", join(folder, "..", folder.split("/").at(-1) ?? "", "bookings")),
+  ).toMatchObject({
+    exitCode: 2,
+  });
+  expect(readFileSync(file, "utf8")).toBe(`${line("A")}\n`);
+});
+
+test("while Redis is unavailable, nothing is imported", async () => {
+  environment["REDIS_URL"] = "redis://127.0.0.1:1";
+  const ran = await importLines(`${line("A")}\n`);
+  expect(ran).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringMatching(/Redis does not answer\..*Nothing was imported/),
+  });
+});

@@ -1,0 +1,244 @@
+import { once } from "node:events";
+import { createReadStream, createWriteStream, statSync, type WriteStream } from "node:fs";
+import { finished } from "node:stream/promises";
+import { readPartnersFile } from "@booking-events/partners";
+import { EnqueueError, type NumberedEvent } from "@booking-events/queue";
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import { type EventKind, eventKinds } from "@booking-events/schema";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Context } from "../context.ts";
+import { withDatabase } from "../database.ts";
+import { withProducer } from "../queue.ts";
+import { CommandFailure } from "../terminal/command-failure.ts";
+import { parseInstant } from "../terminal/duration.ts";
+import { printJson, printLine } from "../terminal/print.ts";
+import { printable } from "../terminal/printable.ts";
+import { checkLine, type ImportSource, isRejection, type Rejection } from "./import/check-line.ts";
+import { createProgress, type Progress } from "./import/progress.ts";
+import { eventsTogether, type QueueLimits, queueEvents } from "./import/queue-events.ts";
+import { readLines } from "./import/read-lines.ts";
+import { partnersPath } from "./partners/change-file.ts";
+
+/** An older export says little about today's bookings. And the fold forgets events by `RETENTION_DAYS`. */
+const maxAgeDays = 30;
+const dayMs = 86_400_000;
+/** Characters of events that are queued together, so that memory stays bounded. */
+const charactersTogether = 1_048_576;
+
+export function addImportCommand(program: Command, context: Context): void {
+  program
+    .command("import")
+    .summary("import existing bookings")
+    .description(
+      "Import a partner's existing bookings. Each line of the file is a booking as JSON, as the partner would send it. " +
+        "Lines are checked by the same rules and applied by the worker like any other event.",
+    )
+    .argument("<file>", "a file of JSON lines, or - for standard input")
+    .requiredOption("--partner <id>", "whose bookings they are")
+    .requiredOption(
+      "--as-of <time>",
+      "when the export was made, such as 2026-11-20T12:00:00Z. Events that were received later win over the import",
+      (text) => parseAsOf(text, context.now()),
+    )
+    .addOption(new Option("--kind <kind>", "what each line is").choices(eventKinds).default("create"))
+    .option("--rejected <file>", "also write why lines were rejected to this file, as JSON lines")
+    .option("--dry-run", "only check the lines")
+    .option("--json", "print a JSON object: lines, queued, known, rejected")
+    .addHelpText(
+      "after",
+      `
+Lines that break a rule are rejected, with their numbers and never their values; all others are imported. If the
+import ends early, run the same command again: lines that were queued before are recognised by the file's content and
+the time, and not queued again. Import corrected lines from a file of their own, with the same time.
+
+The import waits while the queue is long, so partners' events are neither refused nor delayed for more than about two
+seconds. It needs PARTNERS_FILE, REDIS_URL and DATABASE_URL, and MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER and
+BODY_LIMIT_BYTES (for a line) if ingest has them. The time may be up to ${maxAgeDays} days ago.
+
+Examples:
+  $ npm run ops -- import bookings.ndjson --partner acme --as-of 2026-11-20T12:00:00Z --dry-run
+  $ gunzip -c bookings.gz | npm run -s ops -- import - --partner acme --as-of 2026-11-20T12:00:00Z`,
+    )
+    .action((file: string, options: ImportOptions) => importBookings(context, file, options));
+}
+
+interface ImportOptions {
+  partner: string;
+  asOf: Date;
+  kind: EventKind;
+  rejected?: string;
+  dryRun?: true;
+  json?: true;
+}
+
+/** A duration would give another time, and so other ids, when the command is run again. */
+function parseAsOf(text: string, now: Date): Date {
+  const time = parseInstant(text);
+  if (time === undefined) throw new InvalidArgumentError("Give a time with its zone, such as 2026-11-20T12:00:00Z.");
+  if (time > now) throw new InvalidArgumentError("The time is in the future.");
+  if (now.getTime() - time.getTime() > maxAgeDays * dayMs)
+    throw new InvalidArgumentError(
+      `The time is more than ${maxAgeDays} days ago. Make a new export: partners have sent changes since, and events ` +
+        "from before the time that RETENTION_DAYS keeps are not applied.",
+    );
+  return time;
+}
+
+async function importBookings(context: Context, file: string, options: ImportOptions): Promise<void> {
+  const { partner, kind, asOf } = options;
+  requirePartner(context, partner);
+  if (isSameFile(file, options.rejected))
+    throw new CommandFailure("--rejected must be another file than the one with the bookings.", { exitCode: 2 });
+  const { BODY_LIMIT_BYTES, MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = parseEnvironment(limits, context.environment);
+  const source: ImportSource = { partner, kind, asOf, maxLineBytes: BODY_LIMIT_BYTES };
+  const queueLimits = { maxBacklog: MAX_BACKLOG, memoryHighWater: REDIS_MEMORY_HIGH_WATER };
+  const progress = createProgress(context);
+  const rejections = await openRejections(context, options.rejected, progress);
+  try {
+    const lines = readLines(await openInput(context, file), source.maxLineBytes);
+    const checked = checkLines(lines, source, progress, rejections.report);
+    if (options.dryRun) for await (const _events of checked);
+    else await queueAll(context, checked, progress, queueLimits);
+  } finally {
+    progress.hide();
+    await rejections.end();
+  }
+  summarize(context, progress, options);
+}
+
+const limits = {
+  BODY_LIMIT_BYTES: variables.BODY_LIMIT_BYTES,
+  MAX_BACKLOG: variables.MAX_BACKLOG,
+  REDIS_MEMORY_HIGH_WATER: variables.REDIS_MEMORY_HIGH_WATER,
+};
+
+function requirePartner(context: Context, partner: string): void {
+  const path = partnersPath(context);
+  if (readPartnersFile(path).partners.some(({ id }) => id === partner)) return;
+  throw new CommandFailure(`There is no partner ${partner} in ${path}. Nothing was imported.`);
+}
+
+/** Otherwise the file would be emptied before it is read. */
+function isSameFile(one: string, other: string | undefined): boolean {
+  const [first, second] = [one, other ?? ""].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return first !== undefined && first.ino === second?.ino && first.dev === second.dev;
+}
+
+async function openInput({ stdin }: Context, file: string): Promise<AsyncIterable<Buffer | string>> {
+  if (file === "-") return stdin;
+  const stream = createReadStream(file);
+  await once(stream, "open").catch((error: Error) => {
+    throw unreadable(file, error);
+  });
+  return readStream(stream, file);
+}
+
+async function* readStream(stream: AsyncIterable<Buffer>, file: string): AsyncGenerator<Buffer, void> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw unreadable(file, error);
+  }
+}
+
+function unreadable(file: string, error: unknown): CommandFailure {
+  return new CommandFailure(`${file} can't be read (${describeCode(error)}).`, { cause: error });
+}
+
+/** @yields events to queue together */
+async function* checkLines(
+  lines: ReturnType<typeof readLines>,
+  source: ImportSource,
+  progress: Progress,
+  report: (rejection: Rejection) => Promise<void>,
+): AsyncGenerator<NumberedEvent[], void> {
+  let events: NumberedEvent[] = [];
+  let characters = 0;
+  for await (const chunk of lines) {
+    for (const line of chunk) {
+      const result = checkLine(line, source);
+      if (result === null) continue;
+      progress.count("lines");
+      if (isRejection(result)) {
+        progress.count("rejected");
+        await report(result);
+        continue;
+      }
+      events.push(result);
+      characters += line.bytes?.length ?? 0;
+      if (events.length < eventsTogether && characters < charactersTogether) continue;
+      yield events;
+      events = [];
+      characters = 0;
+    }
+  }
+  if (events.length > 0) yield events;
+}
+
+async function queueAll(
+  context: Context,
+  checked: AsyncIterable<NumberedEvent[]>,
+  progress: Progress,
+  queueLimits: QueueLimits,
+): Promise<void> {
+  await withDatabase(context, (pool) =>
+    withProducer(context, "Nothing was imported.", async (producer) => {
+      for await (const events of checked) {
+        const { queued, known } = await queueEvents(events, { producer, pool }, queueLimits, progress.wait);
+        progress.count("queued", queued);
+        progress.count("known", known);
+      }
+    }).catch((error: unknown) => {
+      if (!(error instanceof EnqueueError)) throw error;
+      throw new CommandFailure("Redis did not take all events. Check that it runs, and run the same command again.", {
+        cause: error,
+      });
+    }),
+  );
+}
+
+/** Reports each rejected line to stderr, and to a file if there is one. */
+async function openRejections({ stderr }: Context, path: string | undefined, progress: Progress) {
+  const file = path === undefined ? undefined : await openOutput(path);
+  return {
+    async report(rejection: Rejection): Promise<void> {
+      progress.hide();
+      for (const text of describeRejection(rejection)) printLine(stderr, printable(text));
+      if (stderr.writableNeedDrain) await once(stderr, "drain");
+      if (file !== undefined && !file.write(`${JSON.stringify(rejection)}\n`)) await once(file, "drain");
+    },
+    async end(): Promise<void> {
+      if (file === undefined) return;
+      file.end();
+      await finished(file);
+    },
+  };
+}
+
+async function openOutput(path: string): Promise<WriteStream> {
+  const file = createWriteStream(path);
+  await once(file, "open").catch((error: Error) => {
+    throw new CommandFailure(`${path} can't be written (${describeCode(error)}).`, { cause: error });
+  });
+  return file;
+}
+
+function describeCode(error: unknown): string {
+  return String((error as { code?: unknown }).code ?? error);
+}
+
+function describeRejection({ line, message, violationList }: Rejection): string[] {
+  if (violationList === undefined) return [`Line ${line}: ${message}`];
+  return violationList.map(({ message: rule, propertyPath }) => `Line ${line}: ${propertyPath.join(".")}: ${rule}`);
+}
+
+function summarize({ stdout }: Context, { counts }: Progress, { dryRun, json }: ImportOptions): void {
+  const { lines, queued, known, rejected } = counts;
+  if (json) printJson(stdout, counts);
+  else if (dryRun) printLine(stdout, `${lines} lines: ${lines - rejected} valid, ${rejected} rejected.`);
+  else printLine(stdout, `${lines} lines: ${queued} queued, ${known} known already, ${rejected} rejected.`);
+  if (rejected === 0) return;
+  throw new CommandFailure(
+    "Correct the rejected lines, and import them from a file of their own with the same --as-of.",
+  );
+}

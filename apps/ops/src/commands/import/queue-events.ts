@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { NumberedEvent, Producer } from "@booking-events/queue";
+import { findProcessed, listDeadLetters, type Queryable } from "@booking-events/store";
+
+/**
+ * An import adds no event while more than this wait in the queue, so that partners' events wait about two seconds behind
+ * it at most. It is also at most a tenth of `MAX_BACKLOG`, so that ingest refuses no event because of it.
+ */
+const maxImportBacklog = 10_000;
+const maxBacklogShare = 0.1;
+/** As a share of the memory at which ingest refuses events. */
+const maxMemoryShare = 0.8;
+/** Events that are checked and queued together. */
+export const eventsTogether = 500;
+const pollIntervalMs = 50;
+
+export interface QueueLimits {
+  maxBacklog: number;
+  memoryHighWater: number;
+}
+
+export interface Queued {
+  queued: number;
+  /** They were applied, queued or given up before. */
+  known: number;
+}
+
+/**
+ * Queues the events that are neither in the log nor dead letters nor in the queue, when there is room.
+ *
+ * @param onWait called before each wait for room
+ */
+export async function queueEvents(
+  events: NumberedEvent[],
+  services: { producer: Producer; pool: Queryable },
+  limits: QueueLimits,
+  onWait: (backlog: number) => void,
+): Promise<Queued> {
+  const fresh = await findNew(services.pool, events);
+  let queued = 0;
+  for (let from = 0; from < fresh.length; ) {
+    const room = Math.min(await waitForRoom(services.producer, limits, onWait), fresh.length - from);
+    queued += await services.producer.enqueueNumbered(fresh.slice(from, from + room));
+    from += room;
+  }
+  return { queued, known: events.length - queued };
+}
+
+/** A worker would recognise the events in the log, too. But it would apply again what an operator has discarded. */
+async function findNew(pool: Queryable, events: NumberedEvent[]): Promise<NumberedEvent[]> {
+  const eventIds = events.map(({ eventId }) => eventId);
+  const [processed, letters] = await Promise.all([
+    findProcessed(pool, eventIds),
+    listDeadLetters(pool, { eventIds, includeResolved: true }),
+  ]);
+  const dead = new Set(letters.map(({ eventId }) => eventId));
+  return events.filter(({ eventId }) => !processed.has(eventId) && !dead.has(eventId));
+}
+
+async function waitForRoom(
+  producer: Producer,
+  { maxBacklog, memoryHighWater }: QueueLimits,
+  onWait: (backlog: number) => void,
+): Promise<number> {
+  const limit = Math.max(1, Math.min(maxImportBacklog, Math.floor(maxBacklog * maxBacklogShare)));
+  // A few large calls cost Redis less than many small ones.
+  const wanted = Math.min(eventsTogether, limit);
+  for (;;) {
+    const { backlog, memoryShare } = await producer.measureLoad();
+    if (limit - backlog >= wanted && memoryShare < memoryHighWater * maxMemoryShare) return wanted;
+    onWait(backlog);
+    await sleep(pollIntervalMs);
+  }
+}
