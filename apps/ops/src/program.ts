@@ -4,8 +4,8 @@ import { Command, CommanderError } from "commander";
 import { addBookingsCommands } from "./commands/bookings.ts";
 import { addDeadLettersCommands } from "./commands/dead-letters.ts";
 import { addEventsCommands } from "./commands/events.ts";
-import { addMaintainCommand } from "./commands/maintain.ts";
 import { addImportCommand } from "./commands/import.ts";
+import { addMaintainCommand } from "./commands/maintain.ts";
 import { addMigrateCommand } from "./commands/migrate.ts";
 import { addPartnersCommands } from "./commands/partners.ts";
 import { addRetentionCommand } from "./commands/retention.ts";
@@ -59,8 +59,7 @@ function createProgram(context: Context): Command {
 Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
   DATABASE_URL    the worker's PostgreSQL: required for all commands but partners
-  REDIS_URL       the queue: required for dead-letters replay, optional for partners list
-  REDIS_URL       the queue: required for import and dead-letters replay, optional for partners list
+  REDIS_URL       the queue: required for import and dead-letters replay; others show more with it
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
 These are also read from .data/env, which npm start writes. All times are in UTC.
 

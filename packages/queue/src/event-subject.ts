@@ -11,7 +11,11 @@ const digestLength = 16;
  * fairness between partners depend on it.
  */
 export function digestSubject({ partner, payload }: Pick<EventEnvelope, "partner" | "payload">): string {
-  const digest = hash("sha256", `${partner}\0${bookingReferenceOf(payload)}`, "base64url").slice(0, digestLength);
+  return subjectOf(partner, bookingReferenceOf(payload));
+}
+
+export function subjectOf(partner: string, reference: string): string {
+  const digest = hash("sha256", `${partner}\0${reference}`, "base64url").slice(0, digestLength);
   return `${partner} ${digest}`;
 }
 

@@ -110,6 +110,7 @@ export interface DeadLetterFilter {
   /** Only the letters of these events. Events without a letter are skipped. */
   eventIds?: string[] | undefined;
   partner?: string | undefined;
+  reference?: string | undefined;
   errorCode?: string | undefined;
   /** Closed letters too. */
   includeResolved?: boolean;
@@ -124,6 +125,7 @@ export async function listDeadLetters(client: Queryable, filter: DeadLetterFilte
      from dead_letters
      where ($1::text is null or partner = $1) and ($2::text is null or error_code = $2)
        and ($3 or resolved_at is null) and ($4::uuid[] is null or event_id = any($4))
+       and ($6::text is null or reference = $6)
      order by failed_at, event_id
      limit $5`,
     [
@@ -132,6 +134,7 @@ export async function listDeadLetters(client: Queryable, filter: DeadLetterFilte
       filter.includeResolved ?? false,
       filter.eventIds ?? null,
       filter.limit ?? null,
+      filter.reference ?? null,
     ],
   );
   return rows;

@@ -43,6 +43,29 @@ test("with less room, a column is left out, then texts are cut, then a column is
   ]);
 });
 
+test("the rightmost column is the first to be printed below, between words, and takes no line without a text", () => {
+  const why: Column<Row> = { header: "WHY", value: ([, , , text]) => text, ifNarrow: "below" };
+  const some: Row[] = [
+    ["2026", "0123456789", "", "because of that"],
+    ["2027", "0123456789", "", ""],
+  ];
+  expect(formatTable([...columns.slice(0, 2), why], some, 20)).toEqual([
+    "WHEN  ID",
+    "2026  0123456789",
+    "  because of that",
+    "2027  0123456789",
+  ]);
+  expect(formatTable([...columns.slice(0, 2), why], some, 13)).toEqual([
+    "WHEN",
+    "2026",
+    "  0123456789",
+    "  because of",
+    "  that",
+    "2027",
+    "  0123456789",
+  ]);
+});
+
 test("no line is wider than the terminal if that is possible", () => {
   for (let width = 18; width < 60; width += 1) {
     const widths = formatTable(columns, rows, width).map((line) => stringWidth(line));

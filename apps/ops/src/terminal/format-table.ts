@@ -8,7 +8,7 @@ export interface Column<Row> {
   minWidth?: number;
   /**
    * How a table that is wider than the terminal gets narrower. These are tried in order until the table fits: leave the
-   * column out (the rightmost first), cut its texts, print it on a line of its own below the row.
+   * column out, cut its texts, print it on a line of its own below the row. The rightmost column is the first.
    */
   ifNarrow?: "drop" | "shorten" | "below";
 }
@@ -20,21 +20,22 @@ const minShortWidth = 12;
  * Formats a table without borders.
  *
  * @param width in terminal cells
- * @returns the header, and then one line per row, or two if a column is printed below
+ * @returns the header, and then for each row a line, and the texts of the columns that are printed below
  */
 export function formatTable<Row>(columns: Column<Row>[], rows: Row[], width: number): string[] {
   const measured = columns.map((column) => toMeasured(column, rows));
   const kept = dropToFit(measured, width);
-  const below = minWidth(kept) > width ? kept.find(({ ifNarrow }) => ifNarrow === "below") : undefined;
+  const below = moveBelowToFit(kept, width);
   const shown = shortenToFit(
-    kept.filter((column) => column !== below),
+    kept.filter((column) => !below.includes(column)),
     width,
   );
   return [
     toLine(shown, ({ header }) => header),
     ...rows.flatMap((_, row) => {
       const line = toLine(shown, ({ cells }) => cells[row] ?? "");
-      return below === undefined ? [line] : [line, `${gap}${below.cells[row] ?? ""}`];
+      const texts = below.map(({ cells }) => cells[row] ?? "").filter((text) => text !== "");
+      return [line, ...texts.flatMap((text) => wrap(text, width - gap.length)).map((text) => gap + text)];
     }),
   ];
 }
@@ -59,6 +60,14 @@ function dropToFit(columns: MeasuredColumn[], width: number): MeasuredColumn[] {
     columns.filter((column) => column !== dropped),
     width,
   );
+}
+
+/** @returns the columns that are printed below */
+function moveBelowToFit(columns: MeasuredColumn[], width: number): MeasuredColumn[] {
+  const moved = columns.findLast(({ ifNarrow }) => ifNarrow === "below");
+  if (moved === undefined || minWidth(columns) <= width) return [];
+  const rest = columns.filter((column) => column !== moved);
+  return [...moveBelowToFit(rest, width), moved];
 }
 
 /** Shortens the widest column first. */
@@ -97,6 +106,17 @@ function shorten(text: string, width: number): string {
     short += segment;
   }
   return `${short}…`;
+}
+
+/** Breaks a text between words. A word that is wider than the terminal stays whole. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1);
+    if (line !== undefined && stringWidth(`${line} ${word}`) <= width) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 function toLine(columns: MeasuredColumn[], textOf: (column: MeasuredColumn) => string): string {

@@ -14,12 +14,22 @@ export interface Ran {
 /** Runs a command in this process, without this process's environment. */
 export async function runOps(
   args: string[],
-  options: { environment?: Record<string, string>; stdin?: string; isTerminal?: boolean; now?: Date } = {},
+  options: {
+    environment?: Record<string, string>;
+    stdin?: string;
+    isTerminal?: boolean;
+    /** The width of the terminal that shows the output. */
+    columns?: number;
+    now?: Date;
+  } = {},
 ): Promise<Ran> {
   const [stdout, stderr] = [createCollector(), createCollector()];
   const exitCode = await runProgram(args, {
     stdin: Object.assign(Readable.from([options.stdin ?? ""]), { isTTY: options.isTerminal === true }),
-    stdout: stdout.stream,
+    stdout: Object.assign(
+      stdout.stream,
+      options.columns === undefined ? {} : { isTTY: true, columns: options.columns },
+    ),
     stderr: stderr.stream,
     environment: options.environment ?? {},
     now: () => options.now ?? new Date(),

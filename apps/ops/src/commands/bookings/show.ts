@@ -1,5 +1,12 @@
-import type { ReferenceKind } from "@booking-events/schema";
-import { type BookingDetails, type EventDetails, findBookings, listBookingEvents } from "@booking-events/store";
+import { type ReferenceKind, referenceKindOf } from "@booking-events/schema";
+import {
+  type BookingDetails,
+  type DeadLetter,
+  findBookings,
+  listBookingEvents,
+  listDeadLetters,
+  type Queryable,
+} from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
@@ -9,17 +16,22 @@ import type { Column } from "../../terminal/format-table.ts";
 import { printFields, printHeading, printJson, printLine, printTable, toSeconds } from "../../terminal/print.ts";
 import { describeTrip, pickTrip } from "./describe-trip.ts";
 import { describeReference, keysOf, referenceKindOption } from "./reference-kind.ts";
+import { describeSearch, type QueueView, searchQueue } from "./search-queue.ts";
+import { type StoryEvent, tellStory } from "./tell-story.ts";
 
 const defaultEventLimit = 50;
 const maxEventLimit = 1_000;
+/** More dead letters of one booking say nothing new. */
+const maxLetters = 1_000;
 
 export function addShowCommand(bookings: Command, context: Context): void {
   bookings
     .command("show")
     .summary("show one booking and its events")
     .description(
-      "Show a booking's state, its trip, and its newest events in the order that decides the state. The rest of the " +
-        "booking may be personal data of guests, and is shown only with --payload.",
+      "Show a booking's state, its trip, and its newest events in the order that decides the state: those that were " +
+        "applied, those that wait in the queue and those that could not be applied, and why each did what it did. The " +
+        "rest of the booking may be personal data of guests, and is shown only with --payload.",
     )
     .argument("<partner>", "the partner's id")
     .argument("<reference>", "the partner's reference for the booking")
@@ -31,15 +43,19 @@ export function addShowCommand(bookings: Command, context: Context): void {
       parseLimitUpTo(maxEventLimit),
       defaultEventLimit,
     )
-    .option("--before <eventId>", "only events before this one", parseEventId)
+    .option("--before <eventId>", "only applied events before this one", parseEventId)
     .option(
       "--json",
-      "print a JSON object: partner, referenceKind, reference, state, sequence, createdAt, updatedAt, deletedAt, " +
-        "contentRemovedAt, fieldCount, trip, events, earlierEvents (how many there are before these), payload (with --payload)",
+      "print a JSON object: partner, referenceKind, reference, state (null: nothing was applied yet), sequence, " +
+        "createdAt, updatedAt, deletedAt, contentRemovedAt, fieldCount, trip, events (each with its status and why), " +
+        "earlierEvents (how many there are before these), queue (how many events were looked at), payload (with --payload)",
     )
     .addHelpText(
       "after",
       `
+Events that wait are found if REDIS_URL is set. Up to a million events in the queue are looked at, which takes some
+seconds.
+
 Examples:
   $ npm run ops -- bookings show acme TRIP-1
   $ npm run -s ops -- bookings show acme TRIP-1 --json | jq .state`,
@@ -56,87 +72,143 @@ interface ShowOptions {
 }
 
 async function show(context: Context, partner: string, reference: string, options: ShowOptions): Promise<void> {
-  const { booking, history } = await findBooking(context, partner, reference, options);
-  if (options.json) printBookingJson(context, booking, history, options);
-  else printBooking(context, booking, history, options);
-  const [oldest] = history.events;
-  if (oldest !== undefined && history.earlier > 0)
-    printLine(context.stderr, `There are ${history.earlier} earlier events. Show them with --before ${oldest.id}.`);
+  const found = await findStory(context, partner, reference, options);
+  if (options.json) printStoryJson(context, found, options);
+  else printStory(context, found, options);
+  const [oldest] = found.events.filter(({ status }) => status === "applied");
+  if (oldest !== undefined && found.earlier > 0)
+    printLine(context.stderr, `There are ${found.earlier} earlier events. Show them with --before ${oldest.id}.`);
 }
 
-type History = Awaited<ReturnType<typeof listBookingEvents>>;
-
-async function findBooking(
-  context: Context,
-  partner: string,
-  reference: string,
-  options: ShowOptions,
-): Promise<{ booking: BookingDetails; history: History }> {
-  return readDatabase(context, async (client) => {
-    const [found, another] = await findBookings(client, keysOf(partner, reference, options.referenceKind));
-    if (another !== undefined)
-      throw new CommandFailure(
-        `Partner ${partner} has two bookings ${reference}: one of a trip and one of a consumer. ` +
-          "Choose one with --reference-kind trip or --reference-kind consumer.",
-      );
-    if (found === undefined)
-      throw new CommandFailure(
-        `Partner ${partner} has no booking ${reference}. See what the partner has sent: ` +
-          `npm run ops -- events list --partner ${partner}`,
-      );
-    const { bookingKey, ...booking } = found;
-    return { booking, history: await listBookingEvents(client, bookingKey, options) };
-  });
+interface Story {
+  partner: string;
+  reference: string;
+  referenceKind: ReferenceKind | null;
+  /** Undefined: no event of the booking has been applied. */
+  booking: BookingDetails | undefined;
+  events: StoryEvent[];
+  earlier: number;
+  queue: QueueView | undefined;
 }
 
-function printBookingJson(
-  { stdout }: Context,
-  { payload, ...booking }: BookingDetails,
-  { events, earlier }: History,
-  options: ShowOptions,
-): void {
+/** The queue is read before the log. An event that is applied meanwhile is found in one of them, or in both. */
+async function findStory(context: Context, partner: string, reference: string, options: ShowOptions): Promise<Story> {
+  const wanted = { partner, reference, referenceKind: options.referenceKind };
+  // Earlier events than the newest ones have been applied long ago.
+  const isFirstPage = options.before === undefined;
+  const queue = isFirstPage ? await searchQueue(context, wanted) : undefined;
+  const { booking, log, letters } = await readDatabase(context, (client) => readStory(client, wanted, options));
+  const queued = queue?.events ?? [];
+  const kinds = new Set([
+    booking?.referenceKind,
+    ...queued.map(kindOf),
+    ...letters.map((letter) => letter.referenceKind),
+  ]);
+  const [referenceKind = null, another] = [...kinds].filter((kind) => kind !== undefined && kind !== null);
+  if (another !== undefined) throw ambiguous(partner, reference);
+  const events = tellStory({ applied: log.events, queued, letters: isFirstPage ? letters : [] });
+  if (booking === undefined && events.length === 0) throw unknownBooking(partner, reference, queue);
+  return { partner, reference, referenceKind, booking, events, earlier: log.earlier, queue };
+}
+
+function kindOf({ envelope }: QueueView["events"][number]): ReferenceKind | null {
+  return envelope === null ? null : referenceKindOf(envelope.payload);
+}
+
+interface Wanted {
+  partner: string;
+  reference: string;
+  referenceKind: ReferenceKind | undefined;
+}
+
+async function readStory(client: Queryable, { partner, reference, referenceKind }: Wanted, options: ShowOptions) {
+  const [found, another] = await findBookings(client, keysOf(partner, reference, referenceKind));
+  if (another !== undefined) throw ambiguous(partner, reference);
+  const filter = { partner, reference, includeResolved: true, limit: maxLetters };
+  const letters = (await listDeadLetters(client, filter)).filter(isOfKind(referenceKind));
+  if (found === undefined) return { booking: undefined, log: { events: [], earlier: 0 }, letters };
+  const { bookingKey, ...booking } = found;
+  return { booking, log: await listBookingEvents(client, bookingKey, options), letters };
+}
+
+function isOfKind(wanted: ReferenceKind | undefined): (letter: DeadLetter) => boolean {
+  // Letters of older releases don't say of which kind the reference is.
+  return ({ referenceKind }) => wanted === undefined || referenceKind === null || referenceKind === wanted;
+}
+
+function ambiguous(partner: string, reference: string): CommandFailure {
+  return new CommandFailure(
+    `Partner ${partner} has two bookings ${reference}: one of a trip and one of a consumer. ` +
+      "Choose one with --reference-kind trip or --reference-kind consumer.",
+  );
+}
+
+function unknownBooking(partner: string, reference: string, queue: QueueView | undefined): CommandFailure {
+  const unseen = queue?.problem ? ` Events in the queue were not looked at: ${queue.problem}.` : "";
+  return new CommandFailure(
+    `Partner ${partner} has no booking ${reference}.${unseen} See what the partner has sent: ` +
+      `npm run ops -- events list --partner ${partner}`,
+  );
+}
+
+function printStoryJson({ stdout }: Context, story: Story, options: ShowOptions): void {
+  const { partner, reference, referenceKind, booking, events, earlier, queue } = story;
+  const { payload, ...state } = booking ?? {
+    ...{ partner, referenceKind, reference, state: null, sequence: null },
+    ...{ createdAt: null, updatedAt: null, deletedAt: null, contentRemovedAt: null, payload: null },
+  };
   const content = toContent(payload);
   printJson(stdout, {
-    ...booking,
+    ...state,
     fieldCount: Object.keys(content).length,
     trip: pickTrip(content),
-    events: events.map(({ partner: _partner, referenceKind: _kind, reference: _reference, ...event }) => event),
+    events: events.map(toJsonEvent),
     earlierEvents: earlier,
+    ...(queue === undefined ? {} : { queue: { total: queue.total, looked: queue.looked, problem: queue.problem } }),
     ...(options.payload ? { payload } : {}),
   });
 }
 
-function printBooking({ stdout }: Context, booking: BookingDetails, { events }: History, options: ShowOptions): void {
-  const content = toContent(booking.payload);
-  const { referenceKind, reference, partner, state } = booking;
-  printHeading(stdout, `Booking ${describeReference(referenceKind, reference)} of ${partner}: ${state}`);
+function toJsonEvent({ id, kind, sequence, receivedAt, status, why, applied }: StoryEvent): object {
+  if (applied === null) return { id, kind, sequence, outcome: null, receivedAt, status, why };
+  const { partner: _partner, referenceKind: _kind, reference: _reference, ...event } = applied;
+  return { ...event, status, why };
+}
+
+function printStory({ stdout }: Context, story: Story, options: ShowOptions): void {
+  const { partner, reference, referenceKind, booking, events, queue } = story;
+  const name = describeReference(referenceKind ?? "trip", reference);
+  printHeading(stdout, `Booking ${name} of ${partner}: ${booking?.state ?? "nothing was applied yet"}`);
   printLine(stdout);
+  const content = toContent(booking?.payload);
   printFields(stdout, [
-    ["Created", toSeconds(booking.createdAt)],
-    ["Updated", toSeconds(booking.updatedAt)],
-    ["Deleted", booking.deletedAt && toSeconds(booking.deletedAt)],
+    ["Created", booking === undefined ? null : toSeconds(booking.createdAt)],
+    ["Updated", booking === undefined ? null : toSeconds(booking.updatedAt)],
+    ["Deleted", booking?.deletedAt ? toSeconds(booking.deletedAt) : null],
     ...describeTrip(pickTrip(content)),
-    ["Content", describeContent(content, booking, options)],
+    ["Content", booking === undefined ? null : describeContent(content, booking, options)],
+    ["Queue", queue === undefined ? null : describeSearch(queue)],
   ]);
   printLine(stdout);
-  const hasWarnings = events.some(({ warnings }) => warnings.length > 0);
+  const hasWarnings = events.some(({ applied }) => applied !== null && applied.warnings.length > 0);
   printTable(stdout, hasWarnings ? [...columns, warningsColumn] : columns, events);
   if (!options.payload) return;
   printLine(stdout);
   printHeading(stdout, "Payload");
-  printJson(stdout, booking.payload);
+  printJson(stdout, booking?.payload ?? null);
 }
 
-const columns: Column<EventDetails>[] = [
-  { header: "RECEIVED", value: (event) => toSeconds(event.receivedAt) },
-  { header: "KIND", value: (event) => event.kind },
-  { header: "OUTCOME", value: (event) => event.outcome },
-  { header: "EVENT ID", value: (event) => event.id, ifNarrow: "below" },
-  { header: "SEQUENCE", value: (event) => String(event.sequence), ifNarrow: "drop" },
+const columns: Column<StoryEvent>[] = [
+  { header: "RECEIVED", value: ({ receivedAt }) => (receivedAt === null ? "?" : toSeconds(receivedAt)) },
+  { header: "KIND", value: ({ kind }) => kind ?? "?" },
+  { header: "OUTCOME", value: ({ status, applied }) => applied?.outcome ?? status },
+  { header: "EVENT ID", value: ({ id }) => id, ifNarrow: "below" },
+  { header: "SEQUENCE", value: ({ sequence }) => String(sequence ?? "?"), ifNarrow: "drop" },
+  { header: "WHY", value: ({ why }) => why, ifNarrow: "below" },
 ];
-const warningsColumn: Column<EventDetails> = {
+const warningsColumn: Column<StoryEvent> = {
   header: "WARNINGS",
-  value: ({ warnings }) => warnings.join(", "),
+  value: ({ applied }) => applied?.warnings.join(", ") ?? "",
   ifNarrow: "shorten",
 };
 

@@ -32,11 +32,10 @@ export async function followEvents(context: Context, filter: EventFilter, option
   const shown = createShownEvents();
   return withDatabase(context, async (pool) => {
     let position = await showNewest();
-    for (let waitMs = intervalMs; ; ) {
-      await sleep(waitMs);
-      const startedAtMs = performance.now();
+    let queryMs = 0;
+    for (;;) {
+      await sleep(Math.max(intervalMs, queryMs * (1 / queryShare - 1)));
       position = await throughOutages(context, databaseUrl, () => showNew(position));
-      waitMs = Math.max(intervalMs, (performance.now() - startedAtMs) * (1 / queryShare - 1));
     }
 
     async function showNewest(): Promise<FollowPosition> {
@@ -50,7 +49,9 @@ export async function followEvents(context: Context, filter: EventFilter, option
     }
 
     async function showNew(last: FollowPosition): Promise<FollowPosition> {
+      const startedAtMs = performance.now();
       const [found, events] = await readNew(pool, last, filter);
+      queryMs = performance.now() - startedAtMs;
       await show(events);
       return found;
     }

@@ -1,0 +1,41 @@
+import { findQueuedEvents, type QueuedEvent, type QueueSearch } from "@booking-events/queue";
+import { describeError, parseEnvironment, variables } from "@booking-events/runtime";
+import { type ReferenceKind, referenceKindOf } from "@booking-events/schema";
+import type { Context } from "../../context.ts";
+
+/** What is known of a booking's events in the queue. */
+export interface QueueView extends QueueSearch {
+  /** Why the queue was not looked at; null: it was. */
+  problem: string | null;
+}
+
+const unseen = { events: [], total: 0, looked: 0 };
+
+/** Finds a booking's events in the queue, if Redis can be reached. */
+export async function searchQueue(
+  { environment }: Context,
+  wanted: { partner: string; reference: string; referenceKind: ReferenceKind | undefined },
+): Promise<QueueView> {
+  if (!environment["REDIS_URL"]) return { ...unseen, problem: "REDIS_URL is not set" };
+  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
+    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
+    environment,
+  );
+  try {
+    const search = await findQueuedEvents({ redisUrl, prefix, ...wanted });
+    return { ...search, events: search.events.filter(isOfKind(wanted.referenceKind)), problem: null };
+  } catch (error) {
+    const { code } = describeError(error);
+    return { ...unseen, problem: code === undefined ? "Redis does not answer" : `Redis refuses it (${code})` };
+  }
+}
+
+function isOfKind(wanted: ReferenceKind | undefined): (event: QueuedEvent) => boolean {
+  return ({ envelope }) => wanted === undefined || envelope === null || referenceKindOf(envelope.payload) === wanted;
+}
+
+export function describeSearch({ events, total, looked, problem }: QueueView): string {
+  if (problem !== null) return `not looked at: ${problem}`;
+  const all = looked < total ? `${looked} of ${total}` : String(total);
+  return `${events.length} found among ${all} events`;
+}
