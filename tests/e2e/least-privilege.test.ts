@@ -12,7 +12,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-privilege-tests-01234567";
-const password = "least-privilege-password";
+/** In a URL, almost every character of it would have to be encoded. */
+const password = "least/privilege#password?50%25 [@:";
 const processes = ["ingest", "worker", "ops"] as const;
 type Process = (typeof processes)[number];
 
@@ -87,17 +88,22 @@ async function asAdministrator(statements: string[]): Promise<void> {
 
 function databaseUrl(role: string, parameters: Record<string, string> = {}): string {
   const query = new URLSearchParams({ sslmode: "verify-full", ...parameters });
-  return `postgres://${role}:${password}@localhost:${own.postgres.port}/booking_events?${query}`;
+  return `postgres://${role}@localhost:${own.postgres.port}/booking_events?${query}`;
 }
 
 function redisUrlOf(name: Process): string {
-  return `rediss://booking-events-${name}:${password}@localhost:${redisTlsPort}`;
+  return `rediss://booking-events-${name}@localhost:${redisTlsPort}`;
+}
+
+/** For clients that do not read the password's own variable. */
+function withPassword(url: string): string {
+  return Object.assign(new URL(url), { password: encodeURIComponent(password) }).href;
 }
 
 /** For this process, which was not started with the certificate. */
 function openPool(role: string): ReturnType<typeof createPool> {
   return createPool({
-    databaseUrl: databaseUrl(role, { sslrootcert: certificateFile }),
+    databaseUrl: withPassword(databaseUrl(role, { sslrootcert: certificateFile })),
     applicationName: "test",
     maxConnections: 2,
     onError: () => {},
@@ -107,7 +113,9 @@ function openPool(role: string): ReturnType<typeof createPool> {
 function environmentOf(name: Process): Record<string, string> {
   return {
     REDIS_URL: redisUrlOf(name),
+    REDIS_PASSWORD: password,
     DATABASE_URL: databaseUrl(`booking_events_${name}`),
+    DATABASE_PASSWORD: password,
     PARTNERS_FILE: join(own.folder, "partners.json"),
     NODE_EXTRA_CA_CERTS: certificateFile,
   };
@@ -221,7 +229,10 @@ async function readAsReader(): Promise<unknown[]> {
 async function followAsReader(): Promise<void> {
   const stopping = new AbortController();
   await follow({
-    ...{ name: "reader", database: databaseUrl("booking_events_reader", { sslrootcert: certificateFile }) },
+    ...{
+      name: "reader",
+      database: withPassword(databaseUrl("booking_events_reader", { sslrootcert: certificateFile })),
+    },
     signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(10_000)]),
     onChange: async ({ change }) => {
       if (change === "deleted") stopping.abort();
@@ -279,7 +290,7 @@ describe("what a process does not need is refused", () => {
     ["ops", ["DEL", job]],
     ["worker", ["CONFIG", "GET", "*"]],
   ])("by Redis: %s may not %j", async (name, [command = "", ...args]) => {
-    const redis = new Redis(redisUrlOf(name), { tls: { ca: await readFile(certificateFile) } });
+    const redis = new Redis(withPassword(redisUrlOf(name)), { tls: { ca: await readFile(certificateFile) } });
     await expect(redis.call(command, ...args)).rejects.toThrow(/^NOPERM/);
     redis.disconnect();
   });

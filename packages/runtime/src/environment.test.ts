@@ -8,6 +8,8 @@ const all = { ...variables, ADMIN_PORT: adminPort(9101) };
 test("a variable that is not set has its documented default", () => {
   expect(parseEnvironment(all, required)).toEqual({
     ...required,
+    REDIS_PASSWORD: "",
+    DATABASE_PASSWORD: "",
     PORT: 8080,
     HOST: "0.0.0.0",
     ADMIN_HOST: "127.0.0.1",
@@ -34,16 +36,69 @@ test("an empty variable counts as absent", () => {
   expect(parseEnvironment({ PORT: variables.PORT }, { PORT: "" })).toEqual({ PORT: 8080 });
 });
 
-describe("an invalid environment", () => {
-  function messageFor(environment: Record<string, string>): string {
-    try {
-      parseEnvironment(all, environment);
-    } catch (error) {
-      expect(error).toBeInstanceOf(StartError);
-      return (error as Error).message;
-    }
-    throw new Error("It was to be refused.");
+/** Returns why the environment is refused. */
+function messageFor(environment: Record<string, string>): string {
+  try {
+    parseEnvironment(all, environment);
+  } catch (error) {
+    expect(error).toBeInstanceOf(StartError);
+    return (error as Error).message;
   }
+  throw new Error("It was to be refused.");
+}
+
+describe("a password in a variable of its own", () => {
+  test("needs no encoding", () => {
+    const password = "a/b#c?d%25 e%zz:@[é'\\";
+    const { REDIS_URL, DATABASE_URL } = parseEnvironment(all, {
+      REDIS_URL: "rediss://ingest@redis:6379/0",
+      REDIS_PASSWORD: password,
+      DATABASE_URL: "postgres://worker@db:5432/bookings?sslmode=verify-full",
+      DATABASE_PASSWORD: password,
+    });
+    expect(decodeURIComponent(new URL(REDIS_URL).password)).toBe(password);
+    expect(decodeURIComponent(new URL(DATABASE_URL).password)).toBe(password);
+    expect(new URL(DATABASE_URL)).toMatchObject({
+      username: "worker",
+      host: "db:5432",
+      search: "?sslmode=verify-full",
+    });
+  });
+
+  test("reaches a process that reads only the URL", () => {
+    const { REDIS_URL } = parseEnvironment(
+      { REDIS_URL: variables.REDIS_URL },
+      { REDIS_URL: "redis://redis:6379", REDIS_PASSWORD: "p", DATABASE_PASSWORD: "not read" },
+    );
+    expect(REDIS_URL).toBe("redis://:p@redis:6379");
+  });
+
+  test("does not replace one in the URL", () => {
+    const REDIS_URL = "redis://:one@redis:6379";
+    expect(parseEnvironment(all, { ...required, REDIS_URL, REDIS_PASSWORD: "two" })).toMatchObject({ REDIS_URL });
+  });
+
+  test("is refused for a local socket, whose URL has no place for it", () => {
+    const message = messageFor({ ...required, DATABASE_URL: "postgres:///x?host=/run", DATABASE_PASSWORD: "canary" });
+    expect(message).toContain("DATABASE_PASSWORD needs a host in DATABASE_URL");
+    expect(message).not.toContain("canary");
+  });
+});
+
+describe("an invalid environment", () => {
+  test.each([
+    ["REDIS_URL", "redis://:pa/ss@redis:6379"],
+    ["REDIS_URL", "redis://ingest:1/x@redis"],
+    ["REDIS_URL", "redis://:50%@redis"],
+    ["DATABASE_URL", "postgres://worker:p#x@db/bookings"],
+    ["DATABASE_URL", "postgres://worker:p?x@db/bookings"],
+    ["DATABASE_URL", "postgres://worker:1/x@db/bookings"],
+  ])("with a password in %s that is not encoded, as in %s, is refused with what to do", (name, url) => {
+    const message = messageFor({ ...required, [name]: url });
+    expect(message).toMatch(
+      new RegExp(`^ {2}${name} must be a valid URL. Percent-encode .* ${name.split("_")[0]}_PASS`, "m"),
+    );
+  });
 
   test("is refused with a list of every invalid variable and its rule", () => {
     const message = messageFor({ PORT: "99999", LOG_LEVEL: "loud", BODY_LIMIT_BYTES: "64k", QUEUE_PREFIX: "a:b" });

@@ -10,13 +10,40 @@ const wholeNumber = (minimum: number, maximum: number) =>
     v.maxValue(maximum, `must be at most ${maximum}`),
   );
 
-const urlWithProtocol = (...protocols: string[]) => {
+/** The variables whose passwords may stand in variables of their own, where they need no encoding. */
+const passwordVariables = { REDIS_URL: "REDIS_PASSWORD", DATABASE_URL: "DATABASE_PASSWORD" } as const;
+
+const connectionUrl = (name: keyof typeof passwordVariables, ...protocols: string[]) => {
   const wanted = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`;
+  const encoded =
+    "must be a valid URL. Percent-encode special characters, such as / # ? % and @, in its user name and password, " +
+    `or set the password in ${passwordVariables[name]}, where it needs no encoding`;
   return v.pipe(
     v.string(`is required: it ${wanted}`),
-    v.check((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), wanted),
+    v.check((value) => protocols.some((protocol) => value.toLowerCase().startsWith(`${protocol}//`)), wanted),
+    v.check(isEncoded, encoded),
   );
 };
+
+/**
+ * A password such as `1/x` moves the boundary between the host and the path, so the URL may still be valid: its host is
+ * then the user name. The `@` behind the boundary gives it away.
+ */
+function isEncoded(value: string): boolean {
+  const [, afterAuthority = ""] = /^[^:]+:\/\/[^/?#]*(.*)$/s.exec(value) ?? [];
+  if (!URL.canParse(value) || afterAuthority.includes("@")) return false;
+  const { username, password } = new URL(value);
+  return [username, password].every(isDecodable);
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 const port = wholeNumber(0, 65_535);
 const address = v.pipe(v.string(), v.nonEmpty("must be an address to listen on"));
@@ -30,8 +57,10 @@ export const variables = {
   HOST: v.optional(address, "0.0.0.0"),
   // Only local by default: metrics name partners, and frequent requests would keep the process busy.
   ADMIN_HOST: v.optional(address, "127.0.0.1"),
-  REDIS_URL: urlWithProtocol("redis:", "rediss:"),
-  DATABASE_URL: urlWithProtocol("postgres:", "postgresql:"),
+  REDIS_URL: connectionUrl("REDIS_URL", "redis:", "rediss:"),
+  REDIS_PASSWORD: v.optional(v.string(), ""),
+  DATABASE_URL: connectionUrl("DATABASE_URL", "postgres:", "postgresql:"),
+  DATABASE_PASSWORD: v.optional(v.string(), ""),
   PARTNERS_FILE: v.optional(v.pipe(v.string(), v.nonEmpty("must be the path of a file")), "./partners.json"),
   TRUSTED_PROXY_HOPS: v.optional(wholeNumber(0, 16), "0"),
   MAX_CONNECTIONS: v.optional(wholeNumber(1, 1_000_000), "10000"),
@@ -73,7 +102,8 @@ export const variables = {
 export const adminPort = (defaultPort: number) => v.optional(port, String(defaultPort));
 
 /**
- * Parses the given variables.
+ * Parses the given variables. The password of a URL may stand in a variable of its own, such as `REDIS_PASSWORD` for
+ * `REDIS_URL`; the result has it in the URL.
  *
  * @param environment usually `process.env`; an empty value counts as absent
  * @throws StartError that names every invalid variable, without its value
@@ -86,12 +116,34 @@ export function parseEnvironment<const Entries extends v.ObjectEntries>(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ""),
   );
   const result = v.safeParse(v.object(entries), given);
-  if (result.success) return result.output;
-  const lines = result.issues.map((issue) => {
-    const name = v.getDotPath(issue) ?? "(environment)";
-    return `  ${name} ${Object.hasOwn(given, name) ? issue.message : missingMessage(entries, name, issue.message)}`;
+  if (result.success) return addPasswords(result.output, given);
+  throw refusal(
+    result.issues.map((issue) => {
+      const name = v.getDotPath(issue) ?? "(environment)";
+      return `${name} ${Object.hasOwn(given, name) ? issue.message : missingMessage(entries, name, issue.message)}`;
+    }),
+  );
+}
+
+function refusal(problems: string[]): StartError {
+  return new StartError(`Correct these environment variables:\n${problems.map((line) => `  ${line}`).join("\n")}`);
+}
+
+/**
+ * Puts each password that stands in a variable of its own into its URL, percent-encoded. A password in the URL counts
+ * first.
+ */
+function addPasswords<Output extends object>(settings: Output, given: Record<string, string | undefined>): Output {
+  const urls = Object.entries(passwordVariables).flatMap(([name, passwordName]) => {
+    const password = given[passwordName];
+    if (!Object.hasOwn(settings, name) || password === undefined) return [];
+    const url = new URL(String(settings[name as keyof Output]));
+    if (url.password !== "") return [];
+    if (url.host === "") throw refusal([`${passwordName} needs a host in ${name}`]);
+    url.password = encodeURIComponent(password);
+    return [[name, url.href]];
   });
-  throw new StartError(`Correct these environment variables:\n${lines.join("\n")}`);
+  return { ...settings, ...Object.fromEntries(urls) };
 }
 
 /** Returns the message of the variable's own rule, because valibot only reports that the key is missing. */
