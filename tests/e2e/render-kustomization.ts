@@ -1,0 +1,91 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { parseAllDocuments, parse as parseYaml } from "yaml";
+
+/** An object as Kubernetes takes it, for tests that read any field of it. */
+export interface Manifest {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string; labels?: Record<string, string> };
+  // biome-ignore lint/suspicious/noExplicitAny: the typed models check the fields.
+  [field: string]: any;
+}
+
+interface Kustomization {
+  apiVersion: string;
+  kind: string;
+  resources?: string[];
+  components?: string[];
+  namespace?: string;
+  images?: { name: string; newName: string; newTag: string }[];
+  patches?: { target: { kind: string; name?: string }; patch: string }[];
+}
+
+const fields = new Set(["apiVersion", "kind", "resources", "components", "namespace", "images", "patches"]);
+
+/**
+ * Returns the objects of a kustomization, for machines without kustomize. It knows the fields that `deploy/kubernetes`
+ * uses, and of JSON patches the replacement of an existing field.
+ *
+ * @throws if it meets anything else
+ */
+export function renderKustomization(folder: string): Manifest[] {
+  const { kustomization, objects } = read(folder);
+  for (const component of kustomization.components ?? []) {
+    transform(objects, read(join(folder, component)).kustomization);
+  }
+  return transform(objects, kustomization);
+}
+
+function read(folder: string): { kustomization: Kustomization; objects: Manifest[] } {
+  const kustomization: Kustomization = parseYaml(readFileSync(join(folder, "kustomization.yaml"), "utf8"));
+  const unknown = Object.keys(kustomization).filter((field) => !fields.has(field));
+  if (unknown.length > 0) throw new Error(`${folder}: unknown fields of a kustomization: ${unknown}`);
+  return {
+    kustomization,
+    objects: (kustomization.resources ?? []).flatMap((path) => readResource(join(folder, path))),
+  };
+}
+
+function readResource(path: string): Manifest[] {
+  if (!existsSync(path)) throw new Error(`${path} does not exist`);
+  return statSync(path).isDirectory() ? renderKustomization(path) : readManifests(path);
+}
+
+export function readManifests(path: string): Manifest[] {
+  return parseAllDocuments(readFileSync(path, "utf8")).map((document) => {
+    if (document.errors[0] !== undefined) throw document.errors[0];
+    return document.toJS();
+  });
+}
+
+function transform(objects: Manifest[], { namespace, images = [], patches = [] }: Kustomization): Manifest[] {
+  for (const object of objects) {
+    if (namespace !== undefined) object.metadata.namespace = namespace;
+    for (const container of podSpecOf(object)?.containers ?? []) {
+      const image = images.find(({ name }) => name === container.image);
+      if (image !== undefined) container.image = `${image.newName}:${image.newTag}`;
+    }
+  }
+  for (const { target, patch } of patches) {
+    const isTarget = ({ kind, metadata }: Manifest) =>
+      kind === target.kind && new RegExp(`^(?:${target.name ?? ".*"})$`).test(metadata.name);
+    const targets = objects.filter(isTarget);
+    if (targets.length === 0) throw new Error(`no object for the patch of ${target.kind} ${target.name ?? ""}`);
+    for (const object of targets) for (const operation of parseYaml(patch)) replace(object, operation);
+  }
+  return objects;
+}
+
+export function podSpecOf(object: Manifest) {
+  return object["spec"]?.template?.spec;
+}
+
+function replace(object: Manifest, { op, path, value }: { op: string; path: string; value: unknown }): void {
+  const keys = path.split("/").slice(1);
+  const last = keys.pop() as string;
+  // biome-ignore lint/suspicious/noExplicitAny: a path leads anywhere.
+  const parent = keys.reduce<any>((inner, key) => inner?.[key], object);
+  if (op !== "replace" || parent?.[last] === undefined) throw new Error(`can't ${op} ${path}`);
+  parent[last] = value;
+}
