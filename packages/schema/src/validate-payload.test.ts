@@ -250,6 +250,23 @@ describe("for any payload", () => {
     );
   });
 
+  /** Ordinary text is accepted without valibot. */
+  test("the valibot schema decides the same about any text in a listed field", () => {
+    const blank = fc.string({ unit: fc.constantFrom(" ", "\t", "\u00a0", "\ufeff"), maxLength: 3 });
+    const storable = fc.string({ unit: fc.constantFrom("x", " ", "é", "😀"), minLength: 250, maxLength: 260 });
+    const long = fc.nat(8).map((more) => "x".repeat(1_020 + more));
+    const text = fc.oneof(blank, storable, long, fc.string({ unit: fc.constantFrom("x", "\0", "\ud800", "\udc00") }));
+    fc.assert(
+      fc.property(kinds, fc.constantFrom(...listedNames, ...retiredNames), text, (kind, name, value) => {
+        const payload = { ...reference, [name]: value };
+        const schema = kind === "delete" ? BookingReference : BookingInput;
+
+        expect(validatePayload(kind, payload).success).toBe(v.is(schema, payload));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
   test("the valibot schemas decide the same", () => {
     // valibot drops these names, so the schema cannot see what they contain.
     const seen = fc.dictionary(
