@@ -77,6 +77,25 @@ describe("a connection", () => {
     connection.socket.destroy();
   });
 
+  test("gets the same answer wherever the packets of its request end", async () => {
+    const bytes = requestBytes({ path: create, body: booking });
+    const before = (await ingest.queuedEvents()).length;
+    const accepting = new Promise<Socket>((resolve) => ingest.server.server.once("connection", resolve));
+    const connection = await connect(ingest.port);
+    const serverSocket = await accepting;
+    const ends = [10, bytes.length - booking.length, bytes.length - 5, bytes.length];
+    for (const end of ends) {
+      const received = serverSocket.bytesRead + end;
+      connection.send(bytes.subarray(0, end));
+      await waitFor(() => serverSocket.bytesRead === received);
+      connection.send(bytes.subarray(end));
+      expect(await connection.answer()).toMatchObject({ status: 200, headers: { Connection: "keep-alive" } });
+    }
+    const queued = (await ingest.queuedEvents()).slice(before);
+    expect(queued.map(({ payload }) => payload)).toEqual(ends.map(() => JSON.parse(booking)));
+    connection.socket.destroy();
+  });
+
   test.each([
     ["a bad secret", { path: "/booking-event/create/nobody" }, 403],
     ["a bad method", { method: "GET", path: create }, 405],
