@@ -16,6 +16,7 @@ const parameterPattern = new RegExp(`;[ \\t]*(?:(${token})=(${token}|${quotedStr
 export function bodyTypeOf(contentType: string | undefined): "json" | "form" | undefined {
   if (contentType === undefined) return undefined;
   if (contentType === "application/json") return "json";
+  if (contentType === "application/x-www-form-urlencoded") return "form";
   const [matched, type = ""] = typePattern.exec(contentType) ?? [];
   if (matched === undefined || !hasAcceptableParameters(contentType, matched.length)) return undefined;
   switch (type.toLowerCase()) {

@@ -98,9 +98,26 @@ describe("a form", () => {
     ["A=1&a=2", { A: "1", a: "2" }],
     ["a;b=1", { "a;b": "1" }],
     ["=1", { "": "1" }],
+    ["a%26b=c%3Dd%26", { "a&b": "c=d&" }],
+    ["a=%2b%2B+", { a: "++ " }],
+    ["a=[b]", { a: "[b]" }],
     ["", {}],
   ])("%s is a flat object", (text, fields) => {
     expect({ ...decodeForm(text) }).toEqual(fields);
+  });
+
+  test("has the fields that URLSearchParams reads, however they are encoded", () => {
+    const piece = fc.constantFrom(..."&&&==+", "%26", "%3d", "%3D", "%2B", "%25", "%20", "%C3%AB", "a", "b", "é");
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        const text = pieces.join("");
+        const names = [...new URLSearchParams(text).keys()];
+
+        fc.pre(new Set(names).size === names.length);
+        expect(decodeForm(text)).toEqual(Object.fromEntries(new URLSearchParams(text)));
+      }),
+      { numRuns: 3_000 },
+    );
   });
 
   test("keeps fields named like members of Object.prototype", () => {
