@@ -5,7 +5,7 @@ import { Counter, type Logger, type Registry } from "@booking-events/runtime";
 import { maxJsonValues } from "@booking-events/schema";
 import { describePolicy, describeQuota } from "./rate-limit-headers.ts";
 
-interface RateLimitVerdict {
+export interface RateLimitVerdict {
   /** undefined if the request is within its partner's limit. */
   retryAfterS?: number;
   /** The headers of the answer, whatever else happens to the request. */
