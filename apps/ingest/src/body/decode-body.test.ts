@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../http/answers.ts";
 import { decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
