@@ -11,6 +11,8 @@ import { spawnOps } from "../../testing/run-ops.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 6 });
 const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
+/** A process from source takes seconds to start on a busy machine. */
+const patience = { timeoutMs: 60_000 };
 let children: ChildProcess[] = [];
 
 beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes"));
@@ -19,7 +21,7 @@ afterEach(async () => {
   children = [];
 });
 
-test("a new event is shown once, whenever it commits and however old its id is", async () => {
+test("a new event is shown once, whenever it commits and however old its id is", { timeout: 120_000 }, async () => {
   const before = event("before", { ageMs: 1_000 });
   await insert(before);
   const follower = follow("--partner", "acme");
@@ -55,18 +57,18 @@ test("a new event is shown once, whenever it commits and however old its id is",
   expect(follower.stderr()).toBe("");
 });
 
-test("a table has a header, and the selected events, oldest first", async () => {
+test("a table has a header, and the selected events, oldest first", { timeout: 120_000 }, async () => {
   await insert(event("one", { ageMs: 2_000 }), event("two", { ageMs: 1_000 }));
   const follower = follow({ json: false }, "--limit", "1", "--kind", "create");
-  await waitFor(() => expect(follower.lines()).toHaveLength(2));
+  await waitFor(() => expect(follower.lines()).toHaveLength(2), patience);
   expect(follower.lines()[0]).toMatch(/^RECEIVED +KIND +OUTCOME +EVENT ID +PARTNER +REFERENCE$/);
   expect(follower.lines()[1]).toMatch(/ two$/);
   await insert(event("three", { outcome: "unchanged" }));
-  await waitFor(() => expect(follower.lines()[2]).toMatch(/ three$/));
+  await waitFor(() => expect(follower.lines()[2]).toMatch(/ three$/), patience);
   expect(follower.lines()[2]?.indexOf("acme")).toBe(follower.lines()[0]?.indexOf("PARTNER"));
 });
 
-test("Ctrl-C ends it, and so does the reader of the pipe", async () => {
+test("Ctrl-C ends it, and so does the reader of the pipe", { timeout: 120_000 }, async () => {
   const interrupted = follow();
   await insert(event("one"));
   await interrupted.untilShown("one");
@@ -82,7 +84,9 @@ test("Ctrl-C ends it, and so does the reader of the pipe", async () => {
   expect(piped.stderr()).toBe("");
 });
 
-test("it goes on after an outage of PostgreSQL, and shows what was applied meanwhile", async () => {
+test("it goes on after an outage of PostgreSQL, and shows what was applied meanwhile", {
+  timeout: 120_000,
+}, async () => {
   const follower = follow();
   await insert(event("one"));
   await follower.untilShown("one");
@@ -94,7 +98,7 @@ test("it goes on after an outage of PostgreSQL, and shows what was applied meanw
     "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'booking-events-ops' and datname = $1",
     [database],
   );
-  await waitFor(() => expect(follower.stderr()).toMatch(/Trying again until Ctrl-C\.\n$/));
+  await waitFor(() => expect(follower.stderr()).toMatch(/Trying again until Ctrl-C\.\n$/), patience);
   await insert(event("two"));
   await execute(admin, `alter database ${database} allow_connections true`);
   await follower.untilShown("two");
@@ -102,12 +106,12 @@ test("it goes on after an outage of PostgreSQL, and shows what was applied meanw
   expect(follower.references()).toEqual(["one", "two"]);
 });
 
-test("--follow goes with neither --until nor --before", async () => {
+test("--follow goes with neither --until nor --before", { timeout: 120_000 }, async () => {
   const refused = await spawnOps(["events", "list", "--follow", "--until", "1h"], { DATABASE_URL: url });
   expect(refused).toMatchObject({ exitCode: 2, stdout: "", stderr: expect.stringContaining("Leave out --until") });
 });
 
-test("a search that takes too long says to add --since", async () => {
+test("a search that takes too long says to add --since", { timeout: 120_000 }, async () => {
   const client = await pool.connect();
   try {
     await client.query("begin; lock table booking_events");
@@ -119,7 +123,7 @@ test("a search that takes too long says to add --since", async () => {
          where application_name = 'booking-events-ops' and datname = current_database() and wait_event_type = 'Lock'`,
       );
       expect(rows).toHaveLength(1);
-    });
+    }, patience);
     expect(await ran).toMatchObject({ exitCode: 1, stdout: "", stderr: expect.stringMatching(/^.*Add --since.*\n$/) });
   } finally {
     await client.query("rollback");
@@ -181,7 +185,7 @@ function follow(...[first, ...rest]: [({ json: boolean } | string)?, ...string[]
     lines,
     references,
     stderr: () => stderr,
-    untilShown: (reference: string) => waitFor(() => expect(references()).toContain(reference)),
+    untilShown: (reference: string) => waitFor(() => expect(references()).toContain(reference), patience),
     ended: once(child, "close").then(([code]) => code),
   };
 }
