@@ -19,7 +19,8 @@ grant usage on schema public to booking_events_worker, booking_events_ops, booki
 -- did is recorded again when another one takes a place before it.
 grant select, insert, update on bookings to booking_events_worker;
 grant select, insert,
-  update (outcome, duplicate_of, state_after, decided_by, content_from, keyless_sequence_after, warnings)
+  update (outcome, duplicate_of, state_after, decided_by, content_from, keyless_sequence_after, warnings,
+    content_digest)
   on booking_events to booking_events_worker;
 grant select, insert on booking_changes to booking_events_worker;
 grant select, update on feed_position to booking_events_worker;
@@ -28,14 +29,24 @@ grant select, insert, update on dead_letters to booking_events_worker;
 grant select on log_retention to booking_events_worker;
 grant execute on function partition_log, create_log_partitions, drop_log_partition, delete_old_events,
   delete_old_changes, remove_deleted_content, delete_old_dead_letters to booking_events_worker;
+grant select, update on digest_key to booking_events_worker;
 -- At its start it looks for missing migrations. PostgreSQL shows a table's primary key, which node-pg-migrate looks
 -- for, only to those who may do more with the table than read it; a reference to it is the least.
 grant select, references (id) on schema_migrations to booking_events_worker;
 
--- pnpm ops shows everything, and marks dead letters.
+-- pnpm ops shows everything, marks dead letters, and erases guests.
 grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_cursors,
   log_retention to booking_events_ops;
-grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution) on dead_letters to booking_events_ops;
+grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, envelope, reference, error)
+  on dead_letters to booking_events_ops;
+grant insert on bookings, booking_events, booking_changes, dead_letters to booking_events_ops;
+grant update on bookings to booking_events_ops;
+grant update (booking_key, reference, payload, content_digest, idempotency_key) on booking_events
+  to booking_events_ops;
+grant update (reference) on booking_changes to booking_events_ops;
+grant update (last_id) on feed_position to booking_events_ops;
+grant select, update on digest_key to booking_events_ops;
+grant select, insert, update on erasures to booking_events_ops;
 
 -- Whoever reads bookings and follows the feed, and keeps its place there.
 grant select on bookings, booking_details, booking_events, booking_changes, feed_position to booking_events_reader;

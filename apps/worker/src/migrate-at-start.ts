@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@booking-events/runtime";
-import { NewerSchemaError } from "@booking-events/store";
+import { DigestKeyError, NewerSchemaError } from "@booking-events/store";
 import { describeFault } from "./deliver/describe-fault.ts";
 
 const firstDelayMs = 100;
@@ -12,7 +12,7 @@ export interface Migration {
    * its tables.
    *
    * @returns the names of the migrations that were run
-   * @throws NewerSchemaError, since only another release helps; `signal.reason` when the signal aborts
+   * @throws NewerSchemaError, DigestKeyError, since waiting does not help; `signal.reason` when the signal aborts
    */
   run(): Promise<string[]>;
   isDone(): boolean;
@@ -37,7 +37,7 @@ export function createMigration(options: {
       isDone = true;
       return migrations;
     } catch (error) {
-      if (error instanceof NewerSchemaError) throw error;
+      if (error instanceof NewerSchemaError || error instanceof DigestKeyError) throw error;
       const { code } = describeFault(error);
       if (faultCode === null)
         logger.error({ code }, "PostgreSQL is unavailable: waiting for it to migrate the database");

@@ -17,10 +17,12 @@ import {
 import {
   closeLettersOfApplied,
   createPool,
+  type DigestKey,
   findDurabilityProblems,
   inTransaction,
   maintain,
   migrate,
+  openDigestKey,
   probeWrites,
   type RetentionRules,
   readLogStatus,
@@ -58,6 +60,7 @@ const entries = {
   RETENTION_DAYS: variables.RETENTION_DAYS,
   DELETED_RETENTION_DAYS: variables.DELETED_RETENTION_DAYS,
   DEAD_LETTER_RETENTION_DAYS: variables.DEAD_LETTER_RETENTION_DAYS,
+  DIGEST_KEY: variables.DIGEST_KEY,
   LOG_LEVEL: variables.LOG_LEVEL,
   SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
 };
@@ -147,6 +150,8 @@ interface Database {
   pool: Pool;
   outageGate: OutageGate;
   migration: Migration;
+  /** @throws before the migration is done */
+  digestKey: () => DigestKey;
   durabilityWatch: DurabilityWatch;
   maintainRegularly: () => Promise<void>;
   isOut: () => boolean;
@@ -169,11 +174,24 @@ function createDatabase(context: Context): Database {
     },
   });
   const maintenanceMetrics = createMaintenanceMetrics(metrics);
-  const migration = createMigration({ migrate: () => migrate(settings.DATABASE_URL), logger, signal });
+  let digestKey: DigestKey | undefined;
+  const migration = createMigration({
+    async migrate() {
+      const names = await migrate(settings.DATABASE_URL);
+      digestKey = await openDigestKey(pool, settings.DIGEST_KEY);
+      return names;
+    },
+    logger,
+    signal,
+  });
   return {
     pool,
     outageGate,
     migration,
+    digestKey() {
+      if (digestKey === undefined) throw new Error("The key is read when the database has been migrated.");
+      return digestKey;
+    },
     durabilityWatch: watchDurability({ findProblems: () => findDurabilityProblems(pool), logger }),
     maintainRegularly: () =>
       maintainRegularly({
@@ -247,7 +265,7 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
 
 function createApplyBatch(
   { settings, parts, logger }: Context,
-  { pool }: Database,
+  { pool, digestKey }: Database,
   metrics: WorkerMetrics,
 ): ApplyBatch {
   const duplicateWindowMs = settings.DUPLICATE_WINDOW_HOURS * millisecondsPerHour;
@@ -255,12 +273,13 @@ function createApplyBatch(
     metrics.countWarning(warning.code);
     logger.warn(warning, "event recorded with a warning");
   };
-  return (envelopes, mode) => parts.applyEvents(pool, envelopes, { duplicateWindowMs, onWarning, ...mode });
+  return (envelopes, mode) =>
+    parts.applyEvents(pool, envelopes, { digestKey: digestKey(), duplicateWindowMs, onWarning, ...mode });
 }
 
 function createProcessOptions(
   { settings, logger, signal }: Context,
-  { pool, outageGate }: Database,
+  { pool, outageGate, digestKey }: Database,
   parts: { consumer: Consumer; workerMetrics: WorkerMetrics; laterVersions: LaterVersions; applyBatch: ApplyBatch },
 ): ProcessOptions {
   const { consumer, workerMetrics, laterVersions, applyBatch } = parts;
@@ -277,7 +296,7 @@ function createProcessOptions(
       signal,
     }),
     readBytes: (delivery) => consumer.readBytes(delivery),
-    ...createDeadLetters(pool),
+    ...createDeadLetters(pool, digestKey),
     outageGate,
     count: workerMetrics.count,
     countFault: workerMetrics.countFault,

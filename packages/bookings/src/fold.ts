@@ -5,11 +5,13 @@ export type Change = "created" | "updated" | "deleted" | "recreated";
 /** What an event does in the fold. */
 export type FoldOutcome = Change | "unchanged" | "duplicate";
 /**
+/**
  * What became of an event.
  * - `superseded`: it arrived after a later event, which decided the state
  * - `expired`: it is older than the log, so it was not applied
+ * - `erased`: an operator had erased its booking, so it was not applied
  */
-export type Outcome = FoldOutcome | "superseded" | "expired";
+export type Outcome = FoldOutcome | "superseded" | "expired" | "erased";
 /**
  * A likely mistake of the sender that loses no data.
  * - `key-reused`: an earlier event of the booking has the same idempotency key, with another kind or content
@@ -25,7 +27,7 @@ export interface FoldEvent {
   /** The place in the order of receipt, in microseconds: see `sequence.ts` of the queue package. */
   sequence: number;
   hasIdempotencyKey: boolean;
-  /** Hex of the SHA-256 of the canonical content. */
+  /** Equal if and only if the canonical contents are. */
   contentDigest: string;
   receivedAt: Date;
 }

@@ -10,7 +10,7 @@ export interface Place {
 export interface KeyedEvent extends Place {
   kind: EventKind;
   idempotencyKey: string;
-  /** Hex of the SHA-256 of the canonical content. */
+  /** Equal if and only if the canonical contents are. */
   contentDigest: string;
 }
 

@@ -44,7 +44,7 @@ describe("the runbook's table of environment variables", () => {
   test("has the defaults of the code", () => {
     for (const [, name = "", , documented] of rows.filter(([, name]) => name !== "ADMIN_PORT")) {
       const { success, output } = v.safeParse(v.object({ [name]: ofOneProcess.get(name) ?? v.never() }), {});
-      expect([name, success ? String(output[name]) : "required"]).toEqual([name, documented]);
+      expect([name, success ? String(output[name] ?? "none") : "required"]).toEqual([name, documented]);
     }
     const ports = `${ingest}${worker}`.matchAll(/adminPort\((\d+)\)/g);
     expect(rows.find(([, name]) => name === "ADMIN_PORT")?.[3]).toBe(Array.from(ports, ([, port]) => port).join(", "));

@@ -12,9 +12,9 @@ export interface EventToInsert {
   bookingKey: Buffer;
   sequence: number;
   idempotencyKey: string | null;
-  /** JSON text; null: the event is expired. */
+  /** JSON text. Null: the event is recorded without its content. */
   payload: string | null;
-  /** Hex of the SHA-256 of the canonical content; null: the event is expired. */
+  /** In hex: see {@link DigestKey}. */
   contentDigest: string | null;
   outcome: Outcome;
   /** The earlier event with the same idempotency key, kind and content, if there is one. */

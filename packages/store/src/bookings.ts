@@ -16,9 +16,16 @@ export interface StoredBooking extends BookingIdentity {
   state: BookingState;
   /** How many changes the booking has had. */
   revision: number;
+  /**
+   * See {@link hashContacts}. Null: the booking is from a release without them, and its digests have no key either. See
+   * {@link convertBookings}.
+   */
+  guestHashes: readonly string[] | null;
 }
 
-export interface BookingToSave extends StoredBooking {
+export interface BookingToSave extends Omit<StoredBooking, "guestHashes"> {
+  /** Undefined: the stored ones stay. */
+  guestHashes?: readonly string[] | undefined;
   /**
    * Keep the stored payload, since the content is the same. Otherwise, or if the stored payload was removed, the booking
    * gets the payload of the content's event.
@@ -50,7 +57,7 @@ export async function lockBookings(
 }
 
 /**
- * Reads bookings in the order of their keys.
+ * Reads bookings in the order of their keys. Erased ones are left out.
  *
  * @param filter.after the key of the last booking that was read; undefined: start with the first one
  */
@@ -67,7 +74,7 @@ export async function readBookings(
     `select ${rowColumns}
      from bookings
      where ($1::text is null or partner = $1) and ($2::bytea[] is null or booking_key = any($2))
-       and ($3::bytea is null or booking_key > $3)
+       and ($3::bytea is null or booking_key > $3) and erased_at is null
      order by booking_key
      limit $4`,
     [filter.partner ?? null, filter.bookingKeys ?? null, filter.after ?? null, filter.limit],
@@ -93,23 +100,24 @@ const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "ref
          )
        end) as "contentEventId",
        content_sequence as "contentSequence", last_sequence as "lastSequence", revision,
-       created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"`;
+       guest_hashes::text[] as "guestHashes", created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"`;
 
 interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
   revision: number;
+  guestHashes: string[] | null;
   contentDigest: Buffer | null;
   contentEventId: string | null;
   contentSequence: number | null;
 }
 
 function toStoredBooking(row: BookingRow): StoredBooking {
-  const { bookingKey, partner, referenceKind, reference, revision, ...ofState } = row;
+  const { bookingKey, partner, referenceKind, reference, revision, guestHashes, ...ofState } = row;
   const { contentDigest, contentEventId, contentSequence, ...rest } = ofState;
   const content =
     contentDigest === null || contentEventId === null
       ? null
       : { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence: contentSequence };
-  return { bookingKey, partner, referenceKind, reference, revision, state: { ...rest, content } };
+  return { bookingKey, partner, referenceKind, reference, revision, guestHashes, state: { ...rest, content } };
 }
 
 /** @returns the keys of the bookings that another transaction has locked at the moment */
@@ -133,9 +141,11 @@ export async function insertBookings(client: Queryable, bookings: BookingToSave[
   const sorted = bookings.toSorted((a, b) => Buffer.compare(a.bookingKey, b.bookingKey));
   const { rowCount } = await client.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
-       content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at, payload)
+       content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at, guest_hashes,
+       payload)
      select booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
        content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
+       string_to_array(guest_hashes, ' ')::bigint[],
        (select payload from booking_events where id = content_event_id)
      from ${unnestColumns}
      on conflict (booking_key) do nothing`,
@@ -160,6 +170,7 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
        updated_at = changed.updated_at,
        deleted_at = changed.deleted_at,
        content_removed_at = null,
+       guest_hashes = coalesce(string_to_array(changed.guest_hashes, ' ')::bigint[], bookings.guest_hashes),
        payload = coalesce(
          case when changed.keeps_payload then bookings.payload end,
          (select payload from booking_events where id = changed.content_event_id)
@@ -173,10 +184,10 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
 /** Turns the parameters from {@link toColumns} into rows. */
 const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
        $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::uuid[],
-       $14::boolean[], $15::text[], $16::integer[])
+       $14::boolean[], $15::text[], $16::integer[], $17::text[])
        as changed (booking_key, partner, reference, state, event_id, sequence, content_digest, content_sequence,
          last_sequence, created_at, updated_at, deleted_at, content_event_id, keeps_payload, reference_kind,
-         revision)`;
+         revision, guest_hashes)`;
 
 function toColumns(bookings: BookingToSave[]): Buffer[] {
   const states = bookings.map(({ state }) => state);
@@ -198,6 +209,7 @@ function toColumns(bookings: BookingToSave[]): Buffer[] {
     booleans(bookings.map(({ keepsPayload }) => keepsPayload)),
     texts(bookings.map(({ referenceKind }) => referenceKind)),
     integers(bookings.map(({ revision }) => revision)),
+    texts(bookings.map(({ guestHashes }) => guestHashes?.join(" ") ?? null)),
   ];
 }
 

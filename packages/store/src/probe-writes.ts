@@ -45,7 +45,7 @@ async function writeEvent(client: Queryable): Promise<void> {
     bookingKey: bookingKey(partner, "trip", id),
   } as const;
   const payload = JSON.stringify({ probe: randomBytes(payloadBytes).toString("base64") });
-  const digest = hash("sha256", payload, "hex");
+  const digest = hash("sha256", payload, "hex").slice(0, 32);
   await insertEvents(client, [
     {
       ...{ ...booking, id, kind: "create", sequence, idempotencyKey: null, payload, contentDigest: digest },
@@ -57,7 +57,7 @@ async function writeEvent(client: Queryable): Promise<void> {
     ...{ content: { digest, eventId: id, newestKeylessSequence: null } },
     ...{ createdAt: at, updatedAt: at, deletedAt: null },
   };
-  await insertBookings(client, [{ ...booking, state, revision: 1, keepsPayload: false }]);
+  await insertBookings(client, [{ ...booking, state, revision: 1, keepsPayload: false, guestHashes: [] }]);
   await appendChanges(client, [
     { ...booking, revision: 1, change: "created", eventId: id, sequence, previousEventId: null },
   ]);

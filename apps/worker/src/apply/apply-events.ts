@@ -1,14 +1,21 @@
 import { comparePlaces, type Outcome } from "@booking-events/bookings";
 import type { EventEnvelope } from "@booking-events/schema";
 import {
+  convertBookings,
+  type DigestKey,
+  type EventToInsert,
+  findErased,
   findLockedBookings,
   findProcessed,
   inTransaction,
   lockBookings,
+  openDigestKey,
   type Queryable,
   readLogHorizon,
+  type StoredBooking,
   setLockTimeout,
   settleAll,
+  toErasedEntry,
 } from "@booking-events/store";
 import { DatabaseError, type Pool } from "pg";
 import { type IncomingEvent, nameBooking, toIncomingEvent } from "./incoming-event.ts";
@@ -17,6 +24,8 @@ import { LeftOut, readHistory, refoldBookings } from "./read-history.ts";
 import { Race, writeBatch } from "./write-batch.ts";
 
 export interface ApplyOptions {
+  /** Default: the key in the database. */
+  digestKey?: DigestKey;
   /** An event received later than this after another one does not repeat it. */
   duplicateWindowMs: number;
   /**
@@ -61,12 +70,13 @@ export async function applyEvents(
   options: ApplyOptions,
 ): Promise<Map<string, Outcome>> {
   const distinct = new Map(envelopes.map((envelope) => [envelope.eventId, envelope]));
-  let events = [...distinct.values()].map(toIncomingEvent).sort(comparePlaces);
+  const digestKey = options.digestKey ?? (await openDigestKey(pool, undefined));
+  let events = [...distinct.values()].map((envelope) => toIncomingEvent(envelope, digestKey)).sort(comparePlaces);
   let waitsForLocks = options.waitsForLocks ?? options.isAlone === true;
   for (let races = 0; events.length > 0; ) {
     try {
       const applied = await inTransaction(pool, (client) =>
-        applyInTransaction(client, events, { ...options, waitsForLocks }),
+        applyInTransaction(client, events, { ...options, digestKey, waitsForLocks }),
       );
       if (options.onWarning !== undefined) applied.warnings.forEach(options.onWarning);
       return applied.outcomes;
@@ -111,10 +121,12 @@ interface Applied {
 /** The phases of a transaction: lock, read, plan, write. */
 async function applyInTransaction(
   client: Queryable,
-  events: IncomingEvent[],
-  options: ApplyOptions & { waitsForLocks: boolean },
+  all: IncomingEvent[],
+  options: ApplyOptions & { digestKey: DigestKey; waitsForLocks: boolean },
 ): Promise<Applied> {
-  const { stored, applied, horizon } = await lock(client, events, options);
+  const { digestKey, duplicateWindowMs } = options;
+  const { stored, applied, horizon } = await lock(client, all, options);
+  const { erased, events } = await separateErased(client, all, { digestKey, stored, applied });
   const isExpired = ({ sequence }: IncomingEvent) => horizon !== null && sequence < horizon.getTime() * 1_000;
   const { expired = [], current = [] } = Object.groupBy(
     events.filter(({ id }) => !applied.has(id)),
@@ -124,9 +136,8 @@ async function applyInTransaction(
   const { uses, creates } = await readHistory(client, bookings, options);
   const works = bookings.map((booking) => settleBooking(booking, uses));
   const refoldings = await refoldBookings(client, works, creates, options);
-  const { duplicateWindowMs } = options;
-  const plan = planBatch(works, { refoldings, creates, expired, duplicateWindowMs });
-  const misdirected = await writeBatch(client, plan);
+  const plan = planBatch(works, { refoldings, creates, expired, erased, duplicateWindowMs });
+  const misdirected = await writeBatch(client, plan, digestKey);
   const likelyMistakes = plan.consumerDeletes.filter(({ id }) => misdirected.has(id));
   return {
     outcomes: new Map([...applied, ...plan.outcomes]),
@@ -135,7 +146,11 @@ async function applyInTransaction(
 }
 
 /** @returns the bookings that exist, the outcomes of events that are in the log already, and where the log begins */
-async function lock(client: Queryable, events: IncomingEvent[], { waitsForLocks }: { waitsForLocks: boolean }) {
+async function lock(
+  client: Queryable,
+  events: IncomingEvent[],
+  { digestKey, waitsForLocks }: { digestKey: DigestKey; waitsForLocks: boolean },
+) {
   const [, stored, , applied, horizon] = await settleAll([
     setLockTimeout(client, lockTimeoutMs),
     lockBookings(client, keysOf(events), waitsForLocks ? "wait" : "fail"),
@@ -148,5 +163,35 @@ async function lock(client: Queryable, events: IncomingEvent[], { waitsForLocks 
     ),
     readLogHorizon(client),
   ]);
-  return { stored, applied, horizon };
+  return { stored: await convertOld(client, digestKey, stored), applied, horizon };
+}
+
+/** @param stored locked bookings */
+async function convertOld(client: Queryable, key: DigestKey, stored: StoredBooking[]): Promise<StoredBooking[]> {
+  const old = stored.filter(({ guestHashes }) => guestHashes === null).map(({ bookingKey }) => bookingKey);
+  if (old.length === 0) return stored;
+  await convertBookings(client, key, old);
+  return lockBookings(
+    client,
+    stored.map(({ bookingKey }) => bookingKey),
+  );
+}
+
+/** Separates the new events of bookings that have been erased. They are recorded without their content. */
+async function separateErased(
+  client: Queryable,
+  all: IncomingEvent[],
+  batch: { digestKey: DigestKey; stored: StoredBooking[]; applied: ReadonlyMap<string, Outcome> },
+): Promise<{ erased: EventToInsert[]; events: IncomingEvent[] }> {
+  const { digestKey, stored, applied } = batch;
+  const isStored = new Set(stored.map(nameBooking));
+  const unknown = all.filter((event) => !applied.has(event.id) && !isStored.has(nameBooking(event)));
+  if (unknown.length === 0) return { erased: [], events: all };
+  const erasedKeys = await findErased(client, digestKey, keysOf(unknown));
+  if (erasedKeys.size === 0) return { erased: [], events: all };
+  const isErased = ({ bookingKey }: IncomingEvent) => erasedKeys.has(bookingKey.toString("hex"));
+  return {
+    erased: unknown.filter(isErased).map((event) => toErasedEntry(digestKey, event)),
+    events: all.filter((event) => !isErased(event)),
+  };
 }

@@ -2,9 +2,9 @@ import { hash } from "node:crypto";
 import { type FoldStep, foldEvents, toCanonicalJson } from "@booking-events/bookings";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { BookingPayload, EventEnvelope, EventKind } from "@booking-events/schema";
-import { bookingKey } from "@booking-events/store";
+import { bookingKey, type DigestKey, openDigestKey } from "@booking-events/store";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 import { toIncomingEvent } from "./incoming-event.ts";
 
@@ -14,6 +14,10 @@ const options = { duplicateWindowMs: 72 * 3_600_000 };
 const start = Date.UTC(2026, 0, 1);
 
 const { pool } = useTestDatabase({ maxConnections: 8 });
+let digestKey: DigestKey;
+beforeAll(async () => {
+  digestKey = await openDigestKey(pool, undefined);
+});
 
 interface Note {
   partner: string;
@@ -231,7 +235,7 @@ function earlierWithKey(event: EventEnvelope, events: EventEnvelope[]): EventEnv
 }
 
 function foldAll(events: EventEnvelope[]): Map<string, FoldStep[]> {
-  const counted = events.filter((event) => counts(event, events)).map(toIncomingEvent);
+  const counted = events.filter((event) => counts(event, events)).map((event) => toIncomingEvent(event, digestKey));
   const bookings = Map.groupBy(counted, nameBooking);
   return new Map(
     [...bookings].map(([name, ofBooking]) => [
@@ -349,7 +353,7 @@ function stateAfter(steps: FoldStep[]): FoldStep["after"] {
 }
 
 function digestOf(payload: unknown): string {
-  return hash("sha256", toCanonicalJson(payload), "hex");
+  return digestKey.digestContent(hash("sha256", toCanonicalJson(payload), "buffer"));
 }
 
 /** Shows a counterexample as a history: the events in the order of receipt, and then the deliveries. */

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { type FoldEvent, toCanonicalJson } from "@booking-events/bookings";
 import { bookingReferenceOf, type EventEnvelope, type ReferenceKind, referenceKindOf } from "@booking-events/schema";
-import { bookingKey } from "@booking-events/store";
+import { bookingKey, contactsOf, type DigestKey, hashContacts } from "@booking-events/store";
 
 /** An event to apply. All that depends on its envelope is computed once. */
 export interface IncomingEvent extends FoldEvent {
@@ -10,11 +10,13 @@ export interface IncomingEvent extends FoldEvent {
   reference: string;
   bookingKey: Buffer;
   idempotencyKey: string | null;
-  /** Canonical JSON. The content digest is its SHA-256. */
+  /** Canonical JSON. */
   payload: string;
+  /** See `bookings.guest_hashes`. */
+  guestHashes: readonly string[];
 }
 
-export function toIncomingEvent(envelope: EventEnvelope): IncomingEvent {
+export function toIncomingEvent(envelope: EventEnvelope, key: DigestKey): IncomingEvent {
   const reference = bookingReferenceOf(envelope.payload);
   const referenceKind = referenceKindOf(envelope.payload);
   const payload = toCanonicalJson(envelope.payload);
@@ -29,7 +31,8 @@ export function toIncomingEvent(envelope: EventEnvelope): IncomingEvent {
     idempotencyKey: envelope.idempotencyKey,
     hasIdempotencyKey: envelope.idempotencyKey !== null,
     payload,
-    contentDigest: hash("sha256", payload, "hex"),
+    contentDigest: key.digestContent(hash("sha256", payload, "buffer")),
+    guestHashes: hashContacts(key, contactsOf(envelope.payload)),
     receivedAt: new Date(envelope.receivedAt),
   };
 }

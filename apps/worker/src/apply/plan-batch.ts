@@ -32,6 +32,7 @@ export interface TouchedBooking extends Readonly<BookingIdentity> {
   readonly firstId: string;
   /** How many changes the booking has had before. */
   readonly revision: number;
+  readonly guestHashes: readonly string[];
   /** Events that are not in the log, in sequence order. */
   readonly newEvents: readonly IncomingEvent[];
 }
@@ -81,9 +82,10 @@ export function groupByBooking(
 ): TouchedBooking[] {
   const storedByName = new Map(stored.map((booking) => [nameBooking(booking), booking]));
   return [...Map.groupBy(newEvents, nameBooking)].map(([name, ofBooking]) => {
-    const { state: stored = null, revision = 0 } = storedByName.get(name) ?? {};
+    const { state: stored = null, revision = 0, guestHashes } = storedByName.get(name) ?? {};
     const firstId = stored === null ? startOfLog.id : firstIdOfBooking(stored);
-    return { ...identityOf(ofBooking[0] as IncomingEvent), stored, firstId, revision, newEvents: ofBooking };
+    const identity = identityOf(ofBooking[0] as IncomingEvent);
+    return { ...identity, stored, firstId, revision, guestHashes: guestHashes ?? [], newEvents: ofBooking };
   });
 }
 
@@ -103,6 +105,7 @@ interface PlannedWork {
 /**
  * @param options see {@link planBooking}; a refolding for each booking that has late events
  * @param options.expired events that are older than the log
+ * @param options.erased entries of further events, whose bookings have been erased
  */
 export function planBatch(
   works: readonly BookingWork[],
@@ -110,17 +113,18 @@ export function planBatch(
     refoldings: ReadonlyMap<BookingWork, Refolding>;
     creates: ReadonlyMap<string, CreatesAround>;
     expired: readonly IncomingEvent[];
+    erased: readonly EventToInsert[];
     duplicateWindowMs: number;
   },
 ): BatchPlan {
-  const { refoldings, expired, ...others } = options;
+  const { refoldings, expired, erased, ...others } = options;
   const counting = works.filter(({ events }) => events.length > 0);
   const planned = counting.map((work) => ({
     work,
     plan: planBooking(work, { ...others, refolding: refoldings.get(work) }),
   }));
   const settlements = works.map(({ settlement }) => settlement);
-  const events = [...toLogEntries(works, planned), ...expired.map(toExpired)].sort(comparePlaces);
+  const events = [...toLogEntries(works, planned), ...expired.map(toExpired), ...erased].sort(comparePlaces);
   const isNew = ({ work }: PlannedWork) => work.stored === null;
   return {
     events,
@@ -140,7 +144,14 @@ export function planBatch(
 
 function toBooking({ work, plan }: PlannedWork): BookingToSave {
   const revision = work.revision + plan.changes.length;
-  return { ...identityOf(work), state: plan.state, revision, keepsPayload: plan.keepsContent };
+  const state = { ...identityOf(work), state: plan.state, revision, keepsPayload: plan.keepsContent };
+  return { ...state, guestHashes: addGuestHashes(work) };
+}
+
+/** @returns undefined if the booking has all of them already */
+function addGuestHashes({ stored, guestHashes, newEvents }: TouchedBooking): readonly string[] | undefined {
+  const all = new Set([...guestHashes, ...newEvents.flatMap((event) => event.guestHashes)]);
+  return stored !== null && all.size === guestHashes.length ? undefined : [...all];
 }
 
 function toChanges({ work, plan }: PlannedWork): ChangeToInsert[] {

@@ -1,5 +1,7 @@
 import {
   appendChanges,
+  type DigestKey,
+  findErased,
   insertBookings,
   insertEvents,
   markDuplicates,
@@ -13,7 +15,10 @@ import {
 } from "@booking-events/store";
 import type { BatchPlan } from "./plan-batch.ts";
 
-/** Another transaction inserted one of the events or bookings first. Nothing was written. The next try finds it. */
+/**
+ * Another transaction inserted one of the events or bookings first, or erased one of the bookings. Nothing was written.
+ * The next try finds that.
+ */
 export class Race extends RollBack {
   override name = "Race";
 }
@@ -26,13 +31,15 @@ export class Race extends RollBack {
  * @returns the ids of deletes whose sender may have meant other bookings
  * @throws Race
  */
-export async function writeBatch(client: Queryable, plan: BatchPlan): Promise<Set<string>> {
-  const [, , , , , , misdirected] = await settleAll([
+export async function writeBatch(client: Queryable, plan: BatchPlan, digestKey: DigestKey): Promise<Set<string>> {
+  const [, , , , , , , misdirected] = await settleAll([
     ifAny(plan.events, (events) => orRace(insertEvents(client, events))),
     ifAny(plan.revised, (events) => reviseEvents(client, events)),
     ifAny(plan.displaced, (events) => markDuplicates(client, events)),
     ifAny(plan.reusingInLog, (ids) => markReusing(client, ids)),
     ifAny(plan.newBookings, (bookings) => orRace(insertBookings(client, bookings))),
+    // After they have been inserted: an operator who erases one of them now waits for this transaction.
+    ifAny(plan.newBookings, (bookings) => orRace(areNotErased(client, digestKey, bookings))),
     ifAny(plan.changedBookings, (bookings) => updateBookings(client, bookings)),
     ifAny(plan.consumerDeletes, (events) =>
       markReferenceKind(
@@ -43,6 +50,11 @@ export async function writeBatch(client: Queryable, plan: BatchPlan): Promise<Se
     ifAny(plan.changes, (changes) => appendChanges(client, changes)),
   ]);
   return new Set(misdirected);
+}
+
+async function areNotErased(client: Queryable, key: DigestKey, bookings: { bookingKey: Buffer }[]): Promise<boolean> {
+  const bookingKeys = bookings.map(({ bookingKey }) => bookingKey);
+  return (await findErased(client, key, bookingKeys)).size === 0;
 }
 
 /** Sends no statement if there is nothing to write. */

@@ -1,0 +1,212 @@
+import { createHash } from "node:crypto";
+import { toCanonicalJson } from "@booking-events/bookings";
+import { waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import type { EventEnvelope, EventKind } from "@booking-events/schema";
+import {
+  type BookingToErase,
+  beginErasure,
+  convertNextBookings,
+  type DigestKey,
+  eraseBooking,
+  findChangesOf,
+  findGuestBookings,
+  openDigestKey,
+} from "@booking-events/store";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { applyEvents } from "./apply-events.ts";
+
+const { pool } = useTestDatabase({ maxConnections: 6 });
+const start = Date.UTC(2026, 10, 20) * 1_000;
+const email = "Ada.Canary@example.com";
+let digestKey: DigestKey;
+
+beforeAll(async () => {
+  digestKey = await openDigestKey(pool, undefined);
+});
+beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, dead_letters, erasures"));
+
+function event(number: number, kind: EventKind, more: Partial<EventEnvelope> = {}, fields = {}): EventEnvelope {
+  const sequence = start + number * 1_000_000;
+  return {
+    ...{ version: 1, eventId: eventId(number), kind, partner: "acme", sequence, idempotencyKey: null },
+    receivedAt: new Date(sequence / 1_000).toISOString(),
+    payload: { consumerTripPartnerExternalReference: "CANARY-1", consumerEmail: email, ...fields },
+    ...more,
+  };
+}
+
+function eventId(number: number): string {
+  return `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
+}
+
+async function apply(...events: EventEnvelope[]): Promise<string[]> {
+  const outcomes = await applyEvents(pool, events, { digestKey, duplicateWindowMs: 72 * 3_600_000, isAlone: true });
+  return events.map(({ eventId }) => outcomes.get(eventId) ?? "left out");
+}
+
+const booking: BookingToErase = {
+  ...{ partner: "acme", referenceKind: "trip", reference: "CANARY-1" },
+  event: { id: eventId(1), sequence: start, receivedAt: new Date(start / 1_000) },
+};
+
+async function erase() {
+  const erasureId = await beginErasure(pool, { by: "test", reason: "test", search: "email" });
+  const [feed = { ids: [], upTo: 0 }] = await findChangesOf(pool, [booking]);
+  return eraseBooking(pool, digestKey, booking, { erasureId, by: "test", feed });
+}
+
+async function findByEmail(): Promise<unknown[]> {
+  const search = { by: "email", value: email.toLowerCase(), partner: undefined } as const;
+  return (await findGuestBookings(pool, digestKey, search, [])).map(({ reference }) => reference);
+}
+
+/** All of the tables that could hold something of the guest, as text. */
+async function dump(): Promise<string> {
+  const { rows } = await pool.query(
+    `select (select json_agg(b) from bookings b)::text || (select json_agg(e) from booking_events e)::text
+       || coalesce((select json_agg(c) from booking_changes c)::text, '') as dump`,
+  );
+  return rows[0].dump;
+}
+
+test("an erased booking leaves nothing of the guest, and readers of the feed get a change", async () => {
+  await apply(event(1, "create", { idempotencyKey: "canary-key" }), event(2, "update", {}, { note: "canary" }));
+  await apply(event(3, "create", { idempotencyKey: "canary-key" }));
+  expect(await dump()).toMatch(/canary/i);
+  expect(await erase()).toEqual({ bookings: 1, events: 3, deadLetters: 0 });
+  expect(await dump()).not.toMatch(/canary/i);
+  const { rows } = await pool.query(
+    "select reference, change, revision, event_id, previous_event_id from booking_changes order by id",
+  );
+  const reference = expect.stringMatching(/^erased-[0-9a-f]{32}$/);
+  expect(rows).toMatchObject([
+    { reference, change: "created", event_id: eventId(1) },
+    { reference, change: "updated", event_id: eventId(2) },
+    { reference, change: "erased", revision: 3, event_id: eventId(2), previous_event_id: eventId(2) },
+  ]);
+  expect(new Set(rows.map((row) => row.reference)).size).toBe(1);
+  expect(await erase()).toEqual({ bookings: 0, events: 0, deadLetters: 0 });
+});
+
+test("later events of an erased booking are recorded without their content, and change nothing", async () => {
+  await apply(event(5, "create"));
+  await erase();
+  const before = await pool.query("select * from bookings");
+  const other = event(9, "create", {}, { consumerTripPartnerExternalReference: "OTHER" });
+  // A late one, a repetition, a later one, and one of another booking.
+  const events = [event(1, "update"), event(5, "create"), event(8, "create", { idempotencyKey: "canary" }), other];
+  expect(await apply(...events)).toEqual(["erased", "created", "erased", "created"]);
+  expect(await apply(event(8, "create"))).toEqual(["erased"]);
+  const after = await pool.query("select * from bookings where erased_at is not null");
+  expect(after.rows).toEqual(before.rows);
+  const { rows } = await pool.query("select * from booking_events where outcome = 'erased' order by sequence");
+  const [{ booking_key, reference }] = before.rows;
+  expect(rows).toHaveLength(2);
+  for (const row of rows)
+    expect(row).toMatchObject({ booking_key, reference, payload: null, content_digest: null, idempotency_key: null });
+});
+
+describe("a booking that is erased before it is stored", () => {
+  test("does not come to life if a worker is about to insert it", async () => {
+    const blocker = await pool.connect();
+    try {
+      await blocker.query("begin; lock table erasures in exclusive mode");
+      // The row is there for the erasure only.
+      const erasing = eraseBooking(pool, digestKey, booking, {
+        ...{ erasureId: eventId(1), by: "test", feed: { ids: [], upTo: 0 } },
+      });
+      await untilBlocked(1);
+      const applying = apply(event(1, "create"));
+      await untilBlocked(2);
+      await blocker.query("rollback");
+      await erasing;
+      expect(await applying).toEqual(["erased"]);
+      expect(await dump()).not.toMatch(/canary/i);
+    } finally {
+      blocker.release(true);
+    }
+  });
+
+  test("is erased if a worker has inserted it meanwhile", async () => {
+    const blocker = await pool.connect();
+    try {
+      await blocker.query("begin; select from feed_position for update");
+      const applying = apply(event(1, "create"));
+      await untilBlocked(1);
+      const erasing = erase();
+      await untilBlocked(2);
+      await blocker.query("rollback");
+      expect(await applying).toEqual(["created"]);
+      expect(await erasing).toEqual({ bookings: 1, events: 1, deadLetters: 0 });
+      expect(await dump()).not.toMatch(/canary/i);
+    } finally {
+      blocker.release(true);
+    }
+  });
+
+  async function untilBlocked(count: number): Promise<void> {
+    await waitFor(async () => {
+      const { rows } = await pool.query(
+        "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+      );
+      expect(rows).toHaveLength(count);
+    });
+  }
+});
+
+describe("a guest", () => {
+  test("is found by each address that an event has sent, whatever its case", async () => {
+    await apply(event(1, "create", {}, { consumerEmail: "first@example.com" }), event(2, "update"));
+    expect(await findByEmail()).toEqual(["CANARY-1"]);
+    const search = { by: "email", value: "first@example.com", partner: undefined } as const;
+    expect(await findGuestBookings(pool, digestKey, search, [])).toMatchObject([{ reference: "CANARY-1" }]);
+    expect(await findGuestBookings(pool, digestKey, { ...search, partner: "other" }, [])).toEqual([]);
+  });
+
+  test("is not found by the hash alone", async () => {
+    await apply(event(1, "create", {}, { consumerEmail: "other@example.com" }), event(2, "update"));
+    await pool.query("update booking_events set payload = '{}'");
+    await pool.query("update bookings set payload = '{}'");
+    expect(await findByEmail()).toEqual([]);
+  });
+});
+
+describe("a booking from before digests had a key", () => {
+  const content = { consumerTripPartnerExternalReference: "CANARY-1", consumerEmail: email };
+
+  beforeEach(async () => {
+    await apply(event(1, "create", { idempotencyKey: "key" }), event(2, "delete"));
+    const plain = createHash("sha256").update(toCanonicalJson(content)).digest();
+    await pool.query("update bookings set guest_hashes = null, content_digest = $1", [plain]);
+    await pool.query("update booking_events set content_digest = $1", [plain]);
+    await pool.query("update digest_key set converted_to = ''");
+  });
+
+  test("is compared with new events like any other", async () => {
+    expect(await apply(event(4, "create", { idempotencyKey: "key" }), event(5, "update"))).toEqual([
+      "duplicate",
+      "recreated",
+    ]);
+    expect(await apply(event(6, "update"))).toEqual(["unchanged"]);
+    expect(await findByEmail()).toEqual(["CANARY-1"]);
+    expect(await countPlainDigests()).toBe(0);
+  });
+
+  test("is converted in batches, and the last one says so", async () => {
+    expect(await findByEmail()).toEqual([]);
+    while (await convertNextBookings(pool, digestKey));
+    expect(await findByEmail()).toEqual(["CANARY-1"]);
+    expect(await countPlainDigests()).toBe(0);
+    expect(await convertNextBookings(pool, digestKey)).toBe(false);
+  });
+
+  async function countPlainDigests(): Promise<number> {
+    const { rows } = await pool.query(
+      `select count(*)::int from (
+         select content_digest from bookings union all select content_digest from booking_events
+       ) as digests where length(content_digest) <> 16`,
+    );
+    return rows[0].count;
+  }
+});

@@ -1,0 +1,103 @@
+import { createHmac, hash } from "node:crypto";
+import type pg from "pg";
+import { inTransaction, RollBack } from "./database.ts";
+
+/**
+ * Computes keyed hashes. Guests' data can be guessed: without the key, nobody can confirm a guess by a hash in the
+ * database.
+ */
+export interface DigestKey {
+  /**
+   * @param digest the SHA-256 of the canonical content
+   * @returns the content digest, in hex
+   */
+  digestContent(digest: Buffer): string;
+  /** Returns the key that a booking's row has once the booking is erased. */
+  hashBookingKey(bookingKey: Buffer): Buffer;
+  /**
+   * @param contact an address or a number in its normalized form, with its kind
+   * @returns a `bigint` as text
+   */
+  hashContact(contact: string): string;
+}
+
+/** The process has another key than the one that the database's digests were made with. */
+export class DigestKeyError extends RollBack {
+  override name = "DigestKeyError";
+}
+
+const digestBytes = 32;
+/** Enough to tell the contents of one booking apart, and half of what each event in the log would need otherwise. */
+const contentDigestBytes = 16;
+
+/**
+ * Reads the key that all processes use. The first process records its fingerprint.
+ *
+ * @param secret the operator's own key; undefined: the key in the database
+ * @throws DigestKeyError if the database's digests were made with another key
+ */
+export function openDigestKey(pool: pg.Pool, secret: string | undefined): Promise<DigestKey> {
+  return inTransaction(pool, async (client) => {
+    const read = async () => {
+      const { rows } = await client.query<{ key: Buffer | null; fingerprint: Buffer | null }>(
+        "select key, fingerprint from digest_key",
+      );
+      return rows[0] ?? { key: null, fingerprint: null };
+    };
+    const stored = await read();
+    const key = secret === undefined ? stored.key : Buffer.from(secret);
+    if (key === null) throw new DigestKeyError(missingKey);
+    const fingerprint = derive(key, "fingerprint");
+    if (stored.fingerprint === null) {
+      // The generated key goes, so that nobody can use it by mistake.
+      await client.query(
+        `update digest_key set fingerprint = $1, key = case when $2 then null else key end where fingerprint is null`,
+        [fingerprint, secret !== undefined],
+      );
+    }
+    const { fingerprint: recorded } = stored.fingerprint === null ? await read() : stored;
+    if (recorded === null || !fingerprint.equals(recorded)) throw new DigestKeyError(otherKey);
+    return createDigestKey(key);
+  });
+}
+
+const missingKey =
+  "The database's digests were made with an operator's key. Set DIGEST_KEY to it: without it, neither duplicates nor " +
+  "erased bookings can be recognized.";
+const otherKey =
+  "DIGEST_KEY is not the key that the database's digests were made with. Restore that one, or unset DIGEST_KEY if it " +
+  "was never set: with another key, neither duplicates nor erased bookings can be recognized.";
+
+/** @param key of any length */
+export function createDigestKey(key: Buffer): DigestKey {
+  const hashContent = createKeyedHash(derive(key, "content"));
+  const hashBooking = createKeyedHash(derive(key, "booking"));
+  const contactKey = derive(key, "contact").toString("hex");
+  return {
+    digestContent: (digest) => hashContent(digest).toString("hex", 0, contentDigestBytes),
+    hashBookingKey: hashBooking,
+    // A hash of which only a part is known can't be extended, so the contact may have any length.
+    hashContact: (contact) =>
+      hash("sha256", contactKey + contact, "buffer")
+        .readBigInt64BE()
+        .toString(),
+  };
+}
+
+function derive(key: Buffer, purpose: string): Buffer {
+  return createHmac("sha256", key).update(purpose).digest();
+}
+
+/**
+ * Returns a function that computes the SHA-256 of the key and a digest. The input always has the same length, so nobody
+ * can extend it, which is what HMAC prevents. HMAC would take three times as long.
+ */
+function createKeyedHash(key: Buffer): (digest: Buffer) => Buffer {
+  const input = Buffer.alloc(2 * digestBytes);
+  key.copy(input);
+  return (digest) => {
+    if (digest.length !== digestBytes) throw new RangeError("A SHA-256 digest has 32 bytes.");
+    digest.copy(input, digestBytes);
+    return hash("sha256", input, "buffer");
+  };
+}

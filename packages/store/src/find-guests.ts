@@ -1,0 +1,134 @@
+import type { ReferenceKind } from "@booking-events/schema";
+import type pg from "pg";
+import { inTransaction, type Queryable } from "./database.ts";
+import type { DigestKey } from "./digest-key.ts";
+import type { BookingToErase } from "./erase-booking.ts";
+import { hashContact } from "./guest-contacts.ts";
+import { type GuestSearch, matchEnvelope, matchPayload } from "./guest-search.ts";
+
+/** A guest's booking. */
+export interface GuestBooking extends BookingToErase {
+  state: "active" | "deleted";
+  updatedAt: Date;
+}
+
+const lettersPerPage = 200;
+const candidatesLimit = 10_000;
+
+/**
+ * Finds the bookings of a guest: those that hold the value now, and those whose log does. The bookings must have been
+ * converted; see {@link convertNextBookings}.
+ *
+ * @param partners whose trips are looked up by the consumer's reference; a hash has to be computed for each partner
+ */
+export function findGuestBookings(
+  pool: pg.Pool,
+  key: DigestKey,
+  search: GuestSearch,
+  partners: readonly string[],
+): Promise<GuestBooking[]> {
+  return inTransaction(pool, async (client) => {
+    // PostgreSQL reads a GIN index only by a bitmap scan.
+    await client.query("set local enable_bitmapscan to on");
+    const candidates =
+      search.by === "reference"
+        ? await findByReference(client, search, partners)
+        : await findByContact(client, hashContact(key, search.by, search.value), search.partner);
+    const found: GuestBooking[] = [];
+    for (const candidate of candidates) if (await isOfGuest(client, candidate, search)) found.push(candidate);
+    return found;
+  });
+}
+
+type Candidate = GuestBooking & { bookingKey: Buffer };
+
+const candidateColumns = `booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state,
+  updated_at as "updatedAt", event_id as "eventId", sequence, created_at as "createdAt"`;
+
+interface CandidateRow {
+  bookingKey: Buffer;
+  partner: string;
+  referenceKind: ReferenceKind;
+  reference: string;
+  state: "active" | "deleted";
+  updatedAt: Date;
+  eventId: string;
+  sequence: number;
+  createdAt: Date;
+}
+
+async function findByContact(client: Queryable, hash: string, partner: string | undefined): Promise<Candidate[]> {
+  const { rows } = await client.query<CandidateRow>(
+    `select ${candidateColumns} from bookings
+     where guest_hashes @> array[$1::bigint] and guest_hashes <> '{}' and ($2::text is null or partner = $2)
+     limit ${candidatesLimit}`,
+    [hash, partner ?? null],
+  );
+  return rows.map(toCandidate);
+}
+
+async function findByReference(
+  client: Queryable,
+  { value, partner }: GuestSearch,
+  partners: readonly string[],
+): Promise<Candidate[]> {
+  const { rows } = await client.query<CandidateRow>(
+    `select ${candidateColumns} from bookings
+     where reference = $1 and erased_at is null and ($2::text is null or partner = $2)
+     union
+     select ${candidateColumns} from bookings
+     where consumer_hash = any(select hashtextextended(partner || ' ' || $1, 0) from unnest($3::text[]) as partner)
+       and ($2::text is null or partner = $2)`,
+    [value, partner ?? null, partners],
+  );
+  return rows.map(toCandidate);
+}
+
+function toCandidate({ eventId, sequence, createdAt, ...booking }: CandidateRow): Candidate {
+  return { ...booking, event: { id: eventId, sequence, receivedAt: createdAt } };
+}
+
+/** Two contacts may have the same hash, so the content decides. */
+async function isOfGuest(client: Queryable, { bookingKey, reference }: Candidate, search: GuestSearch) {
+  if (search.by === "reference" && reference === search.value) return true;
+  const fields = ["consumerEmail", "consumerPhone", "consumerPartnerExternalReference"];
+  const { rows } = await client.query<{ payload: Record<string, unknown> }>(
+    `select distinct (select jsonb_object_agg(name, payload -> name) from unnest($2::text[]) as name) as payload
+     from (
+       select payload from bookings where booking_key = $1
+       union all
+       select payload from booking_events where booking_key = $1
+     ) as sent
+     where payload is not null`,
+    [bookingKey, fields],
+  );
+  return rows.some(({ payload }) => matchPayload(search, payload));
+}
+
+/** A dead letter of a guest. */
+export interface GuestLetter {
+  eventId: string;
+  /** Undefined: no worker could read the event. */
+  booking: BookingToErase | undefined;
+}
+
+/** Finds the dead letters of a guest. No index leads to them: this reads all that have not been emptied. */
+export async function findGuestLetters(pool: pg.Pool, search: GuestSearch): Promise<GuestLetter[]> {
+  const found: GuestLetter[] = [];
+  for (let after = "00000000-0000-0000-0000-000000000000"; ; ) {
+    const { rows } = await pool.query<{ eventId: string; envelope: Buffer }>(
+      `select event_id as "eventId", envelope from dead_letters
+       where event_id > $1 and envelope <> ''
+       order by event_id
+       limit ${lettersPerPage}`,
+      [after],
+    );
+    for (const { eventId, envelope } of rows) {
+      const match = matchEnvelope(search, envelope.toString());
+      if (match !== undefined) found.push({ eventId, booking: match.isReadable ? match.booking : undefined });
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < lettersPerPage) return found;
+    after = last.eventId;
+  }
+}

@@ -1,0 +1,44 @@
+import type { DigestKey } from "./digest-key.ts";
+
+export const contactKinds = ["email", "phone"] as const;
+export type ContactKind = (typeof contactKinds)[number];
+
+/** A consumer's contacts as sent, in any form. */
+export type SentContacts = Record<ContactKind, unknown>;
+
+/** Returns the listed contacts of a payload. Agents are not guests. */
+export function contactsOf(payload: { [field: string]: unknown }): SentContacts {
+  return { email: payload["consumerEmail"], phone: payload["consumerPhone"] };
+}
+
+/**
+ * Normalizes a contact, so that one guest's bookings are found however partners write the contact: an e-mail address in
+ * lower case; the digits of a phone number, without those that E.164 leaves out. A number in national form stays one.
+ *
+ * @returns undefined if there is none
+ */
+export function normalizeContact(kind: ContactKind, sent: unknown): string | undefined {
+  if (typeof sent !== "string") return undefined;
+  const normalized = kind === "email" ? sent.trim().toLowerCase() : normalizePhone(sent);
+  return normalized === "" ? undefined : normalized;
+}
+
+/** As `booking_phone` in SQL does, except for the leading `+`, which a search may lack. */
+function normalizePhone(sent: string): string {
+  return sent
+    .replace(/\(0\)|[\s().\-/]/g, "")
+    .replace(/^00/, "")
+    .replace(/\D/g, "");
+}
+
+export function hashContact(key: DigestKey, kind: ContactKind, normalized: string): string {
+  return key.hashContact(`${kind}\0${normalized}`);
+}
+
+/** @returns the hashes of a payload's contacts, for `bookings.guest_hashes` */
+export function hashContacts(key: DigestKey, contacts: SentContacts): string[] {
+  return contactKinds.flatMap((kind) => {
+    const normalized = normalizeContact(kind, contacts[kind]);
+    return normalized === undefined ? [] : [hashContact(key, kind, normalized)];
+  });
+}
