@@ -9,6 +9,7 @@ export { gatherPerTurn } from "./gather-per-turn.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";
 export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 export { queueName } from "./queue-name.ts";
+export { openQueuedEvents, type QueuedEvents } from "./queued-events.ts";
 export { maxAttempts } from "./retry-policy.ts";
 export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";
 export { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";

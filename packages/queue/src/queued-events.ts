@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { queueName } from "./queue-name.ts";
+import { defineScript, runScript } from "./run-script.ts";
+
+/** An event in the queue, in whatever state. */
+export interface QueuedEvent {
+  jobId: string;
+  /** The unchanged text from Redis: usually an envelope. */
+  text: string;
+}
+
+/** Reads all of the queue, and takes single events out of it. For operators. */
+export interface QueuedEvents {
+  /**
+   * Reads each event that is in the queue from the beginning to the end, whatever its state is and however that
+   * changes. Events may be read twice.
+   */
+  read(): AsyncGenerator<QueuedEvent[]>;
+  /** @returns false if a worker holds the event at the moment, or if it has left the queue */
+  takeOut(jobId: string): Promise<boolean>;
+  /**
+   * Makes Redis write its append-only file anew, without what has left the queue, and waits until that is done.
+   *
+   * @returns undefined, or why it could not
+   */
+  rewriteAppendOnlyFile(): Promise<string | undefined>;
+  close(): void;
+}
+
+/** Keys that one call of SCAN looks at. */
+const keysPerScan = 1_000;
+/** Events are read in groups of this many: at most 6.4 MB with the default limit of a body. */
+const eventsPerRead = 100;
+const connectTimeoutMs = 5_000;
+const commandTimeoutMs = 10_000;
+const pollIntervalMs = 100;
+/** A rewrite of 10 GB takes minutes. */
+const rewriteTimeoutMs = 15 * 60 * 1_000;
+
+/**
+ * KEYS: the queue's active, wait, delayed, failed, prioritized, stalled; the job and its lock.
+ * ARGV: the job's id.
+ * Returns 1 if the job was removed.
+ */
+const takeOutScript = defineScript(`
+local active, wait, delayed, failed, prioritized, stalled, job, lock = unpack(KEYS)
+local id = ARGV[1]
+if redis.call('EXISTS', lock) == 1 or redis.call('LPOS', active, id) then return 0 end
+redis.call('LREM', wait, 0, id)
+for _, set in ipairs({ delayed, failed, prioritized }) do redis.call('ZREM', set, id) end
+redis.call('SREM', stalled, id)
+local removed = redis.call('DEL', job)
+redis.call('DEL', job .. ':logs', job .. ':dependencies', job .. ':processed', job .. ':failed', job .. ':unsuccessful')
+return removed
+`);
+
+export function openQueuedEvents({ redisUrl, prefix }: { redisUrl: string; prefix: string }): QueuedEvents {
+  const redis = new Redis(redisUrl, {
+    connectionName: "booking-events-ops",
+    maxRetriesPerRequest: 1,
+    connectTimeout: connectTimeoutMs,
+    commandTimeout: commandTimeoutMs,
+  });
+  // A failed command reports it.
+  redis.on("error", () => {});
+  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const lists = ["active", "wait", "delayed", "failed", "prioritized", "stalled"].map(queueKey);
+
+  async function readEvents(jobIds: string[]): Promise<QueuedEvent[]> {
+    const texts = await Promise.all(jobIds.map((jobId) => redis.hget(queueKey(jobId), "data")));
+    return jobIds.flatMap((jobId, index) => {
+      const text = texts[index];
+      return typeof text === "string" ? [{ jobId, text }] : [];
+    });
+  }
+
+  return {
+    async *read() {
+      const pattern = `${escapePattern(queueKey(""))}*`;
+      for (let cursor = "0"; ; ) {
+        const [next, keys] = await redis.scan(cursor, "MATCH", pattern, "COUNT", keysPerScan, "TYPE", "hash");
+        const jobIds = keys.map((key) => key.slice(queueKey("").length)).filter((id) => !id.includes(":"));
+        for (let first = 0; first < jobIds.length; first += eventsPerRead)
+          yield readEvents(jobIds.slice(first, first + eventsPerRead));
+        if (next === "0") return;
+        cursor = next;
+      }
+    },
+    async takeOut(jobId) {
+      const keys = [...lists, queueKey(jobId), queueKey(`${jobId}:lock`)];
+      return (await runScript<number>(redis, takeOutScript, keys, [jobId])) === 1;
+    },
+    rewriteAppendOnlyFile: () => rewriteAppendOnlyFile(redis),
+    close: () => redis.disconnect(),
+  };
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\*?[\]]/g, "\\$&");
+}
+
+async function rewriteAppendOnlyFile(redis: Redis): Promise<string | undefined> {
+  if ((await readPersistence(redis)).get("aof_enabled") !== "1") return undefined;
+  try {
+    // A rewrite that is already running may have copied what has left the queue since.
+    await untilRewritten(redis);
+    await redis.bgrewriteaof();
+  } catch (error) {
+    if (error instanceof Error && error.name === "ReplyError") return error.message;
+    throw error;
+  }
+  const after = await untilRewritten(redis);
+  return after.get("aof_last_bgrewrite_status") === "ok" ? undefined : "the rewrite failed; see Redis' log";
+}
+
+async function untilRewritten(redis: Redis): Promise<ReadonlyMap<string, string>> {
+  const giveUpAtMs = Date.now() + rewriteTimeoutMs;
+  for (;;) {
+    const facts = await readPersistence(redis);
+    const isRunning = ["aof_rewrite_in_progress", "aof_rewrite_scheduled"].some((name) => facts.get(name) === "1");
+    if (!isRunning) return facts;
+    if (Date.now() > giveUpAtMs) throw new Error("Redis did not finish the rewrite of its append-only file in time.");
+    await sleep(pollIntervalMs);
+  }
+}
+
+async function readPersistence(redis: Redis): Promise<ReadonlyMap<string, string>> {
+  const lines = (await redis.info("persistence")).split("\r\n").filter((line) => line.includes(":"));
+  return new Map(lines.map((line) => line.split(":", 2) as [string, string]));
+}
