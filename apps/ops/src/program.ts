@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { addBookingsCommands } from "./commands/bookings.ts";
 import { addDeadLettersCommands } from "./commands/dead-letters.ts";
 import { addEventsCommands } from "./commands/events.ts";
+import { addGuestsCommands } from "./commands/guests.ts";
 import { addImportCommand } from "./commands/import.ts";
 import { addMaintainCommand } from "./commands/maintain.ts";
 import { addMigrateCommand } from "./commands/migrate.ts";
@@ -43,7 +44,7 @@ export async function runProgram(args: string[], context: Context): Promise<0 | 
 function createProgram(context: Context): Command {
   const { stdout, stderr } = context;
   const program = new Command("npm run ops --")
-    .description("Operate the booking-event receiver: partners, events, bookings and dead letters.")
+    .description("Operate the booking-event receiver: partners, events, bookings, dead letters and guests.")
     .version(version, "--version", "print the version")
     .configureOutput({
       writeOut: (text) => stdout.write(text),
@@ -58,8 +59,9 @@ function createProgram(context: Context): Command {
       `
 Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
-  DATABASE_URL    the worker's PostgreSQL: required for all commands but partners
-  REDIS_URL       the queue: required for import and dead-letters replay; others show more with it
+  DATABASE_URL    the worker's PostgreSQL: required for all but partners
+  REDIS_URL       the queue: required for dead-letters replay, guests erase and import; others show more with it
+  DIGEST_KEY      the worker's, if it has one: required for guests
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
 These are also read from .data/env, which npm start writes. All times are in UTC.
 
@@ -75,6 +77,7 @@ In scripts, -s keeps npm's own output out: npm run -s ops -- partners list --jso
   addEventsCommands(program, context);
   addBookingsCommands(program, context);
   addDeadLettersCommands(program, context);
+  addGuestsCommands(program, context);
   addImportCommand(program, context);
   addMigrateCommand(program, context);
   addMaintainCommand(program, context);

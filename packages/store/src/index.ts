@@ -43,7 +43,6 @@ export {
   resolveDeadLetter,
   writeDeadLetter,
 } from "./dead-letters.ts";
-export { estimateRemovals, type Removal } from "./estimate-removals.ts";
 export { type DigestKey, DigestKeyError, openDigestKey } from "./digest-key.ts";
 export {
   type BookingToErase,
@@ -57,6 +56,7 @@ export {
   recordErasedLetter,
 } from "./erase-booking.ts";
 export { type ErasedEvent, findErased, recordErased, recordIfErased, toErasedEntry } from "./erased-bookings.ts";
+export { estimateRemovals, type Removal } from "./estimate-removals.ts";
 export {
   type EventDetails,
   type EventFilter,
@@ -72,11 +72,11 @@ export {
 } from "./event-details.ts";
 export { firstIdInPeriod, firstIdOfBooking } from "./event-ids.ts";
 export { findDurabilityProblems } from "./find-durability-problems.ts";
-export { readLogHorizon } from "./log-horizon.ts";
-export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";
 export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLetter } from "./find-guests.ts";
 export { type ContactKind, contactsOf, hashContacts, normalizeContact } from "./guest-contacts.ts";
 export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guest-search.ts";
+export { readLogHorizon } from "./log-horizon.ts";
+export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";
 export { migrate, NewerSchemaError } from "./migrate.ts";
 export { probeWrites } from "./probe-writes.ts";
 export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";

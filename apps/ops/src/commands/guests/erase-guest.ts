@@ -1,0 +1,152 @@
+import type { QueuedEvents } from "@booking-events/queue";
+import {
+  type BookingToErase,
+  beginErasure,
+  bookingKey,
+  countErasedJob,
+  type createPool,
+  type DigestKey,
+  type ErasedCounts,
+  eraseBooking,
+  eraseDeadLetters,
+  findChangesOf,
+  type GuestSearch,
+  type MatchingEvent,
+  matchEnvelope,
+  recordErased,
+  recordErasedLetter,
+} from "@booking-events/store";
+import type { Context } from "../../context.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { findStored, type StoredFindings } from "./search.ts";
+
+/** What an erasure works with. */
+export interface Erasing {
+  context: Context;
+  pool: ReturnType<typeof createPool>;
+  queue: QueuedEvents;
+  key: DigestKey;
+  search: GuestSearch;
+}
+
+/** An event in the queue that is to be erased. */
+interface QueuedMatch {
+  jobId: string;
+  match: MatchingEvent;
+}
+
+export interface Findings extends StoredFindings {
+  queued: QueuedMatch[];
+}
+
+/** What has been erased. */
+export interface Counts extends ErasedCounts {
+  jobs: number;
+  /** Events that workers hold at the end. They are recorded without their content, unless no worker can read them. */
+  held: number;
+}
+
+/** Each round erases what has come in during the one before. */
+const maxRounds = 10;
+
+/**
+ * Looks through the queue, and then through PostgreSQL: an event that has left the queue before it could be read is in
+ * PostgreSQL by then.
+ *
+ * @param known names of bookings that have been erased; all events of them are found
+ */
+export async function findGuest(erasing: Erasing, known: ReadonlySet<string> = new Set()): Promise<Findings> {
+  const { context, pool, queue, key, search } = erasing;
+  const queued = new Map<string, QueuedMatch>();
+  for await (const events of queue.read())
+    for (const { jobId, text } of events) {
+      const match = matchEnvelope(search, text, (booking) => known.has(nameOf(booking)));
+      if (match !== undefined) queued.set(jobId, { jobId, match });
+    }
+  return { ...(await findStored(context, pool, key, search)), queued: [...queued.values()] };
+}
+
+/**
+ * Erases what was found, and looks again until nothing is left. The bookings go first: once a booking is erased, events
+ * of it that come in are recorded without their content, whoever processes them. If this is interrupted, another run
+ * finds what is left.
+ */
+export async function eraseGuest(
+  erasing: Erasing,
+  found: Findings,
+  { reason, by }: { reason: string; by: string },
+): Promise<Counts> {
+  const erasureId = await beginErasure(erasing.pool, { by, reason, search: erasing.search.by });
+  const counts: Counts = { bookings: 0, events: 0, deadLetters: 0, jobs: 0, held: 0 };
+  const known = new Set<string>();
+  for (let round = 1; round <= maxRounds; round += 1) {
+    const hasErased = await eraseFound(erasing, found, { erasureId, by, counts, known });
+    if (!hasErased) return counts;
+    found = await findGuest(erasing, known);
+  }
+  throw new CommandFailure("Events of the guest keep coming in. Run the command again.");
+}
+
+interface Round {
+  erasureId: string;
+  by: string;
+  counts: Counts;
+  /** Names of the bookings that have been erased. */
+  known: Set<string>;
+}
+
+/** @returns whether anything was erased */
+async function eraseFound(erasing: Erasing, found: Findings, round: Round): Promise<boolean> {
+  const { counts } = round;
+  const before = counts.bookings + counts.deadLetters + counts.jobs;
+  await eraseBookings(erasing, found, round);
+  const unreadable = found.letters.filter(({ booking }) => booking === undefined).map(({ eventId }) => eventId);
+  if (unreadable.length > 0) counts.deadLetters += await eraseDeadLetters(erasing.pool, unreadable, round);
+  counts.held = 0;
+  for (const queued of found.queued) await eraseQueued(erasing, queued, round);
+  return counts.bookings + counts.deadLetters + counts.jobs > before;
+}
+
+async function eraseBookings({ pool, key }: Erasing, found: Findings, round: Round): Promise<void> {
+  const ofLetters = found.letters.flatMap(({ booking }) => (booking === undefined ? [] : [booking]));
+  const ofQueued = found.queued.flatMap(({ match }) => (match.isReadable ? [match.booking] : []));
+  const unknown = [...ofLetters, ...ofQueued].filter((booking) => !round.known.has(nameOf(booking)));
+  const byName = new Map([...unknown, ...found.bookings].map((booking) => [nameOf(booking), booking]));
+  const bookings: BookingToErase[] = [...byName.values()];
+  if (bookings.length === 0) return;
+  const feed = await findChangesOf(pool, bookings);
+  for (const [index, booking] of bookings.entries()) {
+    const changes = feed[index] ?? { ids: [], upTo: 0 };
+    const erased = await eraseBooking(pool, key, booking, { ...round, feed: changes });
+    round.counts.bookings += erased.bookings;
+    round.counts.events += erased.events;
+    round.counts.deadLetters += erased.deadLetters;
+    round.known.add(nameOf(booking));
+  }
+}
+
+/** Records the event before it leaves the queue, so that it is never nowhere. */
+async function eraseQueued({ pool, queue, key }: Erasing, { jobId, match }: QueuedMatch, round: Round): Promise<void> {
+  if (match.isReadable) {
+    const { booking, kind } = match;
+    const { id, sequence, receivedAt } = booking.event;
+    const { partner, referenceKind, reference } = booking;
+    const plainKey = bookingKey(partner, referenceKind, reference);
+    await recordErased(pool, key, { id, partner, kind, referenceKind, bookingKey: plainKey, sequence, receivedAt });
+  }
+  if (await queue.takeOut(jobId)) {
+    if (!match.isReadable && isUuid(jobId)) await recordErasedLetter(pool, jobId, round.by);
+    await countErasedJob(pool, round.erasureId);
+    round.counts.jobs += 1;
+    return;
+  }
+  round.counts.held += 1;
+}
+
+function nameOf({ partner, referenceKind, reference }: BookingToErase): string {
+  return bookingKey(partner, referenceKind, reference).toString("hex");
+}
+
+function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}

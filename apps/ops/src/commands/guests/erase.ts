@@ -1,0 +1,113 @@
+import { openQueuedEvents } from "@booking-events/queue";
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { withDatabase } from "../../database.ts";
+import { parseNote } from "../../terminal/arguments.ts";
+import { confirm } from "../../terminal/confirm.ts";
+import { printLine } from "../../terminal/print.ts";
+import { defaultName } from "../dead-letters/letters.ts";
+import { type Counts, type Erasing, eraseGuest, type Findings, findGuest } from "./erase-guest.ts";
+import { printFindings } from "./find.ts";
+import { rewrite } from "./rewrite-tables.ts";
+import { addSearchOptions, openKey, readSearch, type SearchOptions } from "./search.ts";
+
+export function addEraseCommand(guests: Command, context: Context): void {
+  addSearchOptions(guests.command("erase"))
+    .summary("erase a guest everywhere")
+    .description(
+      "Erase the bookings of a guest: their content, references and idempotency keys in the log, the bookings, the " +
+        "feed, the dead letters and the queue. Each booking leaves a row that only a keyed hash identifies, so that " +
+        "a late event does not bring it back. Readers of the feed get a change. If this is interrupted, run it again.",
+    )
+    .requiredOption("--reason <text>", "why; recorded, so it must not name the guest", parseNote)
+    .option("--by <name>", "who erases; recorded", parseNote, defaultName())
+    .option("--dry-run", "show what would be erased, and erase nothing")
+    .option("--rewrite", "also rewrite the tables, which removes old row versions; locks them while it does")
+    .option("--yes", "don't ask for confirmation")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ npm run ops -- guests erase --email ada@example.com --reason "request 4711" --dry-run
+  $ npm run ops -- guests erase --reference TRIP-1 --partner acme --reason "request 4711"`,
+    )
+    .action((options: EraseOptions) => erase(context, options));
+}
+
+interface EraseOptions extends SearchOptions {
+  reason: string;
+  by: string;
+  dryRun?: true;
+  rewrite?: true;
+  yes?: true;
+}
+
+async function erase(context: Context, options: EraseOptions): Promise<void> {
+  const search = await readSearch(context, options);
+  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
+    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
+    context.environment,
+  );
+  const queue = openQueuedEvents({ redisUrl, prefix });
+  try {
+    await withDatabase(context, async (pool) => {
+      const erasing: Erasing = { context, pool, queue, key: await openKey(context, pool), search };
+      const found = await findGuest(erasing);
+      printFindings(context.stdout, found);
+      printLine(context.stdout, `${found.queued.length} events in the queue.`);
+      if (options.dryRun || isEmpty(found)) return;
+      await confirm(context, describeErasure(found), options.yes === true);
+      printCounts(context, await eraseGuest(erasing, found, options));
+    });
+    if (options.dryRun) return;
+    await forgetInRedis(context, queue.rewriteAppendOnlyFile);
+    await forgetInPostgres(context, options);
+  } finally {
+    queue.close();
+  }
+}
+
+function isEmpty({ bookings, letters, queued }: Findings): boolean {
+  return bookings.length === 0 && letters.length === 0 && queued.length === 0;
+}
+
+function describeErasure({ bookings, letters, queued }: Findings): string {
+  const counts = `${bookings.length} bookings, ${letters.length} dead letters and ${queued.length} events in the queue`;
+  return `Erase ${counts} for good`;
+}
+
+function printCounts({ stdout, stderr }: Context, counts: Counts): void {
+  const { bookings, events, deadLetters, jobs, held } = counts;
+  printLine(
+    stdout,
+    `Erased ${bookings} bookings with ${events} events, ${deadLetters} dead letters and ${jobs} events in the queue.`,
+  );
+  if (held > 0)
+    printLine(
+      stderr,
+      `Workers hold ${held} more events. Run this again in a minute: they are in Redis' append-only file until then.`,
+    );
+}
+
+/** Applied events too are in the append-only file until it is rewritten. */
+async function forgetInRedis(
+  { stdout, stderr }: Context,
+  rewriteAppendOnlyFile: () => Promise<string | undefined>,
+): Promise<void> {
+  const problem = await rewriteAppendOnlyFile();
+  if (problem === undefined) printLine(stdout, "Redis has rewritten its append-only file.");
+  else
+    printLine(
+      stderr,
+      `Redis' append-only file still has the events (${problem}). Let its operator run: redis-cli BGREWRITEAOF`,
+    );
+}
+
+async function forgetInPostgres(context: Context, options: EraseOptions): Promise<void> {
+  if (options.rewrite) return rewrite(context);
+  printLine(
+    context.stdout,
+    "PostgreSQL's files have old versions of the rows until it uses their space again. --rewrite removes them now.",
+  );
+}

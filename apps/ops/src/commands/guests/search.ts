@@ -1,0 +1,105 @@
+import { createInterface } from "node:readline/promises";
+import { readPartnersFile } from "@booking-events/partners";
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import {
+  convertNextBookings,
+  type createPool,
+  type DigestKey,
+  DigestKeyError,
+  findGuestBookings,
+  findGuestLetters,
+  type GuestBooking,
+  type GuestLetter,
+  type GuestSearch,
+  normalizeContact,
+  openDigestKey,
+} from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { printLine } from "../../terminal/print.ts";
+import { partnersPath } from "../partners/change-file.ts";
+
+type Pool = ReturnType<typeof createPool>;
+
+export interface SearchOptions {
+  email?: string;
+  phone?: string;
+  reference?: string;
+  partner?: string;
+}
+
+export function addSearchOptions(command: Command): Command {
+  return command
+    .option("--email <address>", "an e-mail address of the guest; - reads it from stdin")
+    .option("--phone <number>", "a phone number of the guest, as international as it was sent; - reads it from stdin")
+    .option("--reference <text>", "the reference of a trip or of a consumer; - reads it from stdin")
+    .option("--partner <id>", "only this partner's bookings");
+}
+
+/** @throws CommandFailure unless the options name exactly one value */
+export async function readSearch(context: Context, options: SearchOptions): Promise<GuestSearch> {
+  const given = (["email", "phone", "reference"] as const).filter((by) => options[by] !== undefined);
+  const [by] = given;
+  if (by === undefined || given.length > 1)
+    throw new CommandFailure("Give one of --email, --phone and --reference.", { exitCode: 2 });
+  const option = options[by] as string;
+  const text = option === "-" ? await readLine(context) : option;
+  const value = by === "reference" ? text || undefined : normalizeContact(by, text);
+  if (value === undefined) throw new CommandFailure(`The value of --${by} is empty.`, { exitCode: 2 });
+  return { by, value, partner: options.partner };
+}
+
+async function readLine({ stdin, stderr }: Context): Promise<string> {
+  const input = createInterface({ input: stdin, output: stderr });
+  try {
+    for await (const line of input) return line;
+    return "";
+  } finally {
+    input.close();
+  }
+}
+
+/** @throws CommandFailure if it is not the key that the database's digests were made with */
+export async function openKey({ environment }: Context, pool: Pool): Promise<DigestKey> {
+  const { DIGEST_KEY } = parseEnvironment({ DIGEST_KEY: variables.DIGEST_KEY }, environment);
+  try {
+    return await openDigestKey(pool, DIGEST_KEY);
+  } catch (error) {
+    throw error instanceof DigestKeyError ? new CommandFailure(error.message, { cause: error }) : error;
+  }
+}
+
+export interface StoredFindings {
+  bookings: GuestBooking[];
+  letters: GuestLetter[];
+}
+
+/** Looks through PostgreSQL. */
+export async function findStored(
+  context: Context,
+  pool: Pool,
+  key: DigestKey,
+  search: GuestSearch,
+): Promise<StoredFindings> {
+  if (search.by !== "reference") await convertAll(context, pool, key);
+  const bookings = await findGuestBookings(pool, key, search, partnersOf(context, search));
+  return { bookings, letters: await findGuestLetters(pool, search) };
+}
+
+/** Bookings from before migration 0010 have no hashes yet. This is done once. */
+async function convertAll({ stderr }: Context, pool: Pool, key: DigestKey): Promise<void> {
+  if (!(await convertNextBookings(pool, key))) return;
+  printLine(
+    stderr,
+    "Preparing older bookings, so that guests can be found. This is done once, and can be interrupted.",
+  );
+  while (await convertNextBookings(pool, key));
+}
+
+/** A consumer's trips are found by a hash of the partner and the reference. */
+function partnersOf(context: Context, { by, partner }: GuestSearch): string[] {
+  if (by !== "reference") return [];
+  if (partner !== undefined) return [partner];
+  return readPartnersFile(partnersPath(context)).partners.map(({ id }) => id);
+}
