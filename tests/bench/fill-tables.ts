@@ -64,7 +64,7 @@ function createSource({ events, bookings, startMs, intervalMs }: FilledTables): 
         '${payload}'::jsonb || jsonb_build_object('consumerTripPartnerExternalReference', reference,
           'consumerTripVenueName', 'Venue ' || n, 'consumerEmail', 'guest' || n % ${bookings} || '@example.com',
           'consumerTripArrivalDate', (date '2026-01-01' + (n % 730)::integer)::text),
-        sha256(n::text::bytea), to_timestamp(pg_temp.time_of(n % ${bookings}) / 1000.0)
+        substring(sha256(n::text::bytea) for 16), to_timestamp(pg_temp.time_of(n % ${bookings}) / 1000.0)
       from generate_series(first, last) as n, lateral (select 'TRIP-' || n % ${bookings} as reference)
       where n < ${events}
     $$`;
@@ -90,9 +90,9 @@ function insertChanges(source: string): string {
 function insertBookings(source: string): string {
   return `
     insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, payload,
-      content_digest, content_event_id, content_sequence, last_sequence, revision, created_at, updated_at)
+      content_digest, content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, guest_hashes)
     select booking_key, 'acme', 'trip', reference, 'active', id, sequence, payload, digest, id, sequence, sequence,
-      revision, created_at, received_at
+      revision, created_at, received_at, array[hashtextextended('e' || n, 0), hashtextextended('p' || n, 0)]
     from pg_temp.${source}
     where revision = ${eventsPerBooking}`;
 }

@@ -341,7 +341,7 @@ async function start(
     void maintainRegularly();
     logger.info({ version, migrations, concurrency: settings.CONCURRENCY }, "ready to take events");
   } catch (error) {
-    if (!signal.aborted) shutdown.fail("stopping: the database could not be migrated", error);
+    if (!signal.aborted) shutdown.fail("stopping: the database can't be used", error);
   }
 }
 

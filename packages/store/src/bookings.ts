@@ -100,11 +100,11 @@ const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "ref
          )
        end) as "contentEventId",
        content_sequence as "contentSequence", last_sequence as "lastSequence", revision,
-       guest_hashes::text[] as "guestHashes", created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"`;
+       array_to_string(guest_hashes, ' ') as "guestHashes", created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"`;
 
 interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
   revision: number;
-  guestHashes: string[] | null;
+  guestHashes: string | null;
   contentDigest: Buffer | null;
   contentEventId: string | null;
   contentSequence: number | null;
@@ -117,7 +117,10 @@ function toStoredBooking(row: BookingRow): StoredBooking {
     contentDigest === null || contentEventId === null
       ? null
       : { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence: contentSequence };
-  return { bookingKey, partner, referenceKind, reference, revision, guestHashes, state: { ...rest, content } };
+  return {
+    ...{ bookingKey, partner, referenceKind, reference, revision, state: { ...rest, content } },
+    guestHashes: guestHashes?.split(" ").filter(Boolean) ?? null,
+  };
 }
 
 /** @returns the keys of the bookings that another transaction has locked at the moment */

@@ -95,7 +95,7 @@ function isPlain(digest: Buffer | null): digest is Buffer {
 }
 
 function toKeyed(key: DigestKey, digest: Buffer | null): Buffer | null {
-  return isPlain(digest) ? Buffer.from(key.digestContent(digest), "hex") : digest;
+  return isPlain(digest) ? Buffer.from(key.digestContent(digest.toString("hex")), "hex") : digest;
 }
 
 /**

@@ -8,27 +8,34 @@ import { inTransaction, RollBack } from "./database.ts";
  */
 export interface DigestKey {
   /**
-   * @param digest the SHA-256 of the canonical content
+   * @param digest the SHA-256 of the canonical content, in hex
    * @returns the content digest, in hex
    */
-  digestContent(digest: Buffer): string;
+  digestContent(digest: string): string;
   /** Returns the key that a booking's row has once the booking is erased. */
   hashBookingKey(bookingKey: Buffer): Buffer;
   /**
    * @param contact an address or a number in its normalized form, with its kind
-   * @returns a `bigint` as text
+   * @returns a whole number as text
    */
   hashContact(contact: string): string;
 }
 
+/** Marks errors whose messages may be logged. The runtime package has the same symbol, and must not be imported here. */
+const safeMessage = Symbol.for("booking-events.safeMessage");
+
 /** The process has another key than the one that the database's digests were made with. */
 export class DigestKeyError extends RollBack {
   override name = "DigestKeyError";
+  readonly [safeMessage] = true;
 }
 
-const digestBytes = 32;
+/** Of a SHA-256 digest in hex. */
+const digestCharacters = 64;
 /** Enough to tell the contents of one booking apart, and half of what each event in the log would need otherwise. */
-const contentDigestBytes = 16;
+const contentDigestCharacters = 32;
+/** 52 bits, so that the number is exact in JavaScript. The content decides about guests whose hashes are equal. */
+const contactHashCharacters = 13;
 
 /**
  * Reads the key that all processes use. The first process records its fingerprint.
@@ -70,34 +77,28 @@ const otherKey =
 
 /** @param key of any length */
 export function createDigestKey(key: Buffer): DigestKey {
-  const hashContent = createKeyedHash(derive(key, "content"));
-  const hashBooking = createKeyedHash(derive(key, "booking"));
+  const contentKey = derive(key, "content").toString("hex");
+  const bookingsKey = derive(key, "booking").toString("hex");
   const contactKey = derive(key, "contact").toString("hex");
   return {
-    digestContent: (digest) => hashContent(digest).toString("hex", 0, contentDigestBytes),
-    hashBookingKey: hashBooking,
+    digestContent: (digest) =>
+      hash("sha256", contentKey + checkDigest(digest), "hex").slice(0, contentDigestCharacters),
+    hashBookingKey: (bookingKey) => hash("sha256", bookingsKey + checkDigest(bookingKey.toString("hex")), "buffer"),
     // A hash of which only a part is known can't be extended, so the contact may have any length.
     hashContact: (contact) =>
-      hash("sha256", contactKey + contact, "buffer")
-        .readBigInt64BE()
-        .toString(),
+      String(Number.parseInt(hash("sha256", contactKey + contact, "hex").slice(0, contactHashCharacters), 16)),
   };
+}
+
+/**
+ * The key and a digest are hashed by one SHA-256. Inputs always have the same length, so nobody can extend them, which
+ * is what HMAC prevents. It would take three times as long.
+ */
+function checkDigest(digest: string): string {
+  if (digest.length !== digestCharacters) throw new RangeError("A SHA-256 digest has 32 bytes.");
+  return digest;
 }
 
 function derive(key: Buffer, purpose: string): Buffer {
   return createHmac("sha256", key).update(purpose).digest();
-}
-
-/**
- * Returns a function that computes the SHA-256 of the key and a digest. The input always has the same length, so nobody
- * can extend it, which is what HMAC prevents. HMAC would take three times as long.
- */
-function createKeyedHash(key: Buffer): (digest: Buffer) => Buffer {
-  const input = Buffer.alloc(2 * digestBytes);
-  key.copy(input);
-  return (digest) => {
-    if (digest.length !== digestBytes) throw new RangeError("A SHA-256 digest has 32 bytes.");
-    digest.copy(input, digestBytes);
-    return hash("sha256", input, "buffer");
-  };
 }

@@ -37,12 +37,17 @@ export function eraseIdentity(key: DigestKey, bookingKey: Buffer): ErasedIdentit
  * @returns the bookings' keys from before the erasure, in hex
  */
 export async function findErased(client: Queryable, key: DigestKey, bookingKeys: Buffer[]): Promise<Set<string>> {
-  const plainByHashed = new Map(bookingKeys.map((plain) => [key.hashBookingKey(plain).toString("hex"), plain]));
+  const hashed = bookingKeys.map(key.hashBookingKey);
   const { rows } = await client.query<{ bookingKey: Buffer }>(
     `select booking_key as "bookingKey" from bookings where booking_key = any($1) and erased_at is not null`,
-    [[...plainByHashed.keys()].map((hex) => Buffer.from(hex, "hex"))],
+    [hashed],
   );
-  return new Set(rows.map((row) => plainByHashed.get(row.bookingKey.toString("hex"))?.toString("hex") ?? ""));
+  const isErased = (other: Buffer) => rows.some((row) => row.bookingKey.equals(other));
+  return new Set(
+    rows.length === 0
+      ? []
+      : bookingKeys.filter((_, index) => isErased(hashed[index] as Buffer)).map((plain) => plain.toString("hex")),
+  );
 }
 
 /** The event's entry in the log, without its content, reference and key. */

@@ -25,10 +25,7 @@ export function normalizeContact(kind: ContactKind, sent: unknown): string | und
 
 /** As `booking_phone` in SQL does, except for the leading `+`, which a search may lack. */
 function normalizePhone(sent: string): string {
-  return sent
-    .replace(/\(0\)|[\s().\-/]/g, "")
-    .replace(/^00/, "")
-    .replace(/\D/g, "");
+  return sent.replace(/\(0\)|\D/g, "").replace(/^00/, "");
 }
 
 export function hashContact(key: DigestKey, kind: ContactKind, normalized: string): string {

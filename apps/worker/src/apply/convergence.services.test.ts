@@ -353,7 +353,7 @@ function stateAfter(steps: FoldStep[]): FoldStep["after"] {
 }
 
 function digestOf(payload: unknown): string {
-  return digestKey.digestContent(hash("sha256", toCanonicalJson(payload), "buffer"));
+  return digestKey.digestContent(hash("sha256", toCanonicalJson(payload), "hex"));
 }
 
 /** Shows a counterexample as a history: the events in the order of receipt, and then the deliveries. */

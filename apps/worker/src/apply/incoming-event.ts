@@ -31,7 +31,7 @@ export function toIncomingEvent(envelope: EventEnvelope, key: DigestKey): Incomi
     idempotencyKey: envelope.idempotencyKey,
     hasIdempotencyKey: envelope.idempotencyKey !== null,
     payload,
-    contentDigest: key.digestContent(hash("sha256", payload, "buffer")),
+    contentDigest: key.digestContent(hash("sha256", payload, "hex")),
     guestHashes: hashContacts(key, contactsOf(envelope.payload)),
     receivedAt: new Date(envelope.receivedAt),
   };

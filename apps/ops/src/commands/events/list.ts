@@ -53,7 +53,7 @@ Examples:
 }
 
 const outcomes = [
-  ...["created", "updated", "deleted", "recreated", "unchanged", "duplicate", "superseded", "expired"],
+  ...["created", "updated", "deleted", "recreated", "unchanged", "duplicate", "superseded", "expired", "erased"],
 ] as const satisfies Outcome[];
 
 interface ListOptions extends EventFilter {

@@ -1,0 +1,77 @@
+import { waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import {
+  type BookingToErase,
+  beginErasure,
+  type DeadLetterToWrite,
+  type DigestKey,
+  eraseBooking,
+  openDigestKey,
+} from "@booking-events/store";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createDeadLetters } from "./dead-letters.ts";
+
+const { pool } = useTestDatabase({ maxConnections: 4 });
+let digestKey: DigestKey;
+beforeAll(async () => {
+  digestKey = await openDigestKey(pool, undefined);
+});
+beforeEach(() => pool.query("truncate bookings, booking_events, dead_letters"));
+
+const eventId = "0199a000-0000-7000-8000-000000000001";
+const receivedAt = new Date("2026-11-20T00:00:00.000Z");
+const envelope = {
+  ...{ version: 1, eventId, kind: "create", partner: "acme", sequence: 1, receivedAt: receivedAt.toISOString() },
+  ...{ idempotencyKey: null, payload: { consumerTripPartnerExternalReference: "CANARY" } },
+};
+const letter: DeadLetterToWrite = {
+  ...{ eventId, partner: "acme", kind: "create", referenceKind: "trip", reference: "CANARY", sequence: 1 },
+  ...{ errorCode: "22012", error: "PostgreSQL can't hold it.", attempts: 1 },
+  envelope: Buffer.from(JSON.stringify(envelope)),
+};
+
+const write = () => createDeadLetters(pool, () => digestKey).writeDeadLetter(letter);
+
+async function erase() {
+  const erasureId = await beginErasure(pool, { by: "test", reason: "test", search: "email" });
+  const event = { id: eventId, sequence: 1, receivedAt };
+  const booking: BookingToErase = { partner: "acme", referenceKind: "trip", reference: "CANARY", event };
+  return eraseBooking(pool, digestKey, booking, { erasureId, by: "test", feed: { ids: [], upTo: 0 } });
+}
+
+describe("an event of an erased booking that can't be applied", () => {
+  test("leaves no dead letter, and is recorded without its content", async () => {
+    await erase();
+    expect(await write()).toBe("erased");
+    expect((await pool.query("select from dead_letters")).rowCount).toBe(0);
+    const { rows } = await pool.query("select id, outcome, payload from booking_events");
+    expect(rows).toEqual([{ id: eventId, outcome: "erased", payload: null }]);
+  });
+
+  test("leaves an empty dead letter if it is written while the booking is being erased", async () => {
+    const blocker = await pool.connect();
+    try {
+      await blocker.query("begin; lock table dead_letters in share mode");
+      const writing = write();
+      await untilBlocked(1);
+      const erasing = erase();
+      await untilBlocked(2);
+      await blocker.query("rollback");
+      expect(await writing).toBeUndefined();
+      expect(await erasing).toMatchObject({ deadLetters: 1 });
+      const { rows } = await pool.query("select envelope, reference, resolution from dead_letters");
+      expect(rows).toEqual([{ envelope: Buffer.alloc(0), reference: null, resolution: "erased" }]);
+    } finally {
+      blocker.release(true);
+    }
+  });
+});
+
+async function untilBlocked(count: number): Promise<void> {
+  await waitFor(async () => {
+    const { rows } = await pool.query(
+      "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+    );
+    expect(rows).toHaveLength(count);
+  });
+}
