@@ -1,4 +1,4 @@
-import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { type Ran, runOps } from "@booking-events/ops/testing/run-ops";
 import { createProducer } from "@booking-events/queue";
@@ -160,6 +160,28 @@ describe("guests erase", () => {
     const { stdout } = await guests(["erase", "--email", email, ...reason, "--yes"]);
     expect(stdout).toContain("Erased 0 bookings with 0 events, 1 dead letters and 1 events in the queue.");
     expect(await guests(["erase", "--email", email, ...reason, "--yes"])).toMatchObject({ exitCode: 0 });
+  });
+
+  test("leaves damaged events alone whose texts only contain a longer value", async () => {
+    await writeLetter(event(1), `{"damaged": "xx${email}"`);
+    await writeLetter(event(2), `{"damaged": "+44 20 7946 09580"`);
+    await writeLetter(event(3), `{"damaged": "C-1"`);
+    const found = async (...search: string[]) =>
+      JSON.parse((await guests(["find", ...search, "--partner", "acme", "--json"])).stdout).deadLetters;
+    expect(await found("--email", email)).toEqual([]);
+    expect(await found("--email", `xx${email}`)).toEqual([event(1).eventId]);
+    expect(await found("--phone", "+44 20 7946 0958")).toEqual([]);
+    expect(await found("--phone", "+44 (0)20 79460 9580")).toEqual([event(2).eventId]);
+    expect(await found("--reference", "C-1")).toEqual([]);
+  });
+
+  test("does nothing if Redis is down, and says so", async () => {
+    await apply(event(1));
+    environment["REDIS_URL"] = `redis://127.0.0.1:${await freePort()}`;
+    const { exitCode, stderr } = await guests(["erase", "--email", email, ...reason, "--yes"]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^Redis at 127\.0\.0\.1:\d+ does not answer\./);
+    expect((await pool.query("select from bookings where erased_at is not null")).rowCount).toBe(0);
   });
 
   test("rewrites the tables if it is asked to", async () => {

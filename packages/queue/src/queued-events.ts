@@ -12,6 +12,8 @@ export interface QueuedEvent {
 
 /** Reads all of the queue, and takes single events out of it. For operators. */
 export interface QueuedEvents {
+  /** @throws what ioredis throws if Redis does not answer */
+  check(): Promise<void>;
   /**
    * Reads each event that is in the queue from the beginning to the end, whatever its state is and however that
    * changes. Events may be read twice.
@@ -20,7 +22,7 @@ export interface QueuedEvents {
   /** @returns false if a worker holds the event at the moment, or if it has left the queue */
   takeOut(jobId: string): Promise<boolean>;
   /**
-   * Makes Redis write its append-only file anew, without what has left the queue, and waits until that is done.
+   * Makes Redis rewrite its append-only file without what has left the queue, and waits until that is done.
    *
    * @returns undefined, or why it could not
    */
@@ -76,6 +78,9 @@ export function openQueuedEvents({ redisUrl, prefix }: { redisUrl: string; prefi
   }
 
   return {
+    async check() {
+      await redis.info("server");
+    },
     async *read() {
       const pattern = `${escapePattern(queueKey(""))}*`;
       for (let cursor = "0"; ; ) {

@@ -13,7 +13,8 @@ export interface GuestBooking extends BookingToErase {
 }
 
 const lettersPerPage = 200;
-const candidatesLimit = 10_000;
+/** If an index is missing, this reads all bookings. */
+const statementTimeoutMs = 15 * 60 * 1_000;
 
 /**
  * Finds the bookings of a guest: those that hold the value now, and those whose log does. The bookings must have been
@@ -29,7 +30,7 @@ export function findGuestBookings(
 ): Promise<GuestBooking[]> {
   return inTransaction(pool, async (client) => {
     // PostgreSQL reads a GIN index only by a bitmap scan.
-    await client.query("set local enable_bitmapscan to on");
+    await client.query(`set local enable_bitmapscan to on; set local statement_timeout to ${statementTimeoutMs}`);
     const candidates =
       search.by === "reference"
         ? await findByReference(client, search, partners)
@@ -60,8 +61,7 @@ interface CandidateRow {
 async function findByContact(client: Queryable, hash: string, partner: string | undefined): Promise<Candidate[]> {
   const { rows } = await client.query<CandidateRow>(
     `select ${candidateColumns} from bookings
-     where guest_hashes @> array[$1::bigint] and guest_hashes <> '{}' and ($2::text is null or partner = $2)
-     limit ${candidatesLimit}`,
+     where guest_hashes @> array[$1::bigint] and guest_hashes <> '{}' and ($2::text is null or partner = $2)`,
     [hash, partner ?? null],
   );
   return rows.map(toCandidate);

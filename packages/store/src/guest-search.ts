@@ -50,13 +50,20 @@ function isOfPartner({ partner }: GuestSearch, other: string): boolean {
   return partner === undefined || partner === other;
 }
 
+/** Parts of longer addresses and numbers don't count: the event may be another guest's. */
 function containsValue({ by, value }: GuestSearch, text: string): boolean {
   switch (by) {
     case "email":
-      return text.toLowerCase().includes(JSON.stringify(value).slice(1, -1));
+      return new RegExp(`(?<![\\w.%+-])${escapePattern(value)}(?![\\w.-])`, "i").test(text);
     case "phone":
-      return value.length >= minDigitsInText && new RegExp([...value].join("[\\s().\\-/]*")).test(text);
+      return (
+        value.length >= minDigitsInText && new RegExp(`(?<!\\d)${[...value].join("[\\s().\\-/]*")}(?!\\d)`).test(text)
+      );
     case "reference":
-      return text.includes(JSON.stringify(value));
+      return new RegExp(`PartnerExternalReference"\\s*:\\s*${escapePattern(JSON.stringify(value))}`).test(text);
   }
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }

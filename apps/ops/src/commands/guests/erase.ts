@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { withDatabase } from "../../database.ts";
 import { parseNote } from "../../terminal/arguments.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
 import { defaultName } from "../dead-letters/letters.ts";
@@ -51,6 +52,7 @@ async function erase(context: Context, options: EraseOptions): Promise<void> {
   );
   const queue = openQueuedEvents({ redisUrl, prefix });
   try {
+    await queue.check();
     await withDatabase(context, async (pool) => {
       const erasing: Erasing = { context, pool, queue, key: await openKey(context, pool), search };
       const found = await findGuest(erasing);
@@ -63,9 +65,28 @@ async function erase(context: Context, options: EraseOptions): Promise<void> {
     if (options.dryRun) return;
     await forgetInRedis(context, queue.rewriteAppendOnlyFile);
     await forgetInPostgres(context, options);
+  } catch (error) {
+    throw describeRedisError(error, redisUrl);
   } finally {
     queue.close();
   }
+}
+
+/** @returns a sentence for the operator. An error of another origin is returned unchanged */
+function describeRedisError(error: unknown, redisUrl: string): unknown {
+  if (!(error instanceof Error)) return error;
+  const where = new URL(redisUrl).host;
+  if (error.name === "ReplyError")
+    return new CommandFailure(`Redis at ${where} refused a command: ${error.message}`, {
+      cause: error,
+    });
+  const isConnection =
+    error.name === "MaxRetriesPerRequestError" || /^(Connection is closed|Command timed out)/.test(error.message);
+  if (!isConnection) return error;
+  return new CommandFailure(
+    `Redis at ${where} does not answer. Check that it runs, and that REDIS_URL is correct. Then run this again.`,
+    { cause: error },
+  );
 }
 
 function isEmpty({ bookings, letters, queued }: Findings): boolean {
