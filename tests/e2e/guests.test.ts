@@ -1,5 +1,5 @@
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { useTestDatabase } from "@booking-events/harness/test-database";
+import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { type Ran, runOps } from "@booking-events/ops/testing/run-ops";
 import { createProducer } from "@booking-events/queue";
 import type { EventEnvelope } from "@booking-events/schema";
@@ -162,6 +162,20 @@ describe("guests erase", () => {
     expect(await guests(["erase", "--email", email, ...reason, "--yes"])).toMatchObject({ exitCode: 0 });
   });
 
+  test("removes the samples that PostgreSQL's statistics have kept", async () => {
+    await apply(event(1), event(2, { consumerEmail: "other@example.com" }));
+    await pool.query("alter table booking_events alter column reference set statistics 100");
+    await execute(url, "analyze");
+    const sampled = async () =>
+      (await pool.query("select from pg_stats where schemaname = 'public' and pg_stats::text like '%CANARY-%'"))
+        .rowCount;
+    expect(await sampled()).toBeGreaterThan(0);
+    await guests(["erase", "--email", email, ...reason, "--yes"]);
+    expect(await sampled()).toBe(0);
+    await execute(url, "analyze");
+    expect(await sampled()).toBe(0);
+  });
+
   test("leaves damaged events alone whose texts only contain a longer value", async () => {
     await writeLetter(event(1), `{"damaged": "xx${email}"`);
     await writeLetter(event(2), `{"damaged": "+44 20 7946 09580"`);
@@ -187,7 +201,7 @@ describe("guests erase", () => {
   test("rewrites the tables if it is asked to", async () => {
     await apply(event(1));
     const size = async () => {
-      const { rows } = await pool.query("select pg_relation_filenode('booking_events') as file");
+      const { rows } = await pool.query("select pg_relation_filenode('bookings') as file");
       return rows[0].file;
     };
     const before = await size();

@@ -65,42 +65,46 @@ begin
   end if;
 end $$;
 
--- Statistics hold samples of a column's values, and would keep those of an erased guest. No query needs these.
-alter table bookings
-  alter column payload set statistics 0,
-  alter column reference set statistics 0,
-  alter column content_digest set statistics 0,
-  alter column guest_hashes set statistics 0;
-alter table booking_events
-  alter column payload set statistics 0,
-  alter column reference set statistics 0,
-  alter column idempotency_key set statistics 0,
-  alter column content_digest set statistics 0;
-alter table booking_changes alter column reference set statistics 0;
-alter table dead_letters
-  alter column envelope set statistics 0,
-  alter column reference set statistics 0;
+-- Statistics hold samples of a column's values, and would keep those of an erased guest. No query needs those of these
+-- columns. The function switches them off, for later partitions of the log too, and removes the samples that are there.
+-- Before PostgreSQL 18, only a superuser can remove them. It runs with the rights of the owner, but sees only this schema.
+select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
--- That stops new samples, and keeps old ones. Before PostgreSQL 18, only a superuser can remove those.
-do $$
+create function remove_guest_samples() returns void
+language plpgsql security definer
+set search_path from current
+as $$
 declare
+  guest_columns constant text[] := array[
+    'payload', 'reference', 'content_digest', 'guest_hashes', 'idempotency_key', 'envelope'
+  ];
   sampled record;
 begin
   for sampled in
-    select attrelid::regclass::text as relation, relname, nspname, attrelid, attname, attnum
+    select attrelid, attnum, attname, relname, nspname, attstattarget is distinct from 0 as is_on,
+      exists (select from pg_stats where schemaname = nspname and tablename = relname and pg_stats.attname = pg_attribute.attname)
+        as has_samples
     from pg_attribute join pg_class on pg_class.oid = attrelid join pg_namespace on pg_namespace.oid = relnamespace
-    where attstattarget = 0
-      and attrelid in ('bookings'::regclass, 'booking_events'::regclass, 'booking_changes'::regclass,
-        'dead_letters'::regclass)
+    where attname = any(guest_columns) and attrelid in (
+      select 'bookings'::regclass union select 'booking_changes'::regclass union select 'dead_letters'::regclass
+      union select 'booking_events'::regclass
+      union select inhrelid::regclass from pg_inherits where inhparent = 'booking_events'::regclass
+    )
   loop
+    if sampled.is_on then
+      execute format('alter table only %s alter column %I set statistics 0', sampled.attrelid::regclass, sampled.attname);
+    end if;
+    continue when not sampled.has_samples;
     if current_setting('server_version_num')::int >= 180000 then
-      execute format('select pg_clear_attribute_stats(%L, %L, %L, false)',
+      execute format('select pg_clear_attribute_stats(%1$L, %2$L, %3$L, false), pg_clear_attribute_stats(%1$L, %2$L, %3$L, true)',
         sampled.nspname, sampled.relname, sampled.attname);
     elsif (select rolsuper from pg_roles where rolname = current_user) then
       delete from pg_statistic where starelid = sampled.attrelid and staattnum = sampled.attnum;
     end if;
   end loop;
 end $$;
+revoke execute on function remove_guest_samples from public;
+select remove_guest_samples();
 
 comment on column bookings.booking_key is
   'The SHA-256 of the partner, the kind of the reference and the reference: the booking''s identity. Of an erased '

@@ -199,6 +199,11 @@ async function eraseFromFeed(
   ]);
 }
 
+/** Removes what PostgreSQL's statistics have kept of guests. They keep nothing afterwards. */
+export async function removeGuestSamples(client: Queryable): Promise<void> {
+  await client.query("select remove_guest_samples()");
+}
+
 /** Records that an erasure begins. */
 export async function beginErasure(
   client: Queryable,

@@ -54,6 +54,7 @@ export {
   eraseDeadLetters,
   findChangesOf,
   recordErasedLetter,
+  removeGuestSamples,
 } from "./erase-booking.ts";
 export { type ErasedEvent, findErased, recordErased, recordIfErased, toErasedEntry } from "./erased-bookings.ts";
 export { estimateRemovals, type Removal } from "./estimate-removals.ts";

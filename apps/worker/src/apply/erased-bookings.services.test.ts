@@ -172,6 +172,22 @@ describe("a guest", () => {
   });
 });
 
+describe("PostgreSQL's counts", () => {
+  // Of a database of its own: the counts of earlier tests may come late.
+  const { pool } = useTestDatabase();
+
+  test("an update that sends the same address touches no index", async () => {
+    for (let number = 1; number <= 5; number += 1)
+      await applyEvents(pool, [event(number, "update", {}, { note: number })], { duplicateWindowMs: 0 });
+    await waitFor(async () => {
+      const { rows } = await pool.query(
+        "select n_tup_upd::int as updated, n_tup_hot_upd::int as hot from pg_stat_user_tables where relname = 'bookings'",
+      );
+      expect(rows).toEqual([{ updated: 4, hot: 4 }]);
+    });
+  });
+});
+
 describe("a booking from before digests had a key", () => {
   const content = { consumerTripPartnerExternalReference: "CANARY-1", consumerEmail: email };
 

@@ -15,6 +15,7 @@ import {
   matchEnvelope,
   recordErased,
   recordErasedLetter,
+  removeGuestSamples,
 } from "@booking-events/store";
 import type { Context } from "../../context.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
@@ -81,7 +82,10 @@ export async function eraseGuest(
   const known = new Set<string>();
   for (let round = 1; round <= maxRounds; round += 1) {
     const hasErased = await eraseFound(erasing, found, { erasureId, by, counts, known });
-    if (!hasErased) return counts;
+    if (!hasErased) {
+      await removeGuestSamples(erasing.pool);
+      return counts;
+    }
     found = await findGuest(erasing, known);
   }
   throw new CommandFailure("Events of the guest keep coming in. Run the command again.");
