@@ -195,7 +195,7 @@ function createDatabase(context: Context): Database {
     durabilityWatch: watchDurability({ findProblems: () => findDurabilityProblems(pool), logger }),
     maintainRegularly: () =>
       maintainRegularly({
-        maintain: () => maintain(pool, toRetentionRules(settings), { signal }),
+        maintain: () => maintain(pool, toRetentionRules(settings), { signal, digestKey }),
         readStatus: () => readLogStatus(pool),
         ...{ metrics: maintenanceMetrics, logger, signal },
       }),

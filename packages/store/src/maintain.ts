@@ -1,5 +1,7 @@
 import pg from "pg";
+import { convertNextBookings } from "./convert-bookings.ts";
 import { inTransaction, type Queryable, RollBack, setLockTimeout } from "./database.ts";
+import type { DigestKey } from "./digest-key.ts";
 
 /** For how many days things are kept. 0: forever. */
 export interface RetentionRules {
@@ -55,12 +57,14 @@ class Busy extends RollBack {
  * goes on after a run that was cut off.
  *
  * @param options.signal aborts the run between two steps, or ends a long one
+ * @param options.digestKey for bookings from before migration 0010, which have digests without a key. Undefined: they
+ *   are left alone
  * @throws what PostgreSQL or its connection throws, except for what {@link Maintained.problems} describes
  */
 export async function maintain(
   pool: pg.Pool,
   rules: RetentionRules,
-  { signal }: { signal?: AbortSignal } = {},
+  { signal, digestKey }: { signal?: AbortSignal; digestKey?: DigestKey | undefined } = {},
 ): Promise<Maintained> {
   const done: Maintained = {
     removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0 },
@@ -70,7 +74,7 @@ export async function maintain(
   for (const job of jobs) {
     if (signal?.aborted) break;
     try {
-      await work({ pool, rules, done, signal }, job);
+      await work({ pool, rules, done, signal, digestKey }, job);
     } catch (error) {
       if (signal?.aborted) break;
       if (!noteProblem(done, error)) throw error;
@@ -84,6 +88,7 @@ interface Run {
   rules: RetentionRules;
   done: Maintained;
   signal: AbortSignal | undefined;
+  digestKey: DigestKey | undefined;
 }
 
 /** Does one bounded step, and returns whether there may be more. */
@@ -97,6 +102,7 @@ const jobs: Job[] = [
   deleteChanges,
   removeDeletedContent,
   deleteDeadLetters,
+  convertBookings,
 ];
 
 async function work(run: Run, job: Job): Promise<void> {
@@ -275,4 +281,8 @@ export async function readLogStatus(client: Queryable): Promise<LogStatus> {
        coalesce(pg_stat_get_live_tuples(to_regclass('booking_events_default')), 0) as "eventsInDefaultPartition"`,
   );
   return rows[0] ?? { oldestEventAt: null, eventsInDefaultPartition: 0 };
+}
+
+function convertBookings({ pool, digestKey }: Run): Promise<boolean> {
+  return digestKey === undefined ? Promise.resolve(false) : convertNextBookings(pool, digestKey);
 }
