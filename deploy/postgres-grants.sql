@@ -8,12 +8,19 @@
 --   create role booking_events_ops login password '…';
 --   create role booking_events_reader login password '…';
 --   create database booking_events owner booking_events_owner;
+--
+-- The tables are looked up by the search path. For a DATABASE_SCHEMA: PGOPTIONS='-c search_path=NAME' psql …
 
 begin;
 
-revoke all on all tables in schema public from booking_events_worker, booking_events_ops, booking_events_reader;
-revoke all on all functions in schema public from booking_events_worker, booking_events_ops, booking_events_reader;
-grant usage on schema public to booking_events_worker, booking_events_ops, booking_events_reader;
+do $$
+declare
+  roles text := 'booking_events_worker, booking_events_ops, booking_events_reader';
+begin
+  execute format('revoke all on all tables in schema %I from %s', current_schema(), roles);
+  execute format('revoke all on all functions in schema %I from %s', current_schema(), roles);
+  execute format('grant usage on schema %I to %s', current_schema(), roles);
+end $$;
 
 -- The worker writes data and changes no table. The log of events and the feed are only ever appended to; what an event
 -- did is recorded again when another one takes a place before it.

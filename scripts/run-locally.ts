@@ -87,9 +87,13 @@ async function bringUp(run: Run): Promise<Welcome> {
     (signal) => buildIfNeeded(run, signal),
   ]);
   const partnersFile = process.env["PARTNERS_FILE"] || "./partners.json";
-  const { QUEUE_PREFIX } = process.env;
+  const { QUEUE_PREFIX, DATABASE_SCHEMA } = process.env;
   const forOps = { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl, PARTNERS_FILE: partnersFile };
-  writeEnvironmentFile(environmentFile, { ...forOps, ...(QUEUE_PREFIX ? { QUEUE_PREFIX } : {}) });
+  writeEnvironmentFile(environmentFile, {
+    ...forOps,
+    ...(QUEUE_PREFIX ? { QUEUE_PREFIX } : {}),
+    ...(DATABASE_SCHEMA ? { DATABASE_SCHEMA } : {}),
+  });
   const environment = { ...process.env, ...forOps };
 
   const runOps = opsRunner(from, environment, stop);

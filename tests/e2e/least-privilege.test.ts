@@ -209,6 +209,19 @@ test("over TLS and with the least privileges, events go their whole way, dead le
   expect(await refusedByRedis()).toEqual([]);
 }, 120_000);
 
+test("the grants are for the schema of the search path", async () => {
+  const environment = { DATABASE_URL: databaseUrl("booking_events_owner"), DATABASE_SCHEMA: "second" };
+  expect(await ops(["migrate"], environment)).toMatchObject({ exitCode: 0 });
+  const inSecond = { DATABASE_URL: databaseUrl("booking_events_ops"), DATABASE_SCHEMA: "second" };
+  expect(await ops(["events", "list"], inSecond)).toMatchObject({ exitCode: 1 });
+  const grants = await readFile("deploy/postgres-grants.sql", "utf8");
+  await execute(
+    databaseUrl("booking_events_owner", { sslrootcert: certificateFile, options: "-c search_path=second" }),
+    grants,
+  );
+  expect(await ops(["events", "list"], inSecond)).toMatchObject({ exitCode: 0 });
+});
+
 test("a worker that finds a migration missing says so and waits for the owner to migrate", async () => {
   const { rows } = await owner.query(
     `delete from schema_migrations where id = (select max(id) from schema_migrations)

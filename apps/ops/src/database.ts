@@ -35,9 +35,9 @@ export async function withDatabase<Result>(
   { environment }: Context,
   work: (pool: ReturnType<typeof createPool>) => Promise<Result>,
 ): Promise<Result> {
-  const databaseUrl = readDatabaseUrl(environment);
+  const database = readDatabaseSettings(environment);
   const pool = createPool({
-    databaseUrl,
+    ...database,
     applicationName: "booking-events-ops",
     maxConnections: 1,
     // If the connection breaks, the query on it fails, which is reported.
@@ -46,14 +46,21 @@ export async function withDatabase<Result>(
   try {
     return await work(pool);
   } catch (error) {
-    throw describeDatabaseError(error, databaseUrl);
+    throw describeDatabaseError(error, database);
   } finally {
     await pool.end();
   }
 }
 
-export function readDatabaseUrl(environment: Context["environment"]): string {
-  return parseEnvironment({ DATABASE_URL: variables.DATABASE_URL }, environment).DATABASE_URL;
+export interface DatabaseSettings {
+  databaseUrl: string;
+  schema: string;
+}
+
+export function readDatabaseSettings(environment: Context["environment"]): DatabaseSettings {
+  const { DATABASE_URL, DATABASE_SCHEMA } = variables;
+  const settings = parseEnvironment({ DATABASE_URL, DATABASE_SCHEMA }, environment);
+  return { databaseUrl: settings.DATABASE_URL, schema: settings.DATABASE_SCHEMA };
 }
 
 export function readRetentionRules({ environment }: Context): RetentionRules {
@@ -72,13 +79,14 @@ export function readRetentionRules({ environment }: Context): RetentionRules {
 /**
  * @returns a sentence for the operator, without the URL's password. An error of another origin is returned unchanged
  */
-export function describeDatabaseError(error: unknown, databaseUrl: string): unknown {
+export function describeDatabaseError(error: unknown, database: DatabaseSettings): unknown {
+  const { databaseUrl, schema } = database;
   if (!(error instanceof Error)) return error;
-  if (error instanceof NotBegun) return describeDatabaseError(error.cause, databaseUrl);
+  if (error instanceof NotBegun) return describeDatabaseError(error.cause, database);
   const { code, severity } = error as { code?: unknown; severity?: unknown };
   const where = new URL(databaseUrl).host || "the local socket";
   if (typeof code === "string" && severity !== undefined) {
-    return new CommandFailure(describeSqlState(code, error.message, where), { cause: error });
+    return new CommandFailure(describeSqlState(code, error.message, { where, schema }), { cause: error });
   }
   if (typeof code !== "string" && error.constructor !== Error) return error;
   // The driver's errors have no code, and say what happened to the connection.
@@ -89,7 +97,7 @@ export function describeDatabaseError(error: unknown, databaseUrl: string): unkn
   );
 }
 
-function describeSqlState(code: string, message: string, where: string): string {
+function describeSqlState(code: string, message: string, { where, schema }: { where: string; schema: string }): string {
   switch (code) {
     case "57014":
       return `PostgreSQL at ${where} ended the query, since it took too long (${code}).`;
@@ -100,7 +108,7 @@ function describeSqlState(code: string, message: string, where: string): string 
       return `PostgreSQL at ${where} has no database with the name in DATABASE_URL (${code}).`;
     case "42P01":
     case "42703":
-      return `The database has not been migrated to this release (${code}). Run: npm run ops -- migrate`;
+      return `The schema ${schema} has not been migrated to this release (${code}). Run: npm run ops -- migrate`;
   }
   // Messages of these two classes repeat data.
   const isAboutData = code.startsWith("22") || code.startsWith("23");

@@ -60,6 +60,7 @@ function createProgram(context: Context): Command {
 Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
   DATABASE_URL    the worker's PostgreSQL: required for all but partners
+  DATABASE_SCHEMA the schema of the worker's tables, if it is not public
   REDIS_URL       the queue: required for dead-letters replay, guests erase and import; others show more with it
   DIGEST_KEY      the worker's, if it has one: required for guests
   QUEUE_PREFIX    the prefix of the queue, if it is not the default

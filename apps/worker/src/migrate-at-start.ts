@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@booking-events/runtime";
-import { DigestKeyError, NewerSchemaError } from "@booking-events/store";
+import { DigestKeyError, NewerSchemaError, SchemaRefusedError } from "@booking-events/store";
 import { describeFault } from "./deliver/describe-fault.ts";
 
 const firstDelayMs = 100;
@@ -39,8 +39,7 @@ export function createMigration(options: {
     } catch (error) {
       if (error instanceof NewerSchemaError || error instanceof DigestKeyError) throw error;
       const { code } = describeFault(error);
-      if (faultCode === null)
-        logger.error({ code }, "PostgreSQL is unavailable: waiting for it to migrate the database");
+      if (faultCode === null) logger.error({ code }, describeWaiting(error));
       faultCode = code;
       return undefined;
     }
@@ -58,4 +57,10 @@ export function createMigration(options: {
     isDone: () => isDone,
     currentFault: () => faultCode,
   };
+}
+
+/** Of the messages, this one is known to hold only names. */
+function describeWaiting(error: unknown): string {
+  if (error instanceof SchemaRefusedError) return error.message;
+  return "PostgreSQL is unavailable: waiting for it to migrate the database";
 }

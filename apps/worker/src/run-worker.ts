@@ -53,6 +53,7 @@ const entries = {
   ADMIN_PORT: adminPort(9102),
   REDIS_URL: variables.REDIS_URL,
   DATABASE_URL: variables.DATABASE_URL,
+  DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
   CONCURRENCY: variables.CONCURRENCY,
   BATCH_SIZE: variables.BATCH_SIZE,
@@ -161,6 +162,7 @@ function createDatabase(context: Context): Database {
   const { settings, parts, logger, metrics, signal } = context;
   const pool = parts.createPool({
     databaseUrl: settings.DATABASE_URL,
+    schema: settings.DATABASE_SCHEMA,
     applicationName: "booking-events-worker",
     maxConnections,
     onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
@@ -177,7 +179,7 @@ function createDatabase(context: Context): Database {
   let digestKey: DigestKey | undefined;
   const migration = createMigration({
     async migrate() {
-      const names = await migrate(settings.DATABASE_URL);
+      const names = await migrate(settings.DATABASE_URL, { schema: settings.DATABASE_SCHEMA });
       digestKey = await openDigestKey(pool, settings.DIGEST_KEY);
       return names;
     },

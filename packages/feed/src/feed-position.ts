@@ -1,6 +1,7 @@
 import type { Queryable } from "@booking-events/store";
 import { FeedGapError } from "./errors.ts";
-import { type BookingChange, readChanges } from "./read-changes.ts";
+import { type BookingChange, readPage } from "./read-changes.ts";
+import type { FeedTables } from "./tables.ts";
 
 interface FeedPosition {
   lastId: number;
@@ -9,10 +10,10 @@ interface FeedPosition {
   keptFrom: number;
 }
 
-async function readPosition(client: Queryable): Promise<FeedPosition> {
+async function readPosition(client: Queryable, tables: FeedTables): Promise<FeedPosition> {
   const { rows } = await client.query<FeedPosition>(
     `select last_id::float8 as "lastId", gapless_from::float8 as "gaplessFrom", kept_from::float8 as "keptFrom"
-     from feed_position`,
+     from ${tables.position}`,
   );
   const [position] = rows;
   if (position === undefined) throw new Error("The table feed_position must have its row.");
@@ -26,18 +27,18 @@ async function readPosition(client: Queryable): Promise<FeedPosition> {
  */
 export async function readCompletePage(
   client: Queryable,
-  { after, limit }: { after: number; limit: number },
+  { after, limit, tables }: { after: number; limit: number; tables: FeedTables },
 ): Promise<BookingChange[]> {
   // Before the page, which then has all changes up to this position.
-  const position = await readPosition(client);
+  const position = await readPosition(client, tables);
   checkKept(after, position);
-  const changes = await readChanges(client, { after, limit });
+  const changes = await readPage(client, { after, limit, tables });
   let last = after;
   for (const { id } of changes) {
     if (id !== last + 1) {
       if (id > position.gaplessFrom) throw new FeedGapError(last, `the next change is ${id}.`);
       // Changes may have been removed since the position was read.
-      checkKept(last, await readPosition(client));
+      checkKept(last, await readPosition(client, tables));
     }
     last = id;
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Queryable } from "@booking-events/store";
+import { defaultSchema, type Queryable } from "@booking-events/store";
 import type pg from "pg";
 import { begin, connect, disconnect } from "./connect.ts";
 import { createCursor, isAtEnd, lockCursor, moveCursor } from "./cursors.ts";
@@ -8,6 +8,7 @@ import { readCompletePage } from "./feed-position.ts";
 import { type Handled, type Handlers, handleChanges } from "./handle-changes.ts";
 import { consoleLogger, type FeedLogger, nameError } from "./logger.ts";
 import { growingPauseMs } from "./pauses.ts";
+import { type FeedTables, tablesIn } from "./tables.ts";
 import { type SnapshotBooking, type SnapshotContext, SnapshotFailed, takeSnapshot } from "./take-snapshot.ts";
 import { createWakeUps, type WakeUps } from "./wake-ups.ts";
 
@@ -16,6 +17,8 @@ export interface FollowOptions {
   name: string;
   /** PostgreSQL's URL. If it leads through PgBouncer in transaction mode, give `listenUrl` too. */
   database: string;
+  /** Where the service's tables are. Default: `"public"`. */
+  schema?: string;
   /** For LISTEN: a direct connection to PostgreSQL, or null to poll only. Default: `database`. */
   listenUrl?: string | null;
   /** Where a new cursor begins. One that exists goes on from where it is. Default: `"beginning"`. */
@@ -85,6 +88,7 @@ export async function follow(options: FollowOptions): Promise<void> {
 
 interface Follower extends Handlers {
   name: string;
+  tables: FeedTables;
   database: string;
   from: "beginning" | "now" | "snapshot";
   onSnapshot: NonNullable<FollowOptions["onSnapshot"]>;
@@ -102,16 +106,16 @@ interface Follower extends Handlers {
 function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
   const { name, database, from = "beginning", onSnapshot, pageSize = defaultPageSize } = options;
   const { listenUrl = database, logger = consoleLogger, pollIntervalMs = defaultPollIntervalMs } = options;
-  const { handlerTimeoutMs = defaultHandlerTimeoutMs } = options;
+  const { handlerTimeoutMs = defaultHandlerTimeoutMs, schema = defaultSchema } = options;
   if (name === "") throw new TypeError("name must not be empty.");
   if (from === "snapshot" && onSnapshot === undefined) throw new TypeError('from: "snapshot" needs onSnapshot.');
   if (!Number.isInteger(pageSize) || pageSize < 1) throw new TypeError("pageSize must be a whole number from 1.");
   return {
-    ...{ name, database, from, pageSize, pollIntervalMs, handlerTimeoutMs, logger, signal },
+    ...{ name, tables: tablesIn(schema), database, from, pageSize, pollIntervalMs, handlerTimeoutMs, logger, signal },
     onChange: options.onChange,
     onError: options.onError ?? (async () => "retry"),
     onSnapshot: onSnapshot ?? (async () => {}),
-    wakeUps: createWakeUps(listenUrl, { name, logger, signal }),
+    wakeUps: createWakeUps(listenUrl, { name, schema, logger, signal }),
     client: undefined,
     failing: undefined,
   };
@@ -140,9 +144,9 @@ async function followUntilAborted(follower: Follower): Promise<void> {
 
 /** @param onProgress called when PostgreSQL has done what it was asked to */
 async function followOn(client: Queryable, follower: Follower, onProgress: () => void): Promise<void> {
-  const { name, wakeUps, pollIntervalMs, signal } = follower;
+  const { wakeUps, pollIntervalMs, signal } = follower;
   while (!signal.aborted) {
-    const atEnd = await isAtEnd(client, name);
+    const atEnd = await isAtEnd(client, follower);
     if (atEnd === null) await setUpCursor(client, follower);
     else if (atEnd) await wakeUps.wait(pollIntervalMs);
     else await takePage(client, follower);
@@ -152,23 +156,23 @@ async function followOn(client: Queryable, follower: Follower, onProgress: () =>
 
 async function setUpCursor(client: Queryable, follower: Follower): Promise<void> {
   if (follower.from === "snapshot") await takeSnapshot(client, follower);
-  else await createCursor(client, follower.name, follower.from);
+  else await createCursor(client, follower, follower.from);
 }
 
 /** One transaction: the changes of a page, and the cursor past those that were handled. */
 async function takePage(client: Queryable, follower: Follower): Promise<void> {
-  const { name, pageSize, pollIntervalMs, handlerTimeoutMs, failing, signal } = follower;
+  const { tables, pageSize, pollIntervalMs, handlerTimeoutMs, failing, signal } = follower;
   await begin(client, { isolation: "read committed", idleTimeoutMs: handlerTimeoutMs });
-  const cursor = await lockCursor(client, name);
+  const cursor = await lockCursor(client, follower);
   if (cursor === null) {
     await client.query("rollback");
     // Another follower is active. Look again later whether it still is.
     return pause(pollIntervalMs, signal);
   }
-  const changes = await readCompletePage(client, { after: cursor, limit: pageSize });
+  const changes = await readCompletePage(client, { after: cursor, limit: pageSize, tables });
   const attemptsBefore = (id: number) => (failing?.id === id ? failing.attempts : 0);
   const { lastId, failure } = await handleChanges(changes, { ...follower, client, attemptsBefore });
-  if (lastId !== undefined) await moveCursor(client, name, lastId);
+  if (lastId !== undefined) await moveCursor(client, follower, lastId);
   await client.query("commit");
   if (failure !== undefined) await dealWith(failure, follower);
   // Before the ids were gapless, some at the end may have been lost: nothing may come up to the position for long.

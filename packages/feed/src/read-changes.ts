@@ -1,5 +1,6 @@
 import type { BookingInput, ReferenceKind } from "@booking-events/schema";
-import type { FeedChange, Queryable } from "@booking-events/store";
+import { defaultSchema, type FeedChange, type Queryable } from "@booking-events/store";
+import { type FeedTables, tablesIn } from "./tables.ts";
 
 /** A change of a booking. */
 export interface BookingChange {
@@ -36,20 +37,31 @@ export interface BookingChange {
  *
  * @param page.after the id after which the page begins
  * @param page.limit how many changes the page has at most. Each brings two payloads of up to 64 KiB
+ * @param page.schema where the feed is. Default: `public`
  * @returns the changes in the order of their ids
  */
-export async function readChanges(client: Queryable, page: { after: number; limit: number }): Promise<BookingChange[]> {
+export function readChanges(
+  client: Queryable,
+  { schema = defaultSchema, ...page }: { after: number; limit: number; schema?: string },
+): Promise<BookingChange[]> {
+  return readPage(client, { ...page, tables: tablesIn(schema) });
+}
+
+export async function readPage(
+  client: Queryable,
+  { after, limit, tables }: { after: number; limit: number; tables: FeedTables },
+): Promise<BookingChange[]> {
   const { rows } = await client.query<BookingChange>(
     `select page.id::float8 as id, page.partner, page.reference_kind as "referenceKind", page.reference, page.revision,
        page.change, page.event_id as "eventId", page.sequence::float8 as sequence,
        page.previous_event_id as "previousEventId", page.changed_at as "changedAt",
        case when page.change not in ('deleted', 'erased') then event.payload end as payload,
        case when previous.kind <> 'delete' then previous.payload end as "previousPayload"
-     from (select * from booking_changes where id > $1 order by id limit $2) as page
-     left join booking_events as event on event.id = page.event_id
-     left join booking_events as previous on previous.id = page.previous_event_id
+     from (select * from ${tables.changes} where id > $1 order by id limit $2) as page
+     left join ${tables.events} as event on event.id = page.event_id
+     left join ${tables.events} as previous on previous.id = page.previous_event_id
      order by page.id`,
-    [page.after, page.limit],
+    [after, limit],
   );
   return rows;
 }

@@ -1,6 +1,7 @@
 import type { BookingInput, ReferenceKind } from "@booking-events/schema";
 import type { Queryable } from "@booking-events/store";
 import { begin } from "./connect.ts";
+import type { FeedTables } from "./tables.ts";
 
 /** A booking at the position of the snapshot. */
 export interface SnapshotBooking {
@@ -45,23 +46,24 @@ export async function takeSnapshot(
   client: Queryable,
   options: {
     name: string;
+    tables: FeedTables;
     onSnapshot: (bookings: SnapshotBooking[], context: SnapshotContext) => Promise<void>;
     handlerTimeoutMs: number;
     signal: AbortSignal;
   },
 ): Promise<void> {
-  const { name, onSnapshot, handlerTimeoutMs, signal } = options;
+  const { name, tables, onSnapshot, handlerTimeoutMs, signal } = options;
   await begin(client, { isolation: "repeatable read", idleTimeoutMs: handlerTimeoutMs });
   // Before all else: another follower that sets up the same cursor waits here and then fails, so there is one snapshot.
   const { rows: cursors } = await client.query<{ position: number }>(
-    `insert into feed_cursors (name, last_id) select $1, last_id from feed_position
+    `insert into ${tables.cursors} (name, last_id) select $1, last_id from ${tables.position}
      on conflict do nothing
      returning last_id::float8 as position`,
     [name],
   );
   const position = cursors[0]?.position;
   if (position !== undefined) {
-    await client.query(`declare bookings_at_position no scroll cursor for ${selectBookings}`);
+    await client.query(`declare bookings_at_position no scroll cursor for ${selectBookings(tables)}`);
     for (let isEnd = false; !isEnd; ) {
       signal.throwIfAborted();
       const { rows } = await client.query<SnapshotBooking>(`fetch ${bookingsPerPage} from bookings_at_position`);
@@ -84,7 +86,9 @@ async function give(client: Queryable, toConsumer: () => Promise<void>): Promise
   }
 }
 
-const selectBookings = `select partner, reference_kind as "referenceKind", reference, state, revision,
+const selectBookings = ({
+  bookings,
+}: FeedTables) => `select partner, reference_kind as "referenceKind", reference, state, revision,
        event_id as "eventId", sequence::float8 as sequence, case when state = 'active' then payload end as payload,
        created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"
-     from bookings`;
+     from ${bookings}`;

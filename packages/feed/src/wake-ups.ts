@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import { channelOf } from "@booking-events/store";
+import pg from "pg";
 import { connect, disconnect } from "./connect.ts";
 import { type FeedLogger, nameError } from "./logger.ts";
 import { growingPauseMs } from "./pauses.ts";
@@ -20,10 +22,11 @@ const longestPauseMs = 30_000;
  * end by their time.
  *
  * @param listenUrl a direct connection to PostgreSQL; null: don't listen
+ * @param options.schema where the feed is
  */
 export function createWakeUps(
   listenUrl: string | null,
-  { name, logger, signal }: { name: string; logger: FeedLogger; signal: AbortSignal },
+  { name, schema, logger, signal }: { name: string; schema: string; logger: FeedLogger; signal: AbortSignal },
 ): WakeUps {
   let isWoken = false;
   let wakeWaiter = () => {};
@@ -57,7 +60,7 @@ export function createWakeUps(
       // It may reject before it is awaited.
       ended.catch(() => {});
       client.on("notification", wake);
-      await client.query("listen booking_changes");
+      await client.query(`listen ${pg.escapeIdentifier(channelOf(schema))}`);
       onListening();
       // Changes may have come while nobody listened.
       wake();

@@ -61,6 +61,17 @@ export const variables = {
   REDIS_PASSWORD: v.optional(v.string(), ""),
   DATABASE_URL: connectionUrl("DATABASE_URL", "postgres:", "postgresql:"),
   DATABASE_PASSWORD: v.optional(v.string(), ""),
+  /** A name that PostgreSQL neither shortens nor keeps for itself. */
+  DATABASE_SCHEMA: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(
+        /^(?!pg_|\d)\w{1,63}$/,
+        "must be a name of up to 63 letters (a to z), digits and underscores, which begins with neither a digit nor pg_",
+      ),
+    ),
+    "public",
+  ),
   PARTNERS_FILE: v.optional(v.pipe(v.string(), v.nonEmpty("must be the path of a file")), "./partners.json"),
   TRUSTED_PROXY_HOPS: v.optional(wholeNumber(0, 16), "0"),
   MAX_CONNECTIONS: v.optional(wholeNumber(1, 1_000_000), "10000"),

@@ -1,7 +1,7 @@
 import type { Change } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
 import { bigints, integers, texts, uuids } from "./binary-arrays.ts";
-import { type Queryable, settleAll } from "./database.ts";
+import { defaultSchema, type Queryable, settleAll } from "./database.ts";
 
 /** `erased`: an operator has removed the booking and its events, so nobody can read them any more. */
 export type FeedChange = Change | "erased";
@@ -30,12 +30,20 @@ export async function appendChanges(client: Queryable, changes: ChangeToInsert[]
   if (rowCount !== changes.length) throw new Error("The table feed_position must have its row.");
 }
 
+/**
+ * The channel on which each transaction that appends sends its last id. Several schemas of one database have one each.
+ * A schema's name fits, since both may have 63 bytes.
+ */
+export function channelOf(schema: string): string {
+  return schema === defaultSchema ? "booking_changes" : schema;
+}
+
 /** Locks the row until the transaction ends. If it is rolled back, the next one takes the same ids. */
 function takeIds(client: Queryable, count: number) {
   return client.query(
     `with feed as (update feed_position set last_id = last_id + $1 returning last_id)
-     select pg_notify('booking_changes', last_id::text) from feed`,
-    [count],
+     select pg_notify(case current_schema() when $2 then $3 else current_schema() end, last_id::text) from feed`,
+    [count, defaultSchema, channelOf(defaultSchema)],
   );
 }
 

@@ -3,12 +3,11 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import type { Pool } from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createPool, inTransaction, NotBegun, type Queryable, RollBack, settleAll } from "./database.ts";
 
 const brokenConnections: Error[] = [];
-const { pool } = useTestDatabase({ maxConnections: 2, onError: (error) => brokenConnections.push(error) });
+const { pool, url } = useTestDatabase({ maxConnections: 2, onError: (error) => brokenConnections.push(error) });
 
 // An error event without a listener would end the process. Vitest reports it as an unhandled error.
 test("a connection that breaks between two queries of a transaction fails the transaction, not the process", async () => {
@@ -85,7 +84,8 @@ test("a transaction that can't begin has an error of its own, and its connection
   const released: unknown[] = [];
   const refused = Object.assign(new Error("no server"), { code: "22P02" });
   const client = { query: () => Promise.reject(refused), release: (isBroken: unknown) => released.push(isBroken) };
-  const pooler = { connect: async () => client } as unknown as Pool;
+  const pooler = createPool({ databaseUrl: url, applicationName: "test", maxConnections: 1, onError: () => {} });
+  pooler.connect = (async () => client) as unknown as typeof pooler.connect;
   const failure = inTransaction(pooler, async () => "never");
   await expect(failure).rejects.toThrow(NotBegun);
   await expect(failure).rejects.toMatchObject({ cause: refused });

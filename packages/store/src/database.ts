@@ -3,6 +3,8 @@ import pg from "pg";
 /** A pool, or a client in a transaction. */
 export type Queryable = Pick<pg.ClientBase, "query">;
 
+export const defaultSchema = "public";
+
 /** Limits of connections and statements. Each turns a database that hangs into an error, which the caller can wait out. */
 const connectTimeoutMs = 5_000;
 const statementTimeoutMs = 30_000;
@@ -25,15 +27,17 @@ const lockTimeoutMs = 25_000;
  * Creates a pool of connections to PostgreSQL. `bigint` columns are read as numbers, since sequences and ids stay below
  * 2^53. Each statement runs in a transaction: the caller's, or one of its own.
  *
+ * @param options.schema where our tables are. Default: `public`
  * @param options.onError called when a connection breaks. The pool replaces it, and the query on it fails
  */
 export function createPool(options: {
   databaseUrl: string;
+  schema?: string;
   applicationName: string;
   maxConnections: number;
   onError: (error: Error) => void;
 }): pg.Pool {
-  const pool = new LimitedPool({
+  const pool = new LimitedPool(options.schema ?? defaultSchema, {
     connectionString: options.databaseUrl,
     application_name: options.applicationName,
     max: options.maxConnections,
@@ -55,11 +59,20 @@ export function createPool(options: {
  * together, so they cost one round trip. Of the overloads of `query` it lacks those that take a callback.
  */
 class LimitedPool extends pg.Pool {
+  readonly schema: string;
+  readonly begin: string;
+
+  constructor(schema: string, config: pg.PoolConfig) {
+    super(config);
+    this.schema = schema;
+    this.begin = `${beginWithLimits({ schema })}; ${followIndexes}`;
+  }
+
   override query = (async (...statement: Parameters<pg.ClientBase["query"]>) => {
     const client = await this.connect();
     try {
       const [, result] = await settleAll([
-        client.query(beginFollowingIndexes),
+        client.query(this.begin),
         client.query(...statement) as unknown as Promise<unknown>,
         client.query("commit"),
       ]);
@@ -121,6 +134,8 @@ const waitForDisk = `select set_config('synchronous_commit', 'on', true)
 const followIndexes = "set local enable_bitmapscan to off";
 
 interface TransactionLimits {
+  /** The only one in which tables are looked up. Undefined: as the connection is configured. */
+  schema: string;
   isolation: "read committed" | "repeatable read";
   /** 0: none. */
   statementTimeoutMs: number;
@@ -140,16 +155,25 @@ export function beginWithLimits(limits: Partial<TransactionLimits> = {}): string
     `set local lock_timeout to ${limits.lockTimeoutMs ?? lockTimeoutMs}`,
     `set local idle_in_transaction_session_timeout to ${limits.idleTimeoutMs ?? idleInTransactionTimeoutMs}`,
     `set local tcp_user_timeout to ${tcpUserTimeoutMs}`,
+    ...(limits.schema === undefined ? [] : [`set local search_path to ${pg.escapeIdentifier(limits.schema)}`]),
   ].join("; ");
 }
 
-const beginFollowingIndexes = `${beginWithLimits()}; ${followIndexes}`;
+/** @returns the schema of the tables that the pool reads and writes */
+export function schemaOf(pool: pg.Pool): string {
+  return limited(pool).schema;
+}
+
+function limited(pool: pg.Pool): LimitedPool {
+  if (pool instanceof LimitedPool) return pool;
+  throw new TypeError("The pool must be one from createPool.");
+}
 
 async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
   let client: pg.PoolClient | undefined;
   try {
     client = await pool.connect();
-    await client.query(beginFollowingIndexes);
+    await client.query(limited(pool).begin);
     return client;
   } catch (error) {
     client?.release(true);

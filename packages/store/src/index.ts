@@ -1,4 +1,4 @@
-export { appendChanges, type ChangeToInsert, type FeedChange } from "./booking-changes.ts";
+export { appendChanges, type ChangeToInsert, channelOf, type FeedChange } from "./booking-changes.ts";
 export {
   type EventToInsert,
   findProcessed,
@@ -26,10 +26,12 @@ export { convertBookings, convertNextBookings } from "./convert-bookings.ts";
 export {
   beginWithLimits,
   createPool,
+  defaultSchema,
   inTransaction,
   NotBegun,
   type Queryable,
   RollBack,
+  schemaOf,
   setLockTimeout,
   settleAll,
 } from "./database.ts";
@@ -78,7 +80,7 @@ export { type ContactKind, contactsOf, hashContacts, normalizeContact } from "./
 export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guest-search.ts";
 export { readLogHorizon } from "./log-horizon.ts";
 export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";
-export { migrate, NewerSchemaError } from "./migrate.ts";
+export { migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
 export { probeWrites } from "./probe-writes.ts";
 export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";
 export { rewriteTables } from "./rewrite-tables.ts";

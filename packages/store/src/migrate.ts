@@ -1,29 +1,40 @@
 import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { PG_MIGRATE_LOCK_ID, runner } from "node-pg-migrate";
-import { Client } from "pg";
-import { beginWithLimits } from "./database.ts";
+import { Client, escapeIdentifier, escapeLiteral } from "pg";
+import { beginWithLimits, defaultSchema } from "./database.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../migrations", import.meta.url));
 const migrationsTable = "schema_migrations";
 const connectTimeoutMs = 5_000;
 /** While a migration waits for a table, all later queries of the table wait too. */
 const lockTimeoutMs = 10_000;
+const insufficientPrivilege = "42501";
 
 /** The database's schema is newer than this release. */
 export class NewerSchemaError extends Error {
   override name = "NewerSchemaError";
 }
 
+/** The tables' schema does not exist, or must not be used. */
+export class SchemaRefusedError extends Error {
+  override name = "SchemaRefusedError";
+  readonly code = insufficientPrivilege;
+}
+
 /**
- * Brings the database's schema up to date. One process does so at a time: the others wait for the advisory lock, and
+ * Brings the database's tables up to date, and creates their schema if it is missing. One process does so at a time: the others wait for the advisory lock, and
  * then find nothing to do. All missing migrations run in one transaction. There are no migrations back.
  *
+ * @param options.schema where the tables are. Default: `public`
  * @returns the names of the migrations that were run
- * @throws NewerSchemaError if a newer release has migrated the database already; what PostgreSQL throws, such as 55P03
- *   if a table stays locked for 10 s. Try again then
+ * @throws NewerSchemaError if a newer release has migrated the database already; SchemaRefusedError; what PostgreSQL
+ *   throws, such as 55P03 if a table stays locked for 10 s. Try again then
  */
-export async function migrate(databaseUrl: string): Promise<string[]> {
+export async function migrate(
+  databaseUrl: string,
+  { schema = defaultSchema }: { schema?: string } = {},
+): Promise<string[]> {
   const client = new Client({
     connectionString: databaseUrl,
     application_name: "booking-events-migrate",
@@ -34,12 +45,14 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   client.on("error", () => {});
   await client.connect();
   try {
-    await client.query(beginAlone);
+    await client.query(beginAlone(schema));
+    await provideSchema(client, schema);
     await refuseNewerSchema(client);
     const applied = await runner({
       dbClient: client,
       dir: migrationsFolder,
       migrationsTable,
+      migrationsSchema: schema,
       direction: "up",
       // Its BEGIN only warns that there is a transaction. Its COMMIT ends that.
       singleTransaction: true,
@@ -58,8 +71,41 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
  * transaction another connection to the server would keep a session's lock forever. Whoever waited for the lock sees
  * what its holder committed, since the transaction is read committed.
  */
-const beginAlone = `${beginWithLimits({ statementTimeoutMs: 0, lockTimeoutMs })};
-  select pg_advisory_xact_lock(${PG_MIGRATE_LOCK_ID})`;
+function beginAlone(schema: string): string {
+  const key =
+    schema === defaultSchema
+      ? String(PG_MIGRATE_LOCK_ID)
+      : `hashtextextended(${escapeLiteral(schema)}, ${PG_MIGRATE_LOCK_ID})`;
+  return `${beginWithLimits({ schema, statementTimeoutMs: 0, lockTimeoutMs })}; select pg_advisory_xact_lock(${key})`;
+}
+
+async function provideSchema(client: Client, schema: string): Promise<void> {
+  const { rows } = await client.query<{ isUsable: boolean; user: string }>(
+    `select has_schema_privilege(oid, 'usage') as "isUsable", current_user as user
+     from pg_namespace
+     where nspname = $1`,
+    [schema],
+  );
+  const name = escapeIdentifier(schema);
+  if (rows[0] === undefined) await createSchema(client, name);
+  else if (!rows[0].isUsable)
+    throw new SchemaRefusedError(
+      `${rows[0].user} may not use the schema ${name}. Run: grant usage on schema ${name} to ${rows[0].user}`,
+    );
+}
+
+async function createSchema(client: Client, name: string): Promise<void> {
+  try {
+    await client.query(`create schema ${name}`);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== insufficientPrivilege) throw error;
+    throw new SchemaRefusedError(
+      `The schema ${name} does not exist, and the user of DATABASE_URL may not create it. ` +
+        `Create it as an administrator, and make that user its owner.`,
+      { cause: error },
+    );
+  }
+}
 
 async function refuseNewerSchema(client: Client): Promise<void> {
   const { rows: tables } = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [

@@ -1,11 +1,12 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { bookingFields } from "@booking-events/schema";
-import { runner } from "node-pg-migrate";
+import { PG_MIGRATE_LOCK_ID, runner } from "node-pg-migrate";
+import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { bookingKey } from "./booking-key.ts";
-import { migrate, NewerSchemaError } from "./migrate.ts";
+import { migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
 
 const { pool, url } = useTestDatabase();
 
@@ -32,6 +33,55 @@ describe("migrations", () => {
     await expect(migrate(url)).rejects.toThrow("9999_from-the-future");
     await pool.query("delete from schema_migrations where name = '9999_from-the-future'");
     expect(await migrate(url)).toEqual([]);
+  });
+});
+
+describe("in a schema of its own", () => {
+  /** PostgreSQL's longest name, and one that means itself only in quotation marks. */
+  const [longest, quoted] = ["s".repeat(63), "Odd name; --"];
+  const owns = async (schema: string) => {
+    const { rows } = await pool.query<{ name: string }>(
+      `select relname as name from pg_class where relnamespace = to_regnamespace($1)
+         and relname in ('bookings', 'booking_details', 'schema_migrations')
+       order by relname`,
+      [escapeIdentifier(schema)],
+    );
+    return rows.map(({ name }) => name);
+  };
+
+  test("all tables are there, and those of other schemas are left alone", async () => {
+    for (const schema of [longest, quoted]) {
+      expect(await migrate(url, { schema })).not.toEqual([]);
+      expect(await migrate(url, { schema })).toEqual([]);
+      expect(await owns(schema)).toEqual(["booking_details", "bookings", "schema_migrations"]);
+      await pool.query(`drop schema ${escapeIdentifier(schema)} cascade`);
+    }
+    expect(await migrate(url)).toEqual([]);
+  });
+
+  test("a migration does not wait for that of another schema", async () => {
+    const other = await pool.connect();
+    try {
+      await other.query("begin");
+      await other.query(`select pg_advisory_xact_lock(${PG_MIGRATE_LOCK_ID})`);
+      expect(await migrate(url, { schema: longest })).not.toEqual([]);
+      await pool.query(`drop schema ${longest} cascade`);
+    } finally {
+      other.release(true);
+    }
+  });
+
+  test.each([
+    ["may not be created", "", /"mine" does not exist, and the user of DATABASE_URL may not create it/],
+    ["may not be used", "create schema mine", /may not use the schema "mine"\. Run: grant usage on schema "mine" to/],
+  ])("one that %s is refused in a sentence", async (_, prepare, message) => {
+    const role = `guest_${randomBytes(4).toString("hex")}`;
+    await pool.query(`create role ${role} login password 'x'; ${prepare}`);
+    const asGuest = Object.assign(new URL(url), { username: role, password: "x" }).href;
+    const refused = migrate(asGuest, { schema: "mine" });
+    await expect(refused).rejects.toThrow(SchemaRefusedError);
+    await expect(refused).rejects.toThrow(message);
+    await pool.query(`drop schema if exists mine; drop role ${role}`);
   });
 });
 

@@ -1,4 +1,4 @@
-import { Client } from "pg";
+import { Client, escapeIdentifier } from "pg";
 
 const tables = ["bookings", "booking_events", "booking_changes", "dead_letters"];
 const connectTimeoutMs = 5_000;
@@ -12,9 +12,9 @@ const lockTimeoutMs = 10_000;
  * @returns the tables that the user may not rewrite
  * @throws what PostgreSQL throws, such as 55P03 if a table stays locked for 10 s
  */
-export async function rewriteTables(databaseUrl: string): Promise<string[]> {
+export async function rewriteTables(database: { databaseUrl: string; schema: string }): Promise<string[]> {
   const client = new Client({
-    connectionString: databaseUrl,
+    connectionString: database.databaseUrl,
     application_name: "booking-events-ops",
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
@@ -31,7 +31,7 @@ export async function rewriteTables(databaseUrl: string): Promise<string[]> {
         if (code === "42501") refused.push(table);
       };
       client.on("notice", note);
-      await client.query(`vacuum (full, analyze) ${table}`);
+      await client.query(`vacuum (full, analyze) ${escapeIdentifier(database.schema)}.${table}`);
       client.off("notice", note);
     }
   } finally {

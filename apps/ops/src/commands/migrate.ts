@@ -1,7 +1,7 @@
-import { migrate, NewerSchemaError } from "@booking-events/store";
+import { migrate, NewerSchemaError, SchemaRefusedError } from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
-import { describeDatabaseError, readDatabaseUrl } from "../database.ts";
+import { describeDatabaseError, readDatabaseSettings } from "../database.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { printLine } from "../terminal/print.ts";
 
@@ -17,13 +17,14 @@ export function addMigrateCommand(program: Command, context: Context): void {
 }
 
 async function migrateDatabase({ environment, stdout }: Context): Promise<void> {
-  const databaseUrl = readDatabaseUrl(environment);
+  const database = readDatabaseSettings(environment);
   let applied: string[];
   try {
-    applied = await migrate(databaseUrl);
+    applied = await migrate(database.databaseUrl, database);
   } catch (error) {
-    if (error instanceof NewerSchemaError) throw new CommandFailure(error.message, { cause: error });
-    throw describeDatabaseError(error, databaseUrl);
+    if (error instanceof NewerSchemaError || error instanceof SchemaRefusedError)
+      throw new CommandFailure(error.message, { cause: error });
+    throw describeDatabaseError(error, database);
   }
   for (const name of applied) printLine(stdout, `Applied ${name}`);
   printLine(stdout, applied.length === 0 ? "Nothing to apply: the schema is up to date." : "The schema is up to date.");

@@ -11,7 +11,13 @@ import {
   listEvents,
 } from "@booking-events/store";
 import type { Context } from "../../context.ts";
-import { describeDatabaseError, readDatabaseUrl, readSnapshot, withDatabase } from "../../database.ts";
+import {
+  type DatabaseSettings,
+  describeDatabaseError,
+  readDatabaseSettings,
+  readSnapshot,
+  withDatabase,
+} from "../../database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { formatTable } from "../../terminal/format-table.ts";
 import { printHeading, printLine, widthOf } from "../../terminal/print.ts";
@@ -28,14 +34,14 @@ type Pool = ReturnType<typeof createPool>;
 
 /** Prints the newest events, and then new ones as they are applied. Never returns. */
 export async function followEvents(context: Context, filter: EventFilter, options: { json: boolean }): Promise<never> {
-  const databaseUrl = readDatabaseUrl(context.environment);
+  const database = readDatabaseSettings(context.environment);
   const shown = createShownEvents();
   return withDatabase(context, async (pool) => {
     let position = await showNewest();
     let queryMs = 0;
     for (;;) {
       await sleep(Math.max(intervalMs, queryMs * (1 / queryShare - 1)));
-      position = await throughOutages(context, databaseUrl, () => showNew(position));
+      position = await throughOutages(context, database, () => showNew(position));
     }
 
     async function showNewest(): Promise<FollowPosition> {
@@ -100,7 +106,7 @@ async function print({ stdout }: Context, events: EventDetails[], { json }: { js
 /** Tries again until PostgreSQL can be reached, and says so once. */
 async function throughOutages<Result>(
   { stderr }: Context,
-  databaseUrl: string,
+  database: DatabaseSettings,
   work: () => Promise<Result>,
 ): Promise<Result> {
   for (let isOut = false; ; ) {
@@ -109,7 +115,7 @@ async function throughOutages<Result>(
       if (isOut) printLine(stderr, "PostgreSQL can be reached again.");
       return result;
     } catch (error) {
-      const described = describeDatabaseError(error, databaseUrl);
+      const described = describeDatabaseError(error, database);
       if (!(described instanceof CommandFailure) || error instanceof CommandFailure) throw error;
       if (!isOut) printLine(stderr, `${described.message} Trying again until Ctrl-C.`);
       isOut = true;

@@ -1,15 +1,15 @@
 import { rewriteTables } from "@booking-events/store";
 import type { Context } from "../../context.ts";
-import { describeDatabaseError, readDatabaseUrl } from "../../database.ts";
+import { describeDatabaseError, readDatabaseSettings } from "../../database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printLine } from "../../terminal/print.ts";
 
 /** Workers wait for each table while it is rewritten, and events wait in Redis. */
 export async function rewrite({ environment, stdout, stderr }: Context): Promise<void> {
-  const databaseUrl = readDatabaseUrl(environment);
+  const database = readDatabaseSettings(environment);
   printLine(stderr, "Rewriting the tables. Workers wait for that, and events wait in the queue.");
-  const refused = await rewriteTables(databaseUrl).catch((error: unknown) => {
-    throw describeDatabaseError(error, databaseUrl);
+  const refused = await rewriteTables(database).catch((error: unknown) => {
+    throw describeDatabaseError(error, database);
   });
   if (refused.length > 0)
     throw new CommandFailure(
