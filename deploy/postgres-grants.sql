@@ -42,8 +42,8 @@ grant select, update on digest_key to booking_events_worker;
 grant select, references (id) on schema_migrations to booking_events_worker;
 
 -- pnpm ops shows everything, marks dead letters, and erases guests.
-grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_cursors,
-  log_retention to booking_events_ops;
+grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, dead_letters,
+  feed_position, feed_cursors, log_retention to booking_events_ops;
 grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, envelope, reference, error)
   on dead_letters to booking_events_ops;
 grant insert on bookings, booking_events, booking_changes, dead_letters to booking_events_ops;
@@ -57,7 +57,8 @@ grant select, insert, update on erasures to booking_events_ops;
 grant execute on function remove_guest_samples to booking_events_ops;
 
 -- Whoever reads bookings and follows the feed, and keeps its place there.
-grant select on bookings, booking_details, booking_events, booking_changes, feed_position to booking_events_reader;
+grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, feed_position
+  to booking_events_reader;
 grant select, insert, update on feed_cursors to booking_events_reader;
 
 commit;

@@ -87,6 +87,7 @@ async function insertBooking(
       },
       revision: 1,
       keepsPayload: false,
+      trip: null,
     },
   ]);
   await pool.query("update bookings set payload = $1 where reference = $2", [JSON.stringify(content), reference]);
@@ -281,7 +282,7 @@ describe("bookings verify", () => {
       ...{ bookingKey: bookingKey("acme", "trip", "TRIP-1"), partner: "acme" },
       ...{ referenceKind: "trip" as const, reference: "TRIP-1" },
     };
-    await insertBookings(pool, [{ ...key, state: state(decider), revision: 1, keepsPayload: false }]);
+    await insertBookings(pool, [{ ...key, state: state(decider), revision: 1, keepsPayload: false, trip: null }]);
   }
 
   test("finds no difference", async () => {
@@ -311,7 +312,7 @@ describe("bookings verify", () => {
     ]);
     const identity = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
     const booking = { ...identity, bookingKey: bookingKey("acme", "trip", "TRIP-1"), revision: 3, state: last };
-    await updateBookings(pool, [{ ...booking, keepsPayload: false }]);
+    await updateBookings(pool, [{ ...booking, keepsPayload: false, trip: null }]);
     await pool.query("delete from booking_events where id = any($1)", [[eventId(1), eventId(2)]]);
     expect((await ops("bookings", "verify")).exitCode).toBe(1);
     await pool.query("update log_retention set horizon = '2026-11-20T01:00Z'");

@@ -12,6 +12,7 @@ export {
   referenceKinds,
 } from "./booking-reference.ts";
 export { countJsonValues, maxJsonValues } from "./count-json-values.ts";
+export { datePattern } from "./date-pattern.ts";
 export {
   type EnvelopeParsing,
   EventEnvelope,

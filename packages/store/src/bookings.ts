@@ -1,7 +1,8 @@
 import type { BookingState } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
 import { bigints, booleans, byteas, integers, texts, timestamps, uuids } from "./binary-arrays.ts";
-import type { Queryable } from "./database.ts";
+import { type Queryable, settleAll } from "./database.ts";
+import { type Trip, tripColumns } from "./trip.ts";
 
 export interface BookingIdentity {
   /** See {@link bookingKey}. */
@@ -31,6 +32,8 @@ export interface BookingToSave extends Omit<StoredBooking, "guestHashes"> {
    * gets the payload of the content's event.
    */
   keepsPayload: boolean;
+  /** Of the content. Null: PostgreSQL reads it from the payload. */
+  trip: Trip | null;
 }
 
 /** What happens if another transaction has locked a booking: `wait` for the lock, or `fail` with SQLSTATE 55P03. */
@@ -142,24 +145,26 @@ export async function findLockedBookings(client: Queryable, bookingKeys: Buffer[
 export async function insertBookings(client: Queryable, bookings: BookingToSave[]): Promise<boolean> {
   // In the order of the keys, like the locks: two transactions with the same new bookings wait, and never deadlock.
   const sorted = bookings.toSorted((a, b) => Buffer.compare(a.bookingKey, b.bookingKey));
-  const { rowCount } = await client.query(
+  const inserted = client.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
        content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at, guest_hashes,
-       payload)
+       payload, ${tripColumns.join(", ")})
      select booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
        content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
        string_to_array(guest_hashes, ' ')::bigint[],
-       (select payload from booking_events where id = content_event_id)
+       (select payload from booking_events where id = content_event_id),
+       ${tripValues.join(", ")}
      from ${unnestColumns}
      on conflict (booking_key) do nothing`,
     toColumns(sorted),
   );
+  const [{ rowCount }] = await settleAll([inserted, fillTrips(client, bookings)]);
   return rowCount === bookings.length;
 }
 
 /** The bookings must be locked by this transaction. */
 export async function updateBookings(client: Queryable, bookings: BookingToSave[]): Promise<void> {
-  await client.query(
+  const updated = client.query(
     `update bookings set
        state = changed.state,
        event_id = changed.event_id,
@@ -177,20 +182,47 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
        payload = coalesce(
          case when changed.keeps_payload then bookings.payload end,
          (select payload from booking_events where id = changed.content_event_id)
-       )
+       ),
+       ${tripColumns
+         .map((name, place) => `${name} = case when changed.keeps_payload then ${name} else ${tripValues[place]} end`)
+         .join(",\n       ")}
      from ${unnestColumns}
      where bookings.booking_key = changed.booking_key`,
     toColumns(bookings),
   );
+  await settleAll([updated, fillTrips(client, bookings)]);
 }
+
+/** Has PostgreSQL read what {@link BookingToSave.trip} lacks. */
+async function fillTrips(client: Queryable, bookings: BookingToSave[]): Promise<void> {
+  const unread = bookings.filter(
+    ({ trip, keepsPayload, state }) => trip === null && !keepsPayload && state.content !== null,
+  );
+  if (unread.length === 0) return;
+  await client.query(
+    `update bookings set (${tripColumns.join(", ")}) = (select * from booking_trip(payload))
+     where booking_key = any($1::bytea[])`,
+    [unread.map(({ bookingKey }) => bookingKey)],
+  );
+}
+
+/** In the order of `tripColumns`. */
+const tripValues = [
+  "left(changed.arrival, 10)::date",
+  "case when length(changed.arrival) > 10 then changed.arrival::timestamptz end",
+  "left(changed.departure, 10)::date",
+  "case when length(changed.departure) > 10 then changed.departure::timestamptz end",
+  "changed.country",
+  "changed.airport",
+];
 
 /** Turns the parameters from {@link toColumns} into rows. */
 const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
        $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::uuid[],
-       $14::boolean[], $15::text[], $16::integer[], $17::text[])
+       $14::boolean[], $15::text[], $16::integer[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[])
        as changed (booking_key, partner, reference, state, event_id, sequence, content_digest, content_sequence,
          last_sequence, created_at, updated_at, deleted_at, content_event_id, keeps_payload, reference_kind,
-         revision, guest_hashes)`;
+         revision, guest_hashes, arrival, departure, country, airport)`;
 
 function toColumns(bookings: BookingToSave[]): Buffer[] {
   const states = bookings.map(({ state }) => state);
@@ -213,6 +245,10 @@ function toColumns(bookings: BookingToSave[]): Buffer[] {
     texts(bookings.map(({ referenceKind }) => referenceKind)),
     integers(bookings.map(({ revision }) => revision)),
     texts(bookings.map(({ guestHashes }) => guestHashes?.join(" ") ?? null)),
+    texts(bookings.map(({ trip }) => trip?.arrival ?? null)),
+    texts(bookings.map(({ trip }) => trip?.return ?? null)),
+    texts(bookings.map(({ trip }) => trip?.country ?? null)),
+    texts(bookings.map(({ trip }) => trip?.airport ?? null)),
   ];
 }
 

@@ -2,13 +2,15 @@ import type pg from "pg";
 import { inTransaction, type Queryable } from "./database.ts";
 import type { DigestKey } from "./digest-key.ts";
 import { hashContacts } from "./guest-contacts.ts";
+import { tripColumns } from "./trip.ts";
 
 /** One transaction of {@link convertNextBookings}. */
 const bookingsPerBatch = 500;
 const rowsPerPage = 2_000;
 
 /**
- * Gives bookings from before migration 0010 keyed digests, in their logs too, and the hashes by which guests are found.
+ * Gives bookings from before migration 0010 keyed digests, in their logs too, and the columns by which guests and trips are
+ * found.
  * Until then, all digests of a booking are plain; afterwards, none is. So digests of one booking can be compared.
  *
  * @param bookingKeys of bookings that this transaction has locked
@@ -22,7 +24,8 @@ export async function convertBookings(client: Queryable, key: DigestKey, booking
   }
   await client.query(
     `update bookings set guest_hashes = string_to_array(converted.guest_hashes, ' ')::bigint[],
-       content_digest = converted.content_digest
+       content_digest = converted.content_digest,
+       (${tripColumns.join(", ")}) = (select * from booking_trip(bookings.payload))
      from unnest($1::bytea[], $2::text[], $3::bytea[]) as converted (booking_key, guest_hashes, content_digest)
      where bookings.booking_key = converted.booking_key`,
     await toConvertedColumns(client, key, hashes),

@@ -84,3 +84,4 @@ export { migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
 export { probeWrites } from "./probe-writes.ts";
 export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";
 export { rewriteTables } from "./rewrite-tables.ts";
+export { readTrip, type Trip } from "./trip.ts";

@@ -400,6 +400,22 @@ describe("booking_details", () => {
         ["English", null],
       ],
     ],
+    [
+      "booking_email",
+      [
+        [" Jo.Doe@Example.COM ", "jo.doe@example.com"],
+        ["at home", null],
+      ],
+    ],
+    [
+      "booking_country",
+      [
+        [" Côte d'Ivoire ", "Côte d'Ivoire"],
+        [" ", null],
+        ["é".repeat(100), "é".repeat(100)],
+        ["é".repeat(101), null],
+      ],
+    ],
   ])("%s normalises what it can, and never fails", async (fn, cases) => {
     for (const [value, result] of cases) {
       const cast = typeof result === "boolean" ? "" : "::text";
@@ -409,6 +425,50 @@ describe("booking_details", () => {
       expect([value, rows[0]?.result]).toEqual([value, result]);
     }
   });
+});
+
+test("booking_details shows what was sent beside what was normalised, and counts what could not be", async () => {
+  const book = (reference: string, payload: object, state = "active") =>
+    pool.query(
+      `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, revision,
+         last_sequence, payload, created_at, updated_at, guest_hashes, arrival_date, arrival_at, return_date, return_at,
+         destination_country, destination_airport)
+       select sha256(convert_to($1, 'UTF8')), 'acme', 'trip', $1, $2, gen_random_uuid(), 1, 1, 1, $3, now(), now(), '{}', trip.*
+       from booking_trip($3) as trip`,
+      [reference, state, JSON.stringify(payload)],
+    );
+  await book("GOOD", {
+    ...{ consumerPhone: "+34 600 000 000", consumerTripIsLocal: "no", consumerLanguage: "es_es" },
+    ...{ consumerTripDestinationAirportCode: "bcn", consumerTripDepartureAirportCode: " Mad", consumerCurrency: "eur" },
+    ...{ consumerNationality: "es", consumerEmail: "Jo@Example.com", consumerTripDestinationCountryName: "Spain " },
+    ...{ consumerTripArrivalDate: "2026-06-14T07:00:00Z" },
+  });
+  await book("BAD-2", { consumerPhone: "call me", consumerCurrency: "Euro", consumerNationality: null });
+  await book("BAD-1", { consumerPhone: "600 000 000", consumerTripIsLocal: "perhaps" });
+  await book("GONE", { consumerPhone: "600" }, "deleted");
+  const { rows } = await pool.query("select * from booking_details where reference = 'GOOD'");
+  expect(rows[0]).toMatchObject({
+    ...{ consumer_phone: "+34600000000", consumer_phone_as_sent: "+34 600 000 000" },
+    ...{ consumer_trip_is_local: false, consumer_trip_is_local_as_sent: "no" },
+    ...{ consumer_language: "es-ES", consumer_language_as_sent: "es_es" },
+    ...{ consumer_trip_arrival_date_as_sent: "2026-06-14T07:00:00Z" },
+    ...{ consumer_trip_arrival_at: new Date("2026-06-14T07:00:00Z") },
+    consumer_trip_destination_airport_code: "bcn",
+    consumer_trip_destination_airport_code_normalised: "BCN",
+    consumer_trip_departure_airport_code_normalised: "MAD",
+    consumer_trip_destination_country_name_normalised: "Spain",
+    ...{ consumer_currency: "eur", consumer_currency_normalised: "EUR" },
+    ...{ consumer_nationality_normalised: "ES", consumer_email_normalised: "jo@example.com" },
+  });
+  const unreadable = await pool.query("select * from booking_details_unreadable order by field");
+  const counted = (field: string, bookings: number, reference: string) => ({
+    ...{ partner: "acme", field, bookings, example_reference: reference, example_reference_kind: "trip" },
+  });
+  expect(unreadable.rows).toEqual([
+    counted("consumerCurrency", 1, "BAD-2"),
+    counted("consumerPhone", 2, "BAD-1"),
+    counted("consumerTripIsLocal", 1, "BAD-1"),
+  ]);
 });
 
 function quote(value: string | null): string {

@@ -57,7 +57,7 @@ async function writeEvent(client: Queryable): Promise<void> {
     ...{ content: { digest, eventId: id, newestKeylessSequence: null } },
     ...{ createdAt: at, updatedAt: at, deletedAt: null },
   };
-  await insertBookings(client, [{ ...booking, state, revision: 1, keepsPayload: false, guestHashes: [] }]);
+  await insertBookings(client, [{ ...booking, state, revision: 1, keepsPayload: false, guestHashes: [], trip: null }]);
   await appendChanges(client, [
     { ...booking, revision: 1, change: "created", eventId: id, sequence, previousEventId: null },
   ]);

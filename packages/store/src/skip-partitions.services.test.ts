@@ -21,7 +21,7 @@ const state = {
 };
 const booking = {
   ...{ bookingKey: key, partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" },
-  ...{ state, revision: 1, keepsPayload: false },
+  ...{ state, revision: 1, keepsPayload: false, trip: null },
 };
 /** Of two days. */
 const periodMs = 2 * 24 * 60 * 60 * 1_000;

@@ -498,7 +498,7 @@ describe("a booking with a long history", () => {
     ]);
     expect(await readBookings()).toEqual(["TRIP-1 active same by 3", "TRIP-2 active null by 9000"]);
     const { rows } = await pool.query(
-      "select outcome, count(*)::int from booking_events where reference = 'TRIP-1' group by 1 order by 2",
+      "select outcome, count(*)::int from booking_events where reference = 'TRIP-1' group by 1 order by 2, 1",
     );
     expect(rows).toEqual([
       { outcome: "created", count: 1 },

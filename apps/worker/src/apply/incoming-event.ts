@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { type FoldEvent, toCanonicalJson } from "@booking-events/bookings";
 import { bookingReferenceOf, type EventEnvelope, type ReferenceKind, referenceKindOf } from "@booking-events/schema";
-import { bookingKey, contactsOf, type DigestKey, hashContacts } from "@booking-events/store";
+import { bookingKey, contactsOf, type DigestKey, hashContacts, readTrip, type Trip } from "@booking-events/store";
 
 /** An event to apply. All that depends on its envelope is computed once. */
 export interface IncomingEvent extends FoldEvent {
@@ -14,6 +14,7 @@ export interface IncomingEvent extends FoldEvent {
   payload: string;
   /** See `bookings.guest_hashes`. */
   guestHashes: readonly string[];
+  trip: Trip | null;
 }
 
 export function toIncomingEvent(envelope: EventEnvelope, key: DigestKey): IncomingEvent {
@@ -33,6 +34,7 @@ export function toIncomingEvent(envelope: EventEnvelope, key: DigestKey): Incomi
     payload,
     contentDigest: key.digestContent(hash("sha256", payload, "hex")),
     guestHashes: hashContacts(key, contactsOf(envelope.payload)),
+    trip: readTrip(envelope.payload),
     receivedAt: new Date(envelope.receivedAt),
   };
 }

@@ -144,8 +144,9 @@ export function planBatch(
 
 function toBooking({ work, plan }: PlannedWork): BookingToSave {
   const revision = work.revision + plan.changes.length;
+  const trip = work.events.find(({ id }) => id === plan.state.content?.eventId)?.trip ?? null;
   const state = { ...identityOf(work), state: plan.state, revision, keepsPayload: plan.keepsContent };
-  return { ...state, guestHashes: addGuestHashes(work) };
+  return { ...state, guestHashes: addGuestHashes(work), trip };
 }
 
 /** @returns undefined if the booking has all of them already */

@@ -70,7 +70,7 @@ async function insertApplied(number: number) {
   ]);
   await insertBookings(pool, [
     {
-      ...{ ...booking, referenceKind: "trip", revision: 1, keepsPayload: false },
+      ...{ ...booking, referenceKind: "trip", revision: 1, keepsPayload: false, trip: null },
       state: {
         ...{ state: "active", eventId: eventId(number), sequence: sequenceOf(number), content: null },
         ...{ lastSequence: sequenceOf(number), createdAt: receivedAt, updatedAt: receivedAt, deletedAt: null },
