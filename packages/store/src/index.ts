@@ -85,3 +85,4 @@ export { probeWrites } from "./probe-writes.ts";
 export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";
 export { rewriteTables } from "./rewrite-tables.ts";
 export { readTrip, type Trip } from "./trip.ts";
+export { countUnreadableValues, type UnreadableValues } from "./unreadable-values.ts";

@@ -1,0 +1,57 @@
+import { countUnreadableValues, type UnreadableValues } from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { readDatabase } from "../../database.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import type { Column } from "../../terminal/format-table.ts";
+import { printJson, printLine, printTable, withReferenceKind } from "../../terminal/print.ts";
+
+/** The SQLSTATE of a statement that took too long. */
+const queryCanceled = "57014";
+
+export function addUnreadableCommand(bookings: Command, context: Context): void {
+  bookings
+    .command("unreadable")
+    .summary("count the values that booking_details could not normalise")
+    .description(
+      "Count the values that booking_details could not normalise, such as a phone number without its country, by " +
+        "partner and field, with the reference of one booking. Shows no value. It reads all active bookings, and " +
+        "gives up after 30 seconds.",
+    )
+    .argument("[partner]", "only this partner's bookings")
+    .option("--json", "print a JSON array: partner, field, bookings, exampleReference, exampleReferenceKind")
+    .action((partner: string | undefined, { json }: { json?: true }) =>
+      showUnreadable(context, partner, json === true),
+    );
+}
+
+async function showUnreadable(context: Context, partner: string | undefined, json: boolean): Promise<void> {
+  const counts = await count(context, partner);
+  if (json) printJson(context.stdout, counts);
+  else if (counts.length === 0) printLine(context.stdout, "All values could be normalised.");
+  else printTable(context.stdout, columns, counts);
+}
+
+async function count(context: Context, partner: string | undefined): Promise<UnreadableValues[]> {
+  try {
+    return await readDatabase(context, (client) => countUnreadableValues(client, { partner }));
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || (error.cause as { code?: unknown })?.code !== queryCanceled) throw error;
+    throw new CommandFailure(
+      "There are too many bookings to read them all in 30 seconds. On a replica, without a statement time-out, run: " +
+        "select * from booking_details_unreadable",
+      { cause: error },
+    );
+  }
+}
+
+const columns: Column<UnreadableValues>[] = [
+  { header: "PARTNER", value: ({ partner }) => partner, ifNarrow: "shorten" },
+  { header: "FIELD", value: ({ field }) => field },
+  { header: "BOOKINGS", value: ({ bookings }) => String(bookings) },
+  {
+    header: "EXAMPLE",
+    value: ({ exampleReference, exampleReferenceKind }) => withReferenceKind(exampleReference, exampleReferenceKind),
+    ifNarrow: "shorten",
+  },
+];
