@@ -62,6 +62,17 @@ return date_trunc('month', now() - make_interval(days => greatest(retention_days
 -- The functions below see only this schema, and objects of a session last: they run with the rights of the owner.
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
+-- An event that sent this content of the booking. A function is planned only when it is called, and rarely is.
+create function find_content_event(key bytea, digest bytea) returns uuid
+language plpgsql stable
+set search_path from current
+as $$
+begin
+  return (
+    select id from booking_events where booking_key = key and kind <> 'delete' and content_digest = digest limit 1
+  );
+end $$;
+
 -- The partitions of the log, without the default one. A name says the range, so no bound is parsed:
 -- booking_events_2026_11 is a month, booking_events_before_2027_01 all that was there before the log was partitioned.
 create function log_partitions() returns table (partition regclass, starts timestamptz, ends timestamptz)

@@ -2,6 +2,7 @@ import type { BookingState } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
 import { bigints, booleans, byteas, integers, texts, timestamps, uuids } from "./binary-arrays.ts";
 import { type Queryable, settleAll } from "./database.ts";
+import { monthsOfIds } from "./event-ids.ts";
 import { type Trip, tripColumns } from "./trip.ts";
 
 export interface BookingIdentity {
@@ -22,14 +23,15 @@ export interface StoredBooking extends BookingIdentity {
    * {@link convertBookings}.
    */
   guestHashes: readonly string[] | null;
+  /** The booking is deleted, and has only the digest of its content. */
+  isContentRemoved: boolean;
 }
 
-export interface BookingToSave extends Omit<StoredBooking, "guestHashes"> {
+export interface BookingToSave extends Omit<StoredBooking, "guestHashes" | "isContentRemoved"> {
   /** Undefined: the stored ones stay. */
   guestHashes?: readonly string[] | undefined;
   /**
-   * Keep the stored payload, since the content is the same. Otherwise, or if the stored payload was removed, the booking
-   * gets the payload of the content's event.
+   * Keep the stored payload, since the content is the same. Otherwise the booking gets the content's event's payload.
    */
   keepsPayload: boolean;
   /** Of the content. Null: PostgreSQL reads it from the payload. */
@@ -94,34 +96,29 @@ const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "ref
        coalesce(content_event_id, case
          when content_digest is null then null
          when state = 'active' then event_id
-         else (
-           select id
-           from booking_events
-           where booking_events.booking_key = bookings.booking_key and kind <> 'delete'
-             and booking_events.content_digest = bookings.content_digest
-           limit 1
-         )
-       end) as "contentEventId",
+         else find_content_event(booking_key, content_digest)
+       end) as "contentEventId", content_removed_at is not null as "isContentRemoved",
        content_sequence as "contentSequence", last_sequence as "lastSequence", revision,
        array_to_string(guest_hashes, ' ') as "guestHashes", created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"`;
 
 interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
   revision: number;
   guestHashes: string | null;
+  isContentRemoved: boolean;
   contentDigest: Buffer | null;
   contentEventId: string | null;
   contentSequence: number | null;
 }
 
 function toStoredBooking(row: BookingRow): StoredBooking {
-  const { bookingKey, partner, referenceKind, reference, revision, guestHashes, ...ofState } = row;
+  const { bookingKey, partner, referenceKind, reference, revision, guestHashes, isContentRemoved, ...ofState } = row;
   const { contentDigest, contentEventId, contentSequence, ...rest } = ofState;
   const content =
     contentDigest === null || contentEventId === null
       ? null
       : { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence: contentSequence };
   return {
-    ...{ bookingKey, partner, referenceKind, reference, revision, state: { ...rest, content } },
+    ...{ bookingKey, partner, referenceKind, reference, revision, isContentRemoved, state: { ...rest, content } },
     guestHashes: guestHashes?.split(" ").filter(Boolean) ?? null,
   };
 }
@@ -151,8 +148,7 @@ export async function insertBookings(client: Queryable, bookings: BookingToSave[
        payload, ${tripColumns.join(", ")})
      select booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
        content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
-       string_to_array(guest_hashes, ' ')::bigint[],
-       (select payload from booking_events where id = content_event_id),
+       string_to_array(guest_hashes, ' ')::bigint[], ${payloadOfContent},
        ${tripValues.join(", ")}
      from ${unnestColumns}
      on conflict (booking_key) do nothing`,
@@ -179,10 +175,7 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
        deleted_at = changed.deleted_at,
        content_removed_at = null,
        guest_hashes = coalesce(string_to_array(changed.guest_hashes, ' ')::bigint[], bookings.guest_hashes),
-       payload = coalesce(
-         case when changed.keeps_payload then bookings.payload end,
-         (select payload from booking_events where id = changed.content_event_id)
-       ),
+       payload = case when changed.keeps_payload then bookings.payload else ${payloadOfContent} end,
        ${tripColumns
          .map((name, place) => `${name} = case when changed.keeps_payload then ${name} else ${tripValues[place]} end`)
          .join(",\n       ")}
@@ -215,6 +208,13 @@ const tripValues = [
   "changed.country",
   "changed.airport",
 ];
+/**
+ * With the bounds of {@link toColumns}, PostgreSQL leaves out partitions when it plans the query, which takes longer than
+ * to run it.
+ */
+const payloadOfContent = `(
+         select payload from booking_events where id = changed.content_event_id and id >= $22 and id < $23
+       )`;
 
 /** Turns the parameters from {@link toColumns} into rows. */
 const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
@@ -224,9 +224,12 @@ const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $
          last_sequence, created_at, updated_at, deleted_at, content_event_id, keeps_payload, reference_kind,
          revision, guest_hashes, arrival, departure, country, airport)`;
 
-function toColumns(bookings: BookingToSave[]): Buffer[] {
+function toColumns(bookings: BookingToSave[]): (Buffer | string)[] {
   const states = bookings.map(({ state }) => state);
   const contents = states.map(({ content }) => content);
+  const lookups = bookings
+    .filter(({ keepsPayload }) => !keepsPayload)
+    .flatMap(({ state: { content } }) => content ?? []);
   return [
     byteas(bookings.map(({ bookingKey }) => bookingKey)),
     texts(bookings.map(({ partner }) => partner)),
@@ -249,6 +252,7 @@ function toColumns(bookings: BookingToSave[]): Buffer[] {
     texts(bookings.map(({ trip }) => trip?.return ?? null)),
     texts(bookings.map(({ trip }) => trip?.country ?? null)),
     texts(bookings.map(({ trip }) => trip?.airport ?? null)),
+    ...monthsOfIds(lookups.map(({ eventId }) => eventId)),
   ];
 }
 

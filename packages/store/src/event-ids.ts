@@ -4,8 +4,11 @@ const day = 24 * 60 * 60 * 1_000;
 /** An id has the time of one ingest's clock. Other times are of other clocks. */
 const clockSkewMs = day;
 
+const longestTime = 2 ** 48 - 1;
+
 /** The smallest UUIDv7 of that time (RFC 9562): its first 48 bits are the milliseconds since 1970. */
 export function firstIdAt(time: Date): string {
+  if (time.getTime() > longestTime) return "ffffffff-ffff-ffff-ffff-ffffffffffff";
   const hex = time.getTime().toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
@@ -29,11 +32,22 @@ export function firstIdInPeriod(event: { id: string; sequence: number }, periodM
   return firstIdToSearch(Math.min(event.sequence / 1_000, timeOfId(event.id)) - periodMs);
 }
 
+/** @returns the ids with which the months of all of the ids begin, and those after them */
+export function monthsOfIds(ids: string[]): [first: string, end: string] {
+  const times = ids.map(timeOfId);
+  const [first, last] = [new Date(Math.min(...times)), new Date(Math.max(...times))];
+  if (ids.length === 0) return [firstIdAt(new Date(0)), firstIdAt(new Date(0))];
+  return [startOfMonth(first, 0), startOfMonth(last, 1)];
+}
+
+function startOfMonth(time: Date, monthsLater: number): string {
+  return firstIdAt(new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + monthsLater)));
+}
+
 /**
  * With this bound, PostgreSQL skips partitions. It is the start of a month, so within a partition the bound excludes
  * nothing, and never looks like a good reason to use the primary key.
  */
 function firstIdToSearch(timeMs: number): string {
-  const time = new Date(Math.max(timeMs - clockSkewMs, 0));
-  return firstIdAt(new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth())));
+  return startOfMonth(new Date(Math.max(timeMs - clockSkewMs, 0)), 0);
 }

@@ -1,6 +1,5 @@
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import { runner } from "node-pg-migrate";
 import type pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
 import { insertEvents } from "./booking-events.ts";
@@ -8,6 +7,7 @@ import { bookingKey } from "./booking-key.ts";
 import { findProcessed } from "./index.ts";
 import { maintain, type RetentionRules } from "./maintain.ts";
 import { migrate } from "./migrate.ts";
+import { migrateTo } from "./testing/migrate-to.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 6 });
 
@@ -56,13 +56,6 @@ async function partitions(): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-async function migrateTo(count: number): Promise<void> {
-  await pool.query("drop schema public cascade; create schema public");
-  const dir = new URL("../migrations", import.meta.url).pathname;
-  const options = { databaseUrl: url, dir, migrationsTable: "schema_migrations", direction: "up", count } as const;
-  await runner({ ...options, log: () => {} });
-}
-
 /** As a release before this one would have. */
 async function logBefore(id: string, receivedAt: Date): Promise<void> {
   await pool.query(
@@ -79,7 +72,7 @@ describe("a log without partitions that has events", () => {
   const odd = idAt(monthsFromNow(200));
 
   async function fill(): Promise<void> {
-    await migrateTo(7);
+    await migrateTo(7, { pool, url });
     await logBefore(old, monthsFromNow(-20));
     await logBefore(recent, now);
     await logBefore(odd, now);
@@ -248,7 +241,7 @@ describe("old events without a partition of their month", () => {
 
   test("are deleted from the first partition, and from a log that cannot be partitioned", async () => {
     for (const prepare of ["", "create view blocking as select from booking_events"]) {
-      await migrateTo(7);
+      await migrateTo(7, { pool, url });
       await logBefore(idAt(monthsFromNow(-30)), monthsFromNow(-30));
       await logBefore(idAt(now), now);
       await migrate(url);
@@ -274,7 +267,7 @@ describe("old events without a partition of their month", () => {
 });
 
 test("one process at a time maintains the database, and the others leave it alone", async () => {
-  await migrateTo(7);
+  await migrateTo(7, { pool, url });
   await logBefore(idAt(now), now);
   await migrate(url);
   const other: pg.PoolClient = await pool.connect();
@@ -293,7 +286,7 @@ test("one process at a time maintains the database, and the others leave it alon
 });
 
 test("a long step ends when the signal aborts", async () => {
-  await migrateTo(7);
+  await migrateTo(7, { pool, url });
   await logBefore(idAt(now), now);
   await migrate(url);
   await pool.query(

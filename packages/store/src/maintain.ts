@@ -27,7 +27,7 @@ export interface Maintained {
   problems: string[];
   /** The run has reached its limit, or something was locked. Run it again soon. */
   hasMore: boolean;
-  /** Another process was doing the same. */
+  /** Another process was doing the same, and goes on. */
   isBusy: boolean;
 }
 
@@ -77,6 +77,7 @@ export async function maintain(
       await work({ pool, rules, done, signal, digestKey }, job);
     } catch (error) {
       if (signal?.aborted) break;
+      if (error instanceof Busy) return { ...done, isBusy: true };
       if (!noteProblem(done, error)) throw error;
     }
   }
@@ -116,10 +117,6 @@ async function work(run: Run, job: Job): Promise<void> {
 
 /** @returns whether the others can go on, although this job has failed */
 function noteProblem(done: Maintained, error: unknown): boolean {
-  if (error instanceof Busy) {
-    done.isBusy = true;
-    return true;
-  }
   if (!(error instanceof pg.DatabaseError)) return false;
   switch (error.code) {
     case lockNotAvailable:

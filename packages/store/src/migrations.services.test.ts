@@ -2,11 +2,12 @@ import { createHash, randomBytes } from "node:crypto";
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { bookingFields } from "@booking-events/schema";
-import { PG_MIGRATE_LOCK_ID, runner } from "node-pg-migrate";
+import { PG_MIGRATE_LOCK_ID } from "node-pg-migrate";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { bookingKey } from "./booking-key.ts";
 import { migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
+import { migrateTo } from "./testing/migrate-to.ts";
 
 const { pool, url } = useTestDatabase();
 
@@ -127,7 +128,7 @@ describe("0004, on a database with events", () => {
   }
 
   test("keeps the recorded duplicates, and marks those that the new rule would not have left out", async () => {
-    await migrateTo(3);
+    await migrateTo(3, { pool, url });
     await log(1, "T1", { payload: trip("T1") });
     await log(2, "T1", { payload: trip("T1"), duplicateOf: 1 });
     await log(3, "T1", { payload: trip("T1"), content: "B", duplicateOf: 1 });
@@ -146,7 +147,7 @@ describe("0004, on a database with events", () => {
   });
 
   test("a booking's reference gets the kind that its content says, and so do its log and changes", async () => {
-    await migrateTo(3);
+    await migrateTo(3, { pool, url });
     await log(1, "T1", { payload: { ...consumer("C1"), ...trip("T1") } });
     await book("T1", 1, { ...consumer("C1"), ...trip("T1") });
     await log(2, "Zoë\\", { payload: consumer("Zoë\\") });
@@ -190,7 +191,7 @@ describe("0004, on a database with events", () => {
     ["a booking", "select from bookings", "select from booking_events"],
     ["an idempotency key", "select from idempotency_keys", "select from bookings"],
   ])("waits for a worker that has locked %s, and holds no lock that the worker needs", async (_, first, next) => {
-    await migrateTo(3);
+    await migrateTo(3, { pool, url });
     const worker = await pool.connect();
     try {
       await worker.query("begin");
@@ -212,7 +213,7 @@ describe("0004, on a database with events", () => {
 });
 
 test("after 0005, a worker of an older release still writes dead letters, for either kind of reference", async () => {
-  await migrateTo(4);
+  await migrateTo(4, { pool, url });
   const write = (number: number) =>
     pool.query(
       `insert into dead_letters (event_id, partner, kind, reference, sequence, error_code, error, attempts, envelope)
@@ -244,7 +245,7 @@ describe("0006, on a database with changes", () => {
   }
 
   async function fill(): Promise<void> {
-    await migrateTo(5);
+    await migrateTo(5, { pool, url });
     for (const [kind, reference, number] of [
       ["trip", "T1", 1],
       ["consumer", "T1", 2],
@@ -290,7 +291,7 @@ describe("0006, on a database with changes", () => {
   });
 
   test("an empty feed begins at 1", async () => {
-    await migrateTo(5);
+    await migrateTo(5, { pool, url });
     await migrate(url);
     expect((await pool.query("select last_id, gapless_from from feed_position")).rows).toEqual([
       { last_id: 0, gapless_from: 1 },
@@ -304,18 +305,6 @@ describe("0006, on a database with changes", () => {
     await expect(pool.query(bookBefore, ["k", "trip", "T3", eventId(7)])).rejects.toMatchObject({ code: "23502" });
   });
 });
-
-async function migrateTo(count: number): Promise<void> {
-  await pool.query("drop schema public cascade; create schema public");
-  await runner({
-    databaseUrl: url,
-    dir: new URL("../migrations", import.meta.url).pathname,
-    migrationsTable: "schema_migrations",
-    direction: "up",
-    count,
-    log: () => {},
-  });
-}
 
 test("each table, view and column says what it holds", async () => {
   const { rows } = await pool.query<{ name: string }>(

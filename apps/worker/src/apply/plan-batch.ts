@@ -28,6 +28,8 @@ import { type IncomingEvent, nameBooking } from "./incoming-event.ts";
 export interface TouchedBooking extends Readonly<BookingIdentity> {
   /** The booking before the batch, locked; null: there is none. */
   readonly stored: BookingState | null;
+  /** The booking has a content, and no longer its payload. */
+  readonly isContentRemoved: boolean;
   /** None of the booking's logged events has an id before this. */
   readonly firstId: string;
   /** How many changes the booking has had before. */
@@ -82,10 +84,10 @@ export function groupByBooking(
 ): TouchedBooking[] {
   const storedByName = new Map(stored.map((booking) => [nameBooking(booking), booking]));
   return [...Map.groupBy(newEvents, nameBooking)].map(([name, ofBooking]) => {
-    const { state: stored = null, revision = 0, guestHashes } = storedByName.get(name) ?? {};
+    const { state: stored = null, revision = 0, isContentRemoved = false, guestHashes } = storedByName.get(name) ?? {};
     const firstId = stored === null ? startOfLog.id : firstIdOfBooking(stored);
-    const identity = identityOf(ofBooking[0] as IncomingEvent);
-    return { ...identity, stored, firstId, revision, guestHashes: guestHashes ?? [], newEvents: ofBooking };
+    const known = { stored, firstId, revision, isContentRemoved, guestHashes: guestHashes ?? [] };
+    return { ...identityOf(ofBooking[0] as IncomingEvent), ...known, newEvents: ofBooking };
   });
 }
 
@@ -145,8 +147,9 @@ export function planBatch(
 function toBooking({ work, plan }: PlannedWork): BookingToSave {
   const revision = work.revision + plan.changes.length;
   const trip = work.events.find(({ id }) => id === plan.state.content?.eventId)?.trip ?? null;
-  const state = { ...identityOf(work), state: plan.state, revision, keepsPayload: plan.keepsContent };
-  return { ...state, guestHashes: addGuestHashes(work), trip };
+  const keepsPayload = plan.keepsContent && !work.isContentRemoved;
+  const booking = { ...identityOf(work), state: plan.state, revision, keepsPayload };
+  return { ...booking, guestHashes: addGuestHashes(work), trip };
 }
 
 /** @returns undefined if the booking has all of them already */
