@@ -30,7 +30,7 @@ export async function maintainRegularly(options: {
       hasMore = done.hasMore;
       metrics.countRemoved(done);
       metrics.setStatus(await readStatus());
-      if (done.problems.length === 0 && !done.isBusy) metrics.noteSuccess();
+      if (done.problems.length === 0 && !done.isBusy && !done.isLocked) metrics.noteSuccess();
       reportProblems(done.problems);
       if (hasDoneAnything(done)) logger.info(describe(done), "maintained the database");
       if (done.removedOpenLetters > 0)

@@ -151,8 +151,8 @@ describe("a log without partitions that has events", () => {
     try {
       await reader.query("begin; select from booking_events");
       // Each step that needs the table for itself gives up after a second.
-      const { partitioning, hasMore } = await maintain(pool, keepAll);
-      expect({ partitioning, hasMore }).toEqual({ partitioning: [], hasMore: true });
+      const { partitioning, isLocked } = await maintain(pool, keepAll);
+      expect({ partitioning, isLocked }).toEqual({ partitioning: [], isLocked: true });
       await log(idAt(now, 8), now);
       await reader.query("commit");
       expect((await maintain(pool, keepAll)).partitioning).toEqual(["prepared", "validated", "attached"]);

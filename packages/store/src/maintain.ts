@@ -25,13 +25,15 @@ export interface Maintained {
   partitioning: string[];
   /** What an operator has to do, in sentences. */
   problems: string[];
-  /** The run has reached its limit, or something was locked. Run it again soon. */
+  /** The run has reached its limit. Run it again soon. */
   hasMore: boolean;
+  /** Others have locked a table. Run it again, but not soon: everybody waits behind an attempt. */
+  isLocked: boolean;
   /** Another process was doing the same, and goes on. */
   isBusy: boolean;
 }
 
-/** Everybody else waits behind a statement that waits for a table, so the next run tries again instead. */
+/** Everybody waits behind a statement that waits for a table. A later run tries again instead. */
 const lockTimeoutMs = 1_000;
 /** Reading a log of a hundred million events takes minutes. Nobody waits for that. */
 const validationTimeoutMs = 60 * 60 * 1_000;
@@ -69,7 +71,7 @@ export async function maintain(
   const done: Maintained = {
     removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0 },
     ...{ removedOpenLetters: 0, createdPartitions: [], droppedPartitions: [], partitioning: [] },
-    ...{ problems: [], hasMore: false, isBusy: false },
+    ...{ problems: [], hasMore: false, isLocked: false, isBusy: false },
   };
   for (const job of jobs) {
     if (signal?.aborted) break;
@@ -120,7 +122,7 @@ function noteProblem(done: Maintained, error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
   switch (error.code) {
     case lockNotAvailable:
-      done.hasMore = true;
+      done.isLocked = true;
       return true;
     case notInPrerequisiteState:
       done.problems.push(error.message);

@@ -6,6 +6,7 @@ import { insertEvents } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
 import { insertBookings } from "./bookings.ts";
 import { inTransaction, type Queryable, RollBack, setLockTimeout } from "./database.ts";
+import { readLogHorizon } from "./log-horizon.ts";
 
 /** A healthy server needs much less for one row. */
 const statementTimeoutMs = 5_000;
@@ -19,7 +20,7 @@ class ProbeSucceeded extends RollBack {
 }
 
 /**
- * Writes what applying an event writes, and rolls it back.
+ * Reads and writes what applying an event does, and rolls it back.
  *
  * @throws what keeps PostgreSQL from taking any event at the moment
  */
@@ -28,6 +29,7 @@ export async function probeWrites(pool: pg.Pool): Promise<void> {
     await inTransaction(pool, async (client) => {
       await client.query(`set local statement_timeout to ${statementTimeoutMs}`);
       await setLockTimeout(client, lockTimeoutMs);
+      await readLogHorizon(client);
       await writeEvent(client);
       throw new ProbeSucceeded();
     });

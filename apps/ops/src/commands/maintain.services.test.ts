@@ -100,7 +100,7 @@ test("maintain says so if a worker is doing the same, or something is locked", a
     expect(await ops("maintain")).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("Another process") });
     await other.query("rollback; begin; select from booking_events");
     const { exitCode, stderr } = await ops("maintain");
-    expect([exitCode, stderr]).toEqual([1, "Others have locked the tables. Try again.\n"]);
+    expect([exitCode, stderr]).toEqual([1, "Others have locked a table for more than a second. Try again later.\n"]);
   } finally {
     other.release(true);
   }

@@ -30,7 +30,8 @@ async function maintainDatabase(context: Context): Promise<void> {
       for (const line of lines) printLine(context.stdout, line);
       if (done.problems.length > 0) throw new CommandFailure(done.problems.join("\n"));
       if (done.isBusy) throw new CommandFailure("Another process maintains the database. Try again later.");
-      if (done.hasMore && lines.length === 0) throw new CommandFailure("Others have locked the tables. Try again.");
+      if (done.isLocked)
+        throw new CommandFailure("Others have locked a table for more than a second. Try again later.");
       if (!done.hasMore) break;
     }
     if (!hasDoneAnything) printLine(context.stdout, "Nothing to do.");
