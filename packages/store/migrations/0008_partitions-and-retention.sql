@@ -287,10 +287,11 @@ begin
     execute format('alter table booking_events drop constraint %I', bound);
     return 'postponed';
   end if;
-  for unproven in select conname from pg_constraint where conrelid = log and not convalidated loop
-    execute format('alter table booking_events validate constraint %I', unproven);
-  end loop;
+  -- Together, so that the table is read once.
+  select string_agg(format('validate constraint %I', conname), ', ') into unproven
+  from pg_constraint where conrelid = log and not convalidated;
   if unproven is not null then
+    execute 'alter table booking_events ' || unproven;
     return 'validated';
   end if;
   perform attach_log_partition(cut);
