@@ -56,8 +56,8 @@ create table erasures (
   jobs integer not null default 0
 );
 
--- Building the index of a large table would block its writers for long. An operator builds it without that; see
--- docs/operations.md. Rows without a hash are left out, since they would all be one entry of the index.
+-- Building the index of a large table would block its writers for long. Maintenance builds it without that. Rows without
+-- a hash are left out, since they would all be one entry of the index.
 do $$
 begin
   if pg_relation_size('bookings') <= 1073741824 then

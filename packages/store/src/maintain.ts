@@ -1,4 +1,5 @@
 import pg from "pg";
+import { buildNextIndex } from "./build-indexes.ts";
 import { convertNextBookings } from "./convert-bookings.ts";
 import { inTransaction, type Queryable, RollBack, setLockTimeout } from "./database.ts";
 import type { DigestKey } from "./digest-key.ts";
@@ -105,6 +106,7 @@ const jobs: Job[] = [
   deleteChanges,
   removeDeletedContent,
   deleteDeadLetters,
+  buildIndex,
   convertBookings,
 ];
 
@@ -203,7 +205,6 @@ async function deleteChanges(run: Run): Promise<boolean> {
 
 async function removeDeletedContent(run: Run): Promise<boolean> {
   if (run.rules.deletedRetentionDays === 0) return false;
-  await buildIndex(run);
   return deleteBatch(run, "bookings", run.rules.deletedRetentionDays, "remove_deleted_content", bookingsPerBatch);
 }
 
@@ -236,35 +237,6 @@ async function deleteDeadLetters(run: Run): Promise<boolean> {
   return resolved + open === rowsPerBatch;
 }
 
-/**
- * Builds the index that a migration left out because the table was large. Only the table's owner can.
- *
- * @throws 42501
- */
-async function buildIndex(run: Run): Promise<void> {
-  const client = await run.pool.connect();
-  try {
-    if (await isIndexValid(client)) return;
-    // What an attempt that was cut off has left.
-    await client.query("drop index concurrently if exists bookings_to_empty");
-    await queryForLong(
-      run,
-      client,
-      `create index concurrently bookings_to_empty on bookings (deleted_at)
-       where deleted_at is not null and content_removed_at is null`,
-    );
-  } finally {
-    client.release();
-  }
-}
-
-async function isIndexValid(client: Queryable): Promise<boolean> {
-  const { rows } = await client.query<{ isValid: boolean }>(
-    `select indisvalid as "isValid" from pg_index where indexrelid = to_regclass('bookings_to_empty')`,
-  );
-  return rows[0]?.isValid ?? false;
-}
-
 /** What the log has at the moment. */
 export interface LogStatus {
   /** When the oldest event was received that is kept; null: there is none. */
@@ -280,6 +252,11 @@ export async function readLogStatus(client: Queryable): Promise<LogStatus> {
        coalesce(pg_stat_get_live_tuples(to_regclass('booking_events_default')), 0) as "eventsInDefaultPartition"`,
   );
   return rows[0] ?? { oldestEventAt: null, eventsInDefaultPartition: 0 };
+}
+
+/** Those that migrations left out. */
+function buildIndex({ pool, signal }: Run): Promise<boolean> {
+  return buildNextIndex(pool, signal === undefined ? {} : { signal });
 }
 
 function convertBookings({ pool, digestKey }: Run): Promise<boolean> {

@@ -45,9 +45,7 @@ async function save(payload: object, change: Partial<BookingToSave> = {}): Promi
 }
 
 const stored = async ({ bookingKey }: BookingToSave) =>
-  (
-    await pool.query(`select ${columns} from bookings where booking_key = $1`, [bookingKey])
-  ).rows[0];
+  (await pool.query(`select ${columns} from bookings where booking_key = $1`, [bookingKey])).rows[0];
 const readBySql = async (payload: object) =>
   (await pool.query(`select ${columns} from booking_trip($1)`, [JSON.stringify(payload)])).rows[0];
 
