@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { inTransaction, type Queryable } from "./database.ts";
+import { inTransaction, type Queryable, setLockTimeout } from "./database.ts";
 import type { DigestKey } from "./digest-key.ts";
 import { hashContacts } from "./guest-contacts.ts";
 import { tripColumns } from "./trip.ts";
@@ -7,6 +7,8 @@ import { tripColumns } from "./trip.ts";
 /** One transaction of {@link convertNextBookings}. */
 const bookingsPerBatch = 500;
 const rowsPerPage = 2_000;
+/** Workers wait for the other bookings of the batch meanwhile. */
+const lockTimeoutMs = 1_000;
 
 /**
  * Gives bookings from before migration 0010 keyed digests, in their logs too, and the columns by which guests and trips are
@@ -105,9 +107,11 @@ function toKeyed(key: DigestKey, digest: Buffer | null): Buffer | null {
  * Converts some more of the bookings from before migration 0010. Workers convert the bookings that they touch.
  *
  * @returns whether there may be more
+ * @throws 55P03 if a booking stays locked for a second. Try again then
  */
 export function convertNextBookings(pool: pg.Pool, key: DigestKey): Promise<boolean> {
   return inTransaction(pool, async (client) => {
+    await setLockTimeout(client, lockTimeoutMs);
     const { rows: positions } = await client.query<{ after: Buffer | null }>(
       `select converted_to as after from digest_key for update`,
     );

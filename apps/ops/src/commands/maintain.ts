@@ -4,6 +4,7 @@ import type { Context } from "../context.ts";
 import { readRetentionRules, withDatabase } from "../database.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { printLine } from "../terminal/print.ts";
+import { openKey } from "./guests/search.ts";
 import { describeCount } from "./retention.ts";
 
 export function addMaintainCommand(program: Command, context: Context): void {
@@ -22,9 +23,10 @@ export function addMaintainCommand(program: Command, context: Context): void {
 async function maintainDatabase(context: Context): Promise<void> {
   const rules = readRetentionRules(context);
   await withDatabase(context, async (pool) => {
+    const digestKey = await openKey(context, pool);
     let hasDoneAnything = false;
     for (;;) {
-      const done = await maintain(pool, rules);
+      const done = await maintain(pool, rules, { digestKey });
       const lines = describe(done);
       hasDoneAnything ||= lines.length > 0;
       for (const line of lines) printLine(context.stdout, line);

@@ -11,6 +11,7 @@ import {
   eraseBooking,
   findChangesOf,
   findGuestBookings,
+  maintain,
   openDigestKey,
 } from "@booking-events/store";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -19,6 +20,7 @@ import { applyEvents } from "./apply-events.ts";
 const { pool } = useTestDatabase({ maxConnections: 6 });
 const start = Date.UTC(2026, 10, 20) * 1_000;
 const email = "Ada.Canary@example.com";
+const keepAll = { retentionDays: 0, deletedRetentionDays: 0, deadLetterRetentionDays: 0 };
 let digestKey: DigestKey;
 
 beforeAll(async () => {
@@ -188,6 +190,16 @@ describe("PostgreSQL's counts", () => {
   });
 });
 
+test("the content of a booking that was deleted long ago goes with the hashes that lead to it", async () => {
+  await apply(event(1, "create"), event(2, "delete"));
+  await pool.query("update bookings set deleted_at = now() - interval '2 days'");
+  await maintain(pool, { ...keepAll, deletedRetentionDays: 1 });
+  const { rows } = await pool.query("select payload, guest_hashes from bookings");
+  expect(rows).toEqual([{ payload: null, guest_hashes: [] }]);
+  expect(await apply(event(3, "create", {}, { note: "again" }))).toEqual(["recreated"]);
+  expect(await findByEmail()).toEqual(["CANARY-1"]);
+});
+
 describe("a booking from before digests had a key", () => {
   const content = { consumerTripPartnerExternalReference: "CANARY-1", consumerEmail: email };
 
@@ -215,6 +227,16 @@ describe("a booking from before digests had a key", () => {
     expect(await findByEmail()).toEqual(["CANARY-1"]);
     expect(await countPlainDigests()).toBe(0);
     expect(await convertNextBookings(pool, digestKey)).toBe(false);
+  });
+
+  test("is converted by maintenance, which builds a missing index", async () => {
+    await pool.query("drop index bookings_by_guest");
+    const { problems } = await maintain(pool, keepAll, { digestKey });
+    expect(problems).toEqual([]);
+    expect(await findByEmail()).toEqual(["CANARY-1"]);
+    expect((await pool.query("select to_regclass('bookings_by_guest') as index")).rows).toEqual([
+      { index: "bookings_by_guest" },
+    ]);
   });
 
   async function countPlainDigests(): Promise<number> {
