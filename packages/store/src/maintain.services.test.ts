@@ -4,6 +4,8 @@ import type pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
 import { insertEvents } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
+import { createPool } from "./database.ts";
+import { openDigestKey } from "./digest-key.ts";
 import { findProcessed } from "./index.ts";
 import { maintain, type RetentionRules } from "./maintain.ts";
 import { migrate } from "./migrate.ts";
@@ -282,6 +284,33 @@ test("one process at a time maintains the database, and the others leave it alon
     expect(runs.flatMap(({ partitioning }) => partitioning)).toEqual(["prepared", "validated", "attached"]);
   } finally {
     other.release(true);
+  }
+});
+
+test("indexes that a migration left out are built, in the schema of the tables", async () => {
+  const schema = "Another schema";
+  await migrate(url, { schema });
+  const another = createPool({
+    databaseUrl: url,
+    schema,
+    applicationName: "test",
+    maxConnections: 2,
+    onError: () => {},
+  });
+  try {
+    const indexes = ["bookings_by_guest", "bookings_to_empty"];
+    for (const index of indexes) await another.query(`drop index ${index}`);
+    const digestKey = await openDigestKey(another, undefined);
+    const rules = { ...keepAll, deletedRetentionDays: 1 };
+    expect((await maintain(another, rules, { digestKey })).problems).toEqual([]);
+    const { rows } = await another.query(
+      "select indexname from pg_indexes where schemaname = $1 and indexname = any($2) order by indexname",
+      [schema, indexes],
+    );
+    expect(rows.map(({ indexname }) => indexname)).toEqual(indexes);
+  } finally {
+    await another.end();
+    await pool.query(`drop schema "${schema}" cascade`);
   }
 });
 

@@ -229,14 +229,10 @@ describe("a booking from before digests had a key", () => {
     expect(await convertNextBookings(pool, digestKey)).toBe(false);
   });
 
-  test("is converted by maintenance, which builds a missing index", async () => {
-    await pool.query("drop index bookings_by_guest");
-    const { problems } = await maintain(pool, keepAll, { digestKey });
-    expect(problems).toEqual([]);
+  test("is converted by maintenance", async () => {
+    expect((await maintain(pool, keepAll, { digestKey })).problems).toEqual([]);
     expect(await findByEmail()).toEqual(["CANARY-1"]);
-    expect((await pool.query("select to_regclass('bookings_by_guest') as index")).rows).toEqual([
-      { index: "bookings_by_guest" },
-    ]);
+    expect(await countPlainDigests()).toBe(0);
   });
 
   async function countPlainDigests(): Promise<number> {
