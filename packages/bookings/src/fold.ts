@@ -5,7 +5,6 @@ export type Change = "created" | "updated" | "deleted" | "recreated";
 /** What an event does in the fold. */
 export type FoldOutcome = Change | "unchanged" | "duplicate";
 /**
-/**
  * What became of an event.
  * - `superseded`: it arrived after a later event, which decided the state
  * - `expired`: it is older than the log, so it was not applied

@@ -106,28 +106,6 @@ end $$;
 revoke execute on function remove_guest_samples from public;
 select remove_guest_samples();
 
--- As in migration 0008, and guest_hashes, which would lead to nothing.
-create or replace function remove_deleted_content(retention_days integer, max_bookings integer) returns integer
-language plpgsql security definer
-set search_path from current
-as $$
-declare
-  keys bytea[];
-begin
-  keys := array(
-    select booking_key from bookings
-    where deleted_at < now() - make_interval(days => greatest(retention_days, 1)) and content_removed_at is null
-    order by deleted_at
-    limit max_bookings
-    for update skip locked
-  );
-  update bookings set payload = null, content_removed_at = now(),
-    guest_hashes = case when guest_hashes is not null then '{}'::bigint[] end
-  where booking_key = any(keys);
-  update booking_events set payload = null where booking_key = any(keys) and payload is not null;
-  return cardinality(keys);
-end $$;
-
 comment on column bookings.booking_key is
   'The SHA-256 of the partner, the kind of the reference and the reference: the booking''s identity. Of an erased '
   'booking, a keyed hash of that.';

@@ -170,7 +170,7 @@ from (
   where guest_hashes is null
 ) as booking;
 
--- As in migration 0008, for the new columns too.
+-- As in migration 0008, for the new columns too. Hashes would lead to nothing.
 create or replace function remove_deleted_content(retention_days integer, max_bookings integer) returns integer
 language plpgsql security definer
 set search_path from current
@@ -185,8 +185,10 @@ begin
     limit max_bookings
     for update skip locked
   );
-  update bookings set payload = null, content_removed_at = now(), guest_hashes = '{}', arrival_date = null,
-    arrival_at = null, return_date = null, return_at = null, destination_country = null, destination_airport = null
+  update bookings set payload = null, content_removed_at = now(),
+    guest_hashes = case when guest_hashes is not null then '{}'::bigint[] end,
+    arrival_date = null, arrival_at = null, return_date = null, return_at = null,
+    destination_country = null, destination_airport = null
   where booking_key = any(keys);
   update booking_events set payload = null where booking_key = any(keys) and payload is not null;
   return cardinality(keys);

@@ -126,12 +126,11 @@ async function applyInTransaction(
 ): Promise<Applied> {
   const { digestKey, duplicateWindowMs } = options;
   const { stored, applied, horizon } = await lock(client, all, options);
-  const { erased, events } = await separateErased(client, all, { digestKey, stored, applied });
+  const newEvents = all.filter(({ id }) => !applied.has(id));
+  // Before expired events are found, since those are recorded with their references.
+  const { erased, events } = await separateErased(client, newEvents, { digestKey, stored });
   const isExpired = ({ sequence }: IncomingEvent) => horizon !== null && sequence < horizon.getTime() * 1_000;
-  const { expired = [], current = [] } = Object.groupBy(
-    events.filter(({ id }) => !applied.has(id)),
-    (event) => (isExpired(event) ? "expired" : "current"),
-  );
+  const { expired = [], current = [] } = Object.groupBy(events, (event) => (isExpired(event) ? "expired" : "current"));
   const bookings = groupByBooking(current, stored);
   const { uses, creates } = await readHistory(client, bookings, options);
   const works = bookings.map((booking) => settleBooking(booking, uses));
@@ -177,21 +176,20 @@ async function convertOld(client: Queryable, key: DigestKey, stored: StoredBooki
   );
 }
 
-/** Separates the new events of bookings that have been erased. They are recorded without their content. */
+/** Separates events of bookings that have been erased. They are recorded without their content. */
 async function separateErased(
   client: Queryable,
-  all: IncomingEvent[],
-  batch: { digestKey: DigestKey; stored: StoredBooking[]; applied: ReadonlyMap<string, Outcome> },
+  newEvents: IncomingEvent[],
+  { digestKey, stored }: { digestKey: DigestKey; stored: StoredBooking[] },
 ): Promise<{ erased: EventToInsert[]; events: IncomingEvent[] }> {
-  const { digestKey, stored, applied } = batch;
   const isStored = new Set(stored.map(nameBooking));
-  const unknown = all.filter((event) => !applied.has(event.id) && !isStored.has(nameBooking(event)));
-  if (unknown.length === 0) return { erased: [], events: all };
+  const unknown = newEvents.filter((event) => !isStored.has(nameBooking(event)));
+  if (unknown.length === 0) return { erased: [], events: newEvents };
   const erasedKeys = await findErased(client, digestKey, keysOf(unknown));
-  if (erasedKeys.size === 0) return { erased: [], events: all };
+  if (erasedKeys.size === 0) return { erased: [], events: newEvents };
   const isErased = ({ bookingKey }: IncomingEvent) => erasedKeys.has(bookingKey.toString("hex"));
   return {
     erased: unknown.filter(isErased).map((event) => toErasedEntry(digestKey, event)),
-    events: all.filter((event) => !isErased(event)),
+    events: newEvents.filter((event) => !isErased(event)),
   };
 }
