@@ -90,6 +90,23 @@ as $$
   order by month
 $$;
 
+-- Gives the columns of a new table the statistics targets of the log's. "like … including all" leaves them out. A target
+-- of 0 keeps samples of guests' data out of PostgreSQL's statistics.
+create function keep_statistics_targets(name text, source text default 'booking_events') returns void
+language plpgsql
+set search_path from current
+as $$
+declare
+  kept record;
+begin
+  for kept in
+    select attname, attstattarget from pg_attribute
+    where attrelid = to_regclass(source) and attnum > 0 and not attisdropped and attstattarget >= 0
+  loop
+    execute format('alter table %I alter column %I set statistics %s', name, kept.attname, kept.attstattarget);
+  end loop;
+end $$;
+
 -- Creates partitions for this month and the months after it, if they are missing. The default partition has the events
 -- of a month without one. They are moved, unless they are many: then the month stays there.
 create function create_log_partitions(months_ahead integer) returns setof text
@@ -122,6 +139,7 @@ begin
     -- "create table … partition of" would lock the whole log.
     name := 'booking_events_' || to_char(month at time zone 'UTC', 'YYYY_MM');
     execute format('create table %I (like booking_events including all)', name);
+    perform keep_statistics_targets(name);
     lock table booking_events_default in access exclusive mode;
     execute format(
       'with moved as (delete from booking_events_default where id >= %L and id < %L returning *)
@@ -167,6 +185,7 @@ begin
   end if;
   if to_regclass('booking_events_default') is null then
     create table booking_events_default (like booking_events including all);
+    perform keep_statistics_targets('booking_events_default');
     alter table booking_events_default inherit booking_events;
   end if;
   with moved as (delete from only booking_events where id >= cut_id returning *)
@@ -209,11 +228,13 @@ begin
   end loop;
   if to_regclass('booking_events_default') is null then
     create table booking_events_default (like booking_events including all);
+    perform keep_statistics_targets('booking_events_default');
   else
     alter table booking_events_default no inherit booking_events;
   end if;
   execute format('alter table booking_events rename to %I', first_name);
   create table booking_events (like booking_events_default including all excluding indexes) partition by range (id);
+  perform keep_statistics_targets('booking_events', first_name);
   execute format('comment on table booking_events is %L', about);
   alter table booking_events add primary key (id);
   foreach statement in array statements loop
@@ -403,7 +424,7 @@ begin
   for routine in
     select oid from pg_proc
     where pronamespace = to_regnamespace(current_schema()) and proname in (
-      'create_log_partitions', 'prepare_log_partition', 'attach_log_partition', 'partition_log', 'advance_log_horizon',
+      'keep_statistics_targets', 'create_log_partitions', 'prepare_log_partition', 'attach_log_partition', 'partition_log', 'advance_log_horizon',
       'drop_log_partition', 'delete_old_events', 'delete_old_changes', 'remove_deleted_content',
       'delete_old_dead_letters'
     )

@@ -314,6 +314,17 @@ test("indexes that a migration left out are built, in the schema of the tables",
   }
 });
 
+test("statistics of a new partition hold no samples of guests' data", async () => {
+  const name = partitionOf(monthsFromNow(2));
+  await pool.query(`drop table ${name}`);
+  expect((await maintain(pool, keepAll)).createdPartitions).toEqual([name]);
+  const { rows } = await pool.query(
+    "select attname from pg_attribute where attrelid = $1::regclass and attstattarget = 0 order by attname",
+    [name],
+  );
+  expect(rows.map(({ attname }) => attname)).toEqual(["content_digest", "idempotency_key", "payload", "reference"]);
+});
+
 test("a long step ends when the signal aborts", async () => {
   await migrateTo(7, { pool, url });
   await logBefore(idAt(now), now);

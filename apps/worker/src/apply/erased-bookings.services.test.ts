@@ -235,6 +235,14 @@ describe("a booking from before digests had a key", () => {
     expect(await countPlainDigests()).toBe(0);
   });
 
+  test("loses its content if it was deleted long ago, and is converted all the same", async () => {
+    await pool.query("update bookings set deleted_at = now() - interval '2 days'");
+    expect((await maintain(pool, { ...keepAll, deletedRetentionDays: 1 })).removed.bookings).toBe(1);
+    await maintain(pool, keepAll, { digestKey });
+    expect(await countPlainDigests()).toBe(0);
+    expect(await apply(event(4, "create", { idempotencyKey: "key" }))).toEqual(["duplicate"]);
+  });
+
   async function countPlainDigests(): Promise<number> {
     const { rows } = await pool.query(
       `select count(*)::int from (
