@@ -90,9 +90,11 @@ function insertChanges(source: string): string {
 function insertBookings(source: string): string {
   return `
     insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, payload,
-      content_digest, content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, guest_hashes)
+      content_digest, content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, guest_hashes,
+      arrival_date, arrival_at, return_date, return_at, destination_country, destination_airport)
     select booking_key, 'acme', 'trip', reference, 'active', id, sequence, payload, digest, id, sequence, sequence,
-      revision, created_at, received_at, array[hashtextextended('e' || n, 0), hashtextextended('p' || n, 0)]
-    from pg_temp.${source}
+      revision, created_at, received_at, array[hashtextextended('e' || n, 0), hashtextextended('p' || n, 0)],
+      trip.*
+    from pg_temp.${source}, booking_trip(payload) as trip
     where revision = ${eventsPerBooking}`;
 }

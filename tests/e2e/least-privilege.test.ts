@@ -215,10 +215,8 @@ test("the grants are for the schema of the search path", async () => {
   const inSecond = { DATABASE_URL: databaseUrl("booking_events_ops"), DATABASE_SCHEMA: "second" };
   expect(await ops(["events", "list"], inSecond)).toMatchObject({ exitCode: 1 });
   const grants = await readFile("deploy/postgres-grants.sql", "utf8");
-  await execute(
-    databaseUrl("booking_events_owner", { sslrootcert: certificateFile, options: "-c search_path=second" }),
-    grants,
-  );
+  const url = databaseUrl("booking_events_owner", { sslrootcert: certificateFile, options: "-c search_path=second" });
+  await execute(withPassword(url), grants);
   expect(await ops(["events", "list"], inSecond)).toMatchObject({ exitCode: 0 });
 });
 

@@ -10,9 +10,9 @@ beforeEach(() => pool.query("truncate bookings"));
 async function book(partner: string, reference: string, phone: string): Promise<void> {
   await pool.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, revision,
-       last_sequence, payload, created_at, updated_at, trip_revision)
+       last_sequence, payload, created_at, updated_at)
      values (sha256(convert_to($2, 'UTF8')), $1, 'consumer', $2, 'active', gen_random_uuid(), 1, 1, 1,
-       jsonb_build_object('consumerPhone', $3::text), now(), now(), 1)`,
+       jsonb_build_object('consumerPhone', $3::text), now(), now())`,
     [partner, reference, phone],
   );
 }
