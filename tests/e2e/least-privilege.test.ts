@@ -185,6 +185,8 @@ test("over TLS and with the least privileges, events go their whole way, dead le
     ["dead-letters", "list", "--resolved"],
     ["partners", "list"],
     ["retention", "--dry-run", "--json"],
+    ["queue", "pause"],
+    ["queue", "resume"],
   ]) {
     expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
   }

@@ -9,6 +9,7 @@ import { addImportCommand } from "./commands/import.ts";
 import { addMaintainCommand } from "./commands/maintain.ts";
 import { addMigrateCommand } from "./commands/migrate.ts";
 import { addPartnersCommands } from "./commands/partners.ts";
+import { addQueueCommands } from "./commands/queue.ts";
 import { addRetentionCommand } from "./commands/retention.ts";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
@@ -61,7 +62,7 @@ Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
   DATABASE_URL    the worker's PostgreSQL: required for all but partners
   DATABASE_SCHEMA the schema of the worker's tables, if it is not public
-  REDIS_URL       the queue: required for dead-letters replay, guests erase and import; others show more with it
+  REDIS_URL       the queue: required for queue, dead-letters replay, guests erase and import; others show more with it
   DIGEST_KEY      the worker's, if it has one: required for guests
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
 These are also read from .data/env, which npm start writes. All times are in UTC.
@@ -80,6 +81,7 @@ In scripts, -s keeps npm's own output out: npm run -s ops -- partners list --jso
   addDeadLettersCommands(program, context);
   addGuestsCommands(program, context);
   addImportCommand(program, context);
+  addQueueCommands(program, context);
   addMigrateCommand(program, context);
   addMaintainCommand(program, context);
   addRetentionCommand(program, context);

@@ -18,12 +18,8 @@ export async function withProducer<Result>(
   nothingDone: string,
   work: (producer: Producer) => Promise<Result>,
 ): Promise<Result> {
-  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
-    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
-    environment,
-  );
   // Errors fail the command, which reports them.
-  const producer = createProducer({ redisUrl, prefix, onError: () => {} });
+  const producer = createProducer({ ...readRedisSettings(environment), onError: () => {} });
   try {
     await untilReady(producer, nothingDone);
     return await work(producer);
@@ -40,4 +36,32 @@ async function untilReady(producer: Producer, nothingDone: string): Promise<void
     if (Date.now() > giveUpAtMs) throw new CommandFailure(`${problems.join(" ")} ${nothingDone}`);
     await sleep(pollIntervalMs);
   }
+}
+
+export function readRedisSettings(environment: Context["environment"]): { redisUrl: string; prefix: string } {
+  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
+    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
+    environment,
+  );
+  return { redisUrl, prefix };
+}
+
+/** @returns a sentence for the operator, without the URL's password. An error of another origin is returned unchanged */
+export function describeRedisError(error: unknown, redisUrl: string): unknown {
+  if (!(error instanceof Error)) return error;
+  const where = new URL(redisUrl).host;
+  const { code } = error as { code?: unknown };
+  // Redis' own errors begin with a code. The rest may repeat arguments.
+  const [redisCode = ""] = error.message.split(" ", 1);
+  if (redisCode === "WRONGPASS" || redisCode === "NOAUTH")
+    return new CommandFailure(`Redis at ${where} refuses the user or the password in REDIS_URL (${redisCode}).`, {
+      cause: error,
+    });
+  if (error.name === "ReplyError")
+    return new CommandFailure(`Redis at ${where} refused the command (${redisCode}).`, { cause: error });
+  const what = typeof code === "string" ? code : "no answer";
+  return new CommandFailure(
+    `Redis at ${where} can't be reached (${what}). Check that it runs, and that REDIS_URL is correct.`,
+    { cause: error },
+  );
 }

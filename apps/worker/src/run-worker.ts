@@ -45,6 +45,7 @@ import { findProblems, type WorkerState } from "./watch/find-problems.ts";
 import { createMaintenanceMetrics } from "./watch/maintenance-metrics.ts";
 import { type DurabilityWatch, durabilityIntervalMs, watchDurability } from "./watch/watch-durability.ts";
 import { type LaterVersions, watchLaterVersions } from "./watch/watch-later-versions.ts";
+import { type PauseWatch, pauseIntervalMs, watchPause } from "./watch/watch-pause.ts";
 import { lookIntervalMs, type ProgressWatch, watchProgress } from "./watch/watch-progress.ts";
 import { createWorkerMetrics, type WorkerMetrics } from "./watch/worker-metrics.ts";
 
@@ -123,7 +124,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
     findProblems: createProblemFinder(context, database, delivery),
-    findWarnings: delivery.laterVersions.findWarnings,
+    findWarnings: () => [...delivery.laterVersions.findWarnings(), ...delivery.pauseWatch.findWarnings()],
     metrics: context.metrics,
   });
   const shutdown = installGracefulShutdown({
@@ -215,6 +216,7 @@ function toRetentionRules(settings: Context["settings"]): RetentionRules {
 
 interface DeliveryParts {
   consumer: Consumer;
+  pauseWatch: PauseWatch;
   progressWatch: ProgressWatch;
   laterVersions: LaterVersions;
   sweep: () => Promise<void>;
@@ -233,15 +235,18 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
     onMissingJob: (eventId) =>
       logger.error({ eventId }, "dropped an event from the queue, since Redis has only its id"),
   });
+  const pauseWatch = watchPause({ readPaused: () => consumer.isPaused(), logger });
   const workerMetrics = createWorkerMetrics(metrics, {
     countBacklog: () => consumer.countBacklog(),
     isDatabaseOut: database.isOut,
     isStuck: () => progressWatch.isStuck(),
+    isPaused: pauseWatch.isPaused,
   });
   const progressWatch = watchProgress({
     countWaiting: async () => (await consumer.countBacklog()).waiting,
     countFinished: workerMetrics.countFinished,
     isWaitingForDatabase: database.isOut,
+    isPaused: pauseWatch.isPaused,
     logger,
   });
   const laterVersions = watchLaterVersions({ logger });
@@ -262,7 +267,7 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
     logger,
     signal: context.signal,
   });
-  return { consumer, progressWatch, laterVersions, sweep };
+  return { consumer, pauseWatch, progressWatch, laterVersions, sweep };
 }
 
 function createApplyBatch(
@@ -331,14 +336,15 @@ function createProblemFinder(
 async function start(
   { settings, logger, signal }: Context,
   { migration, durabilityWatch, maintainRegularly }: Database,
-  { consumer, progressWatch, sweep }: DeliveryParts,
+  { consumer, pauseWatch, progressWatch, sweep }: DeliveryParts,
   shutdown: GracefulShutdown,
 ): Promise<void> {
   try {
     const migrations = await migration.run();
     consumer.start();
+    keepDoing(pauseWatch.look, pauseIntervalMs, signal);
     keepDoing(() => progressWatch.look(Date.now()), lookIntervalMs, signal);
-    keepDoing(sweep, sweepIntervalMs, signal);
+    keepDoing(async () => (pauseWatch.isPaused() ? undefined : sweep()), sweepIntervalMs, signal);
     keepDoing(durabilityWatch.look, durabilityIntervalMs, signal);
     void maintainRegularly();
     logger.info({ version, migrations, concurrency: settings.CONCURRENCY }, "ready to take events");

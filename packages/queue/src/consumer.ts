@@ -4,6 +4,7 @@ import { Redis } from "ioredis";
 import { EventJob, EventQueue, EventWorker, type JobContent } from "./event-job.ts";
 import { createHeldEvents, type HeldEvents } from "./held-events.ts";
 import { keepLocks } from "./keep-locks.ts";
+import { isQueuePaused } from "./pause-queue.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { createEventReleaser } from "./release-events.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
@@ -41,6 +42,8 @@ export interface Consumer {
   isConnected(): boolean;
   /** The number of events in the queue, without those being handled. */
   countBacklog(): Promise<{ waiting: number; delayed: number }>;
+  /** Whether an operator has paused the queue. Then no worker takes events. */
+  isPaused(): Promise<boolean>;
   /**
    * Processes the events that BullMQ has moved to the failed set by itself. It does so when an event was active too
    * often while its worker died, or while Redis was frozen so long that the worker seemed dead. Each event stays in
@@ -169,6 +172,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       const { waiting = 0, delayed = 0 } = await queue.getJobCounts("waiting", "delayed");
       return { waiting, delayed };
     },
+    isPaused: () => isQueuePaused(redis, prefix),
     sweepFailed: createSweep({
       ...{ redis, prefix, onMissingJob },
       toDelivery: (fields, jobId) => toFailedDelivery(queue, fields, jobId),

@@ -1,8 +1,9 @@
 import { bookingReferenceOf, type EventEnvelope, type EventKind, parseEnvelopeText } from "@booking-events/schema";
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { subjectOf } from "./event-subject.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { defineScript, runScript } from "./run-script.ts";
+import { withConnection } from "./with-connection.ts";
 
 /** An event of a booking in the queue. */
 export interface QueuedEvent {
@@ -36,7 +37,6 @@ const defaultMaxLooked = 1_000_000;
 const maxFound = 1_000;
 /** Small enough that others wait for Redis about a millisecond. */
 const pageSize = 1_000;
-const timeoutMs = 2_000;
 /** BullMQ keeps the time of the next attempt in the upper bits of the score. */
 const delayedScoreUnit = 0x1000;
 
@@ -53,21 +53,7 @@ export async function findQueuedEvents(options: {
   reference: string;
   maxLooked?: number;
 }): Promise<QueueSearch> {
-  const redis = new Redis(options.redisUrl, {
-    lazyConnect: true,
-    connectTimeout: timeoutMs,
-    commandTimeout: timeoutMs,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
-  });
-  // The command below fails with the same error.
-  redis.on("error", () => {});
-  try {
-    await redis.connect();
-    return await search(redis, options);
-  } finally {
-    redis.disconnect();
-  }
+  return withConnection(options.redisUrl, (redis) => search(redis, options));
 }
 
 interface Wanted {

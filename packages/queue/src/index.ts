@@ -7,6 +7,7 @@ export { digestSubject } from "./event-subject.ts";
 export { findQueuedEvents, type QueuedEvent, type QueueSearch } from "./find-queued-events.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";
+export { setQueuePaused } from "./pause-queue.ts";
 export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 export { queueName } from "./queue-name.ts";
 export { openQueuedEvents, type QueuedEvents } from "./queued-events.ts";

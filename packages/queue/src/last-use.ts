@@ -1,4 +1,5 @@
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
+import { withConnection } from "./with-connection.ts";
 
 /** When a partner last used one of its secrets. It contains neither the secret nor its digest. */
 export interface SecretUse {
@@ -6,8 +7,6 @@ export interface SecretUse {
   secretId: string;
   usedAt: Date;
 }
-
-const connectTimeoutMs = 2_000;
 
 /** Writes one field for each secret. Processes may overwrite each other's times, which differ by a few seconds. */
 export async function writeLastUses(redis: Redis, prefix: string, uses: SecretUse[]): Promise<void> {
@@ -24,27 +23,18 @@ export async function writeLastUses(redis: Redis, prefix: string, uses: SecretUs
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
 export async function readLastUses(options: { redisUrl: string; prefix: string }): Promise<LastUses> {
-  const redis = new Redis(options.redisUrl, {
-    lazyConnect: true,
-    connectTimeout: connectTimeoutMs,
-    commandTimeout: connectTimeoutMs,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
-  });
-  // The command below fails with the same error.
-  redis.on("error", () => {});
-  try {
-    await redis.connect();
-    const fields = new Map(Object.entries(await redis.hgetall(toKey(options.prefix))));
-    return {
-      of(partner, secretId) {
-        const usedAt = fields.get(toField(partner, secretId));
-        return usedAt === undefined ? null : new Date(usedAt);
-      },
-    };
-  } finally {
-    redis.disconnect();
-  }
+  return withConnection(options.redisUrl, (redis) => findLastUses(redis, options.prefix));
+}
+
+/** @throws what ioredis throws */
+export async function findLastUses(redis: Redis, prefix: string): Promise<LastUses> {
+  const fields = new Map(Object.entries(await redis.hgetall(toKey(prefix))));
+  return {
+    of(partner, secretId) {
+      const usedAt = fields.get(toField(partner, secretId));
+      return usedAt === undefined ? null : new Date(usedAt);
+    },
+  };
 }
 
 export interface LastUses {

@@ -3,11 +3,12 @@ import { expect, test } from "vitest";
 import { stuckAfterMs, watchProgress } from "./watch-progress.ts";
 
 function createWatch() {
-  const facts = { waiting: 5, finished: 0, isWaitingForDatabase: false };
+  const facts = { waiting: 5, finished: 0, isWaitingForDatabase: false, isPaused: false };
   const watch = watchProgress({
     countWaiting: async () => facts.waiting,
     countFinished: () => facts.finished,
     isWaitingForDatabase: () => facts.isWaitingForDatabase,
+    isPaused: () => facts.isPaused,
     logger: createLogger({ name: "test", level: "silent" }),
   });
   return { facts, watch };
@@ -28,6 +29,7 @@ test("a worker is stuck if events wait and none is finished for a minute, until 
 test.each<[name: string, change: Partial<ReturnType<typeof createWatch>["facts"]>]>([
   ["nothing waits", { waiting: 0 }],
   ["the database is unavailable", { isWaitingForDatabase: true }],
+  ["the queue is paused", { isPaused: true }],
 ])("a worker is not stuck while %s", async (_, change) => {
   const { facts, watch } = createWatch();
   Object.assign(facts, change);

@@ -12,7 +12,7 @@ export const lookIntervalMs = 5_000;
 export const stuckAfterMs = 60_000;
 
 /**
- * Notices a worker that is stuck: events wait, PostgreSQL is available, and nothing happens. This has been seen with
+ * Notices a worker that is stuck: events wait, PostgreSQL is available, the queue is not paused, and nothing happens. This has been seen with
  * queue workers whose blocking connection died unnoticed. The log, `/readyz` and a metric report it. A restart fixes
  * it, and loses nothing.
  *
@@ -20,11 +20,13 @@ export const stuckAfterMs = 60_000;
  *   elsewhere
  * @param options.countFinished a number that grows with each event that is finished
  * @param options.isWaitingForDatabase whether there is a known reason for the standstill
+ * @param options.isPaused the same
  */
 export function watchProgress(options: {
   countWaiting: () => Promise<number>;
   countFinished: () => number;
   isWaitingForDatabase: () => boolean;
+  isPaused: () => boolean;
   logger: Logger;
 }): ProgressWatch {
   let finishedBefore = options.countFinished();
@@ -36,7 +38,8 @@ export function watchProgress(options: {
     async look(nowMs) {
       const waiting = await options.countWaiting().catch(() => 0);
       const finished = options.countFinished();
-      const hasReason = waiting === 0 || finished !== finishedBefore || options.isWaitingForDatabase();
+      const isHeldUp = options.isWaitingForDatabase() || options.isPaused();
+      const hasReason = waiting === 0 || finished !== finishedBefore || isHeldUp;
       finishedBefore = finished;
       if (hasReason || progressAtMs === Number.NEGATIVE_INFINITY) progressAtMs = nowMs;
       const isStuckNow = nowMs - progressAtMs >= stuckAfterMs;

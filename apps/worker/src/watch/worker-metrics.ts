@@ -21,6 +21,7 @@ export function createWorkerMetrics(
     countBacklog: () => Promise<{ waiting: number; delayed: number }>;
     isDatabaseOut: () => boolean;
     isStuck: () => boolean;
+    isPaused: () => boolean;
   },
 ): WorkerMetrics {
   const registers = [registry];
@@ -75,6 +76,14 @@ export function createWorkerMetrics(
     registers,
     collect() {
       this.set(options.isStuck() ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: "booking_events_queue_paused",
+    help: "1 while an operator has paused the queue, so that no worker takes events.",
+    registers,
+    collect() {
+      this.set(options.isPaused() ? 1 : 0);
     },
   });
   return {

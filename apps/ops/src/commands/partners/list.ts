@@ -1,8 +1,8 @@
 import { isValid, type Partner, type PartnerSecret, readPartnersFile } from "@booking-events/partners";
 import { type LastUses, readLastUses } from "@booking-events/queue";
-import { parseEnvironment, variables } from "@booking-events/runtime";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import { readRedisSettings } from "../../queue.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printJson, printLine, printTable, toSeconds } from "../../terminal/print.ts";
 import { partnersPath } from "./change-file.ts";
@@ -38,12 +38,9 @@ async function list(context: Context, json: boolean): Promise<void> {
 /** The list is useful without Redis, so a missing or broken Redis is not a failure. */
 async function readLastUsesIfPossible({ environment, stderr }: Context): Promise<LastUses | undefined> {
   if (!environment["REDIS_URL"]) return undefined;
-  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
-    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
-    environment,
-  );
+  const settings = readRedisSettings(environment);
   try {
-    return await readLastUses({ redisUrl, prefix });
+    return await readLastUses(settings);
   } catch {
     printLine(stderr, "Redis does not answer, so the list does not show when secrets were last used.");
     return undefined;

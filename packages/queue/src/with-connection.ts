@@ -1,0 +1,35 @@
+import { Redis } from "ioredis";
+
+const timeoutMs = 2_000;
+
+/**
+ * Runs work on a connection of its own, which fails instead of waiting for Redis.
+ *
+ * @throws what ioredis throws when Redis does not answer within 2 s
+ */
+export async function withConnection<Result>(
+  redisUrl: string,
+  work: (redis: Redis) => Promise<Result>,
+): Promise<Result> {
+  const redis = new Redis(redisUrl, {
+    connectionName: "booking-events-ops",
+    lazyConnect: true,
+    connectTimeout: timeoutMs,
+    commandTimeout: timeoutMs,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
+  // The rejection only says that the connection is closed. The listener gets the reason.
+  let reason: unknown;
+  redis.on("error", (error) => {
+    reason = error;
+  });
+  try {
+    await redis.connect().catch((error: unknown) => {
+      throw reason ?? error;
+    });
+    return await work(redis);
+  } finally {
+    redis.disconnect();
+  }
+}

@@ -1,0 +1,62 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { waitFor } from "@booking-events/harness";
+import { expect, test } from "vitest";
+import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
+
+const secret = "a-secret-of-the-pause-tests-0123456789012";
+const surroundings = prepareSurroundings(secret);
+
+async function queue(command: "pause" | "resume"): Promise<string> {
+  const args = ["apps/ops/dist/main.js", "queue", command];
+  return (await promisify(execFile)(process.execPath, args, { env: surroundings().environment })).stdout;
+}
+
+async function post(ingest: RunningApp, reference: string): Promise<void> {
+  const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
+  });
+  expect(response.status).toBe(200);
+}
+
+async function appliedReferences(): Promise<string[]> {
+  const { rows } = await surroundings().pool.query<{ reference: string }>(
+    "select reference from booking_events order by sequence",
+  );
+  return rows.map(({ reference }) => reference);
+}
+
+async function warningsOf(worker: RunningApp): Promise<string[] | undefined> {
+  return ((await worker.readiness()).body as { warnings?: string[] }).warnings;
+}
+
+async function untilPauseIsReported(worker: RunningApp): Promise<void> {
+  await waitFor(async () => expect(await warningsOf(worker)).toEqual([expect.stringMatching(/paused.*queue resume/)]));
+  expect(await worker.metrics()).toMatch(/^booking_events_queue_paused\{.*\} 1$/m);
+}
+
+test("a paused queue accepts events, no worker takes one, not even a new one, and none is lost", async () => {
+  const [ingest, first] = await Promise.all([surroundings().start("ingest"), surroundings().start("worker")]);
+  await post(ingest, "before");
+  await waitFor(async () => expect(await appliedReferences()).toEqual(["before"]));
+
+  expect(await queue("pause")).toMatch(/^The queue is paused\./);
+  expect(await queue("pause")).toMatch(/^The queue is already paused\./);
+  await post(ingest, "one");
+  await post(ingest, "two");
+  await untilPauseIsReported(first);
+  expect(await first.stop("SIGTERM")).toBe(0);
+  const second = await surroundings().start("worker");
+  await untilPauseIsReported(second);
+  await post(ingest, "three");
+  await waitFor(async () => expect(await second.metrics()).toMatch(/^booking_events_backlog\{state="waiting".*\} 3$/m));
+  expect(await appliedReferences()).toEqual(["before"]);
+
+  expect(await queue("resume")).toMatch(/^The queue is resumed\./);
+  await waitFor(async () => expect(await appliedReferences()).toEqual(["before", "one", "two", "three"]));
+  await waitFor(async () => expect(await warningsOf(second)).toBeUndefined());
+  expect(await second.metrics()).toMatch(/^booking_events_queue_paused\{.*\} 0$/m);
+  expect(await queue("resume")).toMatch(/^The queue is not paused\./);
+}, 60_000);
