@@ -43,7 +43,7 @@ grant select, references (id) on schema_migrations to booking_events_worker;
 
 -- pnpm ops shows everything, marks dead letters, and erases guests.
 grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, dead_letters,
-  feed_position, feed_cursors, log_retention to booking_events_ops;
+  feed_position, feed_cursors, log_retention, schema_migrations to booking_events_ops;
 grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, envelope, reference, error)
   on dead_letters to booking_events_ops;
 grant insert on bookings, booking_events, booking_changes, dead_letters to booking_events_ops;

@@ -190,6 +190,7 @@ test("over TLS and with the least privileges, events go their whole way, dead le
   ]) {
     expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
   }
+  expect(await ops(["status"])).toMatchObject({ stdout: expect.stringContaining("Nothing needs attention.") });
   expect(await readAsReader()).toEqual([{ state: "deleted" }, { state: "active" }]);
   await followAsReader();
   const lines = join(own.folder, "bookings.ndjson");

@@ -11,6 +11,7 @@ import { addMigrateCommand } from "./commands/migrate.ts";
 import { addPartnersCommands } from "./commands/partners.ts";
 import { addQueueCommands } from "./commands/queue.ts";
 import { addRetentionCommand } from "./commands/retention.ts";
+import { addStatusCommand } from "./commands/status.ts";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
 import { printLine } from "./terminal/print.ts";
@@ -70,11 +71,13 @@ These are also read from .data/env, which npm start writes. All times are in UTC
 Exit codes: 0 success; 1 refused or failed, with the reason on stderr; 2 wrong usage.
 
 Examples:
+  $ npm run ops -- status
   $ npm run ops -- partners add acme --name "Acme Travel"
   $ npm run ops -- events list --partner acme
   $ npm run ops -- bookings show acme TRIP-1
 In scripts, -s keeps npm's own output out: npm run -s ops -- partners list --json`,
     );
+  addStatusCommand(program, context);
   addPartnersCommands(program, context);
   addEventsCommands(program, context);
   addBookingsCommands(program, context);

@@ -1,4 +1,4 @@
-import { type Consumer, createConsumer } from "@booking-events/queue";
+import { type Consumer, createConsumer, workerHeartbeatIntervalMs } from "@booking-events/queue";
 import {
   adminPort,
   createLogger,
@@ -228,6 +228,7 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
   const consumer = parts.createConsumer({
     redisUrl: settings.REDIS_URL,
     prefix: settings.QUEUE_PREFIX,
+    version,
     concurrency: settings.CONCURRENCY,
     maxHeldBytes,
     handle: (delivery) => processDelivery(delivery, processOptions),
@@ -342,6 +343,7 @@ async function start(
   try {
     const migrations = await migration.run();
     consumer.start();
+    keepDoing(consumer.recordAlive, workerHeartbeatIntervalMs, signal);
     keepDoing(pauseWatch.look, pauseIntervalMs, signal);
     keepDoing(() => progressWatch.look(Date.now()), lookIntervalMs, signal);
     keepDoing(async () => (pauseWatch.isPaused() ? undefined : sweep()), sweepIntervalMs, signal);

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DelayedError, type Job, raw2NextJobData, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
@@ -10,6 +11,7 @@ import { createEventReleaser } from "./release-events.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
 import { createSweep, type GivenUpEvent, type Verdict } from "./sweep-failed.ts";
 import { createWorkerBackend } from "./worker-backend.ts";
+import { recordWorker, removeWorker, type WorkerIdentity } from "./worker-registry.ts";
 
 /** A delivery of an event: the first one, a retry, or a repetition after a crash. */
 export interface Delivery {
@@ -44,6 +46,8 @@ export interface Consumer {
   countBacklog(): Promise<{ waiting: number; delayed: number }>;
   /** Whether an operator has paused the queue. Then no worker takes events. */
   isPaused(): Promise<boolean>;
+  /** Records that this worker is alive. The worker calls this every `workerHeartbeatIntervalMs`. */
+  recordAlive(): Promise<void>;
   /**
    * Processes the events that BullMQ has moved to the failed set by itself. It does so when an event was active too
    * often while its worker died, or while Redis was frozen so long that the worker seemed dead. Each event stays in
@@ -124,6 +128,8 @@ const socketTimeoutMs = 30_000;
 
 export interface ConsumerOptions {
   redisUrl: string;
+  /** The version of the worker, for operators. */
+  version?: string;
   prefix: string;
   /** The maximum number of events held. */
   concurrency: number;
@@ -146,6 +152,7 @@ export interface ConsumerOptions {
 
 export function createConsumer(options: ConsumerOptions): Consumer {
   const { prefix, onError, onMissingJob = () => {} } = options;
+  const identity: WorkerIdentity = { version: options.version ?? "?", host: hostname(), pid: process.pid };
   const { lockDurationMs } = options.recovery ?? defaultRecovery;
   const redis = connect(options);
   const held = createHeldEvents({ maxBytes: options.maxHeldBytes });
@@ -173,6 +180,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       return { waiting, delayed };
     },
     isPaused: () => isQueuePaused(redis, prefix),
+    recordAlive: () => recordWorker(redis, prefix, identity),
     sweepFailed: createSweep({
       ...{ redis, prefix, onMissingJob },
       toDelivery: (fields, jobId) => toFailedDelivery(queue, fields, jobId),
@@ -180,6 +188,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     readBytes: (delivery) => readBytes(redis, prefix, delivery),
     async drain() {
       held.stop();
+      // If this fails, the record expires.
+      removeWorker(redis, prefix, identity).catch(() => {});
       allSettled ??= Promise.race([held.whenSettled(), sleep(releaseWaitMs, undefined, { ref: false })]);
       await Promise.all(workers.map((worker) => worker.pause()));
     },

@@ -11,9 +11,11 @@ export { setQueuePaused } from "./pause-queue.ts";
 export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 export { queueName } from "./queue-name.ts";
 export { openQueuedEvents, type QueuedEvents } from "./queued-events.ts";
+export { type QueueStatus, readQueueStatus } from "./read-queue-status.ts";
 export { maxAttempts } from "./retry-policy.ts";
 export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";
 export { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
+export { type WorkerIdentity, workerHeartbeatIntervalMs } from "./worker-registry.ts";
 
 // All imports, including ioredis, have been evaluated at this point.
 restoreStringMethods();

@@ -34,12 +34,20 @@ export async function findLastUses(redis: Redis, prefix: string): Promise<LastUs
       const usedAt = fields.get(toField(partner, secretId));
       return usedAt === undefined ? null : new Date(usedAt);
     },
+    ofPartner(partner) {
+      const times = [...fields].flatMap(([field, usedAt]) =>
+        field.startsWith(toField(partner, "")) ? [Date.parse(usedAt)] : [],
+      );
+      return times.length === 0 ? null : new Date(Math.max(...times));
+    },
   };
 }
 
 export interface LastUses {
   /** Returns null if no use is known. */
   of(partner: string, secretId: string): Date | null;
+  /** The last use of any of its secrets. Returns null if no use is known. */
+  ofPartner(partner: string): Date | null;
 }
 
 function toKey(prefix: string): string {

@@ -104,7 +104,8 @@ async function readFsyncSettings(redis: Redis): Promise<RedisFacts["config"]> {
   }
 }
 
-function parseInfo(info: string): Map<string, string> {
+/** Parses the reply of INFO. */
+export function parseInfo(info: string): Map<string, string> {
   return new Map(
     info
       .split("\r\n")

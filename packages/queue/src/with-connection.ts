@@ -25,11 +25,22 @@ export async function withConnection<Result>(
     reason = error;
   });
   try {
-    await redis.connect().catch((error: unknown) => {
+    await connect(redis).catch((error: unknown) => {
       throw reason ?? error;
     });
     return await work(redis);
   } finally {
     redis.disconnect();
+  }
+}
+
+/** ioredis limits how long the connection takes, but not how long Redis takes to say that it is ready. */
+async function connect(redis: Redis): Promise<void> {
+  const { promise: expired, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`No answer within ${timeoutMs} ms.`)), timeoutMs);
+  try {
+    await Promise.race([redis.connect(), expired]);
+  } finally {
+    clearTimeout(timer);
   }
 }

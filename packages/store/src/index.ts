@@ -80,8 +80,9 @@ export { type ContactKind, contactsOf, hashContacts, normalizeContact } from "./
 export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guest-search.ts";
 export { readLogHorizon } from "./log-horizon.ts";
 export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";
-export { migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
+export { type MigrationStatus, migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
 export { probeWrites } from "./probe-writes.ts";
+export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./read-database-status.ts";
 export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";
 export { rewriteTables } from "./rewrite-tables.ts";
 export { readTrip, type Trip } from "./trip.ts";

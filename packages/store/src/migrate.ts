@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { PG_MIGRATE_LOCK_ID, runner } from "node-pg-migrate";
 import { Client, escapeIdentifier, escapeLiteral } from "pg";
-import { beginWithLimits, defaultSchema } from "./database.ts";
+import { beginWithLimits, defaultSchema, type Queryable } from "./database.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../migrations", import.meta.url));
 const migrationsTable = "schema_migrations";
@@ -108,16 +108,35 @@ async function createSchema(client: Client, name: string): Promise<void> {
 }
 
 async function refuseNewerSchema(client: Client): Promise<void> {
-  const { rows: tables } = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
-    migrationsTable,
-  ]);
-  if (tables[0]?.found !== true) return;
-  const known = new Set((await readdir(migrationsFolder)).map((file) => file.replace(/\.sql$/, "")));
-  const { rows } = await client.query<{ name: string }>(`select name from ${migrationsTable} order by id`);
-  const unknown = rows.map(({ name }) => name).filter((name) => !known.has(name));
+  const { unknown } = await compareMigrations(client);
   if (unknown.length > 0) {
     throw new NewerSchemaError(
       `The database has been migrated by a newer version of this program (${unknown.join(", ")}). Run that version.`,
     );
   }
+}
+
+export interface MigrationStatus {
+  /** The name of the last migration of the database; null: there is none. */
+  last: string | null;
+  /** Migrations of this release that the database lacks. */
+  missing: string[];
+  /** Migrations of a newer release. */
+  unknown: string[];
+}
+
+/** Compares the database's migrations with those of this release. */
+export async function compareMigrations(client: Queryable): Promise<MigrationStatus> {
+  const known = (await readdir(migrationsFolder)).map((file) => file.replace(/\.sql$/, "")).sort();
+  const { rows: tables } = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
+    migrationsTable,
+  ]);
+  if (tables[0]?.found !== true) return { last: null, missing: known, unknown: [] };
+  const { rows } = await client.query<{ name: string }>(`select name from ${migrationsTable} order by id`);
+  const applied = rows.map(({ name }) => name);
+  return {
+    last: applied.at(-1) ?? null,
+    missing: known.filter((name) => !applied.includes(name)),
+    unknown: applied.filter((name) => !known.includes(name)),
+  };
 }

@@ -109,7 +109,7 @@ function shorten(text: string, width: number): string {
 }
 
 /** Breaks a text between words. A word that is wider than the terminal stays whole. */
-function wrap(text: string, width: number): string[] {
+export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const line = lines.at(-1);

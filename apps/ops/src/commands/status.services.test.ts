@@ -1,0 +1,207 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import { createConsumer, createProducer, createTokenBuckets, setQueuePaused } from "@booking-events/queue";
+import { version } from "@booking-events/runtime";
+import { writeDeadLetter } from "@booking-events/store";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { runOps } from "../testing/run-ops.ts";
+
+const { pool, url } = useTestDatabase({ maxConnections: 2 });
+const now = new Date();
+const minuteMs = 60_000;
+let prefix: string;
+const cleanups: (() => unknown)[] = [];
+
+beforeEach(async () => {
+  prefix = uniquePrefix();
+  await pool.query("truncate bookings, booking_events, dead_letters");
+});
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function status(args: string[] = [], environment: Record<string, string> = {}, at = now) {
+  return runOps(["status", ...args], {
+    environment: { REDIS_URL: redisUrl(), DATABASE_URL: url, QUEUE_PREFIX: prefix, ...environment },
+    now: at,
+  });
+}
+
+async function readJson(environment: Record<string, string> = {}, at = now) {
+  const { exitCode, stdout } = await status(["--json"], environment, at);
+  const read = JSON.parse(stdout) as { queue: never; database: never; needsAttention: string[] };
+  // For speed, the PostgreSQL that tests share runs without fsync.
+  const needsAttention = read.needsAttention.filter((concern) => !concern.startsWith("PostgreSQL may lose"));
+  return { ...read, exitCode, needsAttention };
+}
+
+const ingestAndWorker = async () => {
+  const buckets = createTokenBuckets({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  cleanups.push(() => buckets.close());
+  const consumer = createConsumer({
+    ...{ redisUrl: redisUrl(), prefix, version, concurrency: 1, maxHeldBytes: 1_000_000, onError: () => {} },
+    handle: async () => {},
+  });
+  cleanups.push(() => consumer.close());
+  await consumer.recordAlive();
+  return consumer;
+};
+
+async function queueEvent(receivedAt: Date): Promise<void> {
+  const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  await producer.enqueue({
+    ...{ eventId: randomUUID(), kind: "create", partner: "acme", receivedAt: receivedAt.toISOString() },
+    payload: { consumerTripPartnerExternalReference: "TRIP-1", consumerGivenName: "Canary" },
+  } as never);
+  await producer.close();
+}
+
+/** Events of a partner, one at each of the times before now. */
+async function logEvents(partner: string, minutesAgo: number[]): Promise<void> {
+  await pool.query(
+    `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
+       content_digest, outcome, received_at, processed_at)
+     select (left(first_event_id(at)::text, 24) || left(md5($1 || at), 12))::uuid, $1, 'update', 'trip', 'T', '', 1, '{}', '',
+       'updated', at, at
+     from unnest($2::timestamptz[]) as at`,
+    [partner, minutesAgo.map((minutes) => new Date(now.getTime() - minutes * minuteMs))],
+  );
+}
+
+const everyTenMinutes = (from: number, until: number) =>
+  Array.from({ length: (until - from) / 10 }, (_, index) => from + 10 * index);
+
+test("nothing needs attention while an ingest and a worker run and all events have been applied", async () => {
+  await ingestAndWorker();
+  await logEvents("acme", [1, 2, 3, 4]);
+  const { needsAttention, queue, database } = await readJson();
+  expect(needsAttention).toEqual([]);
+  expect(queue).toMatchObject({
+    counts: { waiting: 0, held: 0, delayed: 0 },
+    ...{ workers: [{ version, pid: process.pid }], ingestCount: 1, isPaused: false, oldestQueuedAt: null, drainMs: 0 },
+  });
+  expect(database).toMatchObject({
+    migrations: { missing: [], unknown: [] },
+    data: { rates: { windowMs: 5 * minuteMs, partners: [{ partner: "acme", events: 4 }] }, deadLetters: [] },
+  });
+});
+
+test("the screen is 80 columns wide, and has neither guests' data nor passwords", async () => {
+  await queueEvent(now);
+  await logEvents("a-partner-with-a-name-that-is-as-long-as-a-name-of-a-partner-may-be", [1]);
+  const { exitCode, stdout, stderr } = await status();
+  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(/^Needs attention: \d\.\n$/) });
+  for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+  expect(stdout).toMatch(/^Queue +1 waiting, 0 held, 0 delayed, oldest \d s, not getting shorter$/m);
+  const { password } = new URL(redisUrl());
+  expect(password).not.toBe("");
+  for (const secret of [password, "Canary", "TRIP-1"]) expect(stdout).not.toContain(secret);
+});
+
+test("missing workers and ingests, a paused queue, and dead letters need attention", async () => {
+  await setQueuePaused({ redisUrl: redisUrl(), prefix, isPaused: true });
+  const letter = { partner: "acme", kind: "create", referenceKind: "trip", reference: "T", sequence: 1 } as const;
+  for (const errorCode of ["STALLED", "22012", "STALLED"]) {
+    const failure = { errorCode, error: "It failed.", attempts: 1, envelope: Buffer.from("{}") };
+    await writeDeadLetter(pool, { eventId: randomUUID(), ...letter, ...failure });
+  }
+  const { exitCode, needsAttention, database } = await readJson();
+  expect({ exitCode, needsAttention }).toEqual({
+    exitCode: 1,
+    needsAttention: [
+      expect.stringContaining("queue resume"),
+      expect.stringContaining("No ingest runs"),
+      expect.stringContaining("No worker takes events"),
+      expect.stringContaining("Events could not be applied: 3"),
+    ],
+  });
+  expect(database).toMatchObject({
+    data: {
+      deadLetters: [
+        { code: "STALLED", count: 2 },
+        { code: "22012", count: 1 },
+      ],
+    },
+  });
+});
+
+test("a partner is silent if it pauses for longer than in the week before, whatever its rhythm", async () => {
+  await ingestAndWorker();
+  const hour = 60;
+  await logEvents("busy-and-silent", everyTenMinutes(3 * hour, 48 * hour));
+  await logEvents("busy", everyTenMinutes(0, 48 * hour));
+  await logEvents("by-day-only", [...everyTenMinutes(3 * hour, 8 * hour), ...everyTenMinutes(20 * hour, 32 * hour)]);
+  await logEvents("new", [3 * hour, 4 * hour]);
+  expect((await readJson()).needsAttention).toEqual([
+    "Partner busy-and-silent has been silent for 3 h; its longest pause of the week before was about 30 min. " +
+      "Ask the partner.",
+  ]);
+  const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  cleanups.push(() => producer.close());
+  await waitFor(() =>
+    producer.writeLastUses([{ partner: "busy-and-silent", secretId: "s1", usedAt: now }]).then(() => true),
+  );
+  expect((await readJson()).needsAttention).toEqual([]);
+});
+
+test("a worker that was told to stop is not listed any more", async () => {
+  const worker = await ingestAndWorker();
+  await worker.drain();
+  await waitFor(async () =>
+    expect((await readJson()).needsAttention).toEqual([expect.stringContaining("No worker takes events")]),
+  );
+});
+
+test("an event that waits for long needs attention", async () => {
+  await ingestAndWorker();
+  await queueEvent(now);
+  const { needsAttention } = await readJson({}, new Date(now.getTime() + 6 * minuteMs));
+  expect(needsAttention).toContainEqual(expect.stringMatching(/^The oldest event has waited for [56] min/));
+});
+
+test("missing migrations need attention", async () => {
+  const { rows } = await pool.query(
+    `delete from schema_migrations where id = (select max(id) from schema_migrations)
+     returning id, name, run_on::text as run_on`,
+  );
+  const { id, name, run_on } = rows[0];
+  cleanups.push(() =>
+    pool.query("insert into schema_migrations (id, name, run_on) values ($1, $2, $3)", [id, name, run_on]),
+  );
+  expect((await readJson()).needsAttention).toContain(
+    `Migrations are missing, from ${name} on. Run: npm run ops -- migrate`,
+  );
+});
+
+/** Accepts connections, and never answers. */
+async function startFrozenServer(): Promise<string> {
+  const server: Server = createServer(() => {});
+  cleanups.push(() => server.close());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test.each([
+  ["does not run", async () => `127.0.0.1:${await freePort()}`],
+  ["is frozen", startFrozenServer],
+])("the rest is shown if Redis or PostgreSQL %s", async (_, startServer) => {
+  const host = await startServer();
+  const withoutRedis = await readJson({ REDIS_URL: `redis://:canary@${host}` });
+  expect(withoutRedis).toMatchObject({
+    exitCode: 1,
+    needsAttention: [expect.stringContaining(`Redis at ${host} can't be reached`)],
+    queue: { problem: expect.any(String) },
+    database: { data: { deadLetters: [] } },
+  });
+  const withoutPostgres = await readJson({ DATABASE_URL: `postgres://user:canary@${host}/any` });
+  expect(withoutPostgres.needsAttention).toContainEqual(
+    expect.stringContaining(`PostgreSQL at ${host} can't be reached`),
+  );
+  expect(withoutPostgres).toMatchObject({ exitCode: 1, queue: { counts: { waiting: 0 } } });
+  expect(JSON.stringify([withoutRedis, withoutPostgres])).not.toContain("canary");
+});

@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { version } from "@booking-events/runtime";
+import type { Command } from "commander";
+import type { Context } from "../context.ts";
+import { CommandFailure } from "../terminal/command-failure.ts";
+import { printJson, printLine } from "../terminal/print.ts";
+import { toJsonLine } from "../terminal/printable.ts";
+import { findConcerns } from "./status/find-concerns.ts";
+import { printStatus } from "./status/print-status.ts";
+import { type Reading, readStatus, type Status } from "./status/read-status.ts";
+
+const watchIntervalMs = 2_000;
+const clearScreen = "\u001b[H\u001b[2J";
+
+export function addStatusCommand(program: Command, context: Context): void {
+  program
+    .command("status")
+    .summary("show on one screen whether events get through")
+    .description(
+      "Show on one screen whether events get through: Redis, PostgreSQL, the queue, workers, partners, dead letters, " +
+        "and what needs attention. It works if Redis or PostgreSQL is down, and takes some seconds at most.",
+    )
+    .option("--watch", "show it again every two seconds, until Ctrl-C")
+    .option("--json", "print one JSON object: at, version, queue, database, lastHeardOf, needsAttention")
+    .addHelpText(
+      "after",
+      `
+The rates are of events that were applied. A partner counts as silent if it has sent nothing for more than an hour, and
+for more than twice as long as its longest pause in the week before, as far as a sample of the log shows.
+
+Exit codes: 0: nothing needs attention; 1: something does.`,
+    )
+    .action((options: StatusOptions) => (options.watch ? watch(context, options) : showOnce(context, options)));
+}
+
+interface StatusOptions {
+  watch?: true;
+  json?: true;
+}
+
+async function showOnce(context: Context, { json }: StatusOptions): Promise<void> {
+  const status = await readStatus(context);
+  const concerns = findConcerns(status);
+  if (json) printJson(context.stdout, toJson(status, concerns));
+  else printStatus(context.stdout, status, concerns);
+  if (concerns.length > 0) throw new CommandFailure(`Needs attention: ${concerns.length}.`);
+}
+
+async function watch(context: Context, { json }: StatusOptions): Promise<never> {
+  const { stdout } = context;
+  for (;;) {
+    const status = await readStatus(context);
+    const concerns = findConcerns(status);
+    if (json) {
+      printLine(stdout, toJsonLine(toJson(status, concerns)));
+    } else {
+      if (stdout.isTTY) stdout.write(clearScreen);
+      printStatus(stdout, status, concerns);
+      if (!stdout.isTTY) printLine(stdout);
+    }
+    await sleep(watchIntervalMs);
+  }
+}
+
+function toJson({ at, queue, database, lastHeardOf }: Status, concerns: string[]): unknown {
+  return {
+    ...{ at, version },
+    queue: toJsonReading(queue, ({ lastUses: _, drainMs, ...value }) => ({
+      ...value,
+      // JSON has no infinity.
+      drainMs: Number.isFinite(drainMs) ? drainMs : null,
+    })),
+    database: toJsonReading(database, (value) => value),
+    lastHeardOf: Object.fromEntries(lastHeardOf),
+    needsAttention: concerns,
+  };
+}
+
+function toJsonReading<Value>(reading: Reading<Value>, toValue: (value: Value) => unknown): unknown {
+  return "value" in reading ? toValue(reading.value) : reading;
+}

@@ -1,0 +1,72 @@
+import type { QueueStatus } from "@booking-events/queue";
+import type { DatabaseStatus, Rhythm } from "@booking-events/store";
+import { describeAge } from "./describe.ts";
+import type { Status } from "./read-status.ts";
+
+/** Events are usually applied within seconds. */
+const maxAgeMs = 5 * 60_000;
+/** As the default of `REDIS_MEMORY_HIGH_WATER`, at which ingest refuses events. */
+const maxMemoryShare = 0.7;
+/** Workers create partitions for the next two months. */
+const minPartitionsAheadMs = 20 * 24 * 60 * 60_000;
+/** With fewer, the gaps of the sample say little about the partner. */
+const minActiveSlots = 8;
+const minSilenceMs = 60 * 60_000;
+/** A partner is silent if it is so for longer than the longest gap of the last week, by this factor. */
+const silenceFactor = 2;
+
+/** Returns what needs a person, in sentences that say what to do. Empty: nothing. */
+export function findConcerns(status: Status): string[] {
+  const { queue, database } = status;
+  return [
+    ...("problem" in queue ? [queue.problem] : findQueueConcerns(queue.value, status.at)),
+    ...("problem" in database ? [database.problem] : findDatabaseConcerns(database.value, status)),
+  ];
+}
+
+function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
+  const { isPaused, workers, ingestCount, oldestQueuedAt, redis } = queue;
+  const ageMs = oldestQueuedAt === null ? 0 : at.getTime() - oldestQueuedAt.getTime();
+  const memoryShare = redis.maxBytes === 0 ? 0 : redis.usedBytes / redis.maxBytes;
+  return [
+    ...queue.problems,
+    ...(isPaused ? ["The queue is paused. To go on: npm run ops -- queue resume"] : []),
+    ...(ingestCount === 0 ? ["No ingest runs, so partners cannot send events. Start one."] : []),
+    ...(workers.length === 0 ? ["No worker takes events. Start one, or look at its log."] : []),
+    ...(ageMs > maxAgeMs && !isPaused
+      ? [`The oldest event has waited for ${describeAge(ageMs)}. See "The backlog grows" in docs/operations.md.`]
+      : []),
+    ...(memoryShare > maxMemoryShare
+      ? [`Redis uses ${Math.round(100 * memoryShare)} % of its maxmemory. See "Redis is full" in docs/operations.md.`]
+      : []),
+  ];
+}
+
+function findDatabaseConcerns({ problems, migrations, data }: DatabaseStatus, status: Status): string[] {
+  const { missing, unknown } = migrations;
+  const deadLetters = data?.deadLetters.reduce((sum, { count }) => sum + count, 0) ?? 0;
+  const aheadMs = data?.partitionsUntil ? data.partitionsUntil.getTime() - status.at.getTime() : null;
+  return [
+    ...problems,
+    ...(missing.length > 0 ? [`Migrations are missing, from ${missing[0]} on. Run: npm run ops -- migrate`] : []),
+    ...(unknown.length > 0 ? [`The database is of a newer release (${unknown.at(-1)}). Use that release.`] : []),
+    ...(deadLetters > 0
+      ? [`Events could not be applied: ${deadLetters}. Look at them: npm run ops -- dead-letters list`]
+      : []),
+    ...(aheadMs !== null && aheadMs < minPartitionsAheadMs
+      ? ["The log has no partition for next month. See why: npm run ops -- maintain"]
+      : []),
+    ...(data?.rhythms ?? []).flatMap((rhythm) => describeSilence(rhythm, status)),
+  ];
+}
+
+function describeSilence({ partner, activeSlots, longestGapMs }: Rhythm, { at, lastHeardOf }: Status): string[] {
+  const lastAt = lastHeardOf.get(partner);
+  if (lastAt === undefined || activeSlots < minActiveSlots) return [];
+  const silenceMs = at.getTime() - lastAt.getTime();
+  if (silenceMs <= Math.max(silenceFactor * longestGapMs, minSilenceMs)) return [];
+  return [
+    `Partner ${partner} has been silent for ${describeAge(silenceMs)}; its longest pause of the week before was about ` +
+      `${describeAge(longestGapMs)}. Ask the partner.`,
+  ];
+}

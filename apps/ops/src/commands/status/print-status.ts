@@ -1,0 +1,156 @@
+import type { QueueStatus, WorkerIdentity } from "@booking-events/queue";
+import { version } from "@booking-events/runtime";
+import type { DatabaseStatus } from "@booking-events/store";
+import type { Output } from "../../context.ts";
+import { type Column, formatTable, wrap } from "../../terminal/format-table.ts";
+import { printHeading, printLine, toSeconds } from "../../terminal/print.ts";
+import { printable } from "../../terminal/printable.ts";
+import { describeAge, describeBytes } from "./describe.ts";
+import type { Reading, Status } from "./read-status.ts";
+
+const width = 80;
+const maxPartners = 10;
+const maxCodes = 5;
+const labelWidth = 12;
+
+/** Prints one screen. */
+export function printStatus(output: Output, status: Status, concerns: string[]): void {
+  printHeading(output, `booking-events ${version}`.padEnd(width - 20) + toSeconds(status.at));
+  const { queue, database } = status;
+  printField(output, "Redis", describe(queue, describeRedis));
+  printField(output, "PostgreSQL", describe(database, describePostgres));
+  printField(
+    output,
+    "Ingests",
+    describe(queue, ({ ingestCount }) => String(ingestCount)),
+  );
+  printField(
+    output,
+    "Workers",
+    describe(queue, ({ workers }) => describeWorkers(workers)),
+  );
+  printField(
+    output,
+    "Queue",
+    describe(queue, (value) => describeQueue(value, status.at)),
+  );
+  printField(output, "Dead letters", describe(database, describeDeadLetters));
+  printField(output, "Log", describe(database, describeLog));
+  if ("value" in database && database.value.data !== null) printPartners(output, status, database.value.data.rates);
+  printLine(output);
+  printConcerns(output, concerns);
+}
+
+function printField(output: Output, label: string, text: string): void {
+  const [first = "", ...others] = wrap(printable(text), width - labelWidth - 2);
+  printLine(output, `${label.padEnd(labelWidth)}  ${first}`);
+  for (const line of others) printLine(output, `${" ".repeat(labelWidth)}  ${line}`);
+}
+
+function describe<Value>(reading: Reading<Value>, describeValue: (value: Value) => string): string {
+  return "value" in reading ? describeValue(reading.value) : "unknown";
+}
+
+function describeRedis({ redis }: QueueStatus): string {
+  const { version: redisVersion, isAppendOnly, appendFsync, evictionPolicy, usedBytes, maxBytes } = redis;
+  const limit = maxBytes === 0 ? "without a limit" : `of ${describeBytes(maxBytes)}`;
+  return [
+    redisVersion,
+    `appendonly ${isAppendOnly ? "yes" : "no"}`,
+    `appendfsync ${appendFsync ?? "unknown"}`,
+    evictionPolicy,
+    `memory ${describeBytes(usedBytes)} ${limit}`,
+  ].join(", ");
+}
+
+function describePostgres({ settings, migrations }: DatabaseStatus): string {
+  const { version: postgresVersion, fsync, synchronousCommit, bytes } = settings;
+  return [
+    postgresVersion.split(" ", 1)[0],
+    `fsync ${fsync}`,
+    `synchronous_commit ${synchronousCommit}`,
+    describeBytes(bytes),
+    `migration ${migrations.last ?? "none"}`,
+  ].join(", ");
+}
+
+function describeWorkers(workers: WorkerIdentity[]): string {
+  const versions = [...Map.groupBy(workers, (worker) => worker.version)].map(
+    ([workerVersion, { length }]) => `${length} of version ${workerVersion}`,
+  );
+  return versions.length === 0 ? "none" : versions.join(", ");
+}
+
+function describeQueue({ counts, isPaused, oldestQueuedAt, drainMs }: QueueStatus, at: Date): string {
+  const { waiting, held, delayed } = counts;
+  return [
+    ...(isPaused ? ["paused"] : []),
+    `${waiting} waiting`,
+    `${held} held`,
+    `${delayed} delayed`,
+    ...(oldestQueuedAt === null ? [] : [`oldest ${describeAge(at.getTime() - oldestQueuedAt.getTime())}`]),
+    ...(waiting === 0 ? [] : [describeDrain(drainMs)]),
+  ].join(", ");
+}
+
+function describeDrain(drainMs: number): string {
+  return Number.isFinite(drainMs) ? `empty in about ${describeAge(drainMs)}` : "not getting shorter";
+}
+
+function describeDeadLetters({ data }: DatabaseStatus): string {
+  if (data === null) return "unknown";
+  const codes = data.deadLetters.slice(0, maxCodes).map(({ code, count }) => `${count} × ${code}`);
+  const more = data.deadLetters.length - codes.length;
+  return codes.length === 0 ? "none" : [...codes, ...(more > 0 ? [`${more} more codes`] : [])].join(", ");
+}
+
+function describeLog({ data }: DatabaseStatus): string {
+  if (data === null) return "unknown";
+  const { partitionsUntil } = data;
+  return partitionsUntil === null
+    ? "no partitions by month"
+    : `partitions until ${partitionsUntil.toISOString().slice(0, 10)}`;
+}
+
+interface PartnerRow {
+  partner: string;
+  perMinute: string;
+  lastHeardOf: string;
+}
+
+function printPartners(output: Output, status: Status, { partners, windowMs }: Rates): void {
+  const events = new Map(partners.map((rate) => [rate.partner, rate.events]));
+  const names = [...new Set([...events.keys(), ...status.lastHeardOf.keys()])];
+  if (names.length === 0) return;
+  const rows = names.slice(0, maxPartners).map((partner): PartnerRow => {
+    const lastAt = status.lastHeardOf.get(partner);
+    return {
+      partner,
+      perMinute: (((events.get(partner) ?? 0) / windowMs) * 60_000).toFixed(1),
+      lastHeardOf: lastAt === undefined ? "" : `${describeAge(status.at.getTime() - lastAt.getTime())} ago`,
+    };
+  });
+  printLine(output);
+  const [header = "", ...lines] = formatTable(partnerColumns(windowMs), rows, width);
+  printHeading(output, header);
+  for (const line of lines) printLine(output, line);
+  if (names.length > maxPartners) printLine(output, `and ${names.length - maxPartners} more (--json shows all)`);
+}
+
+type Rates = NonNullable<DatabaseStatus["data"]>["rates"];
+
+const partnerColumns = (windowMs: number): Column<PartnerRow>[] => [
+  { header: "PARTNER", value: ({ partner }) => partner, ifNarrow: "shorten" },
+  { header: `EVENTS A MINUTE (LAST ${describeAge(windowMs).toUpperCase()})`, value: ({ perMinute }) => perMinute },
+  { header: "LAST HEARD OF", value: ({ lastHeardOf }) => lastHeardOf },
+];
+
+function printConcerns(output: Output, concerns: string[]): void {
+  if (concerns.length === 0) printLine(output, "Nothing needs attention.");
+  else printHeading(output, "Needs attention");
+  for (const concern of concerns) {
+    const [first = "", ...others] = wrap(printable(concern), width - 2);
+    printLine(output, `- ${first}`);
+    for (const line of others) printLine(output, `  ${line}`);
+  }
+}

@@ -1,0 +1,49 @@
+import { type QueueStatus, readQueueStatus } from "@booking-events/queue";
+import { type DatabaseStatus, readDatabaseStatus } from "@booking-events/store";
+import type { Context } from "../../context.ts";
+import { describeDatabaseError, readDatabaseSettings } from "../../database.ts";
+import { describeRedisError, readRedisSettings } from "../../queue.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+
+/** What could be read, or why it could not be. */
+export type Reading<Value> = { value: Value } | { problem: string };
+
+export interface Status {
+  at: Date;
+  queue: Reading<QueueStatus>;
+  database: Reading<DatabaseStatus>;
+  /** When each partner was last heard of: an accepted event, or a request with a valid secret. */
+  lastHeardOf: Map<string, Date>;
+}
+
+/** Reads Redis and PostgreSQL at the same time. If one of them is down, the status of the other is complete. */
+export async function readStatus(context: Context): Promise<Status> {
+  const at = context.now();
+  const redis = readRedisSettings(context.environment);
+  const databaseSettings = readDatabaseSettings(context.environment);
+  const [queue, database] = await Promise.all([
+    read(readQueueStatus(redis), (error) => describeRedisError(error, redis.redisUrl)),
+    read(readDatabaseStatus(databaseSettings, at), (error) => describeDatabaseError(error, databaseSettings)),
+  ]);
+  return { at, queue, database, lastHeardOf: findLastHeardOf(queue, database) };
+}
+
+async function read<Value>(reading: Promise<Value>, describe: (error: unknown) => unknown): Promise<Reading<Value>> {
+  try {
+    return { value: await reading };
+  } catch (error) {
+    const described = describe(error);
+    if (described instanceof CommandFailure) return { problem: described.message };
+    throw error;
+  }
+}
+
+function findLastHeardOf(queue: Reading<QueueStatus>, database: Reading<DatabaseStatus>): Map<string, Date> {
+  const rhythms = "value" in database ? (database.value.data?.rhythms ?? []) : [];
+  return new Map(
+    rhythms.map(({ partner, lastSeenAt }) => {
+      const usedAt = "value" in queue ? queue.value.lastUses.ofPartner(partner) : null;
+      return [partner, usedAt !== null && usedAt > lastSeenAt ? usedAt : lastSeenAt];
+    }),
+  );
+}

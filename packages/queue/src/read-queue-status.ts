@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis } from "ioredis";
+import { findLastUses, type LastUses } from "./last-use.ts";
+import { isQueuePaused } from "./pause-queue.ts";
+import { queueName } from "./queue-name.ts";
+import { findDurabilityProblems, parseInfo, type RedisFacts, readRedisFacts } from "./redis-durability.ts";
+import { findSequenceProblems } from "./sequence.ts";
+import { withConnection } from "./with-connection.ts";
+import { findProcesses, type WorkerIdentity } from "./worker-registry.ts";
+
+/** How many events are in the queue. */
+export interface QueueCounts {
+  waiting: number;
+  /** By workers. */
+  held: number;
+  /** Until their next attempt. */
+  delayed: number;
+}
+
+export interface QueueStatus {
+  redis: RedisSettings;
+  /** Why Redis cannot store events safely, in sentences for an operator. */
+  problems: string[];
+  isPaused: boolean;
+  counts: QueueCounts;
+  /** When the oldest event that waits or is held was queued; null: there is none. */
+  oldestQueuedAt: Date | null;
+  /**
+   * How long it takes until no event waits, at the pace of the last second. Infinity: no fewer events wait than a
+   * second before.
+   */
+  drainMs: number;
+  workers: WorkerIdentity[];
+  ingestCount: number;
+  lastUses: LastUses;
+}
+
+interface RedisSettings {
+  version: string;
+  isAppendOnly: boolean;
+  /** Null: Redis does not permit to read it. */
+  appendFsync: string | null;
+  evictionPolicy: string;
+  usedBytes: number;
+  /** 0: no limit. */
+  maxBytes: number;
+}
+
+/** A shorter time would say little about a queue that is worked off in batches. */
+const paceIntervalMs = 1_000;
+
+/**
+ * Reads what an operator must know of Redis and the queue. The cost does not depend on the length of the queue.
+ *
+ * @throws what ioredis throws when Redis does not answer within 2 s
+ */
+export async function readQueueStatus(options: { redisUrl: string; prefix: string }): Promise<QueueStatus> {
+  const { redisUrl, prefix } = options;
+  return withConnection(redisUrl, async (redis) => {
+    const [facts, sequenceProblems, isPaused, { counts, drainMs }, oldestQueuedAt, processes, lastUses] =
+      await Promise.all([
+        readRedisFacts(redis),
+        findSequenceProblems(redis, prefix),
+        isQueuePaused(redis, prefix),
+        measurePace(redis, prefix),
+        findOldest(redis, prefix),
+        findProcesses(redis, prefix),
+        findLastUses(redis, prefix),
+      ]);
+    return {
+      redis: toSettings(facts),
+      problems: [...findDurabilityProblems(facts), ...sequenceProblems],
+      ...{ isPaused, counts, oldestQueuedAt, drainMs, ...processes, lastUses },
+    };
+  });
+}
+
+function toSettings({ info, config }: RedisFacts): RedisSettings {
+  const facts = parseInfo(info);
+  return {
+    version: facts.get("redis_version") ?? "?",
+    isAppendOnly: facts.get("aof_enabled") === "1",
+    appendFsync: config?.get("appendfsync") ?? null,
+    evictionPolicy: facts.get("maxmemory_policy") ?? "?",
+    usedBytes: Number(facts.get("used_memory") ?? 0),
+    maxBytes: Number(facts.get("maxmemory") ?? 0),
+  };
+}
+
+async function measurePace(redis: Redis, prefix: string): Promise<{ counts: QueueCounts; drainMs: number }> {
+  const before = await countEvents(redis, prefix);
+  if (before.waiting === 0) return { counts: before, drainMs: 0 };
+  const startedAtMs = performance.now();
+  await sleep(paceIntervalMs);
+  const counts = await countEvents(redis, prefix);
+  const fewer = before.waiting - counts.waiting;
+  const elapsedMs = performance.now() - startedAtMs;
+  return { counts, drainMs: fewer <= 0 ? Number.POSITIVE_INFINITY : (counts.waiting / fewer) * elapsedMs };
+}
+
+async function countEvents(redis: Redis, prefix: string): Promise<QueueCounts> {
+  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const [waiting, prioritized, held, delayed] = await Promise.all([
+    redis.llen(queueKey("wait")),
+    redis.zcard(queueKey("prioritized")),
+    redis.llen(queueKey("active")),
+    redis.zcard(queueKey("delayed")),
+  ]);
+  return { waiting: waiting + prioritized, held, delayed };
+}
+
+/** Events leave both lists at their ends. */
+async function findOldest(redis: Redis, prefix: string): Promise<Date | null> {
+  const times = await Promise.all(
+    ["wait", "active"].map(async (list) => {
+      const eventId = await redis.lindex(`${prefix}:${queueName}:${list}`, -1);
+      if (eventId === null) return [];
+      const [timestamp] = await redis.hmget(`${prefix}:${queueName}:${eventId}`, "timestamp");
+      // The event may have left the queue meanwhile, or its job may be damaged.
+      return timestamp && /^\d{1,15}$/.test(timestamp) ? [Number(timestamp)] : [];
+    }),
+  );
+  const known = times.flat();
+  return known.length === 0 ? null : new Date(Math.min(...known));
+}

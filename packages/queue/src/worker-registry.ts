@@ -1,0 +1,63 @@
+import type { Redis } from "ioredis";
+import { defineScript, runScript } from "./run-script.ts";
+
+/** A worker's process, as operators see it. */
+export interface WorkerIdentity {
+  version: string;
+  host: string;
+  pid: number;
+}
+
+export const workerHeartbeatIntervalMs = 5_000;
+/** A worker is no longer listed after this time without a record. Two records may fail. */
+const heartbeatValidMs = 15_000;
+
+/**
+ * A sorted set of the workers by the second of Redis' clock in which each last recorded itself, like the set of ingests
+ * in `token-buckets.ts`.
+ *
+ * KEYS: the set.
+ * ARGV: the worker, for how many seconds a record is valid.
+ */
+const heartbeatScript = defineScript(`
+local now = tonumber(redis.call('TIME')[1])
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[2]))
+redis.call('ZREMRANGEBYSCORE', KEYS[1], now + 1, '+inf')
+return redis.call('ZCARD', KEYS[1])
+`);
+
+/** Records that the worker is alive. */
+export async function recordWorker(redis: Redis, prefix: string, worker: WorkerIdentity): Promise<void> {
+  await runScript(redis, heartbeatScript, [toKey(prefix)], [toMember(worker), heartbeatValidMs / 1_000]);
+}
+
+export async function removeWorker(redis: Redis, prefix: string, worker: WorkerIdentity): Promise<void> {
+  await redis.zrem(toKey(prefix), toMember(worker));
+}
+
+/** Returns the workers that take events, and how many ingests run. */
+export async function findProcesses(
+  redis: Redis,
+  prefix: string,
+): Promise<{ workers: WorkerIdentity[]; ingestCount: number }> {
+  const [seconds] = (await redis.time()) as unknown as [string, string];
+  const since = Number(seconds) - heartbeatValidMs / 1_000;
+  const [members, ingests] = await Promise.all([
+    redis.zrange(toKey(prefix), since, "+inf", "BYSCORE"),
+    redis.zrange(`${prefix}:ingests`, since, "+inf", "BYSCORE"),
+  ]);
+  const workers = members.map((member) => {
+    const [version, host, pid] = JSON.parse(member) as [string, string, number];
+    return { version, host, pid };
+  });
+  return { workers, ingestCount: ingests.length };
+}
+
+function toMember({ version, host, pid }: WorkerIdentity): string {
+  return JSON.stringify([version, host, pid]);
+}
+
+function toKey(prefix: string): string {
+  return `${prefix}:workers`;
+}
