@@ -55,7 +55,7 @@ export async function startPostgres(options: {
       stopSignal: STOP_SIGNAL,
       command: (port) => ({
         file: join(home.programs, "bin", "postgres"),
-        args: ["-D", data, ...settingArguments({ ...loopbackOnly(port), ...options.settings })],
+        args: ["-D", data, ...settingArguments({ ...loopbackOnly(port), ...withoutRows, ...options.settings })],
         ...home.account,
         env: serverEnvironment(),
       }),
@@ -153,6 +153,9 @@ async function query(url: string, sql: string): Promise<pg.QueryResult> {
 function loopbackOnly(port: number): Record<string, string> {
   return { port: String(port), listen_addresses: "127.0.0.1", unix_socket_directories: "" };
 }
+
+/** By default, PostgreSQL logs the values of a row that it refuses, which are guests' data. */
+const withoutRows = { log_error_verbosity: "terse" };
 
 function settingArguments(settings: Record<string, string>): string[] {
   return Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);

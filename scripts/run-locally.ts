@@ -60,7 +60,7 @@ export async function runLocally(from: CodeFrom): Promise<never> {
 /** Makes this process the one that runs this clone. */
 function claimClone(): void {
   mkdirSync(logDir, { recursive: true });
-  chmodSync(logDir, 0o700); // PostgreSQL logs the values of a row that it refuses.
+  chmodSync(logDir, 0o700); // PostgreSQL's messages may quote a value.
   const other = readRecord(starterFile);
   if (other && isRunning(other)) {
     throw new SetupProblem(

@@ -191,6 +191,9 @@ test("over TLS and with the least privileges, events go their whole way, dead le
     expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
   }
   expect(await ops(["status"])).toMatchObject({ stdout: expect.stringContaining("Nothing needs attention.") });
+  const states = await doctor();
+  expect(states.get("The database is migrated")).toBe("ok");
+  expect(states.get("Redis writes each event to disk")).toBe("ok");
   expect(await readAsReader()).toEqual([{ state: "deleted" }, { state: "active" }]);
   await followAsReader();
   const lines = join(own.folder, "bookings.ndjson");
@@ -234,6 +237,12 @@ test("a worker that finds a migration missing says so and waits for the owner to
   await owner.query("insert into schema_migrations (id, name, run_on) values ($1, $2, $3)", [id, name, run_on]);
   await worker.untilReady();
 }, 60_000);
+
+/** Returns the state of each check by its name. */
+async function doctor(): Promise<Map<string, string>> {
+  const checks = JSON.parse((await ops(["doctor", "--json"])).stdout) as { name: string; state: string }[];
+  return new Map(checks.map(({ name, state }) => [name, state]));
+}
 
 async function readAsReader(): Promise<unknown[]> {
   const reader = openPool("booking_events_reader");

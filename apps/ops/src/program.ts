@@ -3,6 +3,7 @@ import { describeError, StartError, version } from "@booking-events/runtime";
 import { Command, CommanderError } from "commander";
 import { addBookingsCommands } from "./commands/bookings.ts";
 import { addDeadLettersCommands } from "./commands/dead-letters.ts";
+import { addDoctorCommand } from "./commands/doctor.ts";
 import { addEventsCommands } from "./commands/events.ts";
 import { addGuestsCommands } from "./commands/guests.ts";
 import { addImportCommand } from "./commands/import.ts";
@@ -78,6 +79,7 @@ Examples:
 In scripts, -s keeps npm's own output out: npm run -s ops -- partners list --json`,
     );
   addStatusCommand(program, context);
+  addDoctorCommand(program, context);
   addPartnersCommands(program, context);
   addEventsCommands(program, context);
   addBookingsCommands(program, context);

@@ -4,6 +4,7 @@ export type { AcceptedEvent } from "./add-events.ts";
 export type { NumberedEvent } from "./add-numbered-events.ts";
 export { type Consumer, createConsumer, DelayDelivery, type Delivery, ReleaseDelivery } from "./consumer.ts";
 export { digestSubject } from "./event-subject.ts";
+export { examineRedis, type RedisExamination } from "./examine-redis.ts";
 export { findQueuedEvents, type QueuedEvent, type QueueSearch } from "./find-queued-events.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";

@@ -74,6 +74,7 @@ export {
   type MisjudgedKey,
 } from "./event-details.ts";
 export { firstIdInPeriod, firstIdOfBooking } from "./event-ids.ts";
+export { type DatabaseExamination, examineDatabase } from "./examine-database.ts";
 export { findDurabilityProblems } from "./find-durability-problems.ts";
 export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLetter } from "./find-guests.ts";
 export { type ContactKind, contactsOf, hashContacts, normalizeContact } from "./guest-contacts.ts";

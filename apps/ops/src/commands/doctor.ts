@@ -1,0 +1,85 @@
+import { styleText } from "node:util";
+import { examineRedis } from "@booking-events/queue";
+import { examineDatabase } from "@booking-events/store";
+import type { Command } from "commander";
+import type { Context, Output } from "../context.ts";
+import { describeDatabaseError, readDatabaseSettings } from "../database.ts";
+import { describeRedisError, readRedisSettings } from "../queue.ts";
+import { CommandFailure } from "../terminal/command-failure.ts";
+import { wrap } from "../terminal/format-table.ts";
+import { printJson, printLine } from "../terminal/print.ts";
+import { printable } from "../terminal/printable.ts";
+import { type Check, problem } from "./doctor/check.ts";
+import { checkDatabase } from "./doctor/check-database.ts";
+import { checkFiles } from "./doctor/check-files.ts";
+import { checkRedis } from "./doctor/check-redis.ts";
+import { partnersPath } from "./partners/change-file.ts";
+
+export function addDoctorCommand(program: Command, context: Context): void {
+  program
+    .command("doctor")
+    .summary("check everything that could lose data or secrets")
+    .description(
+      "Check everything that could lose data or secrets: the settings of Redis and PostgreSQL, clocks, disks, files " +
+        "and the expiry of secrets. It changes nothing, and says how to correct what it finds.",
+    )
+    .option("--json", "print a JSON array: name, state (ok, problem or unknown), detail, why, remedy")
+    .addHelpText("after", "\nExit codes: 0: there is no problem; 1: there is one. Unknown: look at it yourself.")
+    .action((options: { json?: true }) => examine(context, options.json === true));
+}
+
+async function examine(context: Context, json: boolean): Promise<void> {
+  const [redis, database] = await Promise.all([examineRedisServer(context), examineDatabaseServer(context)]);
+  const checks = [...redis, ...database, ...checkFiles(partnersPath(context), context.now())];
+  if (json) printJson(context.stdout, checks);
+  else for (const check of checks) printCheck(context.stdout, check);
+  const problems = checks.filter(({ state }) => state === "problem").length;
+  if (problems > 0) throw new CommandFailure(`Problems: ${problems}.`);
+}
+
+async function examineRedisServer({ environment }: Context): Promise<Check[]> {
+  const settings = readRedisSettings(environment);
+  return examineServer(
+    "Redis",
+    async () => checkRedis(await examineRedis(settings), new URL(settings.redisUrl)),
+    (error) => describeRedisError(error, settings.redisUrl),
+  );
+}
+
+async function examineDatabaseServer({ environment }: Context): Promise<Check[]> {
+  const settings = readDatabaseSettings(environment);
+  return examineServer(
+    "PostgreSQL",
+    async () => checkDatabase(await examineDatabase(settings), new URL(settings.databaseUrl)),
+    (error) => describeDatabaseError(error, settings),
+  );
+}
+
+async function examineServer(
+  server: string,
+  examineIt: () => Promise<Check[]>,
+  describe: (error: unknown) => unknown,
+): Promise<Check[]> {
+  try {
+    return await examineIt();
+  } catch (error) {
+    const described = describe(error);
+    if (!(described instanceof CommandFailure)) throw error;
+    const subject = { name: `${server} answers`, why: "Nothing else of it can be checked." };
+    return [problem(subject, described.message, "Start it, or correct its URL.")];
+  }
+}
+
+const width = 80;
+const labels = { ok: "OK", problem: "PROBLEM", unknown: "UNKNOWN" };
+const indent = " ".repeat(labels.problem.length + 2);
+
+function printCheck(output: Output, { name, state, detail, why, remedy }: Check): void {
+  const label = labels[state].padEnd(indent.length);
+  const [first = "", ...others] = wrap(printable(`${name}: ${detail}`), width - indent.length);
+  printLine(output, (state === "problem" ? styleText("bold", label, { stream: output }) : label) + first);
+  const reasons = state === "ok" ? [] : wrap(why, width - indent.length);
+  for (const line of [...others, ...reasons]) printLine(output, indent + line);
+  // A command is not wrapped, so that it can be copied.
+  if (remedy !== null) printLine(output, `${indent}→ ${printable(remedy)}`);
+}

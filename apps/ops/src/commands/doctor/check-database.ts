@@ -1,0 +1,118 @@
+import type { DatabaseExamination } from "@booking-events/store";
+import { type Check, ok, problem, unknown } from "./check.ts";
+import { checkClock, checkDisk, checkEncryption } from "./check-host.ts";
+
+export function checkDatabase(examination: DatabaseExamination, url: URL): Check[] {
+  return [
+    ...checkDurability(examination),
+    checkPrimary(examination),
+    checkStandbys(examination),
+    checkMigrations(examination),
+    checkLoggedRows(examination),
+    checkLoggedParameters(examination),
+    checkPooling(examination),
+    checkEncryption(
+      "PostgreSQL",
+      url,
+      /^(require|verify-ca|verify-full)$/.test(url.searchParams.get("sslmode") ?? ""),
+      "Add sslmode=verify-full to DATABASE_URL.",
+    ),
+    checkClock("PostgreSQL", examination.clockAheadMs),
+    checkDisk("PostgreSQL", url, examination.folder),
+  ];
+}
+
+/** For an administrator, since DATABASE_URL is of a role with fewer rights. */
+function alterSystem(setting: string, value: string): string {
+  return `psql --command "alter system set ${setting} = ${value}" --command "select pg_reload_conf()"`;
+}
+
+function checkDurability({ durabilityProblems }: DatabaseExamination): Check[] {
+  const subject = {
+    name: "PostgreSQL keeps events",
+    why: "Events leave Redis once PostgreSQL has committed them.",
+  };
+  if (durabilityProblems.length === 0) return [ok(subject, "fsync, full_page_writes, logged tables")];
+  return durabilityProblems.map((sentence) => {
+    const [, setting, value] = /Set: (\w+) = (\w+)\.$/.exec(sentence) ?? [];
+    const [, statement] = /Run: (.+)\.$/.exec(sentence) ?? [];
+    const remedy =
+      setting !== undefined && value !== undefined ? alterSystem(setting, value) : `psql --command "${statement}"`;
+    return problem(subject, sentence, remedy);
+  });
+}
+
+function checkPrimary({ isStandby }: DatabaseExamination): Check {
+  const subject = { name: "PostgreSQL takes writes", why: "Workers wait for a primary, and events with them." };
+  return isStandby
+    ? problem(subject, "it is a read-only standby", "Point DATABASE_URL at the primary.")
+    : ok(subject, "it is a primary");
+}
+
+function checkStandbys({ settings }: DatabaseExamination): Check {
+  const { synchronousCommit, synchronousStandbys } = settings;
+  const subject = {
+    name: "Standbys have what was committed",
+    why: "A standby that takes over without it has lost events.",
+  };
+  if (synchronousStandbys === "") return ok(subject, "there are no synchronous standbys");
+  // Where it is off, the transactions of workers switch it on.
+  return /^(on|off|remote_apply)$/.test(synchronousCommit)
+    ? ok(subject, `synchronous_commit is ${synchronousCommit}`)
+    : problem(subject, `synchronous_commit is ${synchronousCommit}`, alterSystem("synchronous_commit", "on"));
+}
+
+function checkMigrations({ migrations: { last, missing, unknown: newer } }: DatabaseExamination): Check {
+  const subject = { name: "The database is migrated", why: "Workers of another release do not start, or wait." };
+  if (newer.length > 0) return problem(subject, `newer: ${newer.join(", ")}`, "Run the release that migrated it.");
+  return missing.length > 0
+    ? problem(subject, `missing: ${missing.join(", ")}`, "npm run ops -- migrate")
+    : ok(subject, last ?? "none");
+}
+
+function checkLoggedRows({ settings: { errorVerbosity } }: DatabaseExamination): Check {
+  const subject = {
+    name: "PostgreSQL logs no rows",
+    why: "In DETAIL, it logs the values of a row that it refuses: guests' data.",
+  };
+  return errorVerbosity === "terse"
+    ? ok(subject, "log_error_verbosity is terse")
+    : problem(subject, `log_error_verbosity is ${errorVerbosity}`, alterSystem("log_error_verbosity", "terse"));
+}
+
+function checkLoggedParameters({ settings }: DatabaseExamination): Check {
+  const subject = {
+    name: "PostgreSQL logs no parameters",
+    why: "The parameters of our statements are guests' data.",
+  };
+  const { statement, minDurationMs, minDurationSampleMs, transactionSampleRate } = settings;
+  const logged = [
+    ...(/^(mod|all)$/.test(statement) ? [`log_statement is ${statement}`] : []),
+    ...(minDurationMs >= 0 ? [`log_min_duration_statement is ${minDurationMs}`] : []),
+    ...(minDurationSampleMs >= 0 ? [`log_min_duration_sample is ${minDurationSampleMs}`] : []),
+    ...(transactionSampleRate > 0 ? [`log_transaction_sample_rate is ${transactionSampleRate}`] : []),
+  ];
+  if (settings.parameterMaxLengthOnError !== 0)
+    return problem(
+      subject,
+      "log_parameter_max_length_on_error is not 0",
+      alterSystem("log_parameter_max_length_on_error", "0"),
+    );
+  if (logged.length > 0 && settings.parameterMaxLength !== 0)
+    return problem(
+      subject,
+      `${logged.join(", ")}, and log_parameter_max_length is not 0`,
+      alterSystem("log_parameter_max_length", "0"),
+    );
+  return ok(subject, logged.length === 0 ? "it logs no statements" : "log_parameter_max_length is 0");
+}
+
+function checkPooling({ isPooledByTransaction }: DatabaseExamination): Check {
+  const subject = {
+    name: "A pooler does not break transactions",
+    why: "Statement mode does. Transaction mode works; readers of the feed need a direct connection to be woken up.",
+  };
+  if (isPooledByTransaction === null)
+    return unknown(subject, "another transaction could not begin", "With PgBouncer, set pool_mode = transaction.");
+  return ok(subject, isPooledByTransaction ? "PgBouncer in transaction mode" : "none, or one in session mode");
+}

@@ -1,0 +1,54 @@
+import { existsSync, statfsSync } from "node:fs";
+import { type Check, ok, problem, unknown } from "./check.ts";
+
+/** Clocks that are synchronized differ by milliseconds. */
+const maxClockDifferenceMs = 1_000;
+const minFreeShare = 0.1;
+
+export function isLoopback({ hostname }: URL): boolean {
+  return hostname === "" || hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);
+}
+
+/** A name without a dot is one of a private network, such as that of Compose or Kubernetes. */
+export function isServiceName({ hostname }: URL): boolean {
+  return !hostname.includes(".") && !hostname.includes(":");
+}
+
+export function checkEncryption(server: string, url: URL, isEncrypted: boolean, remedy: string): Check {
+  const subject = {
+    name: `The connection to ${server} is encrypted`,
+    why: "Otherwise the network sees guests' data and the password.",
+  };
+  if (isEncrypted) return ok(subject, "TLS");
+  if (isLoopback(url)) return ok(subject, "it stays on this host");
+  if (isServiceName(url)) return unknown(subject, `no; only the network protects ${url.hostname}`, remedy);
+  return problem(subject, "no", remedy);
+}
+
+export function checkClock(server: string, aheadMs: number): Check {
+  const subject = {
+    name: `The clock of ${server} is right`,
+    why: "Times decide the order of events, what is a repetition, and what is old.",
+  };
+  const seconds = (Math.abs(aheadMs) / 1_000).toFixed(1);
+  return Math.abs(aheadMs) <= maxClockDifferenceMs
+    ? ok(subject, "as this host's")
+    : problem(
+        subject,
+        `${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} this host's`,
+        "On the host with the wrong clock: timedatectl set-ntp true",
+      );
+}
+
+/** @param folder where the server has its data; null: it does not tell */
+export function checkDisk(server: string, url: URL, folder: string | null): Check {
+  const subject = { name: `${server} has space on its disk`, why: "With a full disk, no event is stored." };
+  if (!isLoopback(url) || folder === null || !existsSync(folder)) {
+    return unknown(subject, "not visible from this host", "On its host: df -h");
+  }
+  const { bavail, blocks } = statfsSync(folder);
+  const percent = Math.round((100 * bavail) / Math.max(1, blocks));
+  return bavail >= minFreeShare * blocks
+    ? ok(subject, `${percent} % free`)
+    : problem(subject, `${percent} % free`, `Make space, or move it to a larger disk: du -sh ${folder}`);
+}

@@ -1,0 +1,80 @@
+import type { RedisExamination } from "@booking-events/queue";
+import { type Check, ok, problem, unknown } from "./check.ts";
+import { checkClock, checkDisk, checkEncryption, isLoopback, isServiceName } from "./check-host.ts";
+
+const redisCli = 'redis-cli -u "$REDIS_URL"';
+const rewrite = `${redisCli} CONFIG REWRITE`;
+
+export function checkRedis(examination: RedisExamination, url: URL): Check[] {
+  return [
+    ...checkDurability(examination),
+    checkFsyncIsKnown(examination),
+    checkMemory(examination),
+    checkConfiguration(examination),
+    checkSequence(examination),
+    checkPassword(url),
+    checkEncryption("Redis", url, url.protocol === "rediss:", "Use rediss:// in REDIS_URL."),
+    checkClock("Redis", examination.clockAheadMs),
+    checkDisk("Redis", url, examination.folder),
+  ];
+}
+
+function checkDurability({ durabilityProblems }: RedisExamination): Check[] {
+  const subject = { name: "Redis keeps events", why: "Ingest answers 200 when Redis has the event on its disk." };
+  if (durabilityProblems.length === 0) return [ok(subject, "append-only file, no eviction, primary")];
+  return durabilityProblems.map((sentence) => {
+    const [, name, value] = /Set: (\S+) (\S+)\.$/.exec(sentence) ?? [];
+    const remedy = name === undefined ? "As it says." : `${redisCli} CONFIG SET ${name} ${value} && ${rewrite}`;
+    return problem(subject, sentence, remedy);
+  });
+}
+
+function checkFsyncIsKnown({ canReadFsync }: RedisExamination): Check {
+  const subject = { name: "Redis writes each event to disk", why: "Otherwise a crash loses acknowledged events." };
+  return canReadFsync
+    ? ok(subject, "its fsync settings can be read")
+    : unknown(
+        subject,
+        "Redis does not permit CONFIG GET",
+        "Check at your provider: appendfsync always, no-appendfsync-on-rewrite no.",
+      );
+}
+
+function checkMemory({ maxMemoryBytes }: RedisExamination): Check {
+  const subject = {
+    name: "Redis has a memory limit",
+    why: "Without one, the system kills Redis before ingest refuses events.",
+  };
+  return maxMemoryBytes > 0
+    ? ok(subject, `maxmemory is ${Math.round(maxMemoryBytes / 2 ** 20)} MB`)
+    : problem(subject, "maxmemory is 0", `${redisCli} CONFIG SET maxmemory 1gb && ${rewrite}`);
+}
+
+function checkConfiguration({ configChanges }: RedisExamination): Check {
+  const subject = {
+    name: "Redis keeps its settings",
+    why: "A setting made by CONFIG SET only is gone after a restart, and so may be the events.",
+  };
+  const remedy = `${rewrite} (without a configuration file: change the arguments that Redis is started with)`;
+  if (configChanges === null) return unknown(subject, "Redis before 7 does not count CONFIG SET", remedy);
+  const { set, written } = configChanges;
+  if (set > 0 && written === 0) return problem(subject, `CONFIG SET was used ${set} ×, CONFIG REWRITE never`, remedy);
+  return ok(subject, set === 0 ? "none was changed since its start" : "changes were written to its configuration");
+}
+
+function checkSequence({ sequenceProblems }: RedisExamination): Check {
+  const subject = { name: "Events get sequence numbers", why: "They are the order in which events count." };
+  const [sentence] = sequenceProblems;
+  return sentence === undefined
+    ? ok(subject, "the last number is not ahead of the clock")
+    : problem(subject, sentence, 'See "The sequence is far ahead" in docs/operations.md.');
+}
+
+function checkPassword(url: URL): Check {
+  const subject = { name: "Redis has a password", why: "Whoever reaches Redis reads and changes waiting events." };
+  const remedy = "Include deploy/redis-users.conf in redis.conf, and name the user in REDIS_URL.";
+  if (url.password !== "") return ok(subject, "REDIS_URL has one");
+  if (isLoopback(url)) return ok(subject, "only this host reaches it");
+  if (isServiceName(url)) return unknown(subject, `none; only the network protects ${url.hostname}`, remedy);
+  return problem(subject, "none", remedy);
+}
