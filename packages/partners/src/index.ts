@@ -1,6 +1,7 @@
 export {
   addPartner,
   changePartner,
+  isRevoked,
   isValid,
   type NewSecret,
   type PartnerChanges,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addPartner, isValid, revokeSecret, rotateSecret, setEnabled } from "./partner-changes.ts";
+import { addPartner, isRevoked, isValid, revokeSecret, rotateSecret, setEnabled } from "./partner-changes.ts";
 import { digestSecret, type Partner, type PartnersFile, parsePartnersFile } from "./partners-file.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
@@ -119,10 +119,18 @@ describe("rotation", () => {
 describe("revocation", () => {
   const before = fileWith({ id: "s1", expiresAt: "2026-11-19T00:00:00Z" }, { id: "s2", expiresAt: null });
 
-  test("expires the secret now and keeps its record", () => {
+  test("refuses the secret, and keeps its record, which differs from that of an expired one", () => {
     const { file, wasValid, hasValidSecret } = revokeSecret(before, { id: "acme", secretId: "s2" }, now);
-    expect(expiries(file)).toEqual(["s1 2026-11-19T00:00:00Z", "s2 2026-11-20T12:00:00.000Z"]);
+    expect(file.partners[1]?.secrets.map((secret) => [isValid(secret, now), isRevoked(secret)])).toEqual([
+      [false, false],
+      [false, true],
+    ]);
     expect({ wasValid, hasValidSecret }).toEqual({ wasValid: true, hasValidSecret: false });
+  });
+
+  test("refuses a secret whose creation is in the future, too", () => {
+    const { file } = revokeSecret(before, { id: "acme", secretId: "s2" }, new Date("2025-01-01T00:00:00Z"));
+    expect(expiries(file)[1]).toBe("s2 2025-01-01T00:00:00.000Z");
   });
 
   test("does not change the expiry of an expired secret", () => {

@@ -69,10 +69,13 @@ export function revokeSecret(
     const known = partner.secrets.map((secret) => secret.id).join(", ") || "none";
     throw new PartnersError(`Partner ${id} has no secret ${secretId}. Its secrets: ${known}.`);
   }
-  const secrets = partner.secrets.map((secret) => (secret === revoked ? expireBy(secret, now, now) : secret));
+  const wasValid = isValid(revoked, now);
+  const secrets = partner.secrets.map((secret) =>
+    secret === revoked && wasValid ? { ...secret, expiresAt: expiryOfRevoked(secret, now) } : secret,
+  );
   return {
-    file: replacePartner(file, { ...partner, secrets }),
-    wasValid: isValid(revoked, now),
+    file: wasValid ? replacePartner(file, { ...partner, secrets }) : file,
+    wasValid,
     hasValidSecret: secrets.some((secret) => isValid(secret, now)),
   };
 }
@@ -109,6 +112,16 @@ export function changePartner(
 export function isValid(secret: PartnerSecret | undefined, now: Date): boolean {
   if (secret === undefined) return false;
   return secret.expiresAt === null || now.getTime() < Date.parse(secret.expiresAt);
+}
+
+/** A time of creation in the future, from a wrong clock, would leave the secret valid. */
+function expiryOfRevoked({ createdAt }: PartnerSecret, now: Date): string {
+  return Date.parse(createdAt) <= now.getTime() ? createdAt : now.toISOString();
+}
+
+/** Returns whether an operator has revoked the secret, which had not expired then. */
+export function isRevoked({ createdAt, expiresAt }: PartnerSecret): boolean {
+  return expiresAt === createdAt;
 }
 
 function getPartner(file: PartnersFile, id: string): Partner {

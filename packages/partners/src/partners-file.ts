@@ -13,7 +13,10 @@ const PartnerSecret = v.strictObject({
    */
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "must be the 64 lowercase hex digits of a SHA-256")),
   createdAt: instant,
-  /** The time from which the secret is refused. null if it does not expire. */
+  /**
+   * The time from which the secret is refused. null if it does not expire. A revoked secret has its `createdAt` here: a
+   * field of its own would make the file invalid for ingests of older releases, which would keep accepting the secret.
+   */
   expiresAt: v.nullable(instant),
 });
 

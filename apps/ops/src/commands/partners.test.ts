@@ -109,11 +109,32 @@ test("rotate --expires lets the new secret expire", async () => {
   ]);
 });
 
-test("revoke warns if the partner has no valid secret left", async () => {
+test("revoke asks before it revokes the last valid secret", async () => {
   await ok("add", "acme");
   await ok("rotate", "acme");
   expect((await partners("revoke", "acme", "s1")).stderr).toBe("");
-  expect((await partners("revoke", "acme", "s2")).stderr).toMatch(/^Warning: partner acme has no valid secret left/);
+  const secrets = () => readPartnersFile(path).partners[0]?.secrets;
+  const before = secrets();
+  const asked = await partners("revoke", "acme", "s2");
+  expect(asked).toMatchObject({ exitCode: 2, stdout: "" });
+  expect(asked.stderr).toMatch(/last valid secret of partner acme, .* Add --yes\. Nothing was done\.$/m);
+  expect(secrets()).toEqual(before);
+  const { exitCode, stderr } = await partners("revoke", "acme", "s2", "--yes");
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 0,
+    stderr: expect.stringMatching(/^Warning: partner acme has no/m),
+  });
+  expect(await ok("revoke", "acme", "s2")).toMatch(/was not valid any more/);
+});
+
+test("in a narrow terminal, list says which columns it leaves out", async () => {
+  await ok("add", "acme", "--name", "A partner with a long name");
+  const environment = { PARTNERS_FILE: path };
+  const narrow = await runOps(["partners", "list"], { environment, now, columns: 60 });
+  expect(narrow.stdout).not.toMatch(/200\/s/);
+  expect(narrow.stdout).toMatch(/^Left out, because the terminal is too narrow: RATE, CREATED\.$/m);
+  const wide = await runOps(["partners", "list"], { environment, now, columns: 200 });
+  expect(wide.stdout).not.toMatch(/Left out/);
 });
 
 test("rotate says if the partner is disabled, with --json on stderr too", async () => {
@@ -152,7 +173,7 @@ test("list shows each partner's secrets and their state, and no part of a digest
     [
       "PARTNER  NAME         ENABLED  KINDS   RATE              SECRET  CREATED     VALID",
       "acme     Acme Travel  yes      create  200/s, burst 400  s1      2026-11-20  until 2026-11-20T13:00:00Z",
-      "                                                         s2      2026-11-20  expired 2026-11-20T12:00:00Z",
+      "                                                         s2      2026-11-20  revoked",
       "other    other        no       all     200/s, burst 400  s1      2026-11-20  yes",
       "",
     ].join("\n"),
@@ -167,7 +188,7 @@ test("list shows each partner's secrets and their state, and no part of a digest
       rateLimit: { perSecond: 200, burst: 400 },
       secrets: [
         { id: "s1", createdAt: now.toISOString(), expiresAt: "2026-11-20T13:00:00.000Z", valid: true },
-        { id: "s2", createdAt: now.toISOString(), expiresAt: now.toISOString(), valid: false },
+        { id: "s2", revoked: true, valid: false },
       ],
     },
     { id: "other", enabled: false, secrets: [{ id: "s1", expiresAt: null, valid: true }] },

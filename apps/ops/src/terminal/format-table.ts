@@ -40,6 +40,13 @@ export function formatTable<Row>(columns: Column<Row>[], rows: Row[], width: num
   ];
 }
 
+/** Returns the headers of the columns that {@link formatTable} leaves out. */
+export function findDroppedHeaders<Row>(columns: Column<Row>[], rows: Row[], width: number): string[] {
+  const measured = columns.map((column) => toMeasured(column, rows));
+  const kept = dropToFit(measured, width);
+  return measured.filter((column) => !kept.includes(column)).map(({ header }) => header);
+}
+
 interface MeasuredColumn {
   header: string;
   cells: string[];

@@ -1,4 +1,4 @@
-import { isValid, type Partner, type PartnerSecret, readPartnersFile } from "@booking-events/partners";
+import { isRevoked, isValid, type Partner, type PartnerSecret, readPartnersFile } from "@booking-events/partners";
 import { type LastUses, readLastUses } from "@booking-events/queue";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
@@ -80,6 +80,7 @@ function withoutDigests(partner: Partner, now: Date, lastUses: LastUses | undefi
     id: secret.id,
     createdAt: secret.createdAt,
     expiresAt: secret.expiresAt,
+    revoked: isRevoked(secret),
     valid: isValid(secret, now),
     ...(lastUses === undefined ? {} : { lastUsedAt: lastUses.of(partner.id, secret.id) }),
   }));
@@ -93,6 +94,7 @@ function describeUse(lastUses: LastUses, id: string, secret: PartnerSecret | und
 }
 
 function describeValidity(secret: PartnerSecret, now: Date): string {
+  if (isRevoked(secret)) return "revoked";
   if (secret.expiresAt === null) return "yes";
   const expiresAt = new Date(secret.expiresAt);
   if (Number.isNaN(expiresAt.getTime())) return "expired";

@@ -1,21 +1,35 @@
-import { revokeSecret } from "@booking-events/partners";
+import { readPartnersFile, revokeSecret } from "@booking-events/partners";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
-import { changeFile } from "./change-file.ts";
+import { changeFile, partnersPath } from "./change-file.ts";
 
 export function addRevokeCommand(partners: Command, context: Context): void {
   partners
     .command("revoke")
-    .summary("let a secret expire immediately")
-    .description("Let a secret expire immediately. It stays in the list.")
+    .summary("refuse a secret from now on")
+    .description(
+      "Refuse a secret from now on. It stays in the list. The partner's last valid secret is revoked only if you " +
+        "confirm it, because the partner cannot send events without one.",
+    )
     .argument("<id>", "the partner's id")
     .argument("<secretId>", "from the list, such as s1")
+    .option("--yes", "revoke it without asking, even if it is the last valid one")
     .addHelpText("after", "\nExample:\n  $ npm run ops -- partners revoke acme s1")
-    .action((id: string, secretId: string) => revoke(context, id, secretId));
+    .action((id: string, secretId: string, options: { yes?: true }) =>
+      revoke(context, id, secretId, options.yes === true),
+    );
 }
 
-async function revoke(context: Context, id: string, secretId: string): Promise<void> {
+async function revoke(context: Context, id: string, secretId: string, isConfirmed: boolean): Promise<void> {
+  const planned = revokeSecret(readPartnersFile(partnersPath(context)), { id, secretId }, context.now());
+  if (planned.wasValid && !planned.hasValidSecret)
+    await confirm(
+      context,
+      `Revoke ${secretId}, the last valid secret of partner ${id}, which then cannot send events`,
+      isConfirmed,
+    );
   const { wasValid, hasValidSecret } = await changeFile(context, (file) =>
     revokeSecret(file, { id, secretId }, context.now()),
   );
@@ -23,7 +37,7 @@ async function revoke(context: Context, id: string, secretId: string): Promise<v
     context.stdout,
     wasValid
       ? `Revoked secret ${secretId} of partner ${id}. It is now refused.`
-      : `Secret ${secretId} of partner ${id} had already expired. Nothing was changed.`,
+      : `Secret ${secretId} of partner ${id} was not valid any more. Nothing was changed.`,
   );
   if (!hasValidSecret) {
     printLine(
