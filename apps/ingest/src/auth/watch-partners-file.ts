@@ -110,9 +110,12 @@ async function readPartners(path: string, readText: ReadText, last: Version | un
   try {
     text = await readText(path);
   } catch (error) {
-    const problem =
-      `The partners file ${path} cannot be read (${describeReadError(error)}). Create it with "npm run ops -- ` +
-      `partners add <id>", or set PARTNERS_FILE to its path.`;
+    const reason = describeReadError(error);
+    const remedy =
+      reason === "ENOENT"
+        ? 'Create it with "npm run ops -- partners add <id>", or set PARTNERS_FILE to its path.'
+        : "Let this user read it, or set PARTNERS_FILE to another path.";
+    const problem = `The partners file ${path} cannot be read (${reason}). ${remedy}`;
     return problem === last?.problem ? last : { text: undefined, problem };
   }
   if (text === last?.text) return last;
