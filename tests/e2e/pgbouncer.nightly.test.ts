@@ -6,7 +6,7 @@ import { follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
 import { execute } from "@booking-events/harness/test-database";
 import { installPgBouncer, pgBouncer } from "@booking-events/scripts/services";
-import { appendChanges, createPool, inTransaction } from "@booking-events/store";
+import { appendChanges, createPool, examineDatabase, inTransaction } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { prepareSurroundings } from "./surroundings.ts";
 
@@ -130,4 +130,12 @@ test("programs follow the feed through PgBouncer, and count each change once", a
     stopping.abort();
     await Promise.all(followers);
   }
+});
+
+test("the mode of the pooler is recognized", async () => {
+  const databaseUrl = surroundings().environment["DATABASE_URL"] ?? "";
+  const schema = "public";
+  expect(await examineDatabase({ databaseUrl, schema })).toMatchObject({ isPooledByTransaction: false });
+  const pooled = { databaseUrl: await startPgBouncer(databaseUrl), schema };
+  expect(await examineDatabase(pooled)).toMatchObject({ isPooledByTransaction: true });
 });
