@@ -3,7 +3,16 @@
 // locked packages, which include Node 24 and pnpm, and runs the program with them.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  existsSync,
+  constants as fileConstants,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { constants } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -68,6 +77,7 @@ function isInstalled() {
 
 async function install() {
   refuseMusl();
+  refuseReadOnly();
   const version = pinnedPnpmVersion();
   // Not on standard output, which belongs to the program: another program may read what `npm run -s ops` prints.
   console.error(
@@ -167,6 +177,17 @@ function refuseMusl() {
     "This Linux uses musl instead of glibc (Alpine does), for which there is no pinned Node and no PostgreSQL here.",
     "Use a glibc system, for example the container image node:24-bookworm-slim.",
   );
+}
+
+function refuseReadOnly() {
+  try {
+    for (const folder of [root, dirname(binaries)]) if (existsSync(folder)) accessSync(folder, fileConstants.W_OK);
+  } catch (error) {
+    throw new Problem(
+      `This user may not write to ${root} (${error.code}), where the packages are installed.`,
+      "Run the same command as the folder's owner, or in a copy of the folder.",
+    );
+  }
 }
 
 /** npm's settings about where packages come from. The others, such as a prefix or an `omit`, are not meant for pnpm. */

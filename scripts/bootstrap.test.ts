@@ -49,6 +49,19 @@ test("a fresh clone is installed with the pnpm that package.json pins, and a sec
   expect(calls()).toEqual([]);
 });
 
+// Root may write everywhere.
+test.skipIf(process.getuid?.() === 0)(
+  "a folder that this user may not write to is refused with one sentence, before anything is fetched",
+  async () => {
+    chmodSync(clone, 0o555);
+    const { stderr } = await bootstrap("scripts/show.ts");
+    chmodSync(clone, 0o755);
+    expect(stderr).toMatch(/^✗ This user may not write to .* \(EACCES\)/m);
+    expect(stderr).not.toMatch(/^ {4}at |Installing/m);
+    expect(calls()).toEqual([]);
+  },
+);
+
 test.each([
   ["the lockfile changed", () => write("pnpm-lock.yaml", "lockfileVersion: '9.1'\n")],
   ["node_modules was deleted", () => remove("node_modules")],

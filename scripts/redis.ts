@@ -31,7 +31,8 @@ export async function startRedis(options: {
   chmodSync(dir, 0o700); // Redis writes guests' data into files that anyone may read.
   const password = keepPassword(join(dir, "password"));
   const configFile = join(dir, "redis.conf");
-  const url = (port: number) => `redis://:${password}@127.0.0.1:${port}`;
+  // With the name of Redis' own user, because redis-cli takes an empty one literally.
+  const url = (port: number) => `redis://default:${password}@127.0.0.1:${port}`;
 
   return startServer(
     {

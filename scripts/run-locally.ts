@@ -59,8 +59,7 @@ export async function runLocally(from: CodeFrom): Promise<never> {
 
 /** Makes this process the one that runs this clone. */
 function claimClone(): void {
-  mkdirSync(logDir, { recursive: true });
-  chmodSync(logDir, 0o700); // PostgreSQL's messages may quote a value.
+  createFolders();
   const other = readRecord(starterFile);
   if (other && isRunning(other)) {
     throw new SetupProblem(
@@ -72,12 +71,26 @@ function claimClone(): void {
   saveRecord(starterFile, process.pid);
 }
 
+function createFolders(): void {
+  try {
+    mkdirSync(logDir, { recursive: true });
+    chmodSync(logDir, 0o700); // PostgreSQL's messages may quote a value.
+  } catch (cause) {
+    throw new SetupProblem(
+      `This user may not write to ${dataDir} (${(cause as NodeJS.ErrnoException).code}), where the data are kept.`,
+      "Start it as the folder's owner, or in a copy of this folder.",
+      { cause },
+    );
+  }
+}
+
 async function bringUp(run: Run): Promise<Welcome> {
   const { from, stop } = run;
   say("Starting. Ctrl-C stops everything.");
   watchLogs(logDir);
   // A start that was killed could not stop its apps, which may still listen.
   await Promise.all(APPS.map((name) => stopLeftover(appDir(name), "SIGTERM")));
+  for (const variable of ["REDIS_URL", "DATABASE_URL"] as const) givenUrl(variable);
   // Now, to report a port that is taken before the build. They are chosen again when the apps start.
   await chooseAppPorts(process.env);
 
@@ -89,11 +102,12 @@ async function bringUp(run: Run): Promise<Welcome> {
   const partnersFile = process.env["PARTNERS_FILE"] || "./partners.json";
   const { QUEUE_PREFIX, DATABASE_SCHEMA } = process.env;
   const forOps = { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl, PARTNERS_FILE: partnersFile };
-  writeEnvironmentFile(environmentFile, {
+  const forUsers = {
     ...forOps,
     ...(QUEUE_PREFIX ? { QUEUE_PREFIX } : {}),
     ...(DATABASE_SCHEMA ? { DATABASE_SCHEMA } : {}),
-  });
+  };
+  writeEnvironmentFile(environmentFile, forUsers);
   const environment = { ...process.env, ...forOps };
 
   const runOps = opsRunner(from, environment, stop);
@@ -105,13 +119,15 @@ async function bringUp(run: Run): Promise<Welcome> {
     runOps,
   });
   const url = await startApps(run, environment);
+  // The port is known only now: another program may have taken the usual one.
+  writeEnvironmentFile(environmentFile, { ...forUsers, INGEST_URL: url });
   if ("secret" in demo) await tryDemoBooking(url, demo.secret, stop);
   return { url, demo, partnersFile };
 }
 
 async function provideRedis({ dataServers }: Run, signal: AbortSignal): Promise<string> {
-  const given = process.env["REDIS_URL"];
-  if (given) return untilGivenAnswers("REDIS_URL", given, pingRedis, signal);
+  const given = givenUrl("REDIS_URL");
+  if (given !== undefined) return untilGivenAnswers("REDIS_URL", given, pingRedis, signal);
   const { version } = await findOrInstallRedis({ say, signal });
   const start = () => startRedis({ dir: join(dataDir, "redis"), logDir, maxmemory: REDIS_MAXMEMORY, signal });
   const server = await step("Redis", start, ({ port }) => `${version} on 127.0.0.1:${port}`);
@@ -120,8 +136,8 @@ async function provideRedis({ dataServers }: Run, signal: AbortSignal): Promise<
 }
 
 async function providePostgres({ dataServers }: Run, signal: AbortSignal): Promise<string> {
-  const given = process.env["DATABASE_URL"];
-  if (given) return untilGivenAnswers("DATABASE_URL", given, pingPostgres, signal);
+  const given = givenUrl("DATABASE_URL");
+  if (given !== undefined) return untilGivenAnswers("DATABASE_URL", given, pingPostgres, signal);
   const dir = join(dataDir, "postgres");
   const start = () => startPostgres({ dir, logDir, signal });
   const server = await step("PostgreSQL", start, ({ port, home }) => {
@@ -130,6 +146,27 @@ async function providePostgres({ dataServers }: Run, signal: AbortSignal): Promi
   });
   dataServers.push(server);
   return server.url;
+}
+
+const urlPatterns = {
+  REDIS_URL: { pattern: /^rediss?:\/\//i, example: "redis://localhost:6379" },
+  DATABASE_URL: { pattern: /^postgres(ql)?:\/\//i, example: "postgres://user:password@localhost:5432/booking_events" },
+};
+
+/**
+ * Returns the URL of a server that the user runs; undefined: there is none.
+ *
+ * @throws SetupProblem if it is not a URL of that kind. The clients would try other servers
+ */
+function givenUrl(variable: keyof typeof urlPatterns): string | undefined {
+  const given = process.env[variable];
+  if (!given) return undefined;
+  const { pattern, example } = urlPatterns[variable];
+  if (pattern.test(given) && URL.canParse(given)) return given;
+  throw new SetupProblem(
+    `${variable} is not a URL such as ${example}.`,
+    `Correct ${variable}; or leave it out to have a server started here.`,
+  );
 }
 
 /** Waits for a server that the user runs, and returns its URL. Messages never show the URL, which has a password. */
@@ -204,7 +241,24 @@ function startApp(options: {
 
 async function askWhetherReady(adminPort: number): Promise<void> {
   const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`, { signal: AbortSignal.timeout(5_000) });
-  if (!response.ok) throw new Error(`It answers ${response.status} ${await response.text()}`);
+  if (response.ok) return;
+  const answer = await response.text();
+  // Only the user can change such a setting. Everything else may become better by itself.
+  const settings = (readProblems(answer) ?? []).filter((problem) => problem.includes("Set: "));
+  if (settings.length > 0)
+    throw new SetupProblem(
+      `Redis or PostgreSQL could lose events:\n  ${settings.join("\n  ")}`,
+      "Change it as it says, and start again; or leave REDIS_URL and DATABASE_URL out to have servers started here.",
+    );
+  throw new Error(`It answers ${response.status} ${answer}`);
+}
+
+function readProblems(answer: string): string[] | undefined {
+  try {
+    return (JSON.parse(answer) as { problems?: string[] }).problems;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Resolves when we are told to stop; rejects when a part that should stay up has ended. */

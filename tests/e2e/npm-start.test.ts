@@ -7,6 +7,7 @@ import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv, promisify } from "node:util";
 import { freePort, waitFor } from "@booking-events/harness";
+import { startRedis } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -54,7 +55,11 @@ test("one command in a fresh copy and the printed commands make a booking; a sec
     reached.destroy(); // Otherwise a shutdown would wait for a request.
     await expect(once(connect(port, "127.0.0.2"), "connect")).rejects.toThrow(/ECONNREFUSED|EADDRNOTAVAIL|ETIMEDOUT/);
   }
-  const redis = new Redis((await readEnvironment())["REDIS_URL"] ?? "");
+  const environment = await readEnvironment();
+  expect(environment["INGEST_URL"]).toBe(`http://localhost:${first.port}`);
+  // Without a name, redis-cli would send an empty one, which Redis refuses.
+  expect(environment["REDIS_URL"]).toMatch(/^redis:\/\/default:\w+@/);
+  const redis = new Redis(environment["REDIS_URL"] ?? "");
   expect(await redis.config("GET", "maxmemory")).toEqual(["maxmemory", String(1_024 ** 3)]);
   redis.disconnect();
 
@@ -80,6 +85,23 @@ test("one command in a fresh copy and the printed commands make a booking; a sec
   }
   expect(await readFile(join(clone, ".data/log/redis.log"), "utf8")).toMatch(/bye bye.*bye bye/s);
   expect(await readFile(join(clone, ".data/log/postgres.log"), "utf8")).toMatch(/shut down.*shut down/s);
+});
+
+test("a Redis that could lose events, and a URL without a scheme, are refused with what to do", {
+  timeout: startTimeoutMs,
+}, async () => {
+  const withoutScheme = runNpmStart({ REDIS_URL: "localhost:6379" });
+  expect(await withoutScheme.exitCode).toBe(1);
+  expect(withoutScheme.output()).toMatch(/REDIS_URL is not a URL such as redis:\/\//);
+
+  const redis = await startRedis({ dir: join(clone, "forgetful-redis") });
+  const admin = new Redis(redis.url);
+  await admin.config("SET", "appendfsync", "everysec");
+  admin.disconnect();
+  const forgetful = runNpmStart({ REDIS_URL: redis.url });
+  expect(await forgetful.exitCode).toBe(1);
+  await redis.stop();
+  expect(forgetful.output()).toMatch(/✗ Redis or PostgreSQL could lose events:\n.*appendfsync always/);
 });
 
 test("a port in use is reported, with what to do", { timeout: startTimeoutMs }, async () => {
