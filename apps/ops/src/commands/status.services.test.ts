@@ -1,6 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { createConsumer, createProducer, createTokenBuckets, setQueuePaused } from "@booking-events/queue";
@@ -26,7 +29,10 @@ afterEach(async () => {
 
 function status(args: string[] = [], environment: Record<string, string> = {}, at = now) {
   return runOps(["status", ...args], {
-    environment: { REDIS_URL: redisUrl(), DATABASE_URL: url, QUEUE_PREFIX: prefix, ...environment },
+    environment: {
+      ...{ REDIS_URL: redisUrl(), DATABASE_URL: url, QUEUE_PREFIX: prefix },
+      ...{ PARTNERS_FILE: "/nowhere/partners.json", ...environment },
+    },
     now: at,
   });
 }
@@ -130,7 +136,7 @@ test("missing workers and ingests, a paused queue, and dead letters need attenti
   });
 });
 
-test("a partner is silent if it pauses for longer than in the week before, whatever its rhythm", async () => {
+test("an enabled partner is silent if it pauses for longer than in the week before, whatever its rhythm", async () => {
   await ingestAndWorker();
   const hour = 60;
   await logEvents("busy-and-silent", everyTenMinutes(3 * hour, 48 * hour));
@@ -141,6 +147,13 @@ test("a partner is silent if it pauses for longer than in the week before, whate
     "Partner busy-and-silent has been silent for 3 h; its longest pause of the week before was about 30 min. " +
       "Ask the partner.",
   ]);
+
+  const folder = await mkdtemp(join(tmpdir(), "ops-status-"));
+  cleanups.push(() => rm(folder, { recursive: true }));
+  const withoutIt = { PARTNERS_FILE: join(folder, "partners.json") };
+  await runOps(["partners", "add", "busy"], { environment: withoutIt });
+  expect((await readJson(withoutIt)).needsAttention).toEqual([]);
+
   const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
   cleanups.push(() => producer.close());
   await waitFor(() =>

@@ -60,9 +60,11 @@ function findDatabaseConcerns({ problems, migrations, data }: DatabaseStatus, st
   ];
 }
 
-function describeSilence({ partner, activeSlots, longestGapMs }: Rhythm, { at, lastHeardOf }: Status): string[] {
+function describeSilence(rhythm: Rhythm, { at, lastHeardOf, enabledPartners }: Status): string[] {
+  const { partner, activeSlots, longestGapMs } = rhythm;
   const lastAt = lastHeardOf.get(partner);
-  if (lastAt === undefined || activeSlots < minActiveSlots) return [];
+  const isExpected = (enabledPartners?.has(partner) ?? true) && activeSlots >= minActiveSlots;
+  if (lastAt === undefined || !isExpected) return [];
   const silenceMs = at.getTime() - lastAt.getTime();
   if (silenceMs <= Math.max(silenceFactor * longestGapMs, minSilenceMs)) return [];
   return [

@@ -1,9 +1,11 @@
+import { PartnersError, readPartnersFile } from "@booking-events/partners";
 import { type QueueStatus, readQueueStatus } from "@booking-events/queue";
 import { type DatabaseStatus, readDatabaseStatus } from "@booking-events/store";
 import type { Context } from "../../context.ts";
 import { describeDatabaseError, readDatabaseSettings } from "../../database.ts";
 import { describeRedisError, readRedisSettings } from "../../queue.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
+import { partnersPath } from "../partners/change-file.ts";
 
 /** What could be read, or why it could not be. */
 export type Reading<Value> = { value: Value } | { problem: string };
@@ -14,6 +16,8 @@ export interface Status {
   database: Reading<DatabaseStatus>;
   /** When each partner was last heard of: an accepted event, or a request with a valid secret. */
   lastHeardOf: Map<string, Date>;
+  /** Null: this host does not have the partners file. */
+  enabledPartners: Set<string> | null;
 }
 
 /** Reads Redis and PostgreSQL at the same time. If one of them is down, the status of the other is complete. */
@@ -25,7 +29,21 @@ export async function readStatus(context: Context): Promise<Status> {
     read(readQueueStatus(redis), (error) => describeRedisError(error, redis.redisUrl)),
     read(readDatabaseStatus(databaseSettings, at), (error) => describeDatabaseError(error, databaseSettings)),
   ]);
-  return { at, queue, database, lastHeardOf: findLastHeardOf(queue, database) };
+  return {
+    ...{ at, queue, database },
+    lastHeardOf: findLastHeardOf(queue, database),
+    enabledPartners: findEnabledPartners(context),
+  };
+}
+
+function findEnabledPartners(context: Context): Set<string> | null {
+  try {
+    const { partners } = readPartnersFile(partnersPath(context));
+    return new Set(partners.filter(({ enabled }) => enabled).map(({ id }) => id));
+  } catch (error) {
+    if (error instanceof PartnersError) return null;
+    throw error;
+  }
 }
 
 async function read<Value>(reading: Promise<Value>, describe: (error: unknown) => unknown): Promise<Reading<Value>> {
