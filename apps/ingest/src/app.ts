@@ -8,6 +8,7 @@ import {
   countJsonValues,
   type EventKind,
   eventKinds,
+  type Violation,
   validatePayload,
 } from "@booking-events/schema";
 import { Router, type RouterContext } from "@koa/router";
@@ -16,6 +17,7 @@ import { authenticate, SecretRefused } from "./auth/authenticate.ts";
 import type { RecordUse } from "./auth/record-last-use.ts";
 import type { AnswerGuess } from "./auth/throttle-guessing.ts";
 import type { BodyObject } from "./body/decode-body.ts";
+import { describeViolations } from "./body/describe-violations.ts";
 import { readEventOptions } from "./body/event-options.ts";
 import { type Body, ClientGone, createBodyReader } from "./body/read-body.ts";
 import {
@@ -38,6 +40,7 @@ import { QuietKoa } from "./http/quiet-koa.ts";
 import { sendAnswer } from "./http/send-answer.ts";
 import type { ChargePartner, LimitPartner, RateLimitVerdict } from "./limits/limit-partners.ts";
 import type { TakeTurn } from "./limits/take-turns.ts";
+import type { CountUnknownFields } from "./log/count-unknown-fields.ts";
 import type { ObservedRequest, ObserveRequest } from "./log/observe-requests.ts";
 import { createEventId } from "./queue/event-id.ts";
 
@@ -56,6 +59,7 @@ export interface AppOptions {
   chargePartner: ChargePartner;
   takeTurn: TakeTurn;
   enqueue: Producer["enqueue"];
+  countUnknownFields: CountUnknownFields;
   /** False if Redis is known to be down, or unable to store events safely. */
   isQueueAvailable: () => boolean;
   isShuttingDown: () => boolean;
@@ -126,6 +130,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const receivedAt = new Date().toISOString();
     const read = () => readEvent(ctx, kind, body, (values) => chargePartner(partner, body.bytes, values));
     const { payload, idempotencyKey, isDryRun } = await options.takeTurn(partner.id, body.bytes, read);
+    options.countUnknownFields(partner.id, payload);
     // The body may have waited even if the headers have not.
     if (options.wasFrozen(ctx.req.socket)) throw new Refusal(overloaded);
     if (isDryRun) {
@@ -165,8 +170,12 @@ function readEvent(ctx: Context, kind: EventKind, body: Body, charge: (values: n
 
 function checkPayload(kind: EventKind, body: BodyObject): BookingPayload {
   const result = validatePayload(kind, body);
-  if (!result.success) throw new Refusal(invalidData(result.violationList));
+  if (!result.success) throw refuseAsInvalid(body, result.violationList);
   return result.payload;
+}
+
+function refuseAsInvalid(body: BodyObject, violationList: Violation[]): Refusal {
+  return new Refusal(invalidData(violationList), { violations: describeViolations(body, violationList) });
 }
 
 /** Sends the answer to every request, logs it and counts it, whatever happened to it. */
@@ -230,7 +239,8 @@ function detailsForLog(ctx: Koa.ParameterizedContext<RequestState>, error: unkno
   // A client with a valid secret is identified by its partner.
   const ip = ctx.state.partner === undefined ? ctx.ip : undefined;
   if (!(error instanceof Refusal)) return { ip, err: error };
-  return { ip, cause: error.cause === undefined ? undefined : describeRootCause(error.cause) };
+  const { cause, violations } = error;
+  return { ip, violations, cause: cause === undefined ? undefined : describeRootCause(cause) };
 }
 
 /** For example `ReplyError OOM`. In an outage, a stack on each line would hide everything else. */

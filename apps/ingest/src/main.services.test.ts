@@ -254,14 +254,27 @@ describe("the log", () => {
 
   test("is not the only output: the metrics contain nothing of requests either", async () => {
     const main = await start();
+    const withUnlisted =
+      '{"consumerTripPartnerExternalReference": "T-2", "canary-name": "canary", "loyaltyTier": "canary"}';
+    await exchange(main.port, { path: create, body: withUnlisted });
+    await exchange(main.port, { path: create, body: '{"consumerPhone": null, "canary": "canary\\u0000"}' });
     for (const path of [create, "/booking-event/create/canary-9d41", "/canary-9d41"]) {
       await exchange(main.port, { path, body: booking });
     }
     const metrics = await main.metrics();
-    expect(metrics).toMatch(/^ingest_requests_total\{.*kind="create",status="200",partner="acme".*\} 1$/m);
+    expect(metrics).toMatch(/^ingest_requests_total\{.*kind="create",status="200",partner="acme".*\} 2$/m);
     expect(metrics).toMatch(/^ingest_requests_total\{.*kind="create",status="403",partner="none".*\} 1$/m);
     expect(metrics).toMatch(/^ingest_requests_total\{.*kind="none",status="404",partner="none".*\} 1$/m);
-    expect(metrics).toMatch(/^ingest_request_duration_seconds_count\{.*status="200".*\} 1$/m);
+    expect(metrics).toMatch(/^ingest_request_duration_seconds_count\{.*status="200".*\} 2$/m);
+    expect(metrics).toMatch(/^ingest_enqueue_duration_seconds_count\{.*\} 2$/m);
+    expect(metrics).toMatch(/^ingest_unknown_fields_total\{partner="acme",name="loyaltyTier".*\} 1$/m);
+    expect(metrics).toMatch(/^ingest_unknown_fields_total\{partner="acme",name="unusual".*\} 1$/m);
+    expect(metrics).toMatch(/^ingest_violations_total\{field="consumerPhone",rule="null".*\} 1$/m);
+    expect(metrics).toMatch(/^ingest_violations_total\{field="unlisted",rule="unstorable".*\} 1$/m);
+    expect(metrics).toMatch(/^ingest_queue_available\{.*\} 1$/m);
+    expect(metrics).toMatch(/^ingest_requests_in_flight\{.*\} 0$/m);
+    expect(metrics).toMatch(/^ingest_rate_limit_shared\{.*\} 1$/m);
+    expect(metrics).toMatch(/^booking_events_build_info\{version=".+",node="v24.*\} 1$/m);
     for (const secretOrData of ["canary", "T-1"]) expect(metrics).not.toContain(secretOrData);
   });
 });

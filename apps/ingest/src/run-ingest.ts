@@ -24,7 +24,9 @@ import { createPartnerLimiter } from "./limits/limit-partners.ts";
 import { watchLoad } from "./limits/shed-load.ts";
 import { createTurns } from "./limits/take-turns.ts";
 import { freezeLimits, watchFreezes } from "./limits/watch-freezes.ts";
+import { createUnknownFieldCounter } from "./log/count-unknown-fields.ts";
 import { createRequestObserver } from "./log/observe-requests.ts";
+import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";
 import { watchQueue } from "./queue/watch-queue.ts";
 
 const entries = {
@@ -115,6 +117,7 @@ async function startServices({ settings, logger, metrics, parts }: Context) {
     onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
   });
   const queue = await watchQueue({ producer, logger });
+  exportAvailability(queue, metrics);
   const load = await parts.watchLoad({
     measureLoad: () => producer.measureLoad(),
     limits: {
@@ -164,7 +167,8 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
       metrics,
     }),
     takeTurn: createTurns(),
-    enqueue: (event) => queue.runWhileAvailable(() => producer.enqueue(event)),
+    enqueue: measureEnqueuing((event) => queue.runWhileAvailable(() => producer.enqueue(event)), metrics),
+    countUnknownFields: createUnknownFieldCounter(metrics),
     isQueueAvailable: () => queue.problems().length === 0,
     isShuttingDown,
     bodyLimitBytes: settings.BODY_LIMIT_BYTES,

@@ -14,15 +14,15 @@ function readTable(heading: string): string[][] {
   return rows.map((row) => row.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 }
 
-/** Returns an app's source code without its tests. */
-function readSource(app: string): string {
-  const files = globSync("**/*.ts", { cwd: join(root, "apps", app, "src") });
+/** Returns the source code of an app or a package without its tests. */
+function readSource(folder: string): string {
+  const files = globSync("**/*.ts", { cwd: join(root, folder, "src") });
   const shipped = files.filter((file) => !file.endsWith(".test.ts"));
-  return shipped.map((file) => readFileSync(join(root, "apps", app, "src", file), "utf8")).join("\n");
+  return shipped.map((file) => readFileSync(join(root, folder, "src", file), "utf8")).join("\n");
 }
 
-const ingest = readSource("ingest");
-const worker = readSource("worker");
+const ingest = readSource("apps/ingest");
+const worker = readSource("apps/worker");
 
 describe("the runbook's table of environment variables", () => {
   const rows = readTable("## Environment");
@@ -67,9 +67,12 @@ describe("the runbook's table of environment variables", () => {
 test("the runbook's table of metrics has every metric, with its labels", () => {
   const text = /"[^"]*"(?:\s+\+\s+"[^"]*")*/.source;
   const metric = new RegExp(`name: "(\\w+)",\\s+help:\\s+${text},\\s+(?:labelNames: \\[(.*)\\],)?`, "g");
-  const ofCode = Array.from(`${ingest}${worker}`.matchAll(metric), ([, name, labels = ""]) => {
-    return labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`;
-  });
+  const ofCode = Array.from(
+    `${ingest}${worker}${readSource("packages/runtime")}`.matchAll(metric),
+    ([, name, labels = ""]) => {
+      return labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`;
+    },
+  );
   const named = readTable("### Metrics").map(([, name]) => name);
   expect(ofCode.length).toBeGreaterThan(15);
   expect(named.toSorted()).toEqual(ofCode.toSorted());

@@ -1,4 +1,5 @@
 import type { Violation } from "@booking-events/schema";
+import type { FieldViolation } from "../body/describe-violations.ts";
 
 /** An answer to a request. This file contains every body that the service sends. None contains a secret or a value. */
 export interface Answer {
@@ -22,11 +23,17 @@ export class Refusal extends Error {
   readonly answer: Answer;
   /** A more precise code for the log, if the answer must not reveal it. */
   readonly outcome: string;
+  /** The violations of the payload's rules, for the log. */
+  readonly violations: FieldViolation[] | undefined;
 
-  constructor(answer: Answer, options: { outcome?: string; cause?: unknown } = {}) {
+  constructor(
+    answer: Answer,
+    options: { outcome?: string; cause?: unknown; violations?: FieldViolation[] | undefined } = {},
+  ) {
     super(answer.outcome, { cause: options.cause });
     this.answer = answer;
     this.outcome = options.outcome ?? answer.outcome;
+    this.violations = options.violations;
   }
 }
 

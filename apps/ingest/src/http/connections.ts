@@ -34,7 +34,7 @@ export function createConnections(options: { maxConnections: number; metrics: Re
   // A Set iterates in insertion order, so the oldest member comes first.
   const strangers = new Set<Connection>();
   const idle = new Set<Connection>();
-  const countClosed = createMetrics(options.metrics, () => connections.size);
+  const countClosed = createMetrics(options.metrics, connections);
 
   function open(socket: Socket): void {
     if (connections.size >= options.maxConnections && !makeRoom()) {
@@ -99,13 +99,23 @@ export function createConnections(options: { maxConnections: number; metrics: Re
   };
 }
 
-function createMetrics(metrics: Registry, countOpen: () => number) {
+function createMetrics(metrics: Registry, connections: ReadonlyMap<Socket, Connection>) {
   new Gauge({
     name: "ingest_connections",
     help: "Open connections.",
     registers: [metrics],
     collect() {
-      this.set(countOpen());
+      this.set(connections.size);
+    },
+  });
+  new Gauge({
+    name: "ingest_requests_in_flight",
+    help: "Requests that are being read or handled, or whose answer is being sent.",
+    registers: [metrics],
+    collect() {
+      let requests = 0;
+      for (const { requestsUnderWay } of connections.values()) requests += requestsUnderWay;
+      this.set(requests);
     },
   });
   const closed = new Counter({

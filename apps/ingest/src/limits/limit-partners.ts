@@ -1,7 +1,7 @@
 import type { Partner } from "@booking-events/partners";
 import type { TokenBuckets } from "@booking-events/queue";
 import { gatherPerTurn } from "@booking-events/queue";
-import { Counter, type Logger, type Registry } from "@booking-events/runtime";
+import { Counter, Gauge, type Logger, type Registry } from "@booking-events/runtime";
 import { maxJsonValues } from "@booking-events/schema";
 import { describePolicy, describeQuota } from "./rate-limit-headers.ts";
 
@@ -88,6 +88,14 @@ export function createPartnerLimiter(options: {
   const buckets = new WeakMap<Partner, KnownBucket>();
   /** 0 while Redis gives tokens in time. */
   let tryAgainAtMs = 0;
+  new Gauge({
+    name: "ingest_rate_limit_shared",
+    help: "1 while all processes share the rate limits through Redis, 0 while this one enforces its share of them.",
+    registers: [options.metrics],
+    collect() {
+      this.set(tryAgainAtMs === 0 ? 1 : 0);
+    },
+  });
 
   function bucketOf(partner: Partner): KnownBucket {
     let bucket = buckets.get(partner);

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
-import { Counter, Histogram, type Logger, type Registry } from "@booking-events/runtime";
+import { Counter, createTallies, Histogram, type Logger, type Registry, type Tally } from "@booking-events/runtime";
+import type { FieldViolation } from "../body/describe-violations.ts";
 import type { Refusal } from "../http/answers.ts";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
 
@@ -19,6 +20,7 @@ export interface ObservedRequest {
   ip?: string | undefined;
   /** Whether the request was refused because of its secret. */
   isSecretRefused?: boolean | undefined;
+  violations?: FieldViolation[] | undefined;
   /** Why the event could not be queued. */
   cause?: string | undefined;
   /** An unexpected error. */
@@ -33,10 +35,11 @@ export function createRequestObserver(
   metrics: Registry,
 ): { observe: ObserveRequest; flush: RefusalCounter["flush"] } {
   const refusals = createRefusalCounter(logger);
-  const requests = new Counter({
-    name: "ingest_requests_total",
-    help: "Requests by kind, status and, if authenticated, partner. Status none means that the client disconnected.",
-    labelNames: ["kind", "status", "partner"],
+  const countRequest = createRequestCounter(metrics);
+  const violated = new Counter({
+    name: "ingest_violations_total",
+    help: "Violated rules of payloads, by field and rule. Fields that the contract does not list are unlisted.",
+    labelNames: ["field", "rule"],
     registers: [metrics],
   });
   const durations = new Histogram({
@@ -55,10 +58,11 @@ export function createRequestObserver(
   });
 
   function observe(request: ObservedRequest): void {
-    const { method, kind, partner, eventId, status, outcome, durationMs, isSecretRefused, cause, err } = request;
+    const { method, kind, partner, eventId, status, outcome, durationMs, violations = [], cause, err } = request;
     const label = String(status ?? "none");
-    if (isSecretRefused) refusedSecrets.inc({ cause: outcome, status: label });
-    requests.inc({ kind: kind ?? "none", status: label, partner: partner ?? "none" });
+    if (request.isSecretRefused) refusedSecrets.inc({ cause: outcome, status: label });
+    countRequest(kind ?? "none", label, partner ?? "none");
+    for (const violation of violations) violated.inc({ ...violation });
     if (durationMs !== undefined) durations.observe({ status: label }, durationMs / 1_000);
     // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
     const ip = request.ip !== undefined && isIP(request.ip) !== 0 ? request.ip : undefined;
@@ -66,6 +70,7 @@ export function createRequestObserver(
     logger[status === 500 ? "error" : "info"](
       {
         ...{ method, partner, eventId, status, outcome, cause, err, ip },
+        violations: violations.length === 0 ? undefined : violations.map(({ field, rule }) => `${field}:${rule}`),
         route: kind === undefined ? undefined : `/booking-event/${kind}/:secret`,
         durationMs: durationMs === undefined ? undefined : Math.round(durationMs * 10) / 10,
       },
@@ -74,4 +79,28 @@ export function createRequestObserver(
   }
 
   return { observe, flush: refusals.flush };
+}
+
+/** Every request is counted, so each series is looked up by its labels and never by a text made of them. */
+function createRequestCounter(metrics: Registry): (kind: string, status: string, partner: string) => void {
+  const createTally = createTallies({
+    name: "ingest_requests_total",
+    help: "Requests by kind, status and, if authenticated, partner. Status none means that the client disconnected.",
+    labelNames: ["kind", "status", "partner"],
+    registers: [metrics],
+  });
+  const partners = new Map<string, Map<string, Map<string, Tally>>>();
+
+  function addTally(kind: string, status: string, partner: string): Tally {
+    const kinds = partners.get(partner) ?? new Map<string, Map<string, Tally>>();
+    const statuses = kinds.get(kind) ?? new Map<string, Tally>();
+    const tally = createTally({ kind, status, partner });
+    partners.set(partner, kinds.set(kind, statuses.set(status, tally)));
+    return tally;
+  }
+
+  return (kind, status, partner) => {
+    const tally = partners.get(partner)?.get(kind)?.get(status) ?? addTally(kind, status, partner);
+    tally.count += 1;
+  };
 }

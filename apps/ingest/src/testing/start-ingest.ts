@@ -52,6 +52,7 @@ export async function startIngest(
     chargePartner: () => {},
     takeTurn: createTurns(),
     enqueue: (event) => producer.enqueue(event),
+    countUnknownFields: () => {},
     isQueueAvailable: () => true,
     isShuttingDown: () => false,
     bodyLimitBytes: 65_536,

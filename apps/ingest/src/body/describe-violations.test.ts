@@ -1,0 +1,43 @@
+import { bookingFields, validatePayload } from "@booking-events/schema";
+import { expect, test } from "vitest";
+import { describeViolations } from "./describe-violations.ts";
+
+const reference = { consumerTripPartnerExternalReference: "T-1" };
+const nested = JSON.parse(`${'{"a":'.repeat(20)}1${"}".repeat(20)}`);
+
+test.each<[rule: string, payload: Record<string, unknown>, field: string]>([
+  ["missing", {}, "consumerTripPartnerExternalReference"],
+  ["null", { ...reference, consumerPhone: null }, "consumerPhone"],
+  ["number", { ...reference, consumerPhone: 491 }, "consumerPhone"],
+  ["boolean", { ...reference, consumerTripIsLocal: true }, "consumerTripIsLocal"],
+  ["array", { ...reference, consumerPhone: ["canary"] }, "consumerPhone"],
+  ["object", { ...reference, consumerPhone: { canary: "canary" } }, "consumerPhone"],
+  ["empty", { ...reference, consumerPhone: "" }, "consumerPhone"],
+  ["blank", { consumerTripPartnerExternalReference: " " }, "consumerTripPartnerExternalReference"],
+  ["unstorable", { ...reference, consumerPhone: "canary\0" }, "consumerPhone"],
+  ["too-long", { ...reference, consumerPhone: "canary".repeat(1_000) }, "consumerPhone"],
+  ["malformed", { ...reference, consumerEmail: "canary" }, "consumerEmail"],
+  ["malformed", { ...reference, consumerTripArrivalDate: "2026-02-31" }, "consumerTripArrivalDate"],
+  ["retired", { ...reference, consumerTripBookingDate: "canary" }, "consumerTripBookingDate"],
+  ["retired", { ...reference, consumerTripDepartureFlightAirline: "canary" }, "consumerTripDepartureFlightAirline"],
+  ["unstorable", { ...reference, canary: "canary\0" }, "unlisted"],
+  ["unstorable", { ...reference, ["canary\0".repeat(100)]: 1 }, "unlisted"],
+  ["inexact-number", { ...reference, canary: { canary: Number.NaN } }, "unlisted"],
+  ["too-deep", { ...reference, canary: nested }, "unlisted"],
+  ["too-many-values", { ...reference, canary: new Array(2_000).fill("canary") }, "payload"],
+])("calls a violation %s without saying what was sent", (rule, payload, field) => {
+  const result = validatePayload("create", payload);
+  if (result.success) throw new Error("The payload is valid.");
+  expect(describeViolations(payload, result.violationList)).toEqual([{ field, rule }]);
+});
+
+test("names only fields of the contract, for every kind of event", () => {
+  const payload = { consumerPhone: "canary\0", canary: "canary\0", consumerTripIsLocal: { canary: "\0" } };
+  const result = validatePayload("delete", payload);
+  if (result.success) throw new Error("The payload is valid.");
+  const described = describeViolations(payload, result.violationList);
+  expect(described).toHaveLength(4);
+  const names = new Set<string>(bookingFields.map(({ name }) => name)).add("unlisted");
+  for (const { field } of described) expect(names).toContain(field);
+  expect(JSON.stringify(described)).not.toContain("canary");
+});

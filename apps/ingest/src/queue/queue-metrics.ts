@@ -1,0 +1,33 @@
+import { Gauge, Histogram, type Registry } from "@booking-events/runtime";
+import type { QueueWatch } from "./watch-queue.ts";
+
+type Enqueue<Event> = (event: Event) => Promise<number>;
+
+/** Measures how long Redis takes to store events, whether it stores them or not. */
+export function measureEnqueuing<Event>(enqueue: Enqueue<Event>, metrics: Registry): Enqueue<Event> {
+  const durations = new Histogram({
+    name: "ingest_enqueue_duration_seconds",
+    help: "Time until Redis has an event on disk, or until it is refused because Redis does not confirm that.",
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2],
+    registers: [metrics],
+  });
+  return async (event) => {
+    const startedAtMs = performance.now();
+    try {
+      return await enqueue(event);
+    } finally {
+      durations.observe((performance.now() - startedAtMs) / 1_000);
+    }
+  };
+}
+
+export function exportAvailability(queue: QueueWatch, metrics: Registry): void {
+  new Gauge({
+    name: "ingest_queue_available",
+    help: "1 while Redis answers and keeps what it confirms. 0: events are refused, and /readyz says why.",
+    registers: [metrics],
+    collect() {
+      this.set(queue.problems().length === 0 ? 1 : 0);
+    },
+  });
+}
