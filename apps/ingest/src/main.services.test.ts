@@ -271,6 +271,8 @@ describe("the log", () => {
     expect(metrics).toMatch(/^ingest_unknown_fields_total\{partner="acme",name="unusual".*\} 1$/m);
     expect(metrics).toMatch(/^ingest_violations_total\{field="consumerPhone",rule="null".*\} 1$/m);
     expect(metrics).toMatch(/^ingest_violations_total\{field="unlisted",rule="unstorable".*\} 1$/m);
+    expect(metrics).toMatch(/^booking_events_backlog\{state="waiting".*\} [1-9]/m);
+    expect(metrics).toMatch(/^booking_events_redis_up\{.*\} 1$/m);
     expect(metrics).toMatch(/^ingest_queue_available\{.*\} 1$/m);
     expect(metrics).toMatch(/^ingest_requests_in_flight\{.*\} 0$/m);
     expect(metrics).toMatch(/^ingest_rate_limit_shared\{.*\} 1$/m);

@@ -5,6 +5,7 @@ import {
   adminPort,
   createLogger,
   createMetrics,
+  exportQueueMetrics,
   installGracefulShutdown,
   listen,
   parseEnvironment,
@@ -118,6 +119,7 @@ async function startServices({ settings, logger, metrics, parts }: Context) {
   });
   const queue = await watchQueue({ producer, logger });
   exportAvailability(queue, metrics);
+  exportQueueMetrics(metrics, producer.readQueueState);
   const load = await parts.watchLoad({
     measureLoad: () => producer.measureLoad(),
     limits: {

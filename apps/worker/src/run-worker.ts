@@ -3,6 +3,7 @@ import {
   adminPort,
   createLogger,
   createMetrics,
+  exportQueueMetrics,
   type GracefulShutdown,
   installGracefulShutdown,
   type Logger,
@@ -237,8 +238,8 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
       logger.error({ eventId }, "dropped an event from the queue, since Redis has only its id"),
   });
   const pauseWatch = watchPause({ readPaused: () => consumer.isPaused(), logger });
+  exportQueueMetrics(metrics, consumer.readQueueState);
   const workerMetrics = createWorkerMetrics(metrics, {
-    countBacklog: () => consumer.countBacklog(),
     isDatabaseOut: database.isOut,
     isStuck: () => progressWatch.isStuck(),
     isPaused: pauseWatch.isPaused,

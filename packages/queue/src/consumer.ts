@@ -7,6 +7,7 @@ import { createHeldEvents, type HeldEvents } from "./held-events.ts";
 import { keepLocks } from "./keep-locks.ts";
 import { isQueuePaused } from "./pause-queue.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
+import { type QueueState, readQueueState } from "./queue-state.ts";
 import { createEventReleaser } from "./release-events.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
 import { createSweep, type GivenUpEvent, type Verdict } from "./sweep-failed.ts";
@@ -48,6 +49,8 @@ export interface Consumer {
   isPaused(): Promise<boolean>;
   /** Records that this worker is alive. The worker calls this every `workerHeartbeatIntervalMs`. */
   recordAlive(): Promise<void>;
+  /** Waits for Redis without limit. */
+  readQueueState(): Promise<QueueState>;
   /**
    * Processes the events that BullMQ has moved to the failed set by itself. It does so when an event was active too
    * often while its worker died, or while Redis was frozen so long that the worker seemed dead. Each event stays in
@@ -181,6 +184,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     },
     isPaused: () => isQueuePaused(redis, prefix),
     recordAlive: () => recordWorker(redis, prefix, identity),
+    readQueueState: () => readQueueState(redis, prefix),
     sweepFailed: createSweep({
       ...{ redis, prefix, onMissingJob },
       toDelivery: (fields, jobId) => toFailedDelivery(queue, fields, jobId),

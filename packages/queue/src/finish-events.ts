@@ -3,6 +3,7 @@ import { gatherPerTurn } from "./gather-per-turn.ts";
 import type { HeldEvents } from "./held-events.ts";
 import { damagedCountField } from "./job-damage.ts";
 import { queueName } from "./queue-name.ts";
+import { finishedKey } from "./queue-state.ts";
 import { defineScript, runScript } from "./run-script.ts";
 
 interface FinishedJob {
@@ -29,14 +30,15 @@ type FinishAnswer = number | "ask" | NextJob;
  * In all cases where the next job may not be the longest waiting one, BullMQ's `moveToActive` chooses it: a paused
  * queue, a global limit, delayed jobs that are due, priorities.
  *
- * KEYS: the queue's wait, active, prioritized, pc (the counter of prioritized jobs), stalled, delayed, meta and marker.
+ * KEYS: the queue's wait, active, prioritized, pc (the counter of prioritized jobs), stalled, delayed, meta and marker, and the
+ * number of finished events.
  * ARGV: the prefix of job keys, the time (epoch milliseconds), the duration of the next jobs' locks (milliseconds), how
  * many bytes of memory the next jobs may take together, which only the last one may exceed; then for each event its id,
  * its lock's token, and 1 if a next event is requested.
  * Returns a {@link FinishAnswer} for each event.
  */
 const finishScript = defineScript(`
-local wait, active, prioritized, priorityCounter, stalled, delayed, meta, marker = unpack(KEYS)
+local wait, active, prioritized, priorityCounter, stalled, delayed, meta, marker, finished = unpack(KEYS)
 local prefix, now, lockMs, bytesLeft = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local paused, concurrency, rateLimit = unpack(redis.call('HMGET', meta, 'paused', 'concurrency', 'max'))
 -- BullMQ's scores are milliseconds followed by 12 bits that order jobs of the same millisecond.
@@ -44,6 +46,7 @@ local firstDelayed = tonumber(redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[
 local isDue = firstDelayed and firstDelayed < (now + 1) * 0x1000
 local mustAsk = paused or concurrency or rateLimit or isDue
 local hasTaken = false
+local finishedCount = 0
 
 local function finish(id, token)
   local job = prefix .. id
@@ -56,6 +59,7 @@ local function finish(id, token)
   if redis.call('LREM', active, -1, id) == 0 then return -3 end
   redis.call('DEL', job, job .. ':logs', job .. ':dependencies', job .. ':processed', job .. ':failed',
     job .. ':unsuccessful')
+  finishedCount = finishedCount + 1
   return 0
 end
 
@@ -97,6 +101,7 @@ for place = 5, #ARGV, 3 do
   local code = finish(id, token)
   answers[#answers + 1] = code == 0 and wantsNext and takeNext(token) or code
 end
+if finishedCount > 0 then redis.call('INCRBY', finished, finishedCount) end
 if hasTaken then redis.call('ZADD', marker, 0, '0') end
 return answers
 `);
@@ -119,7 +124,9 @@ export function createEventFinisher(options: {
 }): (job: FinishedJob) => Promise<FinishAnswer> {
   const { redis, prefix, lockDurationMs, held } = options;
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
-  const keys = ["wait", "active", "prioritized", "pc", "stalled", "delayed", "meta", "marker"].map(queueKey);
+  const keys = ["wait", "active", "prioritized", "pc", "stalled", "delayed", "meta", "marker"]
+    .map(queueKey)
+    .concat(finishedKey(prefix));
   return gatherPerTurn(
     (jobs: FinishedJob[]) =>
       held.fetchSome((maxBytes) =>

@@ -13,6 +13,7 @@ export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "
 export { queueName } from "./queue-name.ts";
 export { openQueuedEvents, type QueuedEvents } from "./queued-events.ts";
 export { type QueueStatus, readQueueStatus } from "./read-queue-status.ts";
+export type { QueueState } from "./queue-state.ts";
 export { maxAttempts } from "./retry-policy.ts";
 export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";
 export { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";

@@ -7,6 +7,7 @@ import { jobOptions } from "./job-options.ts";
 import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { measureQueueLoad, type QueueLoad } from "./queue-load.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
+import { type QueueState, readQueueState } from "./queue-state.ts";
 import { createRedisClock } from "./redis-clock.ts";
 import { findDurabilityProblems, findRunWithCompleteAof, readRedisFacts } from "./redis-durability.ts";
 import { findSequenceProblems } from "./sequence.ts";
@@ -47,6 +48,8 @@ export interface Producer {
   onConnected(listener: () => void): void;
   /** @throws if Redis does not answer within {@link enqueueDeadlineMs} */
   measureLoad(): Promise<QueueLoad>;
+  /** @throws as above */
+  readQueueState(): Promise<QueueState>;
   /** @throws as above */
   writeLastUses(uses: SecretUse[]): Promise<void>;
   close(): Promise<void>;
@@ -134,6 +137,7 @@ export function createProducer(options: ProducerOptions): Producer {
     connectionNumber: () => connectionNumber,
     onConnected: (listener) => void redis.on("ready", listener),
     measureLoad: () => settleWithin(enqueueDeadlineMs, measureQueueLoad(redis, queue)),
+    readQueueState: () => settleWithin(enqueueDeadlineMs, readQueueState(redis, options.prefix)),
     writeLastUses: (uses) => settleWithin(enqueueDeadlineMs, writeLastUses(redis, options.prefix, uses)),
     async close() {
       await queue.close();

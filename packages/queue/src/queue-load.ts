@@ -10,13 +10,19 @@ export interface QueueLoad {
 
 /** @throws what ioredis throws when Redis does not answer */
 export async function measureQueueLoad(redis: Redis, queue: Queue): Promise<QueueLoad> {
-  const [backlog, info] = await Promise.all([
+  const [backlog, memoryShare] = await Promise.all([
     queue.getJobCountByTypes("waiting", "delayed", "prioritized"),
-    redis.info("memory"),
+    readMemoryShare(redis),
   ]);
+  return { backlog, memoryShare };
+}
+
+/** @throws as above */
+export async function readMemoryShare(redis: Redis): Promise<number> {
+  const info = await redis.info("memory");
   const used = readNumber(info, "used_memory");
   const maximum = readNumber(info, "maxmemory");
-  return { backlog, memoryShare: maximum === 0 ? 0 : used / maximum };
+  return maximum === 0 ? 0 : used / maximum;
 }
 
 function readNumber(info: string, field: string): number {

@@ -4,6 +4,7 @@ export { type FindProblems, startHealthServer } from "./health-server.ts";
 export { listen } from "./listen.ts";
 export { createLogger, describeError, type Logger, safeMessage } from "./logger.ts";
 export { Counter, createMetrics, createTallies, Gauge, Histogram, type Registry, type Tally } from "./metrics.ts";
+export { exportQueueMetrics } from "./queue-metrics.ts";
 export { repeat } from "./repeat.ts";
 export { shutdownPhases } from "./shutdown-phases.ts";
 export { exitOnStartError, StartError } from "./start-error.ts";

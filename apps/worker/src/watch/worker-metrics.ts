@@ -1,5 +1,5 @@
 import type { WarningCode } from "@booking-events/bookings";
-import { type Registry, withDeadline } from "@booking-events/runtime";
+import type { Registry } from "@booking-events/runtime";
 import { Counter, Gauge } from "prom-client";
 import type { ProcessOptions } from "../deliver/process-delivery.ts";
 
@@ -18,7 +18,6 @@ export interface WorkerMetrics {
 export function createWorkerMetrics(
   registry: Registry,
   options: {
-    countBacklog: () => Promise<{ waiting: number; delayed: number }>;
     isDatabaseOut: () => boolean;
     isStuck: () => boolean;
     isPaused: () => boolean;
@@ -48,19 +47,6 @@ export function createWorkerMetrics(
     name: "booking_events_sweep_failures_total",
     help: "Events given up by the queue that could not be handled, and failed searches for such events.",
     registers,
-  });
-  new Gauge({
-    name: "booking_events_backlog",
-    help: "Events in the queue that no worker holds. Delayed ones wait for their next attempt.",
-    labelNames: ["state"],
-    registers,
-    async collect() {
-      // If Redis is down, the last figures stay. The scrape must not fail.
-      const backlog = await withDeadline(options.countBacklog(), scrapeLimitMs).catch(() => undefined);
-      if (backlog === undefined) return;
-      this.set({ state: "waiting" }, backlog.waiting);
-      this.set({ state: "delayed" }, backlog.delayed);
-    },
   });
   new Gauge({
     name: "booking_events_database_up",
@@ -97,5 +83,3 @@ export function createWorkerMetrics(
     countFinished: () => finished,
   };
 }
-
-const scrapeLimitMs = 1_000;

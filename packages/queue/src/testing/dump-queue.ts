@@ -1,14 +1,15 @@
 import type { Redis } from "ioredis";
 import { queueName } from "../queue-name.ts";
 
-const notOurs = [":events:events", ":events:id", ":events:meta"];
+const ofOneSide = [":events:events", ":events:id", ":events:meta", ":events:finished"];
 
 /**
- * Returns everything in the queue except BullMQ's event stream, its length, and a counter of ids that we do not use.
+ * Returns everything in the queue except BullMQ's event stream, its length, a counter of ids that we do not use, and our
+ * count of finished events.
  */
 export async function dumpQueue(redis: Redis, prefix: string): Promise<Record<string, unknown>> {
   const names = (await redis.keys(`${prefix}:${queueName}:*`)).map((key) => key.slice(prefix.length)).sort();
-  const dumped = names.filter((name) => !notOurs.includes(name));
+  const dumped = names.filter((name) => !ofOneSide.includes(name));
   return Object.fromEntries(
     await Promise.all(dumped.map(async (name) => [name, await dump(redis, `${prefix}${name}`)])),
   );

@@ -1,0 +1,68 @@
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import { createConsumer } from "./consumer.ts";
+import { jobOptions } from "./job-options.ts";
+import { queueName } from "./queue-name.ts";
+import { readQueueState } from "./queue-state.ts";
+
+const redis = new Redis(redisUrl());
+let prefix: string;
+
+beforeEach(() => {
+  prefix = uniquePrefix();
+});
+
+afterAll(() => redis.disconnect());
+
+/** Adds an event that was queued at the given time. */
+async function add(queue: Queue, timestamp: number, more: { delay?: number; priority?: number } = {}): Promise<void> {
+  await queue.add("create", {}, { ...jobOptions, timestamp, ...more });
+}
+
+test("an empty queue has no age and nothing in it", async () => {
+  expect(await readQueueState(redis, prefix)).toMatchObject({
+    ...{ waiting: 0, delayed: 0, held: 0, givenUp: 0, oldestAgeMs: 0, finished: 0 },
+  });
+});
+
+test("shows what waits, how old the oldest is, what workers hold, and how many they have finished", async () => {
+  const queue = new Queue(queueName, { connection: redis, prefix });
+  const now = Date.now();
+  await add(queue, now - 60_000);
+  await add(queue, now - 30_000);
+  await add(queue, now - 90_000, { delay: 3_600_000 });
+  await add(queue, now, { priority: 1 });
+  const state = await readQueueState(redis, prefix);
+  expect(state).toMatchObject({ waiting: 3, delayed: 1, held: 0, givenUp: 0, finished: 0 });
+  expect(state.oldestAgeMs).toBeGreaterThanOrEqual(59_000);
+  expect(state.oldestAgeMs).toBeLessThan(75_000);
+
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const consumer = createConsumer({
+    ...{ redisUrl: redisUrl(), prefix, concurrency: 3, maxHeldBytes: 1_000_000 },
+    handle: () => released,
+    onError: () => {},
+  });
+  consumer.start();
+  await waitFor(async () => expect(await readQueueState(redis, prefix)).toMatchObject({ waiting: 0, held: 3 }));
+  // An event that no worker finishes grows old as well.
+  expect((await readQueueState(redis, prefix)).oldestAgeMs).toBeGreaterThanOrEqual(59_000);
+  release();
+  await waitFor(async () =>
+    expect(await consumer.readQueueState()).toMatchObject({ held: 0, delayed: 1, finished: 3 }),
+  );
+  expect((await readQueueState(redis, prefix)).oldestAgeMs).toBe(0);
+  await consumer.drain();
+  await consumer.close();
+});
+
+test.each([
+  ["nothing is", undefined],
+  ["another type is", "a text"],
+])("is readable although %s in the place of the oldest event", async (_, inItsPlace) => {
+  await redis.lpush(`${prefix}:events:wait`, "some-id");
+  if (inItsPlace !== undefined) await redis.set(`${prefix}:events:some-id`, inItsPlace);
+  expect(await readQueueState(redis, prefix)).toMatchObject({ waiting: 1, oldestAgeMs: 0 });
+});
