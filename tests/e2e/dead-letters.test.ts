@@ -160,6 +160,10 @@ test("events that the queue has given up: those of workers that died are applied
     ]);
     expect((await ops("replay", damaged, "--yes")).stdout).toMatch(/applied +created/);
     const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^booking_events_dead_letters_open\{code="STALLED".*\} 1$/m);
+    expect(metrics).toMatch(/^booking_events_processed_total\{kind="update",outcome="created",partner="acme".*\} 2$/m);
+    expect(metrics).toMatch(/^booking_events_apply_delay_seconds_count\S* 2$/m);
+    expect(metrics).toMatch(/^booking_events_batch_events_count\S* [1-9]/m);
     expect(metrics).toMatch(/^booking_events_sweep_failures_total\S* 0$/m);
   } finally {
     redis.disconnect();

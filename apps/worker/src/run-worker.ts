@@ -17,6 +17,7 @@ import {
 } from "@booking-events/runtime";
 import {
   closeLettersOfApplied,
+  countOpenDeadLetters,
   createPool,
   type DigestKey,
   findDurabilityProblems,
@@ -48,7 +49,7 @@ import { type DurabilityWatch, durabilityIntervalMs, watchDurability } from "./w
 import { type LaterVersions, watchLaterVersions } from "./watch/watch-later-versions.ts";
 import { type PauseWatch, pauseIntervalMs, watchPause } from "./watch/watch-pause.ts";
 import { lookIntervalMs, type ProgressWatch, watchProgress } from "./watch/watch-progress.ts";
-import { createWorkerMetrics, type WorkerMetrics } from "./watch/worker-metrics.ts";
+import { createWorkerMetrics, maxCodes, type WorkerMetrics } from "./watch/worker-metrics.ts";
 
 const entries = {
   ADMIN_HOST: variables.ADMIN_HOST,
@@ -241,6 +242,8 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
   exportQueueMetrics(metrics, consumer.readQueueState);
   const workerMetrics = createWorkerMetrics(metrics, {
     isDatabaseOut: database.isOut,
+    isRedisConnected: consumer.isConnected,
+    countOpenLetters: () => countOpenDeadLetters(database.pool, maxCodes),
     isStuck: () => progressWatch.isStuck(),
     isPaused: pauseWatch.isPaused,
   });
@@ -302,6 +305,7 @@ function createProcessOptions(
         maxConcurrentBatches,
         minIntervalMs: minBatchIntervalMs,
       },
+      onBatch: workerMetrics.observeBatch,
       signal,
     }),
     readBytes: (delivery) => consumer.readBytes(delivery),

@@ -140,6 +140,19 @@ export async function listDeadLetters(client: Queryable, filter: DeadLetterFilte
   return rows;
 }
 
+/** Counts the open dead letters by their code, the most frequent codes first. */
+export async function countOpenDeadLetters(
+  client: Queryable,
+  maxCodes: number,
+): Promise<{ errorCode: string; count: number }[]> {
+  const { rows } = await client.query<{ errorCode: string; count: number }>(
+    `select error_code as "errorCode", count(*)::int as count from dead_letters where resolved_at is null
+     group by error_code order by count(*) desc, error_code limit $1`,
+    [maxCodes],
+  );
+  return rows;
+}
+
 /**
  * Finds an event's dead letter. The envelope is the job's data as in Redis, and holds guests' personal data.
  *

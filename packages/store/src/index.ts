@@ -37,6 +37,7 @@ export {
 } from "./database.ts";
 export {
   closeLettersOfApplied,
+  countOpenDeadLetters,
   type DeadLetter,
   type DeadLetterToWrite,
   findDeadLetter,

@@ -35,7 +35,7 @@ export function createUnknownFieldCounter(metrics: Registry): CountUnknownFields
     const known = tallies.get(name);
     if (known !== undefined) return known;
     const label = toLabel(name, tallies);
-    const tally = tallies.get(label) ?? createTally({ partner, name: label });
+    const tally = tallies.get(label) ?? createTally(partner, label);
     tallies.set(label, tally);
     return tally;
   }

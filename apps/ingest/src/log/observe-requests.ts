@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { Counter, createTallies, Histogram, type Logger, type Registry, type Tally } from "@booking-events/runtime";
+import { Counter, createTallies, Histogram, type Logger, type Registry } from "@booking-events/runtime";
 import type { FieldViolation } from "../body/describe-violations.ts";
 import type { Refusal } from "../http/answers.ts";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
@@ -35,7 +35,12 @@ export function createRequestObserver(
   metrics: Registry,
 ): { observe: ObserveRequest; flush: RefusalCounter["flush"] } {
   const refusals = createRefusalCounter(logger);
-  const countRequest = createRequestCounter(metrics);
+  const requests = createTallies({
+    name: "ingest_requests_total",
+    help: "Requests by kind, status and, if authenticated, partner. Status none means that the client disconnected.",
+    labelNames: ["kind", "status", "partner"],
+    registers: [metrics],
+  });
   const violated = new Counter({
     name: "ingest_violations_total",
     help: "Violated rules of payloads, by field and rule. Fields that the contract does not list are unlisted.",
@@ -61,7 +66,7 @@ export function createRequestObserver(
     const { method, kind, partner, eventId, status, outcome, durationMs, violations = [], cause, err } = request;
     const label = String(status ?? "none");
     if (request.isSecretRefused) refusedSecrets.inc({ cause: outcome, status: label });
-    countRequest(kind ?? "none", label, partner ?? "none");
+    requests(kind ?? "none", label, partner ?? "none").count += 1;
     for (const violation of violations) violated.inc({ ...violation });
     if (durationMs !== undefined) durations.observe({ status: label }, durationMs / 1_000);
     // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
@@ -79,28 +84,4 @@ export function createRequestObserver(
   }
 
   return { observe, flush: refusals.flush };
-}
-
-/** Every request is counted, so each series is looked up by its labels and never by a text made of them. */
-function createRequestCounter(metrics: Registry): (kind: string, status: string, partner: string) => void {
-  const createTally = createTallies({
-    name: "ingest_requests_total",
-    help: "Requests by kind, status and, if authenticated, partner. Status none means that the client disconnected.",
-    labelNames: ["kind", "status", "partner"],
-    registers: [metrics],
-  });
-  const partners = new Map<string, Map<string, Map<string, Tally>>>();
-
-  function addTally(kind: string, status: string, partner: string): Tally {
-    const kinds = partners.get(partner) ?? new Map<string, Map<string, Tally>>();
-    const statuses = kinds.get(kind) ?? new Map<string, Tally>();
-    const tally = createTally({ kind, status, partner });
-    partners.set(partner, kinds.set(kind, statuses.set(status, tally)));
-    return tally;
-  }
-
-  return (kind, status, partner) => {
-    const tally = partners.get(partner)?.get(kind)?.get(status) ?? addTally(kind, status, partner);
-    tally.count += 1;
-  };
 }

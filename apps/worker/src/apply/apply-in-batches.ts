@@ -43,8 +43,10 @@ export function createBatchApplier(options: {
   limits: BatchLimits;
   signal: AbortSignal;
   maxAsideMs?: number;
+  /** Called before each batch is applied. */
+  onBatch?: (batch: { events: number; characters: number }) => void;
 }): (event: QueuedEvent) => Promise<AppliedEvent> {
-  const { applyBatch, limits, signal, maxAsideMs = defaultMaxAsideMs } = options;
+  const { applyBatch, limits, signal, maxAsideMs = defaultMaxAsideMs, onBatch } = options;
   let waiting: WaitingEvent[] = [];
   const busy = createBusyBookings();
   const aside = createAside({ applyBatch, maxAsideMs, signal, rejectWaiting, onTurn: startSoon });
@@ -90,6 +92,7 @@ export function createBatchApplier(options: {
 
   async function runBatch(batch: Batch): Promise<void> {
     batches += 1;
+    onBatch?.({ events: batch.events.length, characters: batch.characters });
     try {
       const outcomes = await applyBatch(batch.envelopes, { isAlone: false, waitsForLocks: false });
       const left = resolveEvents(batch, outcomes);

@@ -19,6 +19,8 @@ export interface WaitingEvent extends QueuedEvent {
 export interface Batch {
   events: WaitingEvent[];
   envelopes: EventEnvelope[];
+  /** Of all texts. */
+  characters: number;
 }
 
 export interface BatchSize {
@@ -41,14 +43,14 @@ export function takeBatch(
   isBusy: (subject: string) => boolean,
   { maxEvents, maxCharacters, maxJsonValues }: BatchSize,
 ): { batch: Batch; left: WaitingEvent[] } {
-  const batch: Batch = { events: [], envelopes: [] };
+  const batch: Batch = { events: [], envelopes: [], characters: 0 };
   const taken = new Set<WaitingEvent>();
-  let [characters, values] = [0, 0];
+  let values = 0;
   for (const event of inTurns(waiting)) {
     const isFirst = batch.events.length === 0;
     if (batch.events.length === maxEvents) break;
     if (isBusy(event.subject)) continue;
-    if (!isFirst && characters + event.text.length > maxCharacters) break;
+    if (!isFirst && batch.characters + event.text.length > maxCharacters) break;
     const envelope = readOrReject(event);
     const added = envelope === undefined ? 0 : countJsonValues(envelope.payload);
     if (!isFirst && values + added > maxJsonValues) break;
@@ -56,7 +58,7 @@ export function takeBatch(
     if (envelope === undefined) continue;
     batch.events.push(event);
     batch.envelopes.push(envelope);
-    characters += event.text.length;
+    batch.characters += event.text.length;
     values += added;
   }
   return { batch, left: waiting.filter((event) => !taken.has(event)) };
@@ -67,7 +69,10 @@ export function takeBatch(
  *
  * @returns the events that have none
  */
-export function resolveEvents({ events, envelopes }: Batch, outcomes: ReadonlyMap<string, Outcome>): WaitingEvent[] {
+export function resolveEvents(
+  { events, envelopes }: Pick<Batch, "events" | "envelopes">,
+  outcomes: ReadonlyMap<string, Outcome>,
+): WaitingEvent[] {
   return events.filter((event, index) => {
     const { eventId, partner, kind, sequence } = envelopes[index] as EventEnvelope;
     const outcome = outcomes.get(eventId);

@@ -16,6 +16,15 @@ import type { AppliedEvent } from "../apply/take-batch.ts";
 import { describeFault, isConstraintViolation } from "./describe-fault.ts";
 import type { OutageGate } from "./wait-out-outage.ts";
 
+export interface ProcessedEvent {
+  /** Null if the event can't be read. */
+  kind: string | null;
+  partner: string | null;
+  outcome: Outcome | "dead" | "attempt-failed" | "later-version";
+  /** When ingest queued the event, if it has been applied; in epoch milliseconds. */
+  queuedAtMs?: number;
+}
+
 export interface ProcessOptions {
   /**
    * Applies the event, and waits out outages.
@@ -33,7 +42,7 @@ export interface ProcessOptions {
   closeDeadLetter: (eventId: string, outcome: Outcome) => Promise<unknown>;
   outageGate: OutageGate;
   /** Counts each event that is finished, with its outcome or "dead", and each failed attempt. */
-  count: (what: { kind: string; outcome: Outcome | "dead" | "attempt-failed" | "later-version" }) => void;
+  count: (what: ProcessedEvent) => void;
   /** Called for each delivery of an event that waits for a worker of a later release. */
   onLaterVersion: (eventId: string) => void;
   /** Counts failed attempts by the code that the log has too. */
@@ -71,7 +80,7 @@ export async function processDelivery(delivery: Delivery, options: ProcessOption
     if (delivery.damage !== null) throw new InvalidEnvelope(delivery.damage);
     const { eventId, partner, kind, sequence, outcome } = await releaseOnStop(() => options.apply(delivery), options);
     if (isReplay) await throughOutages(() => options.closeDeadLetter(eventId, outcome), options);
-    options.count({ kind, outcome });
+    options.count({ kind, partner, outcome, queuedAtMs: delivery.queuedAtMs });
     options.logger.info({ eventId, partner, kind, sequence, outcome, attempt }, "event applied");
   } catch (error) {
     // If the claim was lost, another process decides about the event.
@@ -83,7 +92,7 @@ export async function processDelivery(delivery: Delivery, options: ProcessOption
 /** @throws AttemptFailed, DelayDelivery unless the event is given up */
 async function fail(delivery: Delivery, error: unknown, options: ProcessOptions): Promise<void> {
   if (error instanceof LaterVersion) {
-    options.count({ kind: "unknown", outcome: "later-version" });
+    options.count({ kind: null, partner: null, outcome: "later-version" });
     options.onLaterVersion(delivery.jobId);
     throw new DelayDelivery(laterVersionDelayMs * (1 + Math.random()));
   }
@@ -94,7 +103,7 @@ async function fail(delivery: Delivery, error: unknown, options: ProcessOptions)
   const fault = describeFault(error);
   if (fault.isOfContent || delivery.isLastAttempt) return await writeLetter(delivery, fault, options);
   const { eventId, partner, kind } = identify(delivery);
-  options.count({ kind: kind ?? "unknown", outcome: "attempt-failed" });
+  options.count({ kind, partner, outcome: "attempt-failed" });
   options.countFault(fault.code);
   options.logger[isConstraintViolation(fault) ? "error" : "warn"](
     { eventId, partner, kind, code: fault.code, attempt: delivery.attempt, err: error },
@@ -174,14 +183,14 @@ async function writeLetter(
   const outcome = await throughOutages(() => options.writeDeadLetter(letter), options);
   const { eventId, partner, kind, attempts } = letter;
   if (outcome !== undefined) {
-    options.count({ kind: kind ?? "unknown", outcome });
+    options.count({ kind, partner, outcome });
     options.logger.warn(
       { eventId, partner, kind, outcome, code: fault.code },
       "a delivery failed, but the event had been applied before",
     );
     return;
   }
-  options.count({ kind: kind ?? "unknown", outcome: "dead" });
+  options.count({ kind, partner, outcome: "dead" });
   options.logger.error({ eventId, partner, kind, code: fault.code, attempts }, "event became a dead letter");
 }
 

@@ -1,0 +1,65 @@
+import { createMetrics } from "@booking-events/runtime";
+import { beforeEach, expect, test } from "vitest";
+import { createWorkerMetrics, type WorkerMetrics } from "./worker-metrics.ts";
+
+let registry: ReturnType<typeof createMetrics>;
+let metrics: WorkerMetrics;
+let letters: { errorCode: string; count: number }[];
+let isDatabaseOut: boolean;
+
+beforeEach(() => {
+  registry = createMetrics("test");
+  letters = [{ errorCode: "22003", count: 2 }];
+  isDatabaseOut = false;
+  metrics = createWorkerMetrics(registry, {
+    isDatabaseOut: () => isDatabaseOut,
+    isRedisConnected: () => true,
+    isStuck: () => false,
+    async countOpenLetters() {
+      if (isDatabaseOut) throw new Error("down");
+      return letters;
+    },
+  });
+});
+
+async function scrape(): Promise<string> {
+  return (await registry.metrics()).replaceAll(',process="test"', "").replaceAll('process="test"', "");
+}
+
+test("events are counted by kind, outcome and partner, and those that are applied by the time since they came", async () => {
+  metrics.count({ kind: "create", partner: "acme", outcome: "created", queuedAtMs: Date.now() - 20_000 });
+  metrics.count({ kind: null, partner: null, outcome: "dead" });
+  const text = await scrape();
+  expect(text).toContain('booking_events_processed_total{kind="create",outcome="created",partner="acme"} 1\n');
+  expect(text).toContain('booking_events_processed_total{kind="unknown",outcome="dead",partner="unknown"} 1\n');
+  expect(text).toContain('booking_events_apply_delay_seconds_bucket{le="10"} 0\n');
+  expect(text).toContain('booking_events_apply_delay_seconds_bucket{le="30"} 1\n');
+  expect(text).toContain("booking_events_apply_delay_seconds_count{} 1\n");
+  expect(metrics.countFinished()).toBe(2);
+});
+
+test("a clock that is ahead makes no delay negative", async () => {
+  metrics.count({ kind: "create", partner: "acme", outcome: "created", queuedAtMs: Date.now() + 60_000 });
+  expect(await scrape()).toContain("booking_events_apply_delay_seconds_sum{} 0\n");
+});
+
+test("a queue full of invented partners makes a bounded number of series", async () => {
+  for (let i = 0; i < 3_000; i += 1) metrics.count({ kind: "create", partner: `invented-${i}`, outcome: "created" });
+  const series = (await scrape()).match(/^booking_events_processed_total.*$/gm) ?? [];
+  expect(series).toHaveLength(1_001);
+  expect(series.at(-1)).toContain('partner="other"} 2000');
+});
+
+test("shows the open dead letters by code, and the last known ones while PostgreSQL is down", async () => {
+  expect(await scrape()).toContain('booking_events_dead_letters_open{code="22003"} 2\n');
+  letters = [{ errorCode: "STALLED", count: 1 }];
+  const text = await scrape();
+  expect(text).toContain('booking_events_dead_letters_open{code="STALLED"} 1\n');
+  expect(text).not.toContain('code="22003"');
+  expect(text).toContain('booking_events_paused{dependency="postgresql"} 0\n');
+  isDatabaseOut = true;
+  const during = await scrape();
+  expect(during).toContain('booking_events_dead_letters_open{code="STALLED"} 1\n');
+  expect(during).toContain('booking_events_paused{dependency="postgresql"} 1\n');
+  expect(during).toContain('booking_events_paused{dependency="redis"} 0\n');
+});
