@@ -37,12 +37,12 @@ import {
 } from "./http/answers.ts";
 import { findHostFault } from "./http/host-header.ts";
 import { QuietKoa } from "./http/quiet-koa.ts";
+import { requestIdOf } from "./http/request-id.ts";
 import { sendAnswer } from "./http/send-answer.ts";
 import type { ChargePartner, LimitPartner, RateLimitVerdict } from "./limits/limit-partners.ts";
 import type { TakeTurn } from "./limits/take-turns.ts";
 import type { CountUnknownFields } from "./log/count-unknown-fields.ts";
 import type { ObservedRequest, ObserveRequest } from "./log/observe-requests.ts";
-import { createEventId } from "./queue/event-id.ts";
 
 export interface AppOptions {
   /** Returns the partners of the version of the file that is in use. */
@@ -72,6 +72,7 @@ export interface AppOptions {
 /** What is known about a request while it is processed. */
 export interface RequestState {
   partner?: string;
+  secretId?: string;
   rateLimitHeaders?: Answer["headers"];
   eventId?: string;
   answer?: Answer;
@@ -120,6 +121,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     if (registry.partnerCount === 0) throw new Refusal(partnersUnknown);
     const { partner, secretId } = authenticate(registry, secret, kind, Date.now(), refuse);
     ctx.state.partner = partner.id;
+    ctx.state.secretId = secretId;
     options.markAuthentic(ctx.req.socket);
     options.recordUse(partner.id, secretId);
     if (options.isShuttingDown()) throw new Refusal(shuttingDown);
@@ -138,7 +140,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
       return;
     }
     if (!options.isQueueAvailable()) throw new Refusal(queueUnavailable);
-    const eventId = createEventId();
+    const eventId = requestIdOf(ctx.req);
     ctx.state.eventId = eventId;
     try {
       await options.enqueue({ eventId, kind, partner: partner.id, receivedAt, idempotencyKey, payload });
@@ -203,9 +205,11 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
         ? sendAnswer(ctx.res, answer, { headers: ctx.state.rateLimitHeaders })
         : undefined;
     observe({
+      requestId: requestIdOf(ctx.req),
       method: ctx.method,
       kind: matchedKind(ctx),
       partner: ctx.state.partner,
+      secretId: ctx.state.secretId,
       eventId: ctx.state.eventId,
       status: wasSent ? ctx.status : answer?.status,
       outcome: wasSent ? "cut-off" : (answer?.outcome ?? "client-gone"),
@@ -234,10 +238,10 @@ function matchedKind(ctx: Koa.ParameterizedContext<RequestState>): string | unde
 function detailsForLog(ctx: Koa.ParameterizedContext<RequestState>, error: unknown): Partial<ObservedRequest> {
   if (error === undefined || error instanceof ClientGone) return {};
   if (error instanceof SecretRefused) {
-    return { outcome: error.outcome, partner: error.partnerId, ip: ctx.ip, isSecretRefused: true };
+    const { outcome, partnerId: partner, secretId } = error;
+    return { outcome, partner, secretId, ip: ctx.ip, isSecretRefused: true };
   }
-  // A client with a valid secret is identified by its partner.
-  const ip = ctx.state.partner === undefined ? ctx.ip : undefined;
+  const { ip } = ctx;
   if (!(error instanceof Refusal)) return { ip, err: error };
   const { cause, violations } = error;
   return { ip, violations, cause: cause === undefined ? undefined : describeRootCause(cause) };

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { platform, tmpdir } from "node:os";
 import { join } from "node:path";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
+import { connect, exchange, type RawAnswer, requestBytes } from "@booking-events/harness/http-client";
 import { acmeSecret, partner, partnersFile } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { readLastUses } from "@booking-events/queue";
@@ -204,26 +204,35 @@ describe("the log", () => {
       },
       `POST ${create} HTTP/1.1\r\n${canary}\r\n\r\n`,
     ];
-    const statuses: number[] = [];
-    for (const request of requests) statuses.push((await exchange(main.port, request)).status);
-    expect(statuses).toEqual([200, 422, 400, 400, 400, 415, 403, 403, 404, 404, 400]);
+    const answers: RawAnswer[] = [];
+    for (const request of requests) answers.push(await exchange(main.port, request));
+    expect(answers.map(({ status }) => status)).toEqual([200, 422, 400, 400, 400, 415, 403, 403, 404, 404, 400]);
     main.child.kill("SIGTERM");
     expect(await main.exited).toBe(0);
 
     const lines = main.logLines().filter(({ msg }) => msg === "request");
-    expect(lines.map(({ status, outcome, partner: id, route, ip }) => ({ status, outcome, id, route, ip }))).toEqual([
+    const shown = lines.map(({ status, outcome, partner: id, secretId, route, ip }) => {
+      return { status, outcome, id, secretId, route, ip };
+    });
+    const acme = { id: "acme", secretId: "s1", route, ip: "198.51.100.9" };
+    expect(shown).toEqual([
       { status: 200, outcome: "accepted", id: "acme", route },
-      { status: 422, outcome: "invalid-data", id: "acme", route },
-      { status: 400, outcome: "malformed-json", id: "acme", route },
-      { status: 400, outcome: "repeated-form-field", id: "acme", route },
-      { status: 400, outcome: "invalid-idempotency-key", id: "acme", route },
-      { status: 415, outcome: "unsupported-type", id: "acme", route },
+      { ...acme, status: 422, outcome: "invalid-data" },
+      { ...acme, status: 400, outcome: "malformed-json" },
+      { ...acme, status: 400, outcome: "repeated-form-field" },
+      { ...acme, status: 400, outcome: "invalid-idempotency-key" },
+      { ...acme, status: 415, outcome: "unsupported-type" },
       { status: 403, outcome: "unknown-secret", route, ip: "198.51.100.9" },
-      { status: 403, outcome: "expired-secret", id: "acme", route, ip: "198.51.100.9" },
+      { ...acme, status: 403, outcome: "expired-secret", secretId: "s2" },
       { status: 404, outcome: "no-such-path", ip: "198.51.100.9" },
       { status: 404, outcome: "no-such-path", ip: "127.0.0.1" },
       { status: 400, outcome: "malformed-http", ip: "127.0.0.1" },
     ]);
+    expect(lines[1]?.["violations"]).toEqual(["agentEmail:malformed"]);
+    // Support finds the line by what the partner was told.
+    const ids = lines.map(({ eventId, requestId }) => requestId ?? eventId);
+    expect(ids).toEqual(answers.map(({ headers }) => headers["X-Request-Id"]));
+    expect(new Set(ids).size).toBe(ids.length);
     for (const secretOrData of [canary, acmeSecret, "acme-expired", "T-1"]) {
       expect(main.output()).not.toContain(secretOrData);
     }

@@ -17,20 +17,23 @@ export function authenticate(
 ): KnownSecret {
   const known = registry.findSecret(secret);
   if (known === undefined) throw new SecretRefused(answerRefused(), "unknown-secret");
-  const { partner, expiresAtMs } = known;
-  if (!partner.enabled) throw new SecretRefused(answerRefused(), "disabled-partner", partner.id);
+  const { partner, secretId, expiresAtMs } = known;
+  const refuse = (cause: string) => new SecretRefused(answerRefused(), cause, { partnerId: partner.id, secretId });
+  if (!partner.enabled) throw refuse("disabled-partner");
   // Not `nowMs >= expiresAtMs`: an invalid date is NaN, which must refuse the secret instead of never expiring.
-  if (!(nowMs < expiresAtMs)) throw new SecretRefused(answerRefused(), "expired-secret", partner.id);
-  if (!partner.kinds.includes(kind)) throw new SecretRefused(answerRefused(), "kind-not-allowed", partner.id);
+  if (!(nowMs < expiresAtMs)) throw refuse("expired-secret");
+  if (!partner.kinds.includes(kind)) throw refuse("kind-not-allowed");
   return known;
 }
 
 export class SecretRefused extends Refusal {
   override name = "SecretRefused";
   readonly partnerId: string | undefined;
+  readonly secretId: string | undefined;
 
-  constructor(answer: Answer, cause: string, partnerId?: string) {
+  constructor(answer: Answer, cause: string, known?: { partnerId: string; secretId: string }) {
     super(answer, { outcome: cause });
-    this.partnerId = partnerId;
+    this.partnerId = known?.partnerId;
+    this.secretId = known?.secretId;
   }
 }

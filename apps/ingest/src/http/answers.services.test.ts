@@ -54,7 +54,15 @@ describe("200", () => {
         /^\{"success":true,"eventId":"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"\}$/,
       );
       expectHeaders(answer, keptOpen);
+      expect(answer.headers["X-Request-Id"]).toBe(JSON.parse(answer.body).eventId);
     }
+  });
+
+  test("the id of the request is ours, whatever the client calls it", async () => {
+    const headers = { "X-Request-Id": "Canary" };
+    const answer = await exchange(ingest.port, { path: create, headers, body: booking });
+    expectHeaders(answer, keptOpen);
+    expect(JSON.stringify(ingest.observed)).not.toContain("Canary");
   });
 
   test.each(["true", "TRUE"])("X-Dry-Run: %s queues nothing", async (value) => {
@@ -88,7 +96,7 @@ describe("403, with the same bytes for every cause", () => {
       const answer = await exchange(ingest.port, { path: `/booking-event/${path}`, ...(body && { body }) });
       expectAnswer(answer, 403, invalidSecret, closed);
       // Compared byte by byte, because an object would hide the order of headers and repeated ones.
-      expect(withoutDate(answer.head)).toBe(invalidSecretHead);
+      expect(withoutDateAndId(answer.head)).toBe(invalidSecretHead);
     }
   });
 
@@ -440,9 +448,11 @@ describe("408", () => {
     try {
       const connection = await connect(slow.port);
       connection.send(bytes);
-      expectAnswer(await connection.answer(), 408, tooSlow, closed);
+      const answer = await connection.answer();
+      expectAnswer(answer, 408, tooSlow, closed);
       await connection.closed;
       await expect.poll(() => slow.observed.map(({ status }) => status)).toEqual([408]);
+      expect(slow.observed).toMatchObject([{ requestId: answer.headers["X-Request-Id"] }]);
       expect(slow.observed).not.toMatchObject([{ outcome: "client-gone" }]);
       expect(await slow.queuedEvents()).toEqual([]);
     } finally {
@@ -652,7 +662,8 @@ function expectAnswer(answer: RawAnswer, status: number, body: string, more: Rec
 
 /** Exactly these headers; none reveals which software answers. */
 function expectHeaders(answer: RawAnswer, more: Record<string, string>): void {
-  const { Date: date, ...headers } = answer.headers;
+  const { Date: date, "X-Request-Id": requestId, ...headers } = answer.headers;
+  expect(requestId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
   expect(Date.parse(date ?? "")).not.toBeNaN();
   expect(headers).toEqual({
     "Content-Type": "application/json; charset=utf-8",
@@ -664,8 +675,8 @@ function expectHeaders(answer: RawAnswer, more: Record<string, string>): void {
   });
 }
 
-function withoutDate(head: string): string {
-  return head.replace(/\r\nDate: [^\r]+ GMT/, "");
+function withoutDateAndId(head: string): string {
+  return head.replace(/\r\nDate: [^\r]+ GMT/, "").replace(/\r\nX-Request-Id: [-0-9a-f]{36}/, "");
 }
 
 const invalidSecretHead = [

@@ -7,9 +7,11 @@ import {
 } from "node:http";
 import type { Socket } from "node:net";
 import type { ObserveRequest } from "../log/observe-requests.ts";
+import { createEventId } from "../queue/event-id.ts";
 import { type Answer, headersTooLarge, malformedHttp, methodNotAllowed, requestTimeout } from "./answers.ts";
 import type { Connection, Connections } from "./connections.ts";
 import { findHostFault } from "./host-header.ts";
+import { requestIdOf } from "./request-id.ts";
 import { discardInput, sendAnswer, sendAnswerOnSocket } from "./send-answer.ts";
 import { stopParserAt } from "./stop-parser.ts";
 
@@ -110,10 +112,16 @@ export function createServer(options: {
     } else if (acceptsRequests(connection) && req.method === "CONNECT") {
       const answer = findHostFault(req) ?? methodNotAllowed;
       const { status, outcome } = answer;
-      observe({ method: req.method, status, outcome, ip: socket.remoteAddress });
-      afterAnswers(connection, () => sendAnswerOnSocket(socket, answer));
+      const requestId = requestIdOf(req);
+      observe({ requestId, method: req.method, status, outcome, ip: socket.remoteAddress });
+      afterAnswers(connection, () => sendAnswerOnSocket(socket, answer, requestId));
     } else {
-      observe({ method: req.method, outcome: "too-many-under-way", ip: socket.remoteAddress });
+      observe({
+        requestId: requestIdOf(req),
+        method: req.method,
+        outcome: "too-many-under-way",
+        ip: socket.remoteAddress,
+      });
       discardInput(socket, () => socket.pause());
       closeAfterAnswers(connection);
     }
@@ -142,8 +150,9 @@ function answerClientError(
   const { newestResponse: response } = connection;
   const answer = toAnswer(error.code);
   if (response === undefined) {
-    observe({ status: answer.status, outcome: answer.outcome, ip: socket.remoteAddress });
-    sendAnswerOnSocket(socket, answer);
+    const requestId = createEventId();
+    observe({ requestId, status: answer.status, outcome: answer.outcome, ip: socket.remoteAddress });
+    sendAnswerOnSocket(socket, answer, requestId);
   } else if (response.req.complete) {
     // Requests on this connection still wait for their answers. They may have been accepted, so this answer must not
     // replace theirs.

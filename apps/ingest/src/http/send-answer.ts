@@ -1,6 +1,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Answer } from "./answers.ts";
+import { requestIdOf } from "./request-id.ts";
 
 const headersOfEveryAnswer = {
   "Content-Type": "application/json; charset=utf-8",
@@ -35,6 +36,7 @@ export async function sendAnswer(
     ...headersOfEveryAnswer,
     ...answer.headers,
     ...headers,
+    "X-Request-Id": requestIdOf(res.req),
     "Content-Length": Buffer.byteLength(answer.body),
   });
   if (bodyIsUnread) {
@@ -50,10 +52,11 @@ export async function sendAnswer(
  * Sends an answer on a connection where HTTP failed, so there is no response object. Further input is discarded within
  * the same limits.
  */
-export function sendAnswerOnSocket(socket: Socket, answer: Answer): void {
+export function sendAnswerOnSocket(socket: Socket, answer: Answer, requestId: string): void {
   const headers = {
     ...headersOfEveryAnswer,
     ...answer.headers,
+    "X-Request-Id": requestId,
     Date: new Date().toUTCString(),
     Connection: "close",
     "Content-Length": Buffer.byteLength(answer.body),

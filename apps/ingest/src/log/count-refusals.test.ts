@@ -1,9 +1,9 @@
 import { createLogger } from "@booking-events/runtime";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
-import type { ObservedRequest } from "./observe-requests.ts";
 
 type Line = Record<string, unknown>;
+type Refused = Parameters<RefusalCounter["countRepeat"]>[0];
 
 let lines: Line[];
 let counter: RefusalCounter;
@@ -26,16 +26,16 @@ function create(limits?: Parameters<typeof createRefusalCounter>[1]): RefusalCou
   return createRefusalCounter(createLogger({ name: "test", level: "info" }, { write }), limits);
 }
 
-const guess = (ip: string, more: Partial<ObservedRequest> = {}): ObservedRequest => ({
+const guess = (ip: string, more: Partial<Refused> = {}): Refused => ({
   ip,
   status: 403,
   outcome: "unknown-secret",
   ...more,
 });
-const limited = (partner: string): ObservedRequest => ({ partner, status: 429, outcome: "over-rate-limit" });
+const limited = (partner: string): Refused => ({ partner, status: 429, outcome: "over-rate-limit" });
 
 /** @returns how many of them get their own log line */
-function refuse(count: number, request: ObservedRequest): number {
+function refuse(count: number, request: Refused): number {
   return Array.from({ length: count }, () => counter.countRepeat(request)).filter((isRepeat) => !isRepeat).length;
 }
 

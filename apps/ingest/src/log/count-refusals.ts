@@ -2,12 +2,15 @@ import type { Logger } from "@booking-events/runtime";
 import type { ObservedRequest } from "./observe-requests.ts";
 import { toSender } from "./to-sender.ts";
 
+/** What tells refusals apart. */
+type Refused = Pick<ObservedRequest, "partner" | "ip" | "status" | "outcome" | "cause" | "err">;
+
 export interface RefusalCounter {
   /**
    * Counts the request and returns true if it needs no log line of its own: it repeats a refusal that has been logged,
    * or there are too many different refusals to log each one.
    */
-  countRepeat(refused: ObservedRequest): boolean;
+  countRepeat(refused: Refused): boolean;
   /** Logs the counts that have not been logged. */
   flush(): void;
 }
@@ -27,7 +30,7 @@ const refusalLimits = {
 
 interface Series {
   /** The fields of its log lines besides the count. */
-  fields: Pick<ObservedRequest, "partner" | "ip" | "status" | "outcome" | "cause">;
+  fields: Omit<Refused, "err">;
   /** Refusals since the last log line. */
   repeated: number;
 }
@@ -46,7 +49,7 @@ export function createRefusalCounter(logger: Logger, limits = refusalLimits): Re
   const partners = createGroup(limits.maxPartnerSeries, "requests of other partners refused");
   let timer: NodeJS.Timeout | undefined;
 
-  function countRepeat({ partner, ip, status, outcome, cause, err }: ObservedRequest): boolean {
+  function countRepeat({ partner, ip, status, outcome, cause, err }: Refused): boolean {
     timer ??= setTimeout(writeCounts, limits.intervalMs).unref();
     const group = partner === undefined ? strangers : partners;
     const reason = cause ?? (err instanceof Error ? err.name : "");

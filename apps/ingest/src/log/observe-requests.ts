@@ -6,17 +6,21 @@ import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
 
 /** What may be logged about a request. Never its URL, which contains the secret, or any part of its body. */
 export interface ObservedRequest {
+  /** The `X-Request-Id` of the answer. */
+  requestId: string;
   method?: string | undefined;
   /** The kind in the path, if a route matches it. */
   kind?: string | undefined;
   /** Only for a request with a valid or known secret. */
   partner?: string | undefined;
+  /** Which of the partner's secrets. */
+  secretId?: string | undefined;
   eventId?: string | undefined;
   /** undefined if the client disconnected before it was answered. */
   status?: number | undefined;
   outcome: Refusal["outcome"];
   durationMs?: number | undefined;
-  /** The address of a client that was refused without a valid secret, to identify guessing and floods. */
+  /** The address of a client that was refused. */
   ip?: string | undefined;
   /** Whether the request was refused because of its secret. */
   isSecretRefused?: boolean | undefined;
@@ -63,7 +67,20 @@ export function createRequestObserver(
   });
 
   function observe(request: ObservedRequest): void {
-    const { method, kind, partner, eventId, status, outcome, durationMs, violations = [], cause, err } = request;
+    const {
+      requestId,
+      method,
+      kind,
+      partner,
+      secretId,
+      eventId,
+      status,
+      outcome,
+      durationMs,
+      violations = [],
+      cause,
+      err,
+    } = request;
     const label = String(status ?? "none");
     if (request.isSecretRefused) refusedSecrets.inc({ cause: outcome, status: label });
     requests(kind ?? "none", label, partner ?? "none").count += 1;
@@ -74,6 +91,8 @@ export function createRequestObserver(
     if (status !== 200 && refusals.countRepeat({ ...request, ip })) return;
     logger[status === 500 ? "error" : "info"](
       {
+        // An accepted event's id is the request's.
+        ...(outcome === "accepted" ? {} : { requestId, secretId }),
         ...{ method, partner, eventId, status, outcome, cause, err, ip },
         violations: violations.length === 0 ? undefined : violations.map(({ field, rule }) => `${field}:${rule}`),
         route: kind === undefined ? undefined : `/booking-event/${kind}/:secret`,

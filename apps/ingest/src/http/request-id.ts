@@ -1,0 +1,14 @@
+import type { IncomingMessage } from "node:http";
+import { createEventId } from "../queue/event-id.ts";
+
+/** A client cannot reach a property with a symbol, whatever headers it sends. */
+const key = Symbol("requestId");
+
+/**
+ * Returns the request's id. The answer has it as `X-Request-Id`, the log as `requestId`, and an accepted event as its
+ * own id (ADR 29).
+ */
+export function requestIdOf(req: IncomingMessage & { [key]?: string }): string {
+  req[key] ??= createEventId();
+  return req[key];
+}
