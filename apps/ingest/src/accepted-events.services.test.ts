@@ -85,6 +85,7 @@ describe("a queued event", () => {
       sequence: expect.any(Number),
       receivedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       idempotencyKey: "key-1",
+      secretId: "s1",
       payload: reference,
     });
     expect(Date.parse(event.receivedAt)).toBeGreaterThanOrEqual(before);

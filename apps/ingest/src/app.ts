@@ -143,7 +143,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const eventId = requestIdOf(ctx.req);
     ctx.state.eventId = eventId;
     try {
-      await options.enqueue({ eventId, kind, partner: partner.id, receivedAt, idempotencyKey, payload });
+      await options.enqueue({ eventId, kind, partner: partner.id, secretId, receivedAt, idempotencyKey, payload });
     } catch (error) {
       throw new Refusal(queueUnavailable, { cause: error });
     }

@@ -133,6 +133,7 @@ describe("events list", () => {
         reference: "TRIP-1",
         sequence: start + 3_000_000,
         idempotencyKey: "k-1",
+        secretId: null,
         outcome: "duplicate",
         duplicateOf: eventId(2),
         warnings: [],
@@ -141,6 +142,20 @@ describe("events list", () => {
       },
     ]);
     expect(json).not.toContain("Canary");
+  });
+
+  test("--secret selects what came by a secret that has leaked", async () => {
+    await insertEvents(pool, [
+      event(1, "create", "created", { secretId: "s1" }),
+      event(2, "update", "updated", { secretId: "s2" }),
+      event(3, "update", "updated"),
+      event(4, "update", "updated", { partner: "other", secretId: "s1" }),
+    ]);
+    const listed = JSON.parse(await ok("events", "list", "--partner", "acme", "--secret", "s1", "--json"));
+    expect(listed).toMatchObject([{ id: eventId(1), secretId: "s1" }]);
+    const { exitCode, stderr } = await ops("events", "list", "--secret", "s1");
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("Add --partner.");
   });
 
   describe("selects", () => {
@@ -206,10 +221,11 @@ describe("events list", () => {
 
 describe("events show", () => {
   test("shows what the partner sent only on request", async () => {
-    await insertEvents(pool, [event(1, "create", "created", { idempotencyKey: "k-1" })]);
+    await insertEvents(pool, [event(1, "create", "created", { idempotencyKey: "k-1", secretId: "s2" })]);
     const shown = await ok("events", "show", eventId(1).toUpperCase());
     expect(shown).toMatch(new RegExp(`^Event ${eventId(1)}: created\n`));
     expect(shown).toMatch(/^ {2}Idempotency key {2}k-1$/m);
+    expect(shown).toMatch(/^ {2}Secret +s2$/m);
     const json = await ok("events", "show", eventId(1), "--json");
     expect(JSON.parse(json)).not.toHaveProperty("payload");
     expect(shown + json).not.toContain("Canary");

@@ -52,6 +52,18 @@ describe("an envelope", () => {
     expect(parseEnvelope({ ...envelope, idempotencyKey: null }).success).toBe(true);
   });
 
+  test.each([
+    ["s1", "s1"],
+    [null, null],
+    ["no id of a secret", null],
+    [7, null],
+  ])("says by which secret the event came: %j is read as %j, and never refused", (secretId, read) => {
+    expect(parseEnvelope({ ...envelope, secretId })).toEqual({
+      success: true,
+      envelope: { ...envelope, secretId: read },
+    });
+  });
+
   test("may have unknown fields from a later release of the same version", () => {
     expect(parseEnvelope({ ...envelope, traceparent: "00-1-1-01" })).toEqual({ success: true, envelope });
   });

@@ -11,6 +11,8 @@ import { type BookingPayload, everyIssue } from "./validate-payload.ts";
 /** Increased when readers of the old envelope could misread the new one. Deploy readers of the new version first. */
 export const envelopeVersion = 1;
 
+const secretIdPattern = /^[A-Za-z0-9_-]{1,64}$/;
+
 /**
  * An accepted event on its way from ingest, which stored it durably, to the worker, which applies it.
  *
@@ -54,6 +56,11 @@ export const EventEnvelope = v.pipe(
           v.regex(idempotencyKeyPattern, "Must be 1 to 255 visible ASCII characters."),
         ),
       ),
+      /**
+       * The id, in the partners file, of the secret by which the event came. Older releases neither write nor read it.
+       * It is only a label, so a wrong one counts as none, and makes no event invalid.
+       */
+      secretId: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(secretIdPattern))), null)),
       /** The payload as the partner sent it. It satisfied the rules of its kind when it was accepted. */
       payload: v.custom<BookingPayload>(isPlainObject, "Must be an object."),
     },

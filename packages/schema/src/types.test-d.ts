@@ -64,6 +64,7 @@ test("an envelope is one object type, so Omit and spread keep its fields", () =>
     sequence: number;
     receivedAt: string;
     idempotencyKey: string | null;
+    secretId?: string | null | undefined;
     payload: BookingPayload;
   }>();
   expectTypeOf<typeof envelopeVersion>().toEqualTypeOf<1>();

@@ -12,6 +12,8 @@ export interface EventToInsert {
   bookingKey: Buffer;
   sequence: number;
   idempotencyKey: string | null;
+  /** Which of the partner's secrets the event came by, if that is known. */
+  secretId?: string | null;
   /** JSON text. Null: the event is recorded without its content. */
   payload: string | null;
   /** In hex: see {@link DigestKey}. */
@@ -37,16 +39,16 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
   const { rowCount } = await client.query(
     `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest,
        outcome, duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings,
-       reference_kind, payload)
+       reference_kind, payload, secret_id)
      select id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome, duplicate_of,
        received_at, state_after, decided_by, content_from, keyless_sequence_after, string_to_array(warnings, ' '),
-       reference_kind, payload::jsonb
+       reference_kind, payload::jsonb, secret_id
      from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::text[], $8::bytea[],
        $9::text[], $10::uuid[], $11::timestamptz[], $12::text[], $13::uuid[], $14::uuid[], $15::bigint[],
-       $16::text[], $17::text[], $18::text[])
+       $16::text[], $17::text[], $18::text[], $19::text[])
        as event (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome,
          duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings,
-         reference_kind, payload)
+         reference_kind, payload, secret_id)
      on conflict (id) do nothing`,
     [
       uuids(events.map((event) => event.id)),
@@ -64,6 +66,7 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
       texts(events.map((event) => event.warnings.join(" "))),
       texts(events.map((event) => event.referenceKind)),
       texts(events.map((event) => event.payload)),
+      texts(events.map((event) => event.secretId ?? null)),
     ],
   );
   return rowCount === events.length;

@@ -13,6 +13,8 @@ export interface EventDetails {
   reference: string;
   sequence: number;
   idempotencyKey: string | null;
+  /** Null: an older release accepted the event, or it was imported. */
+  secretId: string | null;
   outcome: Outcome;
   duplicateOf: string | null;
   warnings: readonly WarningCode[];
@@ -21,13 +23,15 @@ export interface EventDetails {
 }
 
 const eventDetails = `id, partner, kind, reference_kind as "referenceKind", reference, sequence,
-  idempotency_key as "idempotencyKey", outcome, duplicate_of as "duplicateOf", warnings, received_at as "receivedAt",
-  processed_at as "processedAt"`;
+  idempotency_key as "idempotencyKey", secret_id as "secretId", outcome, duplicate_of as "duplicateOf", warnings,
+  received_at as "receivedAt", processed_at as "processedAt"`;
 
 export interface EventFilter {
   partner?: string | undefined;
   /** Of the trips and consumers with this reference. Needs the partner. */
   reference?: string | undefined;
+  /** That came by this secret. Needs the partner, whose secrets have ids of their own. */
+  secret?: string | undefined;
   kind?: EventKind | undefined;
   outcome?: Outcome | undefined;
   /** Received at this time or later. */
@@ -47,13 +51,13 @@ export async function listEvents(client: Queryable, filter: EventFilter): Promis
   const { rows } = await client.query<EventDetails>(
     `select ${eventDetails}
      from booking_events
-     where ${isSelected} and id >= $5 and ($6::uuid is null or id < $6) and ($7::uuid is null or id < $7)
+     where ${isSelected} and ($9::text is null or secret_id = $9) and id >= $5 and ($6::uuid is null or id < $6) and ($7::uuid is null or id < $7)
      order by id desc
      limit $8`,
     [
       ...toParameters(filter),
       ...[firstIdAt(filter.since ?? new Date(0)), filter.until === undefined ? null : firstIdAt(filter.until)],
-      ...[filter.before ?? null, filter.limit],
+      ...[filter.before ?? null, filter.limit, filter.secret ?? null],
     ],
   );
   return rows;
@@ -99,7 +103,7 @@ export const followWindowMs = 5 * 60_000;
 export async function findNewEvents(
   client: Queryable,
   position: FollowPosition,
-  filter: Pick<EventFilter, "partner" | "reference" | "kind" | "outcome" | "limit">,
+  filter: Pick<EventFilter, "partner" | "secret" | "reference" | "kind" | "outcome" | "limit">,
 ): Promise<EventDetails[]> {
   const { rows } = await client.query<EventDetails>(
     `select event.*
@@ -113,7 +117,8 @@ export async function findNewEvents(
          and not pg_visible_in_snapshot(${writtenBy}, $8::pg_snapshot)
      ) as new
      cross join lateral (
-       select ${eventDetails} from booking_events where booking_events.id = new.id and ${isSelected} limit 1
+       select ${eventDetails} from booking_events where booking_events.id = new.id and ${isSelected}
+         and ($10::text is null or secret_id = $10) limit 1
      ) as event
      order by event.sequence, event.id
      limit $9`,
@@ -122,7 +127,7 @@ export async function findNewEvents(
       position.lastChangeId,
       firstIdAt(new Date(position.readAt.getTime() - followWindowMs)),
       new Date(position.readAt.getTime() - followWindowMs),
-      ...[position.snapshot, filter.limit],
+      ...[position.snapshot, filter.limit, filter.secret ?? null],
     ],
   );
   return rows;

@@ -91,6 +91,13 @@ describe("in the order of receipt", () => {
     expect(await readChanges()).toEqual(["TRIP-1 created by 1"]);
   });
 
+  test("the log says by which secret an event came, if ingest said so", async () => {
+    await apply({ ...event(1, "create", "A"), secretId: "s1" });
+    await apply(event(2, "update", "B"));
+    const { rows } = await pool.query("select secret_id from booking_events order by sequence");
+    expect(rows).toEqual([{ secret_id: "s1" }, { secret_id: null }]);
+  });
+
   test("the feed has one change for each event that changed the booking", async () => {
     await apply(event(1, "create", "A"));
     await apply(event(2, "update", "B"));

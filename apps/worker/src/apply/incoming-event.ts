@@ -10,6 +10,7 @@ export interface IncomingEvent extends FoldEvent {
   reference: string;
   bookingKey: Buffer;
   idempotencyKey: string | null;
+  secretId: string | null;
   /** Canonical JSON. */
   payload: string;
   /** See `bookings.guest_hashes`. */
@@ -30,6 +31,7 @@ export function toIncomingEvent(envelope: EventEnvelope, key: DigestKey): Incomi
     bookingKey: bookingKey(envelope.partner, referenceKind, reference),
     sequence: envelope.sequence,
     idempotencyKey: envelope.idempotencyKey,
+    secretId: envelope.secretId ?? null,
     hasIdempotencyKey: envelope.idempotencyKey !== null,
     payload,
     contentDigest: key.digestContent(hash("sha256", payload, "hex")),

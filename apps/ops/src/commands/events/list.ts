@@ -21,6 +21,7 @@ export function addListCommand(events: Command, context: Context): void {
     .summary("list the newest events")
     .description("List the events that were received last, newest first. Shows no personal data.")
     .option("--partner <id>", "only events of this partner")
+    .option("--secret <id>", "only events that came by this secret of the partner, such as s1")
     .option("--reference <reference>", "only events of the partner's trip or consumer with this reference")
     .addOption(new Option("--kind <kind>", "only events of this kind").choices(eventKinds))
     .addOption(new Option("--outcome <outcome>", "only events with this outcome").choices(outcomes))
@@ -31,8 +32,8 @@ export function addListCommand(events: Command, context: Context): void {
     .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option(
       "--json",
-      "print a JSON array: id, partner, kind, referenceKind, reference, sequence, idempotencyKey, outcome, " +
-        "duplicateOf, warnings, receivedAt, processedAt; with --follow, one JSON object a line",
+      "print a JSON array: id, partner, kind, referenceKind, reference, sequence, idempotencyKey, secretId, " +
+        "outcome, duplicateOf, warnings, receivedAt, processedAt; with --follow, one JSON object a line",
     )
     .addHelpText(
       "after",
@@ -46,6 +47,7 @@ if it has waited for PostgreSQL. Events that wait and dead letters are not shown
 Examples:
   $ npm run ops -- events list --partner acme --limit 50
   $ npm run ops -- events list --partner acme --follow
+  $ npm run ops -- events list --partner acme --secret s1 --since 7d
   $ npm run ops -- events list --since 1h --outcome duplicate
   $ npm run -s ops -- events list --json | jq -r '.[] | select(.outcome == "duplicate") | .id'`,
     )
@@ -64,6 +66,9 @@ interface ListOptions extends EventFilter {
 async function list(context: Context, { json, follow, ...filter }: ListOptions): Promise<void> {
   if (filter.reference !== undefined && filter.partner === undefined) {
     throw new CommandFailure("A reference belongs to a partner. Add --partner.", { exitCode: 2 });
+  }
+  if (filter.secret !== undefined && filter.partner === undefined) {
+    throw new CommandFailure("A secret's id belongs to a partner. Add --partner.", { exitCode: 2 });
   }
   if (follow && (filter.until !== undefined || filter.before !== undefined)) {
     throw new CommandFailure("--follow shows new events. Leave out --until and --before.", { exitCode: 2 });

@@ -62,6 +62,7 @@ function showApplied(
     ["Processed", event.processedAt.toISOString()],
     ["Sequence", String(event.sequence)],
     ["Idempotency key", event.idempotencyKey],
+    ["Secret", event.secretId],
     ["Duplicate of", event.duplicateOf],
     ["Warnings", event.warnings.join(", ") || null],
   ]);
