@@ -194,6 +194,11 @@ test("over TLS and with the least privileges, events go their whole way, dead le
   const states = await doctor();
   expect(states.get("The database is migrated")).toBe("ok");
   expect(states.get("Redis writes each event to disk")).toBe("ok");
+  expect((await fetch(`${ingest.url}/booking-event/create/${secret}`, { method: "POST" })).status).toBe(422);
+  await waitFor(async () => {
+    const { stdout } = await ops(["refusals", "--partner", "acme", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject([{ status: 422, violations: [expect.stringMatching(/:missing$/)] }]);
+  });
   expect(await readAsReader()).toEqual([{ state: "deleted" }, { state: "active" }]);
   await followAsReader();
   const lines = join(own.folder, "bookings.ndjson");

@@ -7,7 +7,7 @@ import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { connect, exchange, type RawAnswer, requestBytes } from "@booking-events/harness/http-client";
 import { acmeSecret, partner, partnersFile } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
-import { readLastUses } from "@booking-events/queue";
+import { readLastUses, readRefusals } from "@booking-events/queue";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type RunningMain, runMain, startMain } from "./testing/run-main.ts";
 
@@ -233,8 +233,14 @@ describe("the log", () => {
     const ids = lines.map(({ eventId, requestId }) => requestId ?? eventId);
     expect(ids).toEqual(answers.map(({ headers }) => headers["X-Request-Id"]));
     expect(new Set(ids).size).toBe(ids.length);
+    const recorded = await readRefusals({
+      ...{ redisUrl: environment["REDIS_URL"] ?? "", prefix: environment["QUEUE_PREFIX"] ?? "", since: new Date(0) },
+    });
+    const recordedIds = recorded.map((refusal) => refusal.requestId);
+    expect(recordedIds.toSorted()).toEqual(expect.arrayContaining(ids.slice(1)));
     for (const secretOrData of [canary, acmeSecret, "acme-expired", "T-1"]) {
       expect(main.output()).not.toContain(secretOrData);
+      expect(JSON.stringify(recorded)).not.toContain(secretOrData);
     }
   });
 

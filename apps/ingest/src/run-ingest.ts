@@ -26,7 +26,8 @@ import { watchLoad } from "./limits/shed-load.ts";
 import { createTurns } from "./limits/take-turns.ts";
 import { freezeLimits, watchFreezes } from "./limits/watch-freezes.ts";
 import { createUnknownFieldCounter } from "./log/count-unknown-fields.ts";
-import { createRequestObserver } from "./log/observe-requests.ts";
+import { createRequestObserver, type ObserveRequest } from "./log/observe-requests.ts";
+import { createRefusalRecorder } from "./log/record-refusals.ts";
 import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";
 import { watchQueue } from "./queue/watch-queue.ts";
 
@@ -134,23 +135,32 @@ async function startServices({ settings, logger, metrics, parts }: Context) {
     writeLastUses: (uses) => producer.writeLastUses(uses),
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
-  return { partners, freezes, producer, tokenBuckets, queue, load, lastUse };
+  const refusals = createRefusalRecorder({
+    writeRefusals: (written) => producer.writeRefusals(written),
+    onError: (error) => logger.debug({ err: error }, "recording refusals failed"),
+    metrics,
+  });
+  return { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals };
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse } = services;
+  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals } = services;
   partners.stop();
   queue.stop();
   load.stop();
   freezes.stop();
-  await lastUse.stop();
+  await Promise.all([lastUse.stop(), refusals.stop()]);
   tokenBuckets.close();
   await producer.close();
 }
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): IngestServer {
-  const { settings, logger, metrics, observe, parts } = context;
-  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse } = services;
+  const { settings, logger, metrics, parts } = context;
+  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals } = services;
+  const observe: ObserveRequest = (request) => {
+    context.observe(request);
+    refusals.record(request);
+  };
   const connections = createConnections({
     maxConnections: boundConnections(settings.MAX_CONNECTIONS, logger),
     metrics,

@@ -11,6 +11,7 @@ import { addMaintainCommand } from "./commands/maintain.ts";
 import { addMigrateCommand } from "./commands/migrate.ts";
 import { addPartnersCommands } from "./commands/partners.ts";
 import { addQueueCommands } from "./commands/queue.ts";
+import { addRefusalsCommand } from "./commands/refusals.ts";
 import { addRetentionCommand } from "./commands/retention.ts";
 import { addStatusCommand } from "./commands/status.ts";
 import type { Context } from "./context.ts";
@@ -62,9 +63,10 @@ function createProgram(context: Context): Command {
       `
 Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
-  DATABASE_URL    the worker's PostgreSQL: required for all but partners
+  DATABASE_URL    the worker's PostgreSQL: required for all but partners and refusals
   DATABASE_SCHEMA the schema of the worker's tables, if it is not public
-  REDIS_URL       the queue: required for queue, dead-letters replay, guests erase and import; others show more with it
+  REDIS_URL       the queue: required for queue, dead-letters replay, guests erase, import
+                  and refusals; others show more with it
   DIGEST_KEY      the worker's, if it has one: required for guests
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
 These are also read from .data/env, which npm start writes. All times are in UTC.
@@ -85,6 +87,7 @@ In scripts, -s keeps npm's own output out: npm run -s ops -- partners list --jso
   addBookingsCommands(program, context);
   addDeadLettersCommands(program, context);
   addGuestsCommands(program, context);
+  addRefusalsCommand(program, context);
   addImportCommand(program, context);
   addQueueCommands(program, context);
   addMigrateCommand(program, context);

@@ -10,6 +10,7 @@ import { queueName, replayJobName } from "./queue-name.ts";
 import { type QueueState, readQueueState } from "./queue-state.ts";
 import { createRedisClock } from "./redis-clock.ts";
 import { findDurabilityProblems, findRunWithCompleteAof, readRedisFacts } from "./redis-durability.ts";
+import { type RecordedRefusal, writeRefusals } from "./refusals.ts";
 import { findSequenceProblems } from "./sequence.ts";
 
 export interface Producer {
@@ -52,6 +53,8 @@ export interface Producer {
   readQueueState(): Promise<QueueState>;
   /** @throws as above */
   writeLastUses(uses: SecretUse[]): Promise<void>;
+  /** @throws as above */
+  writeRefusals(refusals: RecordedRefusal[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -139,6 +142,7 @@ export function createProducer(options: ProducerOptions): Producer {
     measureLoad: () => settleWithin(enqueueDeadlineMs, measureQueueLoad(redis, queue)),
     readQueueState: () => settleWithin(enqueueDeadlineMs, readQueueState(redis, options.prefix)),
     writeLastUses: (uses) => settleWithin(enqueueDeadlineMs, writeLastUses(redis, options.prefix, uses)),
+    writeRefusals: (refusals) => settleWithin(enqueueDeadlineMs, writeRefusals(redis, options.prefix, refusals)),
     async close() {
       await queue.close();
       redis.disconnect();

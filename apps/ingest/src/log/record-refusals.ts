@@ -1,0 +1,97 @@
+import { isIP } from "node:net";
+import type { Producer, RecordedRefusal } from "@booking-events/queue";
+import { createTallies, type Registry } from "@booking-events/runtime";
+import type { ObserveRequest } from "./observe-requests.ts";
+
+export interface RefusalRecorder {
+  /** Never waits and never throws. */
+  record: ObserveRequest;
+  /** Writes what has not been written. Never throws. */
+  stop(): Promise<void>;
+}
+
+const recordingLimits = {
+  intervalMs: 1_000,
+  /** Until the next write, of one partner, or of all senders without a known secret together. */
+  maxOfSender: 20,
+  /** Until the next write. Redis stores these in about a millisecond. */
+  maxWaiting: 500,
+};
+/** The log has all of them. */
+const maxViolationsRecorded = 10;
+
+/**
+ * Keeps refusals in Redis, so that an operator can look them up without the log of every process. They are written
+ * together, apart from requests. What is too much, or can't be written, is dropped and counted.
+ *
+ * @param options.onError called for each failed write
+ */
+export function createRefusalRecorder(options: {
+  writeRefusals: Producer["writeRefusals"];
+  onError: (error: unknown) => void;
+  metrics: Registry;
+  limits?: typeof recordingLimits;
+}): RefusalRecorder {
+  const { writeRefusals, onError, limits = recordingLimits } = options;
+  const dropped = createTallies({
+    name: "ingest_refusals_dropped_total",
+    help: "Refusals that were not recorded, by reason: too-many at once, or redis did not take them.",
+    labelNames: ["reason"],
+    registers: [options.metrics],
+  });
+  const [tooMany, lost] = [dropped("too-many"), dropped("redis")];
+  const ofSender = new Map<string | undefined, number>();
+  let waiting: RecordedRefusal[] = [];
+  let writing: Promise<void> | undefined;
+
+  async function write(): Promise<void> {
+    const refusals = waiting;
+    waiting = [];
+    ofSender.clear();
+    if (refusals.length === 0) return;
+    try {
+      await writeRefusals(refusals);
+    } catch (error) {
+      lost.count += refusals.length;
+      onError(error);
+    }
+  }
+
+  /** One write at a time. While Redis is slow, refusals wait, and are dropped beyond the limits. */
+  function writeNext(): void {
+    writing ??= write().finally(() => {
+      writing = undefined;
+    });
+  }
+
+  const timer = setInterval(writeNext, limits.intervalMs).unref();
+  return {
+    record(request) {
+      const { status, partner } = request;
+      if (status === undefined || status < 400) return;
+      const count = ofSender.get(partner) ?? 0;
+      if (count >= limits.maxOfSender || waiting.length >= limits.maxWaiting) {
+        tooMany.count += 1;
+        return;
+      }
+      ofSender.set(partner, count + 1);
+      waiting.push(toRefusal(request, status));
+    },
+    async stop() {
+      clearInterval(timer);
+      await writing;
+      await write();
+    },
+  };
+}
+
+function toRefusal(request: Parameters<ObserveRequest>[0], status: number): RecordedRefusal {
+  const { requestId, partner, secretId, kind, outcome, violations = [], ip } = request;
+  return {
+    ...{ requestId, at: new Date(), status, code: outcome },
+    ...{ partner: partner ?? null, secretId: secretId ?? null, kind: kind ?? null },
+    violations: violations.slice(0, maxViolationsRecorded).map(({ field, rule }) => `${field}:${rule}`),
+    // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
+    ip: ip !== undefined && isIP(ip) !== 0 ? ip : null,
+  };
+}

@@ -1,0 +1,89 @@
+import { type RecordedRefusal, readRefusals } from "@booking-events/queue";
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import type { Command } from "commander";
+import type { Context } from "../context.ts";
+import { parseLimitUpTo } from "../terminal/arguments.ts";
+import { CommandFailure } from "../terminal/command-failure.ts";
+import { parsePast } from "../terminal/duration.ts";
+import type { Column } from "../terminal/format-table.ts";
+import { printJson, printLine, printTable, toSeconds } from "../terminal/print.ts";
+
+const defaultLimit = 50;
+const maxLimit = 10_000;
+
+export function addRefusalsCommand(program: Command, context: Context): void {
+  program
+    .command("refusals")
+    .summary("requests that ingest refused, and why")
+    .description(
+      "List the requests that ingest refused lately, newest first. The newest 250 of each partner are kept for 7 days, " +
+        "and as many of senders without a known secret. Shows no personal data but addresses.",
+    )
+    .option("--partner <id>", "only of this partner")
+    .option("--strangers", "only of senders without a known secret")
+    .option(
+      "--since <time>",
+      "only since then, such as 2026-11-20T12:00:00Z or 1h (ago)",
+      (text) => parsePast(text, context.now()),
+      new Date(0),
+    )
+    .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
+    .option("--json", "print a JSON array: requestId, at, partner, secretId, kind, status, code, violations, ip")
+    .addHelpText(
+      "after",
+      `
+A partner finds the id of a request in the header X-Request-Id of its answer. Refusals during an outage of Redis, and
+most of those that one sender repeats many times a second, are not recorded: see ingest's log and metrics.
+
+Examples:
+  $ npm run ops -- refusals --partner acme --since 1h
+  $ npm run -s ops -- refusals --json | jq -r '.[].violations[]' | sort | uniq -c`,
+    )
+    .action((options: RefusalOptions) => list(context, options));
+}
+
+interface RefusalOptions {
+  partner?: string;
+  strangers?: true;
+  since: Date;
+  limit: number;
+  json?: true;
+}
+
+async function list(context: Context, { partner, strangers, since, limit, json }: RefusalOptions): Promise<void> {
+  if (partner !== undefined && strangers) {
+    throw new CommandFailure("Senders without a known secret have no partner. Leave out one option.", { exitCode: 2 });
+  }
+  const refusals = (await read(context, { partner: strangers ? null : partner, since })).slice(0, limit);
+  if (json) printJson(context.stdout, refusals);
+  else if (refusals.length === 0) printLine(context.stdout, "No such refusals are recorded.");
+  else printTable(context.stdout, columns, refusals);
+}
+
+async function read(
+  { environment }: Context,
+  wanted: { partner: string | null | undefined; since: Date },
+): Promise<RecordedRefusal[]> {
+  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
+    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
+    environment,
+  );
+  try {
+    return await readRefusals({ redisUrl, prefix, ...wanted });
+  } catch (error) {
+    throw new CommandFailure("Redis does not answer. Check that it runs and that REDIS_URL is right.", {
+      cause: error,
+    });
+  }
+}
+
+const columns: Column<RecordedRefusal>[] = [
+  { header: "TIME", value: ({ at }) => toSeconds(at) },
+  { header: "STATUS", value: ({ status }) => String(status) },
+  { header: "WHY", value: ({ code, violations }) => [code, ...violations].join(" "), ifNarrow: "below" },
+  { header: "PARTNER", value: ({ partner }) => partner ?? "", ifNarrow: "shorten" },
+  { header: "SECRET", value: ({ secretId }) => secretId ?? "", ifNarrow: "shorten" },
+  { header: "KIND", value: ({ kind }) => kind ?? "" },
+  { header: "ADDRESS", value: ({ ip }) => ip ?? "", ifNarrow: "drop" },
+  { header: "REQUEST ID", value: ({ requestId }) => requestId, ifNarrow: "below" },
+];
