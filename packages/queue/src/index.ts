@@ -14,6 +14,7 @@ export { queueName } from "./queue-name.ts";
 export { openQueuedEvents, type QueuedEvents } from "./queued-events.ts";
 export { type QueueStatus, readQueueStatus } from "./read-queue-status.ts";
 export type { QueueState } from "./queue-state.ts";
+export { openQueuedEvents, type QueuedEvents } from "./queued-events.ts";
 export { type RecordedRefusal, readRefusals } from "./refusals.ts";
 export { maxAttempts } from "./retry-policy.ts";
 export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";

@@ -14,7 +14,7 @@ beforeEach(() => {
   metrics = createWorkerMetrics(registry, {
     isDatabaseOut: () => isDatabaseOut,
     isRedisConnected: () => true,
-    isStuck: () => false,
+    isStuck: () => false, isPaused: () => false,
     async countOpenLetters() {
       if (isDatabaseOut) throw new Error("down");
       return letters;
