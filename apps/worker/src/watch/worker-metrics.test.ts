@@ -14,7 +14,8 @@ beforeEach(() => {
   metrics = createWorkerMetrics(registry, {
     isDatabaseOut: () => isDatabaseOut,
     isRedisConnected: () => true,
-    isStuck: () => false, isPaused: () => false,
+    isStuck: () => false,
+    isPaused: () => false,
     async countOpenLetters() {
       if (isDatabaseOut) throw new Error("down");
       return letters;

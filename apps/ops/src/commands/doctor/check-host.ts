@@ -4,6 +4,8 @@ import { type Check, ok, problem, unknown } from "./check.ts";
 /** Clocks that are synchronized differ by milliseconds. */
 const maxClockDifferenceMs = 1_000;
 const minFreeShare = 0.1;
+/** On a large disk, a small share is enough. */
+const enoughFreeBytes = 10 * 2 ** 30;
 
 export function isLoopback({ hostname }: URL): boolean {
   return hostname === "" || hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);
@@ -46,9 +48,13 @@ export function checkDisk(server: string, url: URL, folder: string | null): Chec
   if (!isLoopback(url) || folder === null || !existsSync(folder)) {
     return unknown(subject, "not visible from this host", "On its host: df -h");
   }
-  const { bavail, blocks } = statfsSync(folder);
+  const { bavail, blocks, bsize } = statfsSync(folder);
   const percent = Math.round((100 * bavail) / Math.max(1, blocks));
-  return bavail >= minFreeShare * blocks
+  return hasSpace({ freeBytes: bavail * bsize, bytes: blocks * bsize })
     ? ok(subject, `${percent} % free`)
     : problem(subject, `${percent} % free`, `Make space, or move it to a larger disk: du -sh ${folder}`);
+}
+
+export function hasSpace({ freeBytes, bytes }: { freeBytes: number; bytes: number }): boolean {
+  return freeBytes >= Math.min(minFreeShare * bytes, enoughFreeBytes);
 }
