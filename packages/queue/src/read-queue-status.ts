@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { findLastUses, type LastUses } from "./last-use.ts";
 import { isQueuePaused } from "./pause-queue.ts";
-import { queueName } from "./queue-name.ts";
+import { type QueueState, readQueueState } from "./queue-state.ts";
 import { findDurabilityProblems, parseInfo, type RedisFacts, readRedisFacts } from "./redis-durability.ts";
 import { findSequenceProblems } from "./sequence.ts";
 import { withConnection } from "./with-connection.ts";
@@ -57,22 +57,28 @@ const paceIntervalMs = 1_000;
 export async function readQueueStatus(options: { redisUrl: string; prefix: string }): Promise<QueueStatus> {
   const { redisUrl, prefix } = options;
   return withConnection(redisUrl, async (redis) => {
-    const [facts, sequenceProblems, isPaused, { counts, drainMs }, oldestQueuedAt, processes, lastUses] =
-      await Promise.all([
-        readRedisFacts(redis),
-        findSequenceProblems(redis, prefix),
-        isQueuePaused(redis, prefix),
-        measurePace(redis, prefix),
-        findOldest(redis, prefix),
-        findProcesses(redis, prefix),
-        findLastUses(redis, prefix),
-      ]);
+    const [facts, sequenceProblems, isPaused, { state, drainMs }, processes, lastUses] = await Promise.all([
+      readRedisFacts(redis),
+      findSequenceProblems(redis, prefix),
+      isQueuePaused(redis, prefix),
+      measurePace(redis, prefix),
+      findProcesses(redis, prefix),
+      findLastUses(redis, prefix),
+    ]);
     return {
       redis: toSettings(facts),
       problems: [...findDurabilityProblems(facts), ...sequenceProblems],
-      ...{ isPaused, counts, oldestQueuedAt, drainMs, ...processes, lastUses },
+      ...{ isPaused, counts: toCounts(state), oldestQueuedAt: toOldest(state), drainMs, ...processes, lastUses },
     };
   });
+}
+
+function toCounts({ waiting, held, delayed }: QueueState): QueueCounts {
+  return { waiting, held, delayed };
+}
+
+function toOldest({ waiting, held, oldestAgeMs }: QueueState): Date | null {
+  return waiting + held === 0 ? null : new Date(Date.now() - oldestAgeMs);
 }
 
 function toSettings({ info, config }: RedisFacts): RedisSettings {
@@ -87,39 +93,14 @@ function toSettings({ info, config }: RedisFacts): RedisSettings {
   };
 }
 
-async function measurePace(redis: Redis, prefix: string): Promise<{ counts: QueueCounts; drainMs: number }> {
-  const before = await countEvents(redis, prefix);
-  if (before.waiting === 0) return { counts: before, drainMs: 0 };
+/** The queue now, and how long it takes until no event waits. */
+async function measurePace(redis: Redis, prefix: string): Promise<{ state: QueueState; drainMs: number }> {
+  const before = await readQueueState(redis, prefix);
+  if (before.waiting === 0) return { state: before, drainMs: 0 };
   const startedAtMs = performance.now();
   await sleep(paceIntervalMs);
-  const counts = await countEvents(redis, prefix);
-  const fewer = before.waiting - counts.waiting;
+  const state = await readQueueState(redis, prefix);
+  const fewer = before.waiting - state.waiting;
   const elapsedMs = performance.now() - startedAtMs;
-  return { counts, drainMs: fewer <= 0 ? Number.POSITIVE_INFINITY : (counts.waiting / fewer) * elapsedMs };
-}
-
-async function countEvents(redis: Redis, prefix: string): Promise<QueueCounts> {
-  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
-  const [waiting, prioritized, held, delayed] = await Promise.all([
-    redis.llen(queueKey("wait")),
-    redis.zcard(queueKey("prioritized")),
-    redis.llen(queueKey("active")),
-    redis.zcard(queueKey("delayed")),
-  ]);
-  return { waiting: waiting + prioritized, held, delayed };
-}
-
-/** Events leave both lists at their ends. */
-async function findOldest(redis: Redis, prefix: string): Promise<Date | null> {
-  const times = await Promise.all(
-    ["wait", "active"].map(async (list) => {
-      const eventId = await redis.lindex(`${prefix}:${queueName}:${list}`, -1);
-      if (eventId === null) return [];
-      const [timestamp] = await redis.hmget(`${prefix}:${queueName}:${eventId}`, "timestamp");
-      // The event may have left the queue meanwhile, or its job may be damaged.
-      return timestamp && /^\d{1,15}$/.test(timestamp) ? [Number(timestamp)] : [];
-    }),
-  );
-  const known = times.flat();
-  return known.length === 0 ? null : new Date(Math.min(...known));
+  return { state, drainMs: fewer <= 0 ? Number.POSITIVE_INFINITY : (state.waiting / fewer) * elapsedMs };
 }
