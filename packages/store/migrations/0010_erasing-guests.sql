@@ -116,7 +116,8 @@ comment on column bookings.content_digest is
   'SHA-256 from before migration 0010.';
 comment on column bookings.guest_hashes is
   'Keyed hashes of each e-mail address and phone number of the consumer that an event of the booking has sent, by '
-  'which a guest''s bookings are found. Null: neither they nor keyed digests have been computed yet.';
+  'which a guest''s bookings are found. {-1}: they are too many, so the contents have to be searched. Null: neither '
+  'they nor keyed digests have been computed yet.';
 comment on column bookings.erased_at is
   'When the booking was erased. The row keeps later events of the booking from bringing it back. Null: it was not.';
 comment on column booking_events.booking_key is 'The booking: see bookings.booking_key.';

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { inTransaction, type Queryable, setLockTimeout } from "./database.ts";
 import type { DigestKey } from "./digest-key.ts";
-import { hashContacts } from "./guest-contacts.ts";
+import { boundGuestHashes, hashContacts } from "./guest-contacts.ts";
 import { tripColumns } from "./trip.ts";
 
 /** One transaction of {@link convertNextBookings}. */
@@ -18,10 +18,12 @@ const lockTimeoutMs = 1_000;
  * @param bookingKeys of bookings that this transaction has locked
  */
 export async function convertBookings(client: Queryable, key: DigestKey, bookingKeys: Buffer[]): Promise<void> {
-  const hashes = new Map<string, Set<string>>(bookingKeys.map((bookingKey) => [bookingKey.toString("hex"), new Set()]));
+  const hashes = new Map<string, string[]>(bookingKeys.map((bookingKey) => [bookingKey.toString("hex"), []]));
   for await (const rows of readContents(client, bookingKeys)) {
-    for (const row of rows)
-      for (const hash of hashContacts(key, row)) hashes.get(row.bookingKey.toString("hex"))?.add(hash);
+    for (const row of rows) {
+      const name = row.bookingKey.toString("hex");
+      hashes.set(name, boundGuestHashes([...(hashes.get(name) ?? []), ...hashContacts(key, row)]));
+    }
     await convertDigests(client, key, rows);
   }
   await client.query(
@@ -74,7 +76,7 @@ async function convertDigests(client: Queryable, key: DigestKey, rows: ContentRo
 async function toConvertedColumns(
   client: Queryable,
   key: DigestKey,
-  hashes: ReadonlyMap<string, Set<string>>,
+  hashes: ReadonlyMap<string, string[]>,
 ): Promise<unknown[][]> {
   // The log may have lost the event whose payload the booking holds.
   const { rows } = await client.query<ContentRow>(
@@ -84,9 +86,9 @@ async function toConvertedColumns(
      where booking_key = any($1)`,
     [[...hashes.keys()].map((hex) => Buffer.from(hex, "hex"))],
   );
-  const allHashes = rows.map((row) => [
-    ...new Set([...(hashes.get(row.bookingKey.toString("hex")) ?? []), ...hashContacts(key, row)]),
-  ]);
+  const allHashes = rows.map((row) =>
+    boundGuestHashes([...(hashes.get(row.bookingKey.toString("hex")) ?? []), ...hashContacts(key, row)]),
+  );
   return [
     rows.map(({ bookingKey }) => bookingKey),
     allHashes.map((ofBooking) => ofBooking.join(" ")),

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { inTransaction, type Queryable } from "./database.ts";
 import type { DigestKey } from "./digest-key.ts";
 import type { BookingToErase } from "./erase-booking.ts";
-import { hashContact } from "./guest-contacts.ts";
+import { possibleGuestHashes } from "./guest-contacts.ts";
 import { type GuestSearch, matchEnvelope, matchPayload } from "./guest-search.ts";
 
 /** A guest's booking. */
@@ -34,7 +34,7 @@ export function findGuestBookings(
     const candidates =
       search.by === "reference"
         ? await findByReference(client, search, partners)
-        : await findByContact(client, hashContact(key, search.by, search.value), search.partner);
+        : await findByContact(client, possibleGuestHashes(key, search.by, search.value), search.partner);
     const found: GuestBooking[] = [];
     for (const candidate of candidates) if (await isOfGuest(client, candidate, search)) found.push(candidate);
     return found;
@@ -58,11 +58,11 @@ interface CandidateRow {
   createdAt: Date;
 }
 
-async function findByContact(client: Queryable, hash: string, partner: string | undefined): Promise<Candidate[]> {
+async function findByContact(client: Queryable, hashes: string[], partner: string | undefined): Promise<Candidate[]> {
   const { rows } = await client.query<CandidateRow>(
     `select ${candidateColumns} from bookings
-     where guest_hashes @> array[$1::bigint] and guest_hashes <> '{}' and ($2::text is null or partner = $2)`,
-    [hash, partner ?? null],
+     where guest_hashes && $1::bigint[] and guest_hashes <> '{}' and ($2::text is null or partner = $2)`,
+    [hashes, partner ?? null],
   );
   return rows.map(toCandidate);
 }
@@ -88,10 +88,15 @@ function toCandidate({ eventId, sequence, createdAt, ...booking }: CandidateRow)
   return { ...booking, event: { id: eventId, sequence, receivedAt: createdAt } };
 }
 
-/** Two contacts may have the same hash, so the content decides. */
+const fields = {
+  email: "consumerEmail",
+  phone: "consumerPhone",
+  reference: "consumerPartnerExternalReference",
+} as const satisfies Record<GuestSearch["by"], string>;
+
+/** Two contacts may have the same hash, and a booking may have too many, so the content decides. */
 async function isOfGuest(client: Queryable, { bookingKey, reference }: Candidate, search: GuestSearch) {
   if (search.by === "reference" && reference === search.value) return true;
-  const fields = ["consumerEmail", "consumerPhone", "consumerPartnerExternalReference"];
   const { rows } = await client.query<{ payload: Record<string, unknown> }>(
     `select distinct (select jsonb_object_agg(name, payload -> name) from unnest($2::text[]) as name) as payload
      from (
@@ -100,7 +105,7 @@ async function isOfGuest(client: Queryable, { bookingKey, reference }: Candidate
        select payload from booking_events where booking_key = $1
      ) as sent
      where payload is not null`,
-    [bookingKey, fields],
+    [bookingKey, [fields[search.by]]],
   );
   return rows.some(({ payload }) => matchPayload(search, payload));
 }

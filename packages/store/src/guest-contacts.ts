@@ -28,7 +28,23 @@ function normalizePhone(sent: string): string {
   return sent.replace(/\(0\)|\D/g, "").replace(/^00/, "");
 }
 
-export function hashContact(key: DigestKey, kind: ContactKind, normalized: string): string {
+/** The guests of a group. Every change of the hashes costs PostgreSQL an index entry for each of them. */
+const maxGuestHashes = 100;
+/** Stands for all hashes of a booking that has too many. No contact has this hash. */
+const tooManyHashes = "-1";
+
+/** @returns what `bookings.guest_hashes` is: the hashes without repetitions, or a mark that they are too many */
+export function boundGuestHashes(hashes: Iterable<string>): string[] {
+  const distinct = new Set(hashes);
+  return distinct.has(tooManyHashes) || distinct.size > maxGuestHashes ? [tooManyHashes] : [...distinct];
+}
+
+/** @returns the entries of `bookings.guest_hashes` that a booking of the contact may have */
+export function possibleGuestHashes(key: DigestKey, kind: ContactKind, normalized: string): string[] {
+  return [hashContact(key, kind, normalized), tooManyHashes];
+}
+
+function hashContact(key: DigestKey, kind: ContactKind, normalized: string): string {
   return key.hashContact(`${kind}\0${normalized}`);
 }
 

@@ -58,10 +58,25 @@ async function erase() {
   return eraseBooking(pool, digestKey, booking, { erasureId, by: "test", feed });
 }
 
-async function findByEmail(): Promise<unknown[]> {
-  const search = { by: "email", value: email.toLowerCase(), partner: undefined } as const;
+async function findByEmail(address = email): Promise<unknown[]> {
+  const search = { by: "email", value: address.toLowerCase(), partner: undefined } as const;
   return (await findGuestBookings(pool, digestKey, search, [])).map(({ reference }) => reference);
 }
+
+test("a booking whose contacts change all the time stays small, and each of them finds it", async () => {
+  const address = (number: number) => `guest-${number}@example.com`;
+  const update = (number: number) => event(number, "update", {}, { consumerEmail: address(number) });
+  const countHashes = async () =>
+    (await pool.query("select cardinality(guest_hashes) as count from bookings")).rows[0].count;
+  await apply(...Array.from({ length: 100 }, (_, number) => update(number)));
+  expect(await countHashes()).toBe(100);
+  await apply(update(100));
+  await apply(...Array.from({ length: 100 }, (_, number) => update(101 + number)));
+  await apply(update(1_000));
+  expect(await countHashes()).toBe(1);
+  for (const number of [0, 99, 100, 101, 1_000]) expect(await findByEmail(address(number))).toEqual(["CANARY-1"]);
+  expect(await findByEmail(address(201))).toEqual([]);
+});
 
 /** All of the tables that could hold something of the guest, as text. */
 async function dump(): Promise<string> {

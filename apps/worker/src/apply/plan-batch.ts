@@ -16,6 +16,7 @@ import type { EventKind } from "@booking-events/schema";
 import {
   type BookingIdentity,
   type BookingToSave,
+  boundGuestHashes,
   type ChangeToInsert,
   type EventToInsert,
   firstIdOfBooking,
@@ -154,8 +155,9 @@ function toBooking({ work, plan }: PlannedWork): BookingToSave {
 
 /** @returns undefined if the booking has all of them already */
 function addGuestHashes({ stored, guestHashes, newEvents }: TouchedBooking): readonly string[] | undefined {
-  const all = new Set([...guestHashes, ...newEvents.flatMap((event) => event.guestHashes)]);
-  return stored !== null && all.size === guestHashes.length ? undefined : [...all];
+  const all = boundGuestHashes([...guestHashes, ...newEvents.flatMap((event) => event.guestHashes)]);
+  const isSame = all.length === guestHashes.length && all[0] === guestHashes[0];
+  return stored !== null && isSame ? undefined : all;
 }
 
 function toChanges({ work, plan }: PlannedWork): ChangeToInsert[] {
