@@ -12,7 +12,8 @@ const statementTimeoutMs = 30_000;
  * For a server that can't report its own time-out, and so a little longer than that. The time runs from when a
  * statement is sent, so statements that are sent together share it.
  */
-const answerTimeoutMs = statementTimeoutMs + 5_000;
+const answerMarginMs = 5_000;
+const answerTimeoutMs = statementTimeoutMs + answerMarginMs;
 /** A frozen process must not block all others with its locks for longer than this. */
 const idleInTransactionTimeoutMs = 10_000;
 /**
@@ -184,6 +185,18 @@ async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
 /** Sets how long later statements of the transaction wait for a lock. `default`: as at its beginning. */
 export async function setLockTimeout(client: Queryable, timeoutMs: number | "default"): Promise<void> {
   await client.query(`set local lock_timeout to ${timeoutMs === "default" ? lockTimeoutMs : timeoutMs}`);
+}
+
+/**
+ * Gives statements of the transaction more time, on our side too.
+ *
+ * @returns what they must be sent by. Others still have the time of every statement on our side
+ */
+export async function allowLongStatements(client: Queryable, timeoutMs: number): Promise<Queryable> {
+  await client.query(`set local statement_timeout to ${timeoutMs}`);
+  const query = (text: string, values?: unknown[]) =>
+    client.query({ text, values, query_timeout: timeoutMs + answerMarginMs } as pg.QueryConfig);
+  return { query: query as Queryable["query"] };
 }
 
 /**

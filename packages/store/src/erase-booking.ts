@@ -3,7 +3,7 @@ import type pg from "pg";
 import { appendChanges } from "./booking-changes.ts";
 import { bookingKey } from "./booking-key.ts";
 import { lockBookings, type StoredBooking } from "./bookings.ts";
-import { inTransaction, type Queryable } from "./database.ts";
+import { allowLongStatements, inTransaction, type Queryable } from "./database.ts";
 import type { DigestKey } from "./digest-key.ts";
 import { type ErasedIdentity, eraseIdentity, findErased, lockOf } from "./erased-bookings.ts";
 
@@ -44,8 +44,8 @@ export function eraseBooking(
 ): Promise<ErasedCounts> {
   const plainKey = bookingKey(booking.partner, booking.referenceKind, booking.reference);
   const identity = eraseIdentity(key, plainKey);
-  return inTransaction(pool, async (client) => {
-    await client.query(`set local statement_timeout to ${statementTimeoutMs}`);
+  return inTransaction(pool, async (connection) => {
+    const client = await allowLongStatements(connection, statementTimeoutMs);
     await client.query("select pg_advisory_xact_lock($1)", [lockOf(key, plainKey)]);
     const wasErased = (await findErased(client, key, [plainKey])).size > 0;
     const stored = wasErased ? undefined : await lockOrInsert(client, plainKey, booking, identity);
@@ -154,8 +154,8 @@ export interface ChangesOf {
  * @returns the changes of each booking, in the same order
  */
 export function findChangesOf(pool: pg.Pool, bookings: readonly BookingToErase[]): Promise<ChangesOf[]> {
-  return inTransaction(pool, async (client) => {
-    await client.query(`set local statement_timeout to ${statementTimeoutMs}`);
+  return inTransaction(pool, async (connection) => {
+    const client = await allowLongStatements(connection, statementTimeoutMs);
     const { rows: positions } = await client.query<{ upTo: number }>(`select last_id as "upTo" from feed_position`);
     const upTo = positions[0]?.upTo ?? 0;
     const { rows } = await client.query<{ number: number; id: number }>(

@@ -1,6 +1,6 @@
 import type { ReferenceKind } from "@booking-events/schema";
 import type pg from "pg";
-import { inTransaction, type Queryable } from "./database.ts";
+import { allowLongStatements, inTransaction, type Queryable } from "./database.ts";
 import type { DigestKey } from "./digest-key.ts";
 import type { BookingToErase } from "./erase-booking.ts";
 import { possibleGuestHashes } from "./guest-contacts.ts";
@@ -28,9 +28,10 @@ export function findGuestBookings(
   search: GuestSearch,
   partners: readonly string[],
 ): Promise<GuestBooking[]> {
-  return inTransaction(pool, async (client) => {
+  return inTransaction(pool, async (connection) => {
+    const client = await allowLongStatements(connection, statementTimeoutMs);
     // PostgreSQL reads a GIN index only by a bitmap scan.
-    await client.query(`set local enable_bitmapscan to on; set local statement_timeout to ${statementTimeoutMs}`);
+    await client.query("set local enable_bitmapscan to on");
     const candidates =
       search.by === "reference"
         ? await findByReference(client, search, partners)

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { buildNextIndex } from "./build-indexes.ts";
 import { convertNextBookings } from "./convert-bookings.ts";
-import { inTransaction, type Queryable, RollBack, setLockTimeout } from "./database.ts";
+import { allowLongStatements, inTransaction, type Queryable, RollBack, setLockTimeout } from "./database.ts";
 import type { DigestKey } from "./digest-key.ts";
 
 /** For how many days things are kept. 0: forever. */
@@ -153,7 +153,6 @@ async function step<Result>({ pool }: Run, work: (client: pg.PoolClient) => Prom
 
 async function partitionLog(run: Run): Promise<boolean> {
   const taken = await step(run, async (client) => {
-    await client.query(`set local statement_timeout to ${validationTimeoutMs}`);
     const { rows } = await queryForLong<{ step: string | null }>(run, client, "select partition_log() as step");
     return rows[0]?.step ?? null;
   });
@@ -168,7 +167,7 @@ async function queryForLong<Row extends pg.QueryResultRow>({ pool, signal }: Run
   const cancel = () => void pool.query("select pg_cancel_backend($1)", [rows[0]?.pid]).catch(() => {});
   signal?.addEventListener("abort", cancel, { once: true });
   try {
-    return await client.query<Row>({ text, query_timeout: validationTimeoutMs } as pg.QueryConfig);
+    return await (await allowLongStatements(client, validationTimeoutMs)).query<Row>(text);
   } finally {
     signal?.removeEventListener("abort", cancel);
   }

@@ -7,17 +7,19 @@ import {
   type BookingToErase,
   beginErasure,
   convertNextBookings,
+  createPool,
   type DigestKey,
   eraseBooking,
   findChangesOf,
   findGuestBookings,
+  inTransaction,
   maintain,
   openDigestKey,
 } from "@booking-events/store";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 
-const { pool } = useTestDatabase({ maxConnections: 6 });
+const { pool, url } = useTestDatabase({ maxConnections: 6 });
 const start = Date.UTC(2026, 10, 20) * 1_000;
 const email = "Ada.Canary@example.com";
 const keepAll = { retentionDays: 0, deletedRetentionDays: 0, deadLetterRetentionDays: 0 };
@@ -76,6 +78,39 @@ test("a booking whose contacts change all the time stays small, and each of them
   expect(await countHashes()).toBe(1);
   for (const number of [0, 99, 100, 101, 1_000]) expect(await findByEmail(address(number))).toEqual(["CANARY-1"]);
   expect(await findByEmail(address(201))).toEqual([]);
+});
+
+test("a statement that reads much may take longer than others", async () => {
+  const impatient = createPool({
+    databaseUrl: url,
+    applicationName: "impatient",
+    maxConnections: 1,
+    onError: () => {},
+  });
+  impatient.options.query_timeout = 100;
+  await apply(event(1, "create"));
+  // They wait for the tables, as they would be busy with reading large ones.
+  async function whileLocked<Result>(table: string, work: () => Promise<Result>): Promise<Result> {
+    const settled = await inTransaction(pool, async (client) => {
+      await client.query(`lock table ${table}`);
+      const working = Promise.allSettled([work()]);
+      await waitFor(async () => {
+        const waiting = `select from pg_stat_activity where application_name = 'impatient' and wait_event_type = 'Lock'
+          and state_change < clock_timestamp() - interval '300 ms'`;
+        expect((await pool.query(waiting)).rowCount).toBe(1);
+      });
+      return { working };
+    });
+    const [result] = await settled.working;
+    if (result.status === "rejected") throw result.reason;
+    return result.value;
+  }
+  const search = { by: "email", value: email.toLowerCase(), partner: undefined } as const;
+  const found = await whileLocked("bookings", () => findGuestBookings(impatient, digestKey, search, []));
+  expect(found).toHaveLength(1);
+  const [feed] = await whileLocked("booking_changes", () => findChangesOf(impatient, [booking]));
+  expect(feed?.ids).toHaveLength(1);
+  await impatient.end();
 });
 
 /** All of the tables that could hold something of the guest, as text. */
