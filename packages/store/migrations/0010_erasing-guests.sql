@@ -150,7 +150,7 @@ comment on column digest_key.key is 'The key, made by the migration. Null: the o
 comment on column digest_key.fingerprint is
   'A hash of the key in use, by which a process notices that it has another one. Null: no process has used one yet.';
 comment on column digest_key.converted_to is
-  'Bookings up to this booking_key have keyed digests and guest_hashes. Null: all bookings have.';
+  'Bookings up to this booking_key have keyed digests and guest_hashes. Null: all do that were there at the time.';
 
 comment on table erasures is 'One row for each time that an operator erased a guest. It holds nothing of the guest.';
 comment on column erasures.id is 'A random id.';

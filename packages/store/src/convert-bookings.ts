@@ -118,7 +118,7 @@ export function convertNextBookings(pool: pg.Pool, key: DigestKey): Promise<bool
       `select converted_to as after from digest_key for update`,
     );
     const after = positions[0]?.after ?? null;
-    if (after === null) return false;
+    if (after === null) return convertLatecomers(client, key);
     const { rows } = await client.query<{ bookingKey: Buffer; isOld: boolean }>(
       `select booking_key as "bookingKey", guest_hashes is null as "isOld"
        from bookings
@@ -134,4 +134,29 @@ export function convertNextBookings(pool: pg.Pool, key: DigestKey): Promise<bool
     await client.query("update digest_key set converted_to = $1", [last]);
     return last !== null;
   });
+}
+
+/**
+ * A worker of an older release may have inserted bookings since the last one was converted. If there is no index of
+ * them yet, they wait for it: without it, this would read all bookings.
+ */
+async function convertLatecomers(client: Queryable, key: DigestKey): Promise<boolean> {
+  const { rows: indexes } = await client.query(
+    "select from pg_index where indexrelid = to_regclass('bookings_to_convert') and indisvalid",
+  );
+  if (indexes.length === 0) return false;
+  const { rows } = await client.query<{ bookingKey: Buffer }>(
+    `select booking_key as "bookingKey" from bookings
+     where guest_hashes is null
+     order by booking_key
+     limit ${bookingsPerBatch}
+     for update`,
+  );
+  if (rows.length > 0)
+    await convertBookings(
+      client,
+      key,
+      rows.map(({ bookingKey }) => bookingKey),
+    );
+  return rows.length === bookingsPerBatch;
 }

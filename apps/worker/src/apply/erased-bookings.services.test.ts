@@ -279,6 +279,13 @@ describe("a booking from before digests had a key", () => {
     expect(await convertNextBookings(pool, digestKey)).toBe(false);
   });
 
+  test("is converted although a worker of an older release has inserted it after all others were", async () => {
+    await pool.query("update digest_key set converted_to = null");
+    await convertNextBookings(pool, digestKey);
+    expect(await findByEmail()).toEqual(["CANARY-1"]);
+    expect(await countPlainDigests()).toBe(0);
+  });
+
   test("is converted by maintenance", async () => {
     expect((await maintain(pool, keepAll, { digestKey })).problems).toEqual([]);
     expect(await findByEmail()).toEqual(["CANARY-1"]);
