@@ -341,6 +341,32 @@ describe("bookings verify", () => {
     await pool.query("update log_retention set horizon = null");
   });
 
+  test("finds no difference in a deleted booking whose content is older than the log", async () => {
+    await insertHistory(1);
+    const hour = 3_600;
+    const deleted = (number: number): BookingState => {
+      const at = new Date((start + number * 1_000_000) / 1_000);
+      const place = { eventId: eventId(number), sequence: at.getTime() * 1_000, lastSequence: at.getTime() * 1_000 };
+      return { ...state(1), ...place, state: "deleted", updatedAt: at, deletedAt: at };
+    };
+    const first = deleted(100 * hour);
+    const last = { ...first, lastSequence: start + 200 * hour * 1_000_000 };
+    await insertEvents(pool, [
+      event(100 * hour, "delete", "deleted", { after: first }),
+      event(200 * hour, "delete", "unchanged", { after: last }),
+    ]);
+    const identity = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
+    const booking = { ...identity, bookingKey: bookingKey("acme", "trip", "TRIP-1"), revision: 2, state: last };
+    await updateBookings(pool, [{ ...booking, keepsPayload: true, trip: null }]);
+    await pool.query("delete from booking_events where id = any($1)", [[eventId(1), eventId(2)]]);
+    await pool.query("update log_retention set horizon = '2026-11-20T01:00Z'");
+    expect((await ops("bookings", "verify")).stdout).toBe(
+      "1 bookings with 2 events: 0 bookings differ from their logs.\n" +
+        "1 bookings are older than the log, and were compared from there.\n",
+    );
+    await pool.query("update log_retention set horizon = null");
+  });
+
   test("prints the differences and no personal data, and fails", async () => {
     await insertHistory(2);
     await pool.query("update booking_events set outcome = 'updated' where id = $1", [eventId(2)]);

@@ -152,6 +152,12 @@ export function isSameState(one: BookingState, other: BookingState): boolean {
   );
 }
 
+/** The event that sent the content may have been removed from the log, and the booking still knows its digest. */
+export function recallContent(logged: BookingState["content"], stored: BookingState["content"]) {
+  const isKnown = logged !== null && logged.eventId === stored?.eventId;
+  return isKnown ? { ...logged, digest: stored.digest } : logged;
+}
+
 function findOutcome(
   rules: readonly Rule[],
   before: BookingState | null,

@@ -10,6 +10,7 @@ export {
   foldEvents,
   isSameState,
   type Outcome,
+  recallContent,
   type WarningCode,
 } from "./fold.ts";
 export {

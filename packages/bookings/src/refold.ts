@@ -1,5 +1,13 @@
 import type { CreatesAround, LoggedEvent, RevisedEvent } from "./booking-log.ts";
-import { type BookingState, type FoldEvent, type FoldOutcome, type FoldStep, foldEvent, isSameState } from "./fold.ts";
+import {
+  type BookingState,
+  type FoldEvent,
+  type FoldOutcome,
+  type FoldStep,
+  foldEvent,
+  isSameState,
+  recallContent,
+} from "./fold.ts";
 import { comparePlaces, type Place } from "./settle-keys.ts";
 
 /** What folding late events into a booking comes to. */
@@ -222,15 +230,8 @@ export class Refold {
 
   #stateAfter(event: LoggedEvent | null): BookingState | null {
     if (event?.after == null) return null;
-    const { content } = event.after;
-    const { content: stored } = this.#stored;
-    // The event that sent the content may have been removed, and the booking still knows its digest.
-    const isKnown = stored !== null && content?.eventId === stored.eventId;
-    return {
-      ...event.after,
-      content: isKnown ? { ...content, digest: stored.digest } : content,
-      createdAt: this.#createdAt,
-    };
+    const content = recallContent(event.after.content, this.#stored.content);
+    return { ...event.after, content, createdAt: this.#createdAt };
   }
 
   /**

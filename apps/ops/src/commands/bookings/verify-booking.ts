@@ -1,4 +1,4 @@
-import { type BookingState, foldEvent, isSameState, type LoggedEvent } from "@booking-events/bookings";
+import { type BookingState, foldEvent, isSameState, type LoggedEvent, recallContent } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
 import {
   findMisjudgedKeys,
@@ -51,7 +51,8 @@ export async function verifyBooking(
   while (!isEnd) {
     const [page] = await readLog(client, [{ bookingKey, from, limit: pageSize }]);
     if (page === undefined) break;
-    for (const event of page.events) {
+    for (const logged of page.events) {
+      const event = recall(logged, booking.state);
       // A page begins with the last event of the page before.
       if (event.id === from.id) continue;
       if (event.sequence < provableFrom || (isOlderThanLog && state === null)) {
@@ -73,6 +74,12 @@ export async function verifyBooking(
   verification.differences.push(...misjudged.map(describeMisjudged));
   verification.differences.splice(maxDifferences);
   return verification;
+}
+
+function recall(event: LoggedEvent, { content: stored }: BookingState): LoggedEvent {
+  return event.after === null
+    ? event
+    : { ...event, after: { ...event.after, content: recallContent(event.after.content, stored) } };
 }
 
 function compareEvent(
