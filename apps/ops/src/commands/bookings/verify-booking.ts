@@ -38,13 +38,14 @@ export async function verifyBooking(
   { duplicateWindowMs, horizon }: { duplicateWindowMs: number; horizon: Date | null },
 ): Promise<Verification> {
   const { bookingKey, partner, referenceKind, reference } = booking;
-  const isOlderThanLog = horizon !== null && booking.state.createdAt.getTime() < horizon.getTime() + clockSkewMs;
+  const logBeginsAt = horizon === null ? null : new Date(horizon.getTime() + clockSkewMs);
+  const isOlderThanLog = logBeginsAt !== null && booking.state.createdAt < logBeginsAt;
   const verification: Verification = {
     ...{ partner, referenceKind, reference, isOlderThanLog },
     ...{ events: 0, eventsWithoutState: 0, differences: [] },
   };
   // Until then, an event may repeat one that was removed.
-  const provableFrom = isOlderThanLog ? (horizon.getTime() + clockSkewMs + duplicateWindowMs) * 1_000 : 0;
+  const provableFrom = isOlderThanLog ? (logBeginsAt.getTime() + duplicateWindowMs) * 1_000 : 0;
   let state: BookingState | null = null;
   let from: Pick<LoggedEvent, "id" | "sequence"> = startOfLog;
   let isEnd = false;
@@ -52,7 +53,7 @@ export async function verifyBooking(
     const [page] = await readLog(client, [{ bookingKey, from, limit: pageSize }]);
     if (page === undefined) break;
     for (const logged of page.events) {
-      const event = recall(logged, booking.state);
+      const event = recall(logged, booking.state, logBeginsAt);
       // A page begins with the last event of the page before.
       if (event.id === from.id) continue;
       if (event.sequence < provableFrom || (isOlderThanLog && state === null)) {
@@ -76,10 +77,15 @@ export async function verifyBooking(
   return verification;
 }
 
-function recall(event: LoggedEvent, { content: stored }: BookingState): LoggedEvent {
-  return event.after === null
-    ? event
-    : { ...event, after: { ...event.after, content: recallContent(event.after.content, stored) } };
+/** What the log cannot tell any more about events that were removed from it, but the booking still can. */
+function recall(event: LoggedEvent, stored: BookingState, logBeginsAt: Date | null): LoggedEvent {
+  const { after } = event;
+  if (after === null) return event;
+  const isDeciderRemoved =
+    logBeginsAt !== null && after.eventId === stored.eventId && stored.sequence < logBeginsAt.getTime() * 1_000;
+  const { sequence, updatedAt, deletedAt } = isDeciderRemoved ? stored : after;
+  const content = recallContent(after.content, stored.content);
+  return { ...event, after: { ...after, content, sequence, updatedAt, deletedAt } };
 }
 
 function compareEvent(
