@@ -25,8 +25,9 @@ export async function searchQueue(
     const search = await findQueuedEvents({ redisUrl, prefix, ...wanted });
     return { ...search, events: search.events.filter(isOfKind(wanted.referenceKind)), problem: null };
   } catch (error) {
+    const isAnswer = error instanceof Error && error.name === "ReplyError";
     const { code } = describeError(error);
-    return { ...unseen, problem: code === undefined ? "Redis does not answer" : `Redis refuses it (${code})` };
+    return { ...unseen, problem: isAnswer ? `Redis refuses it (${code})` : "Redis does not answer" };
   }
 }
 
