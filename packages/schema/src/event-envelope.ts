@@ -56,10 +56,7 @@ export const EventEnvelope = v.pipe(
           v.regex(idempotencyKeyPattern, "Must be 1 to 255 visible ASCII characters."),
         ),
       ),
-      /**
-       * The id, in the partners file, of the secret by which the event came. Older releases neither write nor read it.
-       * It is only a label, so a wrong one counts as none, and makes no event invalid.
-       */
+      /** The id of the secret by which the event came, if it is known. A wrong one counts as none, and harms nothing. */
       secretId: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(secretIdPattern))), null)),
       /** The payload as the partner sent it. It satisfied the rules of its kind when it was accepted. */
       payload: v.custom<BookingPayload>(isPlainObject, "Must be an object."),
