@@ -15,7 +15,7 @@ import {
   writeDeadLetter,
 } from "@booking-events/store";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type Ran, spawnOps } from "./testing/run-ops.ts";
+import { type Ran, runOps, spawnOps } from "./testing/run-ops.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 2 });
 
@@ -94,7 +94,7 @@ async function insertBooking(
 }
 
 async function ops(...args: string[]): Promise<Ran> {
-  return spawnOps(args, { DATABASE_URL: url });
+  return runOps(args, { environment: { DATABASE_URL: url } });
 }
 
 async function ok(...args: string[]): Promise<string> {
@@ -576,13 +576,13 @@ describe("migrate", () => {
     const environment = { DATABASE_URL: Object.assign(new URL(url), { pathname: `/${name}` }).href };
     await execute(url, `create database ${name}`);
     try {
-      const before = await spawnOps(["events", "list"], environment);
+      const before = await runOps(["events", "list"], { environment });
       expect(before).toMatchObject({ exitCode: 1, stdout: "" });
       expect(before.stderr).toMatch(/has not been migrated.*npm run ops -- migrate\n$/);
-      const migrated = await spawnOps(["migrate"], environment);
+      const migrated = await runOps(["migrate"], { environment });
       expect(migrated).toMatchObject({ exitCode: 0, stderr: "" });
       expect(migrated.stdout).toMatch(/^Applied 0001_.*\n.*The schema is up to date\.\n$/s);
-      expect((await spawnOps(["events", "list"], environment)).exitCode).toBe(0);
+      expect((await runOps(["events", "list"], { environment })).exitCode).toBe(0);
     } finally {
       await execute(url, `drop database ${name}`);
     }
@@ -606,7 +606,7 @@ describe("if the database can't be used", () => {
   const commands = ["events list", "bookings show acme TRIP-1", "migrate"];
 
   test.each(commands)("%s says that DATABASE_URL is missing", async (command) => {
-    const { exitCode, stdout, stderr } = await spawnOps(command.split(" "), {});
+    const { exitCode, stdout, stderr } = await runOps(command.split(" "));
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
     expect(stderr).toMatch(/DATABASE_URL is required/);
   });
@@ -623,7 +623,7 @@ describe("if the database can't be used", () => {
   });
 
   test("commands that don't need it don't ask for it", async () => {
-    const { exitCode, stdout } = await spawnOps(["--help"], {});
+    const { exitCode, stdout } = await runOps(["--help"]);
     expect(exitCode).toBe(0);
     expect(stdout).toContain("Usage: npm run ops --");
   });

@@ -46,11 +46,13 @@ export function readRedisSettings(environment: Context["environment"]): { redisU
   return { redisUrl, prefix };
 }
 
+/** How ioredis and our own deadlines say that Redis does not answer. */
+const silence = /^(Connection is closed|Command timed out|No answer within)/;
+
 /** @returns a sentence for the operator, without the URL's password. An error of another origin is returned unchanged */
 export function describeRedisError(error: unknown, redisUrl: string): unknown {
   if (!(error instanceof Error)) return error;
   const where = new URL(redisUrl).host;
-  const { code } = error as { code?: unknown };
   // Redis' own errors begin with a code. The rest may repeat arguments.
   const [redisCode = ""] = error.message.split(" ", 1);
   if (redisCode === "WRONGPASS" || redisCode === "NOAUTH")
@@ -59,9 +61,11 @@ export function describeRedisError(error: unknown, redisUrl: string): unknown {
     });
   if (error.name === "ReplyError")
     return new CommandFailure(`Redis at ${where} refused the command (${redisCode}).`, { cause: error });
-  const what = typeof code === "string" ? code : "no answer";
+  const { code } = error as { code?: unknown };
+  const isSilent = error.name === "MaxRetriesPerRequestError" || silence.test(error.message);
+  if (error instanceof CommandFailure || !(typeof code === "string" || isSilent)) return error;
   return new CommandFailure(
-    `Redis at ${where} can't be reached (${what}). Check that it runs, and that REDIS_URL is correct.`,
+    `Redis at ${where} can't be reached (${typeof code === "string" ? code : "no answer"}). Check that it runs, and that REDIS_URL is correct.`,
     { cause: error },
   );
 }

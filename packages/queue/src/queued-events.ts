@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { queueName } from "./queue-name.ts";
+import { parseInfo } from "./redis-durability.ts";
 import { defineScript, runScript } from "./run-script.ts";
 
-/** An event in the queue, in whatever state. */
-export interface QueuedEvent {
+/** A job of the queue, in whatever state. */
+export interface QueuedJob {
   jobId: string;
   /** The unchanged text from Redis: usually an envelope. */
   text: string;
@@ -18,7 +19,7 @@ export interface QueuedEvents {
    * Reads each event that is in the queue from the beginning to the end, whatever its state is and however that
    * changes. Events may be read twice.
    */
-  read(): AsyncGenerator<QueuedEvent[]>;
+  read(): AsyncGenerator<QueuedJob[]>;
   /** @returns false if a worker holds the event at the moment, or if it has left the queue */
   takeOut(jobId: string): Promise<boolean>;
   /**
@@ -69,7 +70,7 @@ export function openQueuedEvents({ redisUrl, prefix }: { redisUrl: string; prefi
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
   const lists = ["active", "wait", "delayed", "failed", "prioritized", "stalled"].map(queueKey);
 
-  async function readEvents(jobIds: string[]): Promise<QueuedEvent[]> {
+  async function readEvents(jobIds: string[]): Promise<QueuedJob[]> {
     const texts = await Promise.all(jobIds.map((jobId) => redis.hget(queueKey(jobId), "data")));
     return jobIds.flatMap((jobId, index) => {
       const text = texts[index];
@@ -131,6 +132,5 @@ async function untilRewritten(redis: Redis): Promise<ReadonlyMap<string, string>
 }
 
 async function readPersistence(redis: Redis): Promise<ReadonlyMap<string, string>> {
-  const lines = (await redis.info("persistence")).split("\r\n").filter((line) => line.includes(":"));
-  return new Map(lines.map((line) => line.split(":", 2) as [string, string]));
+  return parseInfo(await redis.info("persistence"));
 }

@@ -1,5 +1,6 @@
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { defineScript, runScript } from "./run-script.ts";
+import { withConnection } from "./with-connection.ts";
 
 /** A request that ingest refused. It holds nothing that the sender wrote. */
 export interface RecordedRefusal {
@@ -29,7 +30,6 @@ export const refusalLimits = {
 
 /** The partner of senders without a known secret. No partner has this id. */
 const strangers = "*";
-const readTimeoutMs = 2_000;
 
 /**
  * Adds each refusal to its partner's stream, which is cut to the newest ones and expires when nothing is added.
@@ -79,17 +79,7 @@ export async function readRefusals(options: {
   since: Date;
 }): Promise<RecordedRefusal[]> {
   const { redisUrl, prefix, partner, since } = options;
-  const redis = new Redis(redisUrl, {
-    lazyConnect: true,
-    connectTimeout: readTimeoutMs,
-    commandTimeout: readTimeoutMs,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
-  });
-  // The command below fails with the same error.
-  redis.on("error", () => {});
-  try {
-    await redis.connect();
+  return withConnection(redisUrl, async (redis) => {
     const senders = partner === undefined ? await redis.zrange(indexKey(prefix), "0", "-1") : [partner ?? strangers];
     const found = await Promise.all(senders.map((sender) => readOf(redis, prefix, sender)));
     const oldest = Math.max(since.getTime(), Date.now() - refusalLimits.maxAgeMs);
@@ -97,9 +87,7 @@ export async function readRefusals(options: {
       .flat()
       .filter(({ at }) => at.getTime() >= oldest)
       .sort((one, other) => other.at.getTime() - one.at.getTime());
-  } finally {
-    redis.disconnect();
-  }
+  });
 }
 
 async function readOf(redis: Redis, prefix: string, sender: string): Promise<RecordedRefusal[]> {

@@ -1,5 +1,5 @@
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { useTestDatabase } from "@booking-events/harness/test-database";
+import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import { createProducer, type Producer } from "@booking-events/queue";
 import { bookingKey, insertEvents, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -131,12 +131,7 @@ describe("replay", () => {
       await holder.query("select from dead_letters for update");
       const replaying = ops(["replay", eventId, "--yes", "--json"]);
       // The command waits to mark the letter, which another operator is about to close.
-      await waitFor(async () => {
-        const { rows } = await pool.query(
-          "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-        );
-        expect(rows).toHaveLength(1);
-      });
+      await untilBlocked(pool, 1);
       await holder.query("update dead_letters set resolved_at = now(), resolved_by = 'Ada', resolution = 'discarded'");
       await holder.query("commit");
       const { stdout } = await replaying;
@@ -239,12 +234,7 @@ test("discard says if the worker closes the letter at the same moment, after a r
     await worker.query("begin");
     await resolveDeadLetter(worker, { eventId, resolvedBy: "worker", resolution: "replayed: created" });
     const discarding = ops(["discard", eventId, "--reason", "a test", "--yes"]);
-    await waitFor(async () => {
-      const { rows } = await pool.query(
-        "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-      );
-      expect(rows).toHaveLength(1);
-    });
+    await untilBlocked(pool, 1);
     await worker.query("commit");
     expect((await discarding).stdout).toBe(`${eventId} is already closed: replayed: created\n`);
   } finally {

@@ -1,7 +1,7 @@
 import { type RecordedRefusal, readRefusals } from "@booking-events/queue";
-import { parseEnvironment, variables } from "@booking-events/runtime";
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
+import { describeRedisError, readRedisSettings } from "../queue.ts";
 import { parseLimitUpTo } from "../terminal/arguments.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { parsePast } from "../terminal/duration.ts";
@@ -64,16 +64,11 @@ async function read(
   { environment }: Context,
   wanted: { partner: string | null | undefined; since: Date },
 ): Promise<RecordedRefusal[]> {
-  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
-    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
-    environment,
-  );
+  const redis = readRedisSettings(environment);
   try {
-    return await readRefusals({ redisUrl, prefix, ...wanted });
+    return await readRefusals({ ...redis, ...wanted });
   } catch (error) {
-    throw new CommandFailure("Redis does not answer. Check that it runs and that REDIS_URL is right.", {
-      cause: error,
-    });
+    throw describeRedisError(error, redis.redisUrl);
   }
 }
 

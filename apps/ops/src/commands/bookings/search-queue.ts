@@ -1,7 +1,8 @@
 import { findQueuedEvents, type QueuedEvent, type QueueSearch } from "@booking-events/queue";
-import { describeError, parseEnvironment, variables } from "@booking-events/runtime";
+import { describeError } from "@booking-events/runtime";
 import { type ReferenceKind, referenceKindOf } from "@booking-events/schema";
 import type { Context } from "../../context.ts";
+import { readRedisSettings } from "../../queue.ts";
 
 /** What is known of a booking's events in the queue. */
 export interface QueueView extends QueueSearch {
@@ -17,12 +18,8 @@ export async function searchQueue(
   wanted: { partner: string; reference: string; referenceKind: ReferenceKind | undefined },
 ): Promise<QueueView> {
   if (!environment["REDIS_URL"]) return { ...unseen, problem: "REDIS_URL is not set" };
-  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
-    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
-    environment,
-  );
   try {
-    const search = await findQueuedEvents({ redisUrl, prefix, ...wanted });
+    const search = await findQueuedEvents({ ...readRedisSettings(environment), ...wanted });
     return { ...search, events: search.events.filter(isOfKind(wanted.referenceKind)), problem: null };
   } catch (error) {
     const isAnswer = error instanceof Error && error.name === "ReplyError";

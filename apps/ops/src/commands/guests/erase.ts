@@ -1,10 +1,9 @@
 import { openQueuedEvents } from "@booking-events/queue";
-import { parseEnvironment, variables } from "@booking-events/runtime";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { withDatabase } from "../../database.ts";
+import { describeRedisError, readRedisSettings } from "../../queue.ts";
 import { parseNote } from "../../terminal/arguments.ts";
-import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
 import { defaultName } from "../dead-letters/letters.ts";
@@ -46,11 +45,8 @@ interface EraseOptions extends SearchOptions {
 
 async function erase(context: Context, options: EraseOptions): Promise<void> {
   const search = await readSearch(context, options);
-  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
-    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
-    context.environment,
-  );
-  const queue = openQueuedEvents({ redisUrl, prefix });
+  const settings = readRedisSettings(context.environment);
+  const queue = openQueuedEvents(settings);
   try {
     await queue.check();
     await withDatabase(context, async (pool) => {
@@ -66,27 +62,10 @@ async function erase(context: Context, options: EraseOptions): Promise<void> {
     await forgetInRedis(context, queue.rewriteAppendOnlyFile);
     await forgetInPostgres(context, options);
   } catch (error) {
-    throw describeRedisError(error, redisUrl);
+    throw describeRedisError(error, settings.redisUrl);
   } finally {
     queue.close();
   }
-}
-
-/** @returns a sentence for the operator. An error of another origin is returned unchanged */
-function describeRedisError(error: unknown, redisUrl: string): unknown {
-  if (!(error instanceof Error)) return error;
-  const where = new URL(redisUrl).host;
-  if (error.name === "ReplyError")
-    return new CommandFailure(`Redis at ${where} refused a command: ${error.message}`, {
-      cause: error,
-    });
-  const isConnection =
-    error.name === "MaxRetriesPerRequestError" || /^(Connection is closed|Command timed out)/.test(error.message);
-  if (!isConnection) return error;
-  return new CommandFailure(
-    `Redis at ${where} does not answer. Check that it runs, and that REDIS_URL is correct. Then run this again.`,
-    { cause: error },
-  );
 }
 
 function isEmpty({ bookings, letters, queued }: Findings): boolean {
