@@ -376,27 +376,6 @@ begin
   return deleted;
 end $$;
 
--- Removes the content of bookings that were deleted long ago, and of their events. Bookings that are in use wait for
--- the next time.
-create function remove_deleted_content(retention_days integer, max_bookings integer) returns integer
-language plpgsql security definer
-set search_path from current
-as $$
-declare
-  keys bytea[];
-begin
-  keys := array(
-    select booking_key from bookings
-    where deleted_at < now() - make_interval(days => greatest(retention_days, 1)) and content_removed_at is null
-    order by deleted_at
-    limit max_bookings
-    for update skip locked
-  );
-  update bookings set payload = null, content_removed_at = now() where booking_key = any(keys);
-  update booking_events set payload = null where booking_key = any(keys) and payload is not null;
-  return cardinality(keys);
-end $$;
-
 -- Deletes dead letters that were resolved long ago, and open ones whose events are older than the log: to apply them
 -- has become impossible.
 create function delete_old_dead_letters(
@@ -425,7 +404,7 @@ begin
     select oid from pg_proc
     where pronamespace = to_regnamespace(current_schema()) and proname in (
       'keep_statistics_targets', 'create_log_partitions', 'prepare_log_partition', 'attach_log_partition', 'partition_log', 'advance_log_horizon',
-      'drop_log_partition', 'delete_old_events', 'delete_old_changes', 'remove_deleted_content',
+      'drop_log_partition', 'delete_old_events', 'delete_old_changes',
       'delete_old_dead_letters'
     )
   loop

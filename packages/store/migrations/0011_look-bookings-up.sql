@@ -79,6 +79,7 @@ alter table bookings
 do $$
 begin
   if not exists (select from bookings) then
+    create index bookings_erased on bookings (booking_key) where erased_at is not null;
     create index bookings_to_convert on bookings (booking_key) where guest_hashes is null;
     create index bookings_by_arrival on bookings (arrival_date, destination_country, destination_airport)
       where arrival_date is not null;
@@ -170,8 +171,9 @@ from (
   where guest_hashes is null
 ) as booking;
 
--- As in migration 0008, for the new columns too. Hashes would lead to nothing.
-create or replace function remove_deleted_content(retention_days integer, max_bookings integer) returns integer
+-- Removes the content of bookings that were deleted long ago, and of their events, and what leads to it. Bookings that
+-- are in use wait for the next time.
+create function remove_deleted_content(retention_days integer, max_bookings integer) returns integer
 language plpgsql security definer
 set search_path from current
 as $$
@@ -193,6 +195,7 @@ begin
   update booking_events set payload = null where booking_key = any(keys) and payload is not null;
   return cardinality(keys);
 end $$;
+revoke execute on function remove_deleted_content from public;
 
 create view booking_details_unreadable as
 select

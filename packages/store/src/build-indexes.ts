@@ -5,6 +5,7 @@ import { beginWithLimits, schemaOf } from "./database.ts";
 const indexes = [
   { name: "bookings_to_empty", on: "(deleted_at) where deleted_at is not null and content_removed_at is null" },
   { name: "bookings_to_convert", on: "(booking_key) where guest_hashes is null" },
+  { name: "bookings_erased", on: "(booking_key) where erased_at is not null" },
   { name: "bookings_by_guest", on: "using gin (guest_hashes) where guest_hashes <> '{}'" },
   {
     name: "bookings_by_arrival",

@@ -1,4 +1,5 @@
 import type { EventKind, ReferenceKind } from "@booking-events/schema";
+import { byteas } from "./binary-arrays.ts";
 import type { EventToInsert } from "./booking-events.ts";
 import { insertEvents } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
@@ -31,7 +32,8 @@ export function eraseIdentity(key: DigestKey, bookingKey: Buffer): ErasedIdentit
 }
 
 /**
- * Finds out which bookings have been erased. An erased booking stays erased, so this needs no lock. But whoever inserts
+ * Finds out which bookings have been erased, by an index that has only those: it stays small, however many bookings
+ * there are. An erased booking stays erased, so this needs no lock. But whoever inserts
  * a booking must ask again afterwards: the booking may have been erased since.
  *
  * @returns the bookings' keys from before the erasure, in hex
@@ -39,8 +41,8 @@ export function eraseIdentity(key: DigestKey, bookingKey: Buffer): ErasedIdentit
 export async function findErased(client: Queryable, key: DigestKey, bookingKeys: Buffer[]): Promise<Set<string>> {
   const hashed = bookingKeys.map(key.hashBookingKey);
   const { rows } = await client.query<{ bookingKey: Buffer }>(
-    `select booking_key as "bookingKey" from bookings where booking_key = any($1) and erased_at is not null`,
-    [hashed],
+    `select booking_key as "bookingKey" from bookings where booking_key = any($1::bytea[]) and erased_at is not null`,
+    [byteas(hashed)],
   );
   const isErased = (other: Buffer) => rows.some((row) => row.bookingKey.equals(other));
   return new Set(
