@@ -3,6 +3,7 @@ import { createPool } from "@booking-events/store";
 import pg from "pg";
 import { afterAll, beforeAll } from "vitest";
 import { provided } from "./provided.ts";
+import { waitFor } from "./wait-for.ts";
 
 /**
  * Creates a database and a pool of connections to it for the tests of the file, or of the `describe` that calls this.
@@ -53,4 +54,14 @@ export async function execute(url: string, sql: string): Promise<void> {
   } finally {
     await client.end();
   }
+}
+
+/** Waits until this many statements in the connection's database wait for a lock. */
+export async function untilBlocked(connection: Pick<pg.ClientBase, "query">, count: number): Promise<void> {
+  await waitFor(async () => {
+    const { rowCount } = await connection.query(
+      "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+    );
+    return rowCount === count;
+  });
 }

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
-import { useTestDatabase } from "@booking-events/harness/test-database";
+import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import { appendChanges, type ChangeToInsert, inTransaction, maintain, RollBack } from "@booking-events/store";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FeedGapError, HandlingStopped } from "./errors.ts";
@@ -677,12 +677,7 @@ describe("followers of one name", () => {
       await mayEnd;
     };
     const followers = [1, 2].map(() => start({ from: "snapshot", onSnapshot, pollIntervalMs: 20 }));
-    await waitFor(async () => {
-      const { rows } = await pool.query(
-        "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-      );
-      expect(rows).toHaveLength(1);
-    });
+    await untilBlocked(pool, 1);
     end();
     await append(1);
     await waitFor(() => expect(followers.flatMap(({ handled }) => handled)).toEqual([2]));

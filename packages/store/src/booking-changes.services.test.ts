@@ -1,5 +1,5 @@
 import { waitFor } from "@booking-events/harness";
-import { useTestDatabase } from "@booking-events/harness/test-database";
+import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
 import { appendChanges, type ChangeToInsert } from "./booking-changes.ts";
@@ -86,12 +86,7 @@ test("a transaction that has appended and is not committed holds up the next one
   });
   await hasAppended;
   const second = inTransaction(pool, (client) => appendChanges(client, [aChange()])).then(() => order.push("second"));
-  await waitFor(async () => {
-    const { rows } = await pool.query(
-      "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-    );
-    expect(rows).toHaveLength(1);
-  });
+  await untilBlocked(pool, 1);
   expect(await idsAfter(0)).toEqual([]);
   commit();
   await Promise.all([first, second]);

@@ -1,5 +1,5 @@
 import { waitFor } from "@booking-events/harness";
-import { createTestDatabase, useTestDatabase } from "@booking-events/harness/test-database";
+import { createTestDatabase, untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import { createPool, NotBegun, openDigestKey } from "@booking-events/store";
 import type { Pool } from "pg";
@@ -211,12 +211,7 @@ describe("concurrent batches that take the same locks in crossing order", () => 
     const holder = await workers.connect();
     await holder.query("select pg_advisory_lock(2)");
     const applying = batches.map((batch) => applyEvents(workers, batch, options));
-    await waitFor(async () => {
-      const { rows } = await holder.query(
-        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-      );
-      expect(rows).toHaveLength(batches.length);
-    });
+    await untilBlocked(holder, batches.length);
     await holder.query("select pg_advisory_unlock(2)");
     holder.release();
     await Promise.all(applying);
@@ -634,12 +629,7 @@ describe("a booking that another transaction has locked", () => {
     await holder.query("begin");
     await holder.query("select from bookings for update");
     const applying = applyEvents(pool, [event(2, "update", "B")], { ...options, isAlone: true });
-    await waitFor(async () => {
-      const { rows } = await pool.query(
-        "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-      );
-      expect(rows).toHaveLength(1);
-    });
+    await untilBlocked(pool, 1);
     await holder.query("rollback");
     holder.release();
     expect([...(await applying).values()]).toEqual(["updated"]);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { toCanonicalJson } from "@booking-events/bookings";
 import { waitFor } from "@booking-events/harness";
-import { useTestDatabase } from "@booking-events/harness/test-database";
+import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import {
   type BookingToErase,
@@ -168,9 +168,9 @@ describe("a booking that is erased before it is stored", () => {
       const erasing = eraseBooking(pool, digestKey, booking, {
         ...{ erasureId: eventId(1), by: "test", feed: { ids: [], upTo: 0 } },
       });
-      await untilBlocked(1);
+      await untilBlocked(pool, 1);
       const applying = apply(event(1, "create"));
-      await untilBlocked(2);
+      await untilBlocked(pool, 2);
       await blocker.query("rollback");
       await erasing;
       expect(await applying).toEqual(["erased"]);
@@ -185,9 +185,9 @@ describe("a booking that is erased before it is stored", () => {
     try {
       await blocker.query("begin; select from feed_position for update");
       const applying = apply(event(1, "create"));
-      await untilBlocked(1);
+      await untilBlocked(pool, 1);
       const erasing = erase();
-      await untilBlocked(2);
+      await untilBlocked(pool, 2);
       await blocker.query("rollback");
       expect(await applying).toEqual(["created"]);
       expect(await erasing).toEqual({ bookings: 1, events: 1, deadLetters: 0 });
@@ -196,15 +196,6 @@ describe("a booking that is erased before it is stored", () => {
       blocker.release(true);
     }
   });
-
-  async function untilBlocked(count: number): Promise<void> {
-    await waitFor(async () => {
-      const { rows } = await pool.query(
-        "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-      );
-      expect(rows).toHaveLength(count);
-    });
-  }
 });
 
 describe("a guest", () => {

@@ -1,5 +1,4 @@
-import { waitFor } from "@booking-events/harness";
-import { useTestDatabase } from "@booking-events/harness/test-database";
+import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import {
   type BookingToErase,
   beginErasure,
@@ -53,9 +52,9 @@ describe("an event of an erased booking that can't be applied", () => {
     try {
       await blocker.query("begin; lock table dead_letters in share mode");
       const writing = write();
-      await untilBlocked(1);
+      await untilBlocked(pool, 1);
       const erasing = erase();
-      await untilBlocked(2);
+      await untilBlocked(pool, 2);
       await blocker.query("rollback");
       expect(await writing).toBeUndefined();
       expect(await erasing).toMatchObject({ deadLetters: 1 });
@@ -66,12 +65,3 @@ describe("an event of an erased booking that can't be applied", () => {
     }
   });
 });
-
-async function untilBlocked(count: number): Promise<void> {
-  await waitFor(async () => {
-    const { rows } = await pool.query(
-      "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-    );
-    expect(rows).toHaveLength(count);
-  });
-}
