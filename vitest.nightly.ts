@@ -6,8 +6,7 @@ export default defineConfig({
   ...resolving,
   test: {
     name: "nightly",
-    include: ["**/*.nightly.test.ts", "tests/e2e/failed-connections.test.ts"],
-    env: { NIGHTLY: "true" },
+    include: ["**/*.nightly.test.ts"],
     fileParallelism: false,
     ...withBuiltApps,
   },

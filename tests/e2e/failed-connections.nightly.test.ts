@@ -60,7 +60,7 @@ async function untilApplied(count: number): Promise<void> {
   }, recovery);
 }
 
-const allModes: ProxyMode[] = [
+const modes: ProxyMode[] = [
   "reset at once",
   "reset in the handshake",
   "expired certificate",
@@ -70,12 +70,6 @@ const allModes: ProxyMode[] = [
   "error at the first statement",
   "silent",
 ];
-/** The ones that differ most; `npm run test:nightly` takes all. */
-const modes: ProxyMode[] = process.env["NIGHTLY"]
-  ? allModes
-  : ["expired certificate", "error at the start", "error at the first statement", "silent"];
-const modesAtStart: ProxyMode[] = process.env["NIGHTLY"] ? allModes : ["reset at once"];
-
 test.each(modes)(
   "a failure before our first statement costs no event an attempt: %s",
   { timeout: 120_000 },
@@ -100,7 +94,7 @@ test.each(modes)(
   },
 );
 
-test.each(modesAtStart)("a worker that starts meanwhile waits, and says so: %s", { timeout: 120_000 }, async (mode) => {
+test.each(modes)("a worker that starts meanwhile waits, and says so: %s", { timeout: 120_000 }, async (mode) => {
   proxy.setMode(mode);
   await post("BEFORE");
   const worker = await surroundings().start("worker", { environment: workerEnvironment, isReady: false });
