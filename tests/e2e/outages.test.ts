@@ -323,7 +323,8 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
     ]);
     for (const app of [ingest, worker]) {
       await waitFor(
-        async () => expect((await app.readiness()).body.problems?.join()).toMatch(/Redis does not answer/),
+        async () =>
+          expect((await app.readiness()).body.problems?.join()).toMatch(/Redis does not answer \(ECONNREFUSED\)/),
         recovery,
       );
     }

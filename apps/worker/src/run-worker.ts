@@ -326,7 +326,7 @@ function createProblemFinder(
 ): () => Promise<string[]> {
   const state: WorkerState = {
     isStopping: () => signal.aborted,
-    isRedisConnected: () => consumer.isConnected(),
+    redisProblem: () => consumer.connectionProblem(),
     databaseOutage: () => outageGate.currentOutage()?.code ?? migration.currentFault(),
     isMigrated: migration.isDone,
     checkDatabase: createDatabaseCheck(

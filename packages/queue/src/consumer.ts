@@ -8,6 +8,7 @@ import { keepLocks } from "./keep-locks.ts";
 import { isQueuePaused } from "./pause-queue.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { type QueueState, readQueueState } from "./queue-state.ts";
+import { watchOutage } from "./redis-outage.ts";
 import { createEventReleaser } from "./release-events.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
 import { createSweep, type GivenUpEvent, type Verdict } from "./sweep-failed.ts";
@@ -43,6 +44,8 @@ export interface Consumer {
   /** Starts to process deliveries. Waits for Redis without limit, and reconnects by itself. */
   start(): void;
   isConnected(): boolean;
+  /** Returns why Redis does not answer, in a sentence for an operator; null: the connection is ready. */
+  connectionProblem(): string | null;
   /** The number of events in the queue, without those being handled. */
   countBacklog(): Promise<{ waiting: number; delayed: number }>;
   /** Whether an operator has paused the queue. Then no worker takes events. */
@@ -158,6 +161,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   const identity: WorkerIdentity = { version: options.version ?? "?", host: hostname(), pid: process.pid };
   const { lockDurationMs } = options.recovery ?? defaultRecovery;
   const redis = connect(options);
+  const describeOutage = watchOutage(redis);
   const held = createHeldEvents({ maxBytes: options.maxHeldBytes });
   const closing = new AbortController();
   /** Set while the consumer drains: resolves when all released events can go back together. */
@@ -178,6 +182,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       });
     },
     isConnected: () => redis.status === "ready",
+    connectionProblem: () => (redis.status === "ready" ? null : describeOutage()),
     async countBacklog() {
       const { waiting = 0, delayed = 0 } = await queue.getJobCounts("waiting", "delayed");
       return { waiting, delayed };

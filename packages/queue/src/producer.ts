@@ -10,6 +10,7 @@ import { queueName, replayJobName } from "./queue-name.ts";
 import { type QueueState, readQueueState } from "./queue-state.ts";
 import { createRedisClock } from "./redis-clock.ts";
 import { findDurabilityProblems, findRunWithCompleteAof, readRedisFacts } from "./redis-durability.ts";
+import { watchOutage } from "./redis-outage.ts";
 import { type RecordedRefusal, writeRefusals } from "./refusals.ts";
 import { findSequenceProblems } from "./sequence.ts";
 
@@ -90,6 +91,7 @@ interface ProducerOptions {
 
 export function createProducer(options: ProducerOptions): Producer {
   const redis = connect(options);
+  const describeOutage = watchOutage(redis);
   let connectionNumber = 0;
   /** The id of the Redis process whose append-only file is known to be complete. */
   let runWithCompleteAof: string | undefined;
@@ -134,7 +136,7 @@ export function createProducer(options: ProducerOptions): Producer {
         runWithCompleteAof = findRunWithCompleteAof(facts, runWithCompleteAof);
         return [...problems, ...sequenceProblems];
       } catch {
-        return ["Redis does not answer. Check that it runs and that REDIS_URL is right."];
+        return [describeOutage()];
       }
     },
     connectionNumber: () => connectionNumber,

@@ -60,7 +60,7 @@ export async function findSequenceProblems(
   if (lastAheadMs > maxAheadMs)
     return [
       `The last sequence number is ${toMinutes(lastAheadMs)} ahead of this host's clock. If that clock is ` +
-        `right, see "The sequence is far ahead" in docs/operations.md.`,
+        `right, see "The sequence is far ahead" in docs/runbook.md.`,
     ];
   return [];
 }

@@ -1,6 +1,7 @@
 export interface WorkerState {
   isStopping: () => boolean;
-  isRedisConnected: () => boolean;
+  /** Returns why Redis does not answer; null: it does. */
+  redisProblem: () => string | null;
   /** The code of the fault of the current outage of PostgreSQL; null: there is no outage. */
   databaseOutage: () => string | null;
   isMigrated: () => boolean;
@@ -12,9 +13,10 @@ export interface WorkerState {
 
 /** Returns why the worker is not ready, in sentences for an operator. Empty: it is ready. */
 export async function findProblems(state: WorkerState): Promise<string[]> {
+  const redisProblem = state.redisProblem();
   return [
     ...(state.isStopping() ? ["The worker is stopping."] : []),
-    ...(state.isRedisConnected() ? [] : ["Redis does not answer. Check that it runs and that REDIS_URL is right."]),
+    ...(redisProblem === null ? [] : [redisProblem]),
     ...(await findDatabaseProblems(state)),
     ...state.durabilityProblems(),
     ...(state.isStuck() ? ["Events are waiting, and none is finished. Restart this worker."] : []),

@@ -67,7 +67,7 @@ function checkSequence({ sequenceProblems }: RedisExamination): Check {
   const [sentence] = sequenceProblems;
   return sentence === undefined
     ? ok(subject, "the last number is not ahead of the clock")
-    : problem(subject, sentence, 'See "The sequence is far ahead" in docs/operations.md.');
+    : problem(subject, sentence, 'See "The sequence is far ahead" in docs/runbook.md.');
 }
 
 function checkPassword(url: URL): Check {

@@ -4,7 +4,7 @@ import { describeAge } from "./describe.ts";
 import type { Status } from "./read-status.ts";
 
 /** Events are usually applied within seconds. */
-const maxAgeMs = 5 * 60_000;
+const maxAgeMs = 60_000;
 /** As the default of `REDIS_MEMORY_HIGH_WATER`, at which ingest refuses events. */
 const maxMemoryShare = 0.7;
 /** Workers create partitions for the next two months. */
@@ -34,10 +34,10 @@ function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
     ...(ingestCount === 0 ? ["No ingest runs, so partners cannot send events. Start one."] : []),
     ...(workers.length === 0 ? ["No worker takes events. Start one, or look at its log."] : []),
     ...(ageMs > maxAgeMs && !isPaused
-      ? [`The oldest event has waited for ${describeAge(ageMs)}. See "The backlog grows" in docs/operations.md.`]
+      ? [`The oldest event has waited for ${describeAge(ageMs)}. Look for the cause: npm run ops -- doctor`]
       : []),
     ...(memoryShare > maxMemoryShare
-      ? [`Redis uses ${Math.round(100 * memoryShare)} % of its maxmemory. See "Redis is full" in docs/operations.md.`]
+      ? [`Redis uses ${Math.round(100 * memoryShare)} % of its maxmemory. See "RedisMemoryHigh" in docs/runbook.md.`]
       : []),
   ];
 }
