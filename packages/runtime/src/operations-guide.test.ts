@@ -5,11 +5,11 @@ import { describe, expect, test } from "vitest";
 import { variables } from "./environment.ts";
 
 const root = join(import.meta.dirname, "../../..");
-const runbook = readFileSync(join(root, "docs/operations.md"), "utf8");
+const guide = readFileSync(join(root, "docs/operations.md"), "utf8");
 
 /** Returns the rows of the table under a heading, as lists of cells. */
 function readTable(heading: string): string[][] {
-  const section = runbook.split(`${heading}\n`)[1]?.split(/^#/m)[0] ?? "";
+  const section = guide.split(`${heading}\n`)[1]?.split(/^#/m)[0] ?? "";
   const rows = section.split("\n").filter((line) => line.startsWith("| `"));
   return rows.map((row) => row.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 }
@@ -24,7 +24,7 @@ function readSource(folder: string): string {
 const ingest = readSource("apps/ingest");
 const worker = readSource("apps/worker");
 
-describe("the runbook's table of environment variables", () => {
+describe("the operations guide's table of environment variables", () => {
   const rows = readTable("## Environment");
   const ofOneProcess = new Map(Object.entries<v.GenericSchema>(variables));
 
@@ -64,7 +64,7 @@ describe("the runbook's table of environment variables", () => {
   });
 });
 
-test("the runbook's table of metrics has every metric, with its labels", () => {
+test("the operations guide's table of metrics has every metric, with its labels", () => {
   const text = /"[^"]*"(?:\s+\+\s+"[^"]*")*/.source;
   const metric = new RegExp(`name: "(\\w+)",\\s+help:\\s+${text},\\s+(?:labelNames: \\[(.*)\\],)?`, "g");
   const ofCode = Array.from(
