@@ -4,6 +4,8 @@ import type { PartnerRegistry } from "@booking-events/partners";
 import type { Producer } from "@booking-events/queue";
 import { describeError, type Logger } from "@booking-events/runtime";
 import {
+  type Answer,
+  answers,
   type BookingPayload,
   countJsonValues,
   type EventKind,
@@ -20,23 +22,9 @@ import type { BodyObject } from "./body/decode-body.ts";
 import { describeViolations } from "./body/describe-violations.ts";
 import { readEventOptions } from "./body/event-options.ts";
 import { type Body, ClientGone, createBodyReader } from "./body/read-body.ts";
-import {
-  type Answer,
-  accepted,
-  dryRunPassed,
-  internalError,
-  invalidData,
-  methodNotAllowed,
-  notFound,
-  overloaded,
-  overRateLimit,
-  partnersUnknown,
-  queueUnavailable,
-  Refusal,
-  shuttingDown,
-} from "./http/answers.ts";
 import { findHostFault } from "./http/host-header.ts";
 import { QuietKoa } from "./http/quiet-koa.ts";
+import { Refusal } from "./http/refusal.ts";
 import { requestIdOf } from "./http/request-id.ts";
 import { sendAnswer } from "./http/send-answer.ts";
 import type { ChargePartner, LimitPartner, RateLimitVerdict } from "./limits/limit-partners.ts";
@@ -94,7 +82,7 @@ export function createApp(options: AppOptions): Koa<RequestState> {
   app.use(answerRequests(options));
   app.use(createRouter(options).routes());
   app.use((ctx) => {
-    throw new Refusal(matchedKind(ctx) === undefined ? notFound : methodNotAllowed);
+    throw new Refusal(matchedKind(ctx) === undefined ? answers.notFound : answers.methodNotAllowed);
   });
   return app;
 }
@@ -118,14 +106,14 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const { secret = "" } = ctx.params;
     const refuse = () => options.answerGuess(ctx.ip);
     const registry = options.partners();
-    if (registry.partnerCount === 0) throw new Refusal(partnersUnknown);
+    if (registry.partnerCount === 0) throw new Refusal(answers.partnersUnknown);
     const { partner, secretId } = authenticate(registry, secret, kind, Date.now(), refuse);
     ctx.state.partner = partner.id;
     ctx.state.secretId = secretId;
     options.markAuthentic(ctx.req.socket);
     options.recordUse(partner.id, secretId);
-    if (options.isShuttingDown()) throw new Refusal(shuttingDown);
-    if (options.isOverloaded() || options.wasFrozen(ctx.req.socket)) throw new Refusal(overloaded);
+    if (options.isShuttingDown()) throw new Refusal(answers.shuttingDown);
+    if (options.isOverloaded() || options.wasFrozen(ctx.req.socket)) throw new Refusal(answers.overloaded);
     // Every request with a valid secret takes a token, even a dry run or a request that is refused later.
     passLimit(ctx, await options.limitPartner(partner));
     const body = await readBody(ctx);
@@ -134,27 +122,27 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const { payload, idempotencyKey, isDryRun } = await options.takeTurn(partner.id, body.bytes, read);
     options.countUnknownFields(partner.id, payload);
     // The body may have waited even if the headers have not.
-    if (options.wasFrozen(ctx.req.socket)) throw new Refusal(overloaded);
+    if (options.wasFrozen(ctx.req.socket)) throw new Refusal(answers.overloaded);
     if (isDryRun) {
-      ctx.state.answer = dryRunPassed;
+      ctx.state.answer = answers.dryRunPassed;
       return;
     }
-    if (!options.isQueueAvailable()) throw new Refusal(queueUnavailable);
+    if (!options.isQueueAvailable()) throw new Refusal(answers.queueUnavailable);
     const eventId = requestIdOf(ctx.req);
     ctx.state.eventId = eventId;
     try {
       await options.enqueue({ eventId, kind, partner: partner.id, secretId, receivedAt, idempotencyKey, payload });
     } catch (error) {
-      throw new Refusal(queueUnavailable, { cause: error });
+      throw new Refusal(answers.queueUnavailable, { cause: error });
     }
-    ctx.state.answer = accepted(eventId);
+    ctx.state.answer = answers.accepted(eventId);
   };
 }
 
 /** @throws Refusal, ClientGone */
 function passLimit(ctx: Context, { retryAfterS, headers }: RateLimitVerdict): void {
   ctx.state.rateLimitHeaders = headers;
-  if (retryAfterS !== undefined) throw new Refusal(overRateLimit(retryAfterS));
+  if (retryAfterS !== undefined) throw new Refusal(answers.overRateLimit(retryAfterS));
   if (ctx.req.destroyed) throw new ClientGone();
 }
 
@@ -177,7 +165,7 @@ function checkPayload(kind: EventKind, body: BodyObject): BookingPayload {
 }
 
 function refuseAsInvalid(body: BodyObject, violationList: Violation[]): Refusal {
-  return new Refusal(invalidData(violationList), { violations: describeViolations(body, violationList) });
+  return new Refusal(answers.invalidData(violationList), { violations: describeViolations(body, violationList) });
 }
 
 /** Sends the answer to every request, logs it and counts it, whatever happened to it. */
@@ -193,7 +181,7 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
     try {
       ctx.url = toOriginForm(ctx.req);
       await next();
-      answer = ctx.state.answer ?? internalError;
+      answer = ctx.state.answer ?? answers.internalError;
     } catch (thrown) {
       error = thrown;
       answer = toAnswer(thrown);
@@ -212,7 +200,7 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
       secretId: ctx.state.secretId,
       eventId: ctx.state.eventId,
       status: wasSent ? ctx.status : answer?.status,
-      outcome: wasSent ? "cut-off" : (answer?.outcome ?? "client-gone"),
+      outcome: wasSent ? "cut-off" : (answer?.code ?? "client-gone"),
       durationMs: performance.now() - startedAtMs,
       ...detailsForLog(ctx, error),
     });
@@ -223,7 +211,7 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
 /** Returns undefined if the client has disconnected. */
 function toAnswer(error: unknown): Answer | undefined {
   if (error instanceof Refusal) return error.answer;
-  return error instanceof ClientGone ? undefined : internalError;
+  return error instanceof ClientGone ? undefined : answers.internalError;
 }
 
 /**
@@ -264,6 +252,6 @@ function toOriginForm(req: IncomingMessage): string {
   const hostFault = findHostFault(req);
   if (hostFault !== undefined) throw new Refusal(hostFault);
   const path = /^(?:https?:\/\/[^/?#]*)?(\/[^#]*)$/i.exec(req.url ?? "")?.[1];
-  if (path === undefined) throw new Refusal(notFound);
+  if (path === undefined) throw new Refusal(answers.notFound);
   return path;
 }

@@ -1,7 +1,8 @@
 import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
 import { acmeSecret } from "@booking-events/harness/partners";
+import { answers } from "@booking-events/schema";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Refusal, tooMuchToRead } from "./http/answers.ts";
+import { Refusal } from "./http/refusal.ts";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 /** Possible faults of a request, in the order in which they are reported: an earlier one hides a later one. */
@@ -40,7 +41,7 @@ beforeAll(async () => {
     limitPartner: async () =>
       conditions.has("over the rate limit") ? { retryAfterS: 7, headers: {} } : { headers: {} },
     async takeTurn(_partner, _bytes, work) {
-      if (conditions.has("too much to read")) throw new Refusal(tooMuchToRead);
+      if (conditions.has("too much to read")) throw new Refusal(answers.tooMuchToRead);
       return work();
     },
     isQueueAvailable: () => !conditions.has("queue unavailable"),

@@ -1,3 +1,5 @@
+export type { Answer } from "./answers.ts";
+export * as answers from "./answers.ts";
 export {
   type BookingField,
   type BookingFieldName,

@@ -5,9 +5,8 @@ import {
   type PartnerRegistry,
   parsePartnersFile,
 } from "@booking-events/partners";
-import type { EventKind } from "@booking-events/schema";
+import { answers, type EventKind } from "@booking-events/schema";
 import { describe, expect, test } from "vitest";
-import { invalidSecret } from "../http/answers.ts";
 import { authenticate as authenticateWithAnswer, SecretRefused } from "./authenticate.ts";
 
 const expiresAt = "2026-11-20T12:00:00Z";
@@ -39,7 +38,7 @@ describe("a secret", () => {
     ["not for this kind", "zenith-secret", "zenith"],
   ])("that is %s is refused, and the log names the partner only if the secret is known", (_what, given, partnerId) => {
     const refusal = refusalOf(registry, given, expiresAtMs - 1);
-    expect(refusal.answer).toBe(invalidSecret);
+    expect(refusal.answer).toBe(answers.invalidSecret);
     expect(refusal.partnerId).toBe(partnerId);
   });
 
@@ -64,7 +63,7 @@ test("every refused secret is counted, whatever the cause, and valid ones are no
   let refused = 0;
   const answerRefused = () => {
     refused += 1;
-    return invalidSecret;
+    return answers.invalidSecret;
   };
   const given = ["no-such-secret", "closed-secret", "zenith-secret", "acme-old", "acme-new"];
   for (const value of given) {
@@ -80,7 +79,7 @@ test("a registry knows its numbers of partners and secrets", () => {
 });
 
 function authenticate(partners: PartnerRegistry, given: string, kind: EventKind, nowMs: number): Partner {
-  return authenticateWithAnswer(partners, given, kind, nowMs, () => invalidSecret).partner;
+  return authenticateWithAnswer(partners, given, kind, nowMs, () => answers.invalidSecret).partner;
 }
 
 function refusalOf(partners: PartnerRegistry, given: string, nowMs: number): SecretRefused {

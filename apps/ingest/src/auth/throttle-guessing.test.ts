@@ -1,17 +1,17 @@
+import { answers } from "@booking-events/schema";
 import { expect, test, vi } from "vitest";
-import { invalidSecret } from "../http/answers.ts";
 import { createGuessThrottle, guessLimits } from "./throttle-guessing.ts";
 
 test("an address gets 403 up to the limit and 429 beyond it", () => {
   const answerGuess = createGuessThrottle({ ...guessLimits, refusalsPerWindow: 3 });
-  const answers = Array.from({ length: 5 }, () => answerGuess("192.0.2.1"));
-  expect(answers.slice(0, 3)).toEqual([invalidSecret, invalidSecret, invalidSecret]);
-  for (const { status, headers } of answers.slice(3)) {
+  const given = Array.from({ length: 5 }, () => answerGuess("192.0.2.1"));
+  expect(given.slice(0, 3)).toEqual([answers.invalidSecret, answers.invalidSecret, answers.invalidSecret]);
+  for (const { status, headers } of given.slice(3)) {
     expect(status).toBe(429);
     expect(Number(headers?.["Retry-After"])).toBeGreaterThan(0);
     expect(Number(headers?.["Retry-After"])).toBeLessThanOrEqual(60);
   }
-  expect(answerGuess("192.0.2.2")).toBe(invalidSecret);
+  expect(answerGuess("192.0.2.2")).toBe(answers.invalidSecret);
 });
 
 test("Retry-After is never 0, even at the end of a window", () => {

@@ -1,5 +1,5 @@
+import { type Answer, answers } from "@booking-events/schema";
 import { LRUCache } from "lru-cache";
-import { type Answer, invalidSecret, tooManyGuesses } from "../http/answers.ts";
 import { toSender } from "../log/to-sender.ts";
 
 /** Returns the answer to a request with a refused secret. */
@@ -34,8 +34,8 @@ export function createGuessThrottle(limits = guessLimits): AnswerGuess {
     const sender = toSender(ip);
     const count = (refusals.get(sender) ?? 0) + 1;
     refusals.set(sender, count);
-    if (count <= limits.refusalsPerWindow) return invalidSecret;
+    if (count <= limits.refusalsPerWindow) return answers.invalidSecret;
     // At the end of the window the remaining time may be 0 although the limit still applies.
-    return tooManyGuesses(Math.max(1, Math.ceil(refusals.getRemainingTTL(sender) / 1_000)));
+    return answers.tooManyGuesses(Math.max(1, Math.ceil(refusals.getRemainingTTL(sender) / 1_000)));
   };
 }

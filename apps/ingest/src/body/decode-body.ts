@@ -1,17 +1,5 @@
-import { JsonError, parseJsonObject } from "@booking-events/schema";
-import {
-  type Answer,
-  invalidUtf8,
-  jsonSentAsForm,
-  malformedFormEscape,
-  malformedJson,
-  nestedFormField,
-  notAnObject,
-  Refusal,
-  repeatedByteOrderMark,
-  repeatedFormField,
-  repeatedJsonKey,
-} from "../http/answers.ts";
+import { type Answer, answers, JsonError, parseJsonObject } from "@booking-events/schema";
+import { Refusal } from "../http/refusal.ts";
 
 /** The content of a body before validation. It may have an own property named `__proto__`. */
 export type BodyObject = Record<string, unknown>;
@@ -31,7 +19,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new Refusal(invalidUtf8);
+    throw new Refusal(answers.invalidUtf8);
   }
 }
 
@@ -52,11 +40,11 @@ export function decodeJson(text: string): BodyObject {
 function describeJsonError(error: JsonError): Answer {
   switch (error.kind) {
     case "malformed":
-      return malformedJson(error);
+      return answers.malformedJson(error);
     case "repeated-key":
-      return repeatedJsonKey(error);
+      return answers.repeatedJsonKey(error);
     case "not-an-object":
-      return notAnObject;
+      return answers.notAnObject;
   }
 }
 
@@ -71,8 +59,8 @@ const ownField = { configurable: true, enumerable: true, writable: true };
 export function decodeForm(text: string): BodyObject {
   // The most common mistake is `curl -d '{…}'` without a header. The errors would otherwise be about fields that nobody
   // sent.
-  if (/^[{[]/.test(text)) throw new Refusal(jsonSentAsForm);
-  if (text.startsWith(byteOrderMark)) throw new Refusal(repeatedByteOrderMark);
+  if (/^[{[]/.test(text)) throw new Refusal(answers.jsonSentAsForm);
+  if (text.startsWith(byteOrderMark)) throw new Refusal(answers.repeatedByteOrderMark);
   const fields: BodyObject = {};
   // Decoding everything at once is cheaper, but would turn an encoded separator into a real one.
   const isDecodedAtOnce = !/%(?:26|3d)/i.test(text);
@@ -83,8 +71,8 @@ export function decodeForm(text: string): BodyObject {
     if (pair === "") continue;
     const equalsAt = pair.indexOf("=");
     const name = decode(equalsAt === -1 ? pair : pair.slice(0, equalsAt));
-    if (/[[\]]/.test(name)) throw new Refusal(nestedFormField);
-    if (Object.hasOwn(fields, name)) throw new Refusal(repeatedFormField);
+    if (/[[\]]/.test(name)) throw new Refusal(answers.nestedFormField);
+    if (Object.hasOwn(fields, name)) throw new Refusal(answers.repeatedFormField);
     const value = equalsAt === -1 ? "" : decode(pair.slice(equalsAt + 1));
     // `__proto__` is an ordinary field, as in JSON.parse. An assignment would set the prototype.
     if (name === "__proto__") Object.defineProperty(fields, name, { ...ownField, value });
@@ -100,6 +88,6 @@ function decodeFormText(text: string): string {
   try {
     return decodeURIComponent(spaced);
   } catch {
-    throw new Refusal(malformedFormEscape);
+    throw new Refusal(answers.malformedFormEscape);
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { isIdempotencyKey } from "@booking-events/schema";
-import { differentKeys, invalidDryRun, invalidIdempotencyKey, Refusal } from "../http/answers.ts";
+import { answers, isIdempotencyKey } from "@booking-events/schema";
+import { Refusal } from "../http/refusal.ts";
 
 /** The options that a partner can set in headers. */
 export interface EventOptions {
@@ -20,9 +20,9 @@ const keyHeaders = ["idempotency-key", "webhook-id"] as const;
 function readIdempotencyKey(headers: IncomingHttpHeaders): string | null {
   // Node joins the values of a repeated header with ", ", which no valid key contains.
   const keys = keyHeaders.map((name) => headers[name]?.toString()).filter((key) => key !== undefined);
-  if (!keys.every(isIdempotencyKey)) throw new Refusal(invalidIdempotencyKey);
+  if (!keys.every(isIdempotencyKey)) throw new Refusal(answers.invalidIdempotencyKey);
   const [key = null, other = key] = keys;
-  if (other !== key) throw new Refusal(differentKeys);
+  if (other !== key) throw new Refusal(answers.differentKeys);
   return key;
 }
 
@@ -34,6 +34,6 @@ function readDryRun(headers: IncomingHttpHeaders): boolean {
     case "false":
       return false;
     default:
-      throw new Refusal(invalidDryRun);
+      throw new Refusal(answers.invalidDryRun);
   }
 }

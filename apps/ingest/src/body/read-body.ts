@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
+import { answers } from "@booking-events/schema";
 import type Koa from "koa";
-import { bodyTooLarge, Refusal, twoContentTypes, unsupportedEncoding, unsupportedType } from "../http/answers.ts";
+import { Refusal } from "../http/refusal.ts";
 import { hasBody } from "../http/send-answer.ts";
 import { bodyTypeOf } from "./content-type.ts";
 import { type BodyObject, decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
@@ -81,15 +82,15 @@ function decodeBytes(bytes: Buffer, decodeText: (text: string) => BodyObject): B
 /** Checks the headers for reasons not to read the body, in this order: size, type, encoding. */
 function findRefusal(req: IncomingMessage, bodyType: string | undefined, limitBytes: number): Refusal | undefined {
   const { "content-encoding": encoding, "transfer-encoding": framing, "content-length": length } = req.headers;
-  if (Number(length ?? 0) > limitBytes) return new Refusal(bodyTooLarge(limitBytes));
+  if (Number(length ?? 0) > limitBytes) return new Refusal(answers.bodyTooLarge(limitBytes));
   // Proxies and libraries disagree about which of two headers counts.
   const types = headerValues(req, "content-type");
-  if (types.some((type) => type !== types[0])) return new Refusal(twoContentTypes);
-  if (bodyType === undefined) return new Refusal(unsupportedType);
+  if (types.some((type) => type !== types[0])) return new Refusal(answers.twoContentTypes);
+  if (bodyType === undefined) return new Refusal(answers.unsupportedType);
   // Decompression would need its own limits. In koa-body, an aborted gzip upload never settles and a corrupt one causes
   // a 500.
   const isPlain = isOnly("identity", encoding) && isOnly("chunked", framing);
-  return isPlain ? undefined : new Refusal(unsupportedEncoding);
+  return isPlain ? undefined : new Refusal(answers.unsupportedEncoding);
 }
 
 function isOnly(coding: string, header: string | undefined): boolean {
@@ -117,7 +118,7 @@ function expectsContinue(req: IncomingMessage): boolean {
 function toReadError(error: unknown, limitBytes: number): unknown {
   switch ((error as { type?: unknown }).type) {
     case "entity.too.large":
-      return new Refusal(bodyTooLarge(limitBytes));
+      return new Refusal(answers.bodyTooLarge(limitBytes));
     case "request.aborted":
       return new ClientGone();
     default:

@@ -6,9 +6,9 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { Socket } from "node:net";
+import { type Answer, answers } from "@booking-events/schema";
 import type { ObserveRequest } from "../log/observe-requests.ts";
 import { createEventId } from "../queue/event-id.ts";
-import { type Answer, headersTooLarge, malformedHttp, methodNotAllowed, requestTimeout } from "./answers.ts";
 import type { Connection, Connections } from "./connections.ts";
 import { findHostFault } from "./host-header.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -110,8 +110,8 @@ export function createServer(options: {
     } else if (isClosing(connection)) {
       // The connection closes after an earlier answer, so this request gets none.
     } else if (acceptsRequests(connection) && req.method === "CONNECT") {
-      const answer = findHostFault(req) ?? methodNotAllowed;
-      const { status, outcome } = answer;
+      const answer = findHostFault(req) ?? answers.methodNotAllowed;
+      const { status, code: outcome } = answer;
       const requestId = requestIdOf(req);
       observe({ requestId, method: req.method, status, outcome, ip: socket.remoteAddress });
       afterAnswers(connection, () => sendAnswerOnSocket(socket, answer, requestId));
@@ -151,7 +151,7 @@ function answerClientError(
   const answer = toAnswer(error.code);
   if (response === undefined) {
     const requestId = createEventId();
-    observe({ requestId, status: answer.status, outcome: answer.outcome, ip: socket.remoteAddress });
+    observe({ requestId, status: answer.status, outcome: answer.code, ip: socket.remoteAddress });
     sendAnswerOnSocket(socket, answer, requestId);
   } else if (response.req.complete) {
     // Requests on this connection still wait for their answers. They may have been accepted, so this answer must not
@@ -200,10 +200,10 @@ function afterAnswers(connection: Connection, act: () => void): void {
 function toAnswer(code: string | undefined): Answer {
   switch (code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return requestTimeout;
+      return answers.requestTimeout;
     case "HPE_HEADER_OVERFLOW":
-      return headersTooLarge;
+      return answers.headersTooLarge;
     default:
-      return malformedHttp;
+      return answers.malformedHttp;
   }
 }

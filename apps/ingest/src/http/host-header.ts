@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
+import { type Answer, answers } from "@booking-events/schema";
 import { headerValues } from "../body/header-values.ts";
-import { type Answer, malformedHttp, repeatedHost } from "./answers.ts";
 
 /**
  * Returns the answer to a request with an invalid Host header (RFC 9112, section 3.2), or undefined if it is valid.
@@ -9,6 +9,6 @@ import { type Answer, malformedHttp, repeatedHost } from "./answers.ts";
  */
 export function findHostFault(req: IncomingMessage): Answer | undefined {
   const hosts = headerValues(req, "host").length;
-  if (hosts > 1) return repeatedHost;
-  return hosts === 0 && req.httpVersion === "1.1" ? malformedHttp : undefined;
+  if (hosts > 1) return answers.repeatedHost;
+  return hosts === 0 && req.httpVersion === "1.1" ? answers.malformedHttp : undefined;
 }

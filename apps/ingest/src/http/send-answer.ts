@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import type { Answer } from "./answers.ts";
+import type { Answer } from "@booking-events/schema";
 import { requestIdOf } from "./request-id.ts";
 
 const headersOfEveryAnswer = {

@@ -92,7 +92,7 @@ test("a partner's newer work never overtakes its older work", async () => {
 test("work that has waited too long is refused, and takes no time from the others", async () => {
   const results = [work("worst"), work("worst")];
   nowMs += longestWaitMs + 1;
-  await expect(results[1]).rejects.toMatchObject({ answer: { status: 503, outcome: "too-much-to-read" } });
+  await expect(results[1]).rejects.toMatchObject({ answer: { status: 503, code: "too-much-to-read" } });
   expect(done).toEqual(["worst"]);
   await work("worst");
   expect(done).toEqual(["worst", "worst"]);
@@ -107,7 +107,7 @@ test("work that has waited exactly as long as allowed runs", async () => {
 test("a partner's waiting bytes are limited and do not count towards others' limits", async () => {
   const half = { bytes: maxWaitingBytes / 2 };
   const waiting = [work("worst"), work("worst", half), work("worst", half)];
-  await expect(work("worst")).rejects.toMatchObject({ answer: { status: 503, outcome: "too-much-to-read" } });
+  await expect(work("worst")).rejects.toMatchObject({ answer: { status: 503, code: "too-much-to-read" } });
   const other = work("acme", half);
   await Promise.all([...waiting, other]);
   await nextTurn();

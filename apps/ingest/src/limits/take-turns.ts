@@ -1,4 +1,5 @@
-import { Refusal, tooMuchToRead } from "../http/answers.ts";
+import { answers } from "@booking-events/schema";
+import { Refusal } from "../http/refusal.ts";
 
 /**
  * Runs the work now or in a later turn of the event loop, and returns its result.
@@ -84,7 +85,7 @@ export function createTurns(limits = turnLimits, now: () => number = () => perfo
     const first = queue.waiting.shift();
     if (first === undefined) return;
     queue.bytes -= first.bytes;
-    if (now() - first.sinceMs > limits.longestWaitMs) first.refuse(new Refusal(tooMuchToRead));
+    if (now() - first.sinceMs > limits.longestWaitMs) first.refuse(new Refusal(answers.tooMuchToRead));
     else first.start();
   }
 
@@ -92,7 +93,7 @@ export function createTurns(limits = turnLimits, now: () => number = () => perfo
     // If the turn has time left, nothing is waiting, because each turn starts waiting work until its time is spent.
     if (spentMs < limits.budgetMs) return spend(work);
     const queue = queues.get(partner) ?? { waiting: [], bytes: 0 };
-    if (queue.bytes + bytes > limits.maxWaitingBytes) throw new Refusal(tooMuchToRead);
+    if (queue.bytes + bytes > limits.maxWaitingBytes) throw new Refusal(answers.tooMuchToRead);
     return new Promise((resolve, refuse) => {
       const start = () => {
         try {

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { Counter, createTallies, Histogram, type Logger, type Registry } from "@booking-events/runtime";
 import type { FieldViolation } from "../body/describe-violations.ts";
-import type { Refusal } from "../http/answers.ts";
+import type { Refusal } from "../http/refusal.ts";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
 
 /** What may be logged about a request. Never its URL, which contains the secret, or any part of its body. */

@@ -5,11 +5,10 @@ import { partnersFile } from "@booking-events/harness/partners";
 import { createPartnerRegistry } from "@booking-events/partners";
 import { createProducer } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
-import type { EventEnvelope } from "@booking-events/schema";
+import { answers, type EventEnvelope } from "@booking-events/schema";
 import { Redis } from "ioredis";
 import { expect } from "vitest";
 import { type AppOptions, createApp } from "../app.ts";
-import { invalidSecret } from "../http/answers.ts";
 import { type Connections, createConnections } from "../http/connections.ts";
 import { createServer, type IngestServer, serverLimits } from "../http/create-server.ts";
 import { createTurns } from "../limits/take-turns.ts";
@@ -43,7 +42,7 @@ export async function startIngest(
   const app = createApp({
     partners: () => registry,
     // Disabled, except in the tests of these features.
-    answerGuess: () => invalidSecret,
+    answerGuess: () => answers.invalidSecret,
     markAuthentic: connections.markAuthentic,
     recordUse: () => {},
     isOverloaded: () => false,

@@ -1,13 +1,12 @@
-import type { Violation } from "@booking-events/schema";
-import type { FieldViolation } from "../body/describe-violations.ts";
+import type { Violation } from "./violation.ts";
 
 /** An answer to a request. This file contains every body that the service sends. None contains a secret or a value. */
 export interface Answer {
   status: number;
   /** JSON. */
   body: string;
-  /** The code that the log uses. */
-  outcome: string;
+  /** Names the answer in the log and for operators. */
+  code: string;
   headers?: Readonly<Record<string, string>>;
 }
 
@@ -17,35 +16,15 @@ export interface TextPosition {
   column: number;
 }
 
-/** Thrown to end the processing of a request with the given answer. */
-export class Refusal extends Error {
-  override name = "Refusal";
-  readonly answer: Answer;
-  /** A more precise code for the log, if the answer must not reveal it. */
-  readonly outcome: string;
-  /** The violations of the payload's rules, for the log. */
-  readonly violations: FieldViolation[] | undefined;
-
-  constructor(
-    answer: Answer,
-    options: { outcome?: string; cause?: unknown; violations?: FieldViolation[] | undefined } = {},
-  ) {
-    super(answer.outcome, { cause: options.cause });
-    this.answer = answer;
-    this.outcome = options.outcome ?? answer.outcome;
-    this.violations = options.violations;
-  }
-}
-
 export const accepted = (eventId: string): Answer => ({
   status: 200,
-  outcome: "accepted",
+  code: "accepted",
   body: JSON.stringify({ success: true, eventId }),
 });
 
 export const dryRunPassed: Answer = {
   status: 200,
-  outcome: "dry-run-passed",
+  code: "dry-run-passed",
   body: JSON.stringify({ success: true, dryRun: true }),
 };
 
@@ -54,7 +33,7 @@ export const invalidSecret = refused(403, "invalid-secret", "Invalid secret");
 
 export const invalidData = (violationList: Violation[]): Answer => ({
   status: 422,
-  outcome: "invalid-data",
+  code: "invalid-data",
   body: JSON.stringify({ message: "Invalid data", violationList }),
 });
 
@@ -204,7 +183,7 @@ export const shuttingDown = refused(
   { "Retry-After": "1" },
 );
 
-function refused(status: number, outcome: string, message: string, headers?: Record<string, string>): Answer {
-  const answer = { status, outcome, body: JSON.stringify({ message }) };
+function refused(status: number, code: string, message: string, headers?: Record<string, string>): Answer {
+  const answer = { status, code, body: JSON.stringify({ message }) };
   return headers === undefined ? answer : { ...answer, headers };
 }

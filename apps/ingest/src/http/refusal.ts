@@ -1,0 +1,22 @@
+import type { Answer } from "@booking-events/schema";
+import type { FieldViolation } from "../body/describe-violations.ts";
+
+/** Thrown to end the processing of a request with the given answer. */
+export class Refusal extends Error {
+  override name = "Refusal";
+  readonly answer: Answer;
+  /** A more precise code for the log, if the answer must not reveal it. */
+  readonly outcome: string;
+  /** The violations of the payload's rules, for the log. */
+  readonly violations: FieldViolation[] | undefined;
+
+  constructor(
+    answer: Answer,
+    options: { outcome?: string; cause?: unknown; violations?: FieldViolation[] | undefined } = {},
+  ) {
+    super(answer.code, { cause: options.cause });
+    this.answer = answer;
+    this.outcome = options.outcome ?? answer.code;
+    this.violations = options.violations;
+  }
+}
