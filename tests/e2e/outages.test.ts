@@ -58,7 +58,10 @@ async function expectUnavailable(ingest: RunningApp): Promise<void> {
   const response = await post(ingest, "REFUSED");
   expect(response.status).toBe(503);
   expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
-  expect(await response.json()).toEqual({ message: expect.stringContaining("Retry the same request") });
+  expect(await response.json()).toEqual({
+    message: expect.stringContaining("Retry the same request"),
+    code: "queue-unavailable",
+  });
 }
 
 test("PostgreSQL may lose what it commits: the worker is not ready and says so, and applies events all the same", async () => {

@@ -169,7 +169,10 @@ test("an event reaches only one ingest, even if that closes the connection after
     if (status === 200) accepted += 1;
     else {
       expect([status, headers["retry-after"]]).toEqual([503, "5"]);
-      expect(JSON.parse(body)).toEqual({ message: expect.stringContaining("Retry the same request") });
+      expect(JSON.parse(body)).toEqual({
+        message: expect.stringContaining("Retry the same request"),
+        code: "queue-unavailable",
+      });
     }
     return broken > 2;
   });
@@ -187,7 +190,10 @@ test("while there is no ingest, the answer is 503 with Retry-After", async () =>
     "5",
     "application/json; charset=utf-8",
   ]);
-  expect(JSON.parse(body)).toEqual({ message: expect.stringContaining("Retry the same request") });
+  expect(JSON.parse(body)).toEqual({
+    message: expect.stringContaining("Retry the same request"),
+    code: "queue-unavailable",
+  });
 });
 
 test("the proxy refuses CONNECT, and cancelled CONNECT streams don't harm other requests", async () => {
@@ -201,7 +207,7 @@ test("the proxy refuses CONNECT, and cancelled CONNECT streams don't harm other 
   const answer = { headers, body: await text(stream) };
   expect(answer).toMatchObject({
     headers: { ":status": 405, allow: "POST", "content-type": "application/json; charset=utf-8" },
-    body: '{"message":"Method not allowed. Use POST."}',
+    body: '{"message":"Method not allowed. Use POST.","code":"wrong-method"}',
   });
 
   const refused = { path: "/booking-event/create/a-guess" };

@@ -68,7 +68,7 @@ test.each(examples)("the example $name gets the expected answer", async (example
   } else {
     expect(answer.status).toBe(422);
     const { violationList } = example.expect;
-    expect(JSON.parse(answer.body)).toEqual({ message: "Invalid data", violationList });
+    expect(JSON.parse(answer.body)).toEqual({ message: "Invalid data", code: "invalid-data", violationList });
   }
 });
 

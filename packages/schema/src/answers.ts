@@ -1,3 +1,4 @@
+import type { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "./answer-bodies.ts";
 import type { Violation } from "./violation.ts";
 
 /** An answer to a request. This file contains every body that the service sends. None contains a secret or a value. */
@@ -5,7 +6,7 @@ export interface Answer {
   status: number;
   /** JSON. */
   body: string;
-  /** Names the answer in the log and for operators. */
+  /** Names the answer: in the body of a refusal, in the log, and for operators. A code never changes its meaning. */
   code: string;
   headers?: Readonly<Record<string, string>>;
 }
@@ -19,13 +20,13 @@ export interface TextPosition {
 export const accepted = (eventId: string): Answer => ({
   status: 200,
   code: "accepted",
-  body: JSON.stringify({ success: true, eventId }),
+  body: JSON.stringify({ success: true, eventId } satisfies AcceptedBody),
 });
 
 export const dryRunPassed: Answer = {
   status: 200,
   code: "dry-run-passed",
-  body: JSON.stringify({ success: true, dryRun: true }),
+  body: JSON.stringify({ success: true, dryRun: true } satisfies DryRunBody),
 };
 
 /** The same bytes for every cause, so that nobody can learn anything by guessing secrets. */
@@ -34,7 +35,7 @@ export const invalidSecret = refused(403, "invalid-secret", "Invalid secret");
 export const invalidData = (violationList: Violation[]): Answer => ({
   status: 422,
   code: "invalid-data",
-  body: JSON.stringify({ message: "Invalid data", violationList }),
+  body: JSON.stringify({ message: "Invalid data", code: "invalid-data", violationList } satisfies InvalidDataBody),
 });
 
 export const malformedHttp = refused(
@@ -184,6 +185,6 @@ export const shuttingDown = refused(
 );
 
 function refused(status: number, code: string, message: string, headers?: Record<string, string>): Answer {
-  const answer = { status, code, body: JSON.stringify({ message }) };
+  const answer = { status, code, body: JSON.stringify({ message, code } satisfies RefusalBody) };
   return headers === undefined ? answer : { ...answer, headers };
 }

@@ -1,3 +1,4 @@
+export { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "./answer-bodies.ts";
 export type { Answer } from "./answers.ts";
 export * as answers from "./answers.ts";
 export {
@@ -29,4 +30,4 @@ export { JsonError } from "./parse-json-exactly.ts";
 export { parseJsonObject } from "./parse-json-object.ts";
 export { maxNestingLevels } from "./unknown-fields.ts";
 export { type BookingPayload, type PayloadValidation, validatePayload } from "./validate-payload.ts";
-export { maxViolations, type Violation } from "./violation.ts";
+export { maxViolations, Violation } from "./violation.ts";

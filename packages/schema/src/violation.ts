@@ -1,14 +1,17 @@
+import * as v from "valibot";
+
 /** A violated rule. It is safe to send and to log because it never contains a value that was sent. */
-export type Violation = {
-  /** What to send instead, in sentences. */
-  message: string;
-  /**
-   * The path from the payload to the violation; array indexes are strings of digits. Empty for the payload itself. A
-   * name longer than 255 UTF-16 code units is truncated and ends with "…", and an unpaired surrogate is replaced by
-   * U+FFFD.
-   */
-  propertyPath: string[];
-};
+export const Violation = v.object({
+  /** What to send instead, in sentences. The wording may change. */
+  message: v.string(),
+  /** The path from the payload to the violation. Array indexes are strings of digits. Empty: the payload itself. */
+  propertyPath: v.array(v.string()),
+});
+/**
+ * In `propertyPath`, a name longer than 255 UTF-16 code units is truncated and ends with "…", and an unpaired surrogate
+ * is replaced by U+FFFD.
+ */
+export type Violation = v.InferOutput<typeof Violation>;
 
 /**
  * The maximum number of violations in an answer. A payload that violates every rule of every listed field has fewer.

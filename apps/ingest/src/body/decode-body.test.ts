@@ -45,7 +45,7 @@ describe("JSON", () => {
     ["  ", 1, 3],
   ])("%j is malformed at line %i, column %i", (text, line, column) => {
     const message = `The body is not valid JSON. The error is at line ${line}, column ${column}.`;
-    expect(JSON.parse(refusalOf(() => decodeJson(text)).answer.body)).toEqual({ message });
+    expect(JSON.parse(refusalOf(() => decodeJson(text)).answer.body)).toMatchObject({ message });
   });
 
   test.each([

@@ -15,19 +15,19 @@ import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
 const create = `/booking-event/create/${acmeSecret}`;
 const booking = '{"consumerTripPartnerExternalReference":"T-1"}';
 
-const invalidSecret = '{"message":"Invalid secret"}';
+const invalidSecret = '{"message":"Invalid secret","code":"invalid-secret"}';
 const noSuchPath =
-  '{"message":"No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}."}';
-const usePost = '{"message":"Method not allowed. Use POST."}';
+  '{"message":"No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}.","code":"no-such-path"}';
+const usePost = '{"message":"Method not allowed. Use POST.","code":"wrong-method"}';
 const malformedHttp =
-  '{"message":"The request is not valid HTTP/1.1, or its method is unknown. Send a POST request with a Host header."}';
+  '{"message":"The request is not valid HTTP/1.1, or its method is unknown. Send a POST request with a Host header.","code":"malformed-http"}';
 const unsupportedType =
-  '{"message":"The Content-Type is missing or not supported. Send UTF-8 with Content-Type: application/json or application/x-www-form-urlencoded."}';
+  '{"message":"The Content-Type is missing or not supported. Send UTF-8 with Content-Type: application/json or application/x-www-form-urlencoded.","code":"unsupported-type"}';
 const unsupportedEncoding =
-  '{"message":"The encoding of the body is not supported. Send it uncompressed, without a Content-Encoding header."}';
-const tooLarge = '{"message":"The body exceeds the limit of 65536 bytes."}';
+  '{"message":"The encoding of the body is not supported. Send it uncompressed, without a Content-Encoding header.","code":"unsupported-encoding"}';
+const tooLarge = '{"message":"The body exceeds the limit of 65536 bytes.","code":"body-too-large"}';
 const unavailable =
-  '{"message":"The event could not be stored. Retry the same request after the delay in the Retry-After header."}';
+  '{"message":"The event could not be stored. Retry the same request after the delay in the Retry-After header.","code":"queue-unavailable"}';
 
 const keptOpen = { Connection: "keep-alive", "Keep-Alive": "timeout=75" };
 const closed = { Connection: "close" };
@@ -111,8 +111,8 @@ test("422 lists every violation", async () => {
   const answer = await exchange(ingest.port, { path: create, body });
   expect(answer.status).toBe(422);
   expectHeaders(answer, keptOpen);
-  const { message, violationList, ...rest } = JSON.parse(answer.body);
-  expect({ message, rest }).toEqual({ message: "Invalid data", rest: {} });
+  const { message, code, violationList, ...rest } = JSON.parse(answer.body);
+  expect({ message, code, rest }).toEqual({ message: "Invalid data", code: "invalid-data", rest: {} });
   for (const violation of violationList) {
     expect(violation).toEqual({ message: expect.stringMatching(/\.$/), propertyPath: [expect.any(String)] });
   }
@@ -147,6 +147,7 @@ describe("422 for a number that loses digits as a double", () => {
       expect(answer.status).toBe(422);
       expect(JSON.parse(answer.body)).toEqual({
         message: "Invalid data",
+        code: "invalid-data",
         violationList: [{ message: expect.stringMatching(/^Must be a number/), propertyPath: ["price", "amount"] }],
       });
     }
@@ -199,12 +200,23 @@ test.each(["", "Content-Length: 0\r\n", "Transfer-Encoding: chunked\r\n"])(
 
 describe("400", () => {
   const form = { "Content-Type": "application/x-www-form-urlencoded" };
-  test.each<[string, RequestParts, string]>([
-    ["malformed JSON", { path: create, body: "{" }, "The body is not valid JSON. The error is at line 1, column 2."],
-    ["blanks", { path: create, body: "\n  " }, "The body is not valid JSON. The error is at line 2, column 3."],
+  test.each<[string, RequestParts, string, string]>([
+    [
+      "malformed JSON",
+      { path: create, body: "{" },
+      "malformed-json",
+      "The body is not valid JSON. The error is at line 1, column 2.",
+    ],
+    [
+      "blanks",
+      { path: create, body: "\n  " },
+      "malformed-json",
+      "The body is not valid JSON. The error is at line 2, column 3.",
+    ],
     [
       "a second byte order mark",
       { path: create, body: `\ufeff\ufeff${booking}` },
+      "malformed-json",
       "The body is not valid JSON. The error is at line 1, column 1.",
     ],
     [
@@ -213,59 +225,69 @@ describe("400", () => {
         path: create,
         body: `${booking.slice(0, -1)},"x":${"[".repeat(20_000)}{"a":1,"\\u0061":1}${"]".repeat(20_000)}}`,
       },
+      "repeated-json-key",
       `The body has a duplicate key in a JSON object. The duplicate is at line 1, column ${booking.length + 20_012}.`,
     ],
     [
       "JSON sent as a form",
       { path: create, headers: form, body: booking },
+      "json-sent-as-form",
       "The body is JSON, but was sent as a form. Set the Content-Type: application/json header.",
     ],
     [
       "a second byte order mark of a form",
       { path: create, headers: form, body: "\ufeff\ufeffa=1" },
+      "repeated-byte-order-mark",
       "The body starts with more than one byte order mark. Remove them.",
     ],
-    ["a JSON array", { path: create, body: `[${booking}]` }, "The body must be a single JSON object."],
-    ["a JSON string", { path: create, body: '"x"' }, "The body must be a single JSON object."],
-    ["JSON null", { path: create, body: "null" }, "The body must be a single JSON object."],
+    ["a JSON array", { path: create, body: `[${booking}]` }, "not-an-object", "The body must be a single JSON object."],
+    ["a JSON string", { path: create, body: '"x"' }, "not-an-object", "The body must be a single JSON object."],
+    ["JSON null", { path: create, body: "null" }, "not-an-object", "The body must be a single JSON object."],
     [
       "JSON that is not UTF-8",
       { path: create, body: Buffer.from('{"consumerGivenName":"Zo\u00eb"}', "latin1") },
+      "invalid-utf8",
       "The body is not valid UTF-8. Encode it in UTF-8.",
     ],
     [
       "a form that is not UTF-8",
       { path: create, headers: form, body: Buffer.from([0x61, 0x3d, 0xff]) },
+      "invalid-utf8",
       "The body is not valid UTF-8. Encode it in UTF-8.",
     ],
     [
       "a repeated form field",
       { path: create, headers: form, body: "a=1&a=1" },
+      "repeated-form-field",
       "The form has a duplicate field. Send each field only once.",
     ],
     [
       "a bracketed form field",
       { path: create, headers: form, body: "a%5B0%5D=1" },
+      "nested-form-field",
       "The form has a field name with brackets. Send a flat list of fields.",
     ],
     [
       "a malformed escape",
       { path: create, headers: form, body: "a=%GG" },
+      "malformed-form",
       "The form has invalid percent-encoding. Follow each percent sign with two hexadecimal digits, and encode " +
         "text in UTF-8.",
     ],
     [
       "a malformed Idempotency-Key",
       { path: create, headers: { "Idempotency-Key": "a b" }, body: booking },
+      "invalid-idempotency-key",
       "The Idempotency-Key (or webhook-id) header must appear only once, with 1 to 255 visible ASCII characters.",
     ],
     [
       "another value of X-Dry-Run",
       { path: create, headers: { "X-Dry-Run": "1" }, body: booking },
+      "invalid-dry-run",
       "The X-Dry-Run header must be true or false.",
     ],
-  ])("%s", async (_what, request, message) => {
-    expectAnswer(await exchange(ingest.port, request), 400, JSON.stringify({ message }), keptOpen);
+  ])("%s", async (_what, request, code, message) => {
+    expectAnswer(await exchange(ingest.port, request), 400, JSON.stringify({ message, code }), keptOpen);
   });
 
   test.each([
@@ -294,7 +316,7 @@ describe("400", () => {
     ["two hosts of CONNECT", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"],
   ])("%s", async (_what, bytes) => {
     const message = "The request has more than one Host header. Send only one.";
-    expectAnswer(await exchange(ingest.port, bytes), 400, JSON.stringify({ message }), closed);
+    expectAnswer(await exchange(ingest.port, bytes), 400, JSON.stringify({ message, code: "repeated-host" }), closed);
   });
 
   test("CONNECT without a Host", async () => {
@@ -311,7 +333,7 @@ describe("400", () => {
     const message = "The request has conflicting Content-Type headers. Send only one.";
     for (const framing of framings) {
       const answer = await exchange(ingest.port, withHeaders(types.map(asContentType), framing));
-      expectAnswer(answer, 400, JSON.stringify({ message }), closed);
+      expectAnswer(answer, 400, JSON.stringify({ message, code: "two-content-types" }), closed);
     }
   });
 
@@ -326,7 +348,12 @@ describe("400", () => {
     const message =
       "The Idempotency-Key (or webhook-id) header must appear only once, with 1 to 255 visible ASCII characters.";
     const request = withHeaders([asContentType("application/json"), ...headers]);
-    expectAnswer(await exchange(ingest.port, request), 400, JSON.stringify({ message }), keptOpen);
+    expectAnswer(
+      await exchange(ingest.port, request),
+      400,
+      JSON.stringify({ message, code: "invalid-idempotency-key" }),
+      keptOpen,
+    );
   });
 
   test("two different keys", async () => {
@@ -334,7 +361,7 @@ describe("400", () => {
       "The Idempotency-Key and webhook-id headers are equivalent, but have different values. Send only one of them.";
     const headers = { "Idempotency-Key": "k", "webhook-id": "K" };
     const answer = await exchange(ingest.port, { path: create, headers, body: booking });
-    expectAnswer(answer, 400, JSON.stringify({ message }), keptOpen);
+    expectAnswer(answer, 400, JSON.stringify({ message, code: "different-idempotency-keys" }), keptOpen);
   });
 
   test.each([
@@ -429,7 +456,7 @@ describe("405", () => {
 });
 
 describe("408", () => {
-  const tooSlow = '{"message":"The request was not received in time. Send it again."}';
+  const tooSlow = '{"message":"The request was not received in time. Send it again.","code":"too-slow"}';
   const limits = { requestTimeoutMs: 200, headersTimeoutMs: 100, timeoutCheckIntervalMs: 10 };
 
   test.each([
@@ -561,7 +588,12 @@ describe("431", () => {
     ["headers of 300 kB, more than one packet", { path: create, headers: { "X-Large": "x".repeat(300_000) } }],
   ])("%s", async (_what, request) => {
     const message = "The URL and headers together are too large.";
-    expectAnswer(await exchange(ingest.port, request), 431, JSON.stringify({ message }), closed);
+    expectAnswer(
+      await exchange(ingest.port, request),
+      431,
+      JSON.stringify({ message, code: "headers-too-large" }),
+      closed,
+    );
   });
 });
 
@@ -577,7 +609,7 @@ describe("500", () => {
       expectAnswer(
         await exchange(broken.port, { path: create, body: booking }),
         500,
-        JSON.stringify({ message }),
+        JSON.stringify({ message, code: "internal-error" }),
         closed,
       );
       expect(broken.observed).toMatchObject([{ status: 500, outcome: "internal-error", err: expect.any(Error) }]);
@@ -631,7 +663,10 @@ describe("503", () => {
           return connection.answer();
         }),
       );
-      expectAnswer(answer as RawAnswer, 503, JSON.stringify({ message }), { ...closed, "Retry-After": "1" });
+      expectAnswer(answer as RawAnswer, 503, JSON.stringify({ message, code: "shutting-down" }), {
+        ...closed,
+        "Retry-After": "1",
+      });
       expectAnswer(other as RawAnswer, 403, invalidSecret, closed);
       await stopped;
     } finally {

@@ -1,0 +1,45 @@
+import * as v from "valibot";
+import { Violation } from "./violation.ts";
+
+/*
+ * The bodies of answers. Each comment is also the member's description in the OpenAPI document: run
+ * `npm run json-schema` after a change. Later releases may add members.
+ */
+
+/** The event is stored durably and will be applied. */
+export const AcceptedBody = v.object({
+  /** Always true. */
+  success: v.literal(true),
+  /** The event's id, a UUID of version 7: your receipt. The `X-Request-Id` header repeats it. */
+  eventId: v.pipe(v.string(), v.uuid()),
+});
+export type AcceptedBody = v.InferOutput<typeof AcceptedBody>;
+
+/** The dry run found nothing wrong. Nothing was stored. */
+export const DryRunBody = v.object({
+  /** Always true. */
+  success: v.literal(true),
+  /** Always true. */
+  dryRun: v.literal(true),
+});
+export type DryRunBody = v.InferOutput<typeof DryRunBody>;
+
+/** The request was refused. */
+export const RefusalBody = v.object({
+  /** What to correct, in sentences. The wording may change. */
+  message: v.string(),
+  /** Names the reason, and never changes its meaning. Treat an unknown code by the status alone. */
+  code: v.string(),
+});
+export type RefusalBody = v.InferOutput<typeof RefusalBody>;
+
+/** The payload violates rules. */
+export const InvalidDataBody = v.object({
+  /** What to correct, in sentences. The wording may change. */
+  message: v.string(),
+  /** Names the reason, and never changes its meaning. */
+  code: v.literal("invalid-data"),
+  /** Every violated rule, up to 50: listed fields first, in the contract's order. */
+  violationList: v.array(Violation),
+});
+export type InvalidDataBody = v.InferOutput<typeof InvalidDataBody>;
