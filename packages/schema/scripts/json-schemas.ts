@@ -13,6 +13,8 @@ import { EventEnvelope } from "../src/event-envelope.ts";
  */
 export function buildJsonSchemas(): Record<string, JsonSchema> {
   const identifiesBooking: JsonSchema = {
+    // The default, but some linters and generators expect it in words.
+    additionalProperties: true,
     anyOf: [{ required: ["consumerTripPartnerExternalReference"] }, { required: ["consumerPartnerExternalReference"] }],
   };
   return {
@@ -45,7 +47,7 @@ function withPayload(envelope: JsonSchema, rules: JsonSchema): JsonSchema {
   return { ...envelope, properties: { ...others, payload: { ...Object(payload), ...rules } } };
 }
 
-function convert(
+export function convert(
   schema: v.GenericSchema,
   sourceFile: string,
   about: { title: string; description: string },
@@ -64,10 +66,12 @@ function convert(
     overrideAction: convertAction,
   });
   const comments = readFieldComments(sourceFile);
+  const examples = readFullBooking();
   const described = Object.entries(properties).map(([name, property]) => {
     const comment = comments.get(name);
     if (comment === undefined) throw new Error(`In ${sourceFile}, ${name} has no comment above it.`);
-    return [name, Object.assign(comment, property)] as const;
+    const example = examples[name];
+    return [name, { ...comment, ...Object(property), ...(example !== undefined && { examples: [example] }) }] as const;
   });
   return {
     ...($schema && { $schema }),
@@ -94,6 +98,11 @@ function convertAction({
   // `format` alone is only a hint, and validators that check it disagree about what it means.
   if (type === "rfc_email") return { ...jsonSchema, pattern: v.RFC_EMAIL_REGEX.source };
   return null;
+}
+
+/** Has an example of each listed field. */
+function readFullBooking(): Record<string, string> {
+  return JSON.parse(readFileSync(new URL("../examples/full-booking.json", import.meta.url), "utf8")).payload;
 }
 
 /** Reads each field's comment, so editors and the JSON Schema show the same description. */

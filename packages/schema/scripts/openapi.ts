@@ -1,0 +1,303 @@
+import { readFileSync } from "node:fs";
+import type { JsonSchema } from "@valibot/to-json-schema";
+import { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "../src/answer-bodies.ts";
+import * as answers from "../src/answers.ts";
+import { type EventKind, eventKinds } from "../src/event-kind.ts";
+import { idempotencyKeyPattern } from "../src/idempotency-key.ts";
+import { Violation } from "../src/violation.ts";
+import { buildJsonSchemas, convert } from "./json-schemas.ts";
+
+/** Of the bytes of a body, unless the operator sets BODY_LIMIT_BYTES. */
+const defaultBodyLimitBytes = 65_536;
+const exampleEventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
+
+/** Every answer in the catalogue, with examples in place of what depends on the request. */
+const exampleAnswers = {
+  ...answers,
+  accepted: answers.accepted(exampleEventId),
+  invalidData: answers.invalidData(readExample("invalid-in-many-ways").expect.violationList ?? []),
+  malformedJson: answers.malformedJson({ line: 1, column: 42 }),
+  repeatedJsonKey: answers.repeatedJsonKey({ line: 1, column: 42 }),
+  bodyTooLarge: answers.bodyTooLarge(defaultBodyLimitBytes),
+  overRateLimit: answers.overRateLimit(1),
+  tooManyGuesses: answers.tooManyGuesses(60),
+} satisfies Record<keyof typeof answers, answers.Answer>;
+
+/** What to do about each status, as the partner guide says in more words. */
+const statusMeanings: Record<number, string> = {
+  200: "The event is stored durably and will be applied. After a dry run: the event would be accepted.",
+  400: "The request or its body cannot be read. Correct it.",
+  403: "The secret is invalid, has expired, or does not allow this operation. Stop, and ask us.",
+  404: "There is no such path. Correct it.",
+  405: "The path exists, but not with this method. Use POST.",
+  408: "The request did not arrive in time. Send it again.",
+  413: "The body is too large. Send a smaller one.",
+  415: "The type or encoding of the body is not supported. Set Content-Type, and send the body uncompressed.",
+  422: "The payload violates rules. Correct every violation that is listed.",
+  429: "Too many requests, or too many invalid secrets from your address. Send it again after Retry-After.",
+  431: "The URL and headers are too large. Send fewer or shorter headers.",
+  500: "Something failed that should not have. Send the same request again later.",
+  503: "The event could not be stored. Send the same request again after Retry-After.",
+};
+
+const operations = {
+  create: {
+    summary: "Create a booking",
+    description: "A booking is new. Send the whole booking.",
+    schema: "BookingInput",
+    json: ["smallest-booking", "full-booking", "one-way-trip", "null-where-allowed"],
+    form: ["form-encoded-booking"],
+  },
+  update: {
+    summary: "Update a booking",
+    description: "A booking has changed. Send the whole booking: fields that you omit are removed.",
+    schema: "BookingInput",
+    json: ["updated-booking", "date-time-with-offset"],
+    form: ["form-encoded-booking"],
+  },
+  delete: {
+    summary: "Delete a booking",
+    description: "A booking is gone. Send its reference.",
+    schema: "BookingReference",
+    json: ["delete", "delete-by-consumer-reference"],
+    form: ["delete-form-encoded"],
+  },
+} satisfies Record<EventKind, object>;
+
+/** Returns the description of the HTTP interface as an OpenAPI 3.1 document. */
+export function buildOpenApi() {
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Booking events",
+      version: readVersion(),
+      description:
+        "Report what happens to your bookings. Each request carries one event about one booking. We store it durably " +
+        "before we answer 200. The reference at /docs has a guide.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/", description: "The host that serves this document." }],
+    tags: [{ name: "Booking events", description: "One operation for each kind of event." }],
+    // The secret is the last segment of the path, which OpenAPI cannot describe as a security scheme.
+    security: [],
+    paths: Object.fromEntries(eventKinds.map((kind) => [`/booking-event/${kind}/{secret}`, describePath(kind)])),
+    components: { parameters, headers, responses: describeResponses(), schemas: describeSchemas() },
+  };
+}
+
+function describePath(kind: EventKind) {
+  const { summary, description, schema, json, form } = operations[kind];
+  return {
+    parameters: Object.keys(parameters).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    post: {
+      operationId: `${kind}Booking`,
+      tags: ["Booking events"],
+      summary,
+      description,
+      requestBody: {
+        description: "One flat object in UTF-8, of at most 64 KiB, 16 levels and 2,000 values.",
+        required: true,
+        content: {
+          "application/json": { schema: schemaRef(schema), examples: describeExamples(json) },
+          "application/x-www-form-urlencoded": { schema: schemaRef(`${schema}Form`), examples: describeExamples(form) },
+        },
+      },
+      responses: Object.fromEntries(
+        Object.keys(answersByStatus()).map((status) => [status, { $ref: `#/components/responses/${status}` }]),
+      ),
+    },
+  };
+}
+
+const parameters = {
+  secret: {
+    name: "secret",
+    in: "path",
+    required: true,
+    description: "Your secret. Whoever has it can send events in your name: keep the URL out of logs and reports.",
+    schema: { type: "string", format: "password", minLength: 1 },
+    example: "your-secret",
+  },
+  idempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    description:
+      "Names this event among the booking's events. A retry with the same key changes nothing. Always send it.",
+    schema: { type: "string", pattern: idempotencyKeyPattern.source },
+    example: "TRIP-1/version-3",
+  },
+  webhookId: {
+    name: "webhook-id",
+    in: "header",
+    description: "Another name of Idempotency-Key. If you send both, they must be equal.",
+    schema: { type: "string", pattern: idempotencyKeyPattern.source },
+    example: "TRIP-1/version-3",
+  },
+  dryRun: {
+    name: "X-Dry-Run",
+    in: "header",
+    description: "If true, the secret, headers and payload are checked, and nothing is stored. In any case.",
+    schema: { type: "string", pattern: "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$", default: "false" },
+    example: "true",
+  },
+};
+
+const headers = {
+  "X-Request-Id": {
+    description: "Names the request. Quote it when you ask us. If the event was accepted, this is its eventId.",
+    schema: { type: "string", format: "uuid" },
+    example: exampleEventId,
+  },
+  "Cache-Control": {
+    description: "Answers to events must not be stored.",
+    schema: { type: "string", const: "no-store" },
+    example: "no-store",
+  },
+  "RateLimit-Policy": {
+    description: "After a valid secret: your rate limit. Here 400 requests in 2 s.",
+    schema: { type: "string" },
+    example: '"partner";q=400;w=2',
+  },
+  RateLimit: {
+    description: "After a valid secret: what is left of your rate limit, and in how many seconds it is full again.",
+    schema: { type: "string" },
+    example: '"partner";r=398;t=1',
+  },
+  "Retry-After": {
+    description: "Seconds to wait before you send the request again.",
+    schema: { type: "string", pattern: "^[0-9]+$" },
+    example: "5",
+  },
+  Allow: {
+    description: "The methods that the path has.",
+    schema: { type: "string" },
+    example: "POST",
+  },
+};
+
+/** Sent with every answer. The others depend on the answer. */
+const headersOfEveryAnswer = ["X-Request-Id", "Cache-Control"] as const;
+const rateLimitHeaders = ["RateLimit-Policy", "RateLimit"] as const;
+/** Sent before the secret is checked, or instead of checking it. */
+const statusesWithoutPartner = new Set([403, 404, 405, 408, 431]);
+
+function answersByStatus(): Record<string, answers.Answer[]> {
+  const byStatus = Object.groupBy(Object.values(exampleAnswers), ({ status }) => status);
+  return byStatus as Record<string, answers.Answer[]>;
+}
+
+function describeResponses() {
+  return Object.fromEntries(
+    Object.entries(answersByStatus()).map(([status, each]) => [status, describeResponse(Number(status), each)]),
+  );
+}
+
+function describeResponse(status: number, each: readonly answers.Answer[]) {
+  const description = statusMeanings[status];
+  if (description === undefined) throw new Error(`Status ${status} has no description.`);
+  const ofAnswers = each.flatMap((answer) => Object.keys(answer.headers ?? {})).filter((name) => name in headers);
+  const ofPartner = statusesWithoutPartner.has(status) ? [] : rateLimitHeaders;
+  const names = new Set([...headersOfEveryAnswer, ...ofPartner, ...ofAnswers]);
+  return {
+    description,
+    headers: Object.fromEntries([...names].map((name) => [name, { $ref: `#/components/headers/${name}` }])),
+    content: {
+      "application/json": {
+        schema: schemaOfStatus(status),
+        examples: Object.fromEntries(each.map(({ code, body }) => [code, { value: JSON.parse(body) }])),
+      },
+    },
+  };
+}
+
+function schemaOfStatus(status: number) {
+  if (status === 200) return { oneOf: [schemaRef("Accepted"), schemaRef("DryRunPassed")] };
+  return schemaRef(status === 422 ? "InvalidData" : "Refusal");
+}
+
+function describeSchemas(): Record<string, JsonSchema> {
+  const payloads = buildJsonSchemas();
+  const booking = withoutDialect(payloads["booking-input.json"]);
+  const reference = withoutDialect(payloads["booking-reference.json"]);
+  const bodies = "answer-bodies.ts";
+  const violation = withoutDialect(
+    convert(Violation, "violation.ts", { title: "Violation", description: "A violated rule." }),
+  );
+  const invalidData = withoutDialect(
+    convert(InvalidDataBody, bodies, { title: "InvalidData", description: "The payload violates rules." }),
+  );
+  const { violationList } = invalidData.properties ?? {};
+  return {
+    BookingInput: booking,
+    BookingInputForm: toForm(booking),
+    BookingReference: reference,
+    BookingReferenceForm: toForm(reference),
+    Accepted: withoutDialect(
+      convert(AcceptedBody, bodies, { title: "Accepted", description: "The event is stored and will be applied." }),
+    ),
+    DryRunPassed: withoutDialect(
+      convert(DryRunBody, bodies, { title: "DryRunPassed", description: "Nothing is wrong. Nothing was stored." }),
+    ),
+    Refusal: withoutDialect(
+      convert(RefusalBody, bodies, { title: "Refusal", description: "The request was refused." }),
+    ),
+    InvalidData: {
+      ...invalidData,
+      properties: {
+        ...invalidData.properties,
+        violationList: { ...Object(violationList), items: schemaRef("Violation") },
+      },
+    },
+    Violation: violation,
+  };
+}
+
+/** In OpenAPI 3.1, the dialect of 2020-12 is the default. */
+function withoutDialect(schema: JsonSchema | undefined): JsonSchema {
+  const { $schema: _, ...rest } = schema ?? {};
+  return rest;
+}
+
+/** The same payload as a form, in which every value is a string, and null cannot be sent. */
+function toForm(schema: JsonSchema): JsonSchema {
+  const properties = Object.entries(schema.properties ?? {}).map(([name, property]) => [name, withoutNull(property)]);
+  return {
+    ...schema,
+    title: `${schema.title}Form`,
+    description: `${schema.description} As a form, every value is a string. Leave out what has no value.`,
+    properties: Object.fromEntries(properties),
+    additionalProperties: { type: "string" },
+  };
+}
+
+function withoutNull(property: JsonSchema | boolean): JsonSchema | boolean {
+  if (typeof property === "boolean" || property.anyOf === undefined) return property;
+  const { anyOf, ...rest } = property;
+  const [text] = anyOf.filter((each) => typeof each === "object" && each.type !== "null");
+  return { ...rest, ...Object(text) };
+}
+
+function schemaRef(name: string) {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function describeExamples(names: readonly string[]) {
+  return Object.fromEntries(
+    names.map((name) => {
+      const { description, payload } = readExample(name);
+      return [name, { summary: description, value: payload }];
+    }),
+  );
+}
+
+function readExample(name: string): {
+  description: string;
+  payload: object;
+  expect: { violationList?: Violation[] };
+} {
+  return JSON.parse(readFileSync(new URL(`../examples/${name}.json`, import.meta.url), "utf8"));
+}
+
+function readVersion(): string {
+  return JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;
+}
