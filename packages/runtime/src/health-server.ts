@@ -1,6 +1,7 @@
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { listen } from "./listen.ts";
 import type { Registry } from "./metrics.ts";
+import { openMetricsType, toOpenMetrics } from "./open-metrics.ts";
 
 /** Returns why a process is not ready, as sentences for an operator. Empty if it is ready. */
 export type FindProblems = () => Promise<string[]> | string[];
@@ -13,7 +14,7 @@ export type FindWarnings = () => string[];
  * - `GET /livez`: 200 while the event loop runs. Restart the process only if this fails.
  * - `GET /readyz`: 200 `{"ready": true}`, or 503 `{"ready": false, "problems": ["…"]}`. Both have `"warnings": ["…"]`
  *   if there are any.
- * - `GET /metrics`: Prometheus' text format.
+ * - `GET /metrics`: OpenMetrics for a client that accepts it, as Prometheus does; otherwise Prometheus' text format.
  *
  * @returns the listening server
  * @throws StartError if the server cannot listen on the port
@@ -26,7 +27,7 @@ export async function startHealthServer(options: {
   metrics: Registry;
 }): Promise<Server> {
   const server = createServer((request, response) => {
-    answer(request.url ?? "", response, options).catch(() => {
+    answer(request, response, options).catch(() => {
       // A check that throws is a bug, but the probe must not hang because of it.
       sendJson(response, 503, { ready: false, problems: ["The health check failed."] });
     });
@@ -39,7 +40,7 @@ export async function startHealthServer(options: {
 }
 
 async function answer(
-  url: string,
+  { url = "", headers }: IncomingMessage,
   response: ServerResponse,
   {
     findProblems,
@@ -59,11 +60,18 @@ async function answer(
         : sendJson(response, 503, { ready: false, problems, ...detail });
     }
     case "/metrics":
-      response.writeHead(200, { "Content-Type": metrics.contentType }).end(await metrics.metrics());
-      return;
+      return sendMetrics(response, metrics, headers.accept);
     default:
       return sendJson(response, 404, { message: "No such path. Use /livez, /readyz or /metrics." });
   }
+}
+
+async function sendMetrics(response: ServerResponse, metrics: Registry, accepted = ""): Promise<void> {
+  const text = await metrics.metrics();
+  const isOpenMetrics = accepted.includes("application/openmetrics-text");
+  response
+    .writeHead(200, { "Content-Type": isOpenMetrics ? openMetricsType : metrics.contentType, Vary: "Accept" })
+    .end(isOpenMetrics ? toOpenMetrics(text) : text);
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {
