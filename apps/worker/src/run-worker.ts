@@ -245,7 +245,6 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
     isRedisConnected: consumer.isConnected,
     countOpenLetters: () => countOpenDeadLetters(database.pool, maxCodes),
     isStuck: () => progressWatch.isStuck(),
-    isPaused: pauseWatch.isPaused,
   });
   const progressWatch = watchProgress({
     countWaiting: async () => (await consumer.countBacklog()).waiting,

@@ -93,6 +93,8 @@ export function createProducer(options: ProducerOptions): Producer {
   const redis = connect(options);
   const describeOutage = watchOutage(redis);
   let connectionNumber = 0;
+  /** Whether the last look at all of Redis' settings found that it keeps what it confirms. */
+  let isDurable = true;
   /** The id of the Redis process whose append-only file is known to be complete. */
   let runWithCompleteAof: string | undefined;
   redis.on("ready", () => {
@@ -133,6 +135,7 @@ export function createProducer(options: ProducerOptions): Producer {
         const checks = Promise.all([readRedisFacts(redis), findSequenceProblems(redis, options.prefix, clock)]);
         const [facts, sequenceProblems] = await settleWithin(enqueueDeadlineMs, checks);
         const problems = findDurabilityProblems(facts, runWithCompleteAof);
+        isDurable = problems.length === 0;
         runWithCompleteAof = findRunWithCompleteAof(facts, runWithCompleteAof);
         return [...problems, ...sequenceProblems];
       } catch {
@@ -142,7 +145,10 @@ export function createProducer(options: ProducerOptions): Producer {
     connectionNumber: () => connectionNumber,
     onConnected: (listener) => void redis.on("ready", listener),
     measureLoad: () => settleWithin(enqueueDeadlineMs, measureQueueLoad(redis, queue)),
-    readQueueState: () => settleWithin(enqueueDeadlineMs, readQueueState(redis, options.prefix)),
+    async readQueueState() {
+      const state = await settleWithin(enqueueDeadlineMs, readQueueState(redis, options.prefix));
+      return { ...state, isDurable: state.isDurable && isDurable };
+    },
     writeLastUses: (uses) => settleWithin(enqueueDeadlineMs, writeLastUses(redis, options.prefix, uses)),
     writeRefusals: (refusals) => settleWithin(enqueueDeadlineMs, writeRefusals(redis, options.prefix, refusals)),
     async close() {

@@ -10,16 +10,15 @@ export interface QueueLoad {
 
 /** @throws what ioredis throws when Redis does not answer */
 export async function measureQueueLoad(redis: Redis, queue: Queue): Promise<QueueLoad> {
-  const [backlog, memoryShare] = await Promise.all([
+  const [backlog, info] = await Promise.all([
     queue.getJobCountByTypes("waiting", "delayed", "prioritized"),
-    readMemoryShare(redis),
+    redis.info("memory"),
   ]);
-  return { backlog, memoryShare };
+  return { backlog, memoryShare: toMemoryShare(info) };
 }
 
-/** @throws as above */
-export async function readMemoryShare(redis: Redis): Promise<number> {
-  const info = await redis.info("memory");
+/** @param info the reply of INFO */
+export function toMemoryShare(info: string): number {
   const used = readNumber(info, "used_memory");
   const maximum = readNumber(info, "maxmemory");
   return maximum === 0 ? 0 : used / maximum;

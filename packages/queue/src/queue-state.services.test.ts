@@ -1,11 +1,18 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { startRedis } from "@booking-events/scripts/services";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { createConsumer } from "./consumer.ts";
 import { jobOptions } from "./job-options.ts";
+import { setQueuePaused } from "./pause-queue.ts";
+import { createProducer } from "./producer.ts";
 import { queueName } from "./queue-name.ts";
 import { readQueueState } from "./queue-state.ts";
+import { recordWorker } from "./worker-registry.ts";
 
 const redis = new Redis(redisUrl());
 let prefix: string;
@@ -56,6 +63,40 @@ test("shows what waits, how old the oldest is, what workers hold, and how many t
   expect((await readQueueState(redis, prefix)).oldestAgeMs).toBe(0);
   await consumer.drain();
   await consumer.close();
+});
+
+test("shows how many workers take events, and whether the queue is paused", async () => {
+  expect(await readQueueState(redis, prefix)).toMatchObject({ workers: 0, isPaused: false });
+  const consumers = [1, 2].map((pid) => ({ version: "1", host: "test", pid }));
+  for (const worker of consumers) await recordWorker(redis, prefix, worker);
+  await setQueuePaused({ redisUrl: redisUrl(), prefix, isPaused: true });
+  expect(await readQueueState(redis, prefix)).toMatchObject({ workers: 2, isPaused: true });
+  // A worker that was killed removes no record.
+  await redis.zadd(`${prefix}:workers`, Math.floor(Date.now() / 1_000) - 30, '["1","test",1]');
+  await setQueuePaused({ redisUrl: redisUrl(), prefix, isPaused: false });
+  expect(await readQueueState(redis, prefix)).toMatchObject({ workers: 1, isPaused: false });
+});
+
+test("shows whether Redis keeps what it confirms, also what only CONFIG tells", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "booking-events-queue-state-"));
+  const server = await startRedis({ dir: folder });
+  const operator = new Redis(server.url);
+  const producer = createProducer({ redisUrl: server.url, prefix, onError: () => {} });
+  try {
+    await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+    expect((await producer.readQueueState()).isDurable).toBe(true);
+    await operator.config("SET", "appendfsync", "everysec");
+    expect(await producer.findProblems()).toHaveLength(1);
+    expect((await producer.readQueueState()).isDurable).toBe(false);
+    expect((await readQueueState(operator, prefix)).isDurable).toBe(true);
+    await operator.config("SET", "maxmemory-policy", "allkeys-lru");
+    expect((await readQueueState(operator, prefix)).isDurable).toBe(false);
+  } finally {
+    await producer.close();
+    operator.disconnect();
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
 });
 
 test.each([

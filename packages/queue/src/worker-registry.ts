@@ -10,7 +10,7 @@ export interface WorkerIdentity {
 
 export const workerHeartbeatIntervalMs = 5_000;
 /** A worker is no longer listed after this time without a record. Two records may fail. */
-const heartbeatValidMs = 15_000;
+export const heartbeatValidMs = 15_000;
 
 /**
  * A sorted set of the workers by the second of Redis' clock in which each last recorded itself, like the set of ingests
@@ -29,11 +29,11 @@ return redis.call('ZCARD', KEYS[1])
 
 /** Records that the worker is alive. */
 export async function recordWorker(redis: Redis, prefix: string, worker: WorkerIdentity): Promise<void> {
-  await runScript(redis, heartbeatScript, [toKey(prefix)], [toMember(worker), heartbeatValidMs / 1_000]);
+  await runScript(redis, heartbeatScript, [workersKey(prefix)], [toMember(worker), heartbeatValidMs / 1_000]);
 }
 
 export async function removeWorker(redis: Redis, prefix: string, worker: WorkerIdentity): Promise<void> {
-  await redis.zrem(toKey(prefix), toMember(worker));
+  await redis.zrem(workersKey(prefix), toMember(worker));
 }
 
 /** Returns the workers that take events, and how many ingests run. */
@@ -44,7 +44,7 @@ export async function findProcesses(
   const [seconds] = (await redis.time()) as unknown as [string, string];
   const since = Number(seconds) - heartbeatValidMs / 1_000;
   const [members, ingests] = await Promise.all([
-    redis.zrange(toKey(prefix), since, "+inf", "BYSCORE"),
+    redis.zrange(workersKey(prefix), since, "+inf", "BYSCORE"),
     redis.zrange(`${prefix}:ingests`, since, "+inf", "BYSCORE"),
   ]);
   const workers = members.map((member) => {
@@ -58,6 +58,7 @@ function toMember({ version, host, pid }: WorkerIdentity): string {
   return JSON.stringify([version, host, pid]);
 }
 
-function toKey(prefix: string): string {
+/** The key of the set of workers. */
+export function workersKey(prefix: string): string {
   return `${prefix}:workers`;
 }

@@ -2,7 +2,10 @@ import { beforeEach, expect, test } from "vitest";
 import { createMetrics, type Registry } from "./metrics.ts";
 import { createDrainEstimator, exportQueueMetrics } from "./queue-metrics.ts";
 
-const empty = { waiting: 0, delayed: 0, held: 0, givenUp: 0, oldestAgeMs: 0, finished: 0, memoryShare: 0 };
+const empty = {
+  ...{ waiting: 0, delayed: 0, held: 0, givenUp: 0, oldestAgeMs: 0, finished: 0 },
+  ...{ memoryShare: 0, isDurable: true, isPaused: false, workers: 1 },
+};
 let metrics: Registry;
 
 beforeEach(() => {
@@ -18,7 +21,16 @@ test("a scrape shows the state of the queue at that moment, and asks Redis once"
   let waiting = 7;
   exportQueueMetrics(metrics, async () => {
     reads += 1;
-    return { ...empty, waiting, delayed: 1, held: 2, givenUp: 3, oldestAgeMs: 1_500, memoryShare: 0.25 };
+    return {
+      ...empty,
+      waiting,
+      delayed: 1,
+      held: 2,
+      givenUp: 3,
+      oldestAgeMs: 1_500,
+      memoryShare: 0.25,
+      isPaused: true,
+    };
   });
   const first = await scrape();
   expect(reads).toBe(1);
@@ -30,6 +42,9 @@ test("a scrape shows the state of the queue at that moment, and asks Redis once"
     "booking_events_backlog_oldest_age_seconds 1.5",
     "booking_events_redis_memory_ratio 0.25",
     "booking_events_redis_up 1",
+    "booking_events_redis_durable 1",
+    "booking_events_queue_paused 1",
+    "booking_events_workers 1",
   ]) {
     expect(first).toContain(`${line}\n`);
   }

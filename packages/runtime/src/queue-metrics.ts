@@ -10,6 +10,9 @@ interface QueueState {
   /** How many events have left the queue so far. */
   finished: number;
   memoryShare: number;
+  isDurable: boolean;
+  isPaused: boolean;
+  workers: number;
 }
 
 /** Prometheus gives up after 10 s by default. */
@@ -48,33 +51,59 @@ export function exportQueueMetrics(metrics: Registry, readQueueState: () => Prom
       }
     },
   });
-  new Gauge({
-    name: "booking_events_backlog_oldest_age_seconds",
-    help: "Time since the oldest event that waits or is held was queued. 0 without such an event.",
-    registers,
-    async collect() {
-      const state = await read();
-      if (state !== undefined) this.set(state.oldestAgeMs / 1_000);
+  function exportNumber(metric: { name: string; help: string }, toValue: (state: QueueState) => number): void {
+    new Gauge({
+      ...metric,
+      registers,
+      async collect() {
+        const state = await read();
+        if (state !== undefined) this.set(toValue(state));
+      },
+    }).set(Number.NaN);
+  }
+
+  exportNumber(
+    {
+      name: "booking_events_backlog_oldest_age_seconds",
+      help: "Time since the oldest event that waits or is held was queued. 0 without such an event.",
     },
-  }).set(Number.NaN);
-  new Gauge({
-    name: "booking_events_backlog_drain_seconds",
-    help: "How long the waiting events take at the rate of the last two minutes. +Inf while none is finished.",
-    registers,
-    async collect() {
-      const state = await read();
-      if (state !== undefined) this.set(estimateDrain(state, performance.now()));
+    ({ oldestAgeMs }) => oldestAgeMs / 1_000,
+  );
+  exportNumber(
+    {
+      name: "booking_events_backlog_drain_seconds",
+      help: "How long the waiting events take at the rate of the last two minutes. +Inf while none is finished.",
     },
-  }).set(Number.NaN);
-  new Gauge({
-    name: "booking_events_redis_memory_ratio",
-    help: "Redis' used memory as a share of maxmemory. 0 if it has no limit.",
-    registers,
-    async collect() {
-      const state = await read();
-      if (state !== undefined) this.set(state.memoryShare);
+    (state) => estimateDrain(state, performance.now()),
+  );
+  exportNumber(
+    {
+      name: "booking_events_workers",
+      help: "Workers that have recorded in Redis that they take events, in the last 15 seconds.",
     },
-  }).set(Number.NaN);
+    ({ workers }) => workers,
+  );
+  exportNumber(
+    {
+      name: "booking_events_queue_paused",
+      help: "1 while an operator has paused the queue, so that no worker takes events.",
+    },
+    ({ isPaused }) => (isPaused ? 1 : 0),
+  );
+  exportNumber(
+    {
+      name: "booking_events_redis_memory_ratio",
+      help: "Redis' used memory as a share of maxmemory. 0 if it has no limit.",
+    },
+    ({ memoryShare }) => memoryShare,
+  );
+  exportNumber(
+    {
+      name: "booking_events_redis_durable",
+      help: "0 if Redis could lose what it confirms. Only ingest sees all of its settings.",
+    },
+    ({ isDurable }) => (isDurable ? 1 : 0),
+  );
   new Gauge({
     name: "booking_events_redis_up",
     help: "1 if Redis answered this scrape.",

@@ -15,7 +15,6 @@ beforeEach(() => {
     isDatabaseOut: () => isDatabaseOut,
     isRedisConnected: () => true,
     isStuck: () => false,
-    isPaused: () => false,
     async countOpenLetters() {
       if (isDatabaseOut) throw new Error("down");
       return letters;

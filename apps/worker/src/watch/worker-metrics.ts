@@ -29,7 +29,6 @@ export function createWorkerMetrics(
     /** The number of open dead letters by code. */
     countOpenLetters: () => Promise<{ errorCode: string; count: number }[]>;
     isStuck: () => boolean;
-    isPaused: () => boolean;
   },
 ): WorkerMetrics {
   const registers = [registry];
@@ -116,14 +115,7 @@ export function createWorkerMetrics(
       this.set(options.isStuck() ? 1 : 0);
     },
   });
-  new Gauge({
-    name: "booking_events_queue_paused",
-    help: "1 while an operator has paused the queue, so that no worker takes events.",
-    registers,
-    collect() {
-      this.set(options.isPaused() ? 1 : 0);
-    },
-  });
+
   function toLabel(partner: string | null): string {
     if (partner === null) return "unknown";
     if (partners.has(partner)) return partner;
