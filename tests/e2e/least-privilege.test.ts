@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, X509Certificate } from "node:crypto";
 import { chown, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { follow } from "@booking-events/feed";
@@ -219,6 +219,22 @@ test("over TLS and with the least privileges, events go their whole way, dead le
   for (const app of [ingest, worker]) expect(await app.stop("SIGTERM")).toBe(0);
   expect(await refusedByRedis()).toEqual([]);
 }, 120_000);
+
+test("each process exports the state of the queue, and until when the certificates that it meets are valid", async () => {
+  const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+  const end = Date.parse(new X509Certificate(await readFile(certificateFile)).validTo) / 1_000;
+  await waitFor(async () => {
+    for (const metrics of [await ingest.metrics(), await worker.metrics()]) {
+      expect(metrics).toMatch(/^booking_events_redis_up\S* 1$/m);
+      expect(metrics).toMatch(/^booking_events_redis_durable\S* 1$/m);
+      expect(metrics).toMatch(/^booking_events_workers\S* 1$/m);
+      expect(metrics).toMatch(new RegExp(`^booking_events_certificate_\\w+{server="redis",\\S* ${end}$`, "m"));
+    }
+    expect(await worker.metrics()).toMatch(
+      new RegExp(`^booking_events_certificate_\\w+{server="postgresql",\\S* ${end}$`, "m"),
+    );
+  });
+});
 
 test("the grants are for the schema of the search path", async () => {
   const environment = { DATABASE_URL: databaseUrl("booking_events_owner"), DATABASE_SCHEMA: "second" };

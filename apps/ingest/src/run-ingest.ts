@@ -5,6 +5,7 @@ import {
   adminPort,
   createLogger,
   createMetrics,
+  exportCertificates,
   exportQueueMetrics,
   installGracefulShutdown,
   listen,
@@ -128,6 +129,8 @@ async function startServices({ settings, logger, metrics, parts }: Context) {
       memoryHighWater: settings.REDIS_MEMORY_HIGH_WATER,
       maxEventLoopDelayMs,
     },
+  const certificates = new AbortController();
+  exportCertificates(metrics, { redis: settings.REDIS_URL }, certificates.signal);
     logger,
     metrics,
   });
@@ -140,7 +143,7 @@ async function startServices({ settings, logger, metrics, parts }: Context) {
     onError: (error) => logger.debug({ err: error }, "recording refusals failed"),
     metrics,
   });
-  return { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals };
+  return { partners, freezes, producer, tokenBuckets, queue, certificates, load, lastUse, refusals };
 }
 
 async function stopServices(services: Services): Promise<void> {
@@ -154,9 +157,10 @@ async function stopServices(services: Services): Promise<void> {
   await producer.close();
 }
 
+  certificates.abort();
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): IngestServer {
   const { settings, logger, metrics, parts } = context;
-  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals } = services;
+  const { partners, freezes, producer, tokenBuckets, queue, certificates, load, lastUse, refusals } = services;
   const observe: ObserveRequest = (request) => {
     context.observe(request);
     refusals.record(request);

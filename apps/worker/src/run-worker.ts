@@ -3,6 +3,7 @@ import {
   adminPort,
   createLogger,
   createMetrics,
+  exportCertificates,
   exportQueueMetrics,
   type GracefulShutdown,
   installGracefulShutdown,
@@ -120,6 +121,11 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     metrics: createMetrics("worker"),
     signal: stopping.signal,
   };
+  exportCertificates(
+    context.metrics,
+    { redis: settings.REDIS_URL, postgresql: settings.DATABASE_URL },
+    stopping.signal,
+  );
   const database = createDatabase(context);
   const delivery = createDelivery(context, database);
   const healthServer = await startHealthServer({

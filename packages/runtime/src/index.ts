@@ -1,4 +1,5 @@
 export { adminPort, parseEnvironment, variables } from "./environment.ts";
+export { exportCertificates } from "./export-certificates.ts";
 export { type GracefulShutdown, installGracefulShutdown, type ShutdownPhase } from "./graceful-shutdown.ts";
 export { type FindProblems, startHealthServer } from "./health-server.ts";
 export { listen } from "./listen.ts";
