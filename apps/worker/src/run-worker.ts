@@ -165,6 +165,8 @@ interface Database {
   durabilityWatch: DurabilityWatch;
   maintainRegularly: () => Promise<void>;
   isOut: () => boolean;
+  /** Asks PostgreSQL. @returns why it does not answer; null: it does */
+  check: () => Promise<string | null>;
 }
 
 function createDatabase(context: Context): Database {
@@ -211,6 +213,10 @@ function createDatabase(context: Context): Database {
         ...{ metrics: maintenanceMetrics, logger, signal },
       }),
     isOut: () => migration.currentFault() !== null || outageGate.currentOutage() !== null,
+    check: createDatabaseCheck(
+      () => pool.query("select 1"),
+      (error) => describeFault(error).code,
+    ),
   };
 }
 
@@ -248,6 +254,7 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
   exportQueueMetrics(metrics, consumer.readQueueState);
   const workerMetrics = createWorkerMetrics(metrics, {
     isDatabaseOut: database.isOut,
+    isDatabaseUp: async () => (await database.check()) === null,
     isRedisConnected: consumer.isConnected,
     countOpenLetters: () => countOpenDeadLetters(database.pool, maxCodes),
     isStuck: () => progressWatch.isStuck(),
@@ -326,7 +333,7 @@ function createProcessOptions(
 
 function createProblemFinder(
   { signal }: Context,
-  { pool, outageGate, migration, durabilityWatch }: Database,
+  { outageGate, migration, durabilityWatch, check }: Database,
   { consumer, progressWatch }: DeliveryParts,
 ): () => Promise<string[]> {
   const state: WorkerState = {
@@ -334,10 +341,7 @@ function createProblemFinder(
     redisProblem: () => consumer.connectionProblem(),
     databaseOutage: () => outageGate.currentOutage()?.code ?? migration.currentFault(),
     isMigrated: migration.isDone,
-    checkDatabase: createDatabaseCheck(
-      () => pool.query("select 1"),
-      (error) => describeFault(error).code,
-    ),
+    checkDatabase: check,
     durabilityProblems: durabilityWatch.problems,
     isStuck: progressWatch.isStuck,
   };

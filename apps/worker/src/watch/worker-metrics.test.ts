@@ -6,13 +6,16 @@ let registry: ReturnType<typeof createMetrics>;
 let metrics: WorkerMetrics;
 let letters: { errorCode: string; count: number }[];
 let isDatabaseOut: boolean;
+let isDatabaseUp: boolean;
 
 beforeEach(() => {
   registry = createMetrics("test");
   letters = [{ errorCode: "22003", count: 2 }];
   isDatabaseOut = false;
+  isDatabaseUp = true;
   metrics = createWorkerMetrics(registry, {
     isDatabaseOut: () => isDatabaseOut,
+    isDatabaseUp: async () => isDatabaseUp,
     isRedisConnected: () => true,
     isStuck: () => false,
     async countOpenLetters() {
@@ -62,4 +65,13 @@ test("shows the open dead letters by code, and the last known ones while Postgre
   expect(during).toContain('booking_events_dead_letters_open{code="STALLED"} 1\n');
   expect(during).toContain('booking_events_paused{dependency="postgresql"} 1\n');
   expect(during).toContain('booking_events_paused{dependency="redis"} 0\n');
+});
+
+test("shows that PostgreSQL is down, whether or not an event has met that", async () => {
+  expect(await scrape()).toContain("booking_events_database_up{} 1\n");
+  isDatabaseUp = false;
+  expect(await scrape()).toContain("booking_events_database_up{} 0\n");
+  isDatabaseUp = true;
+  isDatabaseOut = true;
+  expect(await scrape()).toContain("booking_events_database_up{} 0\n");
 });

@@ -24,7 +24,10 @@ export interface WorkerMetrics {
 export function createWorkerMetrics(
   registry: Registry,
   options: {
+    /** Whether the worker waits for PostgreSQL. */
     isDatabaseOut: () => boolean;
+    /** Asks PostgreSQL, which may be down although no event has met that yet. */
+    isDatabaseUp: () => Promise<boolean>;
     isRedisConnected: () => boolean;
     /** The number of open dead letters by code. */
     countOpenLetters: () => Promise<{ errorCode: string; count: number }[]>;
@@ -77,10 +80,10 @@ export function createWorkerMetrics(
   });
   new Gauge({
     name: "booking_events_database_up",
-    help: "0 while the worker waits for PostgreSQL.",
+    help: "0 while PostgreSQL does not answer, or takes no writes.",
     registers,
-    collect() {
-      this.set(options.isDatabaseOut() ? 0 : 1);
+    async collect() {
+      this.set(!options.isDatabaseOut() && (await options.isDatabaseUp()) ? 1 : 0);
     },
   });
   new Gauge({
