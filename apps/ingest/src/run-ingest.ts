@@ -16,6 +16,7 @@ import {
   version,
 } from "@booking-events/runtime";
 import { createApp } from "./app.ts";
+import { exportSecretExpiry } from "./auth/export-secret-expiry.ts";
 import { createLastUseRecorder } from "./auth/record-last-use.ts";
 import { createGuessThrottle } from "./auth/throttle-guessing.ts";
 import { watchPartnersFile } from "./auth/watch-partners-file.ts";
@@ -98,16 +99,22 @@ function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts) {
   const settings = parseEnvironment(entries, environment);
   const logger = createLogger({ name: "ingest", level: settings.LOG_LEVEL });
   const metrics = createMetrics("ingest");
-  const { observe, flush } = createRequestObserver(logger, metrics);
+  const { observe, expectPartners, flush } = createRequestObserver(logger, metrics);
   // Runs before the logger's own listener, which writes the last lines.
   process.prependListener("exit", flush);
-  return { settings, logger, metrics, observe, parts };
+  return { settings, logger, metrics, observe, expectPartners, parts };
 }
 
 /** Starts everything that keeps a connection, a timer or a watch. */
-async function startServices({ settings, logger, metrics, parts }: Context) {
+async function startServices({ settings, logger, metrics, expectPartners, parts }: Context) {
   const redis = { redisUrl: settings.REDIS_URL, prefix: settings.QUEUE_PREFIX };
-  const partners = await watchPartnersFile({ path: settings.PARTNERS_FILE, logger, metrics });
+  const partners = await watchPartnersFile({
+    path: settings.PARTNERS_FILE,
+    logger,
+    metrics,
+    onLoaded: expectPartners,
+  });
+  exportSecretExpiry(metrics, partners.registry);
   const freezes = parts.watchFreezes({ logger, metrics });
   const producer = parts.createProducer({
     ...redis,
@@ -122,6 +129,8 @@ async function startServices({ settings, logger, metrics, parts }: Context) {
   const queue = await watchQueue({ producer, logger });
   exportAvailability(queue, metrics);
   exportQueueMetrics(metrics, producer.readQueueState);
+  const certificates = new AbortController();
+  exportCertificates(metrics, { redis: settings.REDIS_URL }, certificates.signal);
   const load = await parts.watchLoad({
     measureLoad: () => producer.measureLoad(),
     limits: {
@@ -129,8 +138,6 @@ async function startServices({ settings, logger, metrics, parts }: Context) {
       memoryHighWater: settings.REDIS_MEMORY_HIGH_WATER,
       maxEventLoopDelayMs,
     },
-  const certificates = new AbortController();
-  exportCertificates(metrics, { redis: settings.REDIS_URL }, certificates.signal);
     logger,
     metrics,
   });
@@ -147,9 +154,10 @@ async function startServices({ settings, logger, metrics, parts }: Context) {
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals } = services;
+  const { partners, freezes, producer, tokenBuckets, queue, certificates, load, lastUse, refusals } = services;
   partners.stop();
   queue.stop();
+  certificates.abort();
   load.stop();
   freezes.stop();
   await Promise.all([lastUse.stop(), refusals.stop()]);
@@ -157,10 +165,9 @@ async function stopServices(services: Services): Promise<void> {
   await producer.close();
 }
 
-  certificates.abort();
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): IngestServer {
   const { settings, logger, metrics, parts } = context;
-  const { partners, freezes, producer, tokenBuckets, queue, certificates, load, lastUse, refusals } = services;
+  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals } = services;
   const observe: ObserveRequest = (request) => {
     context.observe(request);
     refusals.record(request);

@@ -11,6 +11,7 @@ export interface KnownSecret {
 
 /** The partners in one version of the partners file. It is immutable; a new version of the file is a new registry. */
 export interface PartnerRegistry {
+  partners: readonly Partner[];
   partnerCount: number;
   secretCount: number;
   findSecret(secret: string): KnownSecret | undefined;
@@ -32,6 +33,7 @@ export function createPartnerRegistry({ partners }: PartnersFile): PartnerRegist
     }
   }
   return {
+    partners,
     partnerCount: partners.length,
     secretCount: byDigest.size,
     findSecret(secret) {

@@ -1,4 +1,4 @@
-import { createPartnerRegistry, type PartnerRegistry, parsePartnersFile } from "@booking-events/partners";
+import { createPartnerRegistry, type Partner, type PartnerRegistry, parsePartnersFile } from "@booking-events/partners";
 import { Counter, Gauge, type Logger, type Registry, repeat } from "@booking-events/runtime";
 import { createReaderWithTimeout, describeReadError, type ReadText, readRegularFile } from "./read-regular-file.ts";
 
@@ -30,6 +30,8 @@ export async function watchPartnersFile(options: {
   path: string;
   logger: Logger;
   metrics: Registry;
+  /** Called with each valid version. */
+  onLoaded?: (partners: readonly Partner[]) => void;
   intervalMs?: number;
   readLimitMs?: number;
   readText?: ReadText;
@@ -50,6 +52,7 @@ export async function watchPartnersFile(options: {
     stale.set(next.problem === undefined ? 0 : 1);
     if (next.problem === undefined) {
       registry = next.registry;
+      options.onLoaded?.(registry.partners);
       logLoaded();
     } else {
       const consequence =

@@ -105,3 +105,9 @@ test("a process that cannot keep up refuses events until it can", async () => {
   expect(await isGaugeSet("maxEventLoopDelayMs")).toBe(true);
   await waitFor(() => !shedder.isOverloaded());
 });
+
+test("the limits are exported, so a dashboard or an alert does not have to repeat them", async () => {
+  await watch({ backlog: 0, memoryShare: 0 });
+  const { values = [] } = (await metrics.getSingleMetric("ingest_shedding_limit")?.get()) ?? {};
+  expect(Object.fromEntries(values.map(({ labels, value }) => [labels["measure"], value]))).toEqual(patientLimits);
+});

@@ -47,6 +47,13 @@ export async function watchLoad(options: {
     labelNames: ["measure"],
     registers: [options.metrics],
   });
+  const limit = new Gauge({
+    name: "ingest_shedding_limit",
+    help: "The limit of this measure: events, a share of Redis' maxmemory, milliseconds.",
+    labelNames: ["measure"],
+    registers: [options.metrics],
+  });
+  for (const [measure, value] of Object.entries(limits)) limit.set({ measure }, value);
   const stopping = new AbortController();
   const exceeded = new Map<Measure, number>();
   const delays = monitorEventLoopDelay({ resolution: delayResolutionMs });

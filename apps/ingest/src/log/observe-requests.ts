@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import type { Partner } from "@booking-events/partners";
 import { Counter, createTallies, Histogram, type Logger, type Registry } from "@booking-events/runtime";
 import type { FieldViolation } from "../body/describe-violations.ts";
 import type { Refusal } from "../http/refusal.ts";
@@ -37,7 +38,15 @@ export type ObserveRequest = (request: ObservedRequest) => void;
 export function createRequestObserver(
   logger: Logger,
   metrics: Registry,
-): { observe: ObserveRequest; flush: RefusalCounter["flush"] } {
+): {
+  observe: ObserveRequest;
+  /**
+   * Exports what is expected of the partners as 0 until it happens. Otherwise Prometheus does not count the first event
+   * after each start, and a partner that sends little would look silent.
+   */
+  expectPartners: (partners: readonly Partner[]) => void;
+  flush: RefusalCounter["flush"];
+} {
   const refusals = createRefusalCounter(logger);
   const requests = createTallies({
     name: "ingest_requests_total",
@@ -102,5 +111,9 @@ export function createRequestObserver(
     );
   }
 
-  return { observe, flush: refusals.flush };
+  function expectPartners(partners: readonly Partner[]): void {
+    for (const { id, enabled, kinds } of partners) if (enabled) for (const kind of kinds) requests(kind, "200", id);
+  }
+
+  return { observe, expectPartners, flush: refusals.flush };
 }
