@@ -64,8 +64,28 @@ describe("an envelope", () => {
     });
   });
 
+  const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+  test.each([
+    [traceparent, traceparent],
+    [null, null],
+    // Not sampled, so there is no trace to continue.
+    [traceparent.replace(/01$/, "00"), null],
+    [traceparent.toUpperCase(), null],
+    [traceparent.replace(/^00-\w+/, `00-${"0".repeat(32)}`), null],
+    [traceparent.replace(/-\w{16}-/, `-${"0".repeat(16)}-`), null],
+    [`${traceparent}-x`, null],
+    ["no trace", null],
+    [7, null],
+  ])("names the trace to which the event belongs: %j is read as %j, and never refused", (sent, read) => {
+    expect(parseEnvelope({ ...envelope, traceparent: sent })).toEqual({
+      success: true,
+      envelope: { ...envelope, traceparent: read },
+    });
+  });
+
   test("may have unknown fields from a later release of the same version", () => {
-    expect(parseEnvelope({ ...envelope, traceparent: "00-1-1-01" })).toEqual({ success: true, envelope });
+    expect(parseEnvelope({ ...envelope, fieldOfALaterRelease: 1 })).toEqual({ success: true, envelope });
   });
 
   test.each([

@@ -12,6 +12,7 @@ import { type BookingPayload, everyIssue } from "./validate-payload.ts";
 export const envelopeVersion = 1;
 
 const secretIdPattern = /^[A-Za-z0-9_-]{1,64}$/;
+const sampledTraceparentPattern = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-01$/;
 
 /**
  * An accepted event on its way from ingest, which stored it durably, to the worker, which applies it.
@@ -58,6 +59,8 @@ export const EventEnvelope = v.pipe(
       ),
       /** The id of the secret by which the event came, if it is known. A wrong one counts as none, and harms nothing. */
       secretId: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(secretIdPattern))), null)),
+      /** The W3C traceparent of the span that queued the event, if it is sampled. A wrong one counts as none. */
+      traceparent: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(sampledTraceparentPattern))), null)),
       /** The payload as the partner sent it. It satisfied the rules of its kind when it was accepted. */
       payload: v.custom<BookingPayload>(isPlainObject, "Must be an object."),
     },
