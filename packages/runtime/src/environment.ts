@@ -110,6 +110,54 @@ export const variables = {
   SHUTDOWN_TIMEOUT_MS: v.optional(wholeNumber(100, 600_000), "15000"),
 } satisfies v.ObjectEntries;
 
+const httpUrl = v.pipe(
+  v.string(),
+  v.check(
+    (value) => URL.canParse(value) && /^https?:\/\//i.test(value),
+    "must be a URL that starts with http:// or https://",
+  ),
+);
+const otlpProtocol = v.picklist(["http/protobuf"], "must be http/protobuf");
+
+/** The standard variables of OpenTelemetry that decide whether traces are exported. */
+export const tracingSwitches = {
+  OTEL_SDK_DISABLED: v.optional(
+    v.pipe(v.string(), v.toLowerCase(), v.picklist(["true", "false"], "must be true or false")),
+    "false",
+  ),
+  OTEL_TRACES_EXPORTER: v.optional(v.picklist(["otlp", "none"], "must be otlp or none")),
+  OTEL_EXPORTER_OTLP_ENDPOINT: v.optional(httpUrl),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: v.optional(httpUrl),
+} satisfies v.ObjectEntries;
+
+/** Those that say which traces are exported, and how. OpenTelemetry's exporter reads the others. */
+export const tracingVariables = {
+  OTEL_EXPORTER_OTLP_PROTOCOL: v.optional(otlpProtocol),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: v.optional(otlpProtocol),
+  OTEL_TRACES_SAMPLER: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(
+        /^(parentbased_)?(always_on|always_off|traceidratio)$/,
+        "must be always_on, always_off or traceidratio, or one of them after parentbased_",
+      ),
+    ),
+    "parentbased_always_on",
+  ),
+  OTEL_TRACES_SAMPLER_ARG: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^(0|0?\.\d+|1(\.0+)?)$/, "must be a number from 0 to 1, such as 0.01"),
+      v.transform(Number),
+    ),
+    "1",
+  ),
+  OTEL_BSP_SCHEDULE_DELAY: v.optional(wholeNumber(1, 600_000), "5000"),
+  OTEL_BSP_EXPORT_TIMEOUT: v.optional(wholeNumber(1, 600_000), "30000"),
+  OTEL_BSP_MAX_QUEUE_SIZE: v.optional(wholeNumber(1, 100_000), "2048"),
+  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: v.optional(wholeNumber(1, 100_000), "512"),
+} satisfies v.ObjectEntries;
+
 /** The default of `ADMIN_PORT` differs between processes. */
 export const adminPort = (defaultPort: number) => v.optional(port, String(defaultPort));
 

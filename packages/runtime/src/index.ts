@@ -9,5 +9,6 @@ export { exportQueueMetrics } from "./queue-metrics.ts";
 export { repeat } from "./repeat.ts";
 export { shutdownPhases } from "./shutdown-phases.ts";
 export { exitOnStartError, StartError } from "./start-error.ts";
+export { createTracing, inSpan, type Span, type Tracing } from "./tracing.ts";
 export { version } from "./version.ts";
 export { DeadlineExceeded, withDeadline } from "./with-deadline.ts";
