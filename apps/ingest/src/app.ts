@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { PartnerRegistry } from "@booking-events/partners";
 import type { Producer } from "@booking-events/queue";
-import { describeError, type Logger } from "@booking-events/runtime";
+import { describeError, type Logger, type Span, type Tracing } from "@booking-events/runtime";
 import {
   type Answer,
   answers,
@@ -31,6 +31,7 @@ import type { ChargePartner, LimitPartner, RateLimitVerdict } from "./limits/lim
 import type { TakeTurn } from "./limits/take-turns.ts";
 import type { CountUnknownFields } from "./log/count-unknown-fields.ts";
 import type { ObservedRequest, ObserveRequest } from "./log/observe-requests.ts";
+import { endRequestSpan, enqueueTraced, startRequestSpan } from "./log/trace-requests.ts";
 
 export interface AppOptions {
   /** Returns the partners of the version of the file that is in use. */
@@ -54,15 +55,21 @@ export interface AppOptions {
   bodyLimitBytes: number;
   trustedProxyHops: number;
   observe: ObserveRequest;
+  /** Undefined if traces are off. */
+  tracing?: Tracing | undefined;
   logger: Logger;
 }
 
 /** What is known about a request while it is processed. */
 export interface RequestState {
+  /** Of `performance.now()`. */
+  startedAtMs: number;
   partner?: string;
   secretId?: string;
   rateLimitHeaders?: Answer["headers"];
   eventId?: string;
+  /** Undefined if the request is not traced. */
+  span?: Span | undefined;
   answer?: Answer;
 }
 
@@ -110,6 +117,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const { partner, secretId } = authenticate(registry, secret, kind, Date.now(), refuse);
     ctx.state.partner = partner.id;
     ctx.state.secretId = secretId;
+    ctx.state.span = startRequestSpan(options.tracing, ctx.req, { kind, startedAtMs: ctx.state.startedAtMs });
     options.markAuthentic(ctx.req.socket);
     options.recordUse(partner.id, secretId);
     if (options.isShuttingDown()) throw new Refusal(answers.shuttingDown);
@@ -130,8 +138,9 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     if (!options.isQueueAvailable()) throw new Refusal(answers.queueUnavailable);
     const eventId = requestIdOf(ctx.req);
     ctx.state.eventId = eventId;
+    const event = { eventId, kind, partner: partner.id, secretId, receivedAt, idempotencyKey, payload };
     try {
-      await options.enqueue({ eventId, kind, partner: partner.id, secretId, receivedAt, idempotencyKey, payload });
+      await enqueueTraced(options.enqueue, event, ctx.state.span);
     } catch (error) {
       throw new Refusal(answers.queueUnavailable, { cause: error });
     }
@@ -174,6 +183,7 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
 
   return async function answerRequest(ctx, next) {
     const startedAtMs = performance.now();
+    ctx.state.startedAtMs = startedAtMs;
     // Koa's own response handling ignores unread bodies, and its error handling drops our headers.
     ctx.respond = false;
     let answer: Answer | undefined;
@@ -192,7 +202,7 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
       answer !== undefined && !wasSent
         ? sendAnswer(ctx.res, answer, { headers: ctx.state.rateLimitHeaders })
         : undefined;
-    observe({
+    const request: ObservedRequest = {
       requestId: requestIdOf(ctx.req),
       method: ctx.method,
       kind: matchedKind(ctx),
@@ -203,7 +213,9 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
       outcome: wasSent ? "cut-off" : (answer?.code ?? "client-gone"),
       durationMs: performance.now() - startedAtMs,
       ...detailsForLog(ctx, error),
-    });
+    };
+    observe(request);
+    if (ctx.state.span !== undefined) endRequestSpan(ctx.state.span, request);
     await sending;
   };
 }

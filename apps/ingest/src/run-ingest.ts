@@ -6,6 +6,7 @@ import {
   createLogger,
   createMetrics,
   exportCertificates,
+  createTracing,
   exportQueueMetrics,
   installGracefulShutdown,
   listen,
@@ -67,7 +68,7 @@ export async function runIngest(
   environment: NodeJS.ProcessEnv,
   replacedParts: Partial<IngestParts> = {},
 ): Promise<void> {
-  const context = createContext(environment, { ...ingestParts, ...replacedParts });
+  const context = await createContext(environment, { ...ingestParts, ...replacedParts });
   const { settings, logger } = context;
   const services = await startServices(context);
   const { server, stop } = createIngestServer(context, services, () => shutdown.isShuttingDown());
@@ -76,7 +77,7 @@ export async function runIngest(
       finishWork: stop,
       async closeConnections() {
         healthServer.close();
-        await stopServices(services);
+        await Promise.all([stopServices(services), context.tracing?.shutdown()]);
       },
     }),
     timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
@@ -92,17 +93,23 @@ export async function runIngest(
   logger.info({ version, host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
 }
 
-type Context = ReturnType<typeof createContext>;
+type Context = Awaited<ReturnType<typeof createContext>>;
 type Services = Awaited<ReturnType<typeof startServices>>;
 
-function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts) {
+async function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts) {
   const settings = parseEnvironment(entries, environment);
   const logger = createLogger({ name: "ingest", level: settings.LOG_LEVEL });
   const metrics = createMetrics("ingest");
   const { observe, expectPartners, flush } = createRequestObserver(logger, metrics);
+  const tracing = await createTracing({
+    serviceName: "booking-events-ingest",
+    environment,
+    shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+    logger,
+  });
   // Runs before the logger's own listener, which writes the last lines.
   process.prependListener("exit", flush);
-  return { settings, logger, metrics, observe, expectPartners, parts };
+  return { settings, logger, metrics, observe, expectPartners, tracing, parts };
 }
 
 /** Starts everything that keeps a connection, a timer or a watch. */
@@ -197,6 +204,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     bodyLimitBytes: settings.BODY_LIMIT_BYTES,
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
     observe,
+    tracing: context.tracing,
     logger,
   });
   const ingestServer = createServer({ handle: app.callback(), connections, observe });

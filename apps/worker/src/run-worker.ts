@@ -4,6 +4,7 @@ import {
   createLogger,
   createMetrics,
   exportCertificates,
+  createTracing,
   exportQueueMetrics,
   type GracefulShutdown,
   installGracefulShutdown,
@@ -13,6 +14,7 @@ import {
   repeat,
   shutdownPhases,
   startHealthServer,
+  type Tracing,
   variables,
   version,
 } from "@booking-events/runtime";
@@ -36,6 +38,7 @@ import type { ApplyBatch } from "./apply/apply-aside.ts";
 import { applyEvents } from "./apply/apply-events.ts";
 import { createBatchApplier } from "./apply/apply-in-batches.ts";
 import type { RecordedWarning } from "./apply/plan-batch.ts";
+import { traceBatches } from "./apply/trace-batches.ts";
 import { createDeadLetters } from "./deliver/dead-letters.ts";
 import { describeFault } from "./deliver/describe-fault.ts";
 import { type ProcessOptions, processDelivery } from "./deliver/process-delivery.ts";
@@ -101,6 +104,8 @@ interface Context {
   parts: WorkerParts;
   logger: Logger;
   metrics: Registry;
+  /** Undefined if traces are off. */
+  tracing: Tracing | undefined;
   /** Aborts when the worker stops. */
   signal: AbortSignal;
 }
@@ -114,11 +119,18 @@ interface Context {
 export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<WorkerParts> = {}): Promise<void> {
   const settings = readSettings(environment);
   const stopping = new AbortController();
+  const logger = createLogger({ name: "worker", level: settings.LOG_LEVEL });
   const context: Context = {
     settings,
     parts: { ...workerParts, ...parts },
-    logger: createLogger({ name: "worker", level: settings.LOG_LEVEL }),
+    logger,
     metrics: createMetrics("worker"),
+    tracing: await createTracing({
+      serviceName: "booking-events-worker",
+      environment,
+      shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+      logger,
+    }),
     signal: stopping.signal,
   };
   exportCertificates(
@@ -145,7 +157,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
       },
       async closeConnections() {
         healthServer.close();
-        await Promise.all([delivery.consumer.close(), database.pool.end()]);
+        await Promise.all([delivery.consumer.close(), database.pool.end(), context.tracing?.shutdown()]);
       },
     }),
   });
@@ -288,7 +300,7 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
 }
 
 function createApplyBatch(
-  { settings, parts, logger }: Context,
+  { settings, parts, logger, tracing }: Context,
   { pool, digestKey }: Database,
   metrics: WorkerMetrics,
 ): ApplyBatch {
@@ -297,12 +309,13 @@ function createApplyBatch(
     metrics.countWarning(warning.code);
     logger.warn(warning, "event recorded with a warning");
   };
-  return (envelopes, mode) =>
-    parts.applyEvents(pool, envelopes, { digestKey: digestKey(), duplicateWindowMs, onWarning, ...mode });
+  return traceBatches(tracing, (envelopes, mode, batch) =>
+    parts.applyEvents(pool, envelopes, { digestKey: digestKey(), duplicateWindowMs, onWarning, batch, ...mode }),
+  );
 }
 
 function createProcessOptions(
-  { settings, logger, signal }: Context,
+  { settings, logger, signal, tracing }: Context,
   { pool, outageGate, digestKey }: Database,
   parts: { consumer: Consumer; workerMetrics: WorkerMetrics; laterVersions: LaterVersions; applyBatch: ApplyBatch },
 ): ProcessOptions {
@@ -326,6 +339,7 @@ function createProcessOptions(
     count: workerMetrics.count,
     countFault: workerMetrics.countFault,
     onLaterVersion: laterVersions.note,
+    tracing,
     logger,
     signal,
   };

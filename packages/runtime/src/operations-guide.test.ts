@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
-import { variables } from "./environment.ts";
+import { tracingSwitches, tracingVariables, variables } from "./environment.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const guide = readFileSync(join(root, "docs/operations.md"), "utf8");
@@ -62,6 +62,10 @@ describe("the operations guide's table of environment variables", () => {
       expect([name, ...values.map(takes)]).toEqual([name, true, true, false, false, false]);
     }
   });
+});
+
+test.each(Object.keys({ ...tracingSwitches, ...tracingVariables }))("the operations guide names %s", (name) => {
+  expect(guide.split("\n### Traces\n")[1]?.split(/^#+ /m)[0]).toMatch(new RegExp(`\\b${name}\\b`));
 });
 
 test("the operations guide's table of metrics has every metric, with its labels", () => {

@@ -1,4 +1,5 @@
 import { comparePlaces, type Outcome } from "@booking-events/bookings";
+import type { Span } from "@booking-events/runtime";
 import type { EventEnvelope } from "@booking-events/schema";
 import {
   convertBookings,
@@ -21,6 +22,7 @@ import { DatabaseError, type Pool } from "pg";
 import { type IncomingEvent, nameBooking, toIncomingEvent } from "./incoming-event.ts";
 import { groupByBooking, planBatch, type RecordedWarning, settleBooking, toWarning } from "./plan-batch.ts";
 import { LeftOut, readHistory, refoldBookings } from "./read-history.ts";
+import { type Phases, tracePhases } from "./trace-batches.ts";
 import { Race, writeBatch } from "./write-batch.ts";
 
 export interface ApplyOptions {
@@ -37,6 +39,8 @@ export interface ApplyOptions {
   waitsForLocks?: boolean;
   /** Called with each warning once it is in the log. */
   onWarning?: (warning: RecordedWarning) => void;
+  /** The span of these events, if they are traced. */
+  batch?: Span | undefined;
 }
 
 /** Each lost race means that another batch was applied, so this many in a row are no coincidence. */
@@ -73,14 +77,18 @@ export async function applyEvents(
   const digestKey = options.digestKey ?? (await openDigestKey(pool, undefined));
   let events = [...distinct.values()].map((envelope) => toIncomingEvent(envelope, digestKey)).sort(comparePlaces);
   let waitsForLocks = options.waitsForLocks ?? options.isAlone === true;
+  const phases = tracePhases(options.batch);
   for (let races = 0; events.length > 0; ) {
     try {
+      phases.enter("begin");
       const applied = await inTransaction(pool, (client) =>
-        applyInTransaction(client, events, { ...options, digestKey, waitsForLocks }),
+        applyInTransaction(client, events, { ...options, digestKey, waitsForLocks, phases }),
       );
+      phases.leave();
       if (options.onWarning !== undefined) applied.warnings.forEach(options.onWarning);
       return applied.outcomes;
     } catch (error) {
+      phases.fail(error);
       if (error instanceof LeftOut) {
         const others = events.filter((event) => !error.bookings.has(nameBooking(event)));
         if (others.length === events.length) throw error;
@@ -122,10 +130,12 @@ interface Applied {
 async function applyInTransaction(
   client: Queryable,
   all: IncomingEvent[],
-  options: ApplyOptions & { digestKey: DigestKey; waitsForLocks: boolean },
+  options: ApplyOptions & { digestKey: DigestKey; waitsForLocks: boolean; phases: Phases },
 ): Promise<Applied> {
-  const { digestKey, duplicateWindowMs } = options;
+  const { digestKey, duplicateWindowMs, phases } = options;
+  phases.enter("lock");
   const { stored, applied, horizon } = await lock(client, all, options);
+  phases.enter("read");
   const newEvents = all.filter(({ id }) => !applied.has(id));
   // Before expired events are found, since those are recorded with their references.
   const { erased, events } = await separateErased(client, newEvents, { digestKey, stored });
@@ -135,8 +145,11 @@ async function applyInTransaction(
   const { uses, creates } = await readHistory(client, bookings, options);
   const works = bookings.map((booking) => settleBooking(booking, uses));
   const refoldings = await refoldBookings(client, works, creates, options);
+  phases.leave();
   const plan = planBatch(works, { refoldings, creates, expired, erased, duplicateWindowMs });
+  phases.enter("write");
   const misdirected = await writeBatch(client, plan, digestKey);
+  phases.enter("commit");
   const likelyMistakes = plan.consumerDeletes.filter(({ id }) => misdirected.has(id));
   return {
     outcomes: new Map([...applied, ...plan.outcomes]),

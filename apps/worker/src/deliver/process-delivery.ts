@@ -8,7 +8,7 @@ import {
   ReleaseDelivery,
   type Verdict,
 } from "@booking-events/queue";
-import { type Logger, safeMessage } from "@booking-events/runtime";
+import { inSpan, type Logger, type Span, safeMessage, type Tracing } from "@booking-events/runtime";
 import { bookingReferenceOf, parseEnvelopeText, referenceKindOf } from "@booking-events/schema";
 import type { DeadLetterToWrite } from "@booking-events/store";
 import { InvalidEnvelope, LaterVersion, type QueuedEvent } from "../apply/read-envelope.ts";
@@ -47,6 +47,8 @@ export interface ProcessOptions {
   onLaterVersion: (eventId: string) => void;
   /** Counts failed attempts by the code that the log has too. */
   countFault: (code: string) => void;
+  /** Undefined if traces are off. */
+  tracing?: Tracing | undefined;
   logger: Logger;
   /** Aborts when the worker stops. Events that wait for the database then go back to the queue. */
   signal: AbortSignal;
@@ -150,19 +152,21 @@ export async function judgeGivenUp(
   }
 }
 
+type Identity = Pick<DeadLetterToWrite, "eventId" | "partner" | "kind" | "referenceKind" | "reference" | "sequence"> & {
+  traceparent: string | null;
+};
+
 /** Reads as much as possible from the envelope. */
-function identify(
-  delivery: Delivery,
-): Pick<DeadLetterToWrite, "eventId" | "partner" | "kind" | "referenceKind" | "reference" | "sequence"> {
+function identify(delivery: Delivery): Identity {
   const parsed = parseEnvelopeText(delivery.text);
   if (!parsed.success)
     return {
       ...{ eventId: toUuid(delivery.jobId), partner: null, kind: null },
-      ...{ referenceKind: null, reference: null, sequence: null },
+      ...{ referenceKind: null, reference: null, sequence: null, traceparent: null },
     };
-  const { eventId, partner, kind, sequence, payload } = parsed.envelope;
+  const { eventId, partner, kind, sequence, traceparent = null, payload } = parsed.envelope;
   return {
-    ...{ eventId, partner, kind, sequence },
+    ...{ eventId, partner, kind, sequence, traceparent },
     ...{ referenceKind: referenceKindOf(payload), reference: bookingReferenceOf(payload) },
   };
 }
@@ -172,15 +176,17 @@ async function writeLetter(
   fault: { code: string; message: string },
   options: ProcessOptions,
 ): Promise<void> {
+  const { traceparent, ...identity } = identify(delivery);
   const letter: DeadLetterToWrite = {
-    ...identify(delivery),
+    ...identity,
     errorCode: fault.code,
     // The message may name a key that PostgreSQL can't hold.
     error: fault.message.toWellFormed().replaceAll("\0", "\\0"),
     attempts: delivery.attempt,
     envelope: await options.readBytes(delivery),
   };
-  const outcome = await throughOutages(() => options.writeDeadLetter(letter), options);
+  const span = startLetterSpan(options.tracing, traceparent, letter);
+  const outcome = await inSpan(span, () => throughOutages(() => options.writeDeadLetter(letter), options));
   const { eventId, partner, kind, attempts } = letter;
   if (outcome !== undefined) {
     options.count({ kind, partner, outcome });
@@ -192,6 +198,26 @@ async function writeLetter(
   }
   options.count({ kind, partner, outcome: "dead" });
   options.logger.error({ eventId, partner, kind, code: fault.code, attempts }, "event became a dead letter");
+}
+
+/** Continues the event's own trace, if it is sampled. */
+function startLetterSpan(
+  tracing: Tracing | undefined,
+  traceparent: string | null,
+  { eventId, partner, kind, errorCode, attempts }: DeadLetterToWrite,
+): Span | undefined {
+  if (traceparent === null) return undefined;
+  return tracing?.startSpan("write dead letter", {
+    kind: "consumer",
+    parent: traceparent,
+    attributes: {
+      "booking_events.event_id": eventId,
+      "booking_events.kind": kind ?? undefined,
+      "booking_events.partner": partner ?? undefined,
+      "booking_events.attempts": attempts,
+      "error.type": errorCode,
+    },
+  });
 }
 
 function throughOutages<Result>(work: () => Promise<Result>, options: ProcessOptions): Promise<Result> {
