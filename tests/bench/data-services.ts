@@ -26,9 +26,12 @@ export interface BenchDatabase {
 
 const rewritePollMs = 10;
 
-export async function startDataServices(dir: string, signal: AbortSignal): Promise<DataServices> {
+export async function startDataServices(
+  dir: string,
+  { postgresSettings, signal }: { postgresSettings: Readonly<Record<string, string>>; signal: AbortSignal },
+): Promise<DataServices> {
   const redisServer = await startRedis({ dir: join(dir, "redis"), signal });
-  const postgresServer = await startPostgres({ dir: join(dir, "postgres"), signal });
+  const postgresServer = await startPostgres({ dir: join(dir, "postgres"), settings: postgresSettings, signal });
   const redis = new Redis(redisServer.url);
   // A rewrite of the append-only file takes a CPU, and would fall into some measurements only.
   await redis.config("SET", "auto-aof-rewrite-percentage", "0");

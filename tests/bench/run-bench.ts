@@ -26,7 +26,7 @@ export async function runBench({ scenarios, ...options }: RunOptions): Promise<R
 
 /** Each scenario gets new data services: no data of others, and the CPUs that it asks for. */
 async function withServices(
-  { isOnWholeMachine }: Scenario,
+  { isOnWholeMachine, postgresSettings = {} }: Scenario,
   options: Omit<RunOptions, "scenarios">,
   run: (bench: Bench) => Promise<void>,
 ): Promise<void> {
@@ -34,7 +34,7 @@ async function withServices(
   pinThisProcess(cpus.others);
   const dir = await mkdtemp(join(tmpdir(), "booking-events-bench-"));
   try {
-    const services = await startDataServices(dir, options.signal);
+    const services = await startDataServices(dir, { postgresSettings, signal: options.signal });
     try {
       await run({ ...options, services, cpus, dir });
     } finally {

@@ -8,6 +8,8 @@ export interface Scenario {
   about: string;
   /** All processes share all CPUs. Otherwise the process under test has a CPU of its own. */
   isOnWholeMachine?: boolean;
+  /** Settings of PostgreSQL that differ from its defaults. */
+  postgresSettings?: Readonly<Record<string, string>>;
   /** @throws IntegrityError when what was measured did not do its work */
   run(bench: Bench): Promise<Section[]>;
 }
