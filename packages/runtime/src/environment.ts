@@ -134,6 +134,13 @@ export const tracingSwitches = {
 export const tracingVariables = {
   OTEL_EXPORTER_OTLP_PROTOCOL: v.optional(otlpProtocol),
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: v.optional(otlpProtocol),
+  /** OpenTelemetry ignores all of the attributes if one of them is malformed. */
+  OTEL_RESOURCE_ATTRIBUTES: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^([^,=]+=[^,=]*(,|$))*$/, "must be pairs such as deployment.environment.name=test,a=b"),
+    ),
+  ),
   OTEL_TRACES_SAMPLER: v.optional(
     v.pipe(
       v.string(),

@@ -46,6 +46,7 @@ describe("an invalid variable is refused in one sentence:", () => {
     ["OTEL_TRACES_SAMPLER_ARG", "50%", "OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1"],
     ["OTEL_TRACES_SAMPLER_ARG", "1.5", "OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1"],
     ["OTEL_BSP_MAX_QUEUE_SIZE", "100001", "OTEL_BSP_MAX_QUEUE_SIZE must be at most 100000"],
+    ["OTEL_RESOURCE_ATTRIBUTES", "a=b,c", "OTEL_RESOURCE_ATTRIBUTES must be pairs"],
     // The exporter's own texts.
     ["OTEL_EXPORTER_OTLP_TIMEOUT", "soon", "for OTEL_EXPORTER_OTLP_TIMEOUT, expected a number"],
     ["OTEL_EXPORTER_OTLP_COMPRESSION", "zip", "OTEL_EXPORTER_OTLP_COMPRESSION is invalid"],
