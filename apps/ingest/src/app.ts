@@ -62,8 +62,6 @@ export interface AppOptions {
 
 /** What is known about a request while it is processed. */
 export interface RequestState {
-  /** Of `performance.now()`. */
-  startedAtMs: number;
   partner?: string;
   secretId?: string;
   rateLimitHeaders?: Answer["headers"];
@@ -117,7 +115,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const { partner, secretId } = authenticate(registry, secret, kind, Date.now(), refuse);
     ctx.state.partner = partner.id;
     ctx.state.secretId = secretId;
-    ctx.state.span = startRequestSpan(options.tracing, ctx.req, { kind, startedAtMs: ctx.state.startedAtMs });
+    ctx.state.span = startRequestSpan(options.tracing, ctx.req, kind);
     options.markAuthentic(ctx.req.socket);
     options.recordUse(partner.id, secretId);
     if (options.isShuttingDown()) throw new Refusal(answers.shuttingDown);
@@ -183,7 +181,6 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
 
   return async function answerRequest(ctx, next) {
     const startedAtMs = performance.now();
-    ctx.state.startedAtMs = startedAtMs;
     // Koa's own response handling ignores unread bodies, and its error handling drops our headers.
     ctx.respond = false;
     let answer: Answer | undefined;

@@ -160,13 +160,13 @@ function readTraceparent(traceparent: string | string[] | undefined): SpanContex
 function startSpan(
   tracer: Tracer,
   name: string,
-  { kind, startedAtMs = performance.now(), attributes = {} }: SpanOptions,
+  { kind, attributes = {} }: SpanOptions,
   context: Context,
   links: Link[] = [],
 ): Span {
   const span = tracer.startSpan(
     name,
-    { kind: spanKinds[kind], startTime: startedAtMs, attributes: withoutUndefined(attributes), links },
+    { kind: spanKinds[kind], attributes: withoutUndefined(attributes), links },
     context,
   );
   const { traceId, spanId } = span.spanContext();
@@ -178,8 +178,7 @@ function startSpan(
       span.setAttribute("error.type", typeof errorOrCode === "string" ? errorOrCode : codeOf(errorOrCode));
       span.setStatus({ code: SpanStatusCode.ERROR });
     },
-    // The time is given, since otherwise the span would be measured by a clock that can be set back.
-    end: () => span.end(performance.now()),
+    end: () => span.end(),
   };
 }
 

@@ -35,8 +35,6 @@ export interface Span {
 
 export interface SpanOptions {
   kind: "server" | "producer" | "consumer" | "client";
-  /** Default: now. */
-  startedAtMs?: number;
   attributes?: SpanAttributes;
 }
 

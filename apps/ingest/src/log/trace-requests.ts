@@ -7,18 +7,15 @@ import type { ObservedRequest } from "./observe-requests.ts";
 /**
  * Begins the span of a request. Call it only when the secret has turned out to be valid: strangers must not be able to
  * fill the collector. The path contains the secret, so the span has the route.
- *
- * @param startedAtMs when the request arrived, of `performance.now()`
  */
 export function startRequestSpan(
   tracing: Tracing | undefined,
   req: IncomingMessage,
-  { kind, startedAtMs }: { kind: EventKind; startedAtMs: number },
+  kind: EventKind,
 ): Span | undefined {
   return tracing?.startTrace(`POST ${routeOf(kind)}`, {
     kind: "server",
     traceparent: req.headers["traceparent"],
-    startedAtMs,
     attributes: { "http.request.method": "POST", "http.route": routeOf(kind) },
   });
 }
