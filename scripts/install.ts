@@ -46,9 +46,7 @@ export async function findOrInstallRedis({ say, signal }: InstallOptions): Promi
     signal?.throwIfAborted();
     throw new SetupProblem(`apt-get could not install redis-server.\n${error}`, redisInstructions, { cause: error });
   }
-  // Debian starts a service, which would take port 6379 and memory for nothing. In a container there is none to stop.
-  const [file = "", ...args] = [...asRoot, "systemctl", "disable", "--now", "redis-server"];
-  spawnSync(file, args, { stdio: "ignore" });
+  switchOffService("redis-server", asRoot);
   const installed = findRedis();
   if (!installed) throw redisMissing();
   say(`Installed ${installed.version}. Its system service is switched off.`);
@@ -85,6 +83,28 @@ export const pgBouncer = "/usr/sbin/pgbouncer";
 /** Installs PgBouncer if that is possible. */
 export async function installPgBouncer(options: InstallOptions): Promise<void> {
   if (!existsSync(pgBouncer)) await installIfPossible("pgbouncer", options);
+}
+
+/** The version of Prometheus and promtool, such as "2.42.0+ds", if both are on the PATH. */
+export function findPrometheus(): string | undefined {
+  const versions = ["prometheus", "promtool"].map((file) => {
+    const { stdout: text } = spawnSync(file, ["--version"], { encoding: "utf8" });
+    return /version (\S+)/.exec(text ?? "")?.[1];
+  });
+  return versions.includes(undefined) ? undefined : versions[0];
+}
+
+/** Installs Prometheus if that is possible. Without it, alerts and dashboards are not tested. */
+export async function installPrometheus(options: InstallOptions): Promise<void> {
+  if (findPrometheus() !== undefined) return;
+  await installIfPossible("prometheus", options);
+  switchOffService("prometheus", commandPrefixForRoot() ?? []);
+}
+
+/** Debian starts it, and it would take a port and memory for nothing. In a container there is none to stop. */
+function switchOffService(name: string, asRoot: string[]): void {
+  const [file = "", ...args] = [...asRoot, "systemctl", "disable", "--now", name];
+  spawnSync(file, args, { stdio: "ignore" });
 }
 
 async function installIfPossible(name: string, { say, signal }: InstallOptions): Promise<void> {

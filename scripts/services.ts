@@ -1,5 +1,12 @@
 /** Redis and PostgreSQL as real servers on this machine, for `npm start`, the tests and the load tools. */
-export { findFaketime, findOrInstallRedis, installFaketime, installPgBouncer, pgBouncer } from "./install.ts";
+export {
+  findFaketime,
+  findOrInstallRedis,
+  findPrometheus,
+  installFaketime,
+  installPgBouncer,
+  pgBouncer,
+} from "./install.ts";
 export type { LocalServer as DataServer } from "./local-server.ts";
 export { type PostgresServer, startPostgres } from "./postgres.ts";
 export { startRedis } from "./redis.ts";

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
 import { parseEnvironment, variables } from "@booking-events/runtime";
+import { findPrometheus } from "@booking-events/scripts/services";
 import { describe, expect, test } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { findManifestProblems } from "./check-manifests.ts";
@@ -267,50 +268,51 @@ describe("workers are scaled", () => {
     expect(trigger.metadata.query.match(/max\(booking_events_backlog/g)).toHaveLength(2);
   });
 
-  const hasPromtool = spawnSync("promtool", ["--version"]).status === 0;
-
-  test.skipIf(!hasPromtool)("by what arrives and what waits, and by nothing at all if the backlog is unknown", () => {
-    const backlog = (state: string, pod: string, count: number) => ({
-      series: `booking_events_backlog{namespace="booking-events",state="${state}",pod="${pod}"}`,
-      values: `${count}x40`,
-    });
-    const none = [backlog("waiting", "ingest", 0), backlog("delayed", "ingest", 0)];
-    // 1,000 events a second.
-    const arriving = {
-      series: 'ingest_requests_total{namespace="booking-events",status="200",partner="acme",pod="ingest"}',
-      values: "0+15000x40",
-    };
-    const waiting = [backlog("waiting", "ingest", 60_000), backlog("waiting", "worker", 60_000)];
-    const cases = [
-      { input_series: none, events: [0] },
-      { input_series: [...none, arriving], events: [1_000] },
-      { input_series: [...none, ...waiting], events: [2_000] },
-      { input_series: [...none, backlog("delayed", "worker", 700)], events: [1] },
-      { input_series: [arriving], events: [] },
-      { input_series: [], events: [] },
-    ];
-    const tests = cases.map(({ input_series, events }) => ({
-      interval: "15s",
-      input_series,
-      promql_expr_test: [
-        {
-          expr: trigger.metadata.query,
-          eval_time: "9m",
-          exp_samples: events.map((value) => ({ labels: "{}", value })),
-        },
-      ],
-    }));
-    const folder = mkdtempSync(join(tmpdir(), "booking-events-promtool-"));
-    try {
-      writeFileSync(join(folder, "tests.yml"), stringify({ tests }));
-      const { stdout, stderr } = spawnSync("promtool", ["test", "rules", join(folder, "tests.yml")], {
-        encoding: "utf8",
+  test.skipIf(findPrometheus() === undefined)(
+    "by what arrives and what waits, and by nothing at all if the backlog is unknown",
+    () => {
+      const backlog = (state: string, pod: string, count: number) => ({
+        series: `booking_events_backlog{namespace="booking-events",state="${state}",pod="${pod}"}`,
+        values: `${count}x40`,
       });
-      expect(`${stdout}${stderr}`).toContain("SUCCESS");
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
+      const none = [backlog("waiting", "ingest", 0), backlog("delayed", "ingest", 0)];
+      // 1,000 events a second.
+      const arriving = {
+        series: 'ingest_requests_total{namespace="booking-events",status="200",partner="acme",pod="ingest"}',
+        values: "0+15000x40",
+      };
+      const waiting = [backlog("waiting", "ingest", 60_000), backlog("waiting", "worker", 60_000)];
+      const cases = [
+        { input_series: none, events: [0] },
+        { input_series: [...none, arriving], events: [1_000] },
+        { input_series: [...none, ...waiting], events: [2_000] },
+        { input_series: [...none, backlog("delayed", "worker", 700)], events: [1] },
+        { input_series: [arriving], events: [] },
+        { input_series: [], events: [] },
+      ];
+      const tests = cases.map(({ input_series, events }) => ({
+        interval: "15s",
+        input_series,
+        promql_expr_test: [
+          {
+            expr: trigger.metadata.query,
+            eval_time: "9m",
+            exp_samples: events.map((value) => ({ labels: "{}", value })),
+          },
+        ],
+      }));
+      const folder = mkdtempSync(join(tmpdir(), "booking-events-promtool-"));
+      try {
+        writeFileSync(join(folder, "tests.yml"), stringify({ tests }));
+        const { stdout, stderr } = spawnSync("promtool", ["test", "rules", join(folder, "tests.yml")], {
+          encoding: "utf8",
+        });
+        expect(`${stdout}${stderr}`).toContain("SUCCESS");
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    },
+  );
 
   test("from none, and not down because Prometheus knows nothing", () => {
     const base = rendered["base"]?.find(({ kind }) => kind === "ScaledObject")?.["spec"];
