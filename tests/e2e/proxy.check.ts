@@ -1,38 +1,29 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
 import { connect as connectHttp2, constants } from "node:http2";
 import { request as requestHttps } from "node:https";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { freePort, redisUrl, waitFor } from "@booking-events/harness";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { findLeaks } from "./find-leaks.ts";
+import { type Caddy, startCaddy } from "./start-caddy.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
-/** Tests deploy/Caddyfile with other ports, and with the certificate that Caddy creates for a name like `localhost`. */
 const secret = "a-secret-of-the-proxy-check-0123456789";
 const hosts = ["127.0.0.1", "127.0.0.2"];
 const path = `/booking-event/create/${secret}`;
 
 const surroundings = prepareSurroundings(secret);
-let folder: string;
 let redis: Redis;
-let [httpPort, httpsPort, port, adminPort] = [0, 0, 0, 0];
-let caddy: ChildProcess;
-let caddyOutput = "";
-let authority: string;
+let [port, adminPort] = [0, 0];
+let caddy: Caddy;
 let ingests: RunningApp[];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "booking-events-proxy-"));
   redis = new Redis(redisUrl());
-  [httpPort, httpsPort, port, adminPort] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
-  caddy = startCaddy();
-  authority = await waitFor(() => readFile(join(folder, "data/caddy/pki/authorities/local/root.crt"), "utf8"));
+  [port, adminPort] = await Promise.all([freePort(), freePort()]);
+  caddy = await startCaddy({ upstreams: hosts.map((host) => `${host}:${port}`), adminPort });
 });
 
 beforeEach(async () => {
@@ -45,12 +36,8 @@ beforeEach(async () => {
 });
 
 afterAll(async () => {
-  if (caddy?.exitCode === null) {
-    caddy.kill("SIGTERM");
-    await once(caddy, "close");
-  }
+  await caddy?.stop();
   redis?.disconnect();
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function startIngest(host: string): Promise<RunningApp> {
@@ -60,30 +47,6 @@ async function startIngest(host: string): Promise<RunningApp> {
   const readyUrl = `http://${host}:${adminPort}/readyz`;
   await waitFor(async () => expect((await fetch(readyUrl)).status).toBe(200), { timeoutMs: 30_000 });
   return ingest;
-}
-
-function startCaddy(): ChildProcess {
-  const variables = {
-    PATH: process.env["PATH"],
-    HOME: folder,
-    XDG_DATA_HOME: join(folder, "data"),
-    XDG_CONFIG_HOME: join(folder, "config"),
-    SITE_ADDRESS: "localhost",
-    INGEST_UPSTREAMS: hosts.map((host) => `${host}:${port}`).join(" "),
-    INGEST_ADMIN_PORT: String(adminPort),
-  };
-  const adapt = ["adapt", "--adapter", "caddyfile", "--config", "deploy/Caddyfile"];
-  const config = JSON.parse(execFileSync("caddy", adapt, { env: variables, encoding: "utf8", stdio: "pipe" }));
-  const { http } = config.apps;
-  Object.assign(http, { http_port: httpPort, https_port: httpsPort });
-  for (const server of Object.values<{ listen: string[] }>(http.servers)) {
-    server.listen = [server.listen.includes(":443") ? `127.0.0.1:${httpsPort}` : `127.0.0.1:${httpPort}`];
-  }
-  config.apps.pki = { certificate_authorities: { local: { install_trust: false } } };
-  const child = spawn("caddy", ["run", "--config", "-"], { env: variables, stdio: ["pipe", "pipe", "pipe"] });
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (output) => (caddyOutput += output));
-  child.stdin.end(JSON.stringify(config));
-  return child;
 }
 
 interface Answered {
@@ -96,7 +59,13 @@ interface Answered {
 async function post(
   request: { path?: string; headers?: Record<string, string>; body?: string; method?: string } = {},
 ): Promise<Answered> {
-  const server = { host: "127.0.0.1", port: httpsPort, servername: "localhost", ca: authority, agent: false };
+  const server = {
+    host: "127.0.0.1",
+    port: caddy.httpsPort,
+    servername: "localhost",
+    ca: caddy.authority,
+    agent: false,
+  };
   const headers = { Host: "localhost", "Content-Type": "application/json", ...request.headers };
   const outgoing = requestHttps({ ...server, method: "POST", path, ...request, headers });
   outgoing.end(request.body ?? JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" }));
@@ -132,7 +101,11 @@ test("an answer arrives as ingest sent it, and reveals nothing about the servers
 });
 
 test("plain HTTP is refused, not redirected", async () => {
-  const answer = await fetch(`http://127.0.0.1:${httpPort}${path}`, { method: "POST", redirect: "manual", body: "{}" });
+  const answer = await fetch(`http://127.0.0.1:${caddy.httpPort}${path}`, {
+    method: "POST",
+    redirect: "manual",
+    body: "{}",
+  });
   expect([answer.status, await answer.json()]).toEqual([400, { message: expect.stringContaining("Use https.") }]);
 });
 
@@ -197,8 +170,8 @@ test("while there is no ingest, the answer is 503 with Retry-After", async () =>
 });
 
 test("the proxy refuses CONNECT, and cancelled CONNECT streams don't harm other requests", async () => {
-  const session = connectHttp2(`https://localhost:${httpsPort}`, {
-    ca: authority,
+  const session = connectHttp2(`https://localhost:${caddy.httpsPort}`, {
+    ca: caddy.authority,
     lookup: (_name, _options, found) => found(null, [{ address: "127.0.0.1", family: 4 }]),
   });
   session.on("error", () => {});
@@ -247,15 +220,18 @@ test("Caddy's log contains neither the secret nor any text that a client chose",
   await post({ headers: { ...headers, "X-Long": canary.repeat(4_000) } });
   await Promise.all(ingests.map((ingest) => ingest.stop("SIGKILL")));
   expect((await post({ headers })).status).toBe(503);
-  await fetch(`http://127.0.0.1:${httpPort}${path}`, { method: "POST", headers: { Referer: canary } });
+  await fetch(`http://127.0.0.1:${caddy.httpPort}${path}`, { method: "POST", headers: { Referer: canary } });
 
   const line = await waitFor(() => {
-    const found = caddyOutput.split("\n").findLast((line) => line.includes('"status":503'));
+    const found = caddy
+      .output()
+      .split("\n")
+      .findLast((line) => line.includes('"status":503'));
     expect(found).toBeDefined();
     return JSON.parse(found as string);
   });
   expect(line).toMatchObject({ request: { method: "POST", uri: "/booking-event/create/" } });
   console.log(`A line of the access log:\n${JSON.stringify(line)}`);
-  for (const status of [200, 404, 503]) expect(caddyOutput.includes(`"status":${status}`)).toBe(true);
-  expect(findLeaks(caddyOutput, { secret, canary })).toEqual([]);
+  for (const status of [200, 404, 503]) expect(caddy.output().includes(`"status":${status}`)).toBe(true);
+  expect(findLeaks(caddy.output(), { secret, canary })).toEqual([]);
 });

@@ -1,0 +1,68 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort, waitFor } from "@booking-events/harness";
+
+export type Caddy = Awaited<ReturnType<typeof startCaddy>>;
+
+/**
+ * Runs deploy/Caddyfile for `localhost`, on free ports of 127.0.0.1, with a certificate that Caddy creates.
+ *
+ * @param options.upstreams every ingest, as host:port
+ * @param options.adminPort of every ingest
+ */
+export async function startCaddy({ upstreams, adminPort }: { upstreams: readonly string[]; adminPort: number }) {
+  const folder = await mkdtemp(join(tmpdir(), "booking-events-proxy-"));
+  const [httpPort, httpsPort] = await Promise.all([freePort(), freePort()]);
+  const variables = {
+    PATH: process.env["PATH"],
+    HOME: folder,
+    XDG_DATA_HOME: join(folder, "data"),
+    XDG_CONFIG_HOME: join(folder, "config"),
+    SITE_ADDRESS: "localhost",
+    INGEST_UPSTREAMS: upstreams.join(" "),
+    INGEST_ADMIN_PORT: String(adminPort),
+  };
+  const child = spawn("caddy", ["run", "--config", "-"], { env: variables, stdio: ["pipe", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
+  child.stdin.end(JSON.stringify(readConfig(variables, { httpPort, httpsPort })));
+  const authorityFile = join(folder, "data/caddy/pki/authorities/local/root.crt");
+
+  return {
+    httpPort,
+    httpsPort,
+    /** The certificate of the authority that has signed Caddy's. */
+    authority: await waitFor(() => readFile(authorityFile, "utf8")),
+    /** All that it has printed so far. */
+    output: () => output,
+    async stop(): Promise<void> {
+      if (child.exitCode === null) {
+        child.kill("SIGTERM");
+        await once(child, "close");
+      }
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface CaddyConfig {
+  apps: { http: { servers: Record<string, { listen: string[] }> } & Record<string, unknown> } & Record<string, unknown>;
+}
+
+function readConfig(variables: NodeJS.ProcessEnv, ports: { httpPort: number; httpsPort: number }): CaddyConfig {
+  const adapt = ["adapt", "--adapter", "caddyfile", "--config", "deploy/Caddyfile"];
+  const config: CaddyConfig = JSON.parse(
+    execFileSync("caddy", adapt, { env: variables, encoding: "utf8", stdio: "pipe" }),
+  );
+  const { http } = config.apps;
+  Object.assign(http, { http_port: ports.httpPort, https_port: ports.httpsPort });
+  for (const server of Object.values(http.servers)) {
+    const isHttps = server.listen.includes(":443");
+    server.listen = [`127.0.0.1:${isHttps ? ports.httpsPort : ports.httpPort}`];
+  }
+  config.apps["pki"] = { certificate_authorities: { local: { install_trust: false } } };
+  return config;
+}
