@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { Agent, type IncomingMessage, request } from "node:http";
+import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep, setImmediate as yieldToEvents } from "node:timers/promises";
 import type { EventKind } from "@booking-events/schema";
@@ -53,6 +54,8 @@ export interface SendOptions {
 
 const firstBackoffMs = 200;
 const longestBackoffMs = 4_000;
+/** Ingest and Caddy close connections that were idle for 75 s, and a request that is sent meanwhile gets no answer. */
+const maxIdleMs = 30_000;
 /** On a busy machine this process may itself be frozen for seconds. */
 const tickIntervalMs = 50;
 const longestTickMs = 250;
@@ -63,6 +66,7 @@ const longestTickMs = 250;
  *
  * @param options.next the post with this index
  * @param options.count how many posts; default: until the signal aborts
+ * @param options.authority for `https:` URLs, the certificate of the authority to trust
  */
 export function postEvents(options: {
   next: (index: number) => Outgoing;
@@ -70,12 +74,17 @@ export function postEvents(options: {
   count?: number;
   sendOptions: SendOptions;
   ingestUrls: readonly string[];
+  authority?: string;
   secretOf: (partner: string) => string;
   signal: AbortSignal;
   onAcknowledged?: (eventId: string) => void;
 }) {
   const { next, perSecond, count = Number.POSITIVE_INFINITY, sendOptions, ingestUrls, secretOf, signal } = options;
-  const agent = new Agent({ keepAlive: true, maxSockets: sendOptions.maxConnections });
+  const agentOptions = { keepAlive: true, maxSockets: sendOptions.maxConnections, timeout: maxIdleMs };
+  const agent =
+    options.authority === undefined
+      ? new Agent(agentOptions)
+      : new HttpsAgent({ ...agentOptions, ca: options.authority });
   const underWay = new Set<Promise<void>>();
   let lastTickMs = performance.now();
   let frozenUntilMs = Number.NEGATIVE_INFINITY;
@@ -146,7 +155,8 @@ async function send(
   const key = idempotencyKey === null ? {} : { "Idempotency-Key": idempotencyKey };
   const headers = { "Content-Type": contentType, ...key };
   try {
-    const sent = request(url, { method: "POST", agent, headers, signal: AbortSignal.timeout(answerTimeoutMs) });
+    const start = url.startsWith("https:") ? requestHttps : request;
+    const sent = start(url, { method: "POST", agent, headers, signal: AbortSignal.timeout(answerTimeoutMs) });
     // It may also fail after the response has begun; then reading the response fails as well.
     sent.on("error", () => {});
     sent.end(body);
