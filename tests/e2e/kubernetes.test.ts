@@ -287,6 +287,7 @@ describe("workers are scaled", () => {
         { input_series: [...none, arriving], events: [1_000] },
         { input_series: [...none, ...waiting], events: [2_000] },
         { input_series: [...none, backlog("delayed", "worker", 700)], events: [1] },
+        { input_series: [...none, backlog("held", "ingest", 3_000)], events: [1] },
         { input_series: [arriving], events: [] },
         { input_series: [], events: [] },
       ];
