@@ -73,6 +73,13 @@ describe("stopping", () => {
     await expect(connect(main.port)).rejects.toThrow("ECONNREFUSED");
   });
 
+  test("begins with a delay, in which it is not ready but accepts events, until a proxy has noticed", async () => {
+    const main = await start({ SHUTDOWN_DELAY_MS: "60000" });
+    main.child.kill("SIGTERM");
+    await waitFor(async () => expect((await main.readiness()).status).toBe(503));
+    expect((await exchange(main.port, { path: create, body: booking })).status).toBe(200);
+  });
+
   test("does not wait for idle connections", async () => {
     const main = await start();
     const connections = await Promise.all([connect(main.port), connect(main.port)]);

@@ -48,6 +48,7 @@ const entries = {
   MAX_BACKLOG: variables.MAX_BACKLOG,
   REDIS_MEMORY_HIGH_WATER: variables.REDIS_MEMORY_HIGH_WATER,
   LOG_LEVEL: variables.LOG_LEVEL,
+  SHUTDOWN_DELAY_MS: variables.SHUTDOWN_DELAY_MS,
   SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
 };
 
@@ -71,25 +72,31 @@ export async function runIngest(
   const context = await createContext(environment, { ...ingestParts, ...replacedParts });
   const { settings, logger } = context;
   const services = await startServices(context);
-  const { server, stop } = createIngestServer(context, services, () => shutdown.isShuttingDown());
+  let isStopping = false;
+  const { server, stop } = createIngestServer(context, services, () => isStopping);
   const shutdown = installGracefulShutdown({
     phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
-      finishWork: stop,
+      finishWork() {
+        isStopping = true;
+        return stop();
+      },
       async closeConnections() {
         healthServer.close();
         await Promise.all([stopServices(services), context.tracing?.shutdown()]);
       },
     }),
+    delayMs: settings.SHUTDOWN_DELAY_MS,
     timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
     logger,
   });
-  const healthServer = await startIngestHealthServer(context, services, () => shutdown.isShuttingDown());
   await listen(server, {
     host: settings.HOST,
     port: settings.PORT,
     backlog: freezeLimits.backlog,
     variables: { host: "HOST", port: "PORT" },
   });
+  // Last, because a proxy sends requests as soon as it learns that ingest is ready.
+  const healthServer = await startIngestHealthServer(context, services, () => shutdown.isShuttingDown());
   logger.info({ version, host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
 }
 

@@ -107,6 +107,7 @@ export const variables = {
     ),
     "info",
   ),
+  SHUTDOWN_DELAY_MS: v.optional(wholeNumber(0, 600_000), "0"),
   SHUTDOWN_TIMEOUT_MS: v.optional(wholeNumber(100, 600_000), "15000"),
 } satisfies v.ObjectEntries;
 

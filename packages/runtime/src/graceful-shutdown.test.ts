@@ -21,10 +21,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function install(phases: ShutdownPhase[], timeoutMs = 10_000) {
+function install(phases: ShutdownPhase[], timeoutMs = 10_000, delayMs = 0) {
   return installGracefulShutdown({
-    phases,
-    timeoutMs,
+    ...{ phases, timeoutMs, delayMs },
     logger: createLogger({ name: "test", level: "debug" }, { write: (line) => void log.push(JSON.parse(line)) }),
     process: Object.assign(running, { exit: (code: 0 | 1) => void exitCodes.push(code) }),
   });
@@ -69,6 +68,19 @@ describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
       { level: "debug", msg: "shutdown phase done", phase: "second" },
       { level: "info", msg: "stopped", exitCode: 0, durationMs: 500 },
     ]);
+  });
+
+  test("the phases begin after the delay, and have the whole time limit from then on", async () => {
+    const shutdown = install([phase("hangs", "hangs", 5_000)], 2_000, 3_000);
+    running.emit(signal, signal);
+    expect(shutdown.isShuttingDown()).toBe(true);
+    await vi.advanceTimersByTimeAsync(2_999);
+    expect(begun).toEqual([]);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect([begun, exitCodes]).toEqual([["hangs"], []]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(exitCodes).toEqual([1]);
+    expect(logged()[0]).toEqual({ level: "info", msg: "stopping", signal, timeoutMs: 5_000 });
   });
 
   test("a second one ends the process immediately with exit code 1", async () => {
@@ -148,7 +160,7 @@ describe("an uncaught error", () => {
     ["uncaughtException", "stopping: uncaught exception"],
     ["unhandledRejection", "stopping: unhandled rejection"],
   ])("(%s) is logged and shuts the process down through all phases with exit code 1", async (event, msg) => {
-    const shutdown = install([phase("goes well", 0)]);
+    const shutdown = install([phase("goes well", 0)], 10_000, 3_000);
     running.emit(event, new RangeError("broken"));
     expect(shutdown.isShuttingDown()).toBe(true);
     await vi.advanceTimersByTimeAsync(0);

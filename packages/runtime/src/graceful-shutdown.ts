@@ -31,20 +31,24 @@ export interface GracefulShutdown {
  * The exit code is 0 if every phase finished, and 1 if a phase timed out or failed, or if an error was the reason. A
  * second signal, at least a second after the first, ends the process immediately.
  *
+ * @param options.delayMs how long after a signal the phases begin, so that a proxy can notice that the process is not
+ *   ready. After an error they begin at once
  * @param options.timeoutMs the limit for all phases together
  */
 export function installGracefulShutdown(options: {
   phases: ShutdownPhase[];
+  delayMs?: number;
   timeoutMs: number;
   logger: Logger;
   process?: EndableProcess;
 }): GracefulShutdown {
-  const { phases, timeoutMs, logger, process = globalThis.process } = options;
+  const { phases, delayMs = 0, timeoutMs, logger, process = globalThis.process } = options;
   let startedAtMs: number | undefined;
 
   async function shutDown(exitCode: 0 | 1): Promise<void> {
     startedAtMs = Date.now();
-    const endAtMs = startedAtMs + timeoutMs;
+    if (delayMs > 0 && exitCode === 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+    const endAtMs = Date.now() + timeoutMs;
     let worstCode = exitCode;
     for (const phase of phases) {
       const limitMs = Math.min(phase.limitMs, Math.max(endAtMs - Date.now(), 0));
@@ -56,7 +60,7 @@ export function installGracefulShutdown(options: {
 
   function onSignal(signal: NodeJS.Signals): void {
     if (startedAtMs === undefined) {
-      logger.info({ signal, timeoutMs }, "stopping");
+      logger.info({ signal, timeoutMs: delayMs + timeoutMs }, "stopping");
       void shutDown(0);
     } else if (Date.now() - startedAtMs >= secondSignalAfterMs) {
       logger.warn({ signal }, "stopping immediately: second signal");
