@@ -89,7 +89,7 @@ export function postEvents(options: {
   let lastTickMs = performance.now();
   let frozenUntilMs = Number.NEGATIVE_INFINITY;
   /** `done` resolves when each post has come to its end. The others grow until then. */
-  const load = { posts: [] as Post[], acknowledged: 0, done: run() };
+  const load = { posts: [] as Outgoing[], acknowledged: 0, done: run() };
   return load;
 
   async function run(): Promise<void> {

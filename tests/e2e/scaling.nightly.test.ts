@@ -80,7 +80,7 @@ test.skipIf(!canRun)(
     await waitFor(() => hosts.slice(1).every((host) => new RegExp(`"host":"${host}:`).test(proxy.output())));
     const { environment } = own;
     const ingestUrls = [`https://localhost:${proxy.httpsPort}`];
-    load = startLoad({ ingestUrls, authority: proxy.authority, secretOf, environment, perSecond, seed: 1 });
+    load = startLoad({ ingestUrls, authority: proxy.authority, secretOf, environment, perSecond });
     const untilMore = (count: number) => {
       const target = (load?.countAcknowledged() ?? 0) + count;
       return waitFor(() => (load?.countAcknowledged() ?? 0) >= target, { timeoutMs: 60_000 });

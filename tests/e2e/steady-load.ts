@@ -1,7 +1,7 @@
 import { check } from "@booking-events/chaos/check";
 import { createPool } from "@booking-events/chaos/database";
 import { followDatabase } from "@booking-events/chaos/follow-database";
-import { inventHistories, partners } from "@booking-events/chaos/histories";
+import { type Intent, inventHistories, partners } from "@booking-events/chaos/histories";
 import { postEvents } from "@booking-events/chaos/post-events";
 import { createRandom } from "@booking-events/chaos/random";
 import { readDatabase } from "@booking-events/chaos/read-database";
@@ -16,16 +16,19 @@ const sendOptions = {
   maxUnderWay: 5_000,
   mayBeLimited: false,
 };
-const duplicateWindowMs = 72 * 3_600_000;
+const seed = 1;
+export const duplicateWindowMs = 72 * 3_600_000;
 /** Longer than the events of a killed worker stay with it. */
 const standstillMs = 60_000;
 
 export type SteadyLoad = ReturnType<typeof startLoad>;
 
 /**
- * Posts the random histories of the chaos run at a fixed rate, until it is stopped.
+ * Posts at a fixed rate until it is stopped.
  *
- * @param options.environment of the apps; `PARTNERS_FILE` is replaced by {@link writeLoadPartners}
+ * @param options.intents at least `count` events to post; by default, the random histories of the chaos run
+ * @param options.secretOf as {@link writeLoadPartners} returns it
+ * @param options.environment of the apps
  */
 export function startLoad(options: {
   ingestUrls: readonly string[];
@@ -34,17 +37,18 @@ export function startLoad(options: {
   environment: Record<string, string>;
   queuePrefix?: string;
   perSecond: number;
-  seed: number;
+  intents?: Iterator<Intent>;
+  count?: number | undefined;
 }) {
-  const { environment, perSecond, seed, queuePrefix = "{booking-events}", ...target } = options;
+  const { environment, perSecond, queuePrefix = "{booking-events}", ...target } = options;
+  const { intents = inventHistories(createRandom(seed, "histories")), count = Number.POSITIVE_INFINITY } = options;
   const pool = createPool(environment["DATABASE_URL"] ?? "");
   const queue = watchQueue(environment["REDIS_URL"] ?? "", queuePrefix);
   const [posting, following] = [new AbortController(), new AbortController()];
   const follower = followDatabase(pool, following.signal);
-  const histories = inventHistories(createRandom(seed, "histories"));
   const load = postEvents({
-    ...{ ...target, perSecond, sendOptions, signal: posting.signal },
-    next: () => ({ ...histories.next().value, attempts: [] }),
+    ...{ ...target, perSecond, count, sendOptions, signal: posting.signal },
+    next: () => ({ ...intents.next().value, attempts: [] }),
   });
 
   return {
