@@ -174,6 +174,16 @@ describe("every refusal", () => {
   });
 });
 
+test("reading a page", async () => {
+  const headers = { ...everyHeader, "If-None-Match": canary("tag"), "Accept-Encoding": canary("coding") };
+  for (const method of ["GET", "HEAD", "PUT"]) {
+    const answer = await exchange(port, { method, path: `/openapi.json?${secret}`, headers });
+    expect(answer.status).toBe(method === "PUT" ? 405 : 200);
+    seen.push([`the page by ${method}`, JSON.stringify(answer)]);
+  }
+  await look();
+});
+
 describe("dead letters and failed attempts", () => {
   test("an event that PostgreSQL refuses, with all of its row in the error", async () => {
     await own.pool.query(`create function refuse() returns trigger language plpgsql as

@@ -32,6 +32,7 @@ import type { TakeTurn } from "./limits/take-turns.ts";
 import type { CountUnknownFields } from "./log/count-unknown-fields.ts";
 import type { ObservedRequest, ObserveRequest } from "./log/observe-requests.ts";
 import { endRequestSpan, enqueueTraced, startRequestSpan } from "./log/trace-requests.ts";
+import { answerWithPage, type PageAnswer, type Pages } from "./pages/pages.ts";
 
 export interface AppOptions {
   /** Returns the partners of the version of the file that is in use. */
@@ -52,6 +53,8 @@ export interface AppOptions {
   /** False if Redis is known to be down, or unable to store events safely. */
   isQueueAvailable: () => boolean;
   isShuttingDown: () => boolean;
+  /** Static pages, found after every other route, so that events do not pay for them. */
+  pages: Pages;
   bodyLimitBytes: number;
   trustedProxyHops: number;
   observe: ObserveRequest;
@@ -68,7 +71,7 @@ export interface RequestState {
   eventId?: string;
   /** Undefined if the request is not traced. */
   span?: Span | undefined;
-  answer?: Answer;
+  answer?: Answer | PageAnswer;
 }
 
 type Context = RouterContext<RequestState>;
@@ -87,7 +90,12 @@ export function createApp(options: AppOptions): Koa<RequestState> {
   app.use(answerRequests(options));
   app.use(createRouter(options).routes());
   app.use((ctx) => {
-    throw new Refusal(matchedKind(ctx) === undefined ? answers.notFound : answers.methodNotAllowed);
+    const page = options.pages.get(ctx.path);
+    if (page !== undefined) {
+      ctx.state.answer = answerWithPage(page, ctx.req);
+      return;
+    }
+    throw new Refusal(matchedKind(ctx) === undefined ? answers.notFound : answers.methodNotAllowed("POST"));
   });
   return app;
 }
@@ -183,7 +191,7 @@ function answerRequests(options: AppOptions): Koa.Middleware<RequestState> {
     const startedAtMs = performance.now();
     // Koa's own response handling ignores unread bodies, and its error handling drops our headers.
     ctx.respond = false;
-    let answer: Answer | undefined;
+    let answer: Answer | PageAnswer | undefined;
     let error: unknown;
     try {
       ctx.url = toOriginForm(ctx.req);

@@ -31,6 +31,7 @@ import { freezeLimits, watchFreezes } from "./limits/watch-freezes.ts";
 import { createUnknownFieldCounter } from "./log/count-unknown-fields.ts";
 import { createRequestObserver, type ObserveRequest } from "./log/observe-requests.ts";
 import { createRefusalRecorder } from "./log/record-refusals.ts";
+import { loadPages } from "./pages/pages.ts";
 import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";
 import { watchQueue } from "./queue/watch-queue.ts";
 
@@ -208,6 +209,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     countUnknownFields: createUnknownFieldCounter(metrics),
     isQueueAvailable: () => queue.problems().length === 0,
     isShuttingDown,
+    pages: loadPages(),
     bodyLimitBytes: settings.BODY_LIMIT_BYTES,
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
     observe,

@@ -101,9 +101,12 @@ export const invalidDryRun = refused(400, "invalid-dry-run", "The X-Dry-Run head
 export const notFound = refused(
   404,
   "no-such-path",
-  "No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}.",
+  "No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}, " +
+    "or read /docs.",
 );
-export const methodNotAllowed = refused(405, "wrong-method", "Method not allowed. Use POST.", { Allow: "POST" });
+/** @param allowed the methods of the path, the one to use first */
+export const methodNotAllowed = (...allowed: [string, ...string[]]): Answer =>
+  refused(405, "wrong-method", `Method not allowed. Use ${allowed[0]}.`, { Allow: allowed.join(", ") });
 export const requestTimeout = refused(408, "too-slow", "The request was not received in time. Send it again.");
 export const bodyTooLarge = (limitBytes: number): Answer =>
   refused(413, "body-too-large", `The body exceeds the limit of ${limitBytes} bytes.`);

@@ -17,7 +17,7 @@ const booking = '{"consumerTripPartnerExternalReference":"T-1"}';
 
 const invalidSecret = '{"message":"Invalid secret","code":"invalid-secret"}';
 const noSuchPath =
-  '{"message":"No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}.","code":"no-such-path"}';
+  '{"message":"No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}, or read /docs.","code":"no-such-path"}';
 const usePost = '{"message":"Method not allowed. Use POST.","code":"wrong-method"}';
 const malformedHttp =
   '{"message":"The request is not valid HTTP/1.1, or its method is unknown. Send a POST request with a Host header.","code":"malformed-http"}';

@@ -110,7 +110,7 @@ export function createServer(options: {
     } else if (isClosing(connection)) {
       // The connection closes after an earlier answer, so this request gets none.
     } else if (acceptsRequests(connection) && req.method === "CONNECT") {
-      const answer = findHostFault(req) ?? answers.methodNotAllowed;
+      const answer = findHostFault(req) ?? answers.methodNotAllowed("POST");
       const { status, code: outcome } = answer;
       const requestId = requestIdOf(req);
       observe({ requestId, method: req.method, status, outcome, ip: socket.remoteAddress });

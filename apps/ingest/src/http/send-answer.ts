@@ -1,6 +1,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Answer } from "@booking-events/schema";
+import type { PageAnswer } from "../pages/pages.ts";
 import { requestIdOf } from "./request-id.ts";
 
 const headersOfEveryAnswer = {
@@ -26,7 +27,7 @@ const lingerMs = 1_000;
  */
 export async function sendAnswer(
   res: ServerResponse,
-  answer: Answer,
+  answer: Answer | PageAnswer,
   { headers, close = false }: { headers?: Answer["headers"]; close?: boolean } = {},
 ): Promise<void> {
   const bodyIsUnread = hasBody(res.req) && !res.req.complete;

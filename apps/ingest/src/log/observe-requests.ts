@@ -3,6 +3,7 @@ import type { Partner } from "@booking-events/partners";
 import { Counter, createTallies, Histogram, type Logger, type Registry } from "@booking-events/runtime";
 import type { FieldViolation } from "../body/describe-violations.ts";
 import type { Refusal } from "../http/refusal.ts";
+import { pageCode } from "../pages/pages.ts";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
 
 /** What may be logged about a request. Never its URL, which contains the secret, or any part of its body. */
@@ -95,6 +96,8 @@ export function createRequestObserver(
     requests(kind ?? "none", label, partner ?? "none").count += 1;
     for (const violation of violations) violated.inc({ ...violation });
     if (durationMs !== undefined) durations.observe({ status: label }, durationMs / 1_000);
+    // Anyone may read pages as often as they like, which must not fill the log.
+    if (outcome === pageCode) return;
     // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
     const ip = request.ip !== undefined && isIP(request.ip) !== 0 ? request.ip : undefined;
     if (status !== 200 && refusals.countRepeat({ ...request, ip })) return;

@@ -13,6 +13,7 @@ import { type Connections, createConnections } from "../http/connections.ts";
 import { createServer, type IngestServer, serverLimits } from "../http/create-server.ts";
 import { createTurns } from "../limits/take-turns.ts";
 import type { ObservedRequest } from "../log/observe-requests.ts";
+import { loadPages } from "../pages/pages.ts";
 
 export interface TestIngest {
   port: number;
@@ -54,6 +55,7 @@ export async function startIngest(
     countUnknownFields: () => {},
     isQueueAvailable: () => true,
     isShuttingDown: () => false,
+    pages: loadPages(),
     bodyLimitBytes: 65_536,
     trustedProxyHops: 0,
     observe,

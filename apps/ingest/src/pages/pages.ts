@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { type Answer, answers } from "@booking-events/schema";
+import { Refusal } from "../http/refusal.ts";
+
+/** A static file that anyone may read, by its path. */
+export type Pages = ReadonlyMap<string, Page>;
+
+interface Page {
+  plain: PageAnswer;
+  gzipped: PageAnswer;
+}
+
+/** All readers share the bytes, so slow ones do not occupy memory with copies. */
+export interface PageAnswer extends Omit<Answer, "body"> {
+  body: Buffer;
+}
+
+/** The code of every page in metrics. */
+export const pageCode = "page";
+
+const files = [
+  { path: "/openapi.json", file: "@booking-events/schema/openapi.json", type: "application/json; charset=utf-8" },
+];
+
+/** Reads and compresses every page. Called once, when the process starts. */
+export function loadPages(): Pages {
+  return new Map(files.map(({ path, file, type }) => [path, toPage(readFileSync(locate(file)), type)]));
+}
+
+function locate(file: string): string {
+  return fileURLToPath(import.meta.resolve(file));
+}
+
+function toPage(bytes: Buffer, type: string): Page {
+  const digest = createHash("sha256").update(bytes).digest("base64url");
+  const headers = { ...headersOfEveryPage, "Content-Type": type };
+  return {
+    plain: { status: 200, code: pageCode, body: bytes, headers: { ...headers, ETag: `"${digest}"` } },
+    gzipped: {
+      ...{ status: 200, code: pageCode, body: gzipSync(bytes, { level: 9 }) },
+      headers: { ...headers, "Content-Encoding": "gzip", ETag: `"${digest}-gzip"` },
+    },
+  };
+}
+
+const headersOfEveryPage = {
+  // Browsers keep a copy and ask whether it is current, so pages and their style never come from different releases.
+  "Cache-Control": "no-cache",
+  Vary: "Accept-Encoding",
+  // Nothing but our own files, and no way to send what was typed anywhere else.
+  "Content-Security-Policy":
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+};
+
+/** @throws Refusal unless the method is GET or HEAD */
+export function answerWithPage({ plain, gzipped }: Page, { method, headers }: IncomingMessage): PageAnswer {
+  if (method !== "GET" && method !== "HEAD") throw new Refusal(answers.methodNotAllowed("GET", "HEAD"));
+  const page = acceptsGzip(headers["accept-encoding"]) ? gzipped : plain;
+  const isCurrent = hasTag(headers["if-none-match"], page.headers?.["ETag"]);
+  // Node sends no body with 304 or to HEAD. Content-Length is then that of the page (RFC 9110, section 8.6).
+  return isCurrent ? { ...page, status: 304 } : page;
+}
+
+function acceptsGzip(header: string | string[] | undefined = ""): boolean {
+  const [, quality = "1"] = /\bgzip\b(?:\s*;\s*q=([\d.]+))?/i.exec(header.toString()) ?? [undefined, "0"];
+  return Number(quality) > 0;
+}
+
+function hasTag(header = "", tag: string | undefined): boolean {
+  return header.split(",").some((each) => each.trim().replace(/^W\//, "") === tag);
+}
