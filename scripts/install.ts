@@ -107,6 +107,16 @@ function switchOffService(name: string, asRoot: string[]): void {
   spawnSync(file, args, { stdio: "ignore" });
 }
 
+/** Chromium or Chrome, as Debian and GitHub's runners name it, if this machine has one. */
+export function findChromium(): string | undefined {
+  return ["/usr/bin/chromium", "/usr/bin/google-chrome"].find(existsSync);
+}
+
+/** Installs Chromium if that is possible. */
+export async function installChromium(options: InstallOptions): Promise<void> {
+  if (findChromium() === undefined) await installIfPossible("chromium", options);
+}
+
 async function installIfPossible(name: string, { say, signal }: InstallOptions): Promise<void> {
   const asRoot = commandPrefixForRoot();
   if (!asRoot) return;

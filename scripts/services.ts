@@ -1,8 +1,10 @@
 /** Redis and PostgreSQL as real servers on this machine, for `npm start`, the tests and the load tools. */
 export {
+  findChromium,
   findFaketime,
   findOrInstallRedis,
   findPrometheus,
+  installChromium,
   installFaketime,
   installPgBouncer,
   pgBouncer,

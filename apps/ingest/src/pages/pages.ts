@@ -23,7 +23,11 @@ export interface PageAnswer extends Omit<Answer, "body"> {
 export const pageCode = "page";
 
 const files = [
-  { path: "/openapi.json", file: "@booking-events/schema/openapi.json", type: "application/json; charset=utf-8" },
+  { path: "/openapi.json", file: "@booking-events/schema/openapi.json", type: "application/json" },
+  { path: "/docs", file: "../../reference/index.html", type: "text/html" },
+  { path: "/docs/style.css", file: "../../reference/style.css", type: "text/css" },
+  { path: "/docs/try-out.js", file: "../../reference/try-out.js", type: "text/javascript" },
+  { path: "/docs/icon.svg", file: "../../reference/icon.svg", type: "image/svg+xml" },
 ];
 
 /** Reads and compresses every page. Called once, when the process starts. */
@@ -37,7 +41,7 @@ function locate(file: string): string {
 
 function toPage(bytes: Buffer, type: string): Page {
   const digest = createHash("sha256").update(bytes).digest("base64url");
-  const headers = { ...headersOfEveryPage, "Content-Type": type };
+  const headers = { ...headersOfEveryPage, "Content-Type": `${type}; charset=utf-8` };
   return {
     plain: { status: 200, code: pageCode, body: bytes, headers: { ...headers, ETag: `"${digest}"` } },
     gzipped: {
