@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type JsonSchema, type OverrideActionContext, toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { BookingInput } from "../src/booking-input.ts";
+import { type BookingFieldName, BookingInput } from "../src/booking-input.ts";
 import { BookingReference } from "../src/booking-reference.ts";
 import { EventEnvelope } from "../src/event-envelope.ts";
 
@@ -15,7 +15,11 @@ export function buildJsonSchemas(): Record<string, JsonSchema> {
   const identifiesBooking: JsonSchema = {
     // The default, but some linters and generators expect it in words.
     additionalProperties: true,
-    anyOf: [{ required: ["consumerTripPartnerExternalReference"] }, { required: ["consumerPartnerExternalReference"] }],
+    // As a union inside of an intersection, which generators of types understand. They take a bare list of required
+    // members for "anything".
+    allOf: [
+      { anyOf: [mustHave("consumerTripPartnerExternalReference"), mustHave("consumerPartnerExternalReference")] },
+    ],
   };
   return {
     "booking-input.json": {
@@ -40,6 +44,10 @@ export function buildJsonSchemas(): Record<string, JsonSchema> {
       { type: "object", ...identifiesBooking },
     ),
   };
+}
+
+function mustHave(name: BookingFieldName): JsonSchema {
+  return { type: "object", required: [name], properties: { [name]: { type: "string" } } };
 }
 
 function withPayload(envelope: JsonSchema, rules: JsonSchema): JsonSchema {

@@ -134,10 +134,17 @@ const parameters = {
     schema: { type: "string", pattern: idempotencyKeyPattern.source },
     example: "TRIP-1/version-3",
   },
+  traceparent: {
+    name: "traceparent",
+    in: "header",
+    description: "The trace that the request belongs to, as in W3C Trace Context. A malformed one is ignored.",
+    schema: { type: "string" },
+    example: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+  },
   dryRun: {
     name: "X-Dry-Run",
     in: "header",
-    description: "If true, the secret, headers and payload are checked, and nothing is stored. In any case.",
+    description: "If true, the secret, headers and payload are checked, and nothing is stored. Case does not matter.",
     schema: { type: "string", pattern: "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$", default: "false" },
     example: "true",
   },
