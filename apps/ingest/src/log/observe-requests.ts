@@ -76,6 +76,13 @@ export function createRequestObserver(
     registers: [metrics],
   });
 
+  const pageReads = new Counter({
+    name: "ingest_page_reads_total",
+    help: "Answers with a static page, by status. 304 means that the reader has it.",
+    labelNames: ["status"],
+    registers: [metrics],
+  });
+
   function observe(request: ObservedRequest): void {
     const {
       requestId,
@@ -92,12 +99,16 @@ export function createRequestObserver(
       err,
     } = request;
     const label = String(status ?? "none");
+    // Anyone may read pages as often as they like. That must not fill the log, look like accepted events, or start
+    // workers for them.
+    if (outcome === pageCode) {
+      pageReads.inc({ status: label });
+      return;
+    }
     if (request.isSecretRefused) refusedSecrets.inc({ cause: outcome, status: label });
     requests(kind ?? "none", label, partner ?? "none").count += 1;
     for (const violation of violations) violated.inc({ ...violation });
     if (durationMs !== undefined) durations.observe({ status: label }, durationMs / 1_000);
-    // Anyone may read pages as often as they like, which must not fill the log.
-    if (outcome === pageCode) return;
     // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
     const ip = request.ip !== undefined && isIP(request.ip) !== 0 ? request.ip : undefined;
     if (status !== 200 && refusals.countRepeat({ ...request, ip })) return;
