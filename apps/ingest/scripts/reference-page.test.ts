@@ -55,6 +55,7 @@ describe("the page has everything in the OpenAPI document:", () => {
       if (status !== "200") expect(section).toContain(`<dt><code>${code}</code></dt>`);
     }
     expect(section).toContain("X-Request-Id");
+    if (status === "200") expect(section).toMatch(/&quot;eventId&quot;.*&quot;dryRun&quot;/s);
   });
 
   test.each(eventKinds)("%s, with examples of both types", (kind) => {

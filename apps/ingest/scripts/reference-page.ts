@@ -171,12 +171,13 @@ function renderParameter({ name, in: place, required, ...parameter }: Parameter)
 function renderResponse(status: string, { description, headers, content }: Response): Html {
   const { examples = {} } = content["application/json"] ?? {};
   const reasons = Object.entries(examples).filter(([, { value }]) => value.message !== undefined);
-  const [example] = Object.values(examples);
+  // The bodies of refusals differ only by what the reasons say.
+  const shown = Object.values(examples).slice(0, reasons.length === 0 ? undefined : 1);
   return html`<h4 id="status-${status}">${status}</h4>
 <p>${description}</p>
 <p>Headers: ${joinCodes(Object.keys(headers))}.</p>
 ${reasons.length === 0 ? html`` : renderReasons(reasons)}
-<details><summary>Example of the body</summary>${renderCode(JSON.stringify(example?.value, null, 2))}</details>
+<details><summary>Example of the body</summary>${shown.map(({ value }) => renderCode(JSON.stringify(value, null, 2)))}</details>
 `;
 }
 

@@ -96,7 +96,7 @@ function describePath(kind: EventKind) {
       summary,
       description,
       requestBody: {
-        description: "One flat object in UTF-8, of at most 64 KiB, 16 levels and 2,000 values.",
+        description: "The body is one flat object in UTF-8, of at most 64 KiB, 16 levels and 2,000 values.",
         required: true,
         content: {
           "application/json": { schema: schemaRef(schema), examples: describeExamples(json) },
