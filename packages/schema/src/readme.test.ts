@@ -1,6 +1,10 @@
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
 import { expect, test } from "vitest";
+import { accepted, invalidData, queueUnavailable } from "./answers.ts";
+import { validatePayload } from "./validate-payload.ts";
 
 const packageDirectory = new URL("../", import.meta.url);
 const readme = readFileSync(new URL("README.md", packageDirectory), "utf8");
@@ -10,17 +14,38 @@ const examples = Array.from(
   ({ groups: { title = "", code = "", output = "" } = {} }) => ({ title, code, output }),
 );
 
-test.each(examples)("the README's example prints the stated output: $title", ({ code, output }) => {
-  const printed = execFileSync(
+test.each(examples)("the README's example prints the stated output: $title", async ({ code, output }) => {
+  const missingReference = validatePayload("update", { consumerGivenName: "Ada" });
+  const { violationList } = missingReference.success ? { violationList: [] } : missingReference;
+  const answers = [
+    { ...queueUnavailable, headers: { "Retry-After": "0" } },
+    accepted("01a1fafe-d690-7608-9309-bff7f221cbc9"),
+    invalidData(violationList),
+  ];
+  const receiver = await startScriptedReceiver(answers.map((each) => ({ ...each, body: JSON.parse(each.body) })));
+
+  const { stdout } = await promisify(execFile)(
     process.execPath,
     ["--conditions=@booking-events/source", "--input-type=module-typescript", "--eval", code],
-    { cwd: packageDirectory, encoding: "utf8" },
+    {
+      cwd: packageDirectory,
+      env: { ...process.env, BOOKING_EVENTS_URL: receiver.url, BOOKING_EVENTS_SECRET: "readme-secret" },
+    },
   );
 
-  expect(printed).toBe(output);
+  await receiver.close();
+  expect(stdout).toBe(output);
 });
 
 test("every code block in the README is tested", () => {
   expect(examples).toHaveLength(readme.split("```ts\n").length - 1);
-  expect(examples).toHaveLength(2);
+  expect(examples).toHaveLength(4);
+});
+
+/** The README is part of the package, whose other folders a reader may not have. */
+test("no link of the README leads out of the package", () => {
+  const links = Array.from(readme.matchAll(/\]\((?<link>[^)]+)\)/g), ({ groups }) => groups?.["link"] ?? "");
+
+  expect(links.length).toBeGreaterThan(3);
+  expect(links.filter((link) => link.startsWith("../"))).toEqual([]);
 });

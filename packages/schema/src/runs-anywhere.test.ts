@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 
 /** `"types": []` in tsconfig.json does the rest: it leaves Buffer, process and other globals of Node undeclared. */
 test("the package imports only valibot and its own files, not Node's modules", () => {
-  const fileNames = readdirSync(import.meta.dirname).filter((name) => !/\.test(-d)?\.ts$/.test(name));
+  const entries = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" });
+  const fileNames = entries.filter((name) => /(?<!\.test(-d)?)\.ts$/.test(name));
   const imported = fileNames.flatMap((name) => {
     const source = readFileSync(new URL(name, import.meta.url), "utf8");
     return Array.from(source.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)["'](?<specifier>[^"']+)["']/g), (match) => ({
@@ -14,7 +16,7 @@ test("the package imports only valibot and its own files, not Node's modules", (
 
   expect(imported.length).toBeGreaterThan(20);
   for (const { name, specifier } of imported) {
-    const isOwn = specifier.startsWith("./") && fileNames.includes(specifier.slice(2));
+    const isOwn = specifier.startsWith(".") && fileNames.includes(join(dirname(name), specifier));
     expect(isOwn || specifier === "valibot", `${name} imports ${specifier}`).toBe(true);
   }
 });

@@ -1,0 +1,136 @@
+import type { AcceptedBody, DryRunBody, InvalidDataBody } from "../answer-bodies.ts";
+import type { ErrorDetails } from "./booking-events-error.ts";
+import { parseRetryAfter } from "./retry-delay.ts";
+
+/** One request of a call. */
+export interface Attempt {
+  url: string;
+  secret: string;
+  body: string;
+  idempotencyKey: string;
+  dryRun: boolean;
+  signal: AbortSignal | undefined;
+  timeoutMs: number;
+  fetch: typeof fetch;
+}
+
+export type Outcome = { success: true; body: AcceptedBody | DryRunBody } | Fault;
+
+/** Why an attempt failed. */
+export type Fault = { success: false; message: string } & Omit<ErrorDetails, "attempts" | "idempotencyKey">;
+
+/** Longer than any answer of the service. What is longer comes from something else, and is not read to its end. */
+const maxAnswerBytes = 1_048_576;
+/** Our secrets have 43 characters. A placeholder in a test, such as "secret", is also part of ordinary words. */
+const shortestSecretLength = 16;
+/** A 4xx other than these means that the same bytes will be refused again. */
+const retryableStatuses = new Set([408, 429]);
+
+/** Never throws. */
+export async function sendOnce(attempt: Attempt): Promise<Outcome> {
+  const { signal, timeoutMs } = attempt;
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  const timer = setTimeout(stop, timeoutMs);
+  signal?.addEventListener("abort", stop);
+  try {
+    const response = await postEvent(attempt, controller.signal);
+    return judgeAnswer(response, await readText(response), attempt);
+  } catch (error) {
+    if (signal?.aborted) return aborted;
+    return controller.signal.aborted ? timedOut : networkError(error);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
+    // Closes the connection if the answer was not read to its end.
+    stop();
+  }
+}
+
+function postEvent({ url, body, idempotencyKey, dryRun, fetch }: Attempt, signal: AbortSignal): Promise<Response> {
+  const headers: Record<string, string> = { "Content-Type": "application/json", "Idempotency-Key": idempotencyKey };
+  if (dryRun) headers["X-Dry-Run"] = "true";
+  // Not "error": Cloudflare Workers do not have it, and elsewhere it looks like a network error, which is retried.
+  return fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
+}
+
+async function readText({ body }: Response): Promise<string> {
+  if (body === null) return "";
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let text = "";
+  for (let bytes = 0; bytes <= maxAnswerBytes; ) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.length;
+    text += decoder.decode(value, { stream: true });
+  }
+  return "";
+}
+
+function judgeAnswer(response: Response, text: string, { secret, dryRun }: Attempt): Outcome {
+  const { status, headers } = response;
+  const body = parseJson(text);
+  if (status === 200 && isSuccessBody(body, dryRun)) return { success: true, body };
+  const hide = hideSecret(secret);
+  const about = { success: false as const, status, requestId: hide(headers.get("X-Request-Id") ?? undefined) };
+  if (response.type === "opaqueredirect" || (status >= 300 && status < 400)) return { ...about, ...redirected };
+  const retryAfterMs = parseRetryAfter(headers.get("Retry-After"), headers.get("Date"), Date.now());
+  // A 200 without our body may come from a proxy, and says nothing about the event.
+  const retryable = status >= 500 || status < 400 || retryableStatuses.has(status);
+  const refusal = status < 400 ? undefined : readRefusal(parseJson(text, (_, value) => hide(value)));
+  return { ...about, ...(refusal ?? unexpectedAnswer(status)), retryable, retryAfterMs };
+}
+
+function parseJson(text: string, revive?: (key: string, value: unknown) => unknown): unknown {
+  try {
+    return JSON.parse(text, revive);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the body says what was asked for: after a dry run, that nothing was stored. */
+function isSuccessBody(body: unknown, dryRun: boolean): body is AcceptedBody | DryRunBody {
+  const { success, eventId, dryRun: wasDryRun } = Object(body);
+  return success === true && (dryRun ? wasDryRun === true : typeof eventId === "string");
+}
+
+function readRefusal(body: unknown): Pick<Fault, "code" | "message" | "violationList"> | undefined {
+  const { code, message, violationList = [] } = Object(body) as Partial<InvalidDataBody>;
+  if (typeof code !== "string" || typeof message !== "string" || !Array.isArray(violationList)) return undefined;
+  return { code, message, violationList };
+}
+
+/** A proxy may repeat the URL, and thus the secret, in its answer. */
+function hideSecret(secret: string): <Value>(value: Value) => Value {
+  const forms = secret.length < shortestSecretLength ? [] : [secret, encodeURIComponent(secret)];
+  const hideIn = (text: string) => forms.reduce((rest, form) => rest.replaceAll(form, "[secret]"), text);
+  // A string is replaced by a string, and everything else by itself.
+  return <Value>(value: Value) => (typeof value === "string" ? hideIn(value) : value) as Value;
+}
+
+export const aborted: Fault = {
+  ...{ success: false, code: "aborted", retryable: true },
+  message: "The call was aborted. The event may have been accepted.",
+};
+const timedOut: Fault = {
+  ...{ success: false, code: "timeout", retryable: true },
+  message: "No answer arrived in time. The event may have been accepted.",
+};
+const redirected = {
+  ...{ code: "redirected", retryable: false },
+  message: "The server redirects to another address, which would learn the secret. Correct baseUrl.",
+};
+const unexpectedAnswer = (status: number) => ({
+  code: "unexpected-answer",
+  message: `An answer with status ${status} arrived that is not the service's. Check baseUrl and proxies.`,
+});
+
+/** Messages of errors may contain the URL, and thus the secret. Codes, such as ECONNREFUSED, do not. */
+function networkError(error: unknown): Fault {
+  const codes = [error, Object(error).cause].map((each) => Object(each).code);
+  const code = codes.find((each) => typeof each === "string" && /^[A-Z][A-Z0-9_]{1,63}$/.test(each));
+  const message = `No answer arrived${code === undefined ? "" : ` (${code})`}. The event may have been accepted.`;
+  return { success: false, code: "network-error", message, retryable: true };
+}
