@@ -1,4 +1,5 @@
 import { stringify } from "yaml";
+import { createDashboards } from "./dashboards.ts";
 import { createRules } from "./rules.ts";
 
 const origin = "# Generated: change scripts/observability, and run `npm run observability`.\n";
@@ -10,6 +11,12 @@ export function generateFiles(): Record<string, string> {
   return {
     "deploy/observability/rules/booking-events.yml": origin + stringify({ groups }, layout),
     "deploy/kubernetes/base/alerts.yaml": origin + stringify(toPrometheusRule(groups), layout),
+    ...Object.fromEntries(
+      Object.entries(createDashboards()).map(([name, dashboard]) => [
+        `deploy/observability/dashboards/${name}.json`,
+        `${JSON.stringify(dashboard, null, 2)}\n`,
+      ]),
+    ),
   };
 }
 

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { parseEnvironment, variables } from "@booking-events/runtime";
@@ -96,7 +96,28 @@ test("the admin ports are open to Caddy and Prometheus, and published nowhere", 
     "edge",
     "operators",
   ]);
-  expect(beside("operators")).toEqual(["prometheus"]);
+  expect(beside("operators")).toEqual(["prometheus", "grafana"]);
+});
+
+test("Grafana finds Prometheus and the dashboards, begins with one of them, and lets nobody in", async () => {
+  const { volumes = [], environment = {} } = services["grafana"] ?? {};
+  const folderOf = (target: string) =>
+    volumes.find((volume) => volume.includes(`:${target}:`))?.replace(/^\.\/(.+?):.*/, "$1") ?? "";
+  const provisioning = folderOf("/etc/grafana/provisioning");
+  const read = async (path: string) => parse(await readFile(join(provisioning, path), "utf8"));
+  const { datasources } = await read("datasources/prometheus.yml");
+  expect(datasources).toMatchObject([{ type: "prometheus", url: "http://prometheus:9090" }]);
+  expect(beside("monitoring")).toContain("grafana");
+  const { providers } = await read("dashboards/booking-events.yml");
+  const folder = providers[0].options.path;
+  const files = await readdir(folderOf(folder));
+  expect(files).toHaveLength(3);
+  expect(files.map((file) => `${folder}/${file}`)).toContain(environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]);
+  expect(environment).toMatchObject({
+    GF_AUTH_DISABLE_LOGIN_FORM: "true",
+    GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION: "true",
+  });
+  expect(services["grafana"]?.ports).toEqual(["127.0.0.1:3000:3000"]);
 });
 
 /** The services in a network, or those of them whose names start with something. */

@@ -1,0 +1,174 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePort, waitFor } from "@booking-events/harness";
+import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
+import { createCertificate } from "@booking-events/scripts/certificates";
+import { createDashboards, type Panel } from "@booking-events/scripts/observability/dashboards";
+import { createRules } from "@booking-events/scripts/observability/rules";
+import { findPrometheus } from "@booking-events/scripts/services";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Prometheus, startPrometheus } from "./prometheus.ts";
+import { type RunningApp, useOwnServices } from "./surroundings.ts";
+
+const secret = "a-secret-of-the-dashboard-tests-01234567";
+const weekMs = 7 * 86_400_000;
+
+const panels = Object.values(createDashboards()).flatMap((dashboard) =>
+  dashboard.panels.flatMap((panel): [string, Panel][] =>
+    panel.type === "row" ? [] : [[`${dashboard.title}: ${panel.title}`, panel]],
+  ),
+);
+const queries = panels.flatMap(([, { targets }]) => targets.map(({ expr }) => expr));
+const expressions = [...queries, ...createRules().flatMap(({ rules }) => rules.map(({ expr }) => expr))];
+
+test("no two panels have the same place or name", () => {
+  expect(new Set(panels.map(([name]) => name)).size).toBe(panels.length);
+  for (const { panels: own } of Object.values(createDashboards())) {
+    const cells = own.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+    for (const { gridPos } of own) expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
+  }
+});
+
+describe.skipIf(findPrometheus() === undefined)("with a Prometheus that scrapes ingest and worker under load", () => {
+  const own = useOwnServices(secret);
+  let prometheus: Prometheus;
+  let apps: RunningApp[];
+  const stopping = new AbortController();
+  let sending: Promise<void> = Promise.resolve();
+
+  beforeAll(async () => {
+    const environment = await switchRedisTlsOn();
+    writePartnersFile(environment["PARTNERS_FILE"] ?? "", [
+      partner("acme", { [secret]: new Date(Date.now() + weekMs).toISOString() }),
+    ]);
+    const [ingest, worker] = await Promise.all([
+      own.start("ingest", { environment }),
+      own.start("worker", { environment }),
+    ]);
+    await refuseToApply();
+    sending = keepSending(ingest);
+    prometheus = await startPrometheus({
+      dir: join(own.folder, "prometheus"),
+      jobs: { ingest: [ingest.adminPort], worker: [worker.adminPort] },
+      interval: "500ms",
+      groups: createRules(),
+      backfill: aWeekAgo("namespace_partner:ingest_requests:rate5m", { partner: "acme" }),
+    });
+    apps = [ingest, worker];
+  });
+
+  afterAll(() => prometheus?.stop());
+
+  // In one test, because the end of a test stops the apps.
+  test("every query of every panel returns data, and the rules and panels use metrics that exist", async () => {
+    expect(queries.length).toBeGreaterThan(50);
+    const missing = new Map(panels.flatMap(([name, { targets }]) => targets.map(({ expr }) => [expr, name])));
+    await waitFor(
+      async () => {
+        for (const expr of missing.keys()) {
+          const samples = await prometheus.query(replaceVariables(expr));
+          if (samples.some(({ value }) => !Number.isNaN(value))) missing.delete(expr);
+        }
+        expect(Object.fromEntries(missing)).toEqual({});
+      },
+      { timeoutMs: 30_000, intervalMs: 200 },
+    );
+    stopping.abort();
+    await sending;
+    const recorded = createRules().flatMap(({ rules }) =>
+      rules.flatMap((rule) => ("record" in rule ? [rule.record] : [])),
+    );
+    const exported = (await Promise.all(apps.map((app) => app.metrics()))).flatMap(namesIn);
+    const known = new Set([...exported, ...recorded, "up", "ALERTS", "probe_ssl_earliest_cert_expiry"]);
+    const used = new Set(expressions.flatMap(findMetrics));
+    expect(used.size).toBeGreaterThan(40);
+    expect([...used].filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  async function switchRedisTlsOn(): Promise<Record<string, string>> {
+    const { certificate, key } = await createCertificate();
+    const [certificateFile, keyFile] = [join(own.folder, "redis.crt"), join(own.folder, "redis.key")];
+    writeFileSync(certificateFile, certificate);
+    writeFileSync(keyFile, key, { mode: 0o600 });
+    const admin = new Redis(own.redis.url);
+    const port = await freePort();
+    const files = { "tls-cert-file": certificateFile, "tls-key-file": keyFile, "tls-auth-clients": "no" };
+    await admin.config("SET", ...Object.entries(files).flat());
+    await admin.config("SET", "tls-port", String(port));
+    admin.disconnect();
+    const url = new URL(own.redis.url.replace(/^redis:/, "rediss:"));
+    Object.assign(url, { hostname: "localhost", port });
+    return { ...own.environment, REDIS_URL: url.href, NODE_EXTRA_CA_CERTS: certificateFile };
+  }
+
+  /** POISON becomes a dead letter at once, and WRONG is tried again. */
+  async function refuseToApply(): Promise<void> {
+    await own.pool.query(`
+      alter table bookings
+        add constraint poison check (reference not like 'POISON%' or 1 / (0 * length(reference)) = 0),
+        add constraint wrong check (reference not like 'WRONG%')`);
+  }
+
+  /** Sends what shows in each panel: accepted and refused events, a dead letter, a warning, an unknown secret. */
+  async function keepSending(ingest: RunningApp): Promise<void> {
+    const send = async (body: object, headers = {}, by = secret) => {
+      const response = await fetch(`${ingest.url}/booking-event/update/${by}`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", ...headers },
+        body: JSON.stringify(body),
+      });
+      await response.body?.cancel();
+    };
+    for (let number = 0; !stopping.signal.aborted; number += 1) {
+      await send({ consumerTripPartnerExternalReference: `TRIP-${number}`, loyaltyTier: "gold" });
+      await send({ consumerTripPartnerExternalReference: "TRIP", number }, { "Idempotency-Key": "the-same" });
+      await send({ consumerTripPartnerExternalReference: `POISON-${number}` });
+      await send({ consumerTripPartnerExternalReference: `WRONG-${number}` });
+      await send({ consumerPhone: null });
+      await send({}, {}, "a-secret-of-nobody");
+      await sleep(100, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  }
+});
+
+/** A series with a value in each minute of an hour, a week ago. */
+function aWeekAgo(name: string, labels: Record<string, string>): string {
+  const text = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+  const endS = Math.floor((Date.now() - weekMs) / 1_000);
+  const times = Array.from({ length: 61 }, (_, minute) => endS - 3_600 + minute * 60);
+  return `# TYPE ${name} gauge\n${times.map((time) => `${name}{${text.join(",")}} 1 ${time}\n`).join("")}`;
+}
+
+/** As Grafana does. */
+function replaceVariables(expression: string): string {
+  const values = { __rate_interval: "10s", __range: "1m", namespace: ".*", partner: ".*" };
+  return expression.replaceAll(/\$(\w+)/g, (_, name: string) => {
+    expect(values).toHaveProperty(name);
+    return values[name as keyof typeof values];
+  });
+}
+
+function namesIn(metrics: string): string[] {
+  return metrics.match(/^\w+/gm) ?? [];
+}
+
+const notMetrics = new Set(
+  "sum min max avg count by on without and or unless bool offset rate increase time".split(" "),
+);
+
+/** The names in an expression that are neither labels, nor their values, nor words of PromQL. */
+function findMetrics(expression: string): string[] {
+  const bare = expression
+    .replaceAll(/"[^"]*"/g, "")
+    .replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, "")
+    .replaceAll(/\b(by|on|without) \([^)]*\)/g, "")
+    .replaceAll(/\b\w+\(/g, "(")
+    .replaceAll(/\boffset \w+/g, "");
+  return (bare.match(/[a-zA-Z_:][\w:]*/g) ?? []).filter((word) => !notMetrics.has(word));
+}
