@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
@@ -68,6 +68,20 @@ test("the retired names are listed as such, and refused", () => {
     expect(isValid("BookingInputForm", { consumerPartnerExternalReference: "x", [name]: "x" })).toBe(false);
   }
 });
+
+const forms = readdirSync(new URL("../examples/", import.meta.url))
+  .map((name) => JSON.parse(readFileSync(new URL(`../examples/${name}`, import.meta.url), "utf8")))
+  .filter(({ contentType }) => contentType === "application/x-www-form-urlencoded");
+
+test.each(forms)(
+  "a form is judged as the validator does: $description",
+  ({ kind, body, payload, expect: expected }) => {
+    const fields = Object.fromEntries(new URLSearchParams(body));
+
+    expect(fields).toEqual(payload);
+    expect(isValid(kind === "delete" ? "BookingReferenceForm" : "BookingInputForm", fields)).toBe("valid" in expected);
+  },
+);
 
 test("a form may have unlisted fields, but only strings", () => {
   const booking = { consumerTripPartnerExternalReference: "booking-2001" };
