@@ -1,14 +1,24 @@
 /**
- * Rewrites `json-schema/` and `openapi.json`. Run it with `npm run json-schema` after changing a schema or an answer. A
- * test fails if the files are stale.
+ * Rewrites `json-schema/`, `openapi.json`, `src/testing/examples.ts` and `api-report.txt`. Run it with `npm run json-schema` after changing a schema, an
+ * answer, an example or an exported type. A test fails if the files are stale.
  */
 import { writeFileSync } from "node:fs";
+import { buildApiReport } from "./api-report.ts";
 import { buildJsonSchemas } from "./json-schemas.ts";
 import { buildOpenApi } from "./openapi.ts";
+import { buildExamplesModule } from "./testing-examples.ts";
 
-for (const [fileName, jsonSchema] of Object.entries(buildJsonSchemas())) write(`json-schema/${fileName}`, jsonSchema);
-write("openapi.json", buildOpenApi());
+for (const [fileName, jsonSchema] of Object.entries(buildJsonSchemas())) {
+  write(`json-schema/${fileName}`, toJson(jsonSchema));
+}
+write("openapi.json", toJson(buildOpenApi()));
+write("src/testing/examples.ts", buildExamplesModule());
+write("api-report.txt", buildApiReport());
 
-function write(path: string, content: object): void {
-  writeFileSync(new URL(`../${path}`, import.meta.url), `${JSON.stringify(content, null, 2)}\n`);
+function toJson(content: object): string {
+  return `${JSON.stringify(content, null, 2)}\n`;
+}
+
+function write(path: string, text: string): void {
+  writeFileSync(new URL(`../${path}`, import.meta.url), text);
 }

@@ -1,0 +1,105 @@
+import * as fc from "fast-check";
+import { type BookingField, BookingInput, bookingFields } from "../booking-input.ts";
+import type { BookingReference } from "../booking-reference.ts";
+
+/** Generates payloads of create and update that the service accepts, with unlisted fields. */
+export function bookingInput(): fc.Arbitrary<BookingInput> {
+  return fc.tuple(unlistedFields(), references(), listedFields()).map(([unlisted, reference, listed]) => {
+    return { ...unlisted, ...listed, ...reference };
+  });
+}
+
+/** Generates payloads of delete that the service accepts, with unlisted fields. */
+export function bookingReference(): fc.Arbitrary<BookingReference> {
+  return fc.tuple(unlistedFields(), references()).map(([unlisted, reference]) => ({ ...unlisted, ...reference }));
+}
+
+/** Generates payloads of create and update that the service refuses with 422: accepted ones with one fault. */
+export function invalidBookingInput(): fc.Arbitrary<Record<string, unknown>> {
+  return fc.tuple(bookingInput(), faults()).map(([booking, fault]) => {
+    return { ...booking, ...fault };
+  });
+}
+
+/** A blank reference would violate its rule. */
+const references = () =>
+  fc.oneof(
+    fc.record({ consumerTripPartnerExternalReference: referenceOf(255) }),
+    fc.record({ consumerPartnerExternalReference: referenceOf(1_024) }),
+    fc.record({
+      consumerTripPartnerExternalReference: referenceOf(255),
+      consumerPartnerExternalReference: referenceOf(1_024),
+    }),
+  );
+const referenceOf = (maxLength: number) => textOf(maxLength).filter((text) => text.trim() !== "");
+
+function listedFields(): fc.Arbitrary<Record<string, string | null>> {
+  const others = bookingFields.filter(({ name }) => !/^consumer(Trip)?PartnerExternalReference$/.test(name));
+  const pairs = others.map((field) => fc.tuple(fc.constant(field.name), fieldValue(field)));
+  return fc
+    .tuple(fc.tuple(...pairs), fc.subarray(others.map(({ name }) => name)))
+    .map(([all, chosen]) => Object.fromEntries(all.filter(([name]) => chosen.includes(name))));
+}
+
+function fieldValue({ type, nullable, maxLength }: BookingField): fc.Arbitrary<string | null> {
+  const value = type === "date" ? dates() : type === "email" ? fc.emailAddress() : textOf(maxLength);
+  return nullable ? fc.option(value) : value;
+}
+
+/** Mostly short, sometimes of the maximum length. Code points may be two UTF-16 code units. */
+function textOf(maxLength: number): fc.Arbitrary<string> {
+  const longest = fc.constantFrom("x", "é", "😀").map((character) => character.repeat(maxLength));
+  return fc.oneof({ weight: 9, arbitrary: storableText(1, 20) }, { weight: 1, arbitrary: longest });
+}
+
+/** Everything except U+0000 and unpaired surrogates, which PostgreSQL cannot store. */
+function storableText(minLength: number, maxLength: number): fc.Arbitrary<string> {
+  return fc.string({ unit: "binary", minLength, maxLength }).map((text) => text.replaceAll("\0", "0"));
+}
+
+function dates(): fc.Arbitrary<string> {
+  const moments = fc.date({
+    ...{ min: new Date("1900-01-01T00:00:00Z"), max: new Date("2999-12-31T23:59:59Z"), noInvalidDate: true },
+  });
+  const zones = fc.constantFrom(undefined, "Z", "+02:00", "-0330", "+14:00");
+  return fc.tuple(moments, zones).map(([moment, zone]) => {
+    const text = moment.toISOString();
+    return zone === undefined ? text.slice(0, 10) : text.replace("Z", zone);
+  });
+}
+
+/** Any JSON that is not too deep, under any name that is neither listed nor retired. */
+function unlistedFields(): fc.Arbitrary<Record<string, unknown>> {
+  const names = storableText(0, 20).filter((name) => !Object.hasOwn(BookingInput.entries, name));
+  const values = fc.anything({
+    ...{ maxDepth: 3, maxKeys: 3, key: storableText(0, 10) },
+    values: [storableText(0, 20), fc.boolean(), fc.constant(null), fc.maxSafeInteger(), fractions()],
+  });
+  return fc.dictionary(names, values, { maxKeys: 3 });
+}
+
+/** Adding 0 makes 0 of -0, as JSON does. */
+const fractions = () => fc.double({ min: -1e6, max: 1e6, noNaN: true }).map((value) => value + 0);
+
+function faults(): fc.Arbitrary<Record<string, unknown>> {
+  const notNullable = bookingFields.filter(({ nullable }) => !nullable);
+  const names = fc.constantFrom(...bookingFields.map(({ name }) => name));
+  const fault = (name: fc.Arbitrary<string>, value: fc.Arbitrary<unknown>) => {
+    return fc.tuple(name, value).map(([key, fault]) => ({ [key]: fault }));
+  };
+  return fc.oneof(
+    fault(names, fc.oneof(fc.integer(), fc.boolean(), fc.constantFrom("", [], {}), fc.constant("x".repeat(1_025)))),
+    fault(fc.constantFrom(...notNullable.map(({ name }) => name)), fc.constant(null)),
+    fault(names, fc.constantFrom("\0", "x\ud800")),
+    fault(
+      fc.constantFrom("consumerTripArrivalDate", "consumerTripReturnDate"),
+      fc.constantFrom("2026-02-31", "2026-06-14T07:27:17", "14.06.2026", "2026-06-14T24:00Z"),
+    ),
+    fault(fc.constantFrom("agentEmail", "consumerEmail"), fc.constantFrom("sam", "sam@", "sam@example..com")),
+    fault(fc.constantFrom("consumerTripBookingDate", "consumerTripDepartureFlightAirline"), fc.string()),
+    fault(fc.constant("unlisted"), fc.constantFrom(2 ** 53, "\0", { "\0": 1 }, Number.NaN)),
+    fc.constantFrom("consumerTripPartnerExternalReference", "consumerPartnerExternalReference").map((name) => {
+      return { [name]: " \t" };
+    }),
+  );
+}
