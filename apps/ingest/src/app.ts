@@ -175,12 +175,12 @@ function readEvent(ctx: Context, kind: EventKind, body: Body, charge: (values: n
 
 function checkPayload(kind: EventKind, body: BodyObject): BookingPayload {
   const result = validatePayload(kind, body);
-  if (!result.success) throw refuseAsInvalid(body, result.violationList);
+  if (!result.success) throw refuseAsInvalid(result.violationList);
   return result.payload;
 }
 
-function refuseAsInvalid(body: BodyObject, violationList: Violation[]): Refusal {
-  return new Refusal(answers.invalidData(violationList), { violations: describeViolations(body, violationList) });
+function refuseAsInvalid(violationList: Violation[]): Refusal {
+  return new Refusal(answers.invalidData(violationList), { violations: describeViolations(violationList) });
 }
 
 /** Sends the answer to every request, logs it and counts it, whatever happened to it. */

@@ -109,7 +109,9 @@ describe.each(bookingFields)("$name", ({ name, type, nullable }) => {
     { sent: "an empty string", value: "", hint: noValue },
     { sent: "undefined", value: undefined, hint: noValue },
   ])("refuses $value: $sent", ({ sent, value, hint }) => {
-    expect(violationsOf(name, value)).toEqual([{ message: expect.any(String), propertyPath: [name] }]);
+    expect(violationsOf(name, value)).toEqual([
+      { message: expect.any(String), code: expect.any(String), propertyPath: [name] },
+    ]);
 
     const message = violationsOf(name, value)[0]?.message ?? "";
     expect(message).toMatch(new RegExp(`^${typeRules[type]}.*; got ${sent}\\.${hint && ` ${hint}`}$`));
@@ -120,11 +122,16 @@ describe.each(bookingFields)("$name", ({ name, type, nullable }) => {
     const violations = violationsOf(name, null);
 
     if (nullable) expect(violations).toEqual([]);
-    else expect(violations).toEqual([{ message: expect.stringContaining("; got null."), propertyPath: [name] }]);
+    else
+      expect(violations).toEqual([
+        { message: expect.stringContaining("; got null."), code: expect.any(String), propertyPath: [name] },
+      ]);
   });
 
   test.each(["\0", "a\0b", "\ud800", "\udc00", "\udc00\ud800", "😀\ud83d"])("refuses unstorable text %j", (text) => {
-    expect(violationsOf(name, text)).toEqual([{ message: expect.any(String), propertyPath: [name] }]);
+    expect(violationsOf(name, text)).toEqual([
+      { message: expect.any(String), code: expect.any(String), propertyPath: [name] },
+    ]);
   });
 });
 
@@ -132,7 +139,11 @@ const isFormatted = ({ type }: BookingField) => type === "date" || type === "ema
 
 describe.each(bookingFields.filter((field) => !isFormatted(field)))("$name", ({ name, maxLength }) => {
   test.each(["x", "é", "😀"])("counts characters such as %s, not UTF-16 code units", (character) => {
-    const tooLong = { message: expect.stringContaining("; got a longer string."), propertyPath: [name] };
+    const tooLong = {
+      message: expect.stringContaining("; got a longer string."),
+      code: expect.any(String),
+      propertyPath: [name],
+    };
 
     expect(violationsOf(name, character.repeat(maxLength))).toEqual([]);
     expect(violationsOf(name, character.repeat(maxLength + 1))).toEqual([tooLong]);
@@ -186,7 +197,7 @@ describe("retired names", () => {
     for (const value of ["2026-06-14", "", null, 7, {}, undefined]) {
       const result = validatePayload("create", { ...reference, [name]: value });
 
-      const violation = { message: expect.stringContaining(instead), propertyPath: [name] };
+      const violation = { message: expect.stringContaining(instead), code: expect.any(String), propertyPath: [name] };
       expect(result).toEqual({ success: false, violationList: [violation] });
     }
   });

@@ -10,7 +10,11 @@ import {
 } from "./index.ts";
 
 const reference = { consumerTripPartnerExternalReference: "booking-2001" };
-const tooMany = { message: expect.stringContaining("at most 2,000 JSON values"), propertyPath: [] };
+const tooMany = {
+  message: expect.stringContaining("at most 2,000 JSON values"),
+  code: expect.any(String),
+  propertyPath: [],
+};
 
 /** Makes a payload with the given number of values: itself, the reference, `extra` and its members. */
 const shapes: [name: string, make: (count: number) => object][] = [

@@ -11,6 +11,7 @@ export const tooManyValues: Violation = {
     `Must contain at most ${maxJsonValues.toLocaleString("en")} JSON values, counting the payload itself and ` +
     "each object, array, string, number, true, false and null in it. Leave out what the booking does not " +
     "need, or send long lists as strings.",
+  code: "too-many-values",
   propertyPath: [],
 };
 

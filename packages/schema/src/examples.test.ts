@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
-import { bookingFields, eventKinds, validatePayload } from "./index.ts";
+import { bookingFields, eventKinds, Violation, validatePayload } from "./index.ts";
 
 const directory = new URL("../examples/", import.meta.url);
 
@@ -16,10 +16,7 @@ const Example = v.pipe(
     expect: v.union([
       v.strictObject({ valid: v.literal(true) }),
       v.strictObject({
-        violationList: v.pipe(
-          v.array(v.strictObject({ message: v.string(), propertyPath: v.array(v.string()) })),
-          v.nonEmpty(),
-        ),
+        violationList: v.pipe(v.array(v.strictObject(Violation.entries)), v.nonEmpty()),
       }),
     ]),
   }),

@@ -30,4 +30,4 @@ export { JsonError } from "./parse-json-exactly.ts";
 export { parseJsonObject } from "./parse-json-object.ts";
 export { maxNestingLevels } from "./unknown-fields.ts";
 export { type BookingPayload, type PayloadValidation, validatePayload } from "./validate-payload.ts";
-export { maxViolations, Violation } from "./violation.ts";
+export { maxViolations, Violation, type ViolationCode, violationCodes } from "./violation.ts";

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import type { Violation } from "./violation.ts";
+import { codeOfField } from "./violation-code.ts";
 
 /** The fields that identify the booking. The first one that is present counts. */
 const namesByPreference = ["consumerTripPartnerExternalReference", "consumerPartnerExternalReference"] as const;
@@ -9,7 +10,7 @@ const missingReferenceMessage =
   "you can send consumerPartnerExternalReference instead.";
 
 export function missingReference(): Violation {
-  return { message: missingReferenceMessage, propertyPath: [namesByPreference[0]] };
+  return { message: missingReferenceMessage, code: "missing", propertyPath: [namesByPreference[0]] };
 }
 
 /**
@@ -41,5 +42,5 @@ export function findReferenceViolation(payload: object): Violation | null {
   if (name === undefined) return missingReference();
   const reference = (payload as Record<string, unknown>)[name];
   if (typeof reference === "string" && reference !== "") return null;
-  return { message: "Must be a non-empty string.", propertyPath: [name] };
+  return { message: "Must be a non-empty string.", code: codeOfField(reference, []), propertyPath: [name] };
 }

@@ -14,16 +14,18 @@ const maxStorableLevels = 500;
  */
 export function findUnstorable(value: unknown, level = 0): Violation | null {
   if (typeof value === "string")
-    return isStorableText(value) ? null : { message: unstorableTextMessage, propertyPath: [] };
+    return isStorableText(value) ? null : { message: unstorableTextMessage, code: "unstorable", propertyPath: [] };
   if (typeof value === "number")
-    return Number.isFinite(value) ? null : { message: "Must be a finite number.", propertyPath: [] };
+    return Number.isFinite(value)
+      ? null
+      : { message: "Must be a finite number.", code: "inexact-number", propertyPath: [] };
   if (typeof value !== "object" || value === null) return null;
   if (level >= maxStorableLevels)
-    return { message: `Must be nested at most ${maxStorableLevels} levels deep.`, propertyPath: [] };
+    return { message: `Must be nested at most ${maxStorableLevels} levels deep.`, code: "too-deep", propertyPath: [] };
   for (const name of Object.keys(value)) {
     const found = isStorableText(name)
       ? findUnstorable((value as Record<string, unknown>)[name], level + 1)
-      : { message: unstorableNameMessage, propertyPath: [] };
+      : { message: unstorableNameMessage, code: "unstorable" as const, propertyPath: [] };
     if (found !== null) return { ...found, propertyPath: [name, ...found.propertyPath] };
   }
   return null;

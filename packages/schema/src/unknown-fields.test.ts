@@ -53,16 +53,16 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
   ])("may not hold %s, at any depth", (_, value, rule) => {
     const message = expect.stringContaining(rule);
     expect(violationsOf({ extra: value, deep: { list: ["fine", { value }] } })).toEqual([
-      { message, propertyPath: ["extra"] },
-      { message, propertyPath: ["deep", "list", "1", "value"] },
+      { message, code: expect.any(String), propertyPath: ["extra"] },
+      { message, code: expect.any(String), propertyPath: ["deep", "list", "1", "value"] },
     ]);
   });
 
   test.each(["a\0", "\ud800", "😀\udc00"])("may not have the name %j, at any depth", (name) => {
     const message = expect.stringContaining("The field name");
     expect(violationsOf({ [name]: 1, deep: [{ [name]: 1 }] })).toEqual([
-      { message, propertyPath: [name.toWellFormed()] },
-      { message, propertyPath: ["deep", "0", name.toWellFormed()] },
+      { message, code: expect.any(String), propertyPath: [name.toWellFormed()] },
+      { message, code: expect.any(String), propertyPath: ["deep", "0", name.toWellFormed()] },
     ]);
   });
 
@@ -72,7 +72,7 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
     expect(maxNestingLevels).toBe(16);
     expect(violationsOf({ deep: nest(15, values) })).toEqual([]);
     expect(violationsOf({ deep: nest(16, values) })).toEqual([
-      { message: expect.stringContaining("at most 16 levels"), propertyPath },
+      { message: expect.stringContaining("at most 16 levels"), code: expect.any(String), propertyPath },
     ]);
   });
 

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { countJsonValues, maxJsonValues, tooManyValues } from "./count-json-values.ts";
 import { isPlainObject, type PlainObject } from "./plain-object.ts";
 import { isStorableText, unstorableNameMessage, unstorableTextMessage } from "./storable-text.ts";
-import { maxViolations, type Violation } from "./violation.ts";
+import { maxViolations, type Violation, type ViolationCode } from "./violation.ts";
 
 /** Objects and arrays count, including the payload itself. JSON and PostgreSQL have no limit except their stacks. */
 export const maxNestingLevels = 16;
@@ -64,7 +64,7 @@ interface Search {
 function checkField(search: Search, name: string, value: unknown): void {
   if (search.violations.length >= maxViolations || search.valueCount > maxJsonValues) return;
   search.path.push(name);
-  if (!isStorableText(name)) report(search, unstorableNameMessage);
+  if (!isStorableText(name)) report(search, "unstorable", unstorableNameMessage);
   checkValue(search, value);
   search.path.pop();
 }
@@ -72,14 +72,14 @@ function checkField(search: Search, name: string, value: unknown): void {
 /** Recursive; the nesting limit also bounds the stack. */
 function checkValue(search: Search, value: unknown): void {
   if (typeof value === "string") {
-    if (!isStorableText(value)) report(search, unstorableTextMessage);
+    if (!isStorableText(value)) report(search, "unstorable", unstorableTextMessage);
   } else if (typeof value === "number") {
-    if (!isExactNumber(value)) report(search, inexactNumberMessage);
+    if (!isExactNumber(value)) report(search, "inexact-number", inexactNumberMessage);
   } else if (Array.isArray(value) || isPlainObject(value)) {
     if (search.path.length < maxNestingLevels) checkItems(search, value);
-    else report(search, tooDeepMessage);
+    else report(search, "too-deep", tooDeepMessage);
   } else if (value !== null && typeof value !== "boolean") {
-    report(search, notJsonMessage);
+    report(search, "not-json", notJsonMessage);
   }
 }
 
@@ -106,8 +106,8 @@ function isExactNumber(value: number): boolean {
   return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
 }
 
-function report({ violations, path }: Search, message: string): void {
-  violations.push({ message, propertyPath: path.map(shorten) });
+function report({ violations, path }: Search, code: ViolationCode, message: string): void {
+  violations.push({ message, code, propertyPath: path.map(shorten) });
 }
 
 /** Never cuts a surrogate pair: many JSON parsers reject an unpaired surrogate and with it the whole answer. */

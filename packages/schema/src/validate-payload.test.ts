@@ -63,7 +63,9 @@ describe("the reference", () => {
   const consumerName = "consumerPartnerExternalReference";
 
   test.each(eventKinds)("%s: is required", (kind) => {
-    const missing = [{ message: expect.stringContaining(consumerName), propertyPath: [tripName] }];
+    const missing = [
+      { message: expect.stringContaining(consumerName), code: expect.any(String), propertyPath: [tripName] },
+    ];
 
     expect(validatePayload(kind, {})).toEqual({ success: false, violationList: missing });
     expect(validatePayload(kind, { consumerGivenName: "Robin" })).toEqual({ success: false, violationList: missing });
@@ -77,8 +79,12 @@ describe("the reference", () => {
 
   test.each(eventKinds)("%s: an invalid one is one violation and is not reported as missing too", (kind) => {
     for (const value of [null, "", 7, "x".repeat(1_025)]) {
-      const wrongTrip = [{ message: expect.stringContaining("; got "), propertyPath: [tripName] }];
-      const wrongConsumer = [{ message: expect.stringContaining("; got "), propertyPath: [consumerName] }];
+      const wrongTrip = [
+        { message: expect.stringContaining("; got "), code: expect.any(String), propertyPath: [tripName] },
+      ];
+      const wrongConsumer = [
+        { message: expect.stringContaining("; got "), code: expect.any(String), propertyPath: [consumerName] },
+      ];
 
       expect(validatePayload(kind, { [tripName]: value })).toMatchObject({ violationList: wrongTrip });
       expect(validatePayload(kind, { [tripName]: value, [consumerName]: "c" })).toEqual({
@@ -167,7 +173,9 @@ describe("the list of violations", () => {
     for (const kind of eventKinds) {
       expect(validatePayload(kind, value)).toEqual({
         success: false,
-        violationList: [{ message: expect.stringContaining("Must be an object"), propertyPath: [] }],
+        violationList: [
+          { message: expect.stringContaining("Must be an object"), code: expect.any(String), propertyPath: [] },
+        ],
       });
     }
   });

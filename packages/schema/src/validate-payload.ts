@@ -8,6 +8,7 @@ import { hasReference, missingReference } from "./reference-rule.ts";
 import { isStorableText } from "./storable-text.ts";
 import { checkUnknownFields } from "./unknown-fields.ts";
 import { maxViolations, type Violation } from "./violation.ts";
+import { codeOfField } from "./violation-code.ts";
 
 export type BookingPayload = BookingInput | BookingReference;
 
@@ -45,7 +46,11 @@ export function validatePayload(kind: EventKind, value: unknown): PayloadValidat
   return { success: false, violationList: violations.slice(0, maxViolations) };
 }
 
-const notAnObject: Violation = { message: "Must be an object with the booking's fields.", propertyPath: [] };
+const notAnObject: Violation = {
+  message: "Must be an object with the booking's fields.",
+  code: "not-an-object",
+  propertyPath: [],
+};
 
 /** The cast is safe because both checks of `validatePayload` have passed. */
 function asPayload(value: PlainObject): BookingPayload {
@@ -63,7 +68,8 @@ function checkListedFields(payload: PlainObject, rules: ReadonlyMap<string, v.Ge
     if (rule === undefined || (textNames.has(name) && isOrdinaryText(value))) continue;
     const { issues } = v.safeParse(rule, value, everyIssue);
     // The field may violate several rules of its type, but each message states all of them, so the first one is enough.
-    if (issues !== undefined) violations.push({ message: issues[0].message, propertyPath: [name] });
+    if (issues !== undefined)
+      violations.push({ message: issues[0].message, code: codeOfField(value, issues), propertyPath: [name] });
   }
   return violations.sort((one, other) => positionOf(one) - positionOf(other));
 }

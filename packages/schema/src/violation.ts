@@ -1,9 +1,33 @@
 import * as v from "valibot";
 
+/** What is wrong with a value. */
+export const violationCodes = [
+  "missing",
+  "null",
+  "number",
+  "boolean",
+  "array",
+  "object",
+  "empty",
+  "blank",
+  "too-long",
+  "malformed",
+  "retired",
+  "unstorable",
+  "inexact-number",
+  "too-deep",
+  "too-many-values",
+  "not-an-object",
+  "not-json",
+] as const;
+export type ViolationCode = (typeof violationCodes)[number];
+
 /** A violated rule. It is safe to send and to log because it never contains a value that was sent. */
 export const Violation = v.object({
   /** What to send instead, in sentences. The wording may change. */
   message: v.string(),
+  /** Names what is wrong, and never changes its meaning. Later releases may add codes. */
+  code: v.picklist(violationCodes),
   /** The path from the payload to the violation. Array indexes are strings of digits. Empty: the payload itself. */
   propertyPath: v.array(v.string()),
 });

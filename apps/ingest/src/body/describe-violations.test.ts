@@ -28,14 +28,14 @@ test.each<[rule: string, payload: Record<string, unknown>, field: string]>([
 ])("calls a violation %s without saying what was sent", (rule, payload, field) => {
   const result = validatePayload("create", payload);
   if (result.success) throw new Error("The payload is valid.");
-  expect(describeViolations(payload, result.violationList)).toEqual([{ field, rule }]);
+  expect(describeViolations(result.violationList)).toEqual([{ field, rule }]);
 });
 
 test("names only fields of the contract, for every kind of event", () => {
   const payload = { consumerPhone: "canary\0", canary: "canary\0", consumerTripIsLocal: { canary: "\0" } };
   const result = validatePayload("delete", payload);
   if (result.success) throw new Error("The payload is valid.");
-  const described = describeViolations(payload, result.violationList);
+  const described = describeViolations(result.violationList);
   expect(described).toHaveLength(4);
   const names = new Set<string>(bookingFields.map(({ name }) => name)).add("unlisted");
   for (const { field } of described) expect(names).toContain(field);

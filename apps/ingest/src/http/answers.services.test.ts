@@ -114,7 +114,11 @@ test("422 lists every violation", async () => {
   const { message, code, violationList, ...rest } = JSON.parse(answer.body);
   expect({ message, code, rest }).toEqual({ message: "Invalid data", code: "invalid-data", rest: {} });
   for (const violation of violationList) {
-    expect(violation).toEqual({ message: expect.stringMatching(/\.$/), propertyPath: [expect.any(String)] });
+    expect(violation).toEqual({
+      message: expect.stringMatching(/\.$/),
+      code: expect.any(String),
+      propertyPath: [expect.any(String)],
+    });
   }
   expect(violationList.flatMap((violation: { propertyPath: string[] }) => violation.propertyPath).sort()).toEqual([
     "agentEmail",
@@ -148,7 +152,13 @@ describe("422 for a number that loses digits as a double", () => {
       expect(JSON.parse(answer.body)).toEqual({
         message: "Invalid data",
         code: "invalid-data",
-        violationList: [{ message: expect.stringMatching(/^Must be a number/), propertyPath: ["price", "amount"] }],
+        violationList: [
+          {
+            message: expect.stringMatching(/^Must be a number/),
+            code: expect.any(String),
+            propertyPath: ["price", "amount"],
+          },
+        ],
       });
     }
   });

@@ -213,7 +213,7 @@ describe("a refusal is not retried:", () => {
   });
 
   test("422, with the violations and the id of the request", async () => {
-    const violationList = [{ message: "Must be a string.", propertyPath: ["consumerPhone"] }];
+    const violationList = [{ message: "Must be a string.", code: "null" as const, propertyPath: ["consumerPhone"] }];
     const { client, requests } = await connect([asStep(invalidData(violationList), { "X-Request-Id": eventId })]);
 
     const error = await failureOf(client.create(booking));

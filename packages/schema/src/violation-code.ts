@@ -1,0 +1,22 @@
+import type * as v from "valibot";
+import { isStorableText } from "./storable-text.ts";
+import type { ViolationCode } from "./violation.ts";
+
+/** Returns what is wrong with the value of a listed field, which violates its rules. */
+export function codeOfField(value: unknown, issues: readonly v.BaseIssue<unknown>[]): ViolationCode {
+  const types = new Set(issues.map(({ type }) => type));
+  if (types.has("never")) return "retired";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "string") return codeOfText(value, types.has("max_code_points"));
+  if (typeof value === "number") return "number";
+  if (typeof value === "boolean") return "boolean";
+  return typeof value === "object" ? "object" : "not-json";
+}
+
+function codeOfText(text: string, isTooLong: boolean): ViolationCode {
+  if (text === "") return "empty";
+  if (text.trim() === "") return "blank";
+  if (!isStorableText(text)) return "unstorable";
+  return isTooLong ? "too-long" : "malformed";
+}
