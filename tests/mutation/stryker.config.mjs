@@ -12,7 +12,7 @@ export default {
     "apps/ingest/src/body/decode-body.ts",
     "packages/schema/src/exact-double.ts",
     "packages/schema/src/lossless-json.ts",
-    "apps/ingest/src/limits/limit-partners.ts",
+    "packages/http/src/limit-partners.ts",
     "packages/schema/src/parse-json-exactly.ts",
     "apps/ingest/src/limits/take-turns.ts",
     "apps/worker/src/deliver/describe-fault.ts",

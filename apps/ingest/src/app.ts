@@ -1,5 +1,24 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import type {
+  AnswerGuess,
+  ChargePartner,
+  LimitPartner,
+  ObservedRequest,
+  ObserveRequest,
+  PageAnswer,
+  RateLimitVerdict,
+  RecordUse,
+} from "@booking-events/http";
+import {
+  authenticate,
+  findHostFault,
+  QuietKoa,
+  Refusal,
+  requestIdOf,
+  SecretRefused,
+  sendAnswer,
+} from "@booking-events/http";
 import type { PartnerRegistry } from "@booking-events/partners";
 import type { Producer } from "@booking-events/queue";
 import { describeError, type Logger, type Span, type Tracing } from "@booking-events/runtime";
@@ -15,24 +34,14 @@ import {
 } from "@booking-events/schema";
 import { Router, type RouterContext } from "@koa/router";
 import type Koa from "koa";
-import { authenticate, SecretRefused } from "./auth/authenticate.ts";
-import type { RecordUse } from "./auth/record-last-use.ts";
-import type { AnswerGuess } from "./auth/throttle-guessing.ts";
 import type { BodyObject } from "./body/decode-body.ts";
 import { describeViolations } from "./body/describe-violations.ts";
 import { readEventOptions } from "./body/event-options.ts";
 import { type Body, ClientGone, createBodyReader } from "./body/read-body.ts";
-import { findHostFault } from "./http/host-header.ts";
-import { QuietKoa } from "./http/quiet-koa.ts";
-import { Refusal } from "./http/refusal.ts";
-import { requestIdOf } from "./http/request-id.ts";
-import { sendAnswer } from "./http/send-answer.ts";
-import type { ChargePartner, LimitPartner, RateLimitVerdict } from "./limits/limit-partners.ts";
 import type { TakeTurn } from "./limits/take-turns.ts";
 import type { CountUnknownFields } from "./log/count-unknown-fields.ts";
-import type { ObservedRequest, ObserveRequest } from "./log/observe-requests.ts";
 import { endRequestSpan, enqueueTraced, startRequestSpan } from "./log/trace-requests.ts";
-import { answerWithPage, type PageAnswer, type Pages } from "./pages/pages.ts";
+import { answerWithPage, type Pages } from "./pages/pages.ts";
 
 export interface AppOptions {
   /** Returns the partners of the version of the file that is in use. */

@@ -1,8 +1,8 @@
 import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
 import { acmeSecret } from "@booking-events/harness/partners";
+import { Refusal } from "@booking-events/http";
 import { answers } from "@booking-events/schema";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Refusal } from "./http/refusal.ts";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 /** Possible faults of a request, in the order in which they are reported: an earlier one hides a later one. */

@@ -1,5 +1,17 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import {
+  boundConnections,
+  createConnections,
+  createGuessThrottle,
+  createLastUseRecorder,
+  createPartnerLimiter,
+  createRequestObserver,
+  createServer,
+  type IngestServer,
+  type ObserveRequest,
+  watchPartnersFile,
+} from "@booking-events/http";
 import { createProducer, createTokenBuckets } from "@booking-events/queue";
 import {
   adminPort,
@@ -18,18 +30,10 @@ import {
 } from "@booking-events/runtime";
 import { createApp } from "./app.ts";
 import { exportSecretExpiry } from "./auth/export-secret-expiry.ts";
-import { createLastUseRecorder } from "./auth/record-last-use.ts";
-import { createGuessThrottle } from "./auth/throttle-guessing.ts";
-import { watchPartnersFile } from "./auth/watch-partners-file.ts";
-import { boundConnections } from "./http/bound-connections.ts";
-import { createConnections } from "./http/connections.ts";
-import { createServer, type IngestServer } from "./http/create-server.ts";
-import { createPartnerLimiter } from "./limits/limit-partners.ts";
 import { watchLoad } from "./limits/shed-load.ts";
 import { createTurns } from "./limits/take-turns.ts";
 import { freezeLimits, watchFreezes } from "./limits/watch-freezes.ts";
 import { createUnknownFieldCounter } from "./log/count-unknown-fields.ts";
-import { createRequestObserver, type ObserveRequest } from "./log/observe-requests.ts";
 import { createRefusalRecorder } from "./log/record-refusals.ts";
 import { loadPages } from "./pages/pages.ts";
 import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";

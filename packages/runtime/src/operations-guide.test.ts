@@ -72,7 +72,7 @@ test("the operations guide's table of metrics has every metric, with its labels"
   const text = /"[^"]*"(?:\s+\+\s+"[^"]*")*/.source;
   const metric = new RegExp(`name: "(\\w+)",\\s+help:\\s+${text},\\s+(?:labelNames: \\[(.*)\\],)?`, "g");
   const ofCode = Array.from(
-    `${ingest}${worker}${readSource("packages/runtime")}`.matchAll(metric),
+    `${ingest}${worker}${readSource("packages/runtime")}${readSource("packages/http")}`.matchAll(metric),
     ([, name, labels = ""]) => {
       return labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`;
     },

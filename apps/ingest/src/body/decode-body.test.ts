@@ -1,6 +1,6 @@
+import { Refusal } from "@booking-events/http";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../http/refusal.ts";
 import { decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
 
 describe("UTF-8", () => {

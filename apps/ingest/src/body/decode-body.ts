@@ -1,5 +1,5 @@
+import { Refusal } from "@booking-events/http";
 import { type Answer, answers, JsonError, parseJsonObject } from "@booking-events/schema";
-import { Refusal } from "../http/refusal.ts";
 
 /** The content of a body before validation. It may have an own property named `__proto__`. */
 export type BodyObject = Record<string, unknown>;

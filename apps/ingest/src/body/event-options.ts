@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { Refusal } from "@booking-events/http";
 import { answers, isIdempotencyKey } from "@booking-events/schema";
-import { Refusal } from "../http/refusal.ts";
 
 /** The options that a partner can set in headers. */
 export interface EventOptions {

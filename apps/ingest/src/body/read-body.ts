@@ -1,12 +1,10 @@
 import type { IncomingMessage } from "node:http";
+import { hasBody, headerValues, Refusal } from "@booking-events/http";
 import { answers } from "@booking-events/schema";
 import type Koa from "koa";
-import { Refusal } from "../http/refusal.ts";
-import { hasBody } from "../http/send-answer.ts";
 import { bodyTypeOf } from "./content-type.ts";
 import { type BodyObject, decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
 import { createByteGatherer } from "./gather-bytes.ts";
-import { headerValues } from "./header-values.ts";
 
 export type ReadBody = (ctx: Koa.Context) => Promise<Body>;
 

@@ -4,14 +4,13 @@ import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
 import { exchange, type RawAnswer } from "@booking-events/harness/http-client";
 import { partner } from "@booking-events/harness/partners";
+import { createGuessThrottle, createPartnerLimiter, guessLimits, type PartnerLimiter } from "@booking-events/http";
 import { createPartnerRegistry } from "@booking-events/partners";
 import { createTokenBuckets } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGuessThrottle, guessLimits } from "../auth/throttle-guessing.ts";
 import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
-import { createPartnerLimiter, type PartnerLimiter } from "./limit-partners.ts";
 
 /** Longer than a healthy Redis takes on a busy machine. */
 const deadlineMs = 1_000;

@@ -1,5 +1,5 @@
+import { Refusal } from "@booking-events/http";
 import { answers } from "@booking-events/schema";
-import { Refusal } from "../http/refusal.ts";
 
 /**
  * Runs the work now or in a later turn of the event loop, and returns its result.

@@ -1,7 +1,7 @@
+import type { ObservedRequest } from "@booking-events/http";
 import type { RecordedRefusal } from "@booking-events/queue";
 import { createMetrics } from "@booking-events/runtime";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { ObservedRequest } from "./observe-requests.ts";
 import { createRefusalRecorder } from "./record-refusals.ts";
 
 const limits = { intervalMs: 1_000, maxOfSender: 3, maxWaiting: 5 };

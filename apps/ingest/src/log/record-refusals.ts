@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
+import type { ObserveRequest } from "@booking-events/http";
 import type { Producer, RecordedRefusal } from "@booking-events/queue";
 import { createTallies, type Registry } from "@booking-events/runtime";
-import type { ObserveRequest } from "./observe-requests.ts";
 
 export interface RefusalRecorder {
   /** Never waits and never throws. */

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
+import type { ObservedRequest } from "@booking-events/http";
 import { type AcceptedEvent, type Producer, queueName } from "@booking-events/queue";
 import { inSpan, type Span, type Tracing } from "@booking-events/runtime";
 import type { EventKind } from "@booking-events/schema";
-import type { ObservedRequest } from "./observe-requests.ts";
 
 /**
  * Begins the span of a request. Call it only when the secret has turned out to be valid: strangers must not be able to

@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
+import { createRequestObserver } from "@booking-events/http";
 import { createPartnerRegistry } from "@booking-events/partners";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createRequestObserver } from "../log/observe-requests.ts";
 import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
 import { loadPages } from "./pages.ts";
 

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { type Answer, answers } from "@booking-events/schema";
-import { Refusal } from "../http/refusal.ts";
+import { type PageAnswer, pageCode, Refusal } from "@booking-events/http";
+import { answers } from "@booking-events/schema";
 
 /** A static file that anyone may read, by its path. */
 export type Pages = ReadonlyMap<string, Page>;
@@ -13,14 +13,6 @@ interface Page {
   plain: PageAnswer;
   gzipped: PageAnswer;
 }
-
-/** All readers share the bytes, so slow ones do not occupy memory with copies. */
-export interface PageAnswer extends Omit<Answer, "body"> {
-  body: Buffer;
-}
-
-/** The code of every page in metrics. */
-export const pageCode = "page";
 
 const files = [
   { path: "/openapi.json", file: "@booking-events/schema/openapi.json", type: "application/json" },

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
+import { createEventId } from "@booking-events/http";
 import { createProducer, type Producer } from "@booking-events/queue";
 import { createLogger } from "@booking-events/runtime";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createEventId } from "./event-id.ts";
 import { type QueueWatch, watchQueue } from "./watch-queue.ts";
 
 /** Two servers behind one address: after each interruption, the connection may lead to the other one. */

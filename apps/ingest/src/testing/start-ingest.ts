@@ -2,6 +2,14 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { partnersFile } from "@booking-events/harness/partners";
+import type { ObservedRequest } from "@booking-events/http";
+import {
+  type Connections,
+  createConnections,
+  createServer,
+  type IngestServer,
+  serverLimits,
+} from "@booking-events/http";
 import { createPartnerRegistry } from "@booking-events/partners";
 import { createProducer } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
@@ -9,10 +17,7 @@ import { answers, type EventEnvelope } from "@booking-events/schema";
 import { Redis } from "ioredis";
 import { expect } from "vitest";
 import { type AppOptions, createApp } from "../app.ts";
-import { type Connections, createConnections } from "../http/connections.ts";
-import { createServer, type IngestServer, serverLimits } from "../http/create-server.ts";
 import { createTurns } from "../limits/take-turns.ts";
-import type { ObservedRequest } from "../log/observe-requests.ts";
 import { loadPages } from "../pages/pages.ts";
 
 export interface TestIngest {

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { createReaderWithTimeout } from "../auth/read-regular-file.ts";
+import { createReaderWithTimeout } from "../read-regular-file.ts";
 
 /**
  * Reads a named pipe, which blocks a thread forever because there is no writer, and then exits. Ingest's own reads

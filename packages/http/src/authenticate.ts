@@ -1,6 +1,6 @@
 import type { KnownSecret, PartnerRegistry } from "@booking-events/partners";
 import type { Answer, EventKind } from "@booking-events/schema";
-import { Refusal } from "../http/refusal.ts";
+import { Refusal } from "./refusal.ts";
 
 /**
  * Finds the partner of a secret. Every refusal is looked up, counted and answered in the same way, so neither the

@@ -7,10 +7,10 @@ import {
 } from "node:http";
 import type { Socket } from "node:net";
 import { type Answer, answers } from "@booking-events/schema";
-import type { ObserveRequest } from "../log/observe-requests.ts";
-import { createEventId } from "../queue/event-id.ts";
 import type { Connection, Connections } from "./connections.ts";
+import { createEventId } from "./event-id.ts";
 import { findHostFault } from "./host-header.ts";
+import type { ObserveRequest } from "./observe-requests.ts";
 import { requestIdOf } from "./request-id.ts";
 import { discardInput, sendAnswer, sendAnswerOnSocket } from "./send-answer.ts";
 import { stopParserAt } from "./stop-parser.ts";

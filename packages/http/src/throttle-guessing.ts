@@ -1,6 +1,6 @@
 import { type Answer, answers } from "@booking-events/schema";
 import { LRUCache } from "lru-cache";
-import { toSender } from "../log/to-sender.ts";
+import { toSender } from "./to-sender.ts";
 
 /** Returns the answer to a request with a refused secret. */
 export type AnswerGuess = (ip: string) => Answer;

@@ -1,7 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Answer } from "@booking-events/schema";
-import type { PageAnswer } from "../pages/pages.ts";
 import { requestIdOf } from "./request-id.ts";
 
 const headersOfEveryAnswer = {
@@ -10,6 +9,11 @@ const headersOfEveryAnswer = {
   "X-Content-Type-Options": "nosniff",
   "Referrer-Policy": "no-referrer",
 } as const;
+
+/** All readers share the bytes, so slow ones do not occupy memory with copies. */
+export interface PageAnswer extends Omit<Answer, "body"> {
+  body: Buffer;
+}
 
 /** How much of a refused body is read, and for how long, so that its sender can read the answer. */
 const lingerBytes = 256 * 1_024;

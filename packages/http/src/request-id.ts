@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { createEventId } from "../queue/event-id.ts";
+import { createEventId } from "./event-id.ts";
 
 /** A client cannot reach a property with a symbol, whatever headers it sends. */
 const key = Symbol("requestId");

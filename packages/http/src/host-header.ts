@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { type Answer, answers } from "@booking-events/schema";
-import { headerValues } from "../body/header-values.ts";
+import { headerValues } from "./header-values.ts";
 
 /**
  * Returns the answer to a request with an invalid Host header (RFC 9112, section 3.2), or undefined if it is valid.

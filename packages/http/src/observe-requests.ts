@@ -1,10 +1,11 @@
 import { isIP } from "node:net";
 import type { Partner } from "@booking-events/partners";
 import { Counter, createTallies, Histogram, type Logger, type Registry } from "@booking-events/runtime";
-import type { FieldViolation } from "../body/describe-violations.ts";
-import type { Refusal } from "../http/refusal.ts";
-import { pageCode } from "../pages/pages.ts";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
+import type { FieldViolation, Refusal } from "./refusal.ts";
+
+/** The code of every page in metrics. */
+export const pageCode = "page";
 
 /** What may be logged about a request. Never its URL, which contains the secret, or any part of its body. */
 export interface ObservedRequest {

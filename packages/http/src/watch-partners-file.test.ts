@@ -165,7 +165,7 @@ describe("a read that hangs, as when a network file system's server is unreachab
     execFileSync("mkfifo", [path]);
     const child = spawn(process.execPath, [
       ...["--conditions=@booking-events/source", "--disable-warning=ExperimentalWarning"],
-      ...[join(import.meta.dirname, "../testing/exit-while-reading.ts"), path],
+      ...[join(import.meta.dirname, "testing/exit-while-reading.ts"), path],
     ]);
     const [code, signal] = await once(child, "close");
     expect([code, signal]).toEqual([null, "SIGKILL"]);
