@@ -8,8 +8,8 @@ import {
   createPartnerLimiter,
   createRequestObserver,
   createServer,
-  type IngestServer,
   type ObserveRequest,
+  type PartnerFacingServer,
   watchPartnersFile,
 } from "@booking-events/http";
 import { createProducer, createTokenBuckets } from "@booking-events/queue";
@@ -34,6 +34,7 @@ import { watchLoad } from "./limits/shed-load.ts";
 import { createTurns } from "./limits/take-turns.ts";
 import { freezeLimits, watchFreezes } from "./limits/watch-freezes.ts";
 import { createUnknownFieldCounter } from "./log/count-unknown-fields.ts";
+import { createViolationCounter } from "./log/count-violations.ts";
 import { createRefusalRecorder } from "./log/record-refusals.ts";
 import { loadPages } from "./pages/pages.ts";
 import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";
@@ -112,7 +113,7 @@ async function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts)
   const settings = parseEnvironment(entries, environment);
   const logger = createLogger({ name: "ingest", level: settings.LOG_LEVEL });
   const metrics = createMetrics("ingest");
-  const { observe, expectPartners, flush } = createRequestObserver(logger, metrics);
+  const { observe, expectPartners, flush } = createRequestObserver("ingest", logger, metrics);
   const tracing = await createTracing({
     serviceName: "booking-events-ingest",
     environment,
@@ -128,6 +129,7 @@ async function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts)
 async function startServices({ settings, logger, metrics, expectPartners, parts }: Context) {
   const redis = { redisUrl: settings.REDIS_URL, prefix: settings.QUEUE_PREFIX };
   const partners = await watchPartnersFile({
+    app: "ingest",
     path: settings.PARTNERS_FILE,
     logger,
     metrics,
@@ -184,14 +186,17 @@ async function stopServices(services: Services): Promise<void> {
   await producer.close();
 }
 
-function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): IngestServer {
+function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
   const { settings, logger, metrics, parts } = context;
   const { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals } = services;
+  const countViolations = createViolationCounter(metrics);
   const observe: ObserveRequest = (request) => {
     context.observe(request);
+    countViolations(request);
     refusals.record(request);
   };
   const connections = createConnections({
+    app: "ingest",
     maxConnections: boundConnections(settings.MAX_CONNECTIONS, logger),
     metrics,
   });
@@ -203,6 +208,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     isOverloaded: load.isOverloaded,
     wasFrozen: freezes.wasFrozen,
     ...parts.createPartnerLimiter({
+      app: "ingest",
       takeTokens: tokenBuckets.take,
       processCount: tokenBuckets.processCount,
       logger,

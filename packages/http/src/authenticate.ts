@@ -6,12 +6,13 @@ import { Refusal } from "./refusal.ts";
  * Finds the partner of a secret. Every refusal is looked up, counted and answered in the same way, so neither the
  * answer nor its timing reveals the cause. Only the log states the cause and the partner.
  *
+ * @param kind what the secret must be allowed to send; null: nothing, because the request only asks
  * @param answerRefused counts a refused secret and returns its answer
  */
 export function authenticate(
   registry: PartnerRegistry,
   secret: string,
-  kind: EventKind,
+  kind: EventKind | null,
   nowMs: number,
   answerRefused: () => Answer,
 ): KnownSecret {
@@ -22,7 +23,7 @@ export function authenticate(
   if (!partner.enabled) throw refuse("disabled-partner");
   // Not `nowMs >= expiresAtMs`: an invalid date is NaN, which must refuse the secret instead of never expiring.
   if (!(nowMs < expiresAtMs)) throw refuse("expired-secret");
-  if (!partner.kinds.includes(kind)) throw refuse("kind-not-allowed");
+  if (kind !== null && !partner.kinds.includes(kind)) throw refuse("kind-not-allowed");
   return known;
 }
 

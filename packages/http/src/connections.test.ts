@@ -5,9 +5,9 @@ import { waitFor } from "@booking-events/harness";
 import { createMetrics } from "@booking-events/runtime";
 import { afterEach, expect, test } from "vitest";
 import { createConnections } from "./connections.ts";
-import { createServer, type IngestServer } from "./create-server.ts";
+import { createServer, type PartnerFacingServer } from "./create-server.ts";
 
-let server: IngestServer;
+let server: PartnerFacingServer;
 const clients: Socket[] = [];
 
 afterEach(async () => {
@@ -18,7 +18,7 @@ afterEach(async () => {
 /** `/partner` has a valid secret; a path that ends in `wait` is answered when the test says so. */
 async function startServer(maxConnections: number) {
   const metrics = createMetrics("test");
-  const connections = createConnections({ maxConnections, metrics });
+  const connections = createConnections({ app: "ingest", maxConnections, metrics });
   const waiting: ServerResponse[] = [];
   const handle: RequestListener = (req, res) => {
     if (req.url?.startsWith("/partner")) connections.markAuthentic(req.socket);

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Counter, Gauge, type Registry } from "@booking-events/runtime";
+import type { PartnerFacingApp } from "./partner-facing-app.ts";
 
 export interface Connection {
   readonly socket: Socket;
@@ -29,12 +30,16 @@ export interface Connections {
  * When the limit is reached, a new connection replaces the oldest one that never sent a valid secret. If there is none,
  * it replaces the one that has been idle the longest. Opening many idle connections therefore locks nobody out.
  */
-export function createConnections(options: { maxConnections: number; metrics: Registry }): Connections {
+export function createConnections(options: {
+  app: PartnerFacingApp;
+  maxConnections: number;
+  metrics: Registry;
+}): Connections {
   const connections = new Map<Socket, Connection>();
   // A Set iterates in insertion order, so the oldest member comes first.
   const strangers = new Set<Connection>();
   const idle = new Set<Connection>();
-  const countClosed = createMetrics(options.metrics, connections);
+  const countClosed = createMetrics(options, connections);
 
   function open(socket: Socket): void {
     if (connections.size >= options.maxConnections && !makeRoom()) {
@@ -99,9 +104,12 @@ export function createConnections(options: { maxConnections: number; metrics: Re
   };
 }
 
-function createMetrics(metrics: Registry, connections: ReadonlyMap<Socket, Connection>) {
+function createMetrics(
+  { app, metrics }: { app: PartnerFacingApp; metrics: Registry },
+  connections: ReadonlyMap<Socket, Connection>,
+) {
   new Gauge({
-    name: "ingest_connections",
+    name: `${app}_connections`,
     help: "Open connections.",
     registers: [metrics],
     collect() {
@@ -109,7 +117,7 @@ function createMetrics(metrics: Registry, connections: ReadonlyMap<Socket, Conne
     },
   });
   new Gauge({
-    name: "ingest_requests_in_flight",
+    name: `${app}_requests_in_flight`,
     help: "Requests that are being read or handled, or whose answer is being sent.",
     registers: [metrics],
     collect() {
@@ -119,7 +127,7 @@ function createMetrics(metrics: Registry, connections: ReadonlyMap<Socket, Conne
     },
   });
   const closed = new Counter({
-    name: "ingest_connections_closed_total",
+    name: `${app}_connections_closed_total`,
     help:
       "Connections closed because of MAX_CONNECTIONS, by reason: stranger or idle, to make room for a new one; " +
       "or refused, because all others were busy.",

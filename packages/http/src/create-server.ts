@@ -30,7 +30,7 @@ export const serverLimits = {
   unreadAnswerTimeoutMs: 15_000,
 };
 
-export interface IngestServer {
+export interface PartnerFacingServer {
   server: Server;
   /**
    * Stops accepting requests, lets those in progress get their answers, and closes every connection. A client that is
@@ -49,7 +49,7 @@ export function createServer(options: {
   connections: Connections;
   observe: ObserveRequest;
   limits?: typeof serverLimits;
-}): IngestServer {
+}): PartnerFacingServer {
   const { handle, connections, observe, limits = serverLimits } = options;
   let isStopping = false;
 

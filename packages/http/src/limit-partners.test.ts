@@ -41,6 +41,7 @@ beforeEach(() => {
   processes = 1;
   const metrics = createMetrics("test");
   ({ limitPartner, chargePartner } = createPartnerLimiter({
+    app: "ingest",
     takeTokens: (_id, _size, wanted) =>
       new Promise((resolve, reject) => {
         takes.push({

@@ -3,6 +3,7 @@ import type { TokenBuckets } from "@booking-events/queue";
 import { gatherPerTurn } from "@booking-events/queue";
 import { Counter, Gauge, type Logger, type Registry } from "@booking-events/runtime";
 import { maxJsonValues } from "@booking-events/schema";
+import type { PartnerFacingApp } from "./partner-facing-app.ts";
 import { describePolicy, describeQuota } from "./rate-limit-headers.ts";
 
 export interface RateLimitVerdict {
@@ -73,14 +74,15 @@ const roundingError = 1e-6;
  * @param options.processCount the number of processes that share the buckets, as far as known
  */
 export function createPartnerLimiter(options: {
+  app: PartnerFacingApp;
   takeTokens: TokenBuckets["take"];
   processCount: TokenBuckets["processCount"];
   logger: Logger;
   metrics: Registry;
 }): PartnerLimiter {
-  const { takeTokens, processCount, logger } = options;
+  const { app, takeTokens, processCount, logger } = options;
   const requestsByShare = new Counter({
-    name: "ingest_rate_limit_by_share_total",
+    name: `${app}_rate_limit_by_share_total`,
     help: "Requests limited by this process's share of their partner's limit, because Redis gave no tokens in time.",
     registers: [options.metrics],
   });
@@ -89,7 +91,7 @@ export function createPartnerLimiter(options: {
   /** 0 while Redis gives tokens in time. */
   let tryAgainAtMs = 0;
   new Gauge({
-    name: "ingest_rate_limit_shared",
+    name: `${app}_rate_limit_shared`,
     help: "1 while all processes share the rate limits through Redis, 0 while this one enforces its share of them.",
     registers: [options.metrics],
     collect() {

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import type { Partner } from "@booking-events/partners";
 import { Counter, createTallies, Histogram, type Logger, type Registry } from "@booking-events/runtime";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
+import type { PartnerFacingApp } from "./partner-facing-app.ts";
 import type { FieldViolation, Refusal } from "./refusal.ts";
 
 /** The code of every page in metrics. */
@@ -38,6 +39,7 @@ export type ObserveRequest = (request: ObservedRequest) => void;
 
 /** Counts each request and logs each accepted one. Repeated refusals share one log line a second. */
 export function createRequestObserver(
+  app: PartnerFacingApp,
   logger: Logger,
   metrics: Registry,
 ): {
@@ -51,19 +53,13 @@ export function createRequestObserver(
 } {
   const refusals = createRefusalCounter(logger);
   const requests = createTallies({
-    name: "ingest_requests_total",
+    name: `${app}_requests_total`,
     help: "Requests by kind, status and, if authenticated, partner. Status none means that the client disconnected.",
     labelNames: ["kind", "status", "partner"],
     registers: [metrics],
   });
-  const violated = new Counter({
-    name: "ingest_violations_total",
-    help: "Violated rules of payloads, by field and rule. Fields that the contract does not list are unlisted.",
-    labelNames: ["field", "rule"],
-    registers: [metrics],
-  });
   const durations = new Histogram({
-    name: "ingest_request_duration_seconds",
+    name: `${app}_request_duration_seconds`,
     help: "Time from a request's headers to its answer, including reading its body.",
     labelNames: ["status"],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
@@ -71,7 +67,7 @@ export function createRequestObserver(
   });
 
   const refusedSecrets = new Counter({
-    name: "ingest_refused_secrets_total",
+    name: `${app}_refused_secrets_total`,
     help: "Requests whose secret was refused, by cause and status. Status 429 means that their address is throttled.",
     labelNames: ["cause", "status"],
     registers: [metrics],
@@ -108,7 +104,6 @@ export function createRequestObserver(
     }
     if (request.isSecretRefused) refusedSecrets.inc({ cause: outcome, status: label });
     requests(kind ?? "none", label, partner ?? "none").count += 1;
-    for (const violation of violations) violated.inc({ ...violation });
     if (durationMs !== undefined) durations.observe({ status: label }, durationMs / 1_000);
     // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
     const ip = request.ip !== undefined && isIP(request.ip) !== 0 ? request.ip : undefined;

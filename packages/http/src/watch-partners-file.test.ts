@@ -176,7 +176,7 @@ function start(more: { readLimitMs?: number; readText?: ReadText } = {}): Promis
   // Each watch has its own registry, because a metric can be registered only once.
   metrics = createMetrics("test");
   const logger = createLogger({ name: "test", level: "silent" });
-  return watchPartnersFile({ path, logger, metrics, intervalMs: 5, ...more });
+  return watchPartnersFile({ app: "ingest", path, logger, metrics, intervalMs: 5, ...more });
 }
 
 function isKnown(secret: string): boolean {

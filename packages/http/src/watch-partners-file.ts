@@ -1,5 +1,6 @@
 import { createPartnerRegistry, type Partner, type PartnerRegistry, parsePartnersFile } from "@booking-events/partners";
 import { Counter, Gauge, type Logger, type Registry, repeat } from "@booking-events/runtime";
+import type { PartnerFacingApp } from "./partner-facing-app.ts";
 import { createReaderWithTimeout, describeReadError, type ReadText, readRegularFile } from "./read-regular-file.ts";
 
 export interface PartnersFileWatch {
@@ -19,7 +20,7 @@ const maxReportedProblems = 5;
 /**
  * Reads the partners file every second, so changes apply without a restart. While the file is invalid or missing, the
  * last valid version stays in use, because a single wrong comma must not lock out every partner. If there has been no
- * valid version, ingest answers 503, because the problem is ours and not the partners'.
+ * valid version, requests get 503, because the problem is ours and not the partners'.
  *
  * It polls because file systems do not report changes of mounted Kubernetes secrets or on network file systems. It
  * compares the text because modification times are too coarse.
@@ -27,6 +28,7 @@ const maxReportedProblems = 5;
  * Resolves when the file has been read or the read has failed.
  */
 export async function watchPartnersFile(options: {
+  app: PartnerFacingApp;
   path: string;
   logger: Logger;
   metrics: Registry;
@@ -37,7 +39,7 @@ export async function watchPartnersFile(options: {
   readText?: ReadText;
 }): Promise<PartnersFileWatch> {
   const { path, logger, intervalMs = defaultIntervalMs, readLimitMs = defaultReadLimitMs } = options;
-  const { reloads, stale } = createMetrics(options.metrics);
+  const { reloads, stale } = createMetrics(options);
   const readText = createReaderWithTimeout(options.readText ?? readRegularFile, readLimitMs);
   const stopping = new AbortController();
   let registry = createPartnerRegistry({ partners: [] });
@@ -56,7 +58,7 @@ export async function watchPartnersFile(options: {
       logLoaded();
     } else {
       const consequence =
-        registry.partnerCount === 0 ? "events are refused until it is valid" : "the last valid version stays in use";
+        registry.partnerCount === 0 ? "requests are refused until it is valid" : "the last valid version stays in use";
       logger.error({ problem: next.problem }, `partners file not loaded: ${consequence}`);
     }
   }
@@ -84,10 +86,10 @@ export async function watchPartnersFile(options: {
   };
 }
 
-function createMetrics(metrics: Registry) {
+function createMetrics({ app, metrics }: { app: PartnerFacingApp; metrics: Registry }) {
   return {
     reloads: new Counter({
-      name: "ingest_partners_file_reloads_total",
+      name: `${app}_partners_file_reloads_total`,
       help:
         "Changes to the partners file, by result: loaded, or refused because the new version is invalid or " +
         "missing.",
@@ -95,7 +97,7 @@ function createMetrics(metrics: Registry) {
       registers: [metrics],
     }),
     stale: new Gauge({
-      name: "ingest_partners_file_stale",
+      name: `${app}_partners_file_stale`,
       help: "1 while the partners file is invalid or missing.",
       registers: [metrics],
     }),

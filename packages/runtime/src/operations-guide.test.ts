@@ -23,6 +23,7 @@ function readSource(folder: string): string {
 
 const ingest = readSource("apps/ingest");
 const worker = readSource("apps/worker");
+const partnerFacingApps = ["ingest"];
 
 describe("the operations guide's table of environment variables", () => {
   const rows = readTable("## Environment");
@@ -71,12 +72,13 @@ test.each(Object.keys({ ...tracingSwitches, ...tracingVariables }))("the operati
 test("the operations guide's table of metrics has every metric, with its labels", () => {
   const text = /"[^"]*"(?:\s+\+\s+"[^"]*")*/.source;
   const metric = new RegExp(`name: "(\\w+)",\\s+help:\\s+${text},\\s+(?:labelNames: \\[(.*)\\],)?`, "g");
-  const ofCode = Array.from(
-    `${ingest}${worker}${readSource("packages/runtime")}${readSource("packages/http")}`.matchAll(metric),
-    ([, name, labels = ""]) => {
-      return labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`;
-    },
+  const shared = partnerFacingApps.map((app) =>
+    readSource("packages/http").replaceAll(/`\$\{app\}(_\w+)`/g, `"${app}$1"`),
   );
+  const source = [ingest, worker, readSource("packages/runtime"), ...shared].join("\n");
+  const ofCode = Array.from(source.matchAll(metric), ([, name, labels = ""]) => {
+    return labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`;
+  });
   const named = readTable("### Metrics").map(([, name]) => name);
   expect(ofCode.length).toBeGreaterThan(15);
   expect(named.toSorted()).toEqual(ofCode.toSorted());

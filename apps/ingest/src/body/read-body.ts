@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { hasBody, headerValues, Refusal } from "@booking-events/http";
+import { ClientGone, hasBody, headerValues, Refusal } from "@booking-events/http";
 import { answers } from "@booking-events/schema";
 import type Koa from "koa";
 import { bodyTypeOf } from "./content-type.ts";
@@ -20,11 +20,6 @@ export interface Body {
 }
 
 const noBody: Body = { bytes: 0, decode: () => ({}) };
-
-/** The client disconnected during its request, so there is nobody to answer. */
-export class ClientGone extends Error {
-  override name = "ClientGone";
-}
 
 export function createBodyReader(limitBytes: number): ReadBody {
   const gatherBytes = createByteGatherer(limitBytes);

@@ -65,6 +65,7 @@ function createLimiter(): PartnerLimiter {
   closings.push(buckets.close);
   processCounts.push(buckets.processCount);
   return createPartnerLimiter({
+    app: "ingest",
     takeTokens: buckets.take,
     processCount: buckets.processCount,
     logger: createLogger({ name: "test", level: "silent" }),

@@ -118,7 +118,7 @@ test("reading pages is counted apart from events, and writes no log", async () =
   const logger = createLogger({ name: "test", level: "trace" });
   Object.assign(logger, { info: (...line: unknown[]) => lines.push(JSON.stringify(line)) });
   const metrics = createMetrics("test");
-  const { observe } = createRequestObserver(logger, metrics);
+  const { observe } = createRequestObserver("ingest", logger, metrics);
   for (const status of [200, 304]) observe({ requestId: "x", method: "GET", status, outcome: "page", durationMs: 1 });
   expect(lines).toEqual([]);
   const exported = await metrics.metrics();

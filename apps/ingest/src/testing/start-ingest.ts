@@ -7,7 +7,7 @@ import {
   type Connections,
   createConnections,
   createServer,
-  type IngestServer,
+  type PartnerFacingServer,
   serverLimits,
 } from "@booking-events/http";
 import { createPartnerRegistry } from "@booking-events/partners";
@@ -22,7 +22,7 @@ import { loadPages } from "../pages/pages.ts";
 
 export interface TestIngest {
   port: number;
-  server: IngestServer;
+  server: PartnerFacingServer;
   connections: Connections;
   /** The requests that would have been logged, in order. */
   observed: ObservedRequest[];
@@ -44,7 +44,7 @@ export async function startIngest(
   const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
   const redis = new Redis(redisUrl());
   const registry = createPartnerRegistry(partnersFile);
-  const connections = createConnections({ maxConnections, metrics: createMetrics("test") });
+  const connections = createConnections({ app: "ingest", maxConnections, metrics: createMetrics("test") });
   const app = createApp({
     partners: () => registry,
     // Disabled, except in the tests of these features.

@@ -1,0 +1,61 @@
+import type { Socket } from "node:net";
+import type { Partner, PartnerRegistry } from "@booking-events/partners";
+import { answers, type EventKind } from "@booking-events/schema";
+import type Koa from "koa";
+import { authenticate } from "./authenticate.ts";
+import type { LimitPartner } from "./limit-partners.ts";
+import { ClientGone, type RequestState } from "./partner-facing-app.ts";
+import type { RecordUse } from "./record-last-use.ts";
+import { Refusal } from "./refusal.ts";
+import type { AnswerGuess } from "./throttle-guessing.ts";
+
+export interface AdmissionOptions {
+  /** Returns the partners of the version of the file that is in use. */
+  partners: () => PartnerRegistry;
+  answerGuess: AnswerGuess;
+  /** Called for each request with a valid secret, in the turn of the event loop in which it arrived. */
+  markAuthentic: (socket: Socket) => void;
+  recordUse: RecordUse;
+  isShuttingDown: () => boolean;
+  /** True if requests are to be refused before any work is done for them. */
+  isOverloaded: () => boolean;
+  /** True if data that is read now may have waited so long that its sender has given up and sent newer events. */
+  wasFrozen: (socket: Socket) => boolean;
+  limitPartner: LimitPartner;
+}
+
+type Context = Koa.ParameterizedContext<RequestState>;
+
+/**
+ * Finds the partner of the secret in the path, and takes a token for the request. The secret is checked first, so that
+ * strangers learn nothing else and cannot make us read a body.
+ *
+ * @param kind as for {@link authenticate}
+ * @param onAuthentic called when the secret has turned out to be valid
+ * @throws Refusal, ClientGone
+ */
+export async function admitPartner(
+  ctx: Context & { params: Record<string, string> },
+  kind: EventKind | null,
+  options: AdmissionOptions,
+  onAuthentic: () => void = () => {},
+): Promise<{ partner: Partner; secretId: string }> {
+  const { secret = "" } = ctx.params;
+  const refuse = () => options.answerGuess(ctx.ip);
+  const registry = options.partners();
+  if (registry.partnerCount === 0) throw new Refusal(answers.partnersUnknown);
+  const { partner, secretId } = authenticate(registry, secret, kind, Date.now(), refuse);
+  ctx.state.partner = partner.id;
+  ctx.state.secretId = secretId;
+  onAuthentic();
+  options.markAuthentic(ctx.req.socket);
+  options.recordUse(partner.id, secretId);
+  if (options.isShuttingDown()) throw new Refusal(answers.shuttingDown);
+  if (options.isOverloaded() || options.wasFrozen(ctx.req.socket)) throw new Refusal(answers.overloaded);
+  // Every request with a valid secret takes a token, even a dry run or a request that is refused later.
+  const { retryAfterS, headers } = await options.limitPartner(partner);
+  ctx.state.rateLimitHeaders = headers;
+  if (retryAfterS !== undefined) throw new Refusal(answers.overRateLimit(retryAfterS));
+  if (ctx.req.destroyed) throw new ClientGone();
+  return { partner, secretId };
+}

@@ -1,0 +1,152 @@
+import type { IncomingMessage } from "node:http";
+import { describeError, type Logger } from "@booking-events/runtime";
+import { type Answer, answers } from "@booking-events/schema";
+import type { Router } from "@koa/router";
+import type Koa from "koa";
+
+import { SecretRefused } from "./authenticate.ts";
+import { findHostFault } from "./host-header.ts";
+import type { ObservedRequest } from "./observe-requests.ts";
+import { QuietKoa } from "./quiet-koa.ts";
+import { Refusal } from "./refusal.ts";
+import { requestIdOf } from "./request-id.ts";
+import { type PageAnswer, sendAnswer } from "./send-answer.ts";
+
+/** The processes that partners connect to. The name is the prefix of a process's metrics. */
+export type PartnerFacingApp = "ingest" | "lookup";
+
+/** What is known about a request while it is processed. */
+export interface RequestState {
+  partner?: string;
+  secretId?: string;
+  rateLimitHeaders?: Answer["headers"];
+  eventId?: string;
+  answer?: Answer | PageAnswer;
+}
+
+type ObserveOfApp<State> = (request: ObservedRequest, state: State) => void;
+
+/** The client has disconnected, so there is nobody to answer. */
+export class ClientGone extends Error {
+  override name = "ClientGone";
+}
+
+/**
+ * Creates a Koa app whose routes throw a Refusal, or set `ctx.state.answer`.
+ *
+ * @param options.router has a name for each route, which the log and the metrics show
+ * @param options.observe called with each request, and what is known about it
+ * @param options.unmatched returns or throws the answer to a request that no route takes; `route` is the name of the route whose
+ *   path matches, if its method is the reason
+ */
+export function createPartnerFacingApp<State extends RequestState>(options: {
+  router: Router<State>;
+  unmatched: (route: string | undefined, ctx: Koa.ParameterizedContext<State>) => Answer | PageAnswer;
+  trustedProxyHops: number;
+  observe: ObserveOfApp<State>;
+  logger: Logger;
+}): Koa<State> {
+  const { router, trustedProxyHops, logger } = options;
+  const app = new QuietKoa<State>({
+    proxy: trustedProxyHops > 0,
+    // Hops are counted from the right. Addresses further left were written by the client.
+    maxIpsCount: trustedProxyHops,
+  });
+  // The router reads the host of each request, although our routes apply to any. Koa would split the header (ADR 27).
+  Object.defineProperty(app.context, "host", { value: "" });
+  // Only errors after a response has been sent get here, and Koa would print them completely.
+  app.on("error", (error) => logger.debug({ err: error }, "response failed"));
+  app.use(answerRequests(options.observe));
+  app.use(router.routes());
+  app.use((ctx) => {
+    ctx.state.answer = options.unmatched(matchedRoute(ctx), ctx);
+  });
+  return app;
+}
+
+/** Sends the answer to every request, logs it and counts it, whatever happened to it. */
+function answerRequests<State extends RequestState>(observe: ObserveOfApp<State>): Koa.Middleware<State> {
+  return async function answerRequest(ctx, next) {
+    const startedAtMs = performance.now();
+    // Koa's own response handling ignores unread bodies, and its error handling drops our headers.
+    ctx.respond = false;
+    let answer: Answer | PageAnswer | undefined;
+    let error: unknown;
+    try {
+      ctx.url = toOriginForm(ctx.req);
+      await next();
+      answer = ctx.state.answer ?? answers.internalError;
+    } catch (thrown) {
+      error = thrown;
+      answer = toAnswer(thrown);
+    }
+    // If headers have been sent, the server answered instead of the app while the body was still being received.
+    const wasSent = ctx.res.headersSent;
+    const sending =
+      answer !== undefined && !wasSent
+        ? sendAnswer(ctx.res, answer, { headers: ctx.state.rateLimitHeaders })
+        : undefined;
+    const request: ObservedRequest = {
+      requestId: requestIdOf(ctx.req),
+      method: ctx.method,
+      kind: matchedRoute(ctx),
+      partner: ctx.state.partner,
+      secretId: ctx.state.secretId,
+      eventId: ctx.state.eventId,
+      status: wasSent ? ctx.status : answer?.status,
+      outcome: wasSent ? "cut-off" : (answer?.code ?? "client-gone"),
+      durationMs: performance.now() - startedAtMs,
+      ...detailsForLog(ctx, error),
+    };
+    observe(request, ctx.state);
+    await sending;
+  };
+}
+
+/** Returns undefined if the client has disconnected. */
+function toAnswer(error: unknown): Answer | undefined {
+  if (error instanceof Refusal) return error.answer;
+  return error instanceof ClientGone ? undefined : answers.internalError;
+}
+
+/**
+ * Returns the name of the route that the path matches, whatever the method. Returns undefined if there is none. The
+ * router stores the matching routes.
+ */
+function matchedRoute(ctx: Koa.ParameterizedContext<RequestState>): string | undefined {
+  const { matched } = ctx;
+  return matched?.[0]?.name;
+}
+
+function detailsForLog(ctx: Koa.ParameterizedContext<RequestState>, error: unknown): Partial<ObservedRequest> {
+  if (error === undefined || error instanceof ClientGone) return {};
+  if (error instanceof SecretRefused) {
+    const { outcome, partnerId: partner, secretId } = error;
+    return { outcome, partner, secretId, ip: ctx.ip, isSecretRefused: true };
+  }
+  const { ip } = ctx;
+  if (!(error instanceof Refusal)) return { ip, err: error };
+  const { cause, violations } = error;
+  return { ip, violations, cause: cause === undefined ? undefined : describeRootCause(cause) };
+}
+
+/** For example `ReplyError OOM`. In an outage, a stack on each line would hide everything else. */
+function describeRootCause(error: unknown): string {
+  if (error instanceof Error && error.cause !== undefined) return describeRootCause(error.cause);
+  const { type, code } = describeError(error);
+  return code === undefined ? type : `${type} ${code}`;
+}
+
+/**
+ * Returns the path and query of a request in either form that RFC 9112 requires servers to accept.
+ *
+ * Only a path may reach Koa and its router. They pass anything else to Node's `url.parse`, which prints a URL with a
+ * malformed port, including the secret, as a warning (DEP0170).
+ */
+function toOriginForm(req: IncomingMessage): string {
+  const hostFault = findHostFault(req);
+  if (hostFault !== undefined) throw new Refusal(hostFault);
+  const path = /^(?:https?:\/\/[^/?#]*)?(\/[^#]*)$/i.exec(req.url ?? "")?.[1];
+  if (path === undefined) throw new Refusal(answers.notFound);
+  return path;
+}
