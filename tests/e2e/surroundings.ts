@@ -18,7 +18,7 @@ export type RunningApp = AppProcess;
  * @param options.entry another entry point, run from source
  */
 export function runApp(
-  name: "ingest" | "worker",
+  name: "ingest" | "worker" | "lookup",
   environment: Record<string, string>,
   options: { entry?: string } = {},
 ): Promise<RunningApp> {
@@ -37,7 +37,7 @@ export interface Surroundings {
   pool: ReturnType<typeof createPool>;
   /** Starts an app and, unless `isReady` is false, waits until it is ready. The end of the test kills it. */
   start(
-    name: "ingest" | "worker",
+    name: "ingest" | "worker" | "lookup",
     more?: { environment?: Record<string, string>; entry?: string; isReady?: false },
   ): Promise<RunningApp>;
 }

@@ -7,7 +7,11 @@ import { waitFor } from "./wait-for.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The arguments with which Node runs the built apps. */
-export const builtApps = { ingest: ["apps/ingest/dist/main.js"], worker: ["apps/worker/dist/main.js"] } as const;
+export const builtApps = {
+  ingest: ["apps/ingest/dist/main.js"],
+  worker: ["apps/worker/dist/main.js"],
+  lookup: ["apps/lookup/dist/main.js"],
+} as const;
 
 /** The arguments with which Node runs a program from source. */
 export function fromSource(path: string): string[] {

@@ -8,7 +8,6 @@ import {
   createPartnerLimiter,
   createRequestObserver,
   createServer,
-  type ObserveRequest,
   type PartnerFacingServer,
   watchPartnersFile,
 } from "@booking-events/http";
@@ -36,6 +35,7 @@ import { freezeLimits, watchFreezes } from "./limits/watch-freezes.ts";
 import { createUnknownFieldCounter } from "./log/count-unknown-fields.ts";
 import { createViolationCounter } from "./log/count-violations.ts";
 import { createRefusalRecorder } from "./log/record-refusals.ts";
+import { countPageReads } from "./pages/count-page-reads.ts";
 import { loadPages } from "./pages/pages.ts";
 import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";
 import { watchQueue } from "./queue/watch-queue.ts";
@@ -190,11 +190,11 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
   const { settings, logger, metrics, parts } = context;
   const { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals } = services;
   const countViolations = createViolationCounter(metrics);
-  const observe: ObserveRequest = (request) => {
+  const observe = countPageReads((request) => {
     context.observe(request);
     countViolations(request);
     refusals.record(request);
-  };
+  }, metrics);
   const connections = createConnections({
     app: "ingest",
     maxConnections: boundConnections(settings.MAX_CONNECTIONS, logger),

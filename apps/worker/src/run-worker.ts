@@ -1,6 +1,7 @@
 import { type Consumer, createConsumer, workerHeartbeatIntervalMs } from "@booking-events/queue";
 import {
   adminPort,
+  createDatabaseCheck,
   createLogger,
   createMetrics,
   createTracing,
@@ -46,7 +47,6 @@ import { createSweep } from "./deliver/sweep-given-up.ts";
 import { createOutageGate, type OutageGate } from "./deliver/wait-out-outage.ts";
 import { maintainRegularly } from "./maintain-regularly.ts";
 import { createMigration, type Migration } from "./migrate-at-start.ts";
-import { createDatabaseCheck } from "./watch/check-database.ts";
 import { findProblems, type WorkerState } from "./watch/find-problems.ts";
 import { createMaintenanceMetrics } from "./watch/maintenance-metrics.ts";
 import { type DurabilityWatch, durabilityIntervalMs, watchDurability } from "./watch/watch-durability.ts";

@@ -11,7 +11,7 @@ export {
   type PartnerLimiter,
   type RateLimitVerdict,
 } from "./limit-partners.ts";
-export { createRequestObserver, type ObservedRequest, type ObserveRequest, pageCode } from "./observe-requests.ts";
+export { createRequestObserver, type ObservedRequest, type ObserveRequest } from "./observe-requests.ts";
 export { ClientGone, createPartnerFacingApp, type RequestState } from "./partner-facing-app.ts";
 export { createLastUseRecorder, type RecordUse } from "./record-last-use.ts";
 export { type FieldViolation, Refusal } from "./refusal.ts";

@@ -5,9 +5,6 @@ import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
 import type { PartnerFacingApp } from "./partner-facing-app.ts";
 import type { FieldViolation, Refusal } from "./refusal.ts";
 
-/** The code of every page in metrics. */
-export const pageCode = "page";
-
 /** What may be logged about a request. Never its URL, which contains the secret, or any part of its body. */
 export interface ObservedRequest {
   /** The `X-Request-Id` of the answer. */
@@ -73,13 +70,6 @@ export function createRequestObserver(
     registers: [metrics],
   });
 
-  const pageReads = new Counter({
-    name: "ingest_page_reads_total",
-    help: "Answers with a static page, by status. 304 means that the reader has it.",
-    labelNames: ["status"],
-    registers: [metrics],
-  });
-
   function observe(request: ObservedRequest): void {
     const {
       requestId,
@@ -96,12 +86,6 @@ export function createRequestObserver(
       err,
     } = request;
     const label = String(status ?? "none");
-    // Anyone may read pages as often as they like. That must not fill the log, look like accepted events, or start
-    // workers for them.
-    if (outcome === pageCode) {
-      pageReads.inc({ status: label });
-      return;
-    }
     if (request.isSecretRefused) refusedSecrets.inc({ cause: outcome, status: label });
     requests(kind ?? "none", label, partner ?? "none").count += 1;
     if (durationMs !== undefined) durations.observe({ status: label }, durationMs / 1_000);

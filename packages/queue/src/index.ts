@@ -11,6 +11,7 @@ export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";
 export { setQueuePaused } from "./pause-queue.ts";
 export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 export { queueName } from "./queue-name.ts";
+export { createQueueReader, type QueueReader, type WaitingEvent } from "./queue-reader.ts";
 export type { QueueState } from "./queue-state.ts";
 export { openQueuedEvents, type QueuedEvents } from "./queued-events.ts";
 export { type QueueStatus, readQueueStatus } from "./read-queue-status.ts";

@@ -13,6 +13,7 @@ import { findDurabilityProblems, findRunWithCompleteAof, readRedisFacts } from "
 import { watchOutage } from "./redis-outage.ts";
 import { type RecordedRefusal, writeRefusals } from "./refusals.ts";
 import { findSequenceProblems } from "./sequence.ts";
+import { settleWithin } from "./settle-within.ts";
 
 export interface Producer {
   /**
@@ -186,18 +187,4 @@ function createQueue({ prefix, onError }: ProducerOptions, redis: Redis): Queue 
     skipMetasUpdate: true,
   });
   return queue.on("error", onError);
-}
-
-/**
- * A command in transit when its connection breaks may never settle (ioredis issue 2193), so each wait for Redis has its
- * own limit.
- */
-async function settleWithin<Result>(limitMs: number, work: Promise<Result>): Promise<Result> {
-  const { promise: expired, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`No answer within ${limitMs} ms.`)), limitMs);
-  try {
-    return await Promise.race([work, expired]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -81,10 +81,14 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], now + 1, '+inf')
 return redis.call('ZCARD', KEYS[1])
 `;
 
+/** The processes that share buckets. A partner has a bucket in each group: questions take no tokens from its events. */
+type BucketGroup = "ingests" | "lookups";
+
 /**
  * Creates the buckets with their own connection. Redis answers in order on one connection, so events and tokens would
  * otherwise wait for each other.
  *
+ * @param options.group whose buckets they are. Default: those of ingests
  * @param options.prefix the queue's prefix, so the buckets are in the same slot as the queue
  * @param options.onError called for each connection error; ioredis reconnects by itself
  * @param options.deadlineMs how long Redis may take to grant tokens
@@ -92,12 +96,14 @@ return redis.call('ZCARD', KEYS[1])
 export function createTokenBuckets(options: {
   redisUrl: string;
   prefix: string;
+  group?: BucketGroup;
   onError: (error: Error) => void;
   deadlineMs?: number;
 }): TokenBuckets {
-  const { deadlineMs = defaultDeadlineMs } = options;
+  const { group = "ingests", deadlineMs = defaultDeadlineMs } = options;
+  const scope = group === "ingests" ? "" : `${group}:`;
   const redis = new Redis(options.redisUrl, {
-    connectionName: "booking-events-ingest-limits",
+    connectionName: `booking-events-limits-of-${group}`,
     enableOfflineQueue: false,
     connectTimeout: connectTimeoutMs,
     socketTimeout: socketTimeoutMs,
@@ -111,7 +117,7 @@ export function createTokenBuckets(options: {
   /** While this fails, the last count applies. */
   async function sendHeartbeat(): Promise<void> {
     try {
-      const reply = await redis.eval(heartbeatScript, 1, `${options.prefix}:ingests`, processId, heartbeatValidS);
+      const reply = await redis.eval(heartbeatScript, 1, `${options.prefix}:${group}`, processId, heartbeatValidS);
       processes = Number(reply);
     } catch (error) {
       options.onError(error as Error);
@@ -123,7 +129,7 @@ export function createTokenBuckets(options: {
 
   return {
     async take(id, { perSecond, burst }, wanted) {
-      const key = `${options.prefix}:rate-limit:${id}`;
+      const key = `${options.prefix}:rate-limit:${scope}${id}`;
       const taking = redis.eval(takeScript, 1, key, 1_000_000 / perSecond, burst, wanted);
       const reply = await beforeDeadline(taking, deadlineMs);
       const [granted, left, waitMicroseconds] = reply as [number, number, number];

@@ -1,3 +1,4 @@
+export { createDatabaseCheck } from "./check-database.ts";
 export { adminPort, parseEnvironment, variables } from "./environment.ts";
 export { exportCertificates } from "./export-certificates.ts";
 export { type GracefulShutdown, installGracefulShutdown, type ShutdownPhase } from "./graceful-shutdown.ts";

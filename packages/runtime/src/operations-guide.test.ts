@@ -23,7 +23,8 @@ function readSource(folder: string): string {
 
 const ingest = readSource("apps/ingest");
 const worker = readSource("apps/worker");
-const partnerFacingApps = ["ingest"];
+const lookup = readSource("apps/lookup");
+const partnerFacingApps = ["ingest", "lookup"];
 
 describe("the operations guide's table of environment variables", () => {
   const rows = readTable("## Environment");
@@ -34,7 +35,7 @@ describe("the operations guide's table of environment variables", () => {
     expect(names.toSorted()).toEqual([...ofOneProcess.keys(), "ADMIN_PORT"].toSorted());
   });
 
-  test.each(Object.entries({ ingest, worker }))("names the variables that %s reads", (app, source) => {
+  test.each(Object.entries({ ingest, worker, lookup }))("names the variables that %s reads", (app, source) => {
     const settings = [...source.matchAll(/^ {2}([A-Z_]+): (?:variables\.|adminPort\()/gm)].map(([, name]) => name);
     // Whoever reads a URL reads its password.
     const read = settings.flatMap((name) => [name, name?.replace(/_URL$/, "_PASSWORD")]);
@@ -47,7 +48,7 @@ describe("the operations guide's table of environment variables", () => {
       const { success, output } = v.safeParse(v.object({ [name]: ofOneProcess.get(name) ?? v.never() }), {});
       expect([name, success ? String(output[name] ?? "none") : "required"]).toEqual([name, documented]);
     }
-    const ports = `${ingest}${worker}`.matchAll(/adminPort\((\d+)\)/g);
+    const ports = `${ingest}${worker}${lookup}`.matchAll(/adminPort\((\d+)\)/g);
     expect(rows.find(([, name]) => name === "ADMIN_PORT")?.[3]).toBe(Array.from(ports, ([, port]) => port).join(", "));
   });
 
@@ -75,7 +76,7 @@ test("the operations guide's table of metrics has every metric, with its labels"
   const shared = partnerFacingApps.map((app) =>
     readSource("packages/http").replaceAll(/`\$\{app\}(_\w+)`/g, `"${app}$1"`),
   );
-  const source = [ingest, worker, readSource("packages/runtime"), ...shared].join("\n");
+  const source = [ingest, worker, lookup, readSource("packages/runtime"), ...shared].join("\n");
   const ofCode = Array.from(source.matchAll(metric), ([, name, labels = ""]) => {
     return labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`;
   });

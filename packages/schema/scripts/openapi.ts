@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { JsonSchema } from "@valibot/to-json-schema";
+import type { Answer } from "../src/answer.ts";
 import { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "../src/answer-bodies.ts";
 import * as answers from "../src/answers.ts";
 import { type EventKind, eventKinds } from "../src/event-kind.ts";
@@ -22,7 +23,7 @@ const exampleAnswers = {
   bodyTooLarge: answers.bodyTooLarge(defaultBodyLimitBytes),
   overRateLimit: answers.overRateLimit(1),
   tooManyGuesses: answers.tooManyGuesses(60),
-} satisfies Record<keyof typeof answers, answers.Answer>;
+} satisfies Record<keyof typeof answers, Answer>;
 
 /** What to do about each status, as the partner guide says in more words. */
 const statusMeanings: Record<number, string> = {
@@ -189,9 +190,9 @@ const rateLimitHeaders = ["RateLimit-Policy", "RateLimit"] as const;
 /** Sent before the secret is checked, or instead of checking it. */
 const statusesWithoutPartner = new Set([403, 404, 405, 408, 431]);
 
-function answersByStatus(): Record<string, answers.Answer[]> {
+function answersByStatus(): Record<string, Answer[]> {
   const byStatus = Object.groupBy(Object.values(exampleAnswers), ({ status }) => status);
-  return byStatus as Record<string, answers.Answer[]>;
+  return byStatus as Record<string, Answer[]>;
 }
 
 function describeResponses() {
@@ -200,7 +201,7 @@ function describeResponses() {
   );
 }
 
-function describeResponse(status: number, each: readonly answers.Answer[]) {
+function describeResponse(status: number, each: readonly Answer[]) {
   const description = statusMeanings[status];
   if (description === undefined) throw new Error(`Status ${status} has no description.`);
   const ofAnswers = each.flatMap((answer) => Object.keys(answer.headers ?? {})).filter((name) => name in headers);

@@ -1,15 +1,8 @@
-import type { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "./answer-bodies.ts";
+import { type Answer, refused } from "./answer.ts";
+import type { AcceptedBody, DryRunBody, InvalidDataBody } from "./answer-bodies.ts";
 import type { Violation } from "./violation.ts";
 
-/** An answer to a request. This file contains every body that the service sends. None contains a secret or a value. */
-export interface Answer {
-  status: number;
-  /** JSON. */
-  body: string;
-  /** Names the answer: in the body of a refusal, in the log, and for operators. A code never changes its meaning. */
-  code: string;
-  headers?: Readonly<Record<string, string>>;
-}
+// Every body that answers an event. None contains a secret or a value.
 
 /** Line and column count from 1; columns are UTF-16 code units. */
 export interface TextPosition {
@@ -186,8 +179,3 @@ export const shuttingDown = refused(
   "This server is shutting down. Retry the same request after the delay in the Retry-After header.",
   { "Retry-After": "1" },
 );
-
-function refused(status: number, code: string, message: string, headers?: Record<string, string>): Answer {
-  const answer = { status, code, body: JSON.stringify({ message, code } satisfies RefusalBody) };
-  return headers === undefined ? answer : { ...answer, headers };
-}

@@ -1,5 +1,5 @@
+export type { Answer } from "./answer.ts";
 export { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "./answer-bodies.ts";
-export type { Answer } from "./answers.ts";
 export * as answers from "./answers.ts";
 export {
   type BookingField,
@@ -26,6 +26,7 @@ export {
 export { type EventKind, eventKinds } from "./event-kind.ts";
 export type { FieldType } from "./field-types.ts";
 export { idempotencyKeyPattern, isIdempotencyKey } from "./idempotency-key.ts";
+export * as lookupAnswers from "./lookup-answers.ts";
 export { JsonError } from "./parse-json-exactly.ts";
 export { parseJsonObject } from "./parse-json-object.ts";
 export { maxNestingLevels } from "./unknown-fields.ts";

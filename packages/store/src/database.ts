@@ -13,7 +13,6 @@ const statementTimeoutMs = 30_000;
  * statement is sent, so statements that are sent together share it.
  */
 const answerMarginMs = 5_000;
-const answerTimeoutMs = statementTimeoutMs + answerMarginMs;
 /** A frozen process must not block all others with its locks for longer than this. */
 const idleInTransactionTimeoutMs = 10_000;
 /**
@@ -23,6 +22,14 @@ const idleInTransactionTimeoutMs = 10_000;
 const tcpUserTimeoutMs = 15_000;
 /** Longer than the two limits above let a frozen process hold a lock. They act every few seconds. */
 const lockTimeoutMs = 25_000;
+
+/** The limits of a pool, where they differ from those above. */
+interface PoolLimits {
+  connectTimeoutMs?: number;
+  statementTimeoutMs?: number;
+  /** PostgreSQL then refuses every statement that writes. */
+  isReadOnly?: boolean;
+}
 
 /**
  * Creates a pool of connections to PostgreSQL. `bigint` columns are read as numbers, since sequences and ids stay below
@@ -37,13 +44,15 @@ export function createPool(options: {
   applicationName: string;
   maxConnections: number;
   onError: (error: Error) => void;
+  limits?: PoolLimits;
 }): pg.Pool {
-  const pool = new LimitedPool(options.schema ?? defaultSchema, {
+  const { limits = {} } = options;
+  const pool = new LimitedPool(options.schema ?? defaultSchema, limits, {
     connectionString: options.databaseUrl,
     application_name: options.applicationName,
     max: options.maxConnections,
-    connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: answerTimeoutMs,
+    connectionTimeoutMillis: limits.connectTimeoutMs ?? connectTimeoutMs,
+    query_timeout: (limits.statementTimeoutMs ?? statementTimeoutMs) + answerMarginMs,
     keepAlive: true,
     // A statement is sent while earlier ones are still running. PostgreSQL runs them in order.
     pipeline: true,
@@ -63,10 +72,11 @@ class LimitedPool extends pg.Pool {
   readonly schema: string;
   readonly begin: string;
 
-  constructor(schema: string, config: pg.PoolConfig) {
+  constructor(schema: string, { statementTimeoutMs, isReadOnly }: PoolLimits, config: pg.PoolConfig) {
     super(config);
     this.schema = schema;
-    this.begin = `${beginWithLimits({ schema })}; ${followIndexes}`;
+    const limits = statementTimeoutMs === undefined ? { schema } : { schema, statementTimeoutMs };
+    this.begin = `${beginWithLimits(limits)}; ${followIndexes}${isReadOnly ? "; set transaction read only" : ""}`;
   }
 
   override query = (async (...statement: Parameters<pg.ClientBase["query"]>) => {

@@ -86,6 +86,7 @@ export { type MigrationStatus, migrate, NewerSchemaError, SchemaRefusedError } f
 export { probeWrites } from "./probe-writes.ts";
 export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./read-database-status.ts";
 export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";
+export { findRecordedEvent, probeReads, type RecordedEvent } from "./receipts.ts";
 export { rewriteTables } from "./rewrite-tables.ts";
 export { readTrip, type Trip } from "./trip.ts";
 export { countUnreadableValues, type UnreadableValues } from "./unreadable-values.ts";

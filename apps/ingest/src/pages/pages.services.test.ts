@@ -7,6 +7,7 @@ import { createPartnerRegistry } from "@booking-events/partners";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
+import { countPageReads } from "./count-page-reads.ts";
 import { loadPages } from "./pages.ts";
 
 let ingest: TestIngest;
@@ -118,7 +119,7 @@ test("reading pages is counted apart from events, and writes no log", async () =
   const logger = createLogger({ name: "test", level: "trace" });
   Object.assign(logger, { info: (...line: unknown[]) => lines.push(JSON.stringify(line)) });
   const metrics = createMetrics("test");
-  const { observe } = createRequestObserver("ingest", logger, metrics);
+  const observe = countPageReads(createRequestObserver("ingest", logger, metrics).observe, metrics);
   for (const status of [200, 304]) observe({ requestId: "x", method: "GET", status, outcome: "page", durationMs: 1 });
   expect(lines).toEqual([]);
   const exported = await metrics.metrics();

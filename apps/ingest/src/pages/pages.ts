@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { type PageAnswer, pageCode, Refusal } from "@booking-events/http";
+import { type PageAnswer, Refusal } from "@booking-events/http";
 import { answers } from "@booking-events/schema";
 
 /** A static file that anyone may read, by its path. */
@@ -13,6 +13,9 @@ interface Page {
   plain: PageAnswer;
   gzipped: PageAnswer;
 }
+
+/** The code of every page in metrics. */
+export const pageCode = "page";
 
 const files = [
   { path: "/openapi.json", file: "@booking-events/schema/openapi.json", type: "application/json" },

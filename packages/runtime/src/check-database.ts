@@ -1,11 +1,11 @@
-import { DeadlineExceeded, withDeadline } from "@booking-events/runtime";
+import { DeadlineExceeded, withDeadline } from "./with-deadline.ts";
 
 /** `/readyz` must answer within 2 s, whatever PostgreSQL does. */
 const answerLimitMs = 1_000;
 
 /**
  * Creates a check whether PostgreSQL answers. Concurrent checks share one question, so a frozen database does not use
- * up the worker's connections.
+ * up the connections.
  *
  * @param ask rejects if PostgreSQL does not answer, however late
  * @returns a check that resolves to null if PostgreSQL answers, and otherwise to the problem, after a second at most

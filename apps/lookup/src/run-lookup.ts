@@ -1,0 +1,211 @@
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  boundConnections,
+  createConnections,
+  createGuessThrottle,
+  createLastUseRecorder,
+  createPartnerLimiter,
+  createRequestObserver,
+  createServer,
+  type PartnerFacingServer,
+  watchPartnersFile,
+} from "@booking-events/http";
+import { createQueueReader, createTokenBuckets } from "@booking-events/queue";
+import {
+  adminPort,
+  createDatabaseCheck,
+  createLogger,
+  createMetrics,
+  describeError,
+  exportCertificates,
+  installGracefulShutdown,
+  listen,
+  parseEnvironment,
+  shutdownPhases,
+  startHealthServer,
+  variables,
+  version,
+  withDeadline,
+} from "@booking-events/runtime";
+import { createPool, findRecordedEvent, probeReads } from "@booking-events/store";
+import { createApp } from "./app.ts";
+
+const entries = {
+  PORT: variables.PORT,
+  HOST: variables.HOST,
+  ADMIN_HOST: variables.ADMIN_HOST,
+  ADMIN_PORT: adminPort(9103),
+  REDIS_URL: variables.REDIS_URL,
+  DATABASE_URL: variables.DATABASE_URL,
+  DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
+  QUEUE_PREFIX: variables.QUEUE_PREFIX,
+  PARTNERS_FILE: variables.PARTNERS_FILE,
+  TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
+  MAX_CONNECTIONS: variables.MAX_CONNECTIONS,
+  LOG_LEVEL: variables.LOG_LEVEL,
+  SHUTDOWN_DELAY_MS: variables.SHUTDOWN_DELAY_MS,
+  SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
+};
+
+const maxDatabaseConnections = 4;
+/** In an outage, partners get an answer within 2 s. Redis, which is asked first, may take most of the first one. */
+const databaseDeadlineMs = 1_000;
+
+/**
+ * Constructs lookup and starts it. Resolves when it answers questions, or refuses them because Redis or PostgreSQL is
+ * unavailable.
+ *
+ * @throws StartError
+ */
+export async function runLookup(environment: NodeJS.ProcessEnv): Promise<void> {
+  const context = createContext(environment);
+  const { settings, logger } = context;
+  const services = await startServices(context);
+  let isStopping = false;
+  const { server, stop } = createLookupServer(context, services, () => isStopping);
+  const shutdown = installGracefulShutdown({
+    phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
+      finishWork() {
+        isStopping = true;
+        return stop();
+      },
+      async closeConnections() {
+        healthServer.close();
+        await stopServices(services);
+      },
+    }),
+    delayMs: settings.SHUTDOWN_DELAY_MS,
+    timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+    logger,
+  });
+  await listen(server, {
+    ...{ host: settings.HOST, port: settings.PORT },
+    variables: { host: "HOST", port: "PORT" },
+  });
+  // Last, because a proxy sends requests as soon as it learns that lookup is ready.
+  const healthServer = await startLookupHealthServer(context, services, () => shutdown.isShuttingDown());
+  logger.info({ version, host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
+}
+
+type Context = ReturnType<typeof createContext>;
+type Services = Awaited<ReturnType<typeof startServices>>;
+
+function createContext(environment: NodeJS.ProcessEnv) {
+  const settings = parseEnvironment(entries, environment);
+  const logger = createLogger({ name: "lookup", level: settings.LOG_LEVEL });
+  const metrics = createMetrics("lookup");
+  const { observe, flush } = createRequestObserver("lookup", logger, metrics);
+  // Runs before the logger's own listener, which writes the last lines.
+  process.prependListener("exit", flush);
+  return { settings, logger, metrics, observe };
+}
+
+/** Starts everything that keeps a connection, a timer or a watch. */
+async function startServices({ settings, logger, metrics }: Context) {
+  const redis = { redisUrl: settings.REDIS_URL, prefix: settings.QUEUE_PREFIX };
+  const partners = await watchPartnersFile({ app: "lookup", path: settings.PARTNERS_FILE, logger, metrics });
+  const queue = createQueueReader({
+    ...redis,
+    onError: (error) => logger.debug({ err: error }, "Redis connection failed"),
+  });
+  const tokenBuckets = createTokenBuckets({
+    ...redis,
+    group: "lookups",
+    onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
+  });
+  const database = createPool({
+    databaseUrl: settings.DATABASE_URL,
+    schema: settings.DATABASE_SCHEMA,
+    applicationName: "booking-events-lookup",
+    maxConnections: maxDatabaseConnections,
+    onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
+    limits: { connectTimeoutMs: databaseDeadlineMs, statementTimeoutMs: databaseDeadlineMs, isReadOnly: true },
+  });
+  const lastUse = createLastUseRecorder({
+    writeLastUses: queue.writeLastUses,
+    onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
+  });
+  const certificates = new AbortController();
+  exportCertificates(metrics, { redis: settings.REDIS_URL, postgresql: settings.DATABASE_URL }, certificates.signal);
+  const checkDatabase = createDatabaseCheck(
+    () => probeReads(database),
+    (error) => describeError(error).code ?? describeError(error).type,
+  );
+  const checkRedis = createDatabaseCheck(queue.ping, () => "no answer" as const);
+  return { partners, queue, certificates, tokenBuckets, database, lastUse, checkDatabase, checkRedis };
+}
+
+async function stopServices({
+  partners,
+  queue,
+  certificates,
+  tokenBuckets,
+  database,
+  lastUse,
+}: Services): Promise<void> {
+  partners.stop();
+  certificates.abort();
+  await lastUse.stop();
+  tokenBuckets.close();
+  queue.close();
+  await database.end();
+}
+
+function createLookupServer(
+  { settings, logger, metrics, observe }: Context,
+  { partners, queue, tokenBuckets, database, lastUse }: Services,
+  isShuttingDown: () => boolean,
+): PartnerFacingServer {
+  const connections = createConnections({
+    app: "lookup",
+    maxConnections: boundConnections(settings.MAX_CONNECTIONS, logger),
+    metrics,
+  });
+  const app = createApp({
+    partners: partners.registry,
+    answerGuess: createGuessThrottle(),
+    markAuthentic: connections.markAuthentic,
+    recordUse: lastUse.record,
+    isShuttingDown,
+    // Questions change nothing, so an answer that nobody waits for does no harm.
+    isOverloaded: () => false,
+    wasFrozen: () => false,
+    ...createPartnerLimiter({
+      app: "lookup",
+      takeTokens: tokenBuckets.take,
+      processCount: tokenBuckets.processCount,
+      ...{ logger, metrics },
+    }),
+    receipts: {
+      findWaiting: queue.findEvent,
+      findRecorded: (partner, eventId) =>
+        withDeadline(findRecordedEvent(database, partner, eventId), databaseDeadlineMs),
+    },
+    trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
+    ...{ observe, logger },
+  });
+  return createServer({ handle: app.callback(), connections, observe });
+}
+
+function startLookupHealthServer(context: Context, services: Services, isShuttingDown: () => boolean): Promise<Server> {
+  const { settings, metrics } = context;
+  const { partners, checkDatabase, checkRedis } = services;
+  return startHealthServer({
+    host: settings.ADMIN_HOST,
+    port: settings.ADMIN_PORT,
+    async findProblems() {
+      const [database, redis] = await Promise.all([checkDatabase(), checkRedis()]);
+      return [
+        ...partners.problems(),
+        ...(redis === null ? [] : ["Redis does not answer. Check that it runs and that REDIS_URL is right."]),
+        ...(database === null
+          ? []
+          : [`PostgreSQL does not answer (${database}). Check that it runs and that DATABASE_URL is right.`]),
+        ...(isShuttingDown() ? ["The process is shutting down."] : []),
+      ];
+    },
+    findWarnings: partners.warnings,
+    metrics,
+  });
+}

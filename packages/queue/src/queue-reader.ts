@@ -1,0 +1,69 @@
+import { Redis } from "ioredis";
+import { type SecretUse, writeLastUses } from "./last-use.ts";
+import { queueName } from "./queue-name.ts";
+import { settleWithin } from "./settle-within.ts";
+
+/** An event in the queue. */
+export interface WaitingEvent {
+  /** Null if an operator put the event back. Its dead letter has the partner then. */
+  partner: string | null;
+}
+
+export interface QueueReader {
+  /**
+   * Finds an event that waits for a worker or is held by one. An event leaves the queue only after PostgreSQL has it,
+   * so whoever looks here first and in PostgreSQL afterwards never misses an accepted event.
+   *
+   * @param eventId a UUID in lower case
+   * @throws if Redis does not answer within {@link readDeadlineMs}
+   */
+  findEvent(eventId: string): Promise<WaitingEvent | undefined>;
+  /** @throws as above */
+  ping(): Promise<void>;
+  /** @throws as above */
+  writeLastUses(uses: SecretUse[]): Promise<void>;
+  close(): void;
+}
+
+/** Leaves the other half of 2 s, in which partners get an answer in an outage, to PostgreSQL. */
+export const readDeadlineMs = 800;
+
+const connectTimeoutMs = 1_500;
+/** The connection to a Redis that disappeared without closing it is dropped after this time without a byte. */
+const socketTimeoutMs = 5_000;
+const longestReconnectDelayMs = 500;
+
+/**
+ * Creates a reader that changes nothing in the queue, and reads nothing of what partners sent: the job of an event has its
+ * id and, in a field of its own, its partner.
+ *
+ * @param options.onError called for each connection error; ioredis reconnects by itself
+ */
+export function createQueueReader(options: {
+  redisUrl: string;
+  prefix: string;
+  onError: (error: Error) => void;
+}): QueueReader {
+  const redis = new Redis(options.redisUrl, {
+    connectionName: "booking-events-lookup",
+    enableOfflineQueue: false,
+    connectTimeout: connectTimeoutMs,
+    socketTimeout: socketTimeoutMs,
+    maxRetriesPerRequest: 1,
+    retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
+  });
+  redis.on("error", options.onError);
+  return {
+    async findEvent(eventId) {
+      const reading = redis.hmget(`${options.prefix}:${queueName}:${eventId}`, "name", "subject");
+      const [name, subject] = await settleWithin(readDeadlineMs, reading);
+      if (name == null && subject == null) return undefined;
+      return { partner: subject?.split(" ", 1)[0] ?? null };
+    },
+    async ping() {
+      await settleWithin(readDeadlineMs, redis.ping());
+    },
+    writeLastUses: (uses) => settleWithin(readDeadlineMs, writeLastUses(redis, options.prefix, uses)),
+    close: () => redis.disconnect(),
+  };
+}

@@ -1,0 +1,80 @@
+import { uniquePrefix, waitFor } from "@booking-events/harness";
+import { migrate } from "@booking-events/store";
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { type RunningApp, useOwnServices } from "./surroundings.ts";
+
+const secret = "a-secret-of-the-lookup-outage-tests-0123";
+/** How long a test waits for a recovery. It asserts no time. */
+const recovery = { timeoutMs: 60_000 };
+const own = useOwnServices(secret);
+
+beforeAll(() => migrate(own.postgres.url));
+
+beforeEach(() => {
+  own.environment["QUEUE_PREFIX"] = uniquePrefix();
+});
+
+async function post(ingest: RunningApp): Promise<string> {
+  const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ consumerTripPartnerExternalReference: `TRIP-${Math.random()}` }),
+  });
+  return ((await response.json()) as { eventId: string }).eventId;
+}
+
+async function ask(lookup: RunningApp, eventId: string) {
+  const response = await fetch(`${lookup.url}/booking-event/receipt/${secret}/${eventId}`);
+  const body = (await response.json()) as { status?: string };
+  return { status: response.status, retryAfter: response.headers.get("retry-after"), body };
+}
+
+const unavailable = { status: 503, retryAfter: "5" };
+
+test("while PostgreSQL is down, a receipt gets 503 with Retry-After, never 404, and lookup recovers", async () => {
+  const [ingest, lookup] = await Promise.all([own.start("ingest"), own.start("lookup")]);
+  const eventId = await post(ingest);
+  expect(await ask(lookup, eventId)).toMatchObject({ status: 200, body: { status: "waiting" } });
+  own.postgres.kill("SIGKILL");
+  for (const id of [eventId, "01a1fb0c-d72c-7345-a7ee-38bfa851309c"])
+    expect(await ask(lookup, id)).toMatchObject(unavailable);
+  await waitFor(async () => expect((await lookup.readiness()).body.problems?.join()).toMatch(/PostgreSQL/));
+  await own.postgres.restart();
+  await waitFor(async () => expect(await ask(lookup, eventId)).toMatchObject({ status: 200 }), recovery);
+  await lookup.untilReady();
+}, 120_000);
+
+test("while Redis is down, what PostgreSQL knows is answered, and everything else gets 503", async () => {
+  const [ingest, , lookup] = await Promise.all([own.start("ingest"), own.start("worker"), own.start("lookup")]);
+  const applied = await post(ingest);
+  await waitFor(async () => expect((await ask(lookup, applied)).body).toMatchObject({ status: "applied" }));
+  own.redis.kill("SIGKILL");
+  expect(await ask(lookup, applied)).toMatchObject({ status: 200, body: { status: "applied" } });
+  expect(await ask(lookup, "01a1fb0c-d72c-7345-a7ee-38bfa851309c")).toMatchObject(unavailable);
+  await own.redis.restart();
+  await waitFor(
+    async () => expect(await ask(lookup, "01a1fb0c-d72c-7345-a7ee-38bfa851309c")).toMatchObject({ status: 404 }),
+    recovery,
+  );
+}, 120_000);
+
+test("while PostgreSQL or Redis is frozen, questions are refused instead of waiting", async () => {
+  const lookup = await own.start("lookup");
+  const eventId = "01a1fb0c-d72c-7345-a7ee-38bfa851309c";
+  for (const server of [own.redis, own.postgres]) {
+    server.kill("SIGSTOP");
+    try {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => ask(lookup, eventId)));
+      for (const answer of answers) expect(answer).toMatchObject(unavailable);
+    } finally {
+      server.kill("SIGCONT");
+    }
+    await waitFor(async () => expect(await ask(lookup, eventId)).toMatchObject({ status: 404 }), recovery);
+  }
+}, 120_000);
+
+test("a stop lets requests under way finish, and exits with 0", async () => {
+  const lookup = await own.start("lookup");
+  expect(await ask(lookup, "x")).toMatchObject({ status: 404 });
+  expect(await lookup.stop("SIGTERM")).toBe(0);
+}, 60_000);
