@@ -1,4 +1,4 @@
-# One build, three images: `docker build --target ingest|worker|ops .`
+# One build, four images: `docker build --target ingest|worker|lookup|ops .`
 FROM node:24.21.0-slim AS build
 WORKDIR /app
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
@@ -8,7 +8,7 @@ COPY . .
 RUN pnpm install --frozen-lockfile
 RUN pnpm exec turbo run build
 # Without them: Node is the image's own.
-RUN for app in ingest worker ops; do pnpm --filter "@booking-events/$app" deploy --prod --no-optional "/out/$app"; done
+RUN for app in ingest worker lookup ops; do pnpm --filter "@booking-events/$app" deploy --prod --no-optional "/out/$app"; done
 
 FROM node:24.21.0-slim AS base
 ENV NODE_ENV=production
@@ -26,6 +26,12 @@ FROM base AS worker
 COPY --from=build --chown=root:root /out/worker ./
 EXPOSE 9102
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9102/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/main.js"]
+
+FROM base AS lookup
+COPY --from=build --chown=root:root /out/lookup ./
+EXPOSE 8080 9103
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9103/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/main.js"]
 
 FROM base AS ops

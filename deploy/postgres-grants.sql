@@ -5,6 +5,7 @@
 -- An administrator makes the roles once, and the owner:
 --   create role booking_events_owner login password '…';
 --   create role booking_events_worker login password '…';
+--   create role booking_events_lookup login password '…';
 --   create role booking_events_ops login password '…';
 --   create role booking_events_reader login password '…';
 --   create database booking_events owner booking_events_owner;
@@ -15,7 +16,7 @@ begin;
 
 do $$
 declare
-  roles text := 'booking_events_worker, booking_events_ops, booking_events_reader';
+  roles text := 'booking_events_worker, booking_events_lookup, booking_events_ops, booking_events_reader';
 begin
   execute format('revoke all on all tables in schema %I from %s', current_schema(), roles);
   execute format('revoke all on all functions in schema %I from %s', current_schema(), roles);
@@ -40,6 +41,13 @@ grant select, update on digest_key to booking_events_worker;
 -- At its start it looks for missing migrations. PostgreSQL shows a table's primary key, which node-pg-migrate looks
 -- for, only to those who may do more with the table than read it; a reference to it is the least.
 grant select, references (id) on schema_migrations to booking_events_worker;
+
+-- Lookup tells partners what became of their events. It reads no content, reference or key of theirs.
+grant select (id, partner, kind, booking_key, sequence, idempotency_key, content_digest, outcome, duplicate_of, warnings)
+  on booking_events to booking_events_lookup;
+grant select (booking_key, event_id, erased_at) on bookings to booking_events_lookup;
+grant select (event_id, partner, error_code, resolution, resolved_at, replayed_at, failed_at) on dead_letters
+  to booking_events_lookup;
 
 -- pnpm ops shows everything, marks dead letters, and erases guests.
 grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, dead_letters,

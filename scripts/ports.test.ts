@@ -25,10 +25,12 @@ test("a default port that is taken gives way to a free one near it", async () =>
   expect(await isPortFree(ingest)).toBe(true);
 });
 
-test("an admin port is never the port of ingest, and the worker's is not ingest's", async () => {
-  const { ingestAdmin } = await chooseAppPorts({});
-  const ports = await chooseAppPorts({ PORT: String(ingestAdmin) });
-  expect(new Set([ports.ingest, ports.ingestAdmin, ports.workerAdmin])).toHaveProperty("size", 3);
+test("no two apps have the same port", async () => {
+  const { ingestAdmin, lookup } = await chooseAppPorts({});
+  for (const environment of [{ PORT: String(ingestAdmin) }, { PORT: String(lookup), ADMIN_PORT: String(lookup + 1) }]) {
+    const { host: _, ...ports } = await chooseAppPorts(environment);
+    expect(new Set(Object.values(ports))).toHaveProperty("size", 5);
+  }
 });
 
 test("a port that the user asked for and that is taken is an error that names it, and what to do", async () => {

@@ -48,13 +48,15 @@ function cannotListen(port: number, host: string, cause: NodeJS.ErrnoException):
   return new SetupProblem(`Nothing can listen on port ${port} of ${host} (${cause.code}).`, advice, { cause });
 }
 
-/** The ports of ingest and worker. */
+/** The ports of the apps. */
 interface AppPorts {
-  /** On which ingest listens. */
+  /** On which ingest and lookup listen. */
   host: string;
   ingest: number;
+  lookup: number;
   ingestAdmin: number;
   workerAdmin: number;
+  lookupAdmin: number;
 }
 
 export const DEFAULT_PORT = 8080;
@@ -63,8 +65,8 @@ const DEFAULT_ADMIN_PORT = 9101;
 const NEIGHBOURS_MAX = 20;
 
 /**
- * From PORT, HOST and ADMIN_PORT, as far as they are set. Ingest and worker have an admin port each: ADMIN_PORT is
- * ingest's, and the worker's is the next one.
+ * From PORT, HOST and ADMIN_PORT, as far as they are set. PORT is ingest's, and lookup has a free one near it. Each app
+ * has an admin port: ADMIN_PORT is ingest's, and those of worker and lookup are the next ones.
  *
  * @throws SetupProblem when a port that the user asked for is in use
  */
@@ -74,11 +76,16 @@ export async function chooseAppPorts(environment: NodeJS.ProcessEnv): Promise<Ap
   const adminPort = readPort(environment, "ADMIN_PORT");
   const port = readPort(environment, "PORT");
   const ingest = port ? await checkWanted("PORT", port, host) : await chooseNear(DEFAULT_PORT, { host });
+  const lookup = await chooseNear(ingest + 1, {
+    host,
+    avoid: adminPort ? [0, 1, 2].map((next) => adminPort + next) : [],
+  });
   const admin = (wanted: number | undefined, usual: number) =>
-    wanted ? checkWanted("ADMIN_PORT", wanted) : chooseNear(usual, { avoid: ingest });
+    wanted ? checkWanted("ADMIN_PORT", wanted) : chooseNear(usual, { avoid: [ingest, lookup] });
   const ingestAdmin = await admin(adminPort, DEFAULT_ADMIN_PORT);
   const workerAdmin = await admin(adminPort && adminPort + 1, ingestAdmin + 1);
-  return { host, ingest, ingestAdmin, workerAdmin };
+  const lookupAdmin = await admin(adminPort && adminPort + 2, workerAdmin + 1);
+  return { host, ingest, lookup, ingestAdmin, workerAdmin, lookupAdmin };
 }
 
 async function checkWanted(variable: string, port: number, host?: string): Promise<number> {
@@ -91,9 +98,9 @@ async function checkWanted(variable: string, port: number, host?: string): Promi
 }
 
 /** A default port; or, if that is taken, one near it. */
-async function chooseNear(port: number, { host, avoid }: { host?: string; avoid?: number }): Promise<number> {
+async function chooseNear(port: number, { host, avoid = [] }: { host?: string; avoid?: number[] }): Promise<number> {
   for (let candidate = port; candidate <= port + NEIGHBOURS_MAX; candidate += 1) {
-    if (candidate !== avoid && (await isPortFree(candidate, host))) return candidate;
+    if (!avoid.includes(candidate) && (await isPortFree(candidate, host))) return candidate;
   }
   return freePort();
 }
@@ -102,9 +109,9 @@ function readPort(environment: NodeJS.ProcessEnv, variable: string): number | un
   const text = environment[variable];
   if (!text) return undefined;
   const port = Number(text);
-  if (Number.isInteger(port) && port >= 1 && port <= 65_534) return port;
+  if (Number.isInteger(port) && port >= 1 && port <= 65_533) return port;
   throw new SetupProblem(
     `${variable} is "${text}", which is not a port.`,
-    "Set it to a number from 1 to 65534, or leave it out.",
+    "Set it to a number from 1 to 65533, or leave it out.",
   );
 }

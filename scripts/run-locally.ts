@@ -24,7 +24,7 @@ export type CodeFrom = "dist" | "source";
 /** Without a limit, ingest never sheds load because of Redis' memory. This one holds some 350,000 waiting events. */
 const REDIS_MAXMEMORY = "1gb";
 const GIVEN_SERVER_TIMEOUT_MS = 15_000;
-const APPS = ["ingest", "worker"] as const;
+const APPS = ["ingest", "worker", "lookup"] as const;
 
 /** What the stages of a start share. */
 interface Run {
@@ -118,11 +118,11 @@ async function bringUp(run: Run): Promise<Welcome> {
     secretFile: demoSecretFile,
     runOps,
   });
-  const url = await startApps(run, environment);
+  const { url, lookupUrl } = await startApps(run, environment);
   // The port is known only now: another program may have taken the usual one.
   writeEnvironmentFile(environmentFile, { ...forUsers, INGEST_URL: url });
   if ("secret" in demo) await tryDemoBooking(url, demo.secret, stop);
-  return { url, demo, partnersFile };
+  return { url, lookupUrl, demo, partnersFile };
 }
 
 async function provideRedis({ dataServers }: Run, signal: AbortSignal): Promise<string> {
@@ -195,19 +195,23 @@ async function buildIfNeeded({ from }: Run, signal: AbortSignal): Promise<void> 
     );
 }
 
-/** @returns the URL of ingest */
-async function startApps({ from, stop, apps }: Run, environment: NodeJS.ProcessEnv): Promise<string> {
+/** @returns the URLs of ingest and lookup */
+async function startApps(
+  { from, stop, apps }: Run,
+  environment: NodeJS.ProcessEnv,
+): Promise<Pick<Welcome, "url" | "lookupUrl">> {
   const ports = await chooseAppPorts(process.env);
   if (!process.env["PORT"] && ports.ingest !== DEFAULT_PORT)
     say(`Port ${DEFAULT_PORT} is in use by another program: ingest listens on ${ports.ingest}. PORT=… chooses one.`);
   const common = { ...environment, HOST: ports.host };
   const starts = APPS.map((name) => async (signal: AbortSignal) => {
-    const port = name === "ingest" ? ports.ingestAdmin : ports.workerAdmin;
-    const env = { ...common, PORT: String(ports.ingest), ADMIN_PORT: String(port) };
+    const port = ports[`${name}Admin`];
+    const env = { ...common, PORT: String(name === "lookup" ? ports.lookup : ports.ingest), ADMIN_PORT: String(port) };
     apps.push(await startApp({ name, from, env, port, signal }));
   });
-  await step("Ingest and worker", () => together(stop, starts));
-  return `http://${hostForClients(ports.host)}:${ports.ingest}`;
+  await step("Ingest, worker and lookup", () => together(stop, starts));
+  const urlOf = (port: number) => `http://${hostForClients(ports.host)}:${port}`;
+  return { url: urlOf(ports.ingest), lookupUrl: urlOf(ports.lookup) };
 }
 
 function startApp(options: {

@@ -15,12 +15,13 @@ const TRY_TIMEOUT_MS = 10_000;
 
 export interface Welcome {
   url: string;
+  lookupUrl: string;
   demo: { secret: string } | { absentBecause: string };
   partnersFile: string;
 }
 
 /** What is printed when everything is ready. The user can paste each command as it is. */
-export function welcome({ url, demo, partnersFile }: Welcome, readyAfterMs: number): string {
+export function welcome({ url, lookupUrl, demo, partnersFile }: Welcome, readyAfterMs: number): string {
   const partner =
     "secret" in demo
       ? `  Partner  ${DEMO_PARTNER}
@@ -30,7 +31,11 @@ Send a booking, from another terminal:
 
   curl -sS -w '\\n' ${createUrl(url, demo.secret)} -H 'Content-Type: application/json' -d '${demoBooking}'
 
-See what became of it, in this folder:
+Ask what became of it, as the partner, by the eventId of the answer:
+
+  curl -sS -w '\\n' ${lookupUrl}/booking-event/receipt/${demo.secret}/EVENT_ID
+
+Or as the operator, in this folder:
 
   npm run -s ops -- bookings show ${DEMO_PARTNER} ${DEMO_REFERENCE}`
       : `  Partners of ${partnersFile}

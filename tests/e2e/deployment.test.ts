@@ -45,9 +45,10 @@ test("Caddy is in front of each ingest of its profile, and gets each variable th
   const ingests = Object.keys(services).filter((name) => name.startsWith("ingest"));
   expect(ingests.length).toBeGreaterThan(1);
   expect(environment["INGEST_UPSTREAMS"]?.split(" ")).toEqual(ingests.map((name) => `${name}:8080`));
+  expect(environment["LOOKUP_UPSTREAMS"]).toBe("lookup:8080");
   const read = [...caddyfile.matchAll(/\{\$(\w+)\}/g)].map(([, name]) => name);
   expect(Object.keys(environment).toSorted()).toEqual([...new Set(read)].toSorted());
-  for (const name of ingests) expect(services[name]?.environment).toHaveProperty("TRUSTED_PROXY_HOPS");
+  for (const name of [...ingests, "lookup"]) expect(services[name]?.environment).toHaveProperty("TRUSTED_PROXY_HOPS");
 });
 
 test("an ingest that stops accepts events until Caddy has noticed it", () => {
@@ -85,12 +86,21 @@ test("the admin ports are open to Caddy and Prometheus, and published nowhere", 
     scrape_configs.find(({ job_name }: { job_name: string }) => job_name === job).dns_sd_configs[0];
   expect(scraped("ingest")).toMatchObject({ names: beside("monitoring", "ingest"), port: 9101 });
   expect(scraped("worker")).toMatchObject({ names: beside("monitoring", "worker"), port: 9102 });
+  expect(scraped("lookup")).toMatchObject({ names: beside("monitoring", "lookup"), port: 9103 });
   expect(beside("monitoring")).toEqual(
-    expect.arrayContaining(["ingest", "ingest-2", "worker", "prometheus", "redis-exporter", "postgres-exporter"]),
+    expect.arrayContaining([
+      "ingest",
+      "ingest-2",
+      "worker",
+      "lookup",
+      "prometheus",
+      "redis-exporter",
+      "postgres-exporter",
+    ]),
   );
   for (const [name, { environment, ports = [] }] of Object.entries(services)) {
-    expect(environment?.["ADMIN_HOST"], name).toBe(/^(ingest|worker)/.test(name) ? "0.0.0.0" : undefined);
-    expect(ports.join(), name).not.toMatch(/:910[12]$/);
+    expect(environment?.["ADMIN_HOST"], name).toBe(/^(ingest|worker|lookup)/.test(name) ? "0.0.0.0" : undefined);
+    expect(ports.join(), name).not.toMatch(/:910[123]$/);
   }
   expect(Object.keys(compose.networks).filter((name) => !compose.networks[name]?.internal)).toEqual([
     "edge",
@@ -150,7 +160,7 @@ test("every image has an exact version, and Node is the one of the tests", async
 test("any long random text can be the password, because it is in no URL", () => {
   const password = "a/b#c?d%zz@:$'\"";
   const containsPassword = (value: string) => value.includes("$" + "{POSTGRES_PASSWORD");
-  for (const name of ["worker", "ops"]) {
+  for (const name of ["worker", "lookup", "ops"]) {
     const environment = Object.fromEntries(
       Object.entries(services[name]?.environment ?? {}).map(([key, value]) => [
         key,
@@ -162,7 +172,7 @@ test("any long random text can be the password, because it is in no URL", () => 
   }
   const values = Object.values(services).flatMap(({ environment }) => Object.values(environment ?? {}));
   const passwords = values.filter((value) => containsPassword(String(value)));
-  expect(passwords).toHaveLength(5);
+  expect(passwords).toHaveLength(6);
   for (const value of passwords) expect(value).toMatch(/^\$\{POSTGRES_PASSWORD:\?[^}]+\}$/);
 });
 
@@ -171,7 +181,7 @@ test("whoever uses the folders of the host waits until they belong to the user o
   const mounted = Object.keys(services).filter((name) =>
     services[name]?.volumes?.some((volume) => /^\.\/(partners|backups):/.test(volume)),
   );
-  expect(mounted).toEqual(["ingest", "ingest-2", "ops", "folders", "backup"]);
+  expect(mounted).toEqual(["ingest", "ingest-2", "lookup", "ops", "folders", "backup"]);
   for (const name of mounted.filter((name) => name !== "folders")) {
     expect(services[name]?.depends_on?.["folders"]).toEqual({ condition: "service_completed_successfully" });
   }
@@ -179,7 +189,7 @@ test("whoever uses the folders of the host waits until they belong to the user o
 });
 
 test("every variable of an app is one that the apps know", () => {
-  for (const name of ["ingest", "ingest-2", "worker", "ops"]) {
+  for (const name of ["ingest", "ingest-2", "worker", "lookup", "ops"]) {
     for (const variable of Object.keys(services[name]?.environment ?? {})) {
       // Node's own.
       if (variable !== "NODE_OPTIONS") expect(variables).toHaveProperty(variable);
@@ -192,8 +202,8 @@ test("from outside, only Caddy can be reached, and each data store only by who n
   expect(published.filter(([, port]) => !port?.startsWith("127.0.0.1:")).map(([name]) => name)).toEqual(
     Array(3).fill("caddy"),
   );
-  expect(beside("database")).toEqual(["worker", "ops", "postgres", "backup", "postgres-exporter"]);
-  expect(beside("queue")).toEqual(["ingest", "ingest-2", "worker", "ops", "redis", "redis-exporter"]);
+  expect(beside("database")).toEqual(["worker", "lookup", "ops", "postgres", "backup", "postgres-exporter"]);
+  expect(beside("queue")).toEqual(["ingest", "ingest-2", "worker", "lookup", "ops", "redis", "redis-exporter"]);
 });
 
 test("no program can gain privileges; all but the data stores have none and can't write files", () => {
@@ -212,7 +222,7 @@ test("no container's log or memory grows without a limit", () => {
 });
 
 test("each program uses less memory than its container has, so the kernel does not kill it", () => {
-  for (const name of ["ingest", "ingest-2", "worker"]) {
+  for (const name of ["ingest", "ingest-2", "worker", "lookup"]) {
     const { environment, mem_limit } = services[name] ?? {};
     const heapMegabytes = Number(/^--max-old-space-size=(\d+)$/.exec(environment?.["NODE_OPTIONS"] ?? "")?.[1]);
     // Besides the heap of old objects, Node needs memory for new objects, code and buffers.

@@ -88,7 +88,7 @@ describe("every pod", () => {
       const ports = (container.ports ?? []).map((port: { containerPort: number }) => port.containerPort);
       expect([object.metadata.name, stage && ports]).toEqual([object.metadata.name, exposed]);
     }
-    expect(pods).toHaveLength(4);
+    expect(pods).toHaveLength(5);
   });
 
   test("sets variables that the processes know, to values that they accept", () => {
@@ -107,6 +107,7 @@ describe("every pod", () => {
   test.each([
     ["ingest", ["REDIS_URL"], ["REDIS_PASSWORD"]],
     ["worker", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD"]],
+    ["lookup", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD"]],
     ["ops", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD"]],
     ["migrate", ["DATABASE_URL"], ["DATABASE_PASSWORD"]],
   ])("of %s gets its own credentials, and no others, from its own Secret", (component, required, optional) => {
@@ -142,7 +143,7 @@ describe("every pod", () => {
 
   test("has the memory that its process needs, as in Compose", () => {
     const { services } = parse(readFileSync("docker-compose.yml", "utf8"), { merge: true });
-    for (const component of ["ingest", "worker"]) {
+    for (const component of ["ingest", "worker", "lookup"]) {
       const { resources, env } = podOf(component).container;
       const { mem_limit, environment } = services[component];
       expect(resources.limits).toEqual({ memory: mem_limit.replace(/m$/, "Mi") });
@@ -181,7 +182,7 @@ function selects({ matchLabels, matchExpressions = [] }: Selector, labels: Recor
   );
 }
 
-test("ingest reaches Redis only, the worker PostgreSQL too, and only Prometheus and the proxy reach them", () => {
+test("ingest reaches Redis only, worker and lookup PostgreSQL too, and only Prometheus and the proxy reach them", () => {
   const ports = (rules: { ports: { port: number | string }[] }[] = []) =>
     rules.map((rule) => rule.ports.map(({ port }) => port));
   const open = (component: string) => {
@@ -191,6 +192,7 @@ test("ingest reaches Redis only, the worker PostgreSQL too, and only Prometheus 
   const dns = [53, 53];
   expect(open("ingest")).toEqual({ ingress: [["http"], ["admin"]], egress: [[6379], dns] });
   expect(open("worker")).toEqual({ ingress: [["admin"]], egress: [[6379], [5432], dns] });
+  expect(open("lookup")).toEqual({ ingress: [["http"], ["admin"]], egress: [[6379], [5432], dns] });
   expect(open("ops")).toEqual({ ingress: [], egress: [[6379], [5432], dns] });
   for (const policy of objects.filter(({ kind }) => kind === "NetworkPolicy")) {
     for (const rule of [...(policy["spec"].ingress ?? []), ...policy["spec"].egress]) {
@@ -199,8 +201,8 @@ test("ingest reaches Redis only, the worker PostgreSQL too, and only Prometheus 
   }
 });
 
-describe.each(["ingest", "worker"])("%s", (component) => {
-  test("is found by its service, disruption budget, monitor and autoscaler", () => {
+describe.each(["ingest", "worker", "lookup"])("%s", (component) => {
+  test("is found by its service, disruption budget and monitor, and by its autoscaler if it has one", () => {
     const { spec, metadata } = find("Deployment", component);
     const labels = spec.template.metadata.labels;
     expect(selects(spec.selector, labels)).toBe(true);
@@ -214,6 +216,7 @@ describe.each(["ingest", "worker"])("%s", (component) => {
     expect(selects(monitor.selector, service.metadata.labels ?? {})).toBe(true);
     const named = new Set(service["spec"].ports.map(({ name }: { name: string }) => name));
     for (const { port } of monitor.endpoints) expect(named).toContain(port);
+    if (component === "lookup") return;
     const autoscaler = component === "ingest" ? "HorizontalPodAutoscaler" : "ScaledObject";
     expect(find(autoscaler, component)["spec"].scaleTargetRef.name).toBe(metadata.name);
     // With `replicas`, each deployment would undo what the autoscaler did.
@@ -237,17 +240,20 @@ describe.each(["ingest", "worker"])("%s", (component) => {
   });
 });
 
-test.each(["ingest", "ops"])("%s reads the partners file from a folder that Kubernetes updates", (component) => {
-  const { pod, container } = podOf(component);
-  const file = container.env.find(({ name }: { name: string }) => name === "PARTNERS_FILE").value;
-  const [volume, ...others] = pod.volumes;
-  expect(others).toEqual([]);
-  expect(container.volumeMounts).toEqual([{ name: volume.name, mountPath: posix.dirname(file), readOnly: true }]);
-  expect(posix.basename(file)).toBe("partners.json");
-  expect(volume.secret).toEqual({ secretName: "booking-events-partners", defaultMode: 0o440 });
-  // Otherwise only root could read it.
-  expect(pod.securityContext.fsGroup).toBe(pod.securityContext.runAsGroup);
-});
+test.each(["ingest", "lookup", "ops"])(
+  "%s reads the partners file from a folder that Kubernetes updates",
+  (component) => {
+    const { pod, container } = podOf(component);
+    const file = container.env.find(({ name }: { name: string }) => name === "PARTNERS_FILE").value;
+    const [volume, ...others] = pod.volumes;
+    expect(others).toEqual([]);
+    expect(container.volumeMounts).toEqual([{ name: volume.name, mountPath: posix.dirname(file), readOnly: true }]);
+    expect(posix.basename(file)).toBe("partners.json");
+    expect(volume.secret).toEqual({ secretName: "booking-events-partners", defaultMode: 0o440 });
+    // Otherwise only root could read it.
+    expect(pod.securityContext.fsGroup).toBe(pod.securityContext.runAsGroup);
+  },
+);
 
 describe("workers are scaled", () => {
   const { spec, metadata } = find("ScaledObject", "worker");

@@ -14,7 +14,7 @@ import { type RunningApp, useOwnServices } from "./surroundings.ts";
 const secret = "a-secret-of-the-privilege-tests-01234567";
 /** In a URL, almost every character of it would have to be encoded. */
 const password = "least/privilege#password?50%25 [@:";
-const processes = ["ingest", "worker", "ops"] as const;
+const processes = ["ingest", "worker", "lookup", "ops"] as const;
 type Process = (typeof processes)[number];
 
 const own = useOwnServices(secret);
@@ -76,7 +76,7 @@ async function createRedisUsers(): Promise<void> {
 async function createPostgresRoles(): Promise<void> {
   const text = await readFile("deploy/postgres-grants.sql", "utf8");
   const statements = [...text.matchAll(/^-- {3}(create .*);$/gm)].map(([, statement]) => statement as string);
-  expect(statements).toHaveLength(5);
+  expect(statements).toHaveLength(6);
   await asAdministrator(["drop database booking_events", ...statements.map((text) => text.replace("…", password))]);
 }
 
@@ -121,7 +121,7 @@ function environmentOf(name: Process): Record<string, string> {
   };
 }
 
-function start(name: "ingest" | "worker"): Promise<RunningApp> {
+function start(name: "ingest" | "worker" | "lookup"): Promise<RunningApp> {
   return own.start(name, { environment: environmentOf(name) });
 }
 
@@ -160,7 +160,7 @@ async function outcomeOf(eventId: string): Promise<string | undefined> {
 }
 
 test("over TLS and with the least privileges, events go their whole way, dead letters too", async () => {
-  const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+  const [ingest, worker, lookup] = await Promise.all([start("ingest"), start("worker"), start("lookup")]);
   await owner.query(
     "alter table bookings add constraint mistake check (reference not like 'POISON%' or 1 / (0 * length(reference)) = 0)",
   );
@@ -174,6 +174,10 @@ test("over TLS and with the least privileges, events go their whole way, dead le
     const { rows } = await owner.query("select error_code from dead_letters");
     expect(rows).toEqual([{ error_code: "22012" }, { error_code: "22012" }]);
   });
+  const receipt = async (eventId: string) =>
+    (await fetch(`${lookup.url}/booking-event/receipt/${secret}/${eventId}`)).json();
+  expect(await receipt(created)).toMatchObject({ status: "applied", outcome: "created", decidedBy: deleted });
+  expect(await receipt(poisons[0])).toMatchObject({ status: "failed", code: "22012" });
   await owner.query("alter table bookings drop constraint mistake");
   expect(await ops(["dead-letters", "replay", poisons[0], "--yes"])).toMatchObject({ exitCode: 0 });
   expect(await outcomeOf(poisons[0])).toBe("created");
@@ -216,7 +220,9 @@ test("over TLS and with the least privileges, events go their whole way, dead le
   const late = await post(ingest, "create", "TRIP-1");
   await waitFor(async () => expect(await outcomeOf(late)).toBe("erased"));
 
-  for (const app of [ingest, worker]) expect(await app.stop("SIGTERM")).toBe(0);
+  expect(await receipt(late)).toEqual({ eventId: late, status: "erased" });
+
+  for (const app of [ingest, worker, lookup]) expect(await app.stop("SIGTERM")).toBe(0);
   expect(await refusedByRedis()).toEqual([]);
 }, 120_000);
 
@@ -337,6 +343,11 @@ describe("what a process does not need is refused", () => {
     ["ingest", ["LRANGE", "{booking-events}:events:wait", "0", "-1"]],
     ["ingest", ["RPOP", "{booking-events}:events:wait"]],
     ["ingest", ["DEL", job]],
+    ["lookup", ["HGETALL", job]],
+    ["lookup", ["HSET", job, "data", "{}"]],
+    ["lookup", ["DEL", job]],
+    ["lookup", ["LRANGE", "{booking-events}:events:wait", "0", "-1"]],
+    ["lookup", ["GET", "{booking-events}:rate-limit:acme"]],
     ["ops", ["RPOP", "{booking-events}:events:wait"]],
     ["ops", ["DEL", "another:key"]],
     ["ops", ["BGSAVE"]],
@@ -362,6 +373,13 @@ describe("what a process does not need is refused", () => {
     ["ops", "select drop_log_partition(1)"],
     ["reader", "select delete_old_changes(1, 1)"],
     ["worker", "update schema_migrations set name = ''"],
+    ["lookup", "select payload from booking_events"],
+    ["lookup", "select reference from booking_events"],
+    ["lookup", "select envelope from dead_letters"],
+    ["lookup", "select * from digest_key"],
+    ["lookup", "update bookings set state = 'deleted'"],
+    ["lookup", "delete from booking_events"],
+    ["lookup", "create table more (id int)"],
     ["ops", "create table more (id int)"],
     ["ops", "delete from bookings"],
     ["ops", "update booking_events set outcome = 'created'"],

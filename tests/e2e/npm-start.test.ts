@@ -46,10 +46,14 @@ test("one command in a fresh copy and the printed commands make a booking; a sec
   expect(answer).toEqual({ success: true, eventId: expect.any(String) });
   await waitFor(async () => (await paste(show)).includes("Booking DEMO-1 of demo: active"));
   expect(await paste(show)).toContain(answer.eventId);
+  const ask = /curl .*\/receipt\/\S+/.exec(first.output())?.[0] ?? "";
+  expect(JSON.parse(await paste(ask.replace("EVENT_ID", answer.eventId)))).toEqual({
+    ...{ eventId: answer.eventId, status: "applied", outcome: "created", decidedBy: answer.eventId },
+  });
   expect(await readBookings()).toEqual([{ partner: "demo", reference: "DEMO-1", state: "active" }]);
 
   // All of 127.0.0.0/8 is this machine. A server on all addresses also answers there; one on 127.0.0.1 does not.
-  for (const port of [first.port, first.adminPort, first.adminPort + 1]) {
+  for (const port of [first.port, first.adminPort, first.adminPort + 1, first.adminPort + 2]) {
     const reached = connect(port, "127.0.0.1");
     await expect(once(reached, "connect")).resolves.toBeDefined();
     reached.destroy(); // Otherwise a shutdown would wait for a request.
@@ -78,7 +82,7 @@ test("one command in a fresh copy and the printed commands make a booking; a sec
 
   expect(await second.stop("SIGTERM")).toBe(0);
 
-  for (const name of ["ingest", "worker"]) {
+  for (const name of ["ingest", "worker", "lookup"]) {
     const log = await readFile(join(clone, `.data/log/${name}.log`), "utf8");
     expect(log).toContain(answer.eventId);
     expect(log.match(/"msg":"stopped"/g)).toHaveLength(2);

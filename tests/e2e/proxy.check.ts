@@ -16,14 +16,20 @@ const path = `/booking-event/create/${secret}`;
 
 const surroundings = prepareSurroundings(secret);
 let redis: Redis;
-let [port, adminPort] = [0, 0];
+let [port, adminPort, lookupPort, lookupAdminPort] = [0, 0, 0, 0];
 let caddy: Caddy;
 let ingests: RunningApp[];
 
 beforeAll(async () => {
   redis = new Redis(redisUrl());
-  [port, adminPort] = await Promise.all([freePort(), freePort()]);
-  caddy = await startCaddy({ upstreams: hosts.map((host) => `${host}:${port}`), adminPort });
+  [port = 0, adminPort = 0, lookupPort = 0, lookupAdminPort = 0] = await Promise.all(
+    Array.from({ length: 4 }, freePort),
+  );
+  caddy = await startCaddy({
+    upstreams: hosts.map((host) => `${host}:${port}`),
+    adminPort,
+    lookup: { upstream: `127.0.0.1:${lookupPort}`, adminPort: lookupAdminPort },
+  });
 });
 
 beforeEach(async () => {
@@ -98,6 +104,22 @@ test("an answer arrives as ingest sent it, and reveals nothing about the servers
   const large = JSON.stringify({ note: "x".repeat(200_000) });
   expect((await post({ body: large })).status).toBe(413);
   expect((await post({ path: "/booking-event/create/a-guess", body: large })).status).toBe(403);
+});
+
+test("partners' questions reach lookup, and get 503 while there is none", async () => {
+  const { eventId } = JSON.parse((await post()).body);
+  const question = { method: "GET", path: `/booking-event/receipt/${secret}/${eventId}`, body: "" };
+  const { status, headers, body } = await post(question);
+  expect([status, headers["retry-after"], JSON.parse(body)]).toEqual([
+    ...[503, "5", { message: expect.stringContaining("The question cannot be answered"), code: "lookup-unavailable" }],
+  ]);
+  const ports = { PORT: String(lookupPort), ADMIN_PORT: String(lookupAdminPort), TRUSTED_PROXY_HOPS: "1" };
+  await surroundings().start("lookup", { environment: ports });
+  await waitFor(async () => {
+    const answer = await post(question);
+    expect([answer.status, JSON.parse(answer.body)]).toEqual([200, { eventId, status: "waiting" }]);
+  });
+  expect(findLeaks(caddy.output(), { secret, "an event's id": eventId })).toEqual([]);
 });
 
 test("plain HTTP is refused, not redirected", async () => {

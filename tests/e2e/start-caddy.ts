@@ -12,8 +12,17 @@ export type Caddy = Awaited<ReturnType<typeof startCaddy>>;
  *
  * @param options.upstreams every ingest, as host:port
  * @param options.adminPort of every ingest
+ * @param options.lookup default: there is none
  */
-export async function startCaddy({ upstreams, adminPort }: { upstreams: readonly string[]; adminPort: number }) {
+export async function startCaddy({
+  upstreams,
+  adminPort,
+  lookup = { upstream: "127.0.0.1:1", adminPort: 1 },
+}: {
+  upstreams: readonly string[];
+  adminPort: number;
+  lookup?: { upstream: string; adminPort: number };
+}) {
   const folder = await mkdtemp(join(tmpdir(), "booking-events-proxy-"));
   const [httpPort, httpsPort] = await Promise.all([freePort(), freePort()]);
   const variables = {
@@ -24,6 +33,8 @@ export async function startCaddy({ upstreams, adminPort }: { upstreams: readonly
     SITE_ADDRESS: "localhost",
     INGEST_UPSTREAMS: upstreams.join(" "),
     INGEST_ADMIN_PORT: String(adminPort),
+    LOOKUP_UPSTREAMS: lookup.upstream,
+    LOOKUP_ADMIN_PORT: String(lookup.adminPort),
   };
   const child = spawn("caddy", ["run", "--config", "-"], { env: variables, stdio: ["pipe", "pipe", "pipe"] });
   let output = "";

@@ -35,11 +35,13 @@ export function createApp(options: AppOptions): Koa<RequestState> {
 }
 
 function answerReceipt(options: AppOptions): (ctx: Context) => Promise<void> {
-  return async function receive(ctx) {
+  return async function answer(ctx) {
     const { partner } = await admitPartner(ctx, null, options);
     const { eventId = "" } = ctx.params;
     const receipt = await orUnavailable(findReceipt(options.receipts, partner.id, eventId));
-    ctx.state.answer = receipt === undefined ? lookupAnswers.noSuchEvent : lookupAnswers.receiptFound(receipt);
+    if (receipt === undefined) throw new Refusal(lookupAnswers.noSuchEvent);
+    ctx.state.eventId = receipt.eventId;
+    ctx.state.answer = lookupAnswers.receiptFound(receipt);
   };
 }
 
