@@ -42,10 +42,14 @@ grant select, update on digest_key to booking_events_worker;
 -- for, only to those who may do more with the table than read it; a reference to it is the least.
 grant select, references (id) on schema_migrations to booking_events_worker;
 
--- Lookup tells partners what became of their events. It reads no content, reference or key of theirs.
+-- Lookup answers partners' questions and writes nothing. It reads a booking's content only to compute a digest of it,
+-- and of events no content at all.
 grant select (id, partner, kind, booking_key, sequence, idempotency_key, content_digest, outcome, duplicate_of, warnings)
   on booking_events to booking_events_lookup;
-grant select (booking_key, event_id, erased_at) on bookings to booking_events_lookup;
+grant select (booking_key, partner, reference, reference_kind, state, event_id, revision, payload, content_digest,
+    created_at, updated_at, erased_at)
+  on bookings to booking_events_lookup;
+grant select (key, fingerprint) on digest_key to booking_events_lookup;
 grant select (event_id, partner, error_code, resolution, resolved_at, replayed_at, failed_at) on dead_letters
   to booking_events_lookup;
 

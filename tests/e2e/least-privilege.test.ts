@@ -177,6 +177,14 @@ test("over TLS and with the least privileges, events go their whole way, dead le
   const receipt = async (eventId: string) =>
     (await fetch(`${lookup.url}/booking-event/receipt/${secret}/${eventId}`)).json();
   expect(await receipt(created)).toMatchObject({ status: "applied", outcome: "created", decidedBy: deleted });
+  const booking = await fetch(`${lookup.url}/booking-event/booking/${secret}?reference=TRIP-1`);
+  expect(await booking.json()).toMatchObject({ state: "deleted", decidedBy: deleted });
+  const list = await fetch(`${lookup.url}/booking-event/reconcile/${secret}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/x-ndjson" },
+    body: '{"reference":"TRIP-1"}\n{"reference":"TRIP-2"}\n',
+  });
+  expect(await list.text()).toContain('"missing":1');
   expect(await receipt(poisons[0])).toMatchObject({ status: "failed", code: "22012" });
   await owner.query("alter table bookings drop constraint mistake");
   expect(await ops(["dead-letters", "replay", poisons[0], "--yes"])).toMatchObject({ exitCode: 0 });
@@ -376,7 +384,8 @@ describe("what a process does not need is refused", () => {
     ["lookup", "select payload from booking_events"],
     ["lookup", "select reference from booking_events"],
     ["lookup", "select envelope from dead_letters"],
-    ["lookup", "select * from digest_key"],
+    ["lookup", "select guest_hashes from bookings"],
+    ["lookup", "update digest_key set key = null"],
     ["lookup", "update bookings set state = 'deleted'"],
     ["lookup", "delete from booking_events"],
     ["lookup", "create table more (id int)"],

@@ -2,18 +2,31 @@ import {
   type AdmissionOptions,
   admitPartner,
   createPartnerFacingApp,
+  expectsContinue,
   type ObserveRequest,
   Refusal,
   type RequestState,
 } from "@booking-events/http";
 import type { Logger } from "@booking-events/runtime";
-import { answers, lookupAnswers } from "@booking-events/schema";
+import { answers, lookupAnswers, type ReferenceKind } from "@booking-events/schema";
+import type { PartnerBooking } from "@booking-events/store";
 import { Router, type RouterContext } from "@koa/router";
 import type Koa from "koa";
+import { describeBooking, readBookingQuery } from "./bookings/describe-booking.ts";
+import { orUnavailable } from "./or-unavailable.ts";
 import { findReceipt, type ReceiptSources } from "./receipts/find-receipt.ts";
+import { type ReconcileSources, reconcile } from "./reconcile/reconcile.ts";
+import type { TakeSlot } from "./reconcile/take-slot.ts";
 
 export interface AppOptions extends AdmissionOptions {
   receipts: ReceiptSources;
+  /** @throws if the database cannot be read */
+  findBooking: (
+    partner: string,
+    booking: { reference: string; referenceKind: ReferenceKind },
+  ) => Promise<PartnerBooking | "erased" | undefined>;
+  reconciliation: ReconcileSources;
+  takeSlot: TakeSlot;
   trustedProxyHops: number;
   observe: ObserveRequest;
   logger: Logger;
@@ -26,10 +39,14 @@ export function createApp(options: AppOptions): Koa<RequestState> {
   const { trustedProxyHops, observe, logger } = options;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   router.get("receipt", "/booking-event/receipt/{:secret}/:eventId", answerReceipt(options));
+  router.get("booking", "/booking-event/booking/{:secret}", answerBooking(options));
+  router.post("reconcile", "/booking-event/reconcile/{:secret}", answerList(options));
   return createPartnerFacingApp({
     router,
-    unmatched: (question) =>
-      question === undefined ? lookupAnswers.noSuchPath : answers.methodNotAllowed("GET", "HEAD"),
+    unmatched: (question) => {
+      if (question === undefined) return lookupAnswers.noSuchPath;
+      return question === "reconcile" ? answers.methodNotAllowed("POST") : answers.methodNotAllowed("GET", "HEAD");
+    },
     ...{ trustedProxyHops, observe, logger },
   });
 }
@@ -45,11 +62,31 @@ function answerReceipt(options: AppOptions): (ctx: Context) => Promise<void> {
   };
 }
 
-/** An outage of Redis or PostgreSQL is never the partner's fault. */
-async function orUnavailable<Result>(work: Promise<Result>): Promise<Result> {
-  try {
-    return await work;
-  } catch (cause) {
-    throw new Refusal(lookupAnswers.unavailable, { cause });
-  }
+function answerBooking(options: AppOptions): (ctx: Context) => Promise<void> {
+  return async function answer(ctx) {
+    const { partner } = await admitPartner(ctx, null, options);
+    const query = readBookingQuery(ctx.querystring);
+    if (query === undefined) throw new Refusal(lookupAnswers.invalidReference);
+    const booking = await orUnavailable(options.findBooking(partner.id, query));
+    if (booking === undefined) throw new Refusal(lookupAnswers.noSuchBooking);
+    ctx.state.answer = lookupAnswers.bookingFound(describeBooking(booking));
+  };
+}
+
+function answerList(options: AppOptions): (ctx: Context) => Promise<void> {
+  return async function answer(ctx) {
+    const { partner } = await admitPartner(ctx, null, options);
+    requireList(ctx);
+    options.takeSlot(partner.id, ctx.res);
+    if (expectsContinue(ctx.req)) ctx.res.writeContinue();
+    ctx.state.answer = await reconcile(options.reconciliation, partner.id, ctx.req);
+  };
+}
+
+/** @throws Refusal */
+function requireList({ req }: Context): void {
+  const { "content-type": type = "", "content-encoding": encoding = "identity" } = req.headers;
+  if (type.split(";", 1)[0]?.trim().toLowerCase() !== "application/x-ndjson")
+    throw new Refusal(lookupAnswers.unsupportedListType);
+  if (encoding.toLowerCase() !== "identity") throw new Refusal(answers.unsupportedEncoding);
 }

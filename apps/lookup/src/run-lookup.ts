@@ -9,6 +9,7 @@ import {
   createRequestObserver,
   createServer,
   type PartnerFacingServer,
+  serverLimits,
   watchPartnersFile,
 } from "@booking-events/http";
 import { createQueueReader, createTokenBuckets } from "@booking-events/queue";
@@ -28,8 +29,21 @@ import {
   version,
   withDeadline,
 } from "@booking-events/runtime";
-import { createPool, findRecordedEvent, probeReads } from "@booking-events/store";
+import {
+  compareBookings,
+  createPool,
+  type DigestKey,
+  findPartnerBooking,
+  findRecordedEvent,
+  type ListedHere,
+  listPartnerBookings,
+  probeReads,
+  readDigestKey,
+  startOfPartnerBookings,
+} from "@booking-events/store";
+import type { Pool } from "pg";
 import { createApp } from "./app.ts";
+import { createSlots, maxReconciliations } from "./reconcile/take-slot.ts";
 
 const entries = {
   PORT: variables.PORT,
@@ -39,6 +53,7 @@ const entries = {
   REDIS_URL: variables.REDIS_URL,
   DATABASE_URL: variables.DATABASE_URL,
   DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
+  DIGEST_KEY: variables.DIGEST_KEY,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
   PARTNERS_FILE: variables.PARTNERS_FILE,
   TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
@@ -49,6 +64,11 @@ const entries = {
 };
 
 const maxDatabaseConnections = 4;
+/** Comparing a page of references that PostgreSQL must read from a slow disk. */
+const comparisonTimeoutMs = 10_000;
+const bookingsPerPage = 2_000;
+/** For a list of a million references over a slow line. */
+const listTimeoutMs = 300_000;
 /** In an outage, partners get an answer within 2 s. Redis, which is asked first, may take most of the first one. */
 const databaseDeadlineMs = 1_000;
 
@@ -114,47 +134,50 @@ async function startServices({ settings, logger, metrics }: Context) {
     group: "lookups",
     onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
   });
-  const database = createPool({
-    databaseUrl: settings.DATABASE_URL,
-    schema: settings.DATABASE_SCHEMA,
-    applicationName: "booking-events-lookup",
-    maxConnections: maxDatabaseConnections,
-    onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
-    limits: { connectTimeoutMs: databaseDeadlineMs, statementTimeoutMs: databaseDeadlineMs, isReadOnly: true },
-  });
+  const connect = (maxConnections: number, statementTimeoutMs: number) =>
+    createPool({
+      databaseUrl: settings.DATABASE_URL,
+      schema: settings.DATABASE_SCHEMA,
+      applicationName: "booking-events-lookup",
+      maxConnections,
+      onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
+      limits: { connectTimeoutMs: databaseDeadlineMs, statementTimeoutMs, isReadOnly: true },
+    });
+  const database = connect(maxDatabaseConnections, databaseDeadlineMs);
+  // Lists have connections of their own, so receipts never wait for them.
+  const listDatabase = connect(maxReconciliations, comparisonTimeoutMs);
   const lastUse = createLastUseRecorder({
     writeLastUses: queue.writeLastUses,
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
+  const digestKey = createDigestKeyReader(database, settings.DIGEST_KEY);
   const certificates = new AbortController();
   exportCertificates(metrics, { redis: settings.REDIS_URL, postgresql: settings.DATABASE_URL }, certificates.signal);
   const checkDatabase = createDatabaseCheck(
-    () => probeReads(database),
+    // Without the right key, lookup would take erased bookings for missing ones.
+    () => Promise.all([probeReads(database), digestKey()]),
     (error) => describeError(error).code ?? describeError(error).type,
   );
   const checkRedis = createDatabaseCheck(queue.ping, () => "no answer" as const);
-  return { partners, queue, certificates, tokenBuckets, database, lastUse, checkDatabase, checkRedis };
+  return {
+    ...{ partners, queue, certificates, tokenBuckets, database, listDatabase, digestKey, lastUse },
+    ...{ checkDatabase, checkRedis },
+  };
 }
 
-async function stopServices({
-  partners,
-  queue,
-  certificates,
-  tokenBuckets,
-  database,
-  lastUse,
-}: Services): Promise<void> {
+async function stopServices(services: Services): Promise<void> {
+  const { partners, queue, certificates, tokenBuckets, database, listDatabase, lastUse } = services;
   partners.stop();
   certificates.abort();
   await lastUse.stop();
   tokenBuckets.close();
   queue.close();
-  await database.end();
+  await Promise.all([database.end(), listDatabase.end()]);
 }
 
 function createLookupServer(
   { settings, logger, metrics, observe }: Context,
-  { partners, queue, tokenBuckets, database, lastUse }: Services,
+  { partners, queue, tokenBuckets, database, listDatabase, digestKey, lastUse }: Services,
   isShuttingDown: () => boolean,
 ): PartnerFacingServer {
   const connections = createConnections({
@@ -182,10 +205,42 @@ function createLookupServer(
       findRecorded: (partner, eventId) =>
         withDeadline(findRecordedEvent(database, partner, eventId), databaseDeadlineMs),
     },
+    findBooking: (partner, booking) =>
+      withDeadline(
+        digestKey().then((key) => findPartnerBooking(database, key, { partner, ...booking })),
+        databaseDeadlineMs,
+      ),
+    reconciliation: {
+      compare: async (listed) => compareBookings(listDatabase, await digestKey(), listed),
+      readBookings: (partner, createdBefore) => readBookings(listDatabase, partner, createdBefore),
+      isShuttingDown,
+    },
+    takeSlot: createSlots(),
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
     ...{ observe, logger },
   });
-  return createServer({ handle: app.callback(), connections, observe });
+  const limits = { ...serverLimits, requestTimeoutMs: listTimeoutMs };
+  return createServer({ handle: app.callback(), connections, observe, limits });
+}
+
+/** The key is read when it is first needed, since PostgreSQL may be down before. */
+function createDigestKeyReader(database: Pool, secret: string | undefined): () => Promise<DigestKey> {
+  let key: DigestKey | undefined;
+  return async () => {
+    key ??= await readDigestKey(database, secret);
+    return key;
+  };
+}
+
+async function* readBookings(database: Pool, partner: string, createdBefore: Date): AsyncGenerator<ListedHere[]> {
+  let after = startOfPartnerBookings;
+  for (;;) {
+    const page = await listPartnerBookings(database, partner, { after, createdBefore, limit: bookingsPerPage });
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    after = last;
+  }
 }
 
 function startLookupHealthServer(context: Context, services: Services, isShuttingDown: () => boolean): Promise<Server> {
@@ -201,7 +256,9 @@ function startLookupHealthServer(context: Context, services: Services, isShuttin
         ...(redis === null ? [] : ["Redis does not answer. Check that it runs and that REDIS_URL is right."]),
         ...(database === null
           ? []
-          : [`PostgreSQL does not answer (${database}). Check that it runs and that DATABASE_URL is right.`]),
+          : [
+              `PostgreSQL cannot be read (${database}). Check that it runs, and that DATABASE_URL and DIGEST_KEY are right.`,
+            ]),
         ...(isShuttingDown() ? ["The process is shutting down."] : []),
       ];
     },

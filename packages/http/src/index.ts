@@ -16,6 +16,6 @@ export { ClientGone, createPartnerFacingApp, type RequestState } from "./partner
 export { createLastUseRecorder, type RecordUse } from "./record-last-use.ts";
 export { type FieldViolation, Refusal } from "./refusal.ts";
 export { requestIdOf } from "./request-id.ts";
-export { hasBody, type PageAnswer } from "./send-answer.ts";
+export { expectsContinue, hasBody, type PageAnswer, type StreamedAnswer } from "./send-answer.ts";
 export { type AnswerGuess, createGuessThrottle, guessLimits } from "./throttle-guessing.ts";
 export { watchPartnersFile } from "./watch-partners-file.ts";

@@ -10,7 +10,7 @@ import type { ObservedRequest } from "./observe-requests.ts";
 import { QuietKoa } from "./quiet-koa.ts";
 import { Refusal } from "./refusal.ts";
 import { requestIdOf } from "./request-id.ts";
-import { type PageAnswer, sendAnswer } from "./send-answer.ts";
+import { isStreamed, type PageAnswer, type StreamedAnswer, sendAnswer } from "./send-answer.ts";
 
 /** The processes that partners connect to. The name is the prefix of a process's metrics. */
 export type PartnerFacingApp = "ingest" | "lookup";
@@ -21,7 +21,7 @@ export interface RequestState {
   secretId?: string;
   rateLimitHeaders?: Answer["headers"];
   eventId?: string;
-  answer?: Answer | PageAnswer;
+  answer?: Answer | PageAnswer | StreamedAnswer;
 }
 
 type ObserveOfApp<State> = (request: ObservedRequest, state: State) => void;
@@ -70,7 +70,7 @@ function answerRequests<State extends RequestState>(observe: ObserveOfApp<State>
     const startedAtMs = performance.now();
     // Koa's own response handling ignores unread bodies, and its error handling drops our headers.
     ctx.respond = false;
-    let answer: Answer | PageAnswer | undefined;
+    let answer: Answer | PageAnswer | StreamedAnswer | undefined;
     let error: unknown;
     try {
       ctx.url = toOriginForm(ctx.req);
@@ -81,11 +81,22 @@ function answerRequests<State extends RequestState>(observe: ObserveOfApp<State>
       answer = toAnswer(thrown);
     }
     // If headers have been sent, the server answered instead of the app while the body was still being received.
-    const wasSent = ctx.res.headersSent;
+    let wasSent = ctx.res.headersSent;
     const sending =
       answer !== undefined && !wasSent
         ? sendAnswer(ctx.res, answer, { headers: ctx.state.rateLimitHeaders })
         : undefined;
+    const isStream = answer !== undefined && isStreamed(answer);
+    if (isStream) {
+      try {
+        await sending;
+      } catch (thrown) {
+        error = thrown;
+        wasSent = true;
+        // The client notices that the answer is not complete.
+        ctx.res.destroy();
+      }
+    }
     const request: ObservedRequest = {
       requestId: requestIdOf(ctx.req),
       method: ctx.method,
@@ -99,7 +110,7 @@ function answerRequests<State extends RequestState>(observe: ObserveOfApp<State>
       ...detailsForLog(ctx, error),
     };
     observe(request, ctx.state);
-    await sending;
+    if (!isStream) await sending;
   };
 }
 

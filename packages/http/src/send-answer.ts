@@ -15,6 +15,16 @@ export interface PageAnswer extends Omit<Answer, "body"> {
   body: Buffer;
 }
 
+/** An answer whose body may be too long for the memory. Its length is not known when it begins. */
+export interface StreamedAnswer extends Omit<Answer, "body"> {
+  /** Writes the body. Resolves when everything has been handed over. */
+  stream: (response: ServerResponse) => Promise<void>;
+}
+
+export function isStreamed(answer: Answer | PageAnswer | StreamedAnswer): answer is StreamedAnswer {
+  return "stream" in answer;
+}
+
 /** How much of a refused body is read, and for how long, so that its sender can read the answer. */
 const lingerBytes = 256 * 1_024;
 const lingerMs = 1_000;
@@ -31,9 +41,10 @@ const lingerMs = 1_000;
  */
 export async function sendAnswer(
   res: ServerResponse,
-  answer: Answer | PageAnswer,
+  answer: Answer | PageAnswer | StreamedAnswer,
   { headers, close = false }: { headers?: Answer["headers"]; close?: boolean } = {},
 ): Promise<void> {
+  if (isStreamed(answer)) return streamAnswer(res, answer, headers);
   const bodyIsUnread = hasBody(res.req) && !res.req.complete;
   // Node derives the Connection header from this, and the server accepts no further request.
   if (close || bodyIsUnread) res.shouldKeepAlive = false;
@@ -51,6 +62,16 @@ export async function sendAnswer(
     if (!res.req.socket.readableEnded) await discardRestOfBody(res.req);
   }
   res.end(bodyIsUnread ? undefined : answer.body);
+}
+
+async function streamAnswer(
+  res: ServerResponse,
+  { status, headers, stream }: StreamedAnswer,
+  moreHeaders: Answer["headers"],
+): Promise<void> {
+  res.writeHead(status, { ...headersOfEveryAnswer, ...headers, ...moreHeaders, "X-Request-Id": requestIdOf(res.req) });
+  await stream(res);
+  res.end();
 }
 
 /**
@@ -83,6 +104,11 @@ export function discardInput(socket: Socket, stop: () => void): void {
   socket.on("data", () => {
     if (socket.bytesRead > enoughBytes) stop();
   });
+}
+
+/** Such a client sends its body only after we ask for it, which we do once we know that we will read it. */
+export function expectsContinue(req: IncomingMessage): boolean {
+  return req.httpVersion === "1.1" && /\b100-continue\b/i.test(req.headers.expect ?? "");
 }
 
 /** In HTTP, a message without either of these headers has no body. */

@@ -81,6 +81,17 @@ describe("the partner guide has the limits of the code", () => {
     const constants = [readConstant(limiter, "tokenBytes"), readConstant(limiter, "tokenValues")];
     expect(documented.map(toNumber)).toEqual([...constants, ...constants]);
   });
+
+  test("in its text about lists of bookings", () => {
+    const list = "apps/lookup/src/reconcile/read-list.ts";
+    const pattern = /A list has up to (.+?) lines of up to (.+?) and arrives within (\d+) minutes/;
+    const [, lines = "", bytes = "", minutes] = pattern.exec(read("docs/partner-guide.md")) ?? [];
+    expect([lines, bytes, `${minutes} min`].map(toNumber)).toEqual([
+      readConstant(list, "maxReferences"),
+      readConstant(list, "maxLineBytes"),
+      readConstant("apps/lookup/src/run-lookup.ts", "listTimeoutMs"),
+    ]);
+  });
 });
 
 test.each([

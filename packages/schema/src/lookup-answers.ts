@@ -1,6 +1,7 @@
 import { type Answer, refused } from "./answer.ts";
 
-// Every body that answers a partner's question, besides those in answers.ts. None contains a secret or a value.
+// Every body that answers a partner's question, besides those in answers.ts. None contains a secret, and only the answer
+// to a list contains a value: the booking's reference.
 
 export const receiptFound = (receipt: object): Answer => ({
   status: 200,
@@ -9,7 +10,47 @@ export const receiptFound = (receipt: object): Answer => ({
 });
 /** The same bytes for events that never existed, have left the log, or are another partner's. */
 export const noSuchEvent = refused(404, "no-such-event", "There is no such event.");
-export const noSuchPath = refused(404, "no-such-path", "No such path. Use /booking-event/receipt/{secret}/{eventId}.");
+
+export const bookingFound = (booking: object): Answer => ({
+  status: 200,
+  code: "booking-found",
+  body: JSON.stringify(booking),
+});
+export const noSuchBooking = refused(404, "no-such-booking", "There is no such booking.");
+export const invalidReference = refused(
+  400,
+  "invalid-reference",
+  "Send one reference of 1 to 1,024 characters in the query, percent-encoded, and referenceKind=consumer if it is a " +
+    "consumer's.",
+);
+
+export const invalidListLine = (line: number, problem: string): Answer =>
+  refused(400, "invalid-list-line", `Line ${line} of the list is invalid: ${problem}`);
+export const unsupportedListType = refused(
+  415,
+  "unsupported-type",
+  "The Content-Type is missing or not supported. Send UTF-8 with Content-Type: application/x-ndjson.",
+);
+export const listTooLong = (maxReferences: number): Answer =>
+  refused(413, "list-too-long", `The list has more than ${maxReferences} references.`);
+export const tooManyDifferences = refused(
+  413,
+  "too-many-differences",
+  "The answer would be too long. Send fewer references at once.",
+);
+export const alreadyReconciling = refused(
+  429,
+  "already-reconciling",
+  "You are sending another list at the moment. Retry after the delay in the Retry-After header.",
+  { "Retry-After": "10" },
+);
+
+export const noSuchPath = refused(
+  404,
+  "no-such-path",
+  "No such path. Use /booking-event/receipt/{secret}/{eventId}, /booking-event/booking/{secret}?reference=… or " +
+    "/booking-event/reconcile/{secret}.",
+);
 /** For an outage of Redis or PostgreSQL. */
 export const unavailable = refused(
   503,

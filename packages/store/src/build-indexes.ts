@@ -13,6 +13,7 @@ const indexes = [
   },
   { name: "bookings_by_return", on: "(return_date) where return_date is not null" },
   { name: "bookings_by_reference", on: "using hash (reference)" },
+  { name: "bookings_by_partner", on: "(partner, created_at, booking_key)" },
 ];
 
 /**

@@ -1,6 +1,6 @@
 import { createHmac, hash } from "node:crypto";
 import type pg from "pg";
-import { inTransaction, RollBack } from "./database.ts";
+import { inTransaction, type Queryable, RollBack } from "./database.ts";
 
 /**
  * Computes keyed hashes. Guests' data can be guessed: without the key, nobody can confirm a guess by a hash in the
@@ -45,15 +45,8 @@ const contactHashCharacters = 13;
  */
 export function openDigestKey(pool: pg.Pool, secret: string | undefined): Promise<DigestKey> {
   return inTransaction(pool, async (client) => {
-    const read = async () => {
-      const { rows } = await client.query<{ key: Buffer | null; fingerprint: Buffer | null }>(
-        "select key, fingerprint from digest_key",
-      );
-      return rows[0] ?? { key: null, fingerprint: null };
-    };
-    const stored = await read();
-    const key = secret === undefined ? stored.key : Buffer.from(secret);
-    if (key === null) throw new DigestKeyError(missingKey);
+    const stored = await readStoredKey(client);
+    const key = chooseKey(stored, secret);
     const fingerprint = derive(key, "fingerprint");
     if (stored.fingerprint === null) {
       // The generated key goes, so that nobody can use it by mistake.
@@ -62,10 +55,40 @@ export function openDigestKey(pool: pg.Pool, secret: string | undefined): Promis
         [fingerprint, secret !== undefined],
       );
     }
-    const { fingerprint: recorded } = stored.fingerprint === null ? await read() : stored;
+    const { fingerprint: recorded } = stored.fingerprint === null ? await readStoredKey(client) : stored;
     if (recorded === null || !fingerprint.equals(recorded)) throw new DigestKeyError(otherKey);
     return createDigestKey(key);
   });
+}
+
+/**
+ * Reads the key for a process that only reads. It records no fingerprint.
+ *
+ * @throws DigestKeyError as {@link openDigestKey}
+ */
+export async function readDigestKey(client: Queryable, secret: string | undefined): Promise<DigestKey> {
+  const stored = await readStoredKey(client);
+  const key = chooseKey(stored, secret);
+  if (stored.fingerprint !== null && !derive(key, "fingerprint").equals(stored.fingerprint))
+    throw new DigestKeyError(otherKey);
+  return createDigestKey(key);
+}
+
+interface StoredKey {
+  key: Buffer | null;
+  fingerprint: Buffer | null;
+}
+
+async function readStoredKey(client: Queryable): Promise<StoredKey> {
+  const { rows } = await client.query<StoredKey>("select key, fingerprint from digest_key");
+  return rows[0] ?? { key: null, fingerprint: null };
+}
+
+/** @throws DigestKeyError if the operator keeps the key, and has not set it */
+function chooseKey(stored: StoredKey, secret: string | undefined): Buffer {
+  const key = secret === undefined ? stored.key : Buffer.from(secret);
+  if (key === null) throw new DigestKeyError(missingKey);
+  return key;
 }
 
 const missingKey =

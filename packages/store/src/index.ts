@@ -46,7 +46,7 @@ export {
   resolveDeadLetter,
   writeDeadLetter,
 } from "./dead-letters.ts";
-export { type DigestKey, DigestKeyError, openDigestKey } from "./digest-key.ts";
+export { type DigestKey, DigestKeyError, openDigestKey, readDigestKey } from "./digest-key.ts";
 export {
   type BookingToErase,
   beginErasure,
@@ -83,6 +83,16 @@ export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guest-sea
 export { readLogHorizon } from "./log-horizon.ts";
 export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";
 export { type MigrationStatus, migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
+export {
+  type Comparison,
+  compareBookings,
+  findPartnerBooking,
+  type ListedBooking,
+  type ListedHere,
+  listPartnerBookings,
+  type PartnerBooking,
+  startOfPartnerBookings,
+} from "./partner-bookings.ts";
 export { probeWrites } from "./probe-writes.ts";
 export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./read-database-status.ts";
 export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { ClientGone, hasBody, headerValues, Refusal } from "@booking-events/http";
+import { ClientGone, expectsContinue, hasBody, headerValues, Refusal } from "@booking-events/http";
 import { answers } from "@booking-events/schema";
 import type Koa from "koa";
 import { bodyTypeOf } from "./content-type.ts";
@@ -101,11 +101,6 @@ async function isBodyEmpty(req: IncomingMessage): Promise<boolean> {
   req.once("end", () => resolve(true));
   req.once("close", () => reject(new ClientGone()));
   return promise;
-}
-
-/** Such a client sends its body only after we ask for it, which we do once we know that we will read it. */
-function expectsContinue(req: IncomingMessage): boolean {
-  return req.httpVersion === "1.1" && /\b100-continue\b/i.test(req.headers.expect ?? "");
 }
 
 function toReadError(error: unknown, limitBytes: number): unknown {

@@ -1,0 +1,38 @@
+import { hash } from "node:crypto";
+import { toCanonicalJson } from "@booking-events/bookings";
+import type { ReferenceKind } from "@booking-events/schema";
+import type { PartnerBooking } from "@booking-events/store";
+
+const maxReferenceCharacters = 1_024;
+
+/** @returns undefined if the query does not name one booking */
+export function readBookingQuery(query: string): { reference: string; referenceKind: ReferenceKind } | undefined {
+  const parameters = new URLSearchParams(query);
+  const [references, kinds] = [parameters.getAll("reference"), parameters.getAll("referenceKind")];
+  const [reference, referenceKind = "trip"] = [references[0], kinds[0]];
+  if (references.length !== 1 || kinds.length > 1 || !isReference(reference)) return undefined;
+  return isReferenceKind(referenceKind) ? { reference, referenceKind } : undefined;
+}
+
+export function isReference(value: unknown): value is string {
+  if (typeof value !== "string" || value.trim() === "" || value.length > 2 * maxReferenceCharacters) return false;
+  return Array.from(value).length <= maxReferenceCharacters && value.isWellFormed() && !value.includes("\0");
+}
+
+export function isReferenceKind(value: unknown): value is ReferenceKind {
+  return value === "trip" || value === "consumer";
+}
+
+/** A booking for its partner: how it stands, and a digest by which the partner can compare the content. */
+export function describeBooking(booking: PartnerBooking | "erased"): object {
+  if (booking === "erased") return { state: "erased" };
+  const { state, revision, decidedBy, updatedAt, payload } = booking;
+  // The content of a deleted booking is no longer the booking's.
+  const digest = state === "active" ? { digest: digestContent(payload) } : {};
+  return { state, revision, decidedBy, updatedAt, ...digest };
+}
+
+/** The SHA-256 of the content as canonical JSON (RFC 8785), in hex. Partners compute the same. */
+export function digestContent(payload: unknown): string {
+  return hash("sha256", toCanonicalJson(payload), "hex");
+}

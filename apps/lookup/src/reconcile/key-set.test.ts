@@ -1,0 +1,25 @@
+import { hash } from "node:crypto";
+import { expect, test } from "vitest";
+import { KeySet } from "./key-set.ts";
+
+const keyOf = (number: number) => hash("sha256", String(number), "buffer");
+
+test("a set has the keys that were added, and no others, however far it grows", () => {
+  const set = new KeySet();
+  for (let number = 0; number < 100_000; number += 1) {
+    set.add(keyOf(number));
+    set.add(keyOf(Math.floor(number / 2)));
+  }
+  expect(set.size).toBe(100_000);
+  for (let number = 0; number < 100_000; number += 1) {
+    if (!set.has(keyOf(number)) || set.has(keyOf(number + 100_000))) throw new Error(`wrong at ${number}`);
+  }
+});
+
+test("a key of zeros is a key like any other", () => {
+  const [zeros, other] = [Buffer.alloc(32), Buffer.alloc(32, 1)];
+  const set = new KeySet();
+  expect(set.has(zeros)).toBe(false);
+  set.add(zeros);
+  expect([set.has(zeros), set.has(other), set.size]).toEqual([true, false, 1]);
+});

@@ -1,0 +1,118 @@
+import type { IncomingMessage } from "node:http";
+import { ClientGone, Refusal } from "@booking-events/http";
+import { lookupAnswers, type ReferenceKind } from "@booking-events/schema";
+import { isReference, isReferenceKind } from "../bookings/describe-booking.ts";
+
+/** A line of a partner's list. */
+export interface ListedReference {
+  reference: string;
+  referenceKind: ReferenceKind;
+  /** Of the content, in lower-case hex. Undefined: the partner compares no content. */
+  digest: string | undefined;
+}
+
+export const listLimits = {
+  maxReferences: 2_000_000,
+  /** A reference of 1,024 characters takes up to 12 KiB as JSON, if each is written as two escapes. */
+  maxLineBytes: 16_384,
+  /** References that are compared together. */
+  referencesPerPage: 1_000,
+};
+
+const newline = 0x0a;
+
+/**
+ * Reads a list of NDJSON lines, in pages. The body is read only as fast as its pages are used, and at most a page, a
+ * line and what Node has received are held. Empty lines are skipped.
+ *
+ * @throws Refusal for the first invalid line, and for a list that is too long; ClientGone
+ */
+export async function* readList(req: IncomingMessage, limits = listLimits): AsyncGenerator<ListedReference[]> {
+  const lines = createLineSplitter(limits.maxLineBytes);
+  let page: ListedReference[] = [];
+  let references = 0;
+  for await (const chunk of chunksOf(req)) {
+    for (const [line, number] of lines.split(chunk)) {
+      if (line.trim() === "") continue;
+      references += 1;
+      if (references > limits.maxReferences) throw new Refusal(lookupAnswers.listTooLong(limits.maxReferences));
+      page.push(parseLine(line, number));
+      if (page.length < limits.referencesPerPage) continue;
+      yield page;
+      page = [];
+    }
+  }
+  if (page.length > 0) yield page;
+}
+
+/** Ends with a newline, so that the last line needs none. */
+async function* chunksOf(req: IncomingMessage): AsyncGenerator<Buffer> {
+  try {
+    // Destroying the request would close the connection before a refusal is sent.
+    for await (const chunk of req.iterator({ destroyOnReturn: false })) yield chunk;
+  } catch {
+    throw new ClientGone();
+  }
+  yield Buffer.from([newline]);
+}
+
+function createLineSplitter(maxLineBytes: number) {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let rest: Buffer = Buffer.alloc(0);
+  let lineNumber = 0;
+
+  function decode(line: Buffer): string {
+    if (line.length > maxLineBytes) throw refuse(lineNumber, `it is longer than ${maxLineBytes} bytes.`);
+    try {
+      return decoder.decode(line);
+    } catch {
+      throw refuse(lineNumber, "it is not valid UTF-8.");
+    }
+  }
+
+  return {
+    *split(chunk: Buffer): Generator<[line: string, number: number]> {
+      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+      let start = 0;
+      for (let end = bytes.indexOf(newline); end !== -1; end = bytes.indexOf(newline, start)) {
+        lineNumber += 1;
+        yield [decode(bytes.subarray(start, end)), lineNumber];
+        start = end + 1;
+      }
+      rest = bytes.subarray(start);
+      if (rest.length > maxLineBytes) throw refuse(lineNumber + 1, `it is longer than ${maxLineBytes} bytes.`);
+    },
+  };
+}
+
+const members = new Set(["reference", "referenceKind", "digest"]);
+const digestPattern = /^[0-9a-f]{64}$/i;
+
+function parseLine(line: string, number: number): ListedReference {
+  const { reference, referenceKind = "trip", digest } = parseObject(line, number);
+  if (!isReference(reference)) throw refuse(number, "reference must be a text of 1 to 1,024 characters.");
+  if (!isReferenceKind(referenceKind)) throw refuse(number, "referenceKind must be trip or consumer.");
+  if (digest === undefined) return { reference, referenceKind, digest };
+  if (typeof digest !== "string" || !digestPattern.test(digest))
+    throw refuse(number, "digest must have 64 hexadecimal digits.");
+  return { reference, referenceKind, digest: digest.toLowerCase() };
+}
+
+function parseObject(line: string, number: number): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    throw refuse(number, "it is not valid JSON.");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw refuse(number, "it is not a JSON object.");
+  for (const name of Object.keys(value)) {
+    if (!members.has(name)) throw refuse(number, "only reference, referenceKind and digest are allowed.");
+  }
+  return value as Record<string, unknown>;
+}
+
+function refuse(line: number, problem: string): Refusal {
+  return new Refusal(lookupAnswers.invalidListLine(line, problem));
+}

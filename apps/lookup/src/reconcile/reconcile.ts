@@ -1,0 +1,131 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { ClientGone, Refusal, type StreamedAnswer } from "@booking-events/http";
+import { answers, lookupAnswers, type ReferenceKind } from "@booking-events/schema";
+import { bookingKey, type Comparison, type ListedBooking, type ListedHere } from "@booking-events/store";
+import { orUnavailable } from "../or-unavailable.ts";
+import { KeySet } from "./key-set.ts";
+import { type ListedReference, readList } from "./read-list.ts";
+
+export const reconcileLimits = {
+  /** Of the answer's lines about listed bookings, which are held until the whole list has arrived. */
+  maxHeldBytes: 64 * 1_024 * 1_024,
+  /** For sending the answer. */
+  answerTimeoutMs: 300_000,
+};
+
+export interface ReconcileSources {
+  /** @throws if the database cannot be read */
+  compare: (listed: readonly ListedBooking[]) => Promise<Comparison[]>;
+  /**
+   * Reads the partner's bookings that were created before a time, in pages.
+   *
+   * @throws as above
+   */
+  readBookings: (partner: string, createdBefore: Date) => AsyncIterable<ListedHere[]>;
+  isShuttingDown: () => boolean;
+}
+
+type Counts = Record<Comparison["result"] | "references" | "unknown", number>;
+
+/**
+ * Compares a partner's list with our bookings. The answer begins when the list has been read: many clients read nothing
+ * before they have sent everything, and we would wait for each other. Until then, only what differs is held.
+ *
+ * A line of the answer names a booking and what differs. The last line is a summary, so an answer that was cut off can
+ * be recognised.
+ *
+ * @throws Refusal, ClientGone; what the sources throw
+ */
+export async function reconcile(
+  sources: ReconcileSources,
+  partner: string,
+  req: IncomingMessage,
+  limits = reconcileLimits,
+): Promise<StreamedAnswer> {
+  const startedAt = new Date();
+  const listed = new KeySet();
+  const counts: Counts = {
+    ...{ references: 0, same: 0, missing: 0, different: 0, "deleted-here": 0, erased: 0, unknown: 0 },
+  };
+  const held: Buffer[] = [];
+  let heldBytes = 0;
+  for await (const page of readList(req)) {
+    if (sources.isShuttingDown()) throw new Refusal(answers.shuttingDown);
+    const lines = await comparePage(sources, partner, page, { listed, counts });
+    heldBytes += lines.length;
+    if (heldBytes > limits.maxHeldBytes) throw new Refusal(lookupAnswers.tooManyDifferences);
+    if (lines.length > 0) held.push(lines);
+  }
+  async function stream(response: ServerResponse): Promise<void> {
+    const deadlineMs = performance.now() + limits.answerTimeoutMs;
+    // While no booking of ours is unknown to the partner, nothing is sent.
+    response.setTimeout(limits.answerTimeoutMs);
+    const write = (lines: string | Buffer) => writeInTime(response, lines, deadlineMs);
+    for (let lines = held.shift(); lines !== undefined; lines = held.shift()) await write(lines);
+    for await (const page of sources.readBookings(partner, startedAt)) {
+      if (sources.isShuttingDown()) throw new Error("The process is shutting down.");
+      const unknown = page.filter(({ state, key }) => state === "active" && !listed.has(key));
+      counts.unknown += unknown.length;
+      const lines = unknown.map((booking) => toLine(booking, "unknown", booking.updatedAt));
+      if (lines.length > 0) await write(lines.join(""));
+    }
+    await write(`${JSON.stringify({ summary: counts })}\n`);
+  }
+  return { status: 200, code: "reconciled", headers: { "Content-Type": "application/x-ndjson" }, stream };
+}
+
+async function comparePage(
+  { compare }: ReconcileSources,
+  partner: string,
+  page: ListedReference[],
+  { listed, counts }: { listed: KeySet; counts: Counts },
+): Promise<Buffer> {
+  const bookings = page.map(({ reference, referenceKind, digest }) => ({
+    key: bookingKey(partner, referenceKind, reference),
+    digest,
+  }));
+  const comparisons = await orUnavailable(compare(bookings));
+  let lines = "";
+  for (const [index, { result, updatedAt }] of comparisons.entries()) {
+    const [{ key } = { key: Buffer.alloc(0) }, reference] = [bookings[index], page[index]];
+    listed.add(key);
+    counts.references += 1;
+    counts[result] += 1;
+    if (result !== "same" && reference !== undefined) lines += toLine(reference, result, updatedAt);
+  }
+  return Buffer.from(lines);
+}
+
+function toLine(
+  { reference, referenceKind }: { reference: string; referenceKind: ReferenceKind },
+  result: string,
+  updatedAt: Date | null,
+): string {
+  const line = {
+    reference,
+    ...(referenceKind === "trip" ? {} : { referenceKind }),
+    result,
+    ...(updatedAt === null ? {} : { updatedAt }),
+  };
+  return `${JSON.stringify(line)}\n`;
+}
+
+/**
+ * Waits until the client has read enough. A client that reads nothing at all is disconnected by the server.
+ *
+ * @throws ClientGone if it has disconnected, or reads too slowly
+ */
+async function writeInTime(response: ServerResponse, lines: string | Buffer, deadlineMs: number): Promise<void> {
+  if (response.destroyed || performance.now() > deadlineMs) throw new ClientGone();
+  if (response.write(lines)) return;
+  const { promise: written, resolve, reject } = Promise.withResolvers<void>();
+  const giveUp = () => reject(new ClientGone());
+  const timer = setTimeout(giveUp, deadlineMs - performance.now());
+  response.once("drain", resolve).once("close", giveUp);
+  try {
+    await written;
+  } finally {
+    clearTimeout(timer);
+    response.off("drain", resolve).off("close", giveUp);
+  }
+}
