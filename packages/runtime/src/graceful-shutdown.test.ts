@@ -168,7 +168,19 @@ describe("an uncaught error", () => {
     expect(logged()[0]).toMatchObject({ level: "fatal", msg, err: { type: "RangeError" } });
   });
 
-  test("during a shutdown is logged and does not change it", async () => {
+  test("during the delay ends it: the phases begin at once, and the exit code is 1", async () => {
+    const shutdown = install([phase("goes well", 100)], 10_000, 3_000);
+    running.emit("SIGTERM", "SIGTERM");
+    await vi.advanceTimersByTimeAsync(1_000);
+    running.emit("uncaughtException", new RangeError("broken"));
+    await vi.advanceTimersByTimeAsync(0);
+    expect([begun, exitCodes]).toEqual([["goes well"], []]);
+    shutdown.fail("something else broke", new Error("broken"));
+    await vi.advanceTimersByTimeAsync(100);
+    expect([begun, exitCodes, vi.getTimerCount()]).toEqual([["goes well"], [1], 0]);
+  });
+
+  test("while the phases run is logged and does not change them", async () => {
     const shutdown = install([phase("takes a while", 100)]);
     running.emit("SIGTERM", "SIGTERM");
     shutdown.fail("something broke", new Error("broken"));

@@ -32,7 +32,7 @@ export interface GracefulShutdown {
  * second signal, at least a second after the first, ends the process immediately.
  *
  * @param options.delayMs how long after a signal the phases begin, so that a proxy can notice that the process is not
- *   ready. After an error they begin at once
+ *   ready. An error ends the delay, since the process must not serve on in an unknown state
  * @param options.timeoutMs the limit for all phases together
  */
 export function installGracefulShutdown(options: {
@@ -44,24 +44,28 @@ export function installGracefulShutdown(options: {
 }): GracefulShutdown {
   const { phases, delayMs = 0, timeoutMs, logger, process = globalThis.process } = options;
   let startedAtMs: number | undefined;
+  let delayTimer: NodeJS.Timeout | undefined;
+  let havePhasesBegun = false;
 
-  async function shutDown(exitCode: 0 | 1): Promise<void> {
-    startedAtMs = Date.now();
-    if (delayMs > 0 && exitCode === 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+  async function runPhases(exitCode: 0 | 1): Promise<void> {
+    havePhasesBegun = true;
+    clearTimeout(delayTimer);
     const endAtMs = Date.now() + timeoutMs;
     let worstCode = exitCode;
     for (const phase of phases) {
       const limitMs = Math.min(phase.limitMs, Math.max(endAtMs - Date.now(), 0));
       if (!(await runPhase(phase, limitMs, logger))) worstCode = 1;
     }
-    logger.info({ exitCode: worstCode, durationMs: Date.now() - startedAtMs }, "stopped");
+    logger.info({ exitCode: worstCode, durationMs: Date.now() - (startedAtMs ?? 0) }, "stopped");
     process.exit(worstCode);
   }
 
   function onSignal(signal: NodeJS.Signals): void {
     if (startedAtMs === undefined) {
       logger.info({ signal, timeoutMs: delayMs + timeoutMs }, "stopping");
-      void shutDown(0);
+      startedAtMs = Date.now();
+      if (delayMs === 0) void runPhases(0);
+      else delayTimer = setTimeout(() => void runPhases(0), delayMs);
     } else if (Date.now() - startedAtMs >= secondSignalAfterMs) {
       logger.warn({ signal }, "stopping immediately: second signal");
       process.exit(1);
@@ -70,7 +74,8 @@ export function installGracefulShutdown(options: {
 
   function fail(reason: string, error: unknown): void {
     logger.fatal({ err: error }, reason);
-    if (startedAtMs === undefined) void shutDown(1);
+    startedAtMs ??= Date.now();
+    if (!havePhasesBegun) void runPhases(1);
   }
 
   process.on("SIGTERM", onSignal);
