@@ -1,0 +1,202 @@
+import { execFile, spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { type ScriptedReceiver, type Step, startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
+import { afterEach, describe, expect, test } from "vitest";
+
+/** Of the clients that partners copy. Where a language is missing, its tests are skipped, and their title says so. */
+const folder = fileURLToPath(new URL("../../../docs/clients/", import.meta.url));
+const secret = "partner-secret/canary+5f2c81";
+const eventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
+const booking = { consumerTripPartnerExternalReference: "TRIP-1", consumerGivenName: "Zoë 😀" };
+
+/** Both print the answer or the error as JSON, and to stderr all that their language shows of it. */
+const python = `
+import json, sys, traceback
+from booking_events import BookingEvents, BookingEventsError
+call = json.loads(sys.argv[1])
+try:
+    client = BookingEvents(call["baseUrl"], call["secret"], first_retry_delay=0.001, max_attempts=call["maxAttempts"],
+                           attempt_timeout=call["attemptTimeoutS"], total_timeout=call["totalTimeoutS"])
+    print(repr(client), str(client), file=sys.stderr)
+    send = getattr(client, call["kind"])
+    answer = send(call["payload"], idempotency_key=call["key"], dry_run=call["dryRun"])
+    print(json.dumps({"answer": answer}))
+except BookingEventsError as error:
+    print(json.dumps({"message": str(error), **vars(error)}))
+    traceback.print_exc()
+    print(error.__cause__, error.__context__, file=sys.stderr)
+except ValueError as error:
+    print(json.dumps({"invalid": str(error)}))
+    traceback.print_exc()
+`;
+const php = `
+require 'BookingEvents.php';
+$call = json_decode($argv[1], true);
+try {
+    $client = new BookingEvents($call['baseUrl'], $call['secret'], firstRetryDelay: 0.001, maxAttempts: $call['maxAttempts'],
+        attemptTimeout: $call['attemptTimeoutS'], totalTimeout: $call['totalTimeoutS']);
+    fwrite(STDERR, print_r($client, true) . var_export($client, true) . json_encode((array) $client));
+    $answer = $client->{$call['kind']}($call['payload'], idempotencyKey: $call['key'], dryRun: $call['dryRun']);
+    echo json_encode(['answer' => $answer]);
+} catch (BookingEventsError $error) {
+    echo json_encode([
+        ...['message' => $error->getMessage(), 'code' => $error->reason, 'retryable' => $error->retryable],
+        ...['attempts' => $error->attempts, 'idempotency_key' => $error->idempotencyKey, 'status' => $error->status],
+        ...['request_id' => $error->requestId, 'violations' => $error->violations, 'retry_after' => $error->retryAfter],
+    ]);
+    fwrite(STDERR, $error);
+} catch (InvalidArgumentException $error) {
+    echo json_encode(['invalid' => $error->getMessage()]);
+    fwrite(STDERR, $error);
+}
+`;
+
+const languages = [
+  { name: "Python", program: "python3", args: ["-c", python], needs: ["-c", "import ssl"] },
+  { name: "PHP", program: "php", args: ["-r", php, "--"], needs: ["-r", "exit(extension_loaded('curl') ? 0 : 1);"] },
+].map((language) => {
+  const isHere = spawnSync(language.program, language.needs).status === 0;
+  return { ...language, isHere, title: isHere ? language.name : `${language.name} (${language.program} is missing)` };
+});
+
+const accepted: Step = { status: 200, body: { success: true, eventId } };
+const unavailable: Step = {
+  status: 503,
+  headers: { "Retry-After": "0" },
+  body: { message: "The event could not be stored.", code: "queue-unavailable" },
+};
+const invalidSecret: Step = { status: 403, body: { message: "Invalid secret", code: "invalid-secret" } };
+
+describe.each(languages)("in $title,", ({ program, args, isHere }) => {
+  const receivers: ScriptedReceiver[] = [];
+  afterEach(async () => {
+    await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
+  });
+
+  async function call(steps: readonly Step[], options: Record<string, unknown> = {}) {
+    const receiver = await startScriptedReceiver(steps);
+    receivers.push(receiver);
+    const input = {
+      ...{ baseUrl: receiver.url, secret, kind: "create", payload: booking, key: null, dryRun: false },
+      ...{ maxAttempts: 5, attemptTimeoutS: 10, totalTimeoutS: 60, ...options },
+    };
+    const { stdout, stderr } = await promisify(execFile)(program, [...args, JSON.stringify(input)], { cwd: folder });
+    const shown = stdout + stderr;
+    // With a placeholder, the word is in other places, too.
+    if (input.secret === secret) expect(shown).not.toMatch(/partner-secret|canary/);
+    return { result: JSON.parse(stdout), requests: receiver.requests };
+  }
+
+  test.skipIf(!isHere).each(["create", "update", "delete"])(
+    "%s sends the path, type, key and payload",
+    async (kind) => {
+      const { result, requests } = await call([accepted], { kind, key: "TRIP-1/version-3" });
+
+      expect(result).toEqual({ answer: { success: true, eventId } });
+      expect(requests).toMatchObject([
+        {
+          method: "POST",
+          path: `/booking-event/${kind}/partner-secret%2Fcanary%2B5f2c81`,
+          headers: { "content-type": "application/json", "idempotency-key": "TRIP-1/version-3" },
+        },
+      ]);
+      expect(JSON.parse(requests[0]?.body ?? "")).toEqual(booking);
+      expect(requests[0]?.headers).not.toHaveProperty("x-dry-run");
+    },
+  );
+
+  test.skipIf(!isHere)("a dry run says so, and is no success if the event was stored", async () => {
+    const { result, requests } = await call([{ status: 200, body: { success: true, dryRun: true } }], { dryRun: true });
+    expect(result).toEqual({ answer: { success: true, dryRun: true } });
+    expect(requests[0]?.headers["x-dry-run"]).toBe("true");
+
+    const { result: stored } = await call([accepted], { dryRun: true, maxAttempts: 1 });
+    expect(stored).toMatchObject({ code: "unexpected-answer" });
+  });
+
+  test.skipIf(!isHere).each<[string, Step]>([
+    ["408", { status: 408, body: { message: "…", code: "too-slow" } }],
+    ["429 with a date", { status: 429, headers: { "Retry-After": "Sun, 22 Nov 2020 12:00:05 GMT" } }],
+    ["502 of a proxy", { status: 502, body: "<h1>Bad gateway</h1>" }],
+    ["503", unavailable],
+    ["a connection that ends before the answer", "disconnect"],
+    ["a connection that ends within the answer", "cut"],
+    ["an answer that does not arrive in time", "hang"],
+    ["200 with another body than ours", { status: 200, body: "<h1>Log in</h1>" }],
+  ])("%s is retried with the same bytes and key", async (_, failure) => {
+    const { result, requests } = await call([failure, failure, accepted], { attemptTimeoutS: 0.5 });
+
+    expect(result).toEqual({ answer: { success: true, eventId } });
+    expect(requests).toHaveLength(3);
+    expect(new Set(requests.map(({ body }) => body)).size).toBe(1);
+    expect(new Set(requests.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+    expect(requests[0]?.headers["idempotency-key"]).toMatch(/^[\w-]{32,36}$/);
+  });
+
+  test.skipIf(!isHere)("the attempts end after the given number", async () => {
+    const { result, requests } = await call([unavailable], { maxAttempts: 3, key: "k" });
+
+    expect(requests).toHaveLength(3);
+    expect(result).toMatchObject({
+      ...{ code: "queue-unavailable", status: 503, retryable: true, retry_after: 0, attempts: 3, idempotency_key: "k" },
+      message: "The event could not be stored.",
+    });
+  });
+
+  test.skipIf(!isHere).each(["3600", "Sun, 22 Nov 2026 13:00:00 GMT"])(
+    "Retry-After %s, later than the end of the call, ends it",
+    async (retryAfter) => {
+      const headers = { "Retry-After": retryAfter, Date: "Sun, 22 Nov 2026 12:00:00 GMT" };
+      const { result, requests } = await call([
+        { status: 429, headers, body: { message: "…", code: "over-rate-limit" } },
+      ]);
+
+      expect(requests).toHaveLength(1);
+      expect(result).toMatchObject({ code: "over-rate-limit", retryable: true, retry_after: 3_600 });
+    },
+  );
+
+  test.skipIf(!isHere).each<[string, Step, object]>([
+    ["403", invalidSecret, { code: "invalid-secret", status: 403 }],
+    ["404 of something else", { status: 404, body: "<h1>Not found</h1>" }, { code: "unexpected-answer", status: 404 }],
+    ["a redirect", { status: 307, headers: { Location: "/elsewhere" } }, { code: "redirected", status: 307 }],
+    [
+      "422",
+      {
+        status: 422,
+        headers: { "X-Request-Id": eventId },
+        body: { message: "Invalid data", code: "invalid-data", violationList: [{ message: "…", propertyPath: ["a"] }] },
+      },
+      { code: "invalid-data", request_id: eventId, violations: [{ message: "…", propertyPath: ["a"] }] },
+    ],
+  ])("%s is not retried", async (_, step, details) => {
+    const { result, requests } = await call([step, accepted]);
+
+    expect(result).toMatchObject({ ...details, retryable: false, attempts: 1 });
+    expect(requests).toHaveLength(1);
+  });
+
+  // `call` looks for the secret in all that is printed.
+  test.skipIf(!isHere).each<[string, Step[], Record<string, unknown>]>([
+    ["a refusal", [{ status: 403, body: { message: `No ${secret}`, code: encodeURIComponent(secret) } }], {}],
+    ["a page", [{ status: 404, headers: { "X-Request-Id": secret }, body: `<p>${secret}</p>` }], {}],
+    ["a redirect", [{ status: 301, headers: { Location: `/v2/${secret}` } }], {}],
+    ["a broken connection", ["disconnect"], { maxAttempts: 1 }],
+    ["a host that is not there", [accepted], { baseUrl: "http://127.0.0.1:9", maxAttempts: 1 }],
+    ["an address with the secret", [accepted], { baseUrl: `https://localhost/booking-event/create/${secret}` }],
+    ["an address without TLS", [accepted], { baseUrl: "http://bookings.example.com" }],
+    ["a secret with a line break", [accepted], { secret: "partner-secret-canary\n" }],
+    ["an invalid key", [accepted], { key: "two words" }],
+  ])("the secret is not in the error of %s", async (_, steps, options) => {
+    const { result } = await call(steps, options);
+
+    expect(result).not.toHaveProperty("answer");
+  });
+
+  test.skipIf(!isHere)("a short placeholder for the secret does not change the service's words", async () => {
+    const { result } = await call([invalidSecret], { secret: "secret" });
+
+    expect(result).toMatchObject({ code: "invalid-secret", message: "Invalid secret" });
+  });
+});
