@@ -1,11 +1,10 @@
-import type { Answer } from "@booking-events/schema";
+import type { Answer, ViolationCode } from "@booking-events/schema";
 
 /** What the log and the metrics may say about a violation: nothing that the sender wrote. */
 export interface FieldViolation {
   /** A field's name in the contract; `unlisted`: a field that the contract does not name; `payload`: the whole of it. */
   field: string;
-  /** What was wrong, such as `null` or `too-long`. */
-  rule: string;
+  rule: ViolationCode;
 }
 
 /** Thrown to end the processing of a request with the given answer. */
