@@ -1,4 +1,5 @@
 import { uniquePrefix, waitFor } from "@booking-events/harness";
+import { connect, requestBytes } from "@booking-events/harness/http-client";
 import { migrate } from "@booking-events/store";
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
@@ -14,13 +15,17 @@ beforeEach(() => {
   own.environment["QUEUE_PREFIX"] = uniquePrefix();
 });
 
+/** A busy machine may make ingest refuse an event at first. */
 async function post(ingest: RunningApp): Promise<string> {
-  const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: `TRIP-${Math.random()}` }),
+  return waitFor(async () => {
+    const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ consumerTripPartnerExternalReference: `TRIP-${Math.random()}` }),
+    });
+    expect(response.status).toBe(200);
+    return ((await response.json()) as { eventId: string }).eventId;
   });
-  return ((await response.json()) as { eventId: string }).eventId;
 }
 
 async function ask(lookup: RunningApp, eventId: string) {
@@ -71,6 +76,33 @@ test("while PostgreSQL or Redis is frozen, questions are refused instead of wait
     }
     await waitFor(async () => expect(await ask(lookup, eventId)).toMatchObject({ status: 404 }), recovery);
   }
+}, 120_000);
+
+test("a stop does not wait for a list whose sender has stalled", async () => {
+  const lookup = await own.start("lookup");
+  const stalled = await connect(lookup.port);
+  const headers = { "Content-Type": "application/x-ndjson" };
+  const list = requestBytes({ path: `/booking-event/reconcile/${secret}`, headers, body: '{"reference":"A"}\n' });
+  stalled.send(list.subarray(0, -5));
+  await waitFor(async () => expect(await lookup.metrics()).toMatch(/^lookup_requests_in_flight\S* 1$/m));
+  expect(await lookup.stop("SIGTERM")).toBe(0);
+  await stalled.closed;
+}, 60_000);
+
+test("while PostgreSQL is down, a list gets 503 with Retry-After", async () => {
+  const lookup = await own.start("lookup");
+  const reconcile = () =>
+    fetch(`${lookup.url}/booking-event/reconcile/${secret}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/x-ndjson" },
+      body: '{"reference":"A"}\n',
+    });
+  expect(await (await reconcile()).text()).toContain("summary");
+  own.postgres.kill("SIGKILL");
+  const refused = await reconcile();
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
+  await own.postgres.restart();
+  await waitFor(async () => expect((await reconcile()).status).toBe(200), recovery);
 }, 120_000);
 
 test("a stop lets requests under way finish, and exits with 0", async () => {

@@ -19,6 +19,8 @@ export const serverLimits = {
   /** For receiving the whole request. With Node's default of 300 s, a few slow clients could occupy all connections. */
   requestTimeoutMs: 10_000,
   headersTimeoutMs: 5_000,
+  /** Clients that are still sending this long after a stop are disconnected. Shutdown waits for no more than 12 s. */
+  longestStopMs: 10_000,
   timeoutCheckIntervalMs: 1_000,
   /** Longer than the 60 s for which common load balancers keep a connection, so that they close it first. */
   keepAliveTimeoutMs: 75_000,
@@ -131,7 +133,7 @@ export function createServer(options: {
     server,
     stop() {
       isStopping = true;
-      return stopServer(server, connections, limits.requestTimeoutMs);
+      return stopServer(server, connections, Math.min(limits.requestTimeoutMs, limits.longestStopMs));
     },
   };
 }
