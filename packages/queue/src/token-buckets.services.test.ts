@@ -27,6 +27,15 @@ afterAll(async () => {
 /** At this rate, no token is added during a test. */
 const slow = { perSecond: 0.01, burst: 10 };
 
+test("lookups have buckets of their own, and are not counted among ingests", async () => {
+  const lookups = createTokenBuckets({ redisUrl: redisUrl(), prefix, group: "lookups", onError: () => {}, deadlineMs });
+  await waitFor(() => lookups.take("connection", { perSecond: 1, burst: 1 }, 1));
+  expect(await buckets[0].take("both", slow, 10)).toMatchObject({ granted: 10, left: 0 });
+  expect(await lookups.take("both", slow, 4)).toMatchObject({ granted: 4, left: 6 });
+  expect(lookups.processCount()).toBe(1);
+  lookups.close();
+});
+
 test("processes share a bucket, to the last token", async () => {
   expect(await buckets[0].take("shared", slow, 4)).toEqual({ granted: 4, left: 6, waitMs: expect.any(Number) });
   expect(await buckets[1].take("shared", slow, 4)).toMatchObject({ granted: 4, left: 2 });
