@@ -223,6 +223,15 @@ describe("a refusal is not retried:", () => {
     });
     expect(requests).toHaveLength(1);
   });
+
+  test("422 of a proxy that adds to the violations, without what it added", async () => {
+    const violation = { message: "Must be a string.", code: "null", propertyPath: ["consumerPhone"] };
+    const violationList = [{ ...violation, added: 1 }, null, "text", { ...violation, propertyPath: [1] }];
+    const body = { message: "Invalid data", code: "invalid-data", violationList };
+    const { client } = await connect([{ status: 422, body }]);
+
+    expect((await failureOf(client.create(booking))).violationList).toEqual([violation]);
+  });
 });
 
 test("a dry run that stored the event is no success", async () => {
@@ -284,6 +293,13 @@ describe("the secret is in no error, property or output:", () => {
     [
       "a refusal that repeats the URL",
       { status: 403, body: { message: `No ${secret}`, code: encodeURIComponent(secret) } },
+    ],
+    [
+      "a violation that has the URL as a key",
+      {
+        status: 422,
+        body: { message: "", code: "", violationList: [{ message: "", code: "", propertyPath: [], [secret]: 1 }] },
+      },
     ],
     ["a page that repeats the URL", { status: 404, body: `<p>/booking-event/create/${secret}</p>` }],
     ["a redirect", { status: 301, headers: { Location: `/v2/${secret}`, "X-Request-Id": secret } }],

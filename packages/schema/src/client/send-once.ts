@@ -1,4 +1,5 @@
 import type { AcceptedBody, DryRunBody, InvalidDataBody } from "../answer-bodies.ts";
+import type { Violation } from "../violation.ts";
 import type { ErrorDetails } from "./booking-events-error.ts";
 import { parseRetryAfter } from "./retry-delay.ts";
 
@@ -99,7 +100,18 @@ function isSuccessBody(body: unknown, dryRun: boolean): body is AcceptedBody | D
 function readRefusal(body: unknown): Pick<Fault, "code" | "message" | "violationList"> | undefined {
   const { code, message, violationList = [] } = Object(body) as Partial<InvalidDataBody>;
   if (typeof code !== "string" || typeof message !== "string" || !Array.isArray(violationList)) return undefined;
-  return { code, message, violationList };
+  return { code, message, violationList: violationList.filter(isViolation).map(toViolation) };
+}
+
+function isViolation(value: unknown): value is Violation {
+  const { message, code, propertyPath } = Object(value);
+  if (typeof message !== "string" || typeof code !== "string" || !Array.isArray(propertyPath)) return false;
+  return propertyPath.every((name) => typeof name === "string");
+}
+
+/** Whatever else a proxy has added may contain the secret, even as a key. */
+function toViolation({ message, code, propertyPath }: Violation): Violation {
+  return { message, code, propertyPath };
 }
 
 /** A proxy may repeat the URL, and thus the secret, in its answer. */
