@@ -128,7 +128,9 @@ test("plain HTTP is refused, not redirected", async () => {
     redirect: "manual",
     body: "{}",
   });
-  expect([answer.status, await answer.json()]).toEqual([400, { message: expect.stringContaining("Use https.") }]);
+  expect([answer.status, await answer.json()]).toEqual([
+    ...[400, { message: expect.stringContaining("Use https."), code: "not-https" }],
+  ]);
 });
 
 test("an unknown host name is refused", async () => {
