@@ -29,6 +29,7 @@ export { idempotencyKeyPattern, isIdempotencyKey } from "./idempotency-key.ts";
 export * as lookupAnswers from "./lookup-answers.ts";
 export { JsonError } from "./parse-json-exactly.ts";
 export { parseJsonObject } from "./parse-json-object.ts";
+export type { AppliedOutcome, Receipt } from "./receipt.ts";
 export { maxNestingLevels } from "./unknown-fields.ts";
 export { type BookingPayload, type PayloadValidation, validatePayload } from "./validate-payload.ts";
 export { maxViolations, Violation, type ViolationCode, violationCodes } from "./violation.ts";

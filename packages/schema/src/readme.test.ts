@@ -14,7 +14,7 @@ const examples = Array.from(
   ({ groups: { title = "", code = "", output = "" } = {} }) => ({ title, code, output }),
 );
 
-test.each(examples)("the README's example prints the stated output: $title", async ({ code, output }) => {
+test.each(examples)("the README's example prints the stated output: $title", async ({ title, code, output }) => {
   const missingReference = validatePayload("update", { consumerGivenName: "Ada" });
   const { violationList } = missingReference.success ? { violationList: [] } : missingReference;
   const answers = [
@@ -22,7 +22,14 @@ test.each(examples)("the README's example prints the stated output: $title", asy
     accepted("01a1fafe-d690-7608-9309-bff7f221cbc9"),
     invalidData(violationList),
   ];
-  const receiver = await startScriptedReceiver(answers.map((each) => ({ ...each, body: JSON.parse(each.body) })));
+  const sending = answers.map((each) => ({ ...each, body: JSON.parse(each.body) }));
+  const eventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
+  const differences = [{ reference: "TRIP-9", result: "unknown" }, { summary: { references: 1 } }];
+  const asking = [
+    { status: 200, body: { eventId, status: "waiting" } },
+    { status: 200, body: differences.map((line) => `${JSON.stringify(line)}\n`).join("") },
+  ];
+  const receiver = await startScriptedReceiver(title.startsWith("Ask") ? asking : sending);
 
   const { stdout } = await promisify(execFile)(
     process.execPath,
@@ -39,7 +46,7 @@ test.each(examples)("the README's example prints the stated output: $title", asy
 
 test("every code block in the README is tested", () => {
   expect(examples).toHaveLength(readme.split("```ts\n").length - 1);
-  expect(examples).toHaveLength(5);
+  expect(examples).toHaveLength(6);
 });
 
 /** The README is part of the package, whose other folders a reader may not have. */

@@ -1,22 +1,7 @@
-import type { Outcome, WarningCode } from "@booking-events/bookings";
+import type { Outcome } from "@booking-events/bookings";
 import type { WaitingEvent } from "@booking-events/queue";
+import type { Receipt } from "@booking-events/schema";
 import type { RecordedEvent } from "@booking-events/store";
-
-/** What became of an event, for its partner. Ids and codes only. */
-export type Receipt = { eventId: string } & (
-  | { status: "waiting" }
-  | { status: "applied"; outcome: Outcome; decidedBy: string | null; warnings?: readonly WarningCode[] }
-  | {
-      status: "duplicate";
-      duplicateOf: string | null;
-      decidedBy: string | null;
-      warnings?: readonly WarningCode[];
-    }
-  | { status: "superseded"; decidedBy: string | null; warnings?: readonly WarningCode[] }
-  | { status: "failed"; code: string }
-  | { status: "expired" }
-  | { status: "erased" }
-);
 
 export interface ReceiptSources {
   /** @throws if the queue cannot be read */

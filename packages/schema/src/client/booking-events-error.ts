@@ -23,10 +23,10 @@ export interface ErrorDetails {
   retryable: boolean;
   retryAfterMs?: number | undefined;
   attempts: number;
-  idempotencyKey: string;
+  idempotencyKey?: string | undefined;
 }
 
-/** The event was not accepted, or no answer said that it was. Contains neither the secret nor the payload. */
+/** The event was not accepted, or no answer said that it was; or a question was not answered. Contains neither the secret nor the payload. */
 export class BookingEventsError extends Error {
   override name = "BookingEventsError";
   /** The reason. A code never changes its meaning, but later releases may add codes. */
@@ -46,7 +46,8 @@ export class BookingEventsError extends Error {
   readonly retryAfterMs: number | undefined;
   /** The requests that were sent. */
   readonly attempts: number;
-  readonly idempotencyKey: string;
+  /** Of the event. Undefined if it was a question. */
+  readonly idempotencyKey: string | undefined;
 
   constructor(message: string, details: ErrorDetails) {
     super(message);

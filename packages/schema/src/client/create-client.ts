@@ -1,17 +1,20 @@
 import type { AcceptedBody, DryRunBody } from "../answer-bodies.ts";
 import type { BookingInput } from "../booking-input.ts";
-import type { BookingReference } from "../booking-reference.ts";
+import type { BookingReference, ReferenceKind } from "../booking-reference.ts";
 import type { EventKind } from "../event-kind.ts";
 import { isIdempotencyKey } from "../idempotency-key.ts";
+import type { Receipt } from "../receipt.ts";
 import type { PayloadValidation } from "../validate-payload.ts";
 import { BookingEventsError } from "./booking-events-error.ts";
+import { type CallLimits, callService } from "./call-service.ts";
 import { createEventUrl } from "./event-url.ts";
-import { retryDelayMs } from "./retry-delay.ts";
-import { type Attempt, aborted, type Fault, sendOnce } from "./send-once.ts";
+import { type Difference, type ListedBooking, type ReconcileSummary, reconcileList } from "./reconcile.ts";
 
 export interface ClientOptions {
   /** The address that we gave you, such as `https://bookings.example.com`. Plain HTTP is for localhost only. */
   baseUrl: string | URL;
+  /** The address for questions, if it is another one. */
+  lookupUrl?: string | URL;
   /** Whoever has it can send events in your name: never ship it in a web page or an app. */
   secret: string;
   /**
@@ -46,6 +49,30 @@ export interface DryRunOptions extends SendOptions {
   dryRun: true;
 }
 
+export interface AskOptions {
+  /** Ends the call. */
+  signal?: AbortSignal;
+}
+
+export interface ReconcileOptions extends AskOptions {
+  /** The longest time until the last difference has been read. Default: 600,000 ms. */
+  timeoutMs?: number;
+}
+
+/** How a booking stands. Events that are waiting do not count yet. */
+export type BookingStatus =
+  | { state: "erased" }
+  | {
+      state: "active" | "deleted";
+      /** How often the booking has changed. */
+      revision: number;
+      /** The event that decides it. */
+      decidedBy: string;
+      updatedAt: string;
+      /** Of the content, as `digestOf` returns it. Only of an active booking. */
+      digest?: string;
+    };
+
 /** @throws BookingEventsError if the event was not accepted, or if no answer said that it was */
 type Send<Payload> = {
   (payload: Payload, options?: SendOptions & { dryRun?: false }): Promise<AcceptedBody>;
@@ -59,9 +86,34 @@ export interface BookingEventsClient {
   update: Send<BookingInput>;
   /** A booking is gone. Send its reference. */
   delete: Send<BookingReference>;
+  /**
+   * Asks what became of an event. Undefined: you have no such event, or it is so old that it has left the log.
+   *
+   * @throws BookingEventsError if there is no answer
+   */
+  receipt(eventId: string, options?: AskOptions): Promise<Receipt | undefined>;
+  /**
+   * Asks how a booking stands. Undefined: the service has no such booking.
+   *
+   * @throws BookingEventsError if there is no answer
+   */
+  booking(
+    reference: string,
+    options?: AskOptions & { referenceKind?: ReferenceKind },
+  ): Promise<BookingStatus | undefined>;
+  /**
+   * Compares all bookings that are active at your end with those of the service, and yields each difference. The list is
+   * sent while it is read, so neither side holds it. Nothing is retried.
+   *
+   * @throws BookingEventsError if the answer is not complete; what the list throws
+   */
+  reconcile(
+    bookings: Iterable<ListedBooking> | AsyncIterable<ListedBooking>,
+    options?: ReconcileOptions,
+  ): AsyncGenerator<Difference, ReconcileSummary>;
 }
 
-const longestRetryDelayMs = 30_000;
+const defaultReconcileTimeoutMs = 600_000;
 /** `setTimeout` fires at once if the delay is longer. */
 const longestTimerMs = 2 ** 31 - 1;
 
@@ -76,6 +128,7 @@ const longestTimerMs = 2 ** 31 - 1;
 export function createBookingEventsClient(options: ClientOptions): BookingEventsClient {
   const { secret, validate, fetch = globalThis.fetch } = options;
   const eventUrl = createEventUrl(options.baseUrl, secret);
+  const lookupUrl = createEventUrl(options.lookupUrl ?? options.baseUrl, secret);
   const limits = readLimits(options);
 
   async function send(
@@ -95,26 +148,71 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
         ...{ code: "invalid-data", violationList, retryable: false, attempts: 0, idempotencyKey },
       });
     }
-    return sendUntilAnswered({ url: eventUrl(kind), secret, body, idempotencyKey, dryRun, signal, fetch }, limits);
+    const headers: Record<string, string> = { "Content-Type": "application/json", "Idempotency-Key": idempotencyKey };
+    if (dryRun) headers["X-Dry-Run"] = "true";
+    const init = { method: "POST", headers, body };
+    const request = { url: eventUrl(kind), init, isAnswer: dryRun ? isDryRunBody : isAcceptedBody };
+    return callService<AcceptedBody | DryRunBody>({ ...request, secret, signal, fetch }, limits, idempotencyKey);
   }
 
-  // The overloads of `Send` say which body the options lead to, and `sendOnce` returns no other.
+  async function ask<Body>(
+    url: string,
+    isAnswer: (body: unknown) => body is Body,
+    { signal }: AskOptions,
+    codeOfNothing: string,
+  ): Promise<Body | undefined> {
+    try {
+      return await callService({ url, init: { method: "GET" }, isAnswer, secret, signal, fetch }, limits);
+    } catch (error) {
+      if (error instanceof BookingEventsError && error.code === codeOfNothing) return undefined;
+      throw error;
+    }
+  }
+
+  // The overloads of `Send` say which body the options lead to, and `isAnswer` accepts no other.
   const sender = (kind: EventKind) => send.bind(undefined, kind) as Send<object>;
-  return Object.freeze({ create: sender("create"), update: sender("update"), delete: sender("delete") });
+  return Object.freeze({
+    ...{ create: sender("create"), update: sender("update"), delete: sender("delete") },
+    receipt(eventId: string, options: AskOptions = {}) {
+      return ask(`${lookupUrl("receipt")}/${encodeURIComponent(eventId)}`, isReceipt, options, "no-such-event");
+    },
+    booking(
+      reference: string,
+      { referenceKind = "trip", ...options }: AskOptions & { referenceKind?: ReferenceKind } = {},
+    ) {
+      const query = new URLSearchParams({ reference, referenceKind });
+      return ask(`${lookupUrl("booking")}?${query}`, isBookingStatus, options, "no-such-booking");
+    },
+    reconcile(bookings: Iterable<ListedBooking> | AsyncIterable<ListedBooking>, options: ReconcileOptions = {}) {
+      const { signal, timeoutMs = defaultReconcileTimeoutMs } = options;
+      return reconcileList({ url: lookupUrl("reconcile"), secret, signal, timeoutMs, fetch }, bookings);
+    },
+  });
 }
+
+const isAcceptedBody = (body: unknown): body is AcceptedBody => {
+  const { success, eventId } = Object(body);
+  return success === true && typeof eventId === "string";
+};
+/** A dry run that stored the event is no success. */
+const isDryRunBody = (body: unknown): body is DryRunBody =>
+  Object(body).success === true && Object(body).dryRun === true;
+const isReceipt = (body: unknown): body is Receipt => {
+  const { eventId, status } = Object(body);
+  return typeof eventId === "string" && typeof status === "string";
+};
+const isBookingStatus = (body: unknown): body is BookingStatus => typeof Object(body).state === "string";
 
 function findViolations(result: PayloadValidation) {
   return result.success ? [] : result.violationList;
 }
-
-type Limits = ReturnType<typeof readLimits>;
 
 function readLimits({
   attemptTimeoutMs = 10_000,
   totalTimeoutMs = 60_000,
   maxAttempts = 5,
   firstRetryDelayMs = 1_000,
-}: ClientOptions) {
+}: ClientOptions): CallLimits {
   const limits = { attemptTimeoutMs, totalTimeoutMs, maxAttempts, firstRetryDelayMs };
   for (const [name, value] of Object.entries(limits)) {
     if (!(value >= 1 && value <= longestTimerMs)) {
@@ -122,40 +220,4 @@ function readLimits({
     }
   }
   return limits;
-}
-
-async function sendUntilAnswered(
-  request: Omit<Attempt, "timeoutMs">,
-  { attemptTimeoutMs, totalTimeoutMs, maxAttempts, firstRetryDelayMs }: Limits,
-): Promise<AcceptedBody | DryRunBody> {
-  const { idempotencyKey, signal } = request;
-  const deadlineMs = performance.now() + totalTimeoutMs;
-  const delays = { firstMs: firstRetryDelayMs, longestMs: longestRetryDelayMs };
-  for (let attempts = 1; ; attempts += 1) {
-    if (signal?.aborted) throw toError(aborted, attempts - 1, idempotencyKey);
-    const timeoutMs = Math.min(attemptTimeoutMs, deadlineMs - performance.now());
-    const outcome = await sendOnce({ ...request, timeoutMs });
-    if (outcome.success) return outcome.body;
-    const delayMs = retryDelayMs(attempts, outcome.retryAfterMs, delays, Math.random());
-    const isLast = attempts >= maxAttempts || performance.now() + delayMs >= deadlineMs;
-    if (isLast || !outcome.retryable || outcome.code === "aborted") throw toError(outcome, attempts, idempotencyKey);
-    await wait(delayMs, signal);
-  }
-}
-
-function toError({ success: _, message, ...details }: Fault, attempts: number, idempotencyKey: string) {
-  return new BookingEventsError(message, { ...details, attempts, idempotencyKey });
-}
-
-/** Resolves earlier if the signal is aborted. */
-function wait(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, delayMs);
-    signal?.addEventListener("abort", end);
-  });
 }

@@ -1,13 +1,11 @@
-import type { EventKind } from "../event-kind.ts";
-
 /**
- * Returns the function that builds the URL of each kind of event.
+ * Returns the function that builds the URL of each kind of event or question.
  *
  * The messages of its errors repeat neither argument, because either may be, or contain, the secret.
  *
  * @throws TypeError
  */
-export function createEventUrl(baseUrl: string | URL, secret: string): (kind: EventKind) => string {
+export function createEventUrl(baseUrl: string | URL, secret: string): (kind: string) => string {
   const base = parseBaseUrl(baseUrl);
   // A URL loses a segment of dots only. White space comes from a line break at the end of a file or variable.
   if (typeof secret !== "string" || secret === "" || /\s|^\.\.?$/.test(secret) || !secret.isWellFormed()) {

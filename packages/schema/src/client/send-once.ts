@@ -1,21 +1,21 @@
-import type { AcceptedBody, DryRunBody, InvalidDataBody } from "../answer-bodies.ts";
+import type { InvalidDataBody } from "../answer-bodies.ts";
 import type { Violation } from "../violation.ts";
 import type { ErrorDetails } from "./booking-events-error.ts";
 import { parseRetryAfter } from "./retry-delay.ts";
 
 /** One request of a call. */
-export interface Attempt {
+export interface Attempt<Body> {
   url: string;
   secret: string;
-  body: string;
-  idempotencyKey: string;
-  dryRun: boolean;
+  init: { method: string; headers?: Record<string, string>; body?: string };
+  /** Whether the body of a 200 is what was asked for. */
+  isAnswer: (body: unknown) => body is Body;
   signal: AbortSignal | undefined;
   timeoutMs: number;
   fetch: typeof fetch;
 }
 
-export type Outcome = { success: true; body: AcceptedBody | DryRunBody } | Fault;
+export type Outcome<Body> = { success: true; body: Body } | Fault;
 
 /** Why an attempt failed. */
 export type Fault = { success: false; message: string } & Omit<ErrorDetails, "attempts" | "idempotencyKey">;
@@ -28,14 +28,15 @@ const shortestSecretLength = 16;
 const retryableStatuses = new Set([408, 429]);
 
 /** Never throws. */
-export async function sendOnce(attempt: Attempt): Promise<Outcome> {
-  const { signal, timeoutMs } = attempt;
+export async function sendOnce<Body>(attempt: Attempt<Body>): Promise<Outcome<Body>> {
+  const { url, init, signal, timeoutMs, fetch } = attempt;
   const controller = new AbortController();
   const stop = () => controller.abort();
   const timer = setTimeout(stop, timeoutMs);
   signal?.addEventListener("abort", stop);
   try {
-    const response = await postEvent(attempt, controller.signal);
+    // Not "error": Cloudflare Workers do not have it, and elsewhere it looks like a network error, which is retried.
+    const response = await fetch(url, { ...init, redirect: "manual", signal: controller.signal });
     return judgeAnswer(response, await readText(response), attempt);
   } catch (error) {
     if (signal?.aborted) return aborted;
@@ -48,14 +49,7 @@ export async function sendOnce(attempt: Attempt): Promise<Outcome> {
   }
 }
 
-function postEvent({ url, body, idempotencyKey, dryRun, fetch }: Attempt, signal: AbortSignal): Promise<Response> {
-  const headers: Record<string, string> = { "Content-Type": "application/json", "Idempotency-Key": idempotencyKey };
-  if (dryRun) headers["X-Dry-Run"] = "true";
-  // Not "error": Cloudflare Workers do not have it, and elsewhere it looks like a network error, which is retried.
-  return fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
-}
-
-async function readText({ body }: Response): Promise<string> {
+export async function readText({ body }: Response): Promise<string> {
   if (body === null) return "";
   const decoder = new TextDecoder();
   const reader = body.getReader();
@@ -69,15 +63,19 @@ async function readText({ body }: Response): Promise<string> {
   return "";
 }
 
-function judgeAnswer(response: Response, text: string, { secret, dryRun }: Attempt): Outcome {
+export function judgeAnswer<Body>(
+  response: Response,
+  text: string,
+  { secret, isAnswer }: Pick<Attempt<Body>, "secret" | "isAnswer">,
+): Outcome<Body> {
   const { status, headers } = response;
   const body = parseJson(text);
-  if (status === 200 && isSuccessBody(body, dryRun)) return { success: true, body };
+  if (status === 200 && isAnswer(body)) return { success: true, body };
   const hide = hideSecret(secret);
   const about = { success: false as const, status, requestId: hide(headers.get("X-Request-Id") ?? undefined) };
   if (response.type === "opaqueredirect" || (status >= 300 && status < 400)) return { ...about, ...redirected };
   const retryAfterMs = parseRetryAfter(headers.get("Retry-After"), headers.get("Date"), Date.now());
-  // A 200 without our body may come from a proxy, and says nothing about the event.
+  // A 200 without our body may come from a proxy, and says nothing about the request.
   const retryable = status >= 500 || status < 400 || retryableStatuses.has(status);
   const refusal = status < 400 ? undefined : readRefusal(parseJson(text, (_, value) => hide(value)));
   return { ...about, ...(refusal ?? unexpectedAnswer(status)), retryable, retryAfterMs };
@@ -89,12 +87,6 @@ function parseJson(text: string, revive?: (key: string, value: unknown) => unkno
   } catch {
     return undefined;
   }
-}
-
-/** Whether the body says what was asked for: after a dry run, that nothing was stored. */
-function isSuccessBody(body: unknown, dryRun: boolean): body is AcceptedBody | DryRunBody {
-  const { success, eventId, dryRun: wasDryRun } = Object(body);
-  return success === true && (dryRun ? wasDryRun === true : typeof eventId === "string");
 }
 
 function readRefusal(body: unknown): Pick<Fault, "code" | "message" | "violationList"> | undefined {
@@ -115,7 +107,7 @@ function toViolation({ message, code, propertyPath }: Violation): Violation {
 }
 
 /** A proxy may repeat the URL, and thus the secret, in its answer. */
-function hideSecret(secret: string): <Value>(value: Value) => Value {
+export function hideSecret(secret: string): <Value>(value: Value) => Value {
   const forms = secret.length < shortestSecretLength ? [] : [secret, encodeURIComponent(secret)];
   const hideIn = (text: string) => forms.reduce((rest, form) => rest.replaceAll(form, "[secret]"), text);
   // A string is replaced by a string, and everything else by itself.
@@ -126,7 +118,7 @@ export const aborted: Fault = {
   ...{ success: false, code: "aborted", retryable: true },
   message: "The call was aborted. The event may have been accepted.",
 };
-const timedOut: Fault = {
+export const timedOut: Fault = {
   ...{ success: false, code: "timeout", retryable: true },
   message: "No answer arrived in time. The event may have been accepted.",
 };
@@ -140,7 +132,7 @@ const unexpectedAnswer = (status: number) => ({
 });
 
 /** Messages of errors may contain the URL, and thus the secret. Codes, such as ECONNREFUSED, do not. */
-function networkError(error: unknown): Fault {
+export function networkError(error: unknown): Fault {
   const codes = [error, Object(error).cause].map((each) => Object(each).code);
   const code = codes.find((each) => typeof each === "string" && /^[A-Z][A-Z0-9_]{1,63}$/.test(each));
   const message = `No answer arrived${code === undefined ? "" : ` (${code})`}. The event may have been accepted.`;

@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+import canonicalize from "canonicalize";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { bookingInput, examples } from "../testing/index.ts";
+import { digestOf } from "./digest-of.ts";
+
+/** With the implementation that the service uses. */
+function expectedOf(payload: object): string {
+  return createHash("sha256")
+    .update(canonicalize(payload) ?? "")
+    .digest("hex");
+}
+
+test("the digest of every generated booking is the service's", async () => {
+  await fc.assert(
+    fc.asyncProperty(bookingInput(), async (payload) => {
+      expect(await digestOf(payload)).toBe(expectedOf(payload));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("the digest of every valid example is the service's", async () => {
+  const valid = examples.filter(({ expect: expected }) => "valid" in expected);
+  expect(valid.length).toBeGreaterThan(5);
+  for (const { payload } of valid) expect(await digestOf(payload)).toBe(expectedOf(payload));
+});
+
+test("the order of fields, and what JSON leaves out, make no difference", async () => {
+  const digest = await digestOf({ b: 1, a: [{ d: -0, c: null }] });
+
+  expect(await digestOf({ a: [{ c: null, d: 0 }], b: 1, e: undefined })).toBe(digest);
+  expect(await digestOf({ a: [{ c: null, d: 0 }], b: 2 })).not.toBe(digest);
+});

@@ -1,0 +1,183 @@
+import type { ReferenceKind } from "../booking-reference.ts";
+import { toError } from "./call-service.ts";
+import {
+  type Attempt,
+  aborted,
+  type Fault,
+  hideSecret,
+  judgeAnswer,
+  networkError,
+  readText,
+  timedOut,
+} from "./send-once.ts";
+
+/** A booking that is active at your end. */
+export interface ListedBooking {
+  reference: string;
+  /** Default: `trip`. */
+  referenceKind?: ReferenceKind;
+  /** By `digestOf`. Without it, contents are not compared. */
+  digest?: string;
+}
+
+export interface Difference {
+  reference: string;
+  /** Only of a consumer reference. */
+  referenceKind?: "consumer";
+  /**
+   * - `missing`: the service does not have it. Send a create
+   * - `different`: its content differs. Send an update
+   * - `deleted-here`: it is deleted at the service
+   * - `unknown`: it is active at the service, and your list lacks it. Send a delete if it is gone
+   * - `erased`: it was erased on request. Do not send it again
+   */
+  result: "missing" | "different" | "deleted-here" | "unknown" | "erased";
+  updatedAt?: string;
+}
+
+export interface ReconcileSummary extends Record<Difference["result"], number> {
+  references: number;
+  same: number;
+}
+
+/** What is read of the list before it is passed on. */
+const chunkLength = 65_536;
+/** A reference of 1,024 characters takes at most 12 KiB. */
+const maxLineLength = 65_536;
+
+const cutOff: Fault = {
+  ...{ success: false, code: "network-error", retryable: true },
+  message: "The answer ended before its summary.",
+};
+
+/**
+ * Sends a list while it is read, and yields each difference when it arrives. It is not retried, because the list may be
+ * readable only once.
+ *
+ * @throws BookingEventsError; what the list throws
+ */
+export async function* reconcileList(
+  request: Omit<Attempt<unknown>, "init" | "isAnswer">,
+  list: Iterable<ListedBooking> | AsyncIterable<ListedBooking>,
+): AsyncGenerator<Difference, ReconcileSummary> {
+  const { url, secret, signal, timeoutMs, fetch } = request;
+  if (signal?.aborted) throw toError(aborted, 0);
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  const timer = setTimeout(stop, timeoutMs);
+  signal?.addEventListener("abort", stop);
+  const upload = createUpload(list);
+  const readFault = (error: unknown) => {
+    const fault = upload.fault();
+    if (fault !== undefined) return fault.error;
+    if (signal?.aborted) return toError(aborted, 1);
+    return toError(controller.signal.aborted ? timedOut : networkError(error), 1);
+  };
+  try {
+    const init = { method: "POST", headers: { "Content-Type": "application/x-ndjson" }, body: upload.stream };
+    // Node requires `duplex` for a stream, and the types of the DOM lack it.
+    const options = { ...init, duplex: "half", redirect: "manual", signal: controller.signal } as RequestInit;
+    const response = await orThrow(fetch(url, options), readFault);
+    if (response.status !== 200) {
+      const text = await orThrow(readText(response), readFault);
+      throw toError(judgeAnswer(response, text, { secret, isAnswer: (_): _ is never => false }) as Fault, 1);
+    }
+    const lines = readLines(response);
+    for (;;) {
+      const { done, value } = await orThrow(lines.next(), readFault);
+      if (done) throw toError(cutOff, 1);
+      const line = parseLine(value, hideSecret(secret));
+      if (line === undefined) throw toError(cutOff, 1);
+      if ("summary" in line) return line.summary;
+      yield line;
+    }
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
+    // Also if the caller stops reading.
+    stop();
+    // Without waiting, because the list may be what hangs.
+    upload.stop().catch(() => {});
+  }
+}
+
+async function orThrow<Result>(work: Promise<Result>, toFault: (error: unknown) => unknown): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    throw toFault(error);
+  }
+}
+
+/** Reads the list only as fast as it is sent. */
+function createUpload(list: Iterable<ListedBooking> | AsyncIterable<ListedBooking>) {
+  const iterator = Symbol.asyncIterator in list ? list[Symbol.asyncIterator]() : list[Symbol.iterator]();
+  const encoder = new TextEncoder();
+  let isStopped = false;
+  let fault: { error: unknown } | undefined;
+
+  async function readChunk(): Promise<{ lines: string; isLast: boolean }> {
+    let lines = "";
+    while (lines.length < chunkLength) {
+      const { done, value } = await iterator.next();
+      // A list that is cut short must not look complete.
+      if (isStopped) throw new Error("The call has ended.");
+      if (done) return { lines, isLast: true };
+      const { reference, referenceKind, digest } = value;
+      lines += `${JSON.stringify({ reference, referenceKind, digest })}\n`;
+    }
+    return { lines, isLast: false };
+  }
+
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { lines, isLast } = await readChunk();
+        if (lines !== "") controller.enqueue(encoder.encode(lines));
+        if (isLast) controller.close();
+      } catch (error) {
+        fault = { error };
+        controller.error(error);
+      }
+    },
+  });
+  return {
+    stream,
+    /** What the list has thrown. */
+    fault: () => fault,
+    /** After the answer, `fetch` would go on reading the list to its end. */
+    async stop() {
+      isStopped = true;
+      await iterator.return?.();
+    },
+  };
+}
+
+async function* readLines({ body }: Response): AsyncGenerator<string, undefined> {
+  if (body === null) return;
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+    if (rest.length > maxLineLength) return;
+  }
+}
+
+/** Returns undefined for what is not the service's. */
+function parseLine(
+  line: string,
+  hide: (value: unknown) => unknown,
+): Difference | { summary: ReconcileSummary } | undefined {
+  try {
+    const value = JSON.parse(line, (_, member) => hide(member));
+    if (typeof value.reference === "string" && typeof value.result === "string") return value;
+    return typeof value.summary?.references === "number" ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
