@@ -7,6 +7,8 @@ const firstSlots = 1_024;
  * much. The probability that any of a million other digests looks as if it were among a million is 1 in 18 million.
  */
 export class KeySet {
+  /** Partners choose references, and could otherwise choose those whose keys belong in the same place. */
+  readonly #factors = crypto.getRandomValues(new Uint32Array(2)).map((factor) => factor | 1);
   #slots = new Uint32Array(firstSlots * numbersPerKey);
   #size = 0;
 
@@ -36,8 +38,11 @@ export class KeySet {
   /** Returns the slot of the key, or the free one where it belongs. */
   #find(high: number, low: number): number {
     const slots = this.#slots;
+    const [highFactor = 1, lowFactor = 1] = this.#factors;
     const mask = slots.length / numbersPerKey - 1;
-    for (let place = low & mask; ; place = (place + 1) & mask) {
+    // The upper bits of the product depend on all bits of the key.
+    const product = Math.imul(high, highFactor) + Math.imul(low, lowFactor);
+    for (let place = product >>> Math.clz32(mask); ; place = (place + 1) & mask) {
       const slot = place * numbersPerKey;
       if (slots[slot] === 0 || (slots[slot] === high && slots[slot + 1] === low)) return slot;
     }
