@@ -21,6 +21,8 @@ export interface AlertingRule {
 
 export interface RuleGroup {
   name: string;
+  /** Default: that of Prometheus. */
+  interval?: string;
   rules: (RecordingRule | AlertingRule)[];
 }
 
@@ -349,6 +351,23 @@ unless on (namespace) ${hasFired("15m", "RedisDown", "DatabaseDown", "AllWorkers
       },
     ),
     alert(
+      "MaintenanceStale",
+      "ticket",
+      {
+        expr: `
+time() - max by (namespace) (booking_events_maintenance_success_timestamp_seconds) > ${seconds(limits.maintenanceAge)}
+unless on (namespace) ${databaseIsDown}`,
+        for: "15m",
+      },
+      {
+        summary: "Nobody has maintained the database for an hour: partitions and retention.",
+        description: "The log of the workers says why.",
+      },
+    ),
+  ];
+
+  const silences = [
+    alert(
       "PartnerSilent",
       "page",
       {
@@ -428,21 +447,11 @@ max by (namespace, partner) (ingest_secret_expires_timestamp_seconds) - time() <
         description: "npm run ops -- partners rotate {{ $labels.partner }} --overlap 7d, or disable the partner.",
       },
     ),
-    alert(
-      "MaintenanceStale",
-      "ticket",
-      {
-        expr: `
-time() - max by (namespace) (booking_events_maintenance_success_timestamp_seconds) > ${seconds(limits.maintenanceAge)}
-unless on (namespace) ${databaseIsDown}`,
-        for: "15m",
-      },
-      {
-        summary: "Nobody has maintained the database for an hour: partitions and retention.",
-        description: "The log of the workers says why.",
-      },
-    ),
   ];
 
-  return [{ name: "booking-events", rules: [...recordings, ...causes, ...others] }];
+  return [
+    { name: "booking-events", rules: [...recordings, ...causes, ...others] },
+    // Compares with the same hour of seven days, for each partner. In the first group, it would delay urgent alerts.
+    { name: "booking-events-silence", interval: d("5m"), rules: silences },
+  ];
 }

@@ -174,8 +174,8 @@ describe.skipIf(findPrometheus() === undefined).each<Fault>([
       dir: join(own.folder, `prometheus-${runs}`),
       jobs: { ingest: [ingest.adminPort], worker: workers.map(({ adminPort }) => adminPort) },
       interval: scrapeInterval,
-      groups: createRules(scale).map(({ name, rules }) => ({
-        name,
+      groups: createRules(scale).map(({ rules, ...group }) => ({
+        ...group,
         rules: rules.filter((rule) => !("alert" in rule && excluded.includes(rule.alert))),
       })),
       ...(history === undefined ? {} : { backfill: history() }),

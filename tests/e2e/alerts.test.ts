@@ -654,8 +654,8 @@ interface Suite {
 function runPromtool({ rules: { isRecording, only }, ...suite }: Suite): void {
   const folder = mkdtempSync(join(tmpdir(), "booking-events-alerts-"));
   try {
-    const groups = createRules().map(({ name, rules }) => ({
-      name,
+    const groups = createRules().map(({ rules, ...group }) => ({
+      ...group,
       rules: rules.filter((rule) => ("alert" in rule ? (only?.includes(rule.alert) ?? true) : isRecording)),
     }));
     writeFileSync(join(folder, "rules.yml"), stringify({ groups }));
