@@ -1,0 +1,50 @@
+import { checkReceiver } from "@booking-events/conformance";
+import { acmeSecret } from "@booking-events/harness/partners";
+import { referenceKindOf } from "@booking-events/schema";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
+
+/** Partners check receivers and senders with this program, so ours must pass it. */
+let ingest: TestIngest;
+
+beforeAll(async () => {
+  ingest = await startIngest({}, { requestTimeoutMs: 1_000, headersTimeoutMs: 1_000, timeoutCheckIntervalMs: 100 });
+});
+afterAll(() => ingest.close());
+
+function check(options: Partial<Parameters<typeof checkReceiver>[0]> = {}) {
+  return checkReceiver({ url: new URL(`http://127.0.0.1:${ingest.port}`), secret: acmeSecret, ...options });
+}
+
+test("the service passes every check, and every booking of the checks is deleted in the end", async () => {
+  const report = await check();
+
+  expect(report.checks.filter(({ outcome }) => outcome !== "passed")).toEqual([]);
+  expect(report.passed).toBeGreaterThan(250);
+  const state = new Map<string, string>();
+  for (const { kind, payload } of await ingest.queuedEvents()) {
+    const field =
+      referenceKindOf(payload) === "trip" ? "consumerTripPartnerExternalReference" : "consumerPartnerExternalReference";
+    state.set(`${field} ${payload[field]}`, kind);
+  }
+  expect(state.size).toBeGreaterThan(50);
+  expect([...state].filter(([booking, kind]) => kind !== "delete" || !booking.includes(" conformance-"))).toEqual([]);
+});
+
+test("the service passes every check as a dry run, and stores nothing", async () => {
+  const before = await ingest.queuedEvents();
+
+  const report = await check({ dryRunOnly: true });
+
+  expect(report.checks.filter(({ outcome }) => outcome !== "passed")).toMatchObject([
+    { name: "operations/event-ids", outcome: "skipped" },
+  ]);
+  expect(await ingest.queuedEvents()).toEqual(before);
+});
+
+test("the service passes what the specification alone demands", async () => {
+  const report = await check({ profile: "spec" });
+
+  expect(report.checks.filter(({ outcome }) => outcome !== "passed")).toEqual([]);
+  expect(report.passed).toBeGreaterThan(40);
+});

@@ -1,0 +1,155 @@
+import { randomBytes } from "node:crypto";
+import { type Check, hideSecret } from "./check.ts";
+import { bodyChecks } from "./checks/bodies.ts";
+import { exampleChecks } from "./checks/examples.ts";
+import { fieldChecks } from "./checks/fields.ts";
+import { keyChecks } from "./checks/keys.ts";
+import { operationChecks } from "./checks/operations.ts";
+import { orderChecks } from "./checks/order.ts";
+import { secretChecks } from "./checks/secrets.ts";
+import { NoAnswer } from "./exchange.ts";
+import { bodyOf } from "./expectations.ts";
+import type { Answer } from "./parse-answer.ts";
+import { bookingJson } from "./payloads.ts";
+import { createReceiver, type Profile, type Receiver } from "./receiver.ts";
+
+export interface CheckReceiverOptions {
+  /** What comes before `/booking-event`, such as `https://bookings.example.com`. */
+  url: URL;
+  secret: string;
+  /** Default: full. */
+  profile?: Profile;
+  /** Sends nothing but dry runs. Default: false. */
+  dryRunOnly?: boolean;
+  /** Runs the checks whose names start with one of these. Default: all. */
+  only?: readonly string[];
+}
+
+export interface CheckResult {
+  name: string;
+  demand: string;
+  source: Check["source"];
+  outcome: "passed" | "failed" | "skipped";
+  /** What was seen instead of what is demanded. Never contains the secret. */
+  seen: readonly string[];
+}
+
+export interface ReceiverReport {
+  runId: string;
+  profile: Profile;
+  dryRunOnly: boolean;
+  passed: number;
+  failed: number;
+  skipped: number;
+  checks: readonly CheckResult[];
+}
+
+/** The receiver cannot be checked at all. */
+export class CannotCheck extends Error {
+  override name = "CannotCheck";
+}
+
+/** Every check, in the order of reports. */
+export const receiverChecks: readonly Check[] = [
+  ...operationChecks,
+  ...secretChecks,
+  ...bodyChecks,
+  ...keyChecks,
+  ...fieldChecks,
+  ...exampleChecks,
+  ...orderChecks,
+];
+
+/** Some checks wait for a time limit of the receiver. The others go on meanwhile. */
+const concurrentChecks = 4;
+
+/**
+ * Checks a receiver over the network. Bookings that it stores have references that start with `conformance-`, and are
+ * deleted in the end.
+ *
+ * @throws CannotCheck if the receiver cannot be reached, if no check has the name, or if dry runs are not supported
+ */
+export async function checkReceiver(options: CheckReceiverOptions): Promise<ReceiverReport> {
+  const { profile = "full", dryRunOnly = false, only = [""] } = options;
+  const runId = randomBytes(4).toString("hex");
+  const receiver = createReceiver({ ...options, profile, dryRunOnly, runId });
+  const checks = receiverChecks.filter(({ name, source }) => {
+    return only.some((start) => name.startsWith(start)) && (profile === "full" || source === "spec");
+  });
+  if (checks.length === 0) throw new CannotCheck("No check has such a name.");
+  await requireAnswer(receiver);
+  const results = await runAll(checks, receiver);
+  if (!dryRunOnly) results.push(await deleteStored(receiver));
+  results.push(findSecret(receiver));
+  const count = (outcome: CheckResult["outcome"]) => results.filter((each) => each.outcome === outcome).length;
+  return {
+    ...{ runId, profile, dryRunOnly, passed: count("passed"), failed: count("failed"), skipped: count("skipped") },
+    checks: results,
+  };
+}
+
+/** Sends one dry run. A receiver that would store it must not get the others. */
+async function requireAnswer(receiver: Receiver): Promise<void> {
+  let answer: Answer;
+  try {
+    answer = await receiver.send({ dryRun: true, body: bookingJson(receiver.newReference()) });
+  } catch (error) {
+    if (error instanceof NoAnswer) throw new CannotCheck(`The receiver cannot be checked: ${error.message}.`);
+    throw error;
+  }
+  if (!receiver.dryRunOnly || bodyOf(answer)["dryRun"] === true) return;
+  throw new CannotCheck(
+    `The answer to a dry run has status ${answer.status} and does not say "dryRun": true, so nothing else was sent.`,
+  );
+}
+
+async function runAll(checks: readonly Check[], receiver: Receiver): Promise<CheckResult[]> {
+  const results: CheckResult[] = [];
+  const waiting = checks.entries();
+  async function runNext(): Promise<void> {
+    for (const [index, check] of waiting) results[index] = await runCheck(check, receiver);
+  }
+  await Promise.all(Array.from({ length: concurrentChecks }, runNext));
+  return results;
+}
+
+async function runCheck(check: Check, receiver: Receiver): Promise<CheckResult> {
+  const { name, demand, source } = check;
+  if (check.needsEvents && receiver.dryRunOnly) return { name, demand, source, outcome: "skipped", seen: [] };
+  const seen = await findFaults(check, receiver);
+  return { name, demand, source, outcome: seen.length === 0 ? "passed" : "failed", seen };
+}
+
+async function findFaults(check: Check, receiver: Receiver): Promise<string[]> {
+  try {
+    return (await check.run(receiver)).map((seen) => hideSecret(seen, receiver.secret));
+  } catch (error) {
+    if (error instanceof NoAnswer) return [error.message];
+    throw error;
+  }
+}
+
+async function deleteStored(receiver: Receiver): Promise<CheckResult> {
+  const deletions = [...receiver.stored.values()].map((payload) => ({
+    name: Object.values(payload).join(),
+    demand: "",
+    source: "spec" as const,
+    async run() {
+      const { status } = await receiver.send({ operation: "delete", body: JSON.stringify(payload) });
+      return status === 200 ? [] : [`${Object.values(payload)} is still there, because its delete got ${status}`];
+    },
+  }));
+  const seen = (await runAll(deletions, receiver)).flatMap((each) => each.seen);
+  return {
+    ...{ name: "clean-up", demand: "The bookings that the checks have created can be deleted.", source: "spec" },
+    ...{ outcome: seen.length === 0 ? "passed" : "failed", seen },
+  };
+}
+
+function findSecret({ answersWithSecret }: Receiver): CheckResult {
+  const count = answersWithSecret();
+  return {
+    ...{ name: "answers/no-secret", demand: "No answer contains the secret.", source: "ours" },
+    ...{ outcome: count === 0 ? "passed" : "failed", seen: count === 0 ? [] : [`the secret in ${count} answers`] },
+  };
+}

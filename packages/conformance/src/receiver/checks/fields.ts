@@ -1,0 +1,132 @@
+import { type BookingField, bookingFields } from "@booking-events/schema";
+import { type Check, check, type Trial } from "../check.ts";
+import { accepted, type Expectation, invalid, invalidAt } from "../expectations.ts";
+import { bookingJson, createWith, forEach } from "../payloads.ts";
+
+const trip = "consumerTripPartnerExternalReference";
+const consumer = "consumerPartnerExternalReference";
+
+/** The fields that the specification does not list. */
+const addedByUs = new Set<string>([trip, "consumerEmail", "consumerNationality", "consumerCurrency"]);
+
+/** The rules of each field, and those of references, dates and unlisted fields that the examples do not show. */
+export const fieldChecks: readonly Check[] = [
+  ...bookingFields.flatMap(checksOfField),
+  ...references(),
+  ...dates(),
+  check("ours", "violations/maximum", "422 lists up to 50 violations.", {
+    request: createWith((reference) => bookingJson(reference, unstorableFields(60))),
+    expect: invalid(...Array.from({ length: 50 }, (_, index) => [`f${index}`])),
+  }),
+];
+
+function checksOfField(field: BookingField): Check[] {
+  const { name, nullable, maxLength } = field;
+  const notStrings = [...(nullable ? [] : [null]), 1, true, [], {}];
+  const source = addedByUs.has(name) ? "ours" : "spec";
+  const refusal = source === "spec" ? invalidAt(name) : invalid([name]);
+  return [
+    check(
+      source,
+      `fields/${name}/type`,
+      `A value that is no string${nullable ? " and not null" : ""} gets 422.`,
+      ...forEach(notStrings, (value) => withField(field, value), refusal),
+    ),
+    check(
+      "ours",
+      `fields/${name}/length`,
+      `A string of 1 to ${maxLength} characters is accepted${nullable ? ", and null" : ""}. Others get 422.`,
+      ...(nullable ? [{ label: "null", request: withField(field, null), expect: accepted }] : []),
+      ...longestValues(field),
+      { label: "empty", request: withField(field, ""), expect: invalid([name]) },
+      { label: "too long", request: withField(field, "x".repeat(maxLength + 1)), expect: invalid([name]) },
+    ),
+  ];
+}
+
+function withField({ name }: BookingField, value: unknown): Trial["request"] {
+  return createWith((reference) => bookingJson(reference, { [name]: value }));
+}
+
+function longestValues(field: BookingField): Trial[] {
+  const { name, type, maxLength } = field;
+  if (type === "date" || type === "email") return [];
+  if (/PartnerExternalReference$/.test(name) && name.startsWith("consumer")) {
+    const request = createWith((reference) => bookingJson(reference, { [name]: reference.padEnd(maxLength, "x") }));
+    return [{ label: "longest", request, expect: accepted }];
+  }
+  // Characters are code points, and this one has two UTF-16 code units.
+  return ["x", "😀".repeat(maxLength)].map((value) => ({
+    label: value === "x" ? "shortest" : "longest",
+    request: withField(field, value),
+    expect: accepted,
+  }));
+}
+
+function references(): Check[] {
+  /** What `String.prototype.trim` removes. */
+  const blanks = [" ", "\t\n", "\u00a0", "\u3000", "\ufeff", "\u2028"];
+  const deletion = (payload: object) => () => ({ operation: "delete" as const, body: JSON.stringify(payload) });
+  const deletions = (payloads: readonly object[], expect: Expectation) => forEach(payloads, deletion, expect);
+  return [
+    check(
+      "ours",
+      "references/blank",
+      "A reference that is only white space gets 422.",
+      ...forEach(blanks, (blank) => createWith((it) => bookingJson(it, { [trip]: blank })), invalid([trip])),
+      ...forEach(blanks, (blank) => createWith((it) => bookingJson(it, { [consumer]: blank })), invalid([consumer])),
+    ),
+    check(
+      "ours",
+      "references/of-a-delete",
+      "A delete must have a reference, by the same rules. The other rules of bookings do not apply to it.",
+      ...deletions([{}, { consumerGivenName: "Robin" }], invalid([trip])),
+      ...deletions([{ [trip]: null }, { [trip]: 1 }, { [trip]: "" }, { [trip]: " " }], invalid([trip])),
+      ...deletions([{ [consumer]: null }, { [consumer]: "" }], invalid([consumer])),
+      {
+        label: "other fields",
+        request: (reference) => ({
+          operation: "delete",
+          body: JSON.stringify({ [trip]: reference, consumerPhone: 1, consumerTripBookingDate: "2026-06-14" }),
+        }),
+        expect: accepted,
+      },
+    ),
+  ];
+}
+
+function dates(): Check[] {
+  const date = "consumerTripArrivalDate";
+  const withDate = (value: unknown) => createWith((reference) => bookingJson(reference, { [date]: value }));
+  return [
+    check(
+      "spec",
+      "dates/accepted",
+      "A date and a date-time with its time zone are accepted.",
+      ...forEach(["2026-06-14", "2026-06-14T07:27:17.335Z", "2026-06-14T07:27:17+02:00"], withDate, accepted),
+    ),
+    check(
+      "ours",
+      "dates/accepted-more",
+      "An offset without a colon, leap days and the years 1900 to 2999 are accepted.",
+      ...forEach(["2026-06-14T07:27:17+0200", "2028-02-29", "1900-01-01", "2999-12-31"], withDate, accepted),
+    ),
+    check(
+      "ours",
+      "dates/refused",
+      "Anything else gets 422: other formats, days that do not exist, no time zone, other years.",
+      ...forEach(
+        [
+          ...["2026-02-31", "2027-02-29", "2026-13-01", "2026-6-14", "14/06/2026", "1781420837", "1899-12-31"],
+          ...["3000-01-01", "2026-06-14T07:27:17", "2026-06-14 07:27:17Z", "2026-06-14T24:00:00Z", "2026-06-14Z"],
+        ],
+        withDate,
+        invalid([date]),
+      ),
+    ),
+  ];
+}
+
+function unstorableFields(count: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, "\0"]));
+}

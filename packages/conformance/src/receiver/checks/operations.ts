@@ -1,0 +1,90 @@
+import { type Check, check, describeAnswer } from "../check.ts";
+import { accepted, bodyOf, dryRunPassed, invalid, refused, secretRefused } from "../expectations.ts";
+import { bookingForm, bookingJson, create, formType } from "../payloads.ts";
+import type { Receiver } from "../receiver.ts";
+import { secretPlaceholder } from "../request.ts";
+
+const operations = ["create", "update", "delete"] as const;
+
+export const operationChecks: readonly Check[] = [
+  ...operations.flatMap((operation) => [
+    check("spec", `operations/${operation}-json`, `POST ${operation} accepts application/json and answers 200.`, {
+      request: (reference) => ({ operation, body: bookingJson(reference) }),
+      expect: accepted,
+    }),
+    check("spec", `operations/${operation}-form`, `POST ${operation} accepts ${formType} and answers 200.`, {
+      request: (reference) => ({ operation, type: formType, body: bookingForm(reference) }),
+      expect: accepted,
+    }),
+  ]),
+  check("ours", "operations/delete-unknown-booking", "A delete of a booking that is not known gets 200, not 404.", {
+    request: (reference) => ({
+      operation: "delete",
+      body: JSON.stringify({ consumerPartnerExternalReference: reference }),
+    }),
+    expect: accepted,
+  }),
+  {
+    source: "ours",
+    name: "operations/event-ids",
+    demand: "Each accepted event gets an eventId of its own, also if it repeats an earlier one.",
+    needsEvents: true,
+    run: findRepeatedEventId,
+  },
+  check(
+    "ours",
+    "dry-run/valid",
+    'X-Dry-Run: true gets 200 and "dryRun": true if nothing is wrong, for each operation.',
+    ...operations.map((operation) => ({
+      label: operation,
+      request: (reference: string) => ({ operation, dryRun: true, body: bookingJson(reference) }),
+      expect: dryRunPassed,
+    })),
+  ),
+  check(
+    "ours",
+    "dry-run/invalid",
+    "A dry run gets the error that the event would get.",
+    { label: "secret", request: create({ dryRun: true, secret: "conformance-nobody" }), expect: secretRefused },
+    { label: "type", request: create({ dryRun: true, type: "text/plain" }), expect: refused(415) },
+    {
+      label: "payload",
+      request: () => ({ dryRun: true, body: "{}" }),
+      expect: invalid(["consumerTripPartnerExternalReference"]),
+    },
+  ),
+  check("ours", "paths/unknown", "Any other path gets 404.", ...unknownPaths()),
+  check(
+    "ours",
+    "paths/method",
+    "Any method but POST gets 405, with Allow: POST.",
+    ...["GET", "PUT", "PATCH", "DELETE"].map((method) => ({
+      label: method,
+      request: () => ({ method }),
+      expect: refused(405, { allows: "POST" }),
+    })),
+  ),
+];
+
+async function findRepeatedEventId(receiver: Receiver): Promise<string[]> {
+  const body = bookingJson(receiver.newReference());
+  const headers = ["Idempotency-Key: conformance"];
+  const answers = [await receiver.send({ body, headers }), await receiver.send({ body, headers })];
+  const ids = answers.map((answer) => bodyOf(answer)["eventId"]);
+  const isNew = ids.every((id) => typeof id === "string") && ids[0] !== ids[1];
+  return isNew ? [] : answers.map((answer) => describeAnswer(answer, receiver.secret));
+}
+
+function unknownPaths() {
+  const paths = [
+    "/booking-event/cancel/{secret}",
+    "/booking-event/create/{secret}/more",
+    "/booking-event",
+    "/bookings",
+  ];
+  return paths.map((path) => ({
+    label: path,
+    request: create({ path: path.replace("{secret}", secretPlaceholder) }),
+    expect: refused(404),
+  }));
+}

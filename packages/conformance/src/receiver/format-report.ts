@@ -1,0 +1,12 @@
+import type { ReceiverReport } from "./check-receiver.ts";
+
+/** Formats a report for people: a line for each check, and what was seen for those that failed. */
+export function formatReceiverReport({ checks, passed, failed, skipped, runId }: ReceiverReport): string {
+  const labels = { passed: "ok  ", failed: "FAIL", skipped: "skip" };
+  const lines = checks.flatMap(({ name, outcome, demand, seen }) => {
+    const line = `${labels[outcome]}  ${name}`;
+    return outcome === "failed" ? [line, `      ${demand}`, ...seen.map((each) => `      Seen: ${each}`)] : [line];
+  });
+  const skips = skipped === 0 ? "" : `, ${skipped} skipped`;
+  return [...lines, "", `Run ${runId}: ${passed} passed, ${failed} failed${skips}.`, ""].join("\n");
+}

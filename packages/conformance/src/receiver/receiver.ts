@@ -1,0 +1,82 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { containsSecret } from "./check.ts";
+import { exchange } from "./exchange.ts";
+import type { Answer } from "./parse-answer.ts";
+import { type Request, toBytes } from "./request.ts";
+
+/** `spec`: only what the specification says. `full`: also the decisions that fill its gaps. */
+export type Profile = "spec" | "full";
+
+export interface ReceiverOptions {
+  /** What comes before `/booking-event`. */
+  url: URL;
+  secret: string;
+  profile: Profile;
+  /** True if every request is a dry run, so that nothing is stored. */
+  dryRunOnly: boolean;
+  /** Part of every reference. */
+  runId: string;
+}
+
+/** The receiver that is checked. */
+export interface Receiver extends ReceiverOptions {
+  /** Returns a reference that no other request of this run has. */
+  newReference(): string;
+  /**
+   * Sends a request. Waits and sends it again if the receiver asks for that with `Retry-After`.
+   *
+   * @throws NoAnswer
+   */
+  send(request: Request): Promise<Answer>;
+  /** The bookings that the receiver has accepted, by the payload of their deletes. */
+  stored: Map<string, Record<string, string>>;
+  /** Returns how many answers so far contained the secret. */
+  answersWithSecret(): number;
+}
+
+/** How often, and after how long at most, a request is sent again because of 429 or 503. */
+const maxRetries = 5;
+const longestWaitMs = 10_000;
+
+export function createReceiver(options: ReceiverOptions): Receiver {
+  const stored: Receiver["stored"] = new Map();
+  let references = 0;
+  let answersWithSecret = 0;
+  return {
+    ...options,
+    stored,
+    answersWithSecret: () => answersWithSecret,
+    newReference() {
+      references += 1;
+      return `conformance-${options.runId}-${references}`;
+    },
+    async send(request) {
+      const dryRun = options.dryRunOnly || request.dryRun === true;
+      const bytes = toBytes({ ...request, dryRun }, options);
+      for (let retries = 0; ; retries += 1) {
+        const answer = await exchange(options.url, bytes);
+        if (containsSecret(answer, options.secret)) answersWithSecret += 1;
+        const booking = findBooking(request);
+        if (answer.status === 200 && !dryRun && booking !== undefined) stored.set(JSON.stringify(booking), booking);
+        const waitMs = Number(answer.headers["retry-after"]) * 1_000;
+        const isBusy = answer.status === 429 || answer.status === 503;
+        if (!isBusy || !(waitMs <= longestWaitMs) || retries >= maxRetries) return answer;
+        await wait(waitMs);
+      }
+    },
+  };
+}
+
+/**
+ * Returns the reference in the body of a create or update, also if the body is malformed. Only references of this
+ * program are found, so that no other booking can be deleted.
+ */
+function findBooking({ operation, body = "" }: Request): Record<string, string> | undefined {
+  if (operation === "delete") return undefined;
+  const text = body.toString();
+  for (const field of ["consumerTripPartnerExternalReference", "consumerPartnerExternalReference"]) {
+    const reference = new RegExp(`\\b${field}"?\\s*[:=]\\s*"?(conformance-[a-z0-9-]+)`).exec(text)?.[1];
+    if (reference !== undefined) return { [field]: reference };
+  }
+  return undefined;
+}
