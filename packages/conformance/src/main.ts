@@ -1,4 +1,11 @@
 #!/usr/bin/env node
 import { runProgram } from "./program.ts";
 
-process.exitCode = await runProgram(process.argv.slice(2), process);
+const stopping = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  // A second one ends the process at once.
+  process.once(signal, () => stopping.abort());
+}
+
+const { stdout, stderr } = process;
+process.exitCode = await runProgram(process.argv.slice(2), { stdout, stderr, signal: stopping.signal });

@@ -1,17 +1,32 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createBookingEventsClient } from "@booking-events/schema/client";
 import { expect, test } from "vitest";
 import { runProgram } from "./program.ts";
+import { scenarios } from "./sender/scenarios.ts";
 
 const secret = "program-canary-5f2c81";
 
-async function run(...args: string[]) {
+function run(...args: string[]) {
+  return runWith({}, ...args);
+}
+
+async function runWith(
+  { onStderr, signal = new AbortController().signal }: { onStderr?: (text: string) => void; signal?: AbortSignal },
+  ...args: string[]
+) {
   const stdout: string[] = [];
   const stderr: string[] = [];
   const exitCode = await runProgram(args, {
+    signal,
     stdout: { write: (text) => stdout.push(text) },
-    stderr: { write: (text) => stderr.push(text) },
+    stderr: {
+      write(text) {
+        stderr.push(text);
+        onStderr?.(text);
+      },
+    },
   });
   return { exitCode, stdout: stdout.join(""), stderr: stderr.join("") };
 }
@@ -83,3 +98,38 @@ test.each([
   expect(stderr).not.toBe("");
   expect(stderr).not.toContain(secret);
 });
+
+test("the exit code of sender is 0 if the sender passed every scenario", async () => {
+  const onStderr = (text: string) => {
+    const [, baseUrl = "", secret = ""] = /to (http:\S+)\/booking-event\/create\/(\S+)\n/.exec(text) ?? [];
+    const client = createBookingEventsClient({ baseUrl, secret, firstRetryDelayMs: 500, attemptTimeoutMs: 1_500 });
+    for (const [index] of scenarios.entries()) {
+      client.update({ consumerPartnerExternalReference: `C-${index}` }).catch(() => {});
+    }
+  };
+  const { exitCode, stdout } = await runWith({ onStderr }, "sender", "--port", "0", "--speed", "10");
+
+  expect(stdout).toMatch(/^ok {4}accepted\nok {4}unavailable \(2 attempts, after \d{4} ms\)\n/);
+  expect(stdout).toMatch(/\n11 passed, 0 failed, 0 without an event\.\n$/);
+  expect(exitCode).toBe(0);
+});
+
+test("a run of sender that is ended early reports what it has seen, and exits with 1", async () => {
+  const stopping = new AbortController();
+  const options = { onStderr: () => stopping.abort(), signal: stopping.signal };
+  const { exitCode, stdout } = await runWith(options, "sender", "--port", "0", "--secret", "s/1", "--json");
+
+  expect(JSON.parse(stdout)).toMatchObject({
+    passed: 0,
+    missing: 11,
+    scenarios: [{ outcome: "missing" }, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}],
+  });
+  expect(exitCode).toBe(1);
+});
+
+test.each([["--port", "65536"], ["--port", "x"], ["--port", "0", "--speed", "0"], []])(
+  "sender %s is wrong usage",
+  async (...args) => {
+    expect(await run("sender", ...args)).toMatchObject({ exitCode: 2, stdout: "" });
+  },
+);

@@ -1,10 +1,20 @@
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { CannotCheck, checkReceiver, receiverChecks } from "./receiver/check-receiver.ts";
 import { formatReceiverReport } from "./receiver/format-report.ts";
 import type { Profile } from "./receiver/receiver.ts";
+import { formatSenderReport } from "./sender/format-report.ts";
+import { playReceiver } from "./sender/play-receiver.ts";
+import { scenarios } from "./sender/scenarios.ts";
 
 export interface Output {
   write(text: string): unknown;
+}
+
+export interface Surroundings {
+  stdout: Output;
+  stderr: Output;
+  /** Ends a run of `sender`, which then reports what it has seen. */
+  signal: AbortSignal;
 }
 
 /**
@@ -13,7 +23,7 @@ export interface Output {
  * @param args without the name of the program
  * @returns the exit code: 0 everything passed, 1 something failed, 2 wrong usage or nothing could be checked
  */
-export async function runProgram(args: string[], { stdout, stderr }: Record<"stdout" | "stderr", Output>) {
+export async function runProgram(args: string[], { stdout, stderr, signal }: Surroundings) {
   let exitCode: 0 | 1 | 2 = 0;
   const program = new Command("booking-events-conformance")
     .description("Check that a receiver or a sender of booking events keeps to the contract.")
@@ -24,9 +34,11 @@ export async function runProgram(args: string[], { stdout, stderr }: Record<"std
       "after",
       "\nExit codes: 0 everything passed; 1 something failed; 2 wrong usage, or nothing was checked.",
     );
-  addReceiverCommand(program, stdout, (failed) => {
-    exitCode = failed === 0 ? 0 : 1;
-  });
+  const done = (hasPassed: boolean) => {
+    exitCode = hasPassed ? 0 : 1;
+  };
+  addReceiverCommand(program, stdout, done);
+  addSenderCommand(program, { stdout, stderr, signal }, done);
   try {
     await program.parseAsync(args, { from: "user" });
     return exitCode;
@@ -48,7 +60,7 @@ interface ReceiverFlags {
   json: boolean;
 }
 
-function addReceiverCommand(program: Command, stdout: Output, done: (failed: number) => void): void {
+function addReceiverCommand(program: Command, stdout: Output, done: (hasPassed: boolean) => void): void {
   program
     .command("receiver")
     .description("Send requests to a receiver, and check its answers against every rule of the contract.")
@@ -74,8 +86,58 @@ function addReceiverCommand(program: Command, stdout: Output, done: (failed: num
         secret: parseSecret(secret, command),
       });
       stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : formatReceiverReport(report));
-      done(report.failed);
+      done(report.failed === 0);
     });
+}
+
+interface SenderFlags {
+  port: number;
+  host: string;
+  secret?: string;
+  speed: number;
+  timeout: number;
+  json: boolean;
+}
+
+function addSenderCommand(
+  program: Command,
+  { stdout, stderr, signal }: Surroundings,
+  done: (hasPassed: boolean) => void,
+): void {
+  program
+    .command("sender")
+    .description("Play a receiver with faults, and check what a sender does about them.")
+    .requiredOption("--port <port>", "where to listen; 0 for any free port", parseNumber(0, maxPort))
+    .option("--host <address>", "where to listen", "127.0.0.1")
+    .option("--secret <secret>", "the secret that the sender has (default: a random one, which is printed)")
+    .option(
+      "--speed <factor>",
+      "divides how long this program waits, not how long the sender does",
+      parseNumber(0.01, 100),
+      1,
+    )
+    .option("--timeout <seconds>", "how long the run may take from the first event on", parseNumber(1, 86_400), 60)
+    .option("--json", "print the report as JSON")
+    .action(async ({ json, timeout, ...options }: SenderFlags) => {
+      const { url, secret, report } = await playReceiver({ ...options, timeoutMs: timeout * 1_000, signal });
+      stderr.write(
+        `Send ${scenarios.length} events, each about another booking, to ${url}/booking-event/create/${encodeURIComponent(secret)}\n` +
+          "Press Ctrl-C to end the run early.\n",
+      );
+      const result = await report;
+      stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : formatSenderReport(result));
+      done(result.passed === scenarios.length && result.refused.length === 0);
+    });
+}
+
+const maxPort = 65_535;
+
+function parseNumber(minimum: number, maximum: number): (text: string) => number {
+  return (text) => {
+    const value = text.trim() === "" ? Number.NaN : Number(text);
+    if (value >= minimum && value <= maximum) return value;
+    throw new InvalidArgumentError(`Give a number from ${minimum} to ${maximum}.`);
+  };
 }
 
 function groupNames(): string[] {
