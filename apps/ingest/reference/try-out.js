@@ -24,7 +24,10 @@ const button = /** @type {HTMLButtonElement} */ (form.querySelector("button"));
 
 const { paths } = await (await fetch("openapi.json", { referrerPolicy: "no-referrer" })).json();
 
-for (const path of Object.keys(paths)) kind.add(new Option(path.split("/")[2], path));
+for (const [path, { post }] of Object.entries(paths)) {
+  // Only events have a body in JSON. Questions cannot be tried out here.
+  if (post?.requestBody.content[contentTypes.json]) kind.add(new Option(path.split("/")[2], path));
+}
 type.add(new Option("JSON", contentTypes.json));
 type.add(new Option("Form", contentTypes.form));
 for (const choice of [kind, type]) choice.addEventListener("change", listExamples);

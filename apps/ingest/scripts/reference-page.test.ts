@@ -64,6 +64,15 @@ describe("the page has everything in the OpenAPI document:", () => {
     expect(section).toContain("Examples as <code>application/json</code>");
     expect(section).toContain("Examples as <code>application/x-www-form-urlencoded</code>");
   });
+
+  test.each([
+    ["findReceipt", "GET /booking-event/receipt/{secret}/{eventId}", "no-such-event", "superseded"],
+    ["findBooking", "GET /booking-event/booking/{secret}", "no-such-booking", "deleted"],
+    ["reconcileBookings", "POST /booking-event/reconcile/{secret}", "invalid-list-line", "deleted-here"],
+  ])("the question %s, with its codes and examples", (operationId, request, code, example) => {
+    const section = new RegExp(`<h4 id="${operationId}">.*?(?=<h[34])`, "s").exec(page)?.[0];
+    for (const text of [request, `<dt><code>${code}</code></dt>`, example]) expect(section).toContain(text);
+  });
 });
 
 test("with all its files, the page is small", () => {

@@ -4,7 +4,7 @@ import { type Guide, renderCode, renderGuide } from "./render-guide.ts";
 /** What the page uses of the OpenAPI document. */
 export interface OpenApi {
   info: { title: string; version: string; description: string };
-  paths: Record<string, { post: Operation }>;
+  paths: Record<string, { post?: Operation; get?: Operation }>;
   components: {
     parameters: Record<string, Parameter>;
     headers: Record<string, Described>;
@@ -29,22 +29,27 @@ interface Operation {
   operationId: string;
   summary: string;
   description: string;
-  requestBody: { description: string; content: Record<string, { examples: Record<string, Example> }> };
+  requestBody?: Body;
+  responses: Record<string, Response | { $ref: string }>;
+}
+
+interface Body {
+  description: string;
+  content: Record<string, { examples: Record<string, Example> }>;
 }
 
 interface Example {
   summary?: string;
-  value: object;
+  value: { message?: string };
 }
 
-interface Response {
-  description: string;
+interface Response extends Body {
   headers: object;
-  content: Record<string, { examples: Record<string, { value: { message?: string } }> }>;
 }
 
 interface Schema {
   $ref?: string;
+  title?: string;
   description?: string;
   type?: string;
   format?: string;
@@ -52,8 +57,10 @@ interface Schema {
   maxLength?: number;
   pattern?: string;
   const?: unknown;
+  enum?: string[];
   not?: object;
   anyOf?: Schema[];
+  oneOf?: Schema[];
   items?: Schema;
   examples?: string[];
   required?: string[];
@@ -88,7 +95,10 @@ ${guide.body}
 ${tryOut}
 <h2 id="reference">Reference</h2>
 <h3 id="requests">Requests</h3>
-${Object.entries(document.paths).map(([path, { post }]) => renderOperation(path, post))}
+${Object.entries(document.paths).flatMap(([path, { get, post }]) => [
+  ...(post === undefined ? [] : [renderOperation("POST", path, post)]),
+  ...(get === undefined ? [] : [renderOperation("GET", path, get)]),
+])}
 <h3 id="parameters">Parameters</h3>
 <dl>
 ${Object.values(components.parameters).map(renderParameter)}
@@ -99,13 +109,18 @@ ${Object.entries(components.responses).map(([status, response]) => renderRespons
 <dl>
 ${Object.entries(components.headers).map(([name, header]) => renderMember(name, header.schema, header))}
 </dl>
-<h3 id="bodies">Bodies of answers</h3>
-${["Accepted", "DryRunPassed", "Refusal", "InvalidData", "Violation"].map((name) => renderBody(name, components.schemas[name]))}
+<h3 id="bodies">Bodies</h3>
+${bodies.map((name) => renderBody(name, components.schemas[name]))}
 </main>
 </body>
 </html>
 `.text;
 }
+
+const bodies = [
+  ...["Accepted", "DryRunPassed", "Refusal", "InvalidData", "Violation"],
+  ...["Receipt", "BookingStatus", "ListedReference", "Difference", "ReconciliationSummary"],
+];
 
 const referenceSections = [
   { id: "try-it", title: "Try it" },
@@ -113,7 +128,7 @@ const referenceSections = [
   { id: "parameters", title: "Parameters" },
   { id: "statuses", title: "Statuses and codes" },
   { id: "answer-headers", title: "Headers of answers" },
-  { id: "bodies", title: "Bodies of answers" },
+  { id: "bodies", title: "Bodies" },
 ];
 
 function renderContents({ sections }: Guide): Html {
@@ -144,22 +159,37 @@ const tryOut = html`<h2 id="try-it">Try it</h2>
 <div id="answer" role="status"></div>
 </form>`;
 
-function renderOperation(path: string, { operationId, summary, description, requestBody }: Operation): Html {
+function renderOperation(method: string, path: string, operation: Operation): Html {
+  const { operationId, summary, description, requestBody, responses } = operation;
+  const own = Object.entries(responses).filter((entry): entry is [string, Response] => !("$ref" in entry[1]));
   return html`<h4 id="${operationId}">${summary}</h4>
-<p><code>POST ${path}</code></p>
-<p>${description} ${requestBody.description}</p>
-${Object.entries(requestBody.content).map(([type, { examples }]) => renderExamples(type, examples))}`;
+<p><code>${method} ${path}</code></p>
+<p>${description} ${requestBody?.description ?? ""}</p>
+${renderBodies(requestBody)}${own.map(([status, response]) => renderOwnResponse(status, response))}`;
+}
+
+function renderBodies(body: Body | undefined): Html[] {
+  return Object.entries(body?.content ?? {}).map(([type, { examples }]) => renderExamples(type, examples));
+}
+
+/** An answer that is not among those that all operations share. */
+function renderOwnResponse(status: string, response: Response): Html {
+  const reasons = findReasons(response);
+  return html`<p><strong>${status}</strong>: ${response.description}</p>
+${reasons.length === 0 ? renderBodies(response) : renderReasons(reasons)}`;
 }
 
 function renderExamples(type: string, examples: Record<string, Example>): Html {
   const each = Object.values(examples).map(
-    ({ summary = "", value }) => html`<p>${summary}</p>\n${renderCode(encodeExample(type, value))}`,
+    ({ summary, value }) =>
+      html`${summary === undefined ? html`` : html`<p>${summary}</p>\n`}${renderCode(encodeExample(type, value))}`,
   );
   return html`<details><summary>Examples as <code>${type}</code></summary>\n${each}</details>\n`;
 }
 
 function encodeExample(type: string, value: object): string {
   if (type === "application/json") return JSON.stringify(value, null, 2);
+  if (type === "application/x-ndjson") return JSON.stringify(value);
   return new URLSearchParams(Object.entries(value)).toString();
 }
 
@@ -168,9 +198,10 @@ function renderParameter({ name, in: place, required, ...parameter }: Parameter)
   return renderMember(name, parameter.schema, parameter, where);
 }
 
-function renderResponse(status: string, { description, headers, content }: Response): Html {
+function renderResponse(status: string, response: Response): Html {
+  const { description, headers, content } = response;
   const { examples = {} } = content["application/json"] ?? {};
-  const reasons = Object.entries(examples).filter(([, { value }]) => value.message !== undefined);
+  const reasons = findReasons(response);
   // The bodies of refusals differ only by what the reasons say.
   const shown = Object.values(examples).slice(0, reasons.length === 0 ? undefined : 1);
   return html`<h4 id="status-${status}">${status}</h4>
@@ -181,7 +212,12 @@ ${reasons.length === 0 ? html`` : renderReasons(reasons)}
 `;
 }
 
-function renderReasons(reasons: [code: string, example: { value: { message?: string } }][]): Html {
+function findReasons({ content }: Response): [code: string, example: Example][] {
+  const { examples = {} } = content["application/json"] ?? {};
+  return Object.entries(examples).filter(([, { value }]) => value.message !== undefined);
+}
+
+function renderReasons(reasons: [code: string, example: Example][]): Html {
   const each = reasons.map(([code, { value }]) => html`<dt><code>${code}</code></dt><dd>${value.message ?? ""}</dd>\n`);
   return html`<dl>\n${each}</dl>`;
 }
@@ -193,6 +229,11 @@ function joinCodes(names: string[]): Html[] {
 function renderBody(name: string, schema: Schema | undefined): Html {
   return html`<h4 id="body-${name}">${name}</h4>
 <p>${schema?.description ?? ""}</p>
+${schema?.oneOf === undefined ? renderFields(schema) : schema.oneOf.map(renderAlternative)}`;
+}
+
+function renderAlternative(schema: Schema): Html {
+  return html`<p><strong>${schema.title ?? ""}</strong>: ${schema.description ?? ""}</p>
 ${renderFields(schema)}`;
 }
 
@@ -227,6 +268,7 @@ function describeType(schema: Schema): string {
   if (anyOf !== undefined) return anyOf.map(describeType).join(" or ");
   if ($ref !== undefined) return $ref.replace(/^.*\//, "");
   if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
   if (items !== undefined) return `${type} of ${describeType(items)}`;
   const length = maxLength === undefined ? "" : ` of ${minLength} to ${maxLength.toLocaleString("en")} characters`;
   return `${type}${length}${format === undefined ? "" : `, format ${format}`}`;

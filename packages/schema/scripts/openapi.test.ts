@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
-import { bookingFields, eventKinds } from "../src/index.ts";
+import { type Answer, bookingFields, eventKinds, lookupAnswers } from "../src/index.ts";
 import { buildJsonSchemas } from "./json-schemas.ts";
 import { buildOpenApi } from "./openapi.ts";
 
@@ -111,13 +111,57 @@ describe.each(eventKinds)("%s", (kind) => {
   });
 });
 
-const responses = Object.entries<{
+interface Response {
   headers: object;
-  content: { "application/json": { schema: object; examples: Record<string, { value: { code?: string } }> } };
-}>(components.responses);
+  content: Record<string, { examples: Record<string, { value: { code?: string } }> }>;
+}
+
+const questions = [
+  ["get", "/booking-event/receipt/{secret}/{eventId}"],
+  ["get", "/booking-event/booking/{secret}"],
+  ["post", "/booking-event/reconcile/{secret}"],
+] as const;
+
+describe.each(questions)("%s %s", (method, path) => {
+  const pointer = `openapi.json${encodeURI(`#/paths/${path.replaceAll("/", "~1")}/${method}`)}`;
+  const responses: Record<string, Response | { $ref: string }> = paths[path][method].responses;
+
+  test("has every answer, and examples that are valid", () => {
+    expect(Object.keys(responses)).toEqual(
+      expect.arrayContaining(["200", "400", "403", "404", "405", "408", "429", "431", "500", "503"]),
+    );
+    for (const [status, response] of Object.entries(responses)) {
+      if ("$ref" in response) continue;
+      expect(Object.keys(response.headers).includes("Retry-After")).toBe(["429", "503"].includes(status));
+      for (const [type, { examples }] of Object.entries(response.content)) {
+        const schema = `${pointer}/responses/${status}/content/${type.replaceAll("/", "~1")}/schema`;
+        for (const { value } of Object.values(examples)) {
+          ajv.validate({ $ref: schema }, value);
+          expect(ajv.errors).toBeNull();
+        }
+      }
+    }
+  });
+});
+
+test("each answer to a question is in the document", () => {
+  const examples = questions
+    .flatMap(([method, path]) => Object.values<Response>(paths[path][method].responses))
+    .flatMap(({ content }) => Object.keys(content?.["application/json"]?.examples ?? {}));
+  const codes = Object.values<object>(lookupAnswers)
+    .filter((answer): answer is Answer => typeof answer !== "function")
+    .map(({ code }) => code);
+
+  expect(codes).toContain("no-such-event");
+  expect(examples).toEqual(
+    expect.arrayContaining([...codes, "invalid-list-line", "list-too-long", ...["applied", "active"]]),
+  );
+});
+
+const responses = Object.entries<Response>(components.responses);
 
 test.each(responses)("the answers %s have headers and an example for each code", (status, { headers, content }) => {
-  const { examples } = content["application/json"];
+  const { examples = {} } = content["application/json"] ?? {};
 
   expect(Object.keys(headers)).toContain("X-Request-Id");
   expect(Object.keys(headers).includes("Retry-After")).toBe(["429", "503"].includes(status));
@@ -134,7 +178,7 @@ function schemaOf(status: string, value: object): string {
 }
 
 test("no code belongs to two statuses", () => {
-  const codes = responses.flatMap(([, { content }]) => Object.keys(content["application/json"].examples));
+  const codes = responses.flatMap(([, { content }]) => Object.keys(content["application/json"]?.examples ?? {}));
 
   expect(codes).toHaveLength(new Set(codes).size);
 });

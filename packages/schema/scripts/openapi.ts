@@ -5,8 +5,10 @@ import { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "../src/a
 import * as answers from "../src/answers.ts";
 import { type EventKind, eventKinds } from "../src/event-kind.ts";
 import { idempotencyKeyPattern } from "../src/idempotency-key.ts";
+import * as lookupAnswers from "../src/lookup-answers.ts";
 import { Violation } from "../src/violation.ts";
 import { buildJsonSchemas, convert } from "./json-schemas.ts";
+import { describeQuestionSchemas, describeQuestions, questionParameters } from "./openapi-questions.ts";
 
 /** Of the bytes of a body, unless the operator sets BODY_LIMIT_BYTES. */
 const defaultBodyLimitBytes = 65_536;
@@ -79,11 +81,22 @@ export function buildOpenApi() {
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/", description: "The host that serves this document." }],
-    tags: [{ name: "Booking events", description: "One operation for each kind of event." }],
+    tags: [
+      { name: "Booking events", description: "One operation for each kind of event." },
+      { name: "Questions", description: "What became of an event, and how your bookings stand." },
+    ],
     // The secret is the last segment of the path, which OpenAPI cannot describe as a security scheme.
     security: [],
-    paths: Object.fromEntries(eventKinds.map((kind) => [`/booking-event/${kind}/{secret}`, describePath(kind)])),
-    components: { parameters, headers, responses: describeResponses(), schemas: describeSchemas() },
+    paths: {
+      ...Object.fromEntries(eventKinds.map((kind) => [`/booking-event/${kind}/{secret}`, describePath(kind)])),
+      ...describeQuestions({ describeResponse, sharedAnswers: answersByStatus() }),
+    },
+    components: {
+      parameters: { ...parameters, ...questionParameters },
+      headers,
+      responses: describeResponses(),
+      schemas: { ...describeSchemas(), ...describeQuestionSchemas() },
+    },
   };
 }
 
@@ -189,6 +202,8 @@ const headersOfEveryAnswer = ["X-Request-Id", "Cache-Control"] as const;
 const rateLimitHeaders = ["RateLimit-Policy", "RateLimit"] as const;
 /** Sent before the secret is checked, or instead of checking it. */
 const statusesWithoutPartner = new Set([403, 404, 405, 408, 431]);
+/** Sent after the secret was checked, unlike the other answers of their status. */
+const codesForPartners = new Set([lookupAnswers.noSuchEvent.code, lookupAnswers.noSuchBooking.code]);
 
 function answersByStatus(): Record<string, Answer[]> {
   const byStatus = Object.groupBy(Object.values(exampleAnswers), ({ status }) => status);
@@ -201,11 +216,11 @@ function describeResponses() {
   );
 }
 
-function describeResponse(status: number, each: readonly Answer[]) {
-  const description = statusMeanings[status];
+function describeResponse(status: number, each: readonly Answer[], description = statusMeanings[status]) {
   if (description === undefined) throw new Error(`Status ${status} has no description.`);
   const ofAnswers = each.flatMap((answer) => Object.keys(answer.headers ?? {})).filter((name) => name in headers);
-  const ofPartner = statusesWithoutPartner.has(status) ? [] : rateLimitHeaders;
+  const isForPartner = !statusesWithoutPartner.has(status) || each.some(({ code }) => codesForPartners.has(code));
+  const ofPartner = isForPartner ? rateLimitHeaders : [];
   const names = new Set([...headersOfEveryAnswer, ...ofPartner, ...ofAnswers]);
   return {
     description,

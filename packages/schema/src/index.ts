@@ -27,6 +27,14 @@ export { type EventKind, eventKinds } from "./event-kind.ts";
 export type { FieldType } from "./field-types.ts";
 export { idempotencyKeyPattern, isIdempotencyKey } from "./idempotency-key.ts";
 export * as lookupAnswers from "./lookup-answers.ts";
+export type {
+  BookingStatus,
+  Difference,
+  ListedReference,
+  Receipt,
+  ReconciliationCounts,
+  ReconciliationSummary,
+} from "./lookup-bodies.ts";
 export { JsonError } from "./parse-json-exactly.ts";
 export { parseJsonObject } from "./parse-json-object.ts";
 export type { AppliedOutcome, Receipt } from "./receipt.ts";

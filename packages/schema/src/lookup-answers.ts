@@ -1,9 +1,10 @@
 import { type Answer, refused } from "./answer.ts";
+import type { BookingStatus, Receipt } from "./lookup-bodies.ts";
 
 // Every body that answers a partner's question, besides those in answers.ts. None contains a secret, and only the answer
 // to a list contains a value: the booking's reference.
 
-export const receiptFound = (receipt: object): Answer => ({
+export const receiptFound = (receipt: Receipt): Answer => ({
   status: 200,
   code: "receipt-found",
   body: JSON.stringify(receipt),
@@ -11,7 +12,7 @@ export const receiptFound = (receipt: object): Answer => ({
 /** The same bytes for events that never existed, have left the log, or are another partner's. */
 export const noSuchEvent = refused(404, "no-such-event", "There is no such event.");
 
-export const bookingFound = (booking: object): Answer => ({
+export const bookingFound = (booking: BookingStatus): Answer => ({
   status: 200,
   code: "booking-found",
   body: JSON.stringify(booking),

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { toCanonicalJson } from "@booking-events/bookings";
-import type { ReferenceKind } from "@booking-events/schema";
+import type { BookingStatus, ReferenceKind } from "@booking-events/schema";
 import type { PartnerBooking } from "@booking-events/store";
 
 const maxReferenceCharacters = 1_024;
@@ -24,12 +24,12 @@ export function isReferenceKind(value: unknown): value is ReferenceKind {
 }
 
 /** A booking for its partner: how it stands, and a digest by which the partner can compare the content. */
-export function describeBooking(booking: PartnerBooking | "erased"): object {
+export function describeBooking(booking: PartnerBooking | "erased"): BookingStatus {
   if (booking === "erased") return { state: "erased" };
-  const { state, revision, decidedBy, updatedAt, payload } = booking;
+  const { state, revision, decidedBy, payload } = booking;
+  const described = { revision, decidedBy, updatedAt: booking.updatedAt.toISOString() };
   // The content of a deleted booking is no longer the booking's.
-  const digest = state === "active" ? { digest: digestContent(payload) } : {};
-  return { state, revision, decidedBy, updatedAt, ...digest };
+  return state === "deleted" ? { state, ...described } : { state, ...described, digest: digestContent(payload) };
 }
 
 /** The SHA-256 of the content as canonical JSON (RFC 8785), in hex. Partners compute the same. */

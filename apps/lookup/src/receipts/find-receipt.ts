@@ -52,7 +52,7 @@ function partnerOfLetter(recorded: RecordedEvent | undefined, partner: string): 
 function toReceipt(eventId: string, recorded: RecordedEvent, outcome: Outcome): Receipt {
   const { duplicateOf, decidedBy, warnings } = recorded;
   if (recorded.isErased || outcome === "erased") return { eventId, status: "erased" };
-  const more = warnings.length === 0 ? { decidedBy } : { decidedBy, warnings };
+  const more = warnings.length === 0 ? { decidedBy } : { decidedBy, warnings: [...warnings] };
   switch (outcome) {
     case "expired":
       return { eventId, status: "expired" };

@@ -1,0 +1,267 @@
+import { isDeepStrictEqual } from "node:util";
+import type { JsonSchema } from "@valibot/to-json-schema";
+import type * as v from "valibot";
+import type { Answer } from "../src/answer.ts";
+import * as answers from "../src/answers.ts";
+import { referenceKinds } from "../src/booking-reference.ts";
+import * as lookupAnswers from "../src/lookup-answers.ts";
+import {
+  type BookingStatus,
+  bookingBodies,
+  Difference,
+  ListedReference,
+  type Receipt,
+  ReconciliationSummary,
+  receiptBodies,
+} from "../src/lookup-bodies.ts";
+import { convert } from "./json-schemas.ts";
+
+/** The operations of lookup, the process that answers partners' questions. */
+
+const eventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
+const laterEventId = "01a1fb0c-d72c-7345-a7ee-38bfa851309c";
+const digest = "5f0b6d3a7c1e4f28b9d05a6c7e8f9012a3b4c5d6e7f8091a2b3c4d5e6f708192";
+const updatedAt = "2027-05-02T09:30:11.020Z";
+
+/** One of each, by the name of its body. */
+const receipts: { [Status in Receipt["status"]]: Extract<Receipt, { status: Status }> } = {
+  waiting: { eventId, status: "waiting" },
+  applied: { eventId, status: "applied", outcome: "created", decidedBy: laterEventId },
+  duplicate: { eventId: laterEventId, status: "duplicate", duplicateOf: eventId, decidedBy: eventId },
+  superseded: { eventId, status: "superseded", decidedBy: laterEventId, warnings: ["key-reused"] },
+  failed: { eventId, status: "failed", code: "22P05" },
+  expired: { eventId, status: "expired" },
+  erased: { eventId, status: "erased" },
+};
+const bookings: { [State in BookingStatus["state"]]: Extract<BookingStatus, { state: State }> } = {
+  active: { state: "active", revision: 3, decidedBy: eventId, updatedAt, digest },
+  deleted: { state: "deleted", revision: 4, decidedBy: laterEventId, updatedAt },
+  erased: { state: "erased" },
+};
+const differences: Record<string, Difference | ReconciliationSummary> = {
+  different: { reference: "TRIP-1", result: "different", updatedAt },
+  missing: { reference: "C-7", referenceKind: "consumer", result: "missing" },
+  summary: {
+    summary: { references: 3, same: 1, missing: 1, different: 1, "deleted-here": 0, erased: 0, unknown: 0 },
+  },
+};
+
+const receiptMeanings: Record<Receipt["status"], string> = {
+  waiting: "The event is stored, and will be applied.",
+  applied:
+    "The event was applied. If another event decides the booking now, that one came later. If none does, the " +
+    "booking is no longer stored.",
+  duplicate: "The event repeats an earlier one, and changed nothing.",
+  superseded: "A later event was applied first, so this one changed nothing.",
+  failed: "We could not apply the event.",
+  expired: "The event was too old to be applied.",
+  erased: "We erased the booking on request.",
+};
+const bookingMeanings: Record<BookingStatus["state"], string> = {
+  active: "The booking is active.",
+  deleted: "The booking is deleted.",
+  erased: "We erased the booking on request. Do not send it again.",
+};
+
+interface Question {
+  method: "get" | "post";
+  path: string;
+  operationId: string;
+  summary: string;
+  description: string;
+  parameters: string[];
+  requestBody?: object;
+  /** The content of the 200. */
+  content: object;
+  meanings: Record<number, string>;
+  refusals: Answer[];
+}
+
+/** Any question may get these, besides those that depend on it. */
+const refusalsOfEveryQuestion = [
+  ...[answers.malformedHttp, answers.repeatedHost, answers.invalidSecret, lookupAnswers.noSuchPath],
+  ...[answers.requestTimeout, answers.overRateLimit(1), answers.tooManyGuesses(60), answers.headersTooLarge],
+  ...[answers.internalError, answers.partnersUnknown, answers.shuttingDown, lookupAnswers.unavailable],
+];
+const meaningsForEveryQuestion = {
+  404: "There is no such path. Correct it.",
+  503: "The question cannot be answered at the moment. Send the same request again after Retry-After.",
+};
+const onlyGet = { 405: "The path exists, but not with this method. Use GET." };
+
+const questions: Question[] = [
+  {
+    ...{ method: "get", path: "/booking-event/receipt/{secret}/{eventId}", operationId: "findReceipt" },
+    summary: "Find out what became of an event",
+    description: "The answer is current from the event's 200 on.",
+    parameters: ["eventId"],
+    content: jsonContent("Receipt", receipts),
+    meanings: {
+      ...onlyGet,
+      200: "What became of the event.",
+      404: "You have no such event, it has left our log, or there is no such path.",
+    },
+    refusals: [lookupAnswers.noSuchEvent, answers.methodNotAllowed("GET", "HEAD")],
+  },
+  {
+    ...{ method: "get", path: "/booking-event/booking/{secret}", operationId: "findBooking" },
+    summary: "Find out how a booking stands",
+    description: "The answer has a digest of the content, never the content. Waiting events do not count yet.",
+    parameters: ["reference", "referenceKind"],
+    content: jsonContent("BookingStatus", bookings),
+    meanings: {
+      ...onlyGet,
+      200: "How the booking stands.",
+      404: "You have no such booking, or there is no such path.",
+    },
+    refusals: [
+      ...[lookupAnswers.noSuchBooking, lookupAnswers.invalidReference, answers.methodNotAllowed("GET", "HEAD")],
+    ],
+  },
+  {
+    ...{ method: "post", path: "/booking-event/reconcile/{secret}", operationId: "reconcileBookings" },
+    summary: "Compare all bookings",
+    description: "Send a list of the bookings that are active at your end. The answer names each difference.",
+    parameters: [],
+    requestBody: {
+      description:
+        "NDJSON: one object like this in each line. At most 2,000,000 lines of 16 KiB each. An empty list is " +
+        "answered with all bookings.",
+      required: true,
+      content: {
+        "application/x-ndjson": {
+          schema: schemaRef("ListedReference"),
+          examples: toExamples({
+            "with-digest": { reference: "TRIP-1", digest },
+            "without-digest": { reference: "C-7", referenceKind: "consumer" },
+          } satisfies Record<string, ListedReference>),
+        },
+      },
+    },
+    content: {
+      "application/x-ndjson": {
+        schema: { oneOf: [schemaRef("Difference"), schemaRef("ReconciliationSummary")] },
+        examples: toExamples(differences),
+      },
+    },
+    meanings: {
+      200:
+        "NDJSON: one object like this in each line. The last one is the summary. If it is missing, the answer " +
+        "was cut off.",
+      413: "The list, or its answer, is too long. Send fewer references.",
+      429: "Too many requests, or another list of yours is being compared. Send it again after Retry-After.",
+    },
+    refusals: [
+      ...[lookupAnswers.invalidListLine(2, "it is not valid JSON."), answers.methodNotAllowed("POST")],
+      ...[lookupAnswers.listTooLong(2_000_000), lookupAnswers.tooManyDifferences, lookupAnswers.unsupportedListType],
+      ...[answers.unsupportedEncoding, lookupAnswers.alreadyReconciling, answers.overloaded],
+    ],
+  },
+];
+
+export const questionParameters = {
+  eventId: {
+    name: "eventId",
+    in: "path",
+    required: true,
+    description: "The event's id, as in the answer to the event.",
+    schema: { type: "string", format: "uuid" },
+    example: eventId,
+  },
+  reference: {
+    name: "reference",
+    in: "query",
+    required: true,
+    description: "The reference that identifies the booking.",
+    schema: { type: "string", minLength: 1, maxLength: 1_024 },
+    example: "TRIP-1",
+  },
+  referenceKind: {
+    name: "referenceKind",
+    in: "query",
+    description: "Which of the two references it is.",
+    schema: { type: "string", enum: referenceKinds, default: "trip" },
+    example: "consumer",
+  },
+};
+
+/**
+ * @param options.describeResponse describes all answers of a status
+ * @param options.sharedAnswers by their status, those that the document describes already
+ */
+export function describeQuestions(options: {
+  describeResponse: (status: number, each: readonly Answer[], description?: string) => object;
+  sharedAnswers: Record<string, Answer[]>;
+}) {
+  return Object.fromEntries(
+    questions.map(({ method, path, parameters, content, meanings, refusals, ...about }) => [
+      path,
+      {
+        parameters: ["secret", ...parameters].map((name) => ({ $ref: `#/components/parameters/${name}` })),
+        [method]: {
+          ...about,
+          tags: ["Questions"],
+          responses: describeResponses({ content, meanings, refusals }, options),
+        },
+      },
+    ]),
+  );
+}
+
+function describeResponses(
+  { content, meanings, refusals }: Pick<Question, "content" | "meanings" | "refusals">,
+  { describeResponse, sharedAnswers }: Parameters<typeof describeQuestions>[0],
+) {
+  const byStatus = Object.groupBy([...refusals, ...refusalsOfEveryQuestion], ({ status }) => status);
+  const meaningOf = (status: number) => ({ ...meaningsForEveryQuestion, ...meanings })[status];
+  const described = Object.entries(byStatus).map(([status, each = []]) => [
+    status,
+    haveSameBodies(each, sharedAnswers[status])
+      ? { $ref: `#/components/responses/${status}` }
+      : describeResponse(Number(status), each, meaningOf(Number(status))),
+  ]);
+  const found = { ...describeResponse(200, [], meaningOf(200)), content };
+  return { 200: found, ...Object.fromEntries(described) };
+}
+
+function haveSameBodies(some: readonly Answer[], others: readonly Answer[] = []): boolean {
+  return isDeepStrictEqual(new Set(some.map(({ body }) => body)), new Set(others.map(({ body }) => body)));
+}
+
+export function describeQuestionSchemas(): Record<string, JsonSchema> {
+  return {
+    Receipt: oneOf("Receipt", "What became of an event.", receiptBodies, receiptMeanings),
+    BookingStatus: oneOf("BookingStatus", "How a booking stands.", bookingBodies, bookingMeanings),
+    ListedReference: describe(ListedReference, "ListedReference", "A booking that is active at your end."),
+    Difference: describe(Difference, "Difference", "A booking that is not the same here and at your end."),
+    ReconciliationSummary: describe(ReconciliationSummary, "ReconciliationSummary", "The last line of the answer."),
+  };
+}
+
+function oneOf<Name extends string>(
+  title: string,
+  description: string,
+  bodies: Record<Name, v.GenericSchema>,
+  meanings: Record<Name, string>,
+): JsonSchema {
+  const alternatives = Object.keys(bodies) as Name[];
+  return { title, description, oneOf: alternatives.map((name) => describe(bodies[name], name, meanings[name])) };
+}
+
+function describe(schema: v.GenericSchema, title: string, description: string): JsonSchema {
+  // In OpenAPI 3.1, the dialect of 2020-12 is the default.
+  const { $schema: _, ...rest } = convert(schema, "lookup-bodies.ts", { title, description });
+  return rest;
+}
+
+function jsonContent(schemaName: string, examples: Record<string, object>) {
+  return { "application/json": { schema: schemaRef(schemaName), examples: toExamples(examples) } };
+}
+
+function toExamples(values: Record<string, object>) {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]));
+}
+
+function schemaRef(name: string) {
+  return { $ref: `#/components/schemas/${name}` };
+}
