@@ -3,7 +3,7 @@ import {
   createBookingEventsClient,
   type Difference,
   digestOf,
-  type ListedBooking,
+  type ListedReference,
 } from "@booking-events/schema/client";
 import { examples } from "@booking-events/schema/testing";
 import { expect, test } from "vitest";
@@ -18,7 +18,7 @@ test("what the client sends can be asked for, and compared by its digest", async
   const [ingest, lookup] = await Promise.all([start("ingest"), start("lookup"), start("worker")]);
   const client = createBookingEventsClient({ baseUrl: ingest.url, lookupUrl: lookup.url, secret });
   const valid = examples.filter((example) => example.kind === "create" && "valid" in example.expect);
-  const list: ListedBooking[] = [];
+  const list: ListedReference[] = [];
 
   for (const [index, { payload }] of valid.entries()) {
     const reference = `TRIP-${index}`;

@@ -6,7 +6,7 @@ import { formatSenderReport } from "./sender/format-report.ts";
 import { playReceiver } from "./sender/play-receiver.ts";
 import { scenarios } from "./sender/scenarios.ts";
 
-export interface Output {
+interface Output {
   write(text: string): unknown;
 }
 

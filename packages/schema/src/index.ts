@@ -37,7 +37,6 @@ export type {
 } from "./lookup-bodies.ts";
 export { JsonError } from "./parse-json-exactly.ts";
 export { parseJsonObject } from "./parse-json-object.ts";
-export type { AppliedOutcome, Receipt } from "./receipt.ts";
 export { maxNestingLevels } from "./unknown-fields.ts";
 export { type BookingPayload, type PayloadValidation, validatePayload } from "./validate-payload.ts";
 export { maxViolations, Violation, type ViolationCode, violationCodes } from "./violation.ts";

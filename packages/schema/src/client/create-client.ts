@@ -3,12 +3,12 @@ import type { BookingInput } from "../booking-input.ts";
 import type { BookingReference, ReferenceKind } from "../booking-reference.ts";
 import type { EventKind } from "../event-kind.ts";
 import { isIdempotencyKey } from "../idempotency-key.ts";
-import type { Receipt } from "../receipt.ts";
+import type { BookingStatus, Difference, ListedReference, Receipt, ReconciliationCounts } from "../lookup-bodies.ts";
 import type { PayloadValidation } from "../validate-payload.ts";
 import { BookingEventsError } from "./booking-events-error.ts";
 import { type CallLimits, callService } from "./call-service.ts";
 import { createEventUrl } from "./event-url.ts";
-import { type Difference, type ListedBooking, type ReconcileSummary, reconcileList } from "./reconcile.ts";
+import { reconcileList } from "./reconcile.ts";
 
 export interface ClientOptions {
   /** The address that we gave you, such as `https://bookings.example.com`. Plain HTTP is for localhost only. */
@@ -59,20 +59,6 @@ export interface ReconcileOptions extends AskOptions {
   timeoutMs?: number;
 }
 
-/** How a booking stands. Events that are waiting do not count yet. */
-export type BookingStatus =
-  | { state: "erased" }
-  | {
-      state: "active" | "deleted";
-      /** How often the booking has changed. */
-      revision: number;
-      /** The event that decides it. */
-      decidedBy: string;
-      updatedAt: string;
-      /** Of the content, as `digestOf` returns it. Only of an active booking. */
-      digest?: string;
-    };
-
 /** @throws BookingEventsError if the event was not accepted, or if no answer said that it was */
 type Send<Payload> = {
   (payload: Payload, options?: SendOptions & { dryRun?: false }): Promise<AcceptedBody>;
@@ -108,9 +94,9 @@ export interface BookingEventsClient {
    * @throws BookingEventsError if the answer is not complete; what the list throws
    */
   reconcile(
-    bookings: Iterable<ListedBooking> | AsyncIterable<ListedBooking>,
+    bookings: Iterable<ListedReference> | AsyncIterable<ListedReference>,
     options?: ReconcileOptions,
-  ): AsyncGenerator<Difference, ReconcileSummary>;
+  ): AsyncGenerator<Difference, ReconciliationCounts>;
 }
 
 const defaultReconcileTimeoutMs = 600_000;
@@ -183,7 +169,7 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
       const query = new URLSearchParams({ reference, referenceKind });
       return ask(`${lookupUrl("booking")}?${query}`, isBookingStatus, options, "no-such-booking");
     },
-    reconcile(bookings: Iterable<ListedBooking> | AsyncIterable<ListedBooking>, options: ReconcileOptions = {}) {
+    reconcile(bookings: Iterable<ListedReference> | AsyncIterable<ListedReference>, options: ReconcileOptions = {}) {
       const { signal, timeoutMs = defaultReconcileTimeoutMs } = options;
       return reconcileList({ url: lookupUrl("reconcile"), secret, signal, timeoutMs, fetch }, bookings);
     },

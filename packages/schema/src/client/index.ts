@@ -1,9 +1,8 @@
-export type { AppliedOutcome, Receipt } from "../receipt.ts";
+export type { BookingStatus, Difference, ListedReference, Receipt, ReconciliationCounts } from "../lookup-bodies.ts";
 export { BookingEventsError } from "./booking-events-error.ts";
 export {
   type AskOptions,
   type BookingEventsClient,
-  type BookingStatus,
   type ClientOptions,
   createBookingEventsClient,
   type DryRunOptions,
@@ -11,4 +10,3 @@ export {
   type SendOptions,
 } from "./create-client.ts";
 export { digestOf } from "./digest-of.ts";
-export type { Difference, ListedBooking, ReconcileSummary } from "./reconcile.ts";

@@ -5,9 +5,9 @@ import { type ScriptedReceiver, type Step, startScriptedReceiver } from "@bookin
 import { afterEach, describe, expect, test } from "vitest";
 import { invalidSecret } from "../answers.ts";
 import { alreadyReconciling, noSuchBooking, noSuchEvent, noSuchPath, unavailable } from "../lookup-answers.ts";
+import type { Difference, ListedReference } from "../lookup-bodies.ts";
 import { BookingEventsError } from "./booking-events-error.ts";
 import { createBookingEventsClient } from "./create-client.ts";
-import type { Difference, ListedBooking } from "./reconcile.ts";
 
 const secret = "client-secret/canary+5f2c81";
 const eventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
@@ -99,7 +99,7 @@ describe("a list", () => {
 
   test("is sent line by line, and its differences and the summary are read", async () => {
     const { client, requests } = await connect([{ status: 200, body: toLines(missing, { summary }) }]);
-    const list: ListedBooking[] = [
+    const list: ListedReference[] = [
       { reference: "TRIP-1", digest: "5f".repeat(32) },
       { reference: "C-7", referenceKind: "consumer" },
     ];
@@ -141,7 +141,7 @@ describe("a list", () => {
   test("that cannot be read fails with its own error", async () => {
     const { client } = await connect([{ status: 200, body: toLines({ summary }) }]);
     const problem = new Error("The database is down.");
-    async function* generate(): AsyncGenerator<ListedBooking> {
+    async function* generate(): AsyncGenerator<ListedReference> {
       yield { reference: "TRIP-1" };
       throw problem;
     }
@@ -151,7 +151,7 @@ describe("a list", () => {
 
   test("that hangs ends with the time-out", async () => {
     const { client } = await connect([{ status: 200, body: toLines({ summary }) }]);
-    async function* generate(): AsyncGenerator<ListedBooking> {
+    async function* generate(): AsyncGenerator<ListedReference> {
       yield { reference: "TRIP-1" };
       await new Promise(() => {});
     }

@@ -1,4 +1,4 @@
-import type { ReferenceKind } from "../booking-reference.ts";
+import type { Difference, ListedReference, ReconciliationCounts } from "../lookup-bodies.ts";
 import { toError } from "./call-service.ts";
 import {
   type Attempt,
@@ -10,35 +10,6 @@ import {
   readText,
   timedOut,
 } from "./send-once.ts";
-
-/** A booking that is active at your end. */
-export interface ListedBooking {
-  reference: string;
-  /** Default: `trip`. */
-  referenceKind?: ReferenceKind;
-  /** By `digestOf`. Without it, contents are not compared. */
-  digest?: string;
-}
-
-export interface Difference {
-  reference: string;
-  /** Only of a consumer reference. */
-  referenceKind?: "consumer";
-  /**
-   * - `missing`: the service does not have it. Send a create
-   * - `different`: its content differs. Send an update
-   * - `deleted-here`: it is deleted at the service
-   * - `unknown`: it is active at the service, and your list lacks it. Send a delete if it is gone
-   * - `erased`: it was erased on request. Do not send it again
-   */
-  result: "missing" | "different" | "deleted-here" | "unknown" | "erased";
-  updatedAt?: string;
-}
-
-export interface ReconcileSummary extends Record<Difference["result"], number> {
-  references: number;
-  same: number;
-}
 
 /** What is read of the list before it is passed on. */
 const chunkLength = 65_536;
@@ -58,8 +29,8 @@ const cutOff: Fault = {
  */
 export async function* reconcileList(
   request: Omit<Attempt<unknown>, "init" | "isAnswer">,
-  list: Iterable<ListedBooking> | AsyncIterable<ListedBooking>,
-): AsyncGenerator<Difference, ReconcileSummary> {
+  list: Iterable<ListedReference> | AsyncIterable<ListedReference>,
+): AsyncGenerator<Difference, ReconciliationCounts> {
   const { url, secret, signal, timeoutMs, fetch } = request;
   if (signal?.aborted) throw toError(aborted, 0);
   const controller = new AbortController();
@@ -110,7 +81,7 @@ async function orThrow<Result>(work: Promise<Result>, toFault: (error: unknown) 
 }
 
 /** Reads the list only as fast as it is sent. */
-function createUpload(list: Iterable<ListedBooking> | AsyncIterable<ListedBooking>) {
+function createUpload(list: Iterable<ListedReference> | AsyncIterable<ListedReference>) {
   const iterator = Symbol.asyncIterator in list ? list[Symbol.asyncIterator]() : list[Symbol.iterator]();
   const encoder = new TextEncoder();
   let isStopped = false;
@@ -172,7 +143,7 @@ async function* readLines({ body }: Response): AsyncGenerator<string, undefined>
 function parseLine(
   line: string,
   hide: (value: unknown) => unknown,
-): Difference | { summary: ReconcileSummary } | undefined {
+): Difference | { summary: ReconciliationCounts } | undefined {
   try {
     const value = JSON.parse(line, (_, member) => hide(member));
     if (typeof value.reference === "string" && typeof value.result === "string") return value;
