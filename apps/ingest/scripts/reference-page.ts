@@ -118,7 +118,7 @@ ${bodies.map((name) => renderBody(name, components.schemas[name]))}
 }
 
 const bodies = [
-  ...["Accepted", "DryRunPassed", "Refusal", "InvalidData", "Violation"],
+  ...["Accepted", "DryRunPassed", "Warning", "Refusal", "InvalidData", "Violation"],
   ...["Receipt", "BookingStatus", "ListedReference", "Difference", "ReconciliationSummary"],
 ];
 

@@ -62,6 +62,8 @@ test.each(examples)("the example $name gets the expected answer", async (example
   const answer = await post(kind, body, { "Content-Type": contentType });
   if (example.expect.valid) {
     const event = await queuedAfter(Promise.resolve(answer));
+    const { warnings } = example.expect;
+    expect(answer.body).toBe(JSON.stringify({ success: true, eventId: event.eventId, warnings }));
     expect(event).toMatchObject({ kind, partner: "acme" });
     // Compared as text, because `toEqual` ignores a key named __proto__.
     expect(JSON.stringify(event.payload)).toBe(JSON.stringify(payload));

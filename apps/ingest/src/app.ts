@@ -16,6 +16,7 @@ import {
   countJsonValues,
   type EventKind,
   eventKinds,
+  findWarnings,
   type Violation,
   validatePayload,
 } from "@booking-events/schema";
@@ -92,12 +93,12 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const body = await readBody(ctx);
     const receivedAt = new Date().toISOString();
     const read = () => readEvent(ctx, kind, body, (values) => chargePartner(partner, body.bytes, values));
-    const { payload, idempotencyKey, isDryRun } = await options.takeTurn(partner.id, body.bytes, read);
+    const { payload, warnings, idempotencyKey, isDryRun } = await options.takeTurn(partner.id, body.bytes, read);
     options.countUnknownFields(partner.id, payload);
     // The body may have waited even if the headers have not.
     if (options.wasFrozen(ctx.req.socket)) throw new Refusal(answers.overloaded);
     if (isDryRun) {
-      ctx.state.answer = answers.dryRunPassed;
+      ctx.state.answer = answers.dryRunPassed(warnings);
       return;
     }
     if (!options.isQueueAvailable()) throw new Refusal(answers.queueUnavailable);
@@ -109,7 +110,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     } catch (error) {
       throw new Refusal(answers.queueUnavailable, { cause: error });
     }
-    ctx.state.answer = answers.accepted(eventId);
+    ctx.state.answer = answers.accepted(eventId, warnings);
   };
 }
 
@@ -119,7 +120,9 @@ function readEvent(ctx: Context, kind: EventKind, body: Body, charge: (values: n
   try {
     const object = body.decode();
     values = countJsonValues(object);
-    return { ...readEventOptions(ctx.req.headers), payload: checkPayload(kind, object) };
+    const options = readEventOptions(ctx.req.headers);
+    const payload = checkPayload(kind, object);
+    return { ...options, payload, warnings: findWarnings(kind, payload) };
   } finally {
     charge(values);
   }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { JsonSchema } from "@valibot/to-json-schema";
+import type * as v from "valibot";
 import type { Answer } from "../src/answer.ts";
 import { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "../src/answer-bodies.ts";
 import * as answers from "../src/answers.ts";
@@ -7,6 +8,7 @@ import { type EventKind, eventKinds } from "../src/event-kind.ts";
 import { idempotencyKeyPattern } from "../src/idempotency-key.ts";
 import * as lookupAnswers from "../src/lookup-answers.ts";
 import { Violation } from "../src/violation.ts";
+import { Warning } from "../src/warning.ts";
 import { buildJsonSchemas, convert } from "./json-schemas.ts";
 import { describeQuestionSchemas, describeQuestions, questionParameters } from "./openapi-questions.ts";
 
@@ -18,6 +20,7 @@ const exampleEventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
 const exampleAnswers = {
   ...answers,
   accepted: answers.accepted(exampleEventId),
+  dryRunPassed: answers.dryRunPassed(readExample("similar-names").expect.warnings),
   invalidData: answers.invalidData(readExample("invalid-in-many-ways").expect.violationList ?? []),
   malformedJson: answers.malformedJson({ line: 1, column: 42 }),
   repeatedJsonKey: answers.repeatedJsonKey({ line: 1, column: 42 }),
@@ -243,37 +246,46 @@ function describeSchemas(): Record<string, JsonSchema> {
   const payloads = buildJsonSchemas();
   const booking = withoutDialect(payloads["booking-input.json"]);
   const reference = withoutDialect(payloads["booking-reference.json"]);
-  const bodies = "answer-bodies.ts";
   const violation = withoutDialect(
     convert(Violation, "violation.ts", { title: "Violation", description: "A violated rule." }),
   );
-  const invalidData = withoutDialect(
-    convert(InvalidDataBody, bodies, { title: "InvalidData", description: "The payload violates rules." }),
+  const warning = withoutDialect(
+    convert(Warning, "warning.ts", { title: "Warning", description: "A likely mistake in a valid payload." }),
   );
-  const { violationList } = invalidData.properties ?? {};
   return {
     BookingInput: booking,
     BookingInputForm: toForm(booking),
     BookingReference: reference,
     BookingReferenceForm: toForm(reference),
-    Accepted: withoutDialect(
-      convert(AcceptedBody, bodies, { title: "Accepted", description: "The event is stored and will be applied." }),
+    Accepted: withItems(
+      "warnings",
+      "Warning",
+      describeBody(AcceptedBody, "Accepted", "The event is stored and will be applied."),
     ),
-    DryRunPassed: withoutDialect(
-      convert(DryRunBody, bodies, { title: "DryRunPassed", description: "Nothing is wrong. Nothing was stored." }),
+    DryRunPassed: withItems(
+      "warnings",
+      "Warning",
+      describeBody(DryRunBody, "DryRunPassed", "Nothing is wrong. Nothing was stored."),
     ),
-    Refusal: withoutDialect(
-      convert(RefusalBody, bodies, { title: "Refusal", description: "The request was refused." }),
+    Refusal: describeBody(RefusalBody, "Refusal", "The request was refused."),
+    InvalidData: withItems(
+      "violationList",
+      "Violation",
+      describeBody(InvalidDataBody, "InvalidData", "The payload violates rules."),
     ),
-    InvalidData: {
-      ...invalidData,
-      properties: {
-        ...invalidData.properties,
-        violationList: { ...Object(violationList), items: schemaRef("Violation") },
-      },
-    },
     Violation: violation,
+    Warning: warning,
   };
+}
+
+function describeBody(body: v.GenericSchema, title: string, description: string): JsonSchema {
+  return withoutDialect(convert(body, "answer-bodies.ts", { title, description }));
+}
+
+/** Replaces the items of a list by a reference to their schema. */
+function withItems(name: string, itemSchema: string, body: JsonSchema): JsonSchema {
+  const list = { ...Object(body.properties?.[name]), items: schemaRef(itemSchema) };
+  return { ...body, properties: { ...body.properties, [name]: list } };
 }
 
 /** In OpenAPI 3.1, the dialect of 2020-12 is the default. */
@@ -317,7 +329,7 @@ function describeExamples(names: readonly string[]) {
 function readExample(name: string): {
   description: string;
   payload: object;
-  expect: { violationList?: Violation[] };
+  expect: { violationList?: Violation[]; warnings?: Warning[] };
 } {
   return JSON.parse(readFileSync(new URL(`../examples/${name}.json`, import.meta.url), "utf8"));
 }

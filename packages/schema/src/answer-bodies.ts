@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { Violation } from "./violation.ts";
+import { Warning } from "./warning.ts";
 
 /*
  * The bodies of answers. Each comment is also the member's description in the OpenAPI document: run
@@ -12,6 +13,8 @@ export const AcceptedBody = v.object({
   success: v.literal(true),
   /** The event's id, a UUID of version 7: your receipt. The `X-Request-Id` header repeats it. */
   eventId: v.pipe(v.string(), v.uuid()),
+  /** Likely mistakes in the payload, up to 20. Missing if there are none. The event counts even so. */
+  warnings: v.exactOptional(v.array(Warning)),
 });
 export type AcceptedBody = v.InferOutput<typeof AcceptedBody>;
 
@@ -21,6 +24,8 @@ export const DryRunBody = v.object({
   success: v.literal(true),
   /** Always true. */
   dryRun: v.literal(true),
+  /** Likely mistakes in the payload, up to 20. Missing if there are none. */
+  warnings: v.exactOptional(v.array(Warning)),
 });
 export type DryRunBody = v.InferOutput<typeof DryRunBody>;
 

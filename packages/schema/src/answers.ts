@@ -1,6 +1,7 @@
 import { type Answer, refused } from "./answer.ts";
 import type { AcceptedBody, DryRunBody, InvalidDataBody } from "./answer-bodies.ts";
 import type { Violation } from "./violation.ts";
+import type { Warning } from "./warning.ts";
 
 // Every body that answers an event. None contains a secret or a value.
 
@@ -10,17 +11,17 @@ export interface TextPosition {
   column: number;
 }
 
-export const accepted = (eventId: string): Answer => ({
+export const accepted = (eventId: string, warnings: readonly Warning[] = []): Answer => ({
   status: 200,
   code: "accepted",
-  body: JSON.stringify({ success: true, eventId } satisfies AcceptedBody),
+  body: JSON.stringify({ success: true, eventId, ...withWarnings(warnings) } satisfies AcceptedBody),
 });
 
-export const dryRunPassed: Answer = {
+export const dryRunPassed = (warnings: readonly Warning[] = []): Answer => ({
   status: 200,
   code: "dry-run-passed",
-  body: JSON.stringify({ success: true, dryRun: true } satisfies DryRunBody),
-};
+  body: JSON.stringify({ success: true, dryRun: true, ...withWarnings(warnings) } satisfies DryRunBody),
+});
 
 /** The same bytes for every cause, so that nobody can learn anything by guessing secrets. */
 export const invalidSecret = refused(403, "invalid-secret", "Invalid secret");
@@ -179,3 +180,9 @@ export const shuttingDown = refused(
   "This server is shutting down. Retry the same request after the delay in the Retry-After header.",
   { "Retry-After": "1" },
 );
+
+/** The body of an event without warnings has no member for them. */
+function withWarnings(warnings: readonly Warning[]): { warnings?: Warning[] } {
+  if (warnings.length === 0) return {};
+  return { warnings: warnings.map(({ message, code, propertyPath }) => ({ message, code, propertyPath })) };
+}

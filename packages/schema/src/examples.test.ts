@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
-import { bookingFields, eventKinds, Violation, validatePayload } from "./index.ts";
+import { bookingFields, eventKinds, findWarnings, Violation, validatePayload, Warning } from "./index.ts";
 
 const directory = new URL("../examples/", import.meta.url);
 
@@ -14,7 +14,10 @@ const Example = v.pipe(
     payload: v.custom<Record<string, unknown>>((payload) => typeof payload === "object" && payload !== null),
     beyondJsonSchema: v.optional(v.literal(true)),
     expect: v.union([
-      v.strictObject({ valid: v.literal(true) }),
+      v.strictObject({
+        valid: v.literal(true),
+        warnings: v.exactOptional(v.pipe(v.array(v.strictObject(Warning.entries)), v.nonEmpty())),
+      }),
       v.strictObject({
         violationList: v.pipe(v.array(v.strictObject(Violation.entries)), v.nonEmpty()),
       }),
@@ -40,6 +43,15 @@ describe("examples", () => {
       else expect(result).toEqual({ success: false, violationList: expected.violationList });
       expect(payload).toStrictEqual(before);
       expect(fileName.startsWith("invalid-")).toBe("violationList" in expected);
+    },
+  );
+
+  test.each(examples.filter(({ expect: expected }) => "valid" in expected))(
+    "$fileName: has the expected warnings and no other",
+    ({ kind, payload, expect: expected }) => {
+      const warnings = findWarnings(kind, payload).map(({ field, ...warning }) => warning);
+
+      expect(warnings).toEqual("valid" in expected ? (expected.warnings ?? []) : []);
     },
   );
 

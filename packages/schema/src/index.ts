@@ -25,6 +25,7 @@ export {
 } from "./event-envelope.ts";
 export { type EventKind, eventKinds } from "./event-kind.ts";
 export type { FieldType } from "./field-types.ts";
+export { type FieldWarning, findWarnings } from "./find-warnings.ts";
 export { idempotencyKeyPattern, isIdempotencyKey } from "./idempotency-key.ts";
 export * as lookupAnswers from "./lookup-answers.ts";
 export type {
@@ -40,3 +41,4 @@ export { parseJsonObject } from "./parse-json-object.ts";
 export { maxNestingLevels } from "./unknown-fields.ts";
 export { type BookingPayload, type PayloadValidation, validatePayload } from "./validate-payload.ts";
 export { maxViolations, Violation, type ViolationCode, violationCodes } from "./violation.ts";
+export { maxWarnings, Warning, type WarningCode, warningCodes } from "./warning.ts";

@@ -1,13 +1,17 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import {
+  answers,
   bookingFields,
   type FieldType,
+  findWarnings,
   isIdempotencyKey,
   maxJsonValues,
   maxNestingLevels,
   maxViolations,
+  maxWarnings,
   validatePayload,
+  warningCodes,
 } from "./index.ts";
 
 const guide = readFileSync(new URL("../../../docs/partner-guide.md", import.meta.url), "utf8");
@@ -56,6 +60,14 @@ test("the partner guide's example of a refusal is what its payload gets", () => 
   expect(JSON.parse(example).violationList).toEqual(result.success ? [] : result.violationList);
 });
 
+test("the partner guide lists the codes of warnings, and its example is what its payload gets", () => {
+  const [, section = ""] = /^### Warnings\n(.*?)^## /ms.exec(guide) ?? [];
+  expect(Array.from(section.matchAll(/`((?:similar|unreadable)-[a-z-]+)`/g), ([, code]) => code)).toEqual(warningCodes);
+  const [, payload = "", answer = ""] = /^For example, `(.*?)`.*?^```text\n(.*?)^```/ms.exec(section) ?? [];
+  const warnings = findWarnings("create", JSON.parse(`{${payload}}`));
+  expect(answer).toBe(`${answers.accepted("01a1fafe-d690-7608-9309-bff7f221cbc9", warnings).body}\n`);
+});
+
 describe("the partner guide states the limit of", () => {
   const inEnglish = (limit: number) => limit.toLocaleString("en");
 
@@ -64,6 +76,7 @@ describe("the partner guide states the limit of", () => {
     ["an e-mail address", `an _e-mail address_ at most ${inEnglish(maxTextLength)}.`],
     ["nesting", `up to ${maxNestingLevels} levels deep`],
     ["values", `${inEnglish(maxJsonValues)} values in a payload`],
+    ["warnings", `There are at most ${maxWarnings}.`],
     ["violations", `up to ${maxViolations} violations`],
     ["whole numbers", `beyond ±${inEnglish(Number.MAX_SAFE_INTEGER)}`],
   ])("%s", (_, statement) => expect(guide).toContain(statement));

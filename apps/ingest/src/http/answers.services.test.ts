@@ -40,6 +40,31 @@ beforeAll(async () => {
 afterAll(() => ingest.close());
 
 describe("200", () => {
+  test.each(["create", "update"])("%s, with warnings, which hold no value", async (kind) => {
+    const fields = { consumerTripPartnerExternalReference: "T-1", consumerGivenname: "canary", consumerPhone: "07911" };
+    const path = `/booking-event/${kind}/${acmeSecret}`;
+    const warnings =
+      '"warnings":[{"message":"The contract does not list this field. If you mean consumerGivenName, correct the name.",' +
+      '"code":"similar-name","propertyPath":["consumerGivenname"]},' +
+      '{"message":"The value was kept, but cannot be interpreted. Send the number in E.164 format, with + and the ' +
+      'country code, such as +442071838750.","code":"unreadable-phone","propertyPath":["consumerPhone"]}]}';
+    const bodies = [
+      { headers: { "Content-Type": "application/json" }, body: JSON.stringify(fields) },
+      {
+        headers: { "Content-Type": "application/x-www-form-urlencoded" },
+        body: new URLSearchParams(fields).toString(),
+      },
+    ];
+    for (const { headers, body } of bodies) {
+      const accepted = await exchange(ingest.port, { path, headers, body });
+      expect(accepted.body.replace(/"eventId":"[^"]+"/, '"eventId":"…"')).toBe(
+        `{"success":true,"eventId":"…",${warnings}`,
+      );
+      const dryRun = await exchange(ingest.port, { path, headers: { ...headers, "X-Dry-Run": "true" }, body });
+      expect(dryRun.body).toBe(`{"success":true,"dryRun":true,${warnings}`);
+    }
+  });
+
   test.each(["create", "update", "delete"])("%s, with both types of body", async (kind) => {
     const path = `/booking-event/${kind}/${acmeSecret}`;
     const json = await exchange(ingest.port, { path, body: booking });

@@ -101,7 +101,7 @@ function createRun(secret: string, speed: number) {
       countRefusal(event.status, JSON.parse(event.body).message);
       send(response, event);
     } else if (headers["x-dry-run"] === "true") {
-      send(response, answers.dryRunPassed);
+      send(response, answers.dryRunPassed());
     } else {
       firstAtMs ??= arrivedAtMs;
       const key = (headers["idempotency-key"] ?? headers["webhook-id"])?.toString();

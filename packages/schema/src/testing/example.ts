@@ -1,5 +1,6 @@
 import type { EventKind } from "../event-kind.ts";
 import type { Violation } from "../violation.ts";
+import type { Warning } from "../warning.ts";
 
 /** A sample payload, and what the service says about it. */
 export interface Example {
@@ -13,5 +14,5 @@ export interface Example {
   contentType?: "application/json" | "application/x-www-form-urlencoded";
   /** True if JSON Schema cannot express the rule that is violated. */
   beyondJsonSchema?: true;
-  expect: { valid: true } | { violationList: readonly Violation[] };
+  expect: { valid: true; warnings?: readonly Warning[] } | { violationList: readonly Violation[] };
 }

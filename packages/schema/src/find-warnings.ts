@@ -1,0 +1,72 @@
+import { type BookingFieldName, BookingInput, bookingFields } from "./booking-input.ts";
+import { BookingReference } from "./booking-reference.ts";
+import type { EventKind } from "./event-kind.ts";
+import { createSimilarNameFinder } from "./similar-name.ts";
+import { type ReadingRule, readingRules } from "./unreadable-value.ts";
+import type { BookingPayload } from "./validate-payload.ts";
+import { maxWarnings, type Warning } from "./warning.ts";
+
+/** A warning, and the listed field that it is about: of a similar name, the field that was probably meant. */
+export interface FieldWarning extends Warning {
+  field: BookingFieldName;
+}
+
+/** In a payload. Further unlisted names are not compared with listed ones. */
+const maxComparedNames = 50;
+
+interface WarningRules {
+  /** The names with rules of their own. Null: any value that the contract allows is fine. */
+  knownNames: ReadonlyMap<string, ReadingRule | null>;
+  findSimilarName: (name: string) => BookingFieldName | undefined;
+}
+
+const listedNames = bookingFields.map(({ name }) => name);
+const bookingRules: WarningRules = {
+  knownNames: new Map([...Object.keys(BookingInput.entries).map((name) => [name, null] as const), ...readingRules]),
+  findSimilarName: createSimilarNameFinder(listedNames),
+};
+const rulesByKind = {
+  create: bookingRules,
+  update: bookingRules,
+  // Nothing but the references of a delete is applied.
+  delete: {
+    knownNames: new Map(listedNames.map((name) => [name, null])),
+    findSimilarName: createSimilarNameFinder(listedNames.filter((name) => name in BookingReference.entries)),
+  },
+} satisfies Record<EventKind, WarningRules>;
+
+/**
+ * Finds likely mistakes in a valid payload: unlisted names that resemble a listed one, and values that the read model
+ * cannot normalise. Never throws.
+ *
+ * @param payload a payload that `validatePayload` has accepted
+ * @returns up to `maxWarnings`, in the order of the payload's keys
+ */
+export function findWarnings(kind: EventKind, payload: BookingPayload): FieldWarning[] {
+  const { knownNames, findSimilarName }: WarningRules = rulesByKind[kind];
+  const warnings: FieldWarning[] = [];
+  let comparedNames = 0;
+  for (const name of Object.keys(payload)) {
+    const rule = knownNames.get(name);
+    if (rule === null) continue;
+    if (rule !== undefined) {
+      const value = payload[name];
+      if (typeof value === "string" && !rule.isReadable(value)) warnings.push(warnOfValue(rule));
+    } else if (comparedNames < maxComparedNames) {
+      comparedNames += 1;
+      const field = findSimilarName(name);
+      if (field !== undefined) warnings.push(warnOfName(name, field));
+    }
+    if (warnings.length === maxWarnings) break;
+  }
+  return warnings;
+}
+
+function warnOfValue({ field, code, advice }: ReadingRule): FieldWarning {
+  return { message: `The value was kept, but cannot be interpreted. ${advice}`, code, propertyPath: [field], field };
+}
+
+function warnOfName(name: string, field: BookingFieldName): FieldWarning {
+  const message = `The contract does not list this field. If you mean ${field}, correct the name.`;
+  return { message, code: "similar-name", propertyPath: [name], field };
+}
