@@ -211,6 +211,16 @@ test("over TLS and with the least privileges, events go their whole way, dead le
     const { stdout } = await ops(["refusals", "--partner", "acme", "--json"]);
     expect(JSON.parse(stdout)).toMatchObject([{ status: 422, violations: [expect.stringMatching(/:missing$/)] }]);
   });
+  const withoutCountry = JSON.stringify({
+    consumerTripPartnerExternalReference: "TRIP-1",
+    consumerPhone: "07911 123456",
+  });
+  const dryRun = { method: "POST", headers: { "Content-Type": "application/json", "X-Dry-Run": "true" } };
+  await fetch(`${ingest.url}/booking-event/create/${secret}`, { ...dryRun, body: withoutCountry });
+  await waitFor(async () => {
+    const { stdout } = await ops(["partners", "warnings", "acme", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject([{ field: "consumerPhone", code: "unreadable-phone", count: 1 }]);
+  });
   expect(await readAsReader()).toEqual([{ state: "deleted" }, { state: "active" }]);
   await followAsReader();
   const lines = join(own.folder, "bookings.ndjson");

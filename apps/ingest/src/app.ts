@@ -28,6 +28,7 @@ import { readEventOptions } from "./body/event-options.ts";
 import { type Body, createBodyReader } from "./body/read-body.ts";
 import type { TakeTurn } from "./limits/take-turns.ts";
 import type { CountUnknownFields } from "./log/count-unknown-fields.ts";
+import type { RecordWarnings } from "./log/record-warnings.ts";
 import { endRequestSpan, enqueueTraced, startRequestSpan } from "./log/trace-requests.ts";
 import { answerWithPage, type Pages } from "./pages/pages.ts";
 
@@ -36,6 +37,7 @@ export interface AppOptions extends AdmissionOptions {
   takeTurn: TakeTurn;
   enqueue: Producer["enqueue"];
   countUnknownFields: CountUnknownFields;
+  recordWarnings: RecordWarnings;
   /** False if Redis is known to be down, or unable to store events safely. */
   isQueueAvailable: () => boolean;
   /** Static pages, found after every other route, so that events do not pay for them. */
@@ -99,6 +101,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     if (options.wasFrozen(ctx.req.socket)) throw new Refusal(answers.overloaded);
     if (isDryRun) {
       ctx.state.answer = answers.dryRunPassed(warnings);
+      options.recordWarnings(partner.id, warnings);
       return;
     }
     if (!options.isQueueAvailable()) throw new Refusal(answers.queueUnavailable);
@@ -111,6 +114,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
       throw new Refusal(answers.queueUnavailable, { cause: error });
     }
     ctx.state.answer = answers.accepted(eventId, warnings);
+    options.recordWarnings(partner.id, warnings);
   };
 }
 

@@ -35,6 +35,7 @@ import { freezeLimits, watchFreezes } from "./limits/watch-freezes.ts";
 import { createUnknownFieldCounter } from "./log/count-unknown-fields.ts";
 import { createViolationCounter } from "./log/count-violations.ts";
 import { createRefusalRecorder } from "./log/record-refusals.ts";
+import { createWarningRecorder } from "./log/record-warnings.ts";
 import { countPageReads } from "./pages/count-page-reads.ts";
 import { loadPages } from "./pages/pages.ts";
 import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";
@@ -171,24 +172,30 @@ async function startServices({ settings, logger, metrics, expectPartners, parts 
     onError: (error) => logger.debug({ err: error }, "recording refusals failed"),
     metrics,
   });
-  return { partners, freezes, producer, tokenBuckets, queue, certificates, load, lastUse, refusals };
+  const warnings = createWarningRecorder({
+    addWarningCounts: (counts) => producer.addWarningCounts(counts),
+    onError: (error) => logger.debug({ err: error }, "counting warnings in Redis failed"),
+    metrics,
+  });
+  return { partners, freezes, producer, tokenBuckets, queue, certificates, load, lastUse, refusals, warnings };
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, freezes, producer, tokenBuckets, queue, certificates, load, lastUse, refusals } = services;
+  const { partners, freezes, producer, tokenBuckets, queue, certificates, load, lastUse, refusals, warnings } =
+    services;
   partners.stop();
   queue.stop();
   certificates.abort();
   load.stop();
   freezes.stop();
-  await Promise.all([lastUse.stop(), refusals.stop()]);
+  await Promise.all([lastUse.stop(), refusals.stop(), warnings.stop()]);
   tokenBuckets.close();
   await producer.close();
 }
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
   const { settings, logger, metrics, parts } = context;
-  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals } = services;
+  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals, warnings } = services;
   const countViolations = createViolationCounter(metrics);
   const observe = countPageReads((request) => {
     context.observe(request);
@@ -217,6 +224,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     takeTurn: createTurns(),
     enqueue: measureEnqueuing((event) => queue.runWhileAvailable(() => producer.enqueue(event)), metrics),
     countUnknownFields: createUnknownFieldCounter(metrics),
+    recordWarnings: warnings.record,
     isQueueAvailable: () => queue.problems().length === 0,
     isShuttingDown,
     pages: loadPages(),

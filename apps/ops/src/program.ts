@@ -65,8 +65,8 @@ Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
   DATABASE_URL    the worker's PostgreSQL: required for all but partners and refusals
   DATABASE_SCHEMA the schema of the worker's tables, if it is not public
-  REDIS_URL       the queue: required for queue, dead-letters replay, guests erase, import
-                  and refusals; others show more with it
+  REDIS_URL       the queue: required for queue, dead-letters replay, guests erase, import,
+                  refusals and partners warnings; others show more with it
   DIGEST_KEY      the worker's, if it has one: required for guests
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
 These are also read from .data/env, which npm start writes. All times are in UTC.

@@ -19,6 +19,7 @@ export { type RecordedRefusal, readRefusals } from "./refusals.ts";
 export { maxAttempts } from "./retry-policy.ts";
 export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";
 export { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
+export { readWarningCounts, toDay, type WarningCount, warningDaysKept } from "./warning-counts.ts";
 export { type WorkerIdentity, workerHeartbeatIntervalMs } from "./worker-registry.ts";
 
 // All imports, including ioredis, have been evaluated at this point.

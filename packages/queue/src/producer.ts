@@ -14,6 +14,7 @@ import { watchOutage } from "./redis-outage.ts";
 import { type RecordedRefusal, writeRefusals } from "./refusals.ts";
 import { findSequenceProblems } from "./sequence.ts";
 import { settleWithin } from "./settle-within.ts";
+import { addWarningCounts, type WarningCount } from "./warning-counts.ts";
 
 export interface Producer {
   /**
@@ -57,6 +58,8 @@ export interface Producer {
   writeLastUses(uses: SecretUse[]): Promise<void>;
   /** @throws as above */
   writeRefusals(refusals: RecordedRefusal[]): Promise<void>;
+  /** @throws as above. Some of the counts may have been added */
+  addWarningCounts(counts: WarningCount[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -152,6 +155,7 @@ export function createProducer(options: ProducerOptions): Producer {
     },
     writeLastUses: (uses) => settleWithin(enqueueDeadlineMs, writeLastUses(redis, options.prefix, uses)),
     writeRefusals: (refusals) => settleWithin(enqueueDeadlineMs, writeRefusals(redis, options.prefix, refusals)),
+    addWarningCounts: (counts) => settleWithin(enqueueDeadlineMs, addWarningCounts(redis, options.prefix, counts)),
     async close() {
       await queue.close();
       redis.disconnect();

@@ -58,6 +58,7 @@ export async function startIngest(
     takeTurn: createTurns(),
     enqueue: (event) => producer.enqueue(event),
     countUnknownFields: () => {},
+    recordWarnings: () => {},
     isQueueAvailable: () => true,
     isShuttingDown: () => false,
     pages: loadPages(),

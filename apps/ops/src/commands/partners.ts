@@ -6,6 +6,7 @@ import { addListCommand } from "./partners/list.ts";
 import { addRevokeCommand } from "./partners/revoke.ts";
 import { addRotateCommand } from "./partners/rotate.ts";
 import { addSetCommand } from "./partners/set.ts";
+import { addWarningsCommand } from "./partners/warnings.ts";
 
 export function addPartnersCommands(program: Command, context: Context): void {
   const partners = program
@@ -23,4 +24,5 @@ export function addPartnersCommands(program: Command, context: Context): void {
   addRevokeCommand(partners, context);
   addDisableCommand(partners, context);
   addEnableCommand(partners, context);
+  addWarningsCommand(partners, context);
 }
