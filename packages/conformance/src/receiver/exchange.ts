@@ -1,9 +1,11 @@
-import { connect as connectPlain, type Socket } from "node:net";
+import { connect as connectPlain, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { type Answer, parseAnswer } from "./parse-answer.ts";
 
 /** Longer than a receiver may wait for a slow body before it answers 408. */
 const answerTimeoutMs = 20_000;
+/** Far more than any answer of the contract. */
+const maxAnswerBytes = 1_048_576;
 
 /** Why no answer arrived. The message contains nothing that was sent. */
 export class NoAnswer extends Error {
@@ -35,7 +37,7 @@ export function exchange(url: URL, request: Buffer): Promise<Answer> {
     const timer = setTimeout(() => fail(`no answer within ${answerTimeoutMs / 1_000} s`), answerTimeoutMs);
     socket.on("data", (chunk: Buffer) => {
       received = Buffer.concat([received, chunk]);
-      tryToParse(false);
+      if (!tryToParse(false) && received.length > maxAnswerBytes) fail("the answer does not end");
     });
     // A receiver may answer and reset the connection before it has read everything. The answer then still counts.
     socket.on("error", (error: NodeJS.ErrnoException) => {
@@ -51,5 +53,7 @@ export function exchange(url: URL, request: Buffer): Promise<Answer> {
 function connectTo({ protocol, hostname, port }: URL): Socket {
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
   if (protocol === "http:") return connectPlain({ host, port: Number(port || 80) });
-  return connectTls({ host, port: Number(port || 443), servername: host, ALPNProtocols: ["http/1.1"] });
+  // TLS does not allow an address as the server's name.
+  const servername = isIP(host) === 0 ? host : "";
+  return connectTls({ host, port: Number(port || 443), servername, ALPNProtocols: ["http/1.1"] });
 }

@@ -195,10 +195,17 @@ function forms(): Check[] {
     formCheck("brackets", "A form field with brackets gets 400.", ["&a[b]=1", "&a[]=1", "&a%5B0%5D=1"], refused(400)),
     formCheck("malformed", "Invalid percent-encoding gets 400.", ["&a=%", "&a=%zz", "&a=%E0%A4%A"], refused(400)),
     formCheck("utf-8", "A form that is not UTF-8 when it is decoded gets 400.", ["&a=%FF"], refused(400)),
-    check("ours", "forms/json", "JSON sent as a form gets 400, and the message says which Content-Type to set.", {
-      request: create(sentAsForm),
-      expect: refused(400, { says: /application\/json/ }),
-    }),
+    check(
+      "ours",
+      "forms/json",
+      "JSON sent as a form gets 400, and the message says which Content-Type to set.",
+      { label: "object", request: create(sentAsForm), expect: refused(400, { says: /application\/json/ }) },
+      {
+        label: "array",
+        request: create({ ...sentAsForm, body: "[]" }),
+        expect: refused(400, { says: /application\/json/ }),
+      },
+    ),
     check(
       "ours",
       "forms/byte-order-mark",

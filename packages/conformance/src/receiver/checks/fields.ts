@@ -1,6 +1,6 @@
 import { type BookingField, bookingFields } from "@booking-events/schema";
 import { type Check, check, type Trial } from "../check.ts";
-import { accepted, type Expectation, invalid, invalidAt } from "../expectations.ts";
+import { accepted, dryRunPassed, type Expectation, invalid, invalidAt } from "../expectations.ts";
 import { bookingJson, createWith, forEach } from "../payloads.ts";
 
 const trip = "consumerTripPartnerExternalReference";
@@ -75,6 +75,17 @@ function references(): Check[] {
       "A reference that is only white space gets 422.",
       ...forEach(blanks, (blank) => createWith((it) => bookingJson(it, { [trip]: blank })), invalid([trip])),
       ...forEach(blanks, (blank) => createWith((it) => bookingJson(it, { [consumer]: blank })), invalid([consumer])),
+    ),
+    check(
+      "ours",
+      "references/not-blank",
+      "White space is what String.prototype.trim removes: other invisible characters may be a reference.",
+      // Dry runs, because such a booking could not be told from others, and would not be deleted.
+      ...forEach(
+        ["\u200b", "\u0085", "\u180e"],
+        (text) => () => ({ dryRun: true, body: JSON.stringify({ [trip]: text }) }),
+        dryRunPassed,
+      ),
     ),
     check(
       "ours",
