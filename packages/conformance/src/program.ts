@@ -10,7 +10,7 @@ interface Output {
   write(text: string): unknown;
 }
 
-export interface Surroundings {
+interface Surroundings {
   stdout: Output;
   stderr: Output;
   /** Ends a run of `sender`, which then reports what it has seen. */

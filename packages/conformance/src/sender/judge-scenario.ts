@@ -18,7 +18,7 @@ export interface Attempt {
 /** Timers may fire slightly early. */
 const toleranceMs = 20;
 /** The last delay as a multiple of the first. Delays that double with half of each random reach at least 2. */
-const leastGrowth = 1.5;
+const leastGrowth = 1.25;
 
 /** Returns what the sender did instead of what the scenario demands; an empty list if nothing. */
 export function judgeScenario(scenario: Scenario, attempts: readonly Attempt[]): string[] {

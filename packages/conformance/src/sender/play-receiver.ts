@@ -52,7 +52,7 @@ export interface PlayedReceiver {
 }
 
 /** For a sender with a time-out of 10 s or more, as the contract recommends. */
-const slowAnswerMs = 5_000;
+const slowAnswerMs = 8_000;
 /** How long the receiver keeps a connection without an answer. */
 const longestWaitMs = 30_000;
 /** How long nothing may arrive before the receiver believes that nothing more will. */
@@ -115,13 +115,13 @@ function createRun(secret: string, speed: number) {
     attempts.push(attempt);
     lastAtMs = performance.now();
     response.once("close", () => {
-      attempt.endedAtMs = performance.now();
-      lastAtMs = attempt.endedAtMs;
+      lastAtMs = performance.now();
+      attempt.endedAtMs ??= lastAtMs;
     });
     const { steps } = scenarioOf(id);
     const step = steps[Math.min(attempts.length, steps.length) - 1] as Step;
     if (step === "hang") await hang(attempt, response);
-    else await perform(step, response);
+    else await perform(step, attempt, response);
   }
 
   async function hang(attempt: Attempt, response: ServerResponse): Promise<void> {
@@ -133,13 +133,12 @@ function createRun(secret: string, speed: number) {
     clearTimeout(timer);
   }
 
-  async function perform(step: Exclude<Step, "hang">, response: ServerResponse): Promise<void> {
-    if (step === "disconnect") {
-      response.destroy();
-      return;
-    }
+  async function perform(step: Exclude<Step, "hang">, attempt: Attempt, response: ServerResponse): Promise<void> {
     if (step === "accept-slowly") await wait(slowAnswerMs / speed);
-    send(response, typeof step === "object" ? step : answers.accepted(randomUUID()));
+    // Before the answer is sent: the sender may have it, and count its delay, before this program is told.
+    attempt.endedAtMs = performance.now();
+    if (step === "disconnect") response.destroy();
+    else send(response, typeof step === "object" ? step : answers.accepted(randomUUID()));
   }
 
   /** Events after the last scenario are accepted. */

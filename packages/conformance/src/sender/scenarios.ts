@@ -20,8 +20,8 @@ export interface Scenario {
   backsOff?: true;
 }
 
-/** The shortest that the header can say, apart from 0. */
-const retryAfterS = 1;
+/** Longer than most senders wait before their first retry, so that one that ignores the header is noticed. */
+const retryAfterS = 3;
 const retryAfter = { "Retry-After": String(retryAfterS) };
 
 /** As a proxy answers while the service behind it is away. */
