@@ -6,9 +6,11 @@ import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 /** Partners check receivers and senders with this program, so ours must pass it. */
 let ingest: TestIngest;
+/** One check waits until the service gives up on a slow body. */
+const impatient = { requestTimeoutMs: 1_000, headersTimeoutMs: 1_000, timeoutCheckIntervalMs: 100 };
 
 beforeAll(async () => {
-  ingest = await startIngest({}, { requestTimeoutMs: 1_000, headersTimeoutMs: 1_000, timeoutCheckIntervalMs: 100 });
+  ingest = await startIngest({}, impatient);
 });
 afterAll(() => ingest.close());
 
@@ -47,4 +49,19 @@ test("the service passes what the specification alone demands", async () => {
 
   expect(report.checks.filter(({ outcome }) => outcome !== "passed")).toEqual([]);
   expect(report.passed).toBeGreaterThan(40);
+});
+
+test.each([
+  [65_535, ["sizes/largest-body"]],
+  [65_537, ["sizes/body", "sizes/announced-body", "sizes/chunked-body"]],
+])("a service that accepts %i bytes fails exactly the checks of that limit", async (bodyLimitBytes, names) => {
+  const other = await startIngest({ bodyLimitBytes }, impatient);
+  try {
+    const url = new URL(`http://127.0.0.1:${other.port}`);
+    const { checks } = await checkReceiver({ url, secret: acmeSecret, only: ["sizes/", "bodies/", "forms/"] });
+
+    expect(checks.filter(({ outcome }) => outcome === "failed").map(({ name }) => name)).toEqual(names);
+  } finally {
+    await other.close();
+  }
 });
