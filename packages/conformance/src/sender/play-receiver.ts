@@ -134,7 +134,8 @@ function createRun(secret: string, speed: number) {
   }
 
   async function perform(step: Exclude<Step, "hang">, attempt: Attempt, response: ServerResponse): Promise<void> {
-    if (step === "accept-slowly") await wait(slowAnswerMs / speed);
+    // Without `ref: false`, a run that is ended early would keep the process until then.
+    if (step === "accept-slowly") await wait(slowAnswerMs / speed, undefined, { ref: false });
     // Before the answer is sent: the sender may have it, and count its delay, before this program is told.
     attempt.endedAtMs = performance.now();
     if (step === "disconnect") response.destroy();
