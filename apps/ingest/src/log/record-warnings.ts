@@ -13,7 +13,7 @@ export interface WarningRecorder {
 
 const recordingLimits = {
   intervalMs: 1_000,
-  /** Of partner, field and code, until the next write. */
+  /** Different counts until the next write. Others are only in the metrics. */
   maxWaiting: 500,
 };
 
