@@ -1,5 +1,6 @@
 import { waitFor } from "@booking-events/harness";
 import {
+  BookingEventsError,
   createBookingEventsClient,
   type Difference,
   digestOf,
@@ -48,4 +49,24 @@ test("what the client sends can be asked for, and compared by its digest", async
     { reference: "TRIP-X", result: "missing" },
     { reference: first?.reference, result: "unknown" },
   ]);
+});
+
+test.each([
+  ["a whole list, for its secret", { secret: "not-a-secret", invalidLine: 0 }, { code: "invalid-secret", status: 403 }],
+  ["a line in the middle of a long list", { invalidLine: 150_000 }, { code: "invalid-list-line", status: 400 }],
+])("a partner learns why the service refuses %s", async (_what, { invalidLine, ...options }, details) => {
+  const lookup = await surroundings().start("lookup");
+  const client = createBookingEventsClient({ baseUrl: lookup.url, secret, ...options });
+  const lines = 200_000;
+  function* list() {
+    for (let line = 1; line <= lines; line += 1) yield { reference: line === invalidLine ? "" : `NEVER-${line}` };
+  }
+
+  const error = await client
+    .reconcile(list())
+    .next()
+    .catch((reason: unknown) => reason);
+
+  expect(error).toBeInstanceOf(BookingEventsError);
+  expect(error).toMatchObject({ ...details, retryable: false });
 });

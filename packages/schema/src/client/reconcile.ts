@@ -13,6 +13,8 @@ import {
 
 /** What is read of the list before it is passed on. */
 const chunkLength = 65_536;
+/** The service refuses a whole list, because of the secret or the rate limit for example, when the list begins. */
+const firstPauseMs = 250;
 /** A reference of 1,024 characters takes at most 12 KiB. */
 const maxLineLength = 65_536;
 
@@ -85,6 +87,7 @@ function createUpload(list: Iterable<ListedReference> | AsyncIterable<ListedRefe
   const iterator = Symbol.asyncIterator in list ? list[Symbol.asyncIterator]() : list[Symbol.iterator]();
   const encoder = new TextEncoder();
   let isStopped = false;
+  let pauseMs = firstPauseMs;
   let fault: { error: unknown } | undefined;
 
   async function readChunk(): Promise<{ lines: string; isLast: boolean }> {
@@ -105,7 +108,10 @@ function createUpload(list: Iterable<ListedReference> | AsyncIterable<ListedRefe
       try {
         const { lines, isLast } = await readChunk();
         if (lines !== "") controller.enqueue(encoder.encode(lines));
-        if (isLast) controller.close();
+        if (isLast) return controller.close();
+        // Without pauses, Node would go on writing to a connection that the service has closed, and lose its refusal.
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        pauseMs = 0;
       } catch (error) {
         fault = { error };
         controller.error(error);
