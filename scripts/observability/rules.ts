@@ -267,6 +267,22 @@ unless on (namespace) ${redisIsDown}`,
 
   const others = [
     alert(
+      "LookupGone",
+      "ticket",
+      {
+        // Only a deployment that had one in the last six hours.
+        expr: `
+max by (namespace) (max_over_time(up{job="lookup"}[${d("6h")}])) == 1
+unless on (namespace) max by (namespace) (up{job="lookup"}) == 1
+unless on (namespace) ${fires("IngestGone")}`,
+        for: "5m",
+      },
+      {
+        summary: "No lookup answers Prometheus: partners' questions get no answer.",
+        description: "Start lookup, or find out from its log why it ended. Events are received and applied as usual.",
+      },
+    ),
+    alert(
       "DependencyPaused",
       "ticket",
       {

@@ -139,6 +139,7 @@ const inDays = (days: number) => gauge(days * 86_400);
 const healthy: Changes = {
   'up{job="ingest"}': gauge(1),
   'up{job="worker"}': gauge(1),
+  'up{job="lookup"}': gauge(1),
   'ingest_requests_total{kind="create",status="200",partner="acme"}': counter(600),
   'ingest_requests_total{kind="update",status="200",partner="zenith"}': counter(60),
   'ingest_refused_secrets_total{cause="unknown-secret",status="403"}': counter(1),
@@ -198,6 +199,37 @@ const scenarios: Scenario[] = [
     name: "IngestGone: one of several restarts",
     change: { 'up{job="ingest",instance="other"}': gauge([10, 1], [15, 0], 1) },
     expected: { "11m": [], "13m": [], "30m": [] },
+  },
+
+  {
+    name: "lookup does not answer Prometheus",
+    change: { 'up{job="lookup"}': gauge([10, 1], [40, 0], 1) },
+    expected: { "14m": [], "16m": ["LookupGone ticket"], "39m": ["LookupGone ticket"], "41m": [] },
+  },
+  {
+    name: "lookup is gone, and Prometheus has forgotten its address",
+    change: { 'up{job="lookup"}': (minute) => (minute < 10 ? 1 : null) },
+    expected: { "10m": [], "25m": ["LookupGone ticket"] },
+  },
+  {
+    name: "LookupGone: a deployment without lookup, whose address Prometheus knows",
+    change: { 'up{job="lookup"}': gauge(0) },
+    expected: { "10m": [], "50m": [] },
+  },
+  {
+    name: "LookupGone: one of several does not answer",
+    change: { 'up{job="lookup",instance="other"}': gauge([10, 1], 0) },
+    expected: { "10m": [], "50m": [] },
+  },
+  {
+    name: "neither ingest nor lookup answers Prometheus, because their host is gone",
+    change: {
+      'up{job="lookup"}': gauge([10, 1], 0),
+      'up{job="ingest"}': gauge([10, 1], 0),
+      [accepted]: (minute) => (minute < 10 ? minute * 600 : null),
+      [zenith]: (minute) => (minute < 10 ? minute * 60 : null),
+    },
+    expected: { "12m": ["IngestGone page"], "50m": ["IngestGone page"] },
   },
 
   {
