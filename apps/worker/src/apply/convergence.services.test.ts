@@ -9,7 +9,7 @@ import { applyEvents } from "./apply-events.ts";
 import { toIncomingEvent } from "./incoming-event.ts";
 
 /** `CONVERGENCE_RUNS=5000 npx vitest run convergence` tries more scenarios. */
-const numRuns = Number(process.env["CONVERGENCE_RUNS"] ?? 150);
+const numRuns = Number(process.env["CONVERGENCE_RUNS"] ?? 75);
 const options = { duplicateWindowMs: 72 * 3_600_000 };
 const start = Date.UTC(2026, 0, 1);
 

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRules } from "@booking-events/scripts/observability/rules";
@@ -67,15 +67,6 @@ describe.skipIf(findPrometheus() === undefined)("with promtool", () => {
       ],
     });
   });
-});
-
-test("every alert leads to its section of the runbook", () => {
-  const headings = readFileSync("docs/runbook.md", "utf8").match(/(?<=^## ).+$/gm);
-  for (const rule of createRules().flatMap(({ rules }) => rules)) {
-    if (!("alert" in rule)) continue;
-    expect(headings).toContain(rule.alert);
-    expect(rule.annotations.runbook_url).toBe(`docs/runbook.md#${rule.alert.toLowerCase()}`);
-  }
 });
 
 test("every alert has a scenario in which it fires, and one in which it is about to and does not", () => {
