@@ -29,6 +29,7 @@ export interface RuleGroup {
 /** Shares of requests and events that may fail, and the thresholds of alerts that an operator may want to change. */
 const limits = {
   acceptBudget: 0.0005,
+  failedQuestionsShare: 0.05,
   applyBudget: 0.01,
   /** A few retries of a partner that sends little are no reason to wake anybody. */
   minFailures: 10,
@@ -266,6 +267,23 @@ unless on (namespace) ${redisIsDown}`,
   ];
 
   const others = [
+    alert(
+      "LookupFailing",
+      "ticket",
+      {
+        expr: `
+sum by (namespace) (${rate('lookup_requests_total{status=~"5.."}')})
+> ${limits.failedQuestionsShare} * sum by (namespace) (${rate("lookup_requests_total")})
+unless on (namespace) ${databaseIsDown}
+unless on (namespace) ${redisIsDown}`,
+        for: "5m",
+      },
+      {
+        summary:
+          "Lookup fails (5xx) on {{ $value | humanize }} questions a second, although Redis and PostgreSQL answer.",
+        description: "/readyz of each lookup and its log say why. Check its network, credentials and database role.",
+      },
+    ),
     alert(
       "LookupGone",
       "ticket",

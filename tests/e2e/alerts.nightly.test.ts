@@ -131,6 +131,7 @@ const healthy: Changes = {
   'up{job="ingest"}': gauge(1),
   'up{job="worker"}': gauge(1),
   'up{job="lookup"}': gauge(1),
+  'lookup_requests_total{kind="receipt",status="200",partner="acme"}': counter(60),
   'ingest_requests_total{kind="create",status="200",partner="acme"}': counter(600),
   'ingest_requests_total{kind="update",status="200",partner="zenith"}': counter(60),
   'ingest_refused_secrets_total{cause="unknown-secret",status="403"}': counter(1),
@@ -164,6 +165,7 @@ const refused = 'ingest_requests_total{kind="create",status="422",partner="acme"
 const zenith = 'ingest_requests_total{kind="update",status="200",partner="zenith"}';
 const zenithRefused = 'ingest_requests_total{kind="update",status="422",partner="zenith"}';
 const guesses = 'ingest_refused_secrets_total{cause="unknown-secret",status="403"}';
+const failedQuestions = 'lookup_requests_total{kind="receipt",status="503",partner="acme"}';
 const applied = "booking_events_apply_delay_seconds_count";
 const onTime = 'booking_events_apply_delay_seconds_bucket{le="30"}';
 const waiting = 'booking_events_backlog{state="waiting"}';
@@ -190,6 +192,22 @@ const scenarios: Scenario[] = [
     name: "IngestGone: one of several restarts",
     change: { 'up{job="ingest",instance="other"}': gauge([10, 1], [15, 0], 1) },
     expected: { "11m": [], "13m": [], "30m": [] },
+  },
+
+  {
+    name: "lookup fails on a tenth of the questions",
+    change: { [failedQuestions]: counter([10, 0], [40, 6], 0) },
+    expected: { "15m": [], "20m": ["LookupFailing ticket"], "39m": ["LookupFailing ticket"], "50m": [] },
+  },
+  {
+    name: "LookupFailing: it fails on one of a hundred questions",
+    change: { [failedQuestions]: counter(0.6) },
+    expected: { "20m": [], "50m": [] },
+  },
+  {
+    name: "LookupFailing: Redis is down, which is an alert of its own",
+    change: { [failedQuestions]: counter([10, 0], 60), booking_events_redis_up: gauge([10, 1], 0) },
+    expected: { "12m": ["RedisDown page"], "50m": ["RedisDown page"] },
   },
 
   {
@@ -643,13 +661,13 @@ function toRates(changes: Changes): Changes {
   };
   const late = { all: matching(/apply_delay_seconds_count/), onTime: matching(/apply_delay_seconds_bucket/) };
   const partners = new Set(
-    Object.keys(changes).flatMap((name) => /requests_total.*partner="(\w+)"/.exec(name)?.[1] ?? []),
+    Object.keys(changes).flatMap((name) => /ingest_requests_total.*partner="(\w+)"/.exec(name)?.[1] ?? []),
   );
   const ofPartners = [...partners].map((partner): Changes => {
     const label = `{partner="${partner}"}`;
     return {
       [`namespace_partner:ingest_requests:rate5m${label}`]: matching(
-        new RegExp(`requests_total.*partner="${partner}"`),
+        new RegExp(`ingest_requests_total.*partner="${partner}"`),
       ),
       [`namespace_partner:ingest_requests_refused:rate5m${label}`]: gauge(0),
     };
@@ -657,9 +675,9 @@ function toRates(changes: Changes): Changes {
   return Object.assign(
     {
       ...changes,
-      "namespace:ingest_requests_valid:rate5m": matching(/requests_total.*status="(200|503)"/),
-      "namespace:ingest_requests_failed:rate5m": matching(/requests_total.*status="503"/),
-      "namespace:ingest_requests_of_partners:rate5m": matching(/requests_total/),
+      "namespace:ingest_requests_valid:rate5m": matching(/ingest_requests_total.*status="(200|503)"/),
+      "namespace:ingest_requests_failed:rate5m": matching(/ingest_requests_total.*status="503"/),
+      "namespace:ingest_requests_of_partners:rate5m": matching(/ingest_requests_total/),
       "namespace:booking_events_applied:rate5m": late.all,
       "namespace:booking_events_applied_late:rate5m": (minute: number) =>
         (late.all(minute) ?? 0) - (late.onTime(minute) ?? 0),
