@@ -27,8 +27,8 @@ export const withBuiltApps = {
 export default defineConfig({
   ...resolving,
   test: {
-    // Redis and PostgreSQL need a part of a small machine too.
-    maxWorkers: 2,
+    // More than the two CPUs of a small machine, because tests of outages mostly wait.
+    maxWorkers: 3,
     projects: [
       {
         extends: true,
