@@ -308,7 +308,7 @@ async function loseWorker(): Promise<void> {
 }
 
 function setPaused(isPaused: boolean): Promise<boolean> {
-  return setQueuePaused({ redisUrl: own.redis.url, prefix: "{booking-events}", isPaused });
+  return setQueuePaused({ redisServers: own.redis.url, prefix: "{booking-events}", isPaused });
 }
 
 async function poison(): Promise<void> {

@@ -41,7 +41,7 @@ async function apply(...events: EventEnvelope[]): Promise<void> {
 /** As ingest does. */
 async function enqueue(...events: EventEnvelope[]): Promise<void> {
   const { REDIS_URL: redisUrl = "", QUEUE_PREFIX: prefix = "" } = environment;
-  const producer = createProducer({ redisUrl, prefix, onError: () => {} });
+  const producer = createProducer({ redisServers: redisUrl, prefix, onError: () => {} });
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
   for (const { version: _version, sequence: _sequence, ...accepted } of events) await producer.enqueue(accepted);
   await producer.close();

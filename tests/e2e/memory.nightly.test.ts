@@ -44,7 +44,7 @@ test.each(Object.entries(shapes))(
 );
 
 async function fillQueue(prefix: string, count: number, payload: object): Promise<void> {
-  const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  const producer = createProducer({ redisServers: redisUrl(), prefix, onError: () => {} });
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
   for (let added = 0; added < count; added += 50) {
     await Promise.all(

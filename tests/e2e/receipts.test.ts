@@ -168,7 +168,7 @@ describe("events whose end needs special circumstances", () => {
     expect(await receipt(lookup, eventId)).toEqual({ eventId, status: "failed", code: "22012" });
 
     const producer = createProducer({
-      ...{ redisUrl: environment["REDIS_URL"] ?? "", prefix: environment["QUEUE_PREFIX"] ?? "", onError: () => {} },
+      ...{ redisServers: environment["REDIS_URL"] ?? "", prefix: environment["QUEUE_PREFIX"] ?? "", onError: () => {} },
     });
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
     await producer.requeue(eventId, failed);

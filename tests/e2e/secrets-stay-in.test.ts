@@ -210,7 +210,7 @@ describe("dead letters and failed attempts", () => {
   });
 
   test("an envelope that is invalid", async () => {
-    const producer = createProducer({ redisUrl: own.redis.url, prefix: "{booking-events}", onError: () => {} });
+    const producer = createProducer({ redisServers: own.redis.url, prefix: "{booking-events}", onError: () => {} });
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
     const before = await countLetters();
     await producer.enqueue({

@@ -98,7 +98,7 @@ test("the last use of a secret can be read at the latest after stopping", async 
   expect((await exchange(main.port, { path: create, body: booking })).status).toBe(200);
   main.child.kill("SIGTERM");
   expect(await main.exited).toBe(0);
-  const lastUses = await readLastUses({ redisUrl: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "" });
+  const lastUses = await readLastUses({ redisServers: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "" });
   expect(lastUses.of("acme", "s1")?.getTime()).toBeGreaterThanOrEqual(before);
   expect(lastUses.of("zenith", "s1")).toBeNull();
 });
@@ -241,7 +241,11 @@ describe("the log", () => {
     expect(ids).toEqual(answers.map(({ headers }) => headers["X-Request-Id"]));
     expect(new Set(ids).size).toBe(ids.length);
     const recorded = await readRefusals({
-      ...{ redisUrl: environment["REDIS_URL"] ?? "", prefix: environment["QUEUE_PREFIX"] ?? "", since: new Date(0) },
+      ...{
+        redisServers: environment["REDIS_URL"] ?? "",
+        prefix: environment["QUEUE_PREFIX"] ?? "",
+        since: new Date(0),
+      },
     });
     const recordedIds = recorded.map((refusal) => refusal.requestId);
     expect(recordedIds.toSorted()).toEqual(expect.arrayContaining(ids.slice(1)));

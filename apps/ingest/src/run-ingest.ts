@@ -128,7 +128,7 @@ async function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts)
 
 /** Starts everything that keeps a connection, a timer or a watch. */
 async function startServices({ settings, logger, metrics, expectPartners, parts }: Context) {
-  const redis = { redisUrl: settings.REDIS_URL, prefix: settings.QUEUE_PREFIX };
+  const redis = { redisServers: settings.REDIS_URL, prefix: settings.QUEUE_PREFIX };
   const partners = await watchPartnersFile({
     app: "ingest",
     path: settings.PARTNERS_FILE,

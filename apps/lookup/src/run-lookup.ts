@@ -123,7 +123,7 @@ function createContext(environment: NodeJS.ProcessEnv) {
 
 /** Starts everything that keeps a connection, a timer or a watch. */
 async function startServices({ settings, logger, metrics }: Context) {
-  const redis = { redisUrl: settings.REDIS_URL, prefix: settings.QUEUE_PREFIX };
+  const redis = { redisServers: settings.REDIS_URL, prefix: settings.QUEUE_PREFIX };
   const partners = await watchPartnersFile({ app: "lookup", path: settings.PARTNERS_FILE, logger, metrics });
   const queue = createQueueReader({
     ...redis,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createProducer, type Producer } from "@booking-events/queue";
+import { createProducer, type Producer, type QueueLocation, type RedisServers } from "@booking-events/queue";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
@@ -38,21 +38,21 @@ async function untilReady(producer: Producer, nothingDone: string): Promise<void
   }
 }
 
-export function readRedisSettings(environment: Context["environment"]): { redisUrl: string; prefix: string } {
-  const { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix } = parseEnvironment(
+export function readRedisSettings(environment: Context["environment"]): QueueLocation {
+  const { REDIS_URL: redisServers, QUEUE_PREFIX: prefix } = parseEnvironment(
     { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
     environment,
   );
-  return { redisUrl, prefix };
+  return { redisServers, prefix };
 }
 
 /** How ioredis and our own deadlines say that Redis does not answer. */
 const silence = /^(Connection is closed|Command timed out|No answer within)/;
 
 /** @returns a sentence for the operator, without the URL's password. An error of another origin is returned unchanged */
-export function describeRedisError(error: unknown, redisUrl: string): unknown {
+export function describeRedisError(error: unknown, redisServers: RedisServers): unknown {
   if (!(error instanceof Error)) return error;
-  const where = new URL(redisUrl).host;
+  const where = new URL(redisServers).host;
   // Redis' own errors begin with a code. The rest may repeat arguments.
   const [redisCode = ""] = error.message.split(" ", 1);
   if (redisCode === "WRONGPASS" || redisCode === "NOAUTH")

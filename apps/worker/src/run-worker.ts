@@ -252,7 +252,7 @@ interface DeliveryParts {
 function createDelivery(context: Context, database: Database): DeliveryParts {
   const { settings, parts, logger, metrics } = context;
   const consumer = parts.createConsumer({
-    redisUrl: settings.REDIS_URL,
+    redisServers: settings.REDIS_URL,
     prefix: settings.QUEUE_PREFIX,
     version,
     concurrency: settings.CONCURRENCY,

@@ -7,12 +7,12 @@ const prefix = uniquePrefix();
 let producer: ReturnType<typeof createProducer>;
 
 beforeAll(async () => {
-  producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  producer = createProducer({ redisServers: redisUrl(), prefix, onError: () => {} });
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
 });
 afterAll(() => producer.close());
 
-const read = () => readLastUses({ redisUrl: redisUrl(), prefix });
+const read = () => readLastUses({ redisServers: redisUrl(), prefix });
 
 function create(more: Partial<Parameters<typeof createLastUseRecorder>[0]> = {}) {
   return createLastUseRecorder({

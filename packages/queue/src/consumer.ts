@@ -1,7 +1,8 @@
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DelayedError, type Job, raw2NextJobData, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
+import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
 import { EventJob, EventQueue, EventWorker, type JobContent } from "./event-job.ts";
 import { createHeldEvents, type HeldEvents } from "./held-events.ts";
 import { keepLocks } from "./keep-locks.ts";
@@ -132,11 +133,9 @@ const bullmqEventsKept = 1_000;
  */
 const socketTimeoutMs = 30_000;
 
-export interface ConsumerOptions {
-  redisUrl: string;
+export interface ConsumerOptions extends QueueLocation {
   /** The version of the worker, for operators. */
   version?: string;
-  prefix: string;
   /** The maximum number of events held. */
   concurrency: number;
   /**
@@ -212,14 +211,14 @@ export function createConsumer(options: ConsumerOptions): Consumer {
 }
 
 /** A worker waits for Redis without limit. A commandTimeout would also end the blocking read for the next job. */
-function connect({ redisUrl, onError }: ConsumerOptions): Redis {
-  const redis = new Redis(redisUrl, {
+function connect(options: ConsumerOptions): Redis {
+  const redis = connectToRedis(options, {
     connectionName: "booking-events-worker",
     maxRetriesPerRequest: null,
     socketTimeout: socketTimeoutMs,
     retryStrategy: (attempt) => Math.min(attempt * 100, longestReconnectDelayMs),
   });
-  redis.on("error", onError);
+  redis.on("error", options.onError);
   return redis;
 }
 

@@ -29,7 +29,7 @@ afterEach(async () => {
 function consume(handle: (delivery: Delivery) => Promise<void>, { isStarted = true, concurrency = 1 } = {}) {
   const gone: string[] = [];
   const consumer = createConsumer({
-    ...{ redisUrl: redisUrl(), prefix, concurrency, maxHeldBytes: Number.MAX_SAFE_INTEGER, handle },
+    ...{ redisServers: redisUrl(), prefix, concurrency, maxHeldBytes: Number.MAX_SAFE_INTEGER, handle },
     recovery: { lockDurationMs: 1_000, stalledCheckIntervalMs: 200 },
     onError: () => {},
     onMissingJob: (jobId) => gone.push(jobId),

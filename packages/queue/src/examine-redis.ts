@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import type { QueueLocation } from "./connect-to-redis.ts";
 import { findDurabilityProblems, parseInfo, readRedisFacts } from "./redis-durability.ts";
 import { findSequenceProblems } from "./sequence.ts";
 import { withConnection } from "./with-connection.ts";
@@ -21,13 +22,13 @@ export interface RedisExamination {
 }
 
 /** @throws what ioredis throws when Redis does not answer within 2 s */
-export async function examineRedis(options: { redisUrl: string; prefix: string }): Promise<RedisExamination> {
-  return withConnection(options.redisUrl, async (redis) => {
+export async function examineRedis(location: QueueLocation): Promise<RedisExamination> {
+  return withConnection(location, async (redis) => {
     const facts = await readRedisFacts(redis);
     return {
       durabilityProblems: findDurabilityProblems(facts),
       canReadFsync: facts.config !== null,
-      sequenceProblems: await findSequenceProblems(redis, options.prefix),
+      sequenceProblems: await findSequenceProblems(redis, location.prefix),
       maxMemoryBytes: Number(parseInfo(facts.info).get("maxmemory") ?? 0),
       configChanges: countConfigChanges(await redis.info("commandstats")),
       clockAheadMs: await measureClock(redis),

@@ -6,7 +6,7 @@ import { createProducer } from "./producer.ts";
 import { queueName } from "./queue-name.ts";
 
 const prefix = uniquePrefix();
-const queue = { redisUrl: redisUrl(), prefix };
+const queue = { redisServers: redisUrl(), prefix };
 const redis = new Redis(redisUrl());
 const producer = createProducer({ ...queue, onError: () => {} });
 

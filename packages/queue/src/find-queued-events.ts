@@ -1,5 +1,6 @@
 import { bookingReferenceOf, type EventEnvelope, type EventKind, parseEnvelopeText } from "@booking-events/schema";
 import type { Redis } from "ioredis";
+import type { QueueLocation } from "./connect-to-redis.ts";
 import { subjectOf } from "./event-subject.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { defineScript, runScript } from "./run-script.ts";
@@ -46,14 +47,10 @@ const delayedScoreUnit = 0x1000;
  *
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
-export async function findQueuedEvents(options: {
-  redisUrl: string;
-  prefix: string;
-  partner: string;
-  reference: string;
-  maxLooked?: number;
-}): Promise<QueueSearch> {
-  return withConnection(options.redisUrl, (redis) => search(redis, options));
+export async function findQueuedEvents(
+  options: QueueLocation & { partner: string; reference: string; maxLooked?: number },
+): Promise<QueueSearch> {
+  return withConnection(options, (redis) => search(redis, options));
 }
 
 interface Wanted {

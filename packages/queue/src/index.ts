@@ -2,6 +2,7 @@ import { restoreStringMethods } from "./restore-string-methods.ts";
 
 export type { AcceptedEvent } from "./add-events.ts";
 export type { NumberedEvent } from "./add-numbered-events.ts";
+export type { QueueLocation, RedisServers } from "./connect-to-redis.ts";
 export { type Consumer, createConsumer, DelayDelivery, type Delivery, ReleaseDelivery } from "./consumer.ts";
 export { digestSubject } from "./event-subject.ts";
 export { examineRedis, type RedisExamination } from "./examine-redis.ts";

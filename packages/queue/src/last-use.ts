@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import type { QueueLocation } from "./connect-to-redis.ts";
 import { withConnection } from "./with-connection.ts";
 
 /** When a partner last used one of its secrets. It contains neither the secret nor its digest. */
@@ -22,8 +23,8 @@ export async function writeLastUses(redis: Redis, prefix: string, uses: SecretUs
  *
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
-export async function readLastUses(options: { redisUrl: string; prefix: string }): Promise<LastUses> {
-  return withConnection(options.redisUrl, (redis) => findLastUses(redis, options.prefix));
+export async function readLastUses(location: QueueLocation): Promise<LastUses> {
+  return withConnection(location, (redis) => findLastUses(redis, location.prefix));
 }
 
 /** @throws what ioredis throws */

@@ -47,7 +47,7 @@ function useNewQueue(): void {
 function consume(handle: (delivery: Delivery) => Promise<void>, options: { concurrency?: number } = {}) {
   const { concurrency = 100 } = options;
   const consumer = createConsumer({
-    ...{ redisUrl: redisUrl(), prefix, concurrency, maxHeldBytes, recovery, handle, onError: () => {} },
+    ...{ redisServers: redisUrl(), prefix, concurrency, maxHeldBytes, recovery, handle, onError: () => {} },
   });
   cleanups.push(() => consumer.close());
   consumer.start();

@@ -1,5 +1,6 @@
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
+import type { QueueLocation } from "./connect-to-redis.ts";
 import { queueName } from "./queue-name.ts";
 import { withConnection } from "./with-connection.ts";
 
@@ -10,13 +11,9 @@ import { withConnection } from "./with-connection.ts";
  * @returns whether the state was another one before
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
-export async function setQueuePaused(options: {
-  redisUrl: string;
-  prefix: string;
-  isPaused: boolean;
-}): Promise<boolean> {
-  const { redisUrl, prefix, isPaused } = options;
-  return withConnection(redisUrl, async (redis) => {
+export async function setQueuePaused(options: QueueLocation & { isPaused: boolean }): Promise<boolean> {
+  const { prefix, isPaused } = options;
+  return withConnection(options, async (redis) => {
     const wasPaused = await isQueuePaused(redis, prefix);
     const queue = new Queue(queueName, {
       ...{ connection: redis, prefix },

@@ -1,7 +1,8 @@
 import { Queue } from "bullmq";
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { type AcceptedEvent, createEventAdder, serializeEvent } from "./add-events.ts";
 import { addNumberedEvents, type NumberedEvent } from "./add-numbered-events.ts";
+import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 import { jobOptions } from "./job-options.ts";
 import { type SecretUse, writeLastUses } from "./last-use.ts";
@@ -81,9 +82,7 @@ const longestReconnectDelayMs = 500;
  */
 const addsUnderWay = { maxCalls: 2, maxWaitMs: 100 };
 
-interface ProducerOptions {
-  redisUrl: string;
-  prefix: string;
+interface ProducerOptions extends QueueLocation {
   /** Called for each connection error; ioredis reconnects by itself. */
   onError: (error: Error) => void;
   /**
@@ -168,8 +167,8 @@ export function createProducer(options: ProducerOptions): Producer {
  * is down. Each wait has its own deadline instead of ioredis' commandTimeout, which sets a timer for each command of a
  * batch.
  */
-function connect({ redisUrl, onError }: ProducerOptions): Redis {
-  const redis = new Redis(redisUrl, {
+function connect(options: ProducerOptions): Redis {
+  const redis = connectToRedis(options, {
     connectionName: "booking-events-ingest",
     enableOfflineQueue: false,
     connectTimeout: enqueueDeadlineMs,
@@ -177,7 +176,7 @@ function connect({ redisUrl, onError }: ProducerOptions): Redis {
     maxRetriesPerRequest: 1,
     retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
   });
-  redis.on("error", onError);
+  redis.on("error", options.onError);
   return redis;
 }
 

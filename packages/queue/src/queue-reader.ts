@@ -1,4 +1,4 @@
-import { Redis } from "ioredis";
+import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
 import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { queueName } from "./queue-name.ts";
 import { settleWithin } from "./settle-within.ts";
@@ -39,12 +39,8 @@ const longestReconnectDelayMs = 500;
  *
  * @param options.onError called for each connection error; ioredis reconnects by itself
  */
-export function createQueueReader(options: {
-  redisUrl: string;
-  prefix: string;
-  onError: (error: Error) => void;
-}): QueueReader {
-  const redis = new Redis(options.redisUrl, {
+export function createQueueReader(options: QueueLocation & { onError: (error: Error) => void }): QueueReader {
+  const redis = connectToRedis(options, {
     connectionName: "booking-events-lookup",
     enableOfflineQueue: false,
     connectTimeout: connectTimeoutMs,

@@ -48,7 +48,7 @@ test("shows what waits, how old the oldest is, what workers hold, and how many t
 
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const consumer = createConsumer({
-    ...{ redisUrl: redisUrl(), prefix, concurrency: 3, maxHeldBytes: 1_000_000 },
+    ...{ redisServers: redisUrl(), prefix, concurrency: 3, maxHeldBytes: 1_000_000 },
     handle: () => released,
     onError: () => {},
   });
@@ -69,11 +69,11 @@ test("shows how many workers take events, and whether the queue is paused", asyn
   expect(await readQueueState(redis, prefix)).toMatchObject({ workers: 0, isPaused: false });
   const consumers = [1, 2].map((pid) => ({ version: "1", host: "test", pid }));
   for (const worker of consumers) await recordWorker(redis, prefix, worker);
-  await setQueuePaused({ redisUrl: redisUrl(), prefix, isPaused: true });
+  await setQueuePaused({ redisServers: redisUrl(), prefix, isPaused: true });
   expect(await readQueueState(redis, prefix)).toMatchObject({ workers: 2, isPaused: true });
   // A worker that was killed removes no record.
   await redis.zadd(`${prefix}:workers`, Math.floor(Date.now() / 1_000) - 30, '["1","test",1]');
-  await setQueuePaused({ redisUrl: redisUrl(), prefix, isPaused: false });
+  await setQueuePaused({ redisServers: redisUrl(), prefix, isPaused: false });
   expect(await readQueueState(redis, prefix)).toMatchObject({ workers: 1, isPaused: false });
 });
 
@@ -81,7 +81,7 @@ test("shows whether Redis keeps what it confirms, also what only CONFIG tells", 
   const folder = await mkdtemp(join(tmpdir(), "booking-events-queue-state-"));
   const server = await startRedis({ dir: folder });
   const operator = new Redis(server.url);
-  const producer = createProducer({ redisUrl: server.url, prefix, onError: () => {} });
+  const producer = createProducer({ redisServers: server.url, prefix, onError: () => {} });
   try {
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
     expect((await producer.readQueueState()).isDurable).toBe(true);

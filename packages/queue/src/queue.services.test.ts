@@ -45,7 +45,7 @@ afterAll(async () => {
 });
 
 function produce(redisUrl = server.url): Producer {
-  const producer = createProducer({ redisUrl, prefix, onError: () => {} });
+  const producer = createProducer({ redisServers: redisUrl, prefix, onError: () => {} });
   cleanups.push(() => producer.close());
   return producer;
 }
@@ -56,7 +56,7 @@ function consume(
   maxHeldBytes = Number.MAX_SAFE_INTEGER,
 ): Consumer {
   const consumer = createConsumer({
-    redisUrl: server.url,
+    redisServers: server.url,
     prefix,
     concurrency,
     maxHeldBytes,
@@ -409,7 +409,7 @@ test("an event that this process could not send before its deadline is refused a
 
 test("a machine whose clock stopped queues nothing with it, and is told the lost time", async () => {
   const lostMs = vi.fn();
-  const producer = createProducer({ redisUrl: server.url, prefix, onError: () => {}, onTimeLost: lostMs });
+  const producer = createProducer({ redisServers: server.url, prefix, onError: () => {}, onTimeLost: lostMs });
   cleanups.push(() => producer.close());
   await enqueue(producer, anEvent(1));
   await producer.enqueue(anEvent(2));
@@ -451,7 +451,7 @@ test.each([
   ["faster", -1],
 ])("a clock that runs %s than Redis' for hours without events loses none", async (_, direction) => {
   const lostMs = vi.fn();
-  const producer = createProducer({ redisUrl: server.url, prefix, onError: () => {}, onTimeLost: lostMs });
+  const producer = createProducer({ redisServers: server.url, prefix, onError: () => {}, onTimeLost: lostMs });
   cleanups.push(() => producer.close());
   await enqueue(producer, anEvent(1));
   const now = performance.now.bind(performance);

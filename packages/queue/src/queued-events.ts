@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
+import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
 import { queueName } from "./queue-name.ts";
 import { parseInfo } from "./redis-durability.ts";
 import { defineScript, runScript } from "./run-script.ts";
@@ -58,8 +59,9 @@ redis.call('DEL', job .. ':logs', job .. ':dependencies', job .. ':processed', j
 return removed
 `);
 
-export function openQueuedEvents({ redisUrl, prefix }: { redisUrl: string; prefix: string }): QueuedEvents {
-  const redis = new Redis(redisUrl, {
+export function openQueuedEvents(location: QueueLocation): QueuedEvents {
+  const { prefix } = location;
+  const redis = connectToRedis(location, {
     connectionName: "booking-events-ops",
     maxRetriesPerRequest: 1,
     connectTimeout: connectTimeoutMs,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
+import type { QueueLocation } from "./connect-to-redis.ts";
 import { findLastUses, type LastUses } from "./last-use.ts";
 import { isQueuePaused } from "./pause-queue.ts";
 import { type QueueState, readQueueState } from "./queue-state.ts";
@@ -54,9 +55,9 @@ const paceIntervalMs = 1_000;
  *
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
-export async function readQueueStatus(options: { redisUrl: string; prefix: string }): Promise<QueueStatus> {
-  const { redisUrl, prefix } = options;
-  return withConnection(redisUrl, async (redis) => {
+export async function readQueueStatus(location: QueueLocation): Promise<QueueStatus> {
+  const { prefix } = location;
+  return withConnection(location, async (redis) => {
     const [facts, sequenceProblems, isPaused, { state, drainMs }, processes, lastUses] = await Promise.all([
       readRedisFacts(redis),
       findSequenceProblems(redis, prefix),

@@ -23,7 +23,7 @@ function refusal(number: number, more: Partial<RecordedRefusal> = {}): RecordedR
 }
 
 function read(more: Partial<Parameters<typeof readRefusals>[0]> = {}): Promise<RecordedRefusal[]> {
-  return readRefusals({ redisUrl: redisUrl(), prefix, since: new Date(0), ...more });
+  return readRefusals({ redisServers: redisUrl(), prefix, since: new Date(0), ...more });
 }
 
 test("refusals are read as they were written, newest first, by partner and since a time", async () => {

@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import type { QueueLocation } from "./connect-to-redis.ts";
 import { defineScript, runScript } from "./run-script.ts";
 import { withConnection } from "./with-connection.ts";
 
@@ -72,14 +73,11 @@ export async function writeRefusals(redis: Redis, prefix: string, refusals: Reco
  * @param options.partner only of this partner; null: only of senders without a known secret
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
-export async function readRefusals(options: {
-  redisUrl: string;
-  prefix: string;
-  partner?: string | null | undefined;
-  since: Date;
-}): Promise<RecordedRefusal[]> {
-  const { redisUrl, prefix, partner, since } = options;
-  return withConnection(redisUrl, async (redis) => {
+export async function readRefusals(
+  options: QueueLocation & { partner?: string | null | undefined; since: Date },
+): Promise<RecordedRefusal[]> {
+  const { prefix, partner, since } = options;
+  return withConnection(options, async (redis) => {
     const senders = partner === undefined ? await redis.zrange(indexKey(prefix), "0", "-1") : [partner ?? strangers];
     const found = await Promise.all(senders.map((sender) => readOf(redis, prefix, sender)));
     const oldest = Math.max(since.getTime(), Date.now() - refusalLimits.maxAgeMs);

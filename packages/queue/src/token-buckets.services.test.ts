@@ -11,7 +11,7 @@ let buckets: [TokenBuckets, TokenBuckets];
 let redis: Redis;
 
 beforeAll(async () => {
-  const create = () => createTokenBuckets({ redisUrl: redisUrl(), prefix, onError: () => {}, deadlineMs });
+  const create = () => createTokenBuckets({ redisServers: redisUrl(), prefix, onError: () => {}, deadlineMs });
   buckets = [create(), create()];
   redis = new Redis(redisUrl());
   // The buckets refuse requests until they are connected.
@@ -28,7 +28,13 @@ afterAll(async () => {
 const slow = { perSecond: 0.01, burst: 10 };
 
 test("lookups have buckets of their own, and are not counted among ingests", async () => {
-  const lookups = createTokenBuckets({ redisUrl: redisUrl(), prefix, group: "lookups", onError: () => {}, deadlineMs });
+  const lookups = createTokenBuckets({
+    redisServers: redisUrl(),
+    prefix,
+    group: "lookups",
+    onError: () => {},
+    deadlineMs,
+  });
   await waitFor(() => lookups.take("connection", { perSecond: 1, burst: 1 }, 1));
   expect(await buckets[0].take("both", slow, 10)).toMatchObject({ granted: 10, left: 0 });
   expect(await lookups.take("both", slow, 4)).toMatchObject({ granted: 4, left: 6 });
@@ -112,7 +118,7 @@ test("setting the clock back by a day costs one empty bucket, not a day", async 
 test("each process knows how many share the buckets, and ended ones are soon not counted", async () => {
   const counts = () => buckets.map(({ processCount }) => processCount());
   await waitFor(() => expect(counts()).toEqual([2, 2]));
-  const third = createTokenBuckets({ redisUrl: redisUrl(), prefix, onError: () => {}, deadlineMs });
+  const third = createTokenBuckets({ redisServers: redisUrl(), prefix, onError: () => {}, deadlineMs });
   await waitFor(() => expect([...counts(), third.processCount()]).toEqual([3, 3, 3]));
   third.close();
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { Redis } from "ioredis";
+import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
 
 /** A token is added every 1 / perSecond seconds until the bucket has `burst` tokens. */
 interface BucketSize {
@@ -93,16 +93,12 @@ type BucketGroup = "ingests" | "lookups";
  * @param options.onError called for each connection error; ioredis reconnects by itself
  * @param options.deadlineMs how long Redis may take to grant tokens
  */
-export function createTokenBuckets(options: {
-  redisUrl: string;
-  prefix: string;
-  group?: BucketGroup;
-  onError: (error: Error) => void;
-  deadlineMs?: number;
-}): TokenBuckets {
+export function createTokenBuckets(
+  options: QueueLocation & { group?: BucketGroup; onError: (error: Error) => void; deadlineMs?: number },
+): TokenBuckets {
   const { group = "ingests", deadlineMs = defaultDeadlineMs } = options;
   const scope = group === "ingests" ? "" : `${group}:`;
-  const redis = new Redis(options.redisUrl, {
+  const redis = connectToRedis(options, {
     connectionName: `booking-events-limits-of-${group}`,
     enableOfflineQueue: false,
     connectTimeout: connectTimeoutMs,

@@ -13,7 +13,7 @@ afterAll(async () => {
   redis.disconnect();
 });
 
-const read = (partner: string, at = now) => readWarningCounts({ redisUrl: redisUrl(), prefix, partner, now: at });
+const read = (partner: string, at = now) => readWarningCounts({ redisServers: redisUrl(), prefix, partner, now: at });
 const phone = { partner: "acme", day: "2026-11-22", field: "consumerPhone", code: "unreadable-phone", count: 1 };
 
 test("counts of a partner and day add up, whoever adds them", async () => {

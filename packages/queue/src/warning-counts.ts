@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import type { QueueLocation } from "./connect-to-redis.ts";
 import { withConnection } from "./with-connection.ts";
 
 /** How often a partner got a warning on a day. It holds nothing that the partner wrote. */
@@ -38,15 +39,12 @@ export async function addWarningCounts(redis: Redis, prefix: string, counts: War
  *
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
-export async function readWarningCounts(options: {
-  redisUrl: string;
-  prefix: string;
-  partner: string;
-  now: Date;
-}): Promise<WarningCount[]> {
-  const { redisUrl, prefix, partner, now } = options;
+export async function readWarningCounts(
+  options: QueueLocation & { partner: string; now: Date },
+): Promise<WarningCount[]> {
+  const { prefix, partner, now } = options;
   const days = Array.from({ length: warningDaysKept }, (_, age) => toDay(new Date(now.getTime() - age * dayMs)));
-  return withConnection(redisUrl, async (redis) => {
+  return withConnection(options, async (redis) => {
     const hashes = await Promise.all(days.map((day) => redis.hgetall(toKey(prefix, partner, day))));
     return hashes.flatMap((hash, age) =>
       Object.entries(hash).map(([name, count]) => {

@@ -1,4 +1,5 @@
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
+import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
 
 const timeoutMs = 2_000;
 
@@ -8,10 +9,10 @@ const timeoutMs = 2_000;
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
 export async function withConnection<Result>(
-  redisUrl: string,
+  location: QueueLocation,
   work: (redis: Redis) => Promise<Result>,
 ): Promise<Result> {
-  const redis = new Redis(redisUrl, {
+  const redis = connectToRedis(location, {
     connectionName: "booking-events-ops",
     lazyConnect: true,
     connectTimeout: timeoutMs,

@@ -61,7 +61,7 @@ function createLimiter(): PartnerLimiter {
     const { values = [] } = (await metrics.getSingleMetric("ingest_rate_limit_by_share_total")?.get()) ?? {};
     return values[0]?.value ?? 0;
   });
-  const buckets = createTokenBuckets({ redisUrl: redis.url, prefix: "{limits}", onError: () => {}, deadlineMs });
+  const buckets = createTokenBuckets({ redisServers: redis.url, prefix: "{limits}", onError: () => {}, deadlineMs });
   closings.push(buckets.close);
   processCounts.push(buckets.processCount);
   return createPartnerLimiter({

@@ -51,7 +51,7 @@ beforeEach(async () => {
   prefix = uniquePrefix();
   const url = new URL(fit.url);
   url.port = String((way.address() as AddressInfo).port);
-  producer = createProducer({ redisUrl: url.href, prefix, onError: () => {} });
+  producer = createProducer({ redisServers: url.href, prefix, onError: () => {} });
   queue = await watchQueue({ producer, logger: createLogger({ name: "test", level: "silent" }) });
   expect(queue.problems()).toEqual([]);
 });

@@ -41,7 +41,7 @@ export async function startIngest(
   const prefix = uniquePrefix();
   const observed: ObservedRequest[] = [];
   const observe = (request: ObservedRequest) => void observed.push(request);
-  const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  const producer = createProducer({ redisServers: redisUrl(), prefix, onError: () => {} });
   const redis = new Redis(redisUrl());
   const registry = createPartnerRegistry(partnersFile);
   const connections = createConnections({ app: "ingest", maxConnections, metrics: createMetrics("test") });

@@ -52,7 +52,7 @@ function ops(args: string[], terminal: { stdin?: string; isTerminal?: boolean } 
 /** As ingest sees it. */
 async function watchQueue(): Promise<Producer> {
   const { REDIS_URL: redisUrl = "", QUEUE_PREFIX: prefix = "" } = environment;
-  const producer = createProducer({ redisUrl, prefix, onError: () => {} });
+  const producer = createProducer({ redisServers: redisUrl, prefix, onError: () => {} });
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
   return producer;
 }

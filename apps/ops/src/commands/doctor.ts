@@ -41,8 +41,8 @@ async function examineRedisServer({ environment }: Context): Promise<Check[]> {
   const settings = readRedisSettings(environment);
   return examineServer(
     "Redis",
-    async () => checkRedis(await examineRedis(settings), new URL(settings.redisUrl)),
-    (error) => describeRedisError(error, settings.redisUrl),
+    async () => checkRedis(await examineRedis(settings), new URL(settings.redisServers)),
+    (error) => describeRedisError(error, settings.redisServers),
   );
 }
 

@@ -48,7 +48,7 @@ function importFile(file: string, ...args: string[]) {
 function takeEvents(): EventEnvelope[] {
   const events: EventEnvelope[] = [];
   const consumer = createConsumer({
-    ...{ redisUrl: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "", concurrency: 10, maxHeldBytes: 1e6 },
+    ...{ redisServers: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "", concurrency: 10, maxHeldBytes: 1e6 },
     async handle({ text }: Delivery) {
       const parsed = parseEnvelopeText(text);
       if (!parsed.success) throw new Error(parsed.problem);
@@ -134,7 +134,7 @@ test("it waits for room, so at most a tenth of MAX_BACKLOG waits because of it",
     isDone = true;
   });
   const producer = createProducer({
-    ...{ redisUrl: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "" },
+    ...{ redisServers: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "" },
     onError: () => {},
   });
   cleanups.push(() => producer.close());

@@ -59,5 +59,5 @@ test("warnings fails for a partner that is not in the file, and if Redis does no
 });
 
 function settings() {
-  return { redisUrl: environment.REDIS_URL, prefix: environment.QUEUE_PREFIX };
+  return { redisServers: environment.REDIS_URL, prefix: environment.QUEUE_PREFIX };
 }

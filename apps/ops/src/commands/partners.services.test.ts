@@ -16,7 +16,7 @@ beforeAll(async () => {
   path = join(folder, "partners.json");
   await partners(["add", "acme"]);
   await partners(["rotate", "acme"]);
-  const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  const producer = createProducer({ redisServers: redisUrl(), prefix, onError: () => {} });
   // The producer does not wait for a connection that is still being opened.
   await waitFor(() => producer.writeLastUses([{ partner: "acme", secretId: "s1", usedAt }]).then(() => true));
   await producer.close();

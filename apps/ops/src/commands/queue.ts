@@ -33,7 +33,7 @@ async function setPaused({ environment, stdout }: Context, isPaused: boolean): P
   try {
     hasChanged = await setQueuePaused({ ...settings, isPaused });
   } catch (error) {
-    throw describeRedisError(error, settings.redisUrl);
+    throw describeRedisError(error, settings.redisServers);
   }
   const already = hasChanged ? "" : "already ";
   printLine(

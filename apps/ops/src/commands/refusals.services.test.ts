@@ -15,7 +15,7 @@ async function ok(...args: string[]): Promise<string> {
 
 test("shows what ingest refused, why, and by which secret", async () => {
   expect(await ok()).toBe("No such refusals are recorded.\n");
-  const producer = createProducer({ redisUrl: redisUrl(), prefix: environment.QUEUE_PREFIX, onError: () => {} });
+  const producer = createProducer({ redisServers: redisUrl(), prefix: environment.QUEUE_PREFIX, onError: () => {} });
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
   const common = { requestId, kind: "create", ip: "192.0.2.1" };
   const acme = { ...common, at: new Date(now.getTime() - 60_000), partner: "acme", secretId: "s1", status: 422 };

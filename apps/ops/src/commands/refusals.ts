@@ -68,7 +68,7 @@ async function read(
   try {
     return await readRefusals({ ...redis, ...wanted });
   } catch (error) {
-    throw describeRedisError(error, redis.redisUrl);
+    throw describeRedisError(error, redis.redisServers);
   }
 }
 

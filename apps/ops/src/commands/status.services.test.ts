@@ -46,10 +46,10 @@ async function readJson(environment: Record<string, string> = {}, at = now) {
 }
 
 const ingestAndWorker = async () => {
-  const buckets = createTokenBuckets({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  const buckets = createTokenBuckets({ redisServers: redisUrl(), prefix, onError: () => {} });
   cleanups.push(() => buckets.close());
   const consumer = createConsumer({
-    ...{ redisUrl: redisUrl(), prefix, version, concurrency: 1, maxHeldBytes: 1_000_000, onError: () => {} },
+    ...{ redisServers: redisUrl(), prefix, version, concurrency: 1, maxHeldBytes: 1_000_000, onError: () => {} },
     handle: async () => {},
   });
   cleanups.push(() => consumer.close());
@@ -58,7 +58,7 @@ const ingestAndWorker = async () => {
 };
 
 async function queueEvent(receivedAt: Date): Promise<void> {
-  const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  const producer = createProducer({ redisServers: redisUrl(), prefix, onError: () => {} });
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
   await producer.enqueue({
     ...{ eventId: randomUUID(), kind: "create", partner: "acme", receivedAt: receivedAt.toISOString() },
@@ -110,7 +110,7 @@ test("the screen is 80 columns wide, and has neither guests' data nor passwords"
 });
 
 test("missing workers and ingests, a paused queue, and dead letters need attention", async () => {
-  await setQueuePaused({ redisUrl: redisUrl(), prefix, isPaused: true });
+  await setQueuePaused({ redisServers: redisUrl(), prefix, isPaused: true });
   const letter = { partner: "acme", kind: "create", referenceKind: "trip", reference: "T", sequence: 1 } as const;
   for (const errorCode of ["STALLED", "22012", "STALLED"]) {
     const failure = { errorCode, error: "It failed.", attempts: 1, envelope: Buffer.from("{}") };
@@ -154,7 +154,7 @@ test("an enabled partner is silent if it pauses for longer than in the week befo
   await runOps(["partners", "add", "busy"], { environment: withoutIt });
   expect((await readJson(withoutIt)).needsAttention).toEqual([]);
 
-  const producer = createProducer({ redisUrl: redisUrl(), prefix, onError: () => {} });
+  const producer = createProducer({ redisServers: redisUrl(), prefix, onError: () => {} });
   cleanups.push(() => producer.close());
   await waitFor(() =>
     producer.writeLastUses([{ partner: "busy-and-silent", secretId: "s1", usedAt: now }]).then(() => true),

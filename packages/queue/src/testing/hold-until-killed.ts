@@ -1,10 +1,16 @@
 /** A process that holds as many events as it may, and prints their number, until it is killed. */
 import { createConsumer } from "../consumer.ts";
 
-const [redisUrl = "", prefix = "", concurrency = ""] = process.argv.slice(2);
+const [redisServers = "", prefix = "", concurrency = ""] = process.argv.slice(2);
 let held = 0;
 const consumer = createConsumer({
-  ...{ redisUrl, prefix, concurrency: Number(concurrency), maxHeldBytes: Number.MAX_SAFE_INTEGER, onError: () => {} },
+  ...{
+    redisServers,
+    prefix,
+    concurrency: Number(concurrency),
+    maxHeldBytes: Number.MAX_SAFE_INTEGER,
+    onError: () => {},
+  },
   recovery: { lockDurationMs: 2_000, stalledCheckIntervalMs: 200 },
   handle: () => {
     held += 1;

@@ -22,7 +22,7 @@ afterEach(async () => {
   await Promise.all(cleanups.splice(0).map((cleanup) => cleanup()));
 });
 
-const queue = () => ({ redisUrl: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "" });
+const queue = () => ({ redisServers: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "" });
 const eventId = (number: number) => `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
 const start = Date.UTC(2026, 10, 20) * 1_000;
 const sequenceOf = (number: number) => start + number * 1_000_000;

@@ -62,7 +62,7 @@ async function erase(context: Context, options: EraseOptions): Promise<void> {
     await forgetInRedis(context, queue.rewriteAppendOnlyFile);
     await forgetInPostgres(context, options);
   } catch (error) {
-    throw describeRedisError(error, settings.redisUrl);
+    throw describeRedisError(error, settings.redisServers);
   } finally {
     queue.close();
   }

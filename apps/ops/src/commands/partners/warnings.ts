@@ -45,7 +45,7 @@ async function read({ environment, now }: Context, partner: string): Promise<War
   try {
     return await readWarningCounts({ ...redis, partner, now: now() });
   } catch (error) {
-    throw describeRedisError(error, redis.redisUrl);
+    throw describeRedisError(error, redis.redisServers);
   }
 }
 

@@ -26,7 +26,7 @@ export async function readStatus(context: Context): Promise<Status> {
   const redis = readRedisSettings(context.environment);
   const databaseSettings = readDatabaseSettings(context.environment);
   const [queue, database] = await Promise.all([
-    read(readQueueStatus(redis), (error) => describeRedisError(error, redis.redisUrl)),
+    read(readQueueStatus(redis), (error) => describeRedisError(error, redis.redisServers)),
     read(readDatabaseStatus(databaseSettings, at), (error) => describeDatabaseError(error, databaseSettings)),
   ]);
   return {
