@@ -61,7 +61,7 @@ export async function startPostgres(options: {
       }),
       ping: async (port) => {
         // Until our server says that it is ready, another one on the same port may answer, and ours is about to end.
-        if (!/^ready *$/m.test(readFileSync(lock, "utf8"))) throw new Error("PostgreSQL is starting.");
+        if (!/^(ready|standby) *$/m.test(readFileSync(lock, "utf8"))) throw new Error("PostgreSQL is starting.");
         await query(url(port, "postgres"), "select 1");
       },
       url,

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmodSync, chownSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { appendFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,13 +9,13 @@ import type { Intent } from "@booking-events/chaos/histories";
 import type { Post } from "@booking-events/chaos/post-events";
 import { type BookingRow, readDatabase } from "@booking-events/chaos/read-database";
 import { waitFor } from "@booking-events/harness";
+import { copyCluster, takeBaseBackup, writeToCluster } from "@booking-events/harness/base-backup";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { duplicateWindowMs, type SteadyLoad, startLoad, writeLoadPartners } from "./steady-load.ts";
 import { useOwnServices } from "./surroundings.ts";
 
 /**
  * Backs PostgreSQL up as docs/operations.md describes, destroys it under load, restores it, and counts what is lost.
- * The embedded PostgreSQL has no pg_basebackup, so the base backup is made by the functions that it uses.
  */
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), "booking-events-restore-"));
@@ -77,41 +77,6 @@ function start(ingestUrl: string, intents: Iterator<Intent>, count?: number): St
 
 const dataFolder = () => join(own.postgres.home, "data");
 
-/** Copies the files while PostgreSQL changes them; the WAL makes the copy consistent. */
-async function takeBaseBackup(): Promise<void> {
-  const client = await own.pool.connect();
-  try {
-    await client.query("select pg_backup_start('nightly', fast => true)");
-    await copyFiles(dataFolder(), backup);
-    // Waits until the WAL that the backup needs is archived.
-    const { rows } = await client.query("select labelfile from pg_backup_stop()");
-    writeAsOwner(join(backup, "backup_label"), rows[0].labelfile);
-  } finally {
-    client.release();
-  }
-  const wal = join(backup, "pg_wal");
-  for (const name of readdirSync(wal)) rmSync(join(wal, name), { recursive: true });
-  for (const name of ["postmaster.pid", "postmaster.opts"]) rmSync(join(backup, name));
-}
-
-async function copyFiles(from: string, to: string): Promise<void> {
-  try {
-    await run("cp", ["-a", from, to], { env: { ...process.env, LC_ALL: "C" } });
-  } catch (error) {
-    const complaints = String((error as { stderr?: string }).stderr)
-      .trim()
-      .split("\n");
-    // PostgreSQL may remove a file while others are copied.
-    if (!complaints.every((line) => line.endsWith("No such file or directory"))) throw error;
-  }
-}
-
-function writeAsOwner(path: string, content: string): void {
-  writeFileSync(path, content, { mode: 0o600 });
-  const { uid, gid } = statSync(backup);
-  if (process.getuid?.() === 0) chownSync(path, uid, gid);
-}
-
 async function destroyPostgres(): Promise<void> {
   own.postgres.kill("SIGKILL");
   await own.postgres.ended();
@@ -120,8 +85,8 @@ async function destroyPostgres(): Promise<void> {
 
 /** @param target further settings, such as `recovery_target_time`; by default, all of the archived WAL is replayed */
 async function restore(target = ""): Promise<void> {
-  await copyFiles(backup, dataFolder());
-  writeAsOwner(join(dataFolder(), "recovery.signal"), "");
+  await copyCluster(backup, dataFolder());
+  writeToCluster(dataFolder(), "recovery.signal", "");
   const settings = `\nrestore_command = 'cp ${archive}/%f %p'\n${target}\n`;
   await appendFile(join(dataFolder(), "postgresql.auto.conf"), settings);
   await own.postgres.restart();
@@ -160,7 +125,7 @@ test("with PostgreSQL's disk, only what came after the last archived WAL is lost
     await waitFor(async () => (await countApplied()) >= target, { timeoutMs: 60_000 });
   };
   await untilMore(200);
-  await takeBaseBackup();
+  await takeBaseBackup(own.postgres.url, dataFolder(), backup);
   await untilMore(200);
   const beforeTarget = await sampleLog();
   const [{ time }] = (await own.pool.query("select clock_timestamp()::text as time")).rows;
