@@ -1,5 +1,5 @@
-import { beginWithLimits, type Queryable } from "@booking-events/store";
-import pg from "pg";
+import { beginWithLimits, type Queryable, ServerClient } from "@booking-events/store";
+import type pg from "pg";
 
 /** Limits, in milliseconds. Each makes a stuck database or network an error after which the follower reconnects. */
 const connectTimeoutMs = 5_000;
@@ -13,7 +13,7 @@ const lockTimeoutMs = 5_000;
  * use it too.
  */
 export async function connect(databaseUrl: string, applicationName: string): Promise<pg.Client> {
-  const client = new pg.Client({
+  const client = new ServerClient({
     connectionString: databaseUrl,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,

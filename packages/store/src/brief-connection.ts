@@ -1,5 +1,5 @@
-import { Client } from "pg";
 import { beginWithLimits, type Queryable } from "./database.ts";
+import { ServerClient } from "./server-client.ts";
 
 const connectTimeoutMs = 2_000;
 const statementTimeoutMs = 3_000;
@@ -23,7 +23,7 @@ export async function withBriefConnection<Result>(
   applicationName: string,
   read: (client: Queryable) => Promise<Result>,
 ): Promise<Result> {
-  const client = new Client({
+  const client = new ServerClient({
     connectionString: databaseUrl,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { beginWithLimits, schemaOf } from "./database.ts";
+import { ServerClient, type ServerConfig } from "./server-client.ts";
 
 /** The indexes that migrations leave out if the table is large, with the same definitions. */
 const indexes = [
@@ -77,7 +78,7 @@ async function alone(pool: pg.Pool, work: (client: pg.Client) => Promise<boolean
 
 function createClient({ options }: pg.Pool): pg.Client {
   const { query_timeout: _, ...unlimited } = options;
-  const client = new pg.Client(unlimited);
+  const client = new ServerClient(unlimited as ServerConfig);
   // If the connection breaks, the current query fails. Without a listener the process would end too.
   client.on("error", () => {});
   return client;

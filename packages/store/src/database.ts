@@ -1,4 +1,5 @@
 import pg from "pg";
+import { leaveFormerPrimary, ServerClient } from "./server-client.ts";
 
 /** A pool, or a client in a transaction. */
 export type Queryable = Pick<pg.ClientBase, "query">;
@@ -35,6 +36,7 @@ interface PoolLimits {
  * Creates a pool of connections to PostgreSQL. `bigint` columns are read as numbers, since sequences and ids stay below
  * 2^53. Each statement runs in a transaction: the caller's, or one of its own.
  *
+ * @param options.databaseUrl may name several hosts: see {@link readServers}
  * @param options.schema where our tables are. Default: `public`
  * @param options.onError called when a connection breaks. The pool replaces it, and the query on it fails
  */
@@ -49,6 +51,7 @@ export function createPool(options: {
   const { limits = {} } = options;
   const pool = new LimitedPool(options.schema ?? defaultSchema, limits, {
     connectionString: options.databaseUrl,
+    Client: ServerClient as unknown as NonNullable<pg.PoolConfig["Client"]>,
     application_name: options.applicationName,
     max: options.maxConnections,
     connectionTimeoutMillis: limits.connectTimeoutMs ?? connectTimeoutMs,
@@ -61,6 +64,7 @@ export function createPool(options: {
   // An error event without a listener would end the process, and the pool listens to idle connections only.
   pool.on("connect", (client) => client.on("error", options.onError));
   pool.on("error", () => {});
+  pool.endWatch = leaveFormerPrimary(pool, options.databaseUrl);
   return pool;
 }
 
@@ -71,6 +75,7 @@ export function createPool(options: {
 class LimitedPool extends pg.Pool {
   readonly schema: string;
   readonly begin: string;
+  endWatch = () => {};
 
   constructor(schema: string, { statementTimeoutMs, isReadOnly }: PoolLimits, config: pg.PoolConfig) {
     super(config);
@@ -78,6 +83,11 @@ class LimitedPool extends pg.Pool {
     const limits = statementTimeoutMs === undefined ? { schema } : { schema, statementTimeoutMs };
     this.begin = `${beginWithLimits(limits)}; ${followIndexes}${isReadOnly ? "; set transaction read only" : ""}`;
   }
+
+  override end = (async (...done: []) => {
+    this.endWatch();
+    return super.end(...done);
+  }) as pg.Pool["end"];
 
   override query = (async (...statement: Parameters<pg.ClientBase["query"]>) => {
     const client = await this.connect();
@@ -222,14 +232,17 @@ export async function settleAll<Results extends unknown[]>(
   return (await Promise.all(statements)) as Results;
 }
 
+const readOnlySqlTransaction = "25006";
+
 /**
  * Rolls back, if the connection can be used again. That is so if PostgreSQL itself reported the error, or if nothing is
  * wrong with the connection. After a time-out on our side, the late answer would be taken for the answer to another
  * query. After a bug on our side, statements of the transaction may still be sent, and would become part of another
- * one.
+ * one. A server that refuses writes may no longer be the primary: a new connection finds out.
  */
 async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
   if (!(error instanceof pg.DatabaseError || error instanceof RollBack)) return false;
+  if (error instanceof pg.DatabaseError && error.code === readOnlySqlTransaction) return false;
   try {
     await client.query("rollback");
     return true;

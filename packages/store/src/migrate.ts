@@ -1,8 +1,9 @@
 import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { PG_MIGRATE_LOCK_ID, runner } from "node-pg-migrate";
-import { Client, escapeIdentifier, escapeLiteral } from "pg";
+import { type Client, escapeIdentifier, escapeLiteral } from "pg";
 import { beginWithLimits, defaultSchema, type Queryable } from "./database.ts";
+import { ServerClient } from "./server-client.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../migrations", import.meta.url));
 const migrationsTable = "schema_migrations";
@@ -35,7 +36,7 @@ export async function migrate(
   databaseUrl: string,
   { schema = defaultSchema }: { schema?: string } = {},
 ): Promise<string[]> {
-  const client = new Client({
+  const client = new ServerClient({
     connectionString: databaseUrl,
     application_name: "booking-events-migrate",
     connectionTimeoutMillis: connectTimeoutMs,

@@ -1,4 +1,5 @@
-import { Client, escapeIdentifier } from "pg";
+import { escapeIdentifier } from "pg";
+import { ServerClient } from "./server-client.ts";
 
 const tables = ["bookings", "booking_events", "booking_changes", "dead_letters"];
 const connectTimeoutMs = 5_000;
@@ -13,7 +14,7 @@ const lockTimeoutMs = 10_000;
  * @throws what PostgreSQL throws, such as 55P03 if a table stays locked for 10 s
  */
 export async function rewriteTables(database: { databaseUrl: string; schema: string }): Promise<string[]> {
-  const client = new Client({
+  const client = new ServerClient({
     connectionString: database.databaseUrl,
     application_name: "booking-events-ops",
     connectionTimeoutMillis: connectTimeoutMs,
