@@ -1,4 +1,4 @@
-import { parseEnvironment, variables } from "@booking-events/runtime";
+import { parseEnvironment, splitHosts, variables } from "@booking-events/runtime";
 import { createPool, inTransaction, NotBegun, type Queryable, type RetentionRules } from "@booking-events/store";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
@@ -84,7 +84,8 @@ export function describeDatabaseError(error: unknown, database: DatabaseSettings
   if (!(error instanceof Error)) return error;
   if (error instanceof NotBegun) return describeDatabaseError(error.cause, database);
   const { code, severity } = error as { code?: unknown; severity?: unknown };
-  const where = new URL(databaseUrl).host || "the local socket";
+  const hosts = splitHosts(databaseUrl).map((url) => new URL(url).host);
+  const where = hosts.join(" or ") || "the local socket";
   if (typeof code === "string" && severity !== undefined) {
     return new CommandFailure(describeSqlState(code, error.message, { where, schema }), { cause: error });
   }

@@ -67,6 +67,14 @@ describe("a password in a variable of its own", () => {
     });
   });
 
+  test("reaches a URL with several hosts", () => {
+    const DATABASE_URL = "postgres://worker@db-1:5432,db-2,[::1]:5433/bookings?sslmode=verify-full";
+    const settings = parseEnvironment(all, { ...required, DATABASE_URL, DATABASE_PASSWORD: "a,b@c/d" });
+    expect(settings.DATABASE_URL).toBe(
+      "postgres://worker:a%2Cb%40c%2Fd@db-1:5432,db-2,[::1]:5433/bookings?sslmode=verify-full",
+    );
+  });
+
   test("reaches a process that reads only the URL", () => {
     const { REDIS_URL } = parseEnvironment(
       { REDIS_URL: variables.REDIS_URL },
@@ -118,6 +126,8 @@ describe("an invalid environment", () => {
     ["REDIS_URL", "redis is here"],
     ["REDIS_URL", "postgres://127.0.0.1"],
     ["DATABASE_URL", "mysql://127.0.0.1"],
+    ["DATABASE_URL", "postgres://db-1:5432,db-2:x/bookings"],
+    ["DATABASE_URL", "postgres://db-1,db-2/bookings?target_session_attrs=best"],
     ["DATABASE_SCHEMA", 'a"b'],
     ["DATABASE_SCHEMA", "a.b"],
     ["DATABASE_SCHEMA", "pg_catalog"],

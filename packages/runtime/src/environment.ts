@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { splitHosts } from "./split-hosts.ts";
 import { StartError } from "./start-error.ts";
 
 const wholeNumber = (minimum: number, maximum: number) =>
@@ -13,6 +14,22 @@ const wholeNumber = (minimum: number, maximum: number) =>
 /** The variables whose passwords may stand in variables of their own, where they need no encoding. */
 const passwordVariables = { REDIS_URL: "REDIS_PASSWORD", DATABASE_URL: "DATABASE_PASSWORD" } as const;
 
+/** As libpq names them. */
+const sessionKinds = ["any", "read-write", "read-only", "primary", "standby", "prefer-standby"];
+
+const databaseUrl = (name: keyof typeof passwordVariables) =>
+  v.pipe(
+    connectionUrl(name, "postgres:", "postgresql:"),
+    v.check(
+      (value) => {
+        const [url = ""] = splitHosts(value);
+        const wanted = URL.canParse(url) ? new URL(url).searchParams.get("target_session_attrs") : null;
+        return wanted === null || sessionKinds.includes(wanted);
+      },
+      `must have one of ${sessionKinds.join(", ")} as its target_session_attrs, or none`,
+    ),
+  );
+
 const connectionUrl = (name: keyof typeof passwordVariables, ...protocols: string[]) => {
   const wanted = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`;
   const encoded =
@@ -21,7 +38,7 @@ const connectionUrl = (name: keyof typeof passwordVariables, ...protocols: strin
   return v.pipe(
     v.string(`is required: it ${wanted}`),
     v.check((value) => protocols.some((protocol) => value.toLowerCase().startsWith(`${protocol}//`)), wanted),
-    v.check(isEncoded, encoded),
+    v.check((value) => splitHosts(value).every(isEncoded), encoded),
   );
 };
 
@@ -59,7 +76,7 @@ export const variables = {
   ADMIN_HOST: v.optional(address, "127.0.0.1"),
   REDIS_URL: connectionUrl("REDIS_URL", "redis:", "rediss:"),
   REDIS_PASSWORD: v.optional(v.string(), ""),
-  DATABASE_URL: connectionUrl("DATABASE_URL", "postgres:", "postgresql:"),
+  DATABASE_URL: databaseUrl("DATABASE_URL"),
   DATABASE_PASSWORD: v.optional(v.string(), ""),
   /** A name that PostgreSQL neither shortens nor keeps for itself. */
   DATABASE_SCHEMA: v.optional(
@@ -205,11 +222,11 @@ function addPasswords<Output extends object>(settings: Output, given: Record<str
   const urls = Object.entries(passwordVariables).flatMap(([name, passwordName]) => {
     const password = given[passwordName];
     if (!Object.hasOwn(settings, name) || password === undefined) return [];
-    const url = new URL(String(settings[name as keyof Output]));
-    if (url.password !== "") return [];
+    const [url, ...others] = splitHosts(String(settings[name as keyof Output])).map((one) => new URL(one));
+    if (url === undefined || url.password !== "") return [];
     if (url.host === "") throw refusal([`${passwordName} needs a host in ${name}`]);
     url.password = encodeURIComponent(password);
-    return [[name, url.href]];
+    return [[name, url.href.replace(`@${url.host}`, `@${[url, ...others].map(({ host }) => host).join(",")}`)]];
   });
   return { ...settings, ...Object.fromEntries(urls) };
 }

@@ -60,6 +60,12 @@ test("shows until when the certificates of both servers are valid, even of one t
   expect(requests).toEqual(["0000000804d2162f"]);
 });
 
+test("shows the certificate that expires first of a server with several hosts, even if one does not answer", async () => {
+  const [one, other] = [await listen(await createTls("2031-01-01")), await listen(await createTls("2030-01-01"))];
+  exportCertificates(metrics, { redis: `rediss://${one},${other},localhost:1` }, stopping.signal);
+  await waitFor(async () => expect(await readEnds()).toEqual({ redis: "2030-01-01T00:00:00.000Z" }));
+});
+
 test("shows nothing, and does nothing, where a server is absent, speaks no TLS or is not asked for it", async () => {
   let connections = 0;
   const plain = await listen((socket) => {

@@ -3,6 +3,7 @@ import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { Gauge, type Registry } from "./metrics.ts";
 import { repeat } from "./repeat.ts";
+import { splitHosts } from "./split-hosts.ts";
 
 const lookIntervalMs = 10 * 60_000;
 const connectTimeoutMs = 5_000;
@@ -23,17 +24,21 @@ export function exportCertificates(
 ): void {
   const expires = new Gauge({
     name: "booking_events_certificate_expires_timestamp_seconds",
-    help: "When the certificate of a server expires that this process reaches over TLS: redis or postgresql.",
+    help: "When the first certificate of a server's hosts expires, if this process uses TLS: redis or postgresql.",
     labelNames: ["server"],
     registers: [metrics],
   });
 
   async function look(): Promise<void> {
     for (const [server, url] of Object.entries(urls) as [Server, string][]) {
-      if (!demandsTls(url)) continue;
-      // If the server does not answer, which is reported elsewhere, the last value stays.
-      const end = await readCertificateEnd(server, new URL(url)).catch(() => undefined);
-      if (end !== undefined) expires.set({ server }, end.getTime() / 1_000);
+      const hosts = splitHosts(url);
+      if (!hosts.every(demandsTls)) continue;
+      // If no host answers, which is reported elsewhere, the last value stays.
+      const ends = await Promise.all(
+        hosts.map((host) => readCertificateEnd(server, new URL(host)).catch(() => undefined)),
+      );
+      const [first] = ends.flatMap((end) => end?.getTime() ?? []).toSorted((one, other) => one - other);
+      if (first !== undefined) expires.set({ server }, first / 1_000);
     }
   }
 

@@ -9,6 +9,7 @@ export { Counter, createMetrics, createTallies, Gauge, Histogram, type Registry,
 export { exportQueueMetrics } from "./queue-metrics.ts";
 export { repeat } from "./repeat.ts";
 export { shutdownPhases } from "./shutdown-phases.ts";
+export { splitHosts } from "./split-hosts.ts";
 export { exitOnStartError, StartError } from "./start-error.ts";
 export { createTracing, inSpan, type Span, type Tracing } from "./tracing.ts";
 export { version } from "./version.ts";

@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import { examineRedis } from "@booking-events/queue";
+import { splitHosts } from "@booking-events/runtime";
 import { examineDatabase } from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context, Output } from "../context.ts";
@@ -50,7 +51,11 @@ async function examineDatabaseServer({ environment }: Context): Promise<Check[]>
   const settings = readDatabaseSettings(environment);
   return examineServer(
     "PostgreSQL",
-    async () => checkDatabase(await examineDatabase(settings), new URL(settings.databaseUrl)),
+    async () =>
+      checkDatabase(
+        await examineDatabase(settings),
+        splitHosts(settings.databaseUrl).map((url) => new URL(url)),
+      ),
     (error) => describeDatabaseError(error, settings),
   );
 }

@@ -1,8 +1,10 @@
 import type { DatabaseExamination } from "@booking-events/store";
 import { type Check, ok, problem, unknown } from "./check.ts";
-import { checkClock, checkDisk, checkEncryption } from "./check-host.ts";
+import { checkClock, checkDisk, checkEncryption, isLoopback } from "./check-host.ts";
 
-export function checkDatabase(examination: DatabaseExamination, url: URL): Check[] {
+/** @param urls one for each host. The examination is of the one that takes writes */
+export function checkDatabase(examination: DatabaseExamination, urls: URL[]): Check[] {
+  const url = urls.find((one) => !isLoopback(one)) ?? (urls[0] as URL);
   return [
     ...checkDurability(examination),
     checkPrimary(examination),
