@@ -1,3 +1,4 @@
+import { ServerClient } from "@booking-events/store";
 import pg from "pg";
 
 const timeoutMs = 10_000;
@@ -6,6 +7,7 @@ const timeoutMs = 10_000;
 export function createPool(databaseUrl: string): pg.Pool {
   const pool = new pg.Pool({
     connectionString: databaseUrl,
+    Client: ServerClient as unknown as NonNullable<pg.PoolConfig["Client"]>,
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs,
   });
