@@ -1,10 +1,18 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { freePort } from "@booking-events/harness";
-import { createTestDatabase, useTestDatabase } from "@booking-events/harness/test-database";
-import { describe, expect, test } from "vitest";
+import { createTestDatabase, execute, useTestDatabase } from "@booking-events/harness/test-database";
+import { startPostgres } from "@booking-events/scripts/services";
+import { afterAll, describe, expect, test } from "vitest";
 import { createPool, NotBegun } from "./database.ts";
+import { migrate } from "./migrate.ts";
 import { probeWrites } from "./probe-writes.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 3 });
+const folder = mkdtempSync(join(tmpdir(), "booking-events-probe-"));
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("leaves nothing behind, however many run at the same time", async () => {
   await Promise.all(Array.from({ length: 5 }, () => probeWrites(pool)));
@@ -36,6 +44,24 @@ describe("fails if PostgreSQL takes no events", () => {
       client.release(true);
       await Promise.all([admin.end(), probing.end()]);
       await other.drop();
+    }
+  });
+
+  test("a synchronous standby that is not there", { timeout: 20_000 }, async () => {
+    const server = await startPostgres({ dir: join(folder, "postgres") });
+    const options = { databaseUrl: server.url, applicationName: "test", maxConnections: 2, onError: () => {} };
+    const probing = createPool({ ...options, limits: { statementTimeoutMs: 1 } });
+    try {
+      await migrate(server.url);
+      await execute(server.url, "alter system set synchronous_standby_names = 'missing'");
+      await execute(server.url, "select pg_reload_conf()");
+      await expect(probeWrites(probing)).rejects.toThrow("Query read timeout");
+      // PostgreSQL still waits to commit the first one.
+      await expect(probeWrites(probing)).rejects.toMatchObject({ code: "55P03" });
+    } finally {
+      await probing.end();
+      server.kill("SIGKILL");
+      rmSync(server.home, { recursive: true, force: true });
     }
   });
 
