@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Redis } from "ioredis";
 import { findRedis, redisMissing } from "./install.ts";
@@ -14,6 +14,9 @@ import { type LocalServer, startServer } from "./local-server.ts";
  * @param options.logDir where its log is; default: `dir`
  * @param options.maxmemory such as "1gb", at which it begins to refuse writes; default: none
  * @param options.environment variables for it, besides those of this process
+ * @param options.host the loopback address on which it listens; default: 127.0.0.1
+ * @param options.settings further lines of its configuration, or others than ours
+ * @param options.keepsConfiguration a restart keeps what Redis or a Sentinel has changed
  */
 export async function startRedis(options: {
   dir: string;
@@ -21,9 +24,12 @@ export async function startRedis(options: {
   logDir?: string;
   maxmemory?: string;
   environment?: Readonly<Record<string, string>>;
+  host?: string;
+  settings?: Readonly<Record<string, string>>;
+  keepsConfiguration?: boolean;
   signal?: AbortSignal;
 }): Promise<LocalServer> {
-  const { maxmemory = "0" } = options;
+  const { maxmemory = "0", host = "127.0.0.1", settings = {}, keepsConfiguration = false } = options;
   const dir = resolve(options.dir);
   const program = findRedis();
   if (!program) throw redisMissing();
@@ -32,7 +38,7 @@ export async function startRedis(options: {
   const password = keepPassword(join(dir, "password"));
   const configFile = join(dir, "redis.conf");
   // With the name of Redis' own user, because redis-cli takes an empty one literally.
-  const url = (port: number) => `redis://default:${password}@127.0.0.1:${port}`;
+  const url = (port: number) => `redis://default:${password}@${host}:${port}`;
 
   return startServer(
     {
@@ -41,7 +47,10 @@ export async function startRedis(options: {
       logPath: join(options.logDir ?? dir, "redis.log"),
       stopSignal: "SIGTERM",
       command: (port) => {
-        writeFileSync(configFile, configuration({ dir, port, password, maxmemory }), { mode: 0o600 });
+        if (!keepsConfiguration || !existsSync(configFile)) {
+          const lines = [configuration({ dir, host, port, password, maxmemory }), ...settingLines(settings)];
+          writeFileSync(configFile, lines.join("\n"), { mode: 0o600 });
+        }
         return { file: program.file, args: [configFile], env: { ...process.env, ...options.environment } };
       },
       ping: (port) => pingRedis(url(port)),
@@ -60,10 +69,16 @@ export async function startRedis(options: {
  * load. hash-max-ziplist-value keeps the job of an event in one piece of memory, which takes a fifth less; Redis before
  * 7 knows the setting by this name only.
  */
-function configuration(settings: { dir: string; port: number; password: string; maxmemory: string }): string {
-  const { dir, port, password, maxmemory } = settings;
+function configuration(settings: {
+  dir: string;
+  host: string;
+  port: number;
+  password: string;
+  maxmemory: string;
+}): string {
+  const { dir, host, port, password, maxmemory } = settings;
   return `# Written at each start.
-bind 127.0.0.1
+bind ${host}
 port ${port}
 requirepass ${password}
 dir ${JSON.stringify(dir)}
@@ -76,6 +91,11 @@ maxmemory-policy noeviction
 hash-max-ziplist-value 4096
 daemonize no
 `;
+}
+
+/** The last line of a setting counts. */
+function settingLines(settings: Readonly<Record<string, string>>): string[] {
+  return [...Object.entries(settings).map(([name, value]) => `${name} ${value}`), ""];
 }
 
 export async function pingRedis(url: string): Promise<void> {

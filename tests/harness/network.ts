@@ -1,0 +1,137 @@
+import { once } from "node:events";
+import { createServer, connect as dial, type Server, type Socket } from "node:net";
+
+/** Whoever connects from an address that is no machine's. */
+export const clients = "clients";
+/** All machines, without clients. */
+export const servers = "servers";
+/** All machines, and clients. */
+export const everybody = "everybody";
+
+/** Data from one to the other: names of machines, or one of the words above. */
+export interface Direction {
+  from: string;
+  to: string;
+}
+
+export type Network = ReturnType<typeof createNetwork>;
+
+interface Connection {
+  from: string;
+  to: string;
+  /** Data was discarded, so the rest must not arrive either. */
+  isBroken: boolean;
+  sockets: Socket[];
+}
+
+/** Of this process. */
+let addressesGiven = 0;
+
+/**
+ * Links between servers of this machine that act as if each server had a machine of its own. A link delays data, and
+ * can be cut in either direction. Data in flight is then lost, as it is when a machine dies. A signal alone cannot do
+ * this: the kernel delivers what a killed process has written.
+ *
+ * It needs all of 127.0.0.0/8 as loopback addresses, which Linux has. Servers connect from the address that
+ * {@link Network.addMachine} gives them, and reach each other by the ports that {@link Network.expose} returns.
+ *
+ * @param options.delayMs of each piece of data between machines; data from and to clients has no delay
+ */
+export function createNetwork(options: { delayMs?: { least: number; most: number } } = {}) {
+  const { delayMs = { least: 5, most: 50 } } = options;
+  /** The address of each tells where a connection comes from. */
+  const machines = new Map<string, string>();
+  const cuts = new Set<Direction>();
+  const connections = new Set<Connection>();
+  const listeners: Server[] = [];
+
+  const isCut = (from: string, to: string) => [...cuts].some((cut) => includes(cut.from, from) && includes(cut.to, to));
+  const nameOf = (address: string | undefined) => [...machines].find(([, its]) => its === address)?.[0] ?? clients;
+
+  function carry(incoming: Socket, from: string, to: string, port: number): void {
+    const outgoing = dial({ host: machines.get(to) ?? "127.0.0.1", port, allowHalfOpen: true, noDelay: true });
+    const connection = { from, to, isBroken: isCut(from, to) || isCut(to, from), sockets: [incoming, outgoing] };
+    connections.add(connection);
+    const end = () => {
+      if (connection.isBroken) return;
+      connections.delete(connection);
+      incoming.destroy();
+      outgoing.destroy();
+    };
+    pass(connection, incoming, outgoing, from, to, end);
+    pass(connection, outgoing, incoming, to, from, end);
+  }
+
+  /** Passes on what comes from the source, and its end, in order. */
+  function pass(connection: Connection, source: Socket, sink: Socket, from: string, to: string, end: () => void): void {
+    let lastDueMs = 0;
+    const later = (action: () => void) => {
+      const delay = from === clients || to === clients ? 0 : between(delayMs);
+      lastDueMs = Math.max(lastDueMs, performance.now() + delay);
+      const waitMs = Math.max(0, lastDueMs - performance.now());
+      const act = () => {
+        if (isCut(from, to)) connection.isBroken = true;
+        if (!connection.isBroken) action();
+      };
+      if (delay === 0) act();
+      else setTimeout(act, waitMs);
+    };
+    source.setNoDelay(true);
+    source.on("data", (chunk: Buffer) => later(() => void sink.write(chunk)));
+    source.on("end", () => later(() => void sink.end()));
+    source.on("close", () => later(end));
+    source.on("error", () => later(end));
+  }
+
+  return {
+    /** @returns the address that the machine's servers must listen on and connect from */
+    addMachine(name: string): string {
+      addressesGiven += 1;
+      // Any address of 127.0.0.0/8 will do: ports tell the servers of different processes apart.
+      const address = `127.1.${Math.floor(addressesGiven / 250)}.${1 + (addressesGiven % 250)}`;
+      machines.set(name, address);
+      return address;
+    },
+    /**
+     * @param from whose connections these are; default: told by their address
+     * @returns a port of 127.0.0.1 by which others reach this port of the machine
+     */
+    async expose(to: string, port: number, from?: string): Promise<number> {
+      const accept = (socket: Socket) => carry(socket, from ?? nameOf(socket.remoteAddress), to, port);
+      const server = createServer({ allowHalfOpen: true }, accept);
+      listeners.push(server);
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      return (server.address() as { port: number }).port;
+    },
+    /**
+     * Loses all data in this direction, also what is in flight, until the returned function repairs the link. That resets
+     * the connections which have lost data. Others, on which nothing was sent, go on.
+     */
+    cut(direction: Direction): () => void {
+      const cut = { ...direction };
+      cuts.add(cut);
+      return () => {
+        cuts.delete(cut);
+        for (const connection of connections) {
+          const { from, to, isBroken, sockets } = connection;
+          if (!isBroken || isCut(from, to) || isCut(to, from)) continue;
+          connections.delete(connection);
+          for (const socket of sockets) socket.resetAndDestroy();
+        }
+      };
+    },
+    close(): void {
+      for (const listener of listeners) listener.close();
+      for (const { sockets } of connections) for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+function includes(group: string, name: string): boolean {
+  return group === name || group === everybody || (group === servers && name !== clients);
+}
+
+function between({ least, most }: { least: number; most: number }): number {
+  return least + Math.random() * (most - least);
+}

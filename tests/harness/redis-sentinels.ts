@@ -1,0 +1,218 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { findRedis, redisMissing } from "@booking-events/scripts/install";
+import { startServer } from "@booking-events/scripts/local-server";
+import { freePort } from "@booking-events/scripts/ports";
+import { pingRedis } from "@booking-events/scripts/redis";
+import { Redis } from "ioredis";
+import { createNetwork, type Network } from "./network.ts";
+import {
+  countReplicas,
+  isSynchronized,
+  type RedisNode,
+  readInfo,
+  replicasHaveAll,
+  startRedisNode,
+} from "./redis-node.ts";
+import { waitFor } from "./wait-for.ts";
+
+export type RedisSentinels = Awaited<ReturnType<typeof startRedisSentinels>>;
+
+const settledTimeoutMs = 60_000;
+const pollMs = 50;
+const askTimeoutMs = 2_000;
+/** Longer than it takes until all replicas follow the new primary. A paused primary does not answer Sentinels either. */
+const pauseMs = 5_000;
+
+/**
+ * Starts one primary, its replicas, and the Sentinels that watch them. All are as durable as the service demands, and
+ * reach each other and clients through a network that can be cut. Resolves when all replicas have the primary's data
+ * and all Sentinels know each other.
+ *
+ * @param options.dir holds a directory for each server
+ * @param options.downAfterMs how long a server must be silent until a Sentinel takes it for dead
+ * @param options.infoIntervalMs how often a Sentinel asks servers for their roles; default: Redis' own 10 s. A server that
+ *   comes back is told its new role when it is asked
+ * @param options.network default: one without delays, which `stop` closes
+ */
+export async function startRedisSentinels(options: {
+  dir: string;
+  replicas: number;
+  sentinels: number;
+  name?: string;
+  downAfterMs?: number;
+  infoIntervalMs?: number;
+  network?: Network;
+  signal?: AbortSignal;
+}) {
+  const { dir, replicas, name = "bookings", downAfterMs = 2_000, infoIntervalMs, signal } = options;
+  const network = options.network ?? createNetwork({ delayMs: { least: 0, most: 0 } });
+  const password = randomBytes(24).toString("hex");
+  await using started = new AsyncDisposableStack();
+  if (options.network === undefined) started.defer(() => network.close());
+
+  async function startNode(nodeName: string, settings: Record<string, string>): Promise<RedisNode> {
+    const node = await startRedisNode({
+      ...{ name: nodeName, dir: join(dir, nodeName), password, network, signal },
+      settings: () => settings,
+    });
+    started.defer(node.stop);
+    return node;
+  }
+  const first = await startNode("redis-1", {});
+  const replicaOf = { replicaof: `127.0.0.1 ${first.port}` };
+  const replicaNames = Array.from({ length: replicas }, (_, index) => `redis-${index + 2}`);
+  const nodes = [first, ...(await Promise.all(replicaNames.map((replica) => startNode(replica, replicaOf))))];
+  await waitFor(() => checkReplicas(first, nodes), { timeoutMs: settledTimeoutMs, intervalMs: pollMs });
+
+  const quorum = Math.floor(options.sentinels / 2) + 1;
+  const sentinelNames = Array.from({ length: options.sentinels }, (_, index) => `sentinel-${index + 1}`);
+  const sentinels = await Promise.all(
+    sentinelNames.map(async (sentinelName) => {
+      const sentinel = await startSentinel({
+        ...{ name: sentinelName, dir: join(dir, sentinelName), password, network, signal },
+        configuration: `sentinel monitor ${name} 127.0.0.1 ${first.port} ${quorum}
+sentinel auth-pass ${name} ${password}
+sentinel down-after-milliseconds ${name} ${downAfterMs}
+sentinel failover-timeout ${name} ${downAfterMs * 5}
+sentinel parallel-syncs ${name} ${replicas}
+`,
+      });
+      started.defer(sentinel.stop);
+      if (infoIntervalMs !== undefined) await sentinel.ask("SENTINEL", "DEBUG", "info-period", infoIntervalMs);
+      return sentinel;
+    }),
+  );
+
+  const primary = async () => {
+    const found = await findPrimary(nodes, sentinels, name);
+    if (found === undefined) throw new Error("The Sentinels do not agree on a primary.");
+    return found;
+  };
+  const untilSettled = () =>
+    waitFor(
+      async () => {
+        for (const sentinel of sentinels) await checkSentinel(sentinel, name, replicas, sentinels.length);
+        await checkReplicas(await primary(), nodes);
+      },
+      { timeoutMs: settledTimeoutMs, intervalMs: pollMs },
+    );
+  await untilSettled();
+
+  const running = started.move();
+  return {
+    /** For `REDIS_SENTINEL_NAME`. */
+    name,
+    password,
+    network,
+    nodes,
+    sentinels,
+    /** For `REDIS_SENTINELS`. */
+    addresses: sentinels.map(({ address }) => address),
+    /** The server that most Sentinels call the primary, and that is one. */
+    primary,
+    /** Resolves when all Sentinels agree, and all replicas have the primary's data. */
+    untilSettled,
+    /**
+     * Makes a replica the primary without losing anything. `SENTINEL FAILOVER` alone promotes one replica while the old
+     * primary still takes events, and while another replica still confirms them. So writes pause until both know better.
+     */
+    async failOver(): Promise<void> {
+      const old = await primary();
+      await old.ask("CLIENT", "PAUSE", pauseMs, "WRITE");
+      await waitFor(() => replicasHaveAll(old, replicas));
+      await waitFor(() => sentinels[0]?.ask("SENTINEL", "FAILOVER", name));
+      await waitFor(async () => (await primary()) !== old, { timeoutMs: settledTimeoutMs });
+    },
+    stop: () => running.disposeAsync(),
+  };
+}
+
+type Sentinel = Awaited<ReturnType<typeof startSentinel>>;
+
+async function startSentinel(options: {
+  name: string;
+  dir: string;
+  password: string;
+  network: Network;
+  signal?: AbortSignal | undefined;
+  configuration: string;
+}) {
+  const { name, dir, password, network, signal } = options;
+  const program = findRedis();
+  if (!program) throw redisMissing();
+  const host = network.addMachine(name);
+  const ownPort = await freePort();
+  const port = await network.expose(name, ownPort);
+  mkdirSync(dir, { recursive: true });
+  const file = join(dir, "sentinel.conf");
+  // A Sentinel keeps what it has learnt in this file.
+  const configuration = `bind ${host}
+bind-source-addr ${host}
+port ${ownPort}
+dir ${JSON.stringify(dir)}
+requirepass ${password}
+sentinel sentinel-pass ${password}
+sentinel announce-ip 127.0.0.1
+sentinel announce-port ${port}
+${options.configuration}`;
+  if (!existsSync(file)) writeFileSync(file, configuration, { mode: 0o600 });
+  const url = (itsPort: number) => `redis://default:${password}@${host}:${itsPort}`;
+  const server = await startServer(
+    {
+      ...{ name, dir, logPath: join(dir, "sentinel.log"), stopSignal: "SIGTERM" },
+      command: () => ({ file: program.file, args: [file, "--sentinel"] }),
+      ping: (itsPort) => pingRedis(url(itsPort)),
+      url,
+    },
+    { port: ownPort, signal },
+  );
+  const own = new Redis(server.url, { commandTimeout: askTimeoutMs, maxRetriesPerRequest: 1 });
+  own.on("error", () => {});
+  return {
+    ...{ name, server, port, address: `127.0.0.1:${port}` },
+    ask: async <Answer>(command: string, ...args: (string | number)[]) => (await own.call(command, ...args)) as Answer,
+    async stop(): Promise<void> {
+      own.disconnect();
+      await server.stop();
+    },
+  };
+}
+
+/** Throws unless the Sentinel sees nothing wrong, and knows all servers and all other Sentinels. */
+async function checkSentinel(sentinel: Sentinel, name: string, replicas: number, sentinels: number): Promise<void> {
+  const state = await sentinel.ask<string[]>("SENTINEL", "MASTER", name);
+  const read = (field: string) => state[state.indexOf(field) + 1];
+  if (read("flags") !== "master") throw new Error(`${sentinel.name} calls the primary ${read("flags")}.`);
+  if (read("num-other-sentinels") !== String(sentinels - 1))
+    throw new Error(`${sentinel.name} does not know all others.`);
+  const known = await sentinel.ask<string[][]>("SENTINEL", "REPLICAS", name);
+  const healthy = known.filter((replica) => replica[replica.indexOf("flags") + 1] === "slave").length;
+  if (healthy !== replicas) throw new Error(`${sentinel.name} knows ${healthy} of ${replicas} replicas.`);
+}
+
+async function checkReplicas(primary: RedisNode, nodes: readonly RedisNode[]): Promise<void> {
+  for (const node of nodes.filter((other) => other !== primary))
+    if (!(await isSynchronized(node))) throw new Error(`${node.name} has not all data of its primary.`);
+  const replicas = await countReplicas(primary);
+  if (replicas !== nodes.length - 1) throw new Error(`${primary.name} has ${replicas} replicas.`);
+}
+
+/** The one that most Sentinels name. It must call itself a primary, too. */
+async function findPrimary(
+  nodes: readonly RedisNode[],
+  sentinels: readonly Sentinel[],
+  name: string,
+): Promise<RedisNode | undefined> {
+  const answers = await Promise.all(
+    sentinels.map((sentinel) =>
+      sentinel.ask<[string, string]>("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name).catch(() => undefined),
+    ),
+  );
+  const votes = (node: RedisNode) => answers.filter((answer) => answer?.[1] === String(node.port)).length;
+  const named = nodes.find((node) => votes(node) > sentinels.length / 2);
+  if (named === undefined) return undefined;
+  const info = readInfo(await named.ask<string>("INFO", "replication"));
+  return info.get("role") === "master" ? named : undefined;
+}
