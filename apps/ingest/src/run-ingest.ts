@@ -11,7 +11,7 @@ import {
   type PartnerFacingServer,
   watchPartnersFile,
 } from "@booking-events/http";
-import { createProducer, createTokenBuckets } from "@booking-events/queue";
+import { createProducer, createTokenBuckets, listUrls } from "@booking-events/queue";
 import {
   adminPort,
   createLogger,
@@ -22,8 +22,10 @@ import {
   installGracefulShutdown,
   listen,
   parseEnvironment,
+  redisVariables,
   shutdownPhases,
   startHealthServer,
+  toRedisServers,
   variables,
   version,
 } from "@booking-events/runtime";
@@ -46,7 +48,7 @@ const entries = {
   HOST: variables.HOST,
   ADMIN_HOST: variables.ADMIN_HOST,
   ADMIN_PORT: adminPort(9101),
-  REDIS_URL: variables.REDIS_URL,
+  ...redisVariables,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
   PARTNERS_FILE: variables.PARTNERS_FILE,
   TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
@@ -128,7 +130,7 @@ async function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts)
 
 /** Starts everything that keeps a connection, a timer or a watch. */
 async function startServices({ settings, logger, metrics, expectPartners, parts }: Context) {
-  const redis = { redisServers: settings.REDIS_URL, prefix: settings.QUEUE_PREFIX };
+  const redis = { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
   const partners = await watchPartnersFile({
     app: "ingest",
     path: settings.PARTNERS_FILE,
@@ -152,7 +154,7 @@ async function startServices({ settings, logger, metrics, expectPartners, parts 
   exportAvailability(queue, metrics);
   exportQueueMetrics(metrics, producer.readQueueState);
   const certificates = new AbortController();
-  exportCertificates(metrics, { redis: settings.REDIS_URL }, certificates.signal);
+  exportCertificates(metrics, { redis: listUrls(redis.redisServers) }, certificates.signal);
   const load = await parts.watchLoad({
     measureLoad: () => producer.measureLoad(),
     limits: {

@@ -12,7 +12,7 @@ import {
   serverLimits,
   watchPartnersFile,
 } from "@booking-events/http";
-import { createQueueReader, createTokenBuckets } from "@booking-events/queue";
+import { createQueueReader, createTokenBuckets, listUrls, nameVariable } from "@booking-events/queue";
 import {
   adminPort,
   createDatabaseCheck,
@@ -23,8 +23,10 @@ import {
   installGracefulShutdown,
   listen,
   parseEnvironment,
+  redisVariables,
   shutdownPhases,
   startHealthServer,
+  toRedisServers,
   variables,
   version,
   withDeadline,
@@ -50,7 +52,7 @@ const entries = {
   HOST: variables.HOST,
   ADMIN_HOST: variables.ADMIN_HOST,
   ADMIN_PORT: adminPort(9103),
-  REDIS_URL: variables.REDIS_URL,
+  ...redisVariables,
   DATABASE_URL: variables.DATABASE_URL,
   DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
   DIGEST_KEY: variables.DIGEST_KEY,
@@ -123,7 +125,7 @@ function createContext(environment: NodeJS.ProcessEnv) {
 
 /** Starts everything that keeps a connection, a timer or a watch. */
 async function startServices({ settings, logger, metrics }: Context) {
-  const redis = { redisServers: settings.REDIS_URL, prefix: settings.QUEUE_PREFIX };
+  const redis = { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
   const partners = await watchPartnersFile({ app: "lookup", path: settings.PARTNERS_FILE, logger, metrics });
   const queue = createQueueReader({
     ...redis,
@@ -152,7 +154,8 @@ async function startServices({ settings, logger, metrics }: Context) {
   });
   const digestKey = createDigestKeyReader(database, settings.DIGEST_KEY);
   const certificates = new AbortController();
-  exportCertificates(metrics, { redis: settings.REDIS_URL, postgresql: settings.DATABASE_URL }, certificates.signal);
+  const urls = { redis: listUrls(redis.redisServers), postgresql: settings.DATABASE_URL };
+  exportCertificates(metrics, urls, certificates.signal);
   const checkDatabase = createDatabaseCheck(
     // Without the right key, lookup would take erased bookings for missing ones.
     () => Promise.all([probeReads(database), digestKey()]),
@@ -246,6 +249,7 @@ async function* readBookings(database: Pool, partner: string, createdBefore: Dat
 function startLookupHealthServer(context: Context, services: Services, isShuttingDown: () => boolean): Promise<Server> {
   const { settings, metrics } = context;
   const { partners, checkDatabase, checkRedis } = services;
+  const redisVariable = nameVariable(toRedisServers(settings));
   return startHealthServer({
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
@@ -253,7 +257,7 @@ function startLookupHealthServer(context: Context, services: Services, isShuttin
       const [database, redis] = await Promise.all([checkDatabase(), checkRedis()]);
       return [
         ...partners.problems(),
-        ...(redis === null ? [] : ["Redis does not answer. Check that it runs and that REDIS_URL is right."]),
+        ...(redis === null ? [] : [`Redis does not answer. Check that it runs and that ${redisVariable} is right.`]),
         ...(database === null
           ? []
           : [

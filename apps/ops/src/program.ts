@@ -66,7 +66,8 @@ Environment:
   DATABASE_URL    the worker's PostgreSQL: required for all but partners and refusals
   DATABASE_SCHEMA the schema of the worker's tables, if it is not public
   REDIS_URL       the queue: required for queue, dead-letters replay, guests erase, import,
-                  refusals and partners warnings; others show more with it
+                  refusals and partners warnings; others show more with it. For a cluster or
+                  sentinels, REDIS_CLUSTER or REDIS_SENTINELS instead: see docs/operations.md
   DIGEST_KEY      the worker's, if it has one: required for guests
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
 These are also read from .data/env, which npm start writes. All times are in UTC.

@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createProducer, type Producer, type QueueLocation, type RedisServers } from "@booking-events/queue";
-import { parseEnvironment, variables } from "@booking-events/runtime";
+import {
+  createProducer,
+  listUrls,
+  nameVariable,
+  type Producer,
+  type QueueLocation,
+  type RedisServers,
+} from "@booking-events/queue";
+import { parseEnvironment, redisVariables, toRedisServers, variables } from "@booking-events/runtime";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
 
@@ -39,11 +46,13 @@ async function untilReady(producer: Producer, nothingDone: string): Promise<void
 }
 
 export function readRedisSettings(environment: Context["environment"]): QueueLocation {
-  const { REDIS_URL: redisServers, QUEUE_PREFIX: prefix } = parseEnvironment(
-    { REDIS_URL: variables.REDIS_URL, QUEUE_PREFIX: variables.QUEUE_PREFIX },
-    environment,
-  );
-  return { redisServers, prefix };
+  const settings = parseEnvironment({ ...redisVariables, QUEUE_PREFIX: variables.QUEUE_PREFIX }, environment);
+  return { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
+}
+
+/** Whether the operator says where Redis is. Some commands do without it. */
+export function knowsRedis(environment: Context["environment"]): boolean {
+  return ["REDIS_URL", "REDIS_CLUSTER", "REDIS_SENTINELS"].some((name) => environment[name]);
 }
 
 /** How ioredis and our own deadlines say that Redis does not answer. */
@@ -52,11 +61,15 @@ const silence = /^(Connection is closed|Command timed out|No answer within)/;
 /** @returns a sentence for the operator, without the URL's password. An error of another origin is returned unchanged */
 export function describeRedisError(error: unknown, redisServers: RedisServers): unknown {
   if (!(error instanceof Error)) return error;
-  const where = new URL(redisServers).host;
+  const variable = nameVariable(redisServers);
+  const where = listUrls(redisServers)
+    .map((url) => new URL(url).host)
+    .join(", ");
+  const credentials = variable === "REDIS_URL" ? variable : "REDIS_USERNAME and REDIS_PASSWORD";
   // Redis' own errors begin with a code. The rest may repeat arguments.
   const [redisCode = ""] = error.message.split(" ", 1);
   if (redisCode === "WRONGPASS" || redisCode === "NOAUTH")
-    return new CommandFailure(`Redis at ${where} refuses the user or the password in REDIS_URL (${redisCode}).`, {
+    return new CommandFailure(`Redis at ${where} refuses the user or the password in ${credentials} (${redisCode}).`, {
       cause: error,
     });
   if (error.name === "ReplyError")
@@ -65,7 +78,7 @@ export function describeRedisError(error: unknown, redisServers: RedisServers): 
   const isSilent = error.name === "MaxRetriesPerRequestError" || silence.test(error.message);
   if (error instanceof CommandFailure || !(typeof code === "string" || isSilent)) return error;
   return new CommandFailure(
-    `Redis at ${where} can't be reached (${typeof code === "string" ? code : "no answer"}). Check that it runs, and that REDIS_URL is correct.`,
+    `Redis at ${where} can't be reached (${typeof code === "string" ? code : "no answer"}). Check that it runs, and that ${variable} is correct.`,
     { cause: error },
   );
 }

@@ -1,4 +1,4 @@
-import { type Consumer, createConsumer, workerHeartbeatIntervalMs } from "@booking-events/queue";
+import { type Consumer, createConsumer, listUrls, workerHeartbeatIntervalMs } from "@booking-events/queue";
 import {
   adminPort,
   createDatabaseCheck,
@@ -12,10 +12,12 @@ import {
   type Logger,
   parseEnvironment,
   type Registry,
+  redisVariables,
   repeat,
   shutdownPhases,
   startHealthServer,
   type Tracing,
+  toRedisServers,
   variables,
   version,
 } from "@booking-events/runtime";
@@ -58,7 +60,7 @@ import { createWorkerMetrics, maxCodes, type WorkerMetrics } from "./watch/worke
 const entries = {
   ADMIN_HOST: variables.ADMIN_HOST,
   ADMIN_PORT: adminPort(9102),
-  REDIS_URL: variables.REDIS_URL,
+  ...redisVariables,
   DATABASE_URL: variables.DATABASE_URL,
   DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
@@ -135,7 +137,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
   };
   exportCertificates(
     context.metrics,
-    { redis: settings.REDIS_URL, postgresql: settings.DATABASE_URL },
+    { redis: listUrls(toRedisServers(settings)), postgresql: settings.DATABASE_URL },
     stopping.signal,
   );
   const database = createDatabase(context);
@@ -252,7 +254,7 @@ interface DeliveryParts {
 function createDelivery(context: Context, database: Database): DeliveryParts {
   const { settings, parts, logger, metrics } = context;
   const consumer = parts.createConsumer({
-    redisServers: settings.REDIS_URL,
+    redisServers: toRedisServers(settings),
     prefix: settings.QUEUE_PREFIX,
     version,
     concurrency: settings.CONCURRENCY,

@@ -1,7 +1,8 @@
-import { Redis, type RedisOptions } from "ioredis";
-
-/** Where Redis runs: the URL of a server. */
-export type RedisServers = string;
+import { connect as connectTcp, type NetConnectOpts, type Socket, Socket as TcpSocket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { AbstractConnector, Redis, type RedisOptions } from "ioredis";
+import { sharePrimaries } from "./primaries.ts";
+import type { RedisAddress, RedisCluster, RedisSentinels, RedisServers } from "./redis-servers.ts";
 
 export interface QueueLocation {
   redisServers: RedisServers;
@@ -11,7 +12,83 @@ export interface QueueLocation {
 
 type ConnectionOptions = Omit<RedisOptions, "replyMapping">;
 
-/** Opens a connection to the server that stores the keys with this prefix. */
-export function connectToRedis({ redisServers }: QueueLocation, options: ConnectionOptions): Redis {
-  return new Redis(redisServers, options);
+/** A server that accepts connections but does not get ready within this time is frozen, or loads its data. */
+const readyTimeoutMs = 2_000;
+
+/**
+ * Opens a connection to the server that stores the keys with this prefix.
+ *
+ * In a cluster or behind sentinels, each connection and reconnection leads to the server that is then the primary. One
+ * ordinary connection is enough, because all keys of a prefix are on one server (ADR 38).
+ */
+export function connectToRedis({ redisServers, prefix }: QueueLocation, options: ConnectionOptions): Redis {
+  if (typeof redisServers === "string") return new Redis(redisServers, options);
+  const { username, password, isEncrypted } = redisServers;
+  return new Redis({
+    ...options,
+    ...(username ? { username } : {}),
+    ...(password ? { password } : {}),
+    ...(isEncrypted ? { tls: {} } : {}),
+    Connector: createConnector(redisServers, prefix),
+    reconnectOnError: (error) => (isFromFormerPrimary(error) ? resend : false),
+  });
+}
+
+/** Tells ioredis to reconnect, and to send the command again. */
+const resend = 2;
+
+/**
+ * The server has become a replica or has given the slot away, and did nothing. UNBLOCKED ends a wait for events.
+ * ioredis does not send a command again on a connection that has no offline queue, but rejects it.
+ */
+function isFromFormerPrimary(error: Error): boolean {
+  return /^(MOVED|READONLY|UNBLOCKED) /.test(error.message);
+}
+
+/** A class, because ioredis constructs a connector for each connection, also for those that BullMQ duplicates. */
+function createConnector(servers: RedisCluster | RedisSentinels, prefix: string) {
+  const primaries = sharePrimaries(servers);
+
+  return class PrimaryConnector extends AbstractConnector {
+    #readyTimer: NodeJS.Timeout | undefined;
+
+    constructor(options: unknown) {
+      super((options as { disconnectTimeout: number }).disconnectTimeout);
+    }
+
+    /** Never rejects while the connection is wanted, because ioredis would give it up. */
+    override async connect(): Promise<Socket> {
+      this.connecting = true;
+      delete this.firstError;
+      const found = await primaries.find(prefix).catch((error: Error) => error);
+      if (!this.connecting) throw new Error("Connection is closed.");
+      if (found instanceof Error) {
+        this.firstError = found;
+        return new TcpSocket().destroy();
+      }
+      const stream = open(found, servers.isEncrypted === true);
+      this.stream = stream;
+      const stopWatching = primaries.watch(prefix, found, () => stream.destroy());
+      this.#readyTimer = setTimeout(() => stream.destroy(), readyTimeoutMs);
+      stream.once("error", (error) => {
+        this.firstError = error;
+      });
+      stream.once("close", () => {
+        stopWatching();
+        clearTimeout(this.#readyTimer);
+      });
+      return stream;
+    }
+
+    /** Called with Redis' reply to INFO, before the connection is ready. */
+    override check(info: { role?: string }): boolean {
+      clearTimeout(this.#readyTimer);
+      return info.role === undefined || info.role === "master";
+    }
+  };
+}
+
+function open({ host, port }: RedisAddress, isEncrypted: boolean): Socket {
+  const options: NetConnectOpts = { host, port };
+  return isEncrypted ? connectTls(options) : connectTcp(options);
 }

@@ -160,7 +160,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   const identity: WorkerIdentity = { version: options.version ?? "?", host: hostname(), pid: process.pid };
   const { lockDurationMs } = options.recovery ?? defaultRecovery;
   const redis = connect(options);
-  const describeOutage = watchOutage(redis);
+  const describeOutage = watchOutage(redis, options.redisServers);
   const held = createHeldEvents({ maxBytes: options.maxHeldBytes });
   const closing = new AbortController();
   /** Set while the consumer drains: resolves when all released events can go back together. */

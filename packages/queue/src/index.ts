@@ -2,7 +2,7 @@ import { restoreStringMethods } from "./restore-string-methods.ts";
 
 export type { AcceptedEvent } from "./add-events.ts";
 export type { NumberedEvent } from "./add-numbered-events.ts";
-export type { QueueLocation, RedisServers } from "./connect-to-redis.ts";
+export type { QueueLocation } from "./connect-to-redis.ts";
 export { type Consumer, createConsumer, DelayDelivery, type Delivery, ReleaseDelivery } from "./consumer.ts";
 export { digestSubject } from "./event-subject.ts";
 export { examineRedis, type RedisExamination } from "./examine-redis.ts";
@@ -16,6 +16,7 @@ export { createQueueReader, type QueueReader, type WaitingEvent } from "./queue-
 export type { QueueState } from "./queue-state.ts";
 export { openQueuedEvents, type QueuedEvents } from "./queued-events.ts";
 export { type QueueStatus, readQueueStatus } from "./read-queue-status.ts";
+export { listUrls, nameVariable, type RedisServers } from "./redis-servers.ts";
 export { type RecordedRefusal, readRefusals } from "./refusals.ts";
 export { maxAttempts } from "./retry-policy.ts";
 export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";

@@ -94,7 +94,7 @@ interface ProducerOptions extends QueueLocation {
 
 export function createProducer(options: ProducerOptions): Producer {
   const redis = connect(options);
-  const describeOutage = watchOutage(redis);
+  const describeOutage = watchOutage(redis, options.redisServers);
   let connectionNumber = 0;
   /** Whether the last look at all of Redis' settings found that it keeps what it confirms. */
   let isDurable = true;

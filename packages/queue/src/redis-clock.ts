@@ -25,6 +25,14 @@ const maxDriftMs = clockPrecisionMs;
  */
 export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => void = () => {}): RedisClock {
   let knownAheadMs: number | undefined;
+  let knownServer: string | undefined;
+
+  // The clock of another server may differ. The difference would look like lost time.
+  redis.on("ready", () => {
+    const server = `${redis.stream.remoteAddress}:${redis.stream.remotePort}`;
+    if (server !== knownServer) knownAheadMs = undefined;
+    knownServer = server;
+  });
 
   function setAhead(aheadMs: number): void {
     if (knownAheadMs !== undefined) onTimeLost(aheadMs - knownAheadMs);

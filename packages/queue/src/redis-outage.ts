@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { nameVariable, type RedisServers } from "./redis-servers.ts";
 
 /**
  * Remembers why a connection broke until it is ready again.
@@ -6,7 +7,7 @@ import type { Redis } from "ioredis";
  * @returns a function that describes the outage in a sentence for an operator. It has the error's code only, because
  *   messages may quote a command or a URL
  */
-export function watchOutage(redis: Redis): () => string {
+export function watchOutage(redis: Redis, servers: RedisServers): () => string {
   let code: string | null = null;
   redis.on("error", (error) => {
     code = codeOf(error);
@@ -14,8 +15,8 @@ export function watchOutage(redis: Redis): () => string {
   redis.on("ready", () => {
     code = null;
   });
-  return () =>
-    `Redis does not answer${code === null ? "" : ` (${code})`}. Check that it runs and that REDIS_URL is right.`;
+  const remedy = `Check that it runs and that ${nameVariable(servers)} is right.`;
+  return () => `Redis does not answer${code === null ? "" : ` (${code})`}. ${remedy}`;
 }
 
 function codeOf(error: Error & { code?: unknown }): string | null {

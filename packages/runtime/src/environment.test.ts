@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { adminPort, parseEnvironment, variables } from "./environment.ts";
+import { adminPort, parseEnvironment, redisVariables, variables } from "./environment.ts";
+import { toRedisServers } from "./redis-servers.ts";
 import { StartError } from "./start-error.ts";
 
 const required = { REDIS_URL: "redis://127.0.0.1:6379", DATABASE_URL: "postgres://127.0.0.1/x" };
@@ -8,7 +9,11 @@ const all = { ...variables, ADMIN_PORT: adminPort(9101) };
 test("a variable that is not set has its documented default", () => {
   expect(parseEnvironment(all, required)).toEqual({
     ...required,
+    REDIS_USERNAME: "",
     REDIS_PASSWORD: "",
+    REDIS_TLS: false,
+    REDIS_SENTINEL_USERNAME: "",
+    REDIS_SENTINEL_PASSWORD: "",
     DATABASE_PASSWORD: "",
     PORT: 8080,
     HOST: "0.0.0.0",
@@ -58,7 +63,7 @@ describe("a password in a variable of its own", () => {
       DATABASE_URL: "postgres://worker@db:5432/bookings?sslmode=verify-full",
       DATABASE_PASSWORD: password,
     });
-    expect(decodeURIComponent(new URL(REDIS_URL).password)).toBe(password);
+    expect(decodeURIComponent(new URL(REDIS_URL ?? "").password)).toBe(password);
     expect(decodeURIComponent(new URL(DATABASE_URL).password)).toBe(password);
     expect(new URL(DATABASE_URL)).toMatchObject({
       username: "worker",
@@ -91,6 +96,60 @@ describe("a password in a variable of its own", () => {
   test("is refused for a local socket, whose URL has no place for it", () => {
     const message = messageFor({ ...required, DATABASE_URL: "postgres:///x?host=/run", DATABASE_PASSWORD: "canary" });
     expect(message).toContain("DATABASE_PASSWORD needs a host in DATABASE_URL");
+    expect(message).not.toContain("canary");
+  });
+});
+
+describe("where Redis is", () => {
+  const database = { DATABASE_URL: required.DATABASE_URL };
+  const read = (environment: Record<string, string>) => toRedisServers(parseEnvironment(redisVariables, environment));
+
+  test("is one URL", () => {
+    expect(read({ REDIS_URL: "redis://redis:6379", REDIS_PASSWORD: "p" })).toBe("redis://:p@redis:6379");
+  });
+
+  test("is some nodes of a cluster", () => {
+    const access = { REDIS_USERNAME: "ingest", REDIS_PASSWORD: "a/b#c", REDIS_TLS: "true" };
+    expect(read({ REDIS_CLUSTER: "redis-1:6379, 10.0.0.2:6380,[fd00::1]:6379", ...access })).toEqual({
+      cluster: [
+        { host: "redis-1", port: 6379 },
+        { host: "10.0.0.2", port: 6380 },
+        { host: "fd00::1", port: 6379 },
+      ],
+      ...{ username: "ingest", password: "a/b#c", isEncrypted: true },
+    });
+  });
+
+  test("is known to sentinels", () => {
+    const sentinels = { REDIS_SENTINELS: "s1:26379,s2:26379", REDIS_SENTINEL_NAME: "bookings" };
+    expect(read({ ...sentinels, REDIS_PASSWORD: "one", REDIS_SENTINEL_PASSWORD: "two" })).toEqual({
+      sentinels: [
+        { host: "s1", port: 26379 },
+        { host: "s2", port: 26379 },
+      ],
+      ...{ name: "bookings", username: "", password: "one", isEncrypted: false },
+      ...{ sentinelUsername: "", sentinelPassword: "two" },
+    });
+  });
+
+  const [cluster, sentinels] = [{ REDIS_CLUSTER: "redis-1:6379" }, { REDIS_SENTINELS: "s1:26379" }];
+  const url = { REDIS_URL: required.REDIS_URL };
+  test.each([
+    [{}, "REDIS_URL is required"],
+    [{ ...url, ...cluster }, "REDIS_CLUSTER contradicts REDIS_URL: set only one of"],
+    [{ ...cluster, ...sentinels, REDIS_SENTINEL_NAME: "x" }, "REDIS_SENTINELS contradicts REDIS_CLUSTER"],
+    [sentinels, "REDIS_SENTINEL_NAME is required"],
+    [{ ...cluster, REDIS_SENTINEL_PASSWORD: "canary" }, "REDIS_SENTINEL_PASSWORD needs REDIS_SENTINELS"],
+    [{ ...url, REDIS_TLS: "true" }, "REDIS_TLS has no effect: use rediss:// in REDIS_URL"],
+    [{ ...url, REDIS_USERNAME: "canary" }, "REDIS_USERNAME has no effect"],
+    [{ ...cluster, REDIS_TLS: "yes" }, "REDIS_TLS must be true or false"],
+    [{ REDIS_CLUSTER: "redis-1" }, "REDIS_CLUSTER must be a list of hosts with ports"],
+    [{ REDIS_CLUSTER: "redis-1:6379," }, "REDIS_CLUSTER must be a list"],
+    [{ REDIS_CLUSTER: "redis://:canary@redis-1:6379" }, "REDIS_CLUSTER must be a list"],
+    [{ REDIS_CLUSTER: "redis-1:66379" }, "REDIS_CLUSTER must be a list"],
+  ])("is refused as %j with what to do", (environment, expected) => {
+    const message = messageFor({ ...database, ...environment });
+    expect(message).toContain(`\n  ${expected}`);
     expect(message).not.toContain("canary");
   });
 });

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { findRedisFaults, isAddressList, parseAddressList } from "./redis-servers.ts";
 import { splitHosts } from "./split-hosts.ts";
 import { StartError } from "./start-error.ts";
 
@@ -64,6 +65,30 @@ function isDecodable(text: string): boolean {
 
 const port = wholeNumber(0, 65_535);
 const address = v.pipe(v.string(), v.nonEmpty("must be an address to listen on"));
+const addressList = v.pipe(
+  v.string(),
+  v.check(isAddressList, "must be a list of hosts with ports, such as redis-1:6379,redis-2:6379"),
+  v.transform(parseAddressList),
+);
+const trueOrFalse = v.pipe(
+  v.string(),
+  v.toLowerCase(),
+  v.picklist(["true", "false"], "must be true or false"),
+  v.transform((value) => value === "true"),
+);
+
+/** They say where Redis is. A process that reads one of them reads all. `toRedisServers` takes them together. */
+export const redisVariables = {
+  REDIS_URL: v.optional(connectionUrl("REDIS_URL", "redis:", "rediss:")),
+  REDIS_CLUSTER: v.optional(addressList),
+  REDIS_SENTINELS: v.optional(addressList),
+  REDIS_SENTINEL_NAME: v.optional(v.string()),
+  REDIS_USERNAME: v.optional(v.string(), ""),
+  REDIS_PASSWORD: v.optional(v.string(), ""),
+  REDIS_TLS: v.optional(trueOrFalse, "false"),
+  REDIS_SENTINEL_USERNAME: v.optional(v.string(), ""),
+  REDIS_SENTINEL_PASSWORD: v.optional(v.string(), ""),
+} satisfies v.ObjectEntries;
 
 /**
  * The environment variables of the service, with their rules and defaults. Each process selects the ones that it reads.
@@ -74,8 +99,7 @@ export const variables = {
   HOST: v.optional(address, "0.0.0.0"),
   // Only local by default: metrics name partners, and frequent requests would keep the process busy.
   ADMIN_HOST: v.optional(address, "127.0.0.1"),
-  REDIS_URL: connectionUrl("REDIS_URL", "redis:", "rediss:"),
-  REDIS_PASSWORD: v.optional(v.string(), ""),
+  ...redisVariables,
   DATABASE_URL: databaseUrl("DATABASE_URL"),
   DATABASE_PASSWORD: v.optional(v.string(), ""),
   /** A name that PostgreSQL neither shortens nor keeps for itself. */
@@ -201,13 +225,13 @@ export function parseEnvironment<const Entries extends v.ObjectEntries>(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ""),
   );
   const result = v.safeParse(v.object(entries), given);
-  if (result.success) return addPasswords(result.output, given);
-  throw refusal(
-    result.issues.map((issue) => {
-      const name = v.getDotPath(issue) ?? "(environment)";
-      return `${name} ${Object.hasOwn(given, name) ? issue.message : missingMessage(entries, name, issue.message)}`;
-    }),
-  );
+  const redisFaults = Object.hasOwn(entries, "REDIS_CLUSTER") ? findRedisFaults(given) : [];
+  if (result.success && redisFaults.length === 0) return addPasswords(result.output, given);
+  const faults = (result.issues ?? []).map((issue) => {
+    const name = v.getDotPath(issue) ?? "(environment)";
+    return `${name} ${Object.hasOwn(given, name) ? issue.message : missingMessage(entries, name, issue.message)}`;
+  });
+  throw refusal([...faults, ...redisFaults]);
 }
 
 function refusal(problems: string[]): StartError {
@@ -221,8 +245,9 @@ function refusal(problems: string[]): StartError {
 function addPasswords<Output extends object>(settings: Output, given: Record<string, string | undefined>): Output {
   const urls = Object.entries(passwordVariables).flatMap(([name, passwordName]) => {
     const password = given[passwordName];
-    if (!Object.hasOwn(settings, name) || password === undefined) return [];
-    const [url, ...others] = splitHosts(String(settings[name as keyof Output])).map((one) => new URL(one));
+    const text = settings[name as keyof Output];
+    if (typeof text !== "string" || password === undefined) return [];
+    const [url, ...others] = splitHosts(text).map((one) => new URL(one));
     if (url === undefined || url.password !== "") return [];
     if (url.host === "") throw refusal([`${passwordName} needs a host in ${name}`]);
     url.password = encodeURIComponent(password);

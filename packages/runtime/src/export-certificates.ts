@@ -14,12 +14,13 @@ const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 type Server = keyof typeof defaultPorts;
 
 /**
- * Exports until when the certificates of Redis and PostgreSQL are valid, if their URLs demand TLS. The connections in
- * use would not tell: they outlive a certificate that has been replaced since. So this opens one of its own each time.
+ * Exports until when the certificates of Redis and PostgreSQL are valid, if their URLs demand TLS. Of several URLs, the
+ * certificate that expires first counts. The connections in use do not tell, because they outlive a certificate that
+ * was replaced. So each look opens connections of its own.
  */
 export function exportCertificates(
   metrics: Registry,
-  urls: Partial<Record<Server, string>>,
+  urls: Partial<Record<Server, string | readonly string[]>>,
   signal: AbortSignal,
 ): void {
   const expires = new Gauge({
@@ -30,15 +31,12 @@ export function exportCertificates(
   });
 
   async function look(): Promise<void> {
-    for (const [server, url] of Object.entries(urls) as [Server, string][]) {
-      const hosts = splitHosts(url);
-      if (!hosts.every(demandsTls)) continue;
-      // If no host answers, which is reported elsewhere, the last value stays.
-      const ends = await Promise.all(
-        hosts.map((host) => readCertificateEnd(server, new URL(host)).catch(() => undefined)),
-      );
-      const [first] = ends.flatMap((end) => end?.getTime() ?? []).toSorted((one, other) => one - other);
-      if (first !== undefined) expires.set({ server }, first / 1_000);
+    for (const [server, given] of Object.entries(urls) as [Server, string | readonly string[]][]) {
+      const secured = [given].flat().flatMap(splitHosts).filter(demandsTls);
+      const reading = secured.map((url) => readCertificateEnd(server, new URL(url)).catch(() => undefined));
+      const ends = (await Promise.all(reading)).flatMap((end) => end?.getTime() ?? []);
+      // If no server answers, which is reported elsewhere, the last value stays.
+      if (ends.length > 0) expires.set({ server }, Math.min(...ends) / 1_000);
     }
   }
 

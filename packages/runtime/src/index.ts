@@ -1,5 +1,5 @@
 export { createDatabaseCheck } from "./check-database.ts";
-export { adminPort, parseEnvironment, variables } from "./environment.ts";
+export { adminPort, parseEnvironment, redisVariables, variables } from "./environment.ts";
 export { exportCertificates } from "./export-certificates.ts";
 export { type GracefulShutdown, installGracefulShutdown, type ShutdownPhase } from "./graceful-shutdown.ts";
 export { type FindProblems, startHealthServer } from "./health-server.ts";
@@ -7,6 +7,7 @@ export { listen } from "./listen.ts";
 export { createLogger, describeError, type Logger, safeMessage } from "./logger.ts";
 export { Counter, createMetrics, createTallies, Gauge, Histogram, type Registry, type Tally } from "./metrics.ts";
 export { exportQueueMetrics } from "./queue-metrics.ts";
+export { toRedisServers } from "./redis-servers.ts";
 export { repeat } from "./repeat.ts";
 export { shutdownPhases } from "./shutdown-phases.ts";
 export { splitHosts } from "./split-hosts.ts";

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
-import { tracingSwitches, tracingVariables, variables } from "./environment.ts";
+import { redisVariables, tracingSwitches, tracingVariables, variables } from "./environment.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const guide = readFileSync(join(root, "docs/operations.md"), "utf8");
@@ -37,6 +37,7 @@ describe("the operations guide's table of environment variables", () => {
 
   test.each(Object.entries({ ingest, worker, lookup }))("names the variables that %s reads", (app, source) => {
     const settings = [...source.matchAll(/^ {2}([A-Z_]+): (?:variables\.|adminPort\()/gm)].map(([, name]) => name);
+    if (source.includes("  ...redisVariables,\n")) settings.push(...Object.keys(redisVariables));
     // Whoever reads a URL reads its password.
     const read = settings.flatMap((name) => [name, name?.replace(/_URL$/, "_PASSWORD")]);
     const named = rows.filter(([, , processes = ""]) => processes.split(", ").includes(app)).map(([, name]) => name);

@@ -180,7 +180,7 @@ test.each([
       ...{ durabilityProblems: [], sequenceProblems: [], canReadFsync: true, maxMemoryBytes: 1, folder: null },
       ...{ configChanges: null, clockAheadMs: 2_000 },
     },
-    new URL(url),
+    url,
   );
   const stateOf = (name: string) => checks.find((check) => check.name === name)?.state;
   expect(stateOf("Redis has a password")).toBe(password);

@@ -2,7 +2,7 @@ import { findQueuedEvents, type QueuedEvent, type QueueSearch } from "@booking-e
 import { describeError } from "@booking-events/runtime";
 import { type ReferenceKind, referenceKindOf } from "@booking-events/schema";
 import type { Context } from "../../context.ts";
-import { readRedisSettings } from "../../queue.ts";
+import { knowsRedis, readRedisSettings } from "../../queue.ts";
 
 /** What is known of a booking's events in the queue. */
 export interface QueueView extends QueueSearch {
@@ -17,7 +17,7 @@ export async function searchQueue(
   { environment }: Context,
   wanted: { partner: string; reference: string; referenceKind: ReferenceKind | undefined },
 ): Promise<QueueView> {
-  if (!environment["REDIS_URL"]) return { ...unseen, problem: "REDIS_URL is not set" };
+  if (!knowsRedis(environment)) return { ...unseen, problem: "REDIS_URL is not set" };
   try {
     const search = await findQueuedEvents({ ...readRedisSettings(environment), ...wanted });
     return { ...search, events: search.events.filter(isOfKind(wanted.referenceKind)), problem: null };

@@ -1,30 +1,42 @@
-import type { RedisExamination } from "@booking-events/queue";
+import { listUrls, type RedisExamination, type RedisServers } from "@booking-events/queue";
 import { type Check, ok, problem, unknown } from "./check.ts";
 import { checkClock, checkDisk, checkEncryption, isLoopback, isServiceName } from "./check-host.ts";
 
-const redisCli = 'redis-cli -u "$REDIS_URL"';
-const rewrite = `${redisCli} CONFIG REWRITE`;
-
-export function checkRedis(examination: RedisExamination, url: URL): Check[] {
+export function checkRedis(examination: RedisExamination, servers: RedisServers): Check[] {
+  const redisCli = toRedisCli(servers);
+  const url = new URL(listUrls(servers)[0]);
+  const howToEncrypt = typeof servers === "string" ? "Use rediss:// in REDIS_URL." : "Set REDIS_TLS to true.";
   return [
-    ...checkDurability(examination),
+    ...checkDurability(examination, redisCli),
     checkFsyncIsKnown(examination),
-    checkMemory(examination),
-    checkConfiguration(examination),
+    checkMemory(examination, redisCli),
+    checkConfiguration(examination, redisCli),
     checkSequence(examination),
-    checkPassword(url),
-    checkEncryption("Redis", url, url.protocol === "rediss:", "Use rediss:// in REDIS_URL."),
+    checkPassword(url, servers),
+    checkEncryption("Redis", url, url.protocol === "rediss:", howToEncrypt),
     checkClock("Redis", examination.clockAheadMs),
     checkDisk("Redis", url, examination.folder),
   ];
 }
 
-function checkDurability({ durabilityProblems }: RedisExamination): Check[] {
+/** Returns the beginning of a command that reaches each server whose settings count. */
+function toRedisCli(servers: RedisServers): string {
+  if (typeof servers === "string") return 'redis-cli -u "$REDIS_URL"';
+  if ("cluster" in servers) return `redis-cli --cluster call ${new URL(listUrls(servers)[0]).host}`;
+  return "redis-cli -h HOST";
+}
+
+function rewrite(redisCli: string): string {
+  return `${redisCli} CONFIG REWRITE`;
+}
+
+function checkDurability({ durabilityProblems }: RedisExamination, redisCli: string): Check[] {
   const subject = { name: "Redis keeps events", why: "Ingest answers 200 when Redis has the event on its disk." };
   if (durabilityProblems.length === 0) return [ok(subject, "append-only file, no eviction, primary")];
   return durabilityProblems.map((sentence) => {
     const [, name, value] = /Set: (\S+) (\S+)\.$/.exec(sentence) ?? [];
-    const remedy = name === undefined ? "As it says." : `${redisCli} CONFIG SET ${name} ${value} && ${rewrite}`;
+    const remedy =
+      name === undefined ? "As it says." : `${redisCli} CONFIG SET ${name} ${value} && ${rewrite(redisCli)}`;
     return problem(subject, sentence, remedy);
   });
 }
@@ -40,22 +52,22 @@ function checkFsyncIsKnown({ canReadFsync }: RedisExamination): Check {
       );
 }
 
-function checkMemory({ maxMemoryBytes }: RedisExamination): Check {
+function checkMemory({ maxMemoryBytes }: RedisExamination, redisCli: string): Check {
   const subject = {
     name: "Redis has a memory limit",
     why: "Without one, the system kills Redis before ingest refuses events.",
   };
   return maxMemoryBytes > 0
     ? ok(subject, `maxmemory is ${Math.round(maxMemoryBytes / 2 ** 20)} MB`)
-    : problem(subject, "maxmemory is 0", `${redisCli} CONFIG SET maxmemory 1gb && ${rewrite}`);
+    : problem(subject, "maxmemory is 0", `${redisCli} CONFIG SET maxmemory 1gb && ${rewrite(redisCli)}`);
 }
 
-function checkConfiguration({ configChanges }: RedisExamination): Check {
+function checkConfiguration({ configChanges }: RedisExamination, redisCli: string): Check {
   const subject = {
     name: "Redis keeps its settings",
     why: "A setting made by CONFIG SET only is gone after a restart, and so may be the events.",
   };
-  const remedy = `${rewrite} (without a configuration file: change the arguments that Redis is started with)`;
+  const remedy = `${rewrite(redisCli)} (without a configuration file: change the arguments that Redis is started with)`;
   if (configChanges === null) return unknown(subject, "Redis before 7 does not count CONFIG SET", remedy);
   const { set, written } = configChanges;
   if (set > 0 && written === 0) return problem(subject, `CONFIG SET was used ${set} ×, CONFIG REWRITE never`, remedy);
@@ -70,10 +82,14 @@ function checkSequence({ sequenceProblems }: RedisExamination): Check {
     : problem(subject, sentence, 'See "The sequence is far ahead" in docs/runbook.md.');
 }
 
-function checkPassword(url: URL): Check {
+function checkPassword(url: URL, servers: RedisServers): Check {
   const subject = { name: "Redis has a password", why: "Whoever reaches Redis reads and changes waiting events." };
-  const remedy = "Include deploy/redis-users.conf in redis.conf, and name the user in REDIS_URL.";
-  if (url.password !== "") return ok(subject, "REDIS_URL has one");
+  const [variable, password, user] =
+    typeof servers === "string"
+      ? ["REDIS_URL", new URL(servers).password, "REDIS_URL"]
+      : ["REDIS_PASSWORD", servers.password, "REDIS_USERNAME"];
+  const remedy = `Include deploy/redis-users.conf in redis.conf, and name the user in ${user}.`;
+  if (password) return ok(subject, `${variable} has one`);
   if (isLoopback(url)) return ok(subject, "only this host reaches it");
   if (isServiceName(url)) return unknown(subject, `none; only the network protects ${url.hostname}`, remedy);
   return problem(subject, "none", remedy);

@@ -2,7 +2,7 @@ import { isRevoked, isValid, type Partner, type PartnerSecret, readPartnersFile 
 import { type LastUses, readLastUses } from "@booking-events/queue";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
-import { readRedisSettings } from "../../queue.ts";
+import { knowsRedis, readRedisSettings } from "../../queue.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printJson, printLine, printTable, toSeconds } from "../../terminal/print.ts";
 import { partnersPath } from "./change-file.ts";
@@ -37,7 +37,7 @@ async function list(context: Context, json: boolean): Promise<void> {
 
 /** The list is useful without Redis, so a missing or broken Redis is not a failure. */
 async function readLastUsesIfPossible({ environment, stderr }: Context): Promise<LastUses | undefined> {
-  if (!environment["REDIS_URL"]) return undefined;
+  if (!knowsRedis(environment)) return undefined;
   const settings = readRedisSettings(environment);
   try {
     return await readLastUses(settings);
