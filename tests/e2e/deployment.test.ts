@@ -1,9 +1,9 @@
-import { readdir, readFile } from "node:fs/promises";
+import { access, readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import { Ajv } from "ajv";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 
 interface Service {
@@ -26,19 +26,38 @@ interface Service {
   logging?: { driver: string; options: Record<string, string> };
 }
 
-let compose: {
+interface Compose {
   name: string;
   services: Record<string, Service>;
   networks: Record<string, { internal?: boolean } | null>;
-};
+}
+
+let compose: Compose;
 let services: Record<string, Service>;
+/** What Compose makes of docker-compose.yml and deploy/ha/compose.yml. */
+let withStandbys: Compose;
 let caddyfile: string;
 
 beforeAll(async () => {
-  compose = parse(await readFile("docker-compose.yml", "utf8"), { merge: true });
+  const read = async (path: string) => parse(await readFile(path, "utf8"), { merge: true });
+  compose = await read("docker-compose.yml");
   services = compose.services;
+  withStandbys = mergeFiles(compose, await read("deploy/ha/compose.yml")) as Compose;
   caddyfile = await readFile("deploy/Caddyfile", "utf8");
 });
+
+/** As Compose merges two files: maps by key, lists together, and of commands only the second. */
+function mergeFiles(first: unknown, second: unknown, key?: string): unknown {
+  if (first === undefined || key === "command" || key === "entrypoint") return second;
+  if (Array.isArray(first) && Array.isArray(second)) return [...new Set([...first, ...second])];
+  if (!isMap(first) || !isMap(second)) return second;
+  const merged = Object.entries(second).map(([name, value]) => [name, mergeFiles(first[name], value, name)]);
+  return { ...first, ...Object.fromEntries(merged) };
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 test("Caddy is in front of each ingest of its profile, and gets each variable that its file reads", () => {
   const environment = services["caddy"]?.environment ?? {};
@@ -75,7 +94,7 @@ test("the file is what the Compose specification describes", async () => {
   );
   const { $schema: _, ...schema } = JSON.parse(await readFile(schemaFile, "utf8"));
   const validate = new Ajv({ strict: false, validateFormats: false }).compile(schema);
-  expect([validate(compose), validate.errors]).toEqual([true, null]);
+  for (const file of [compose, withStandbys]) expect([validate(file), validate.errors]).toEqual([true, null]);
   const broken = { ...compose, services: { ...services, worker: { ...services["worker"], mem_limits: "1g" } } };
   expect(validate(broken)).toBe(false);
 });
@@ -137,7 +156,7 @@ function beside(network: string, start = ""): string[] {
 
 test("each service that runs on is restarted, and has the time that its shutdown takes", () => {
   const { SHUTDOWN_TIMEOUT_MS } = parseEnvironment({ SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS }, {});
-  for (const [name, service] of Object.entries(services)) {
+  for (const [name, service] of Object.entries(withStandbys.services)) {
     const { restart, stop_grace_period } = service;
     if (name === "ops" || name === "folders") continue;
     expect([name, restart]).toEqual([name, "unless-stopped"]);
@@ -148,7 +167,7 @@ test("each service that runs on is restarted, and has the time that its shutdown
 });
 
 test("every image has an exact version, and Node is the one of the tests", async () => {
-  for (const [name, { image }] of Object.entries(services)) {
+  for (const [name, { image }] of Object.entries(withStandbys.services)) {
     // PostgreSQL's versions have two parts.
     if (image !== undefined) expect(image, name).toMatch(/:v?\d+\.\d+\.\d+(-alpine)?$|:v?\d+\.\d+-alpine$/);
   }
@@ -207,15 +226,15 @@ test("from outside, only Caddy can be reached, and each data store only by who n
 });
 
 test("no program can gain privileges; all but the data stores have none and can't write files", () => {
-  for (const [name, service] of Object.entries(services)) {
+  for (const [name, service] of Object.entries(withStandbys.services)) {
     expect(service.security_opt, name).toContain("no-new-privileges:true");
-    if (name === "redis" || name === "postgres") continue;
+    if (/^(redis|postgres)(-\d)?$/.test(name)) continue;
     expect(service, name).toMatchObject({ read_only: true, cap_drop: ["ALL"] });
   }
 });
 
 test("no container's log or memory grows without a limit", () => {
-  for (const [name, service] of Object.entries(services)) {
+  for (const [name, service] of Object.entries(withStandbys.services)) {
     expect(service.logging, name).toEqual({ driver: "json-file", options: { "max-size": "10m", "max-file": "5" } });
     expect(service.mem_limit, name).toMatch(/^\d+[mg]$/);
   }
@@ -240,3 +259,70 @@ function megabytes(size = ""): number {
   const [, amount, unit] = /^(\d+)(m|g)b?$/.exec(size) ?? [];
   return Number(amount) * (unit === "g" ? 1_024 : 1);
 }
+
+describe("with a standby of each data store", () => {
+  const ofKind = (kind: RegExp) => Object.entries(withStandbys.services).filter(([name]) => kind.test(name));
+
+  test("each Redis has the settings of the single one, its own name and its own data", () => {
+    const settings = services["redis"]?.command?.replace(/^redis-server /, "") ?? "";
+    const servers = ofKind(/^redis(-\d)?$/);
+    expect(servers).toHaveLength(3);
+    for (const [name, { command, environment, volumes, image, mem_limit }] of servers) {
+      expect(command?.startsWith(`${settings} `), name).toBe(true);
+      expect({ image, mem_limit }).toEqual({
+        image: services["redis"]?.image,
+        mem_limit: services["redis"]?.mem_limit,
+      });
+      expect(environment?.["NAME"]).toBe(name);
+      expect(volumes).toEqual([`${name}-data:/data`]);
+    }
+  });
+
+  test("most of the sentinels must agree, and every process asks all of them", () => {
+    const sentinels = ofKind(/^sentinel-/);
+    for (const [name, { environment, entrypoint }] of sentinels) {
+      expect(environment?.["NAME"]).toBe(name);
+      const [, set, quorum] = /sentinel monitor (\S+) redis 6379 (\d+)/.exec(entrypoint?.join(" ") ?? "") ?? [];
+      expect(Number(quorum)).toBe(Math.floor(sentinels.length / 2) + 1);
+      for (const [process, { environment }] of ofKind(/^(ingest|worker|lookup|ops)/)) {
+        expect(environment, process).toMatchObject({
+          REDIS_URL: "",
+          REDIS_SENTINELS: sentinels.map(([name]) => `${name}:26379`).join(),
+          REDIS_SENTINEL_NAME: set,
+        });
+      }
+    }
+  });
+
+  test("200 means that a replica has the event too, and Redis refuses writes when there is none", () => {
+    const confirming = ofKind(/./).filter(([, { environment }]) => environment?.["REDIS_REPLICAS_TO_CONFIRM"] === "1");
+    expect(confirming.map(([name]) => name)).toEqual(["ingest", "ingest-2", "ops"]);
+    for (const [, { command }] of ofKind(/^redis(-\d)?$/)) expect(command).toContain("--min-replicas-to-write 1");
+  });
+
+  test("both PostgreSQL servers have the settings of the single one, and confirm each other's commits", () => {
+    const servers = ofKind(/^postgres(-\d)?$/);
+    const names = servers.map(([name]) => name);
+    for (const [name, { command, environment, image, mem_limit }] of servers) {
+      expect({ command, image, mem_limit }).toEqual({
+        command: services["postgres"]?.command,
+        image: services["postgres"]?.image,
+        mem_limit: services["postgres"]?.mem_limit,
+      });
+      expect(environment?.["NAME"]).toBe(name);
+      expect(environment?.["SYNCHRONOUS_STANDBY_NAMES"]).toContain(names.map((other) => `"${other}"`).join());
+    }
+    for (const [process, { environment }] of ofKind(/^(worker|lookup|ops)/)) {
+      expect(environment?.["DATABASE_URL"], process).toContain(names.map((name) => `${name}:5432`).join());
+    }
+  });
+
+  test("every volume is declared, and the scripts that are mounted exist", async () => {
+    const declared = Object.keys((withStandbys as unknown as { volumes: object }).volumes);
+    for (const volume of ofKind(/./).flatMap(([, { volumes = [] }]) => volumes)) {
+      const [source = ""] = volume.split(":");
+      if (!source.startsWith("./")) expect(declared).toContain(source);
+      else if (source.startsWith("./deploy/")) await expect(access(source), source).resolves.toBeUndefined();
+    }
+  });
+});
