@@ -8,8 +8,8 @@ await runIngest(process.env, {
     const producer = createProducer(options);
     return {
       ...producer,
-      async enqueue(event) {
-        const sequence = await producer.enqueue(event);
+      async enqueue(...args) {
+        const sequence = await producer.enqueue(...args);
         await pauseAt("before-answer");
         return sequence;
       },

@@ -11,7 +11,16 @@ import {
   type PartnerFacingServer,
   watchPartnersFile,
 } from "@booking-events/http";
-import { createProducer, createTokenBuckets, listUrls } from "@booking-events/queue";
+import {
+  createLastUseWriter,
+  createProducer,
+  createRefusalWriter,
+  createShardedProducer,
+  createStateReader,
+  createTokenBuckets,
+  createWarningWriter,
+  listUrls,
+} from "@booking-events/queue";
 import {
   adminPort,
   createLogger,
@@ -41,7 +50,7 @@ import { createWarningRecorder } from "./log/record-warnings.ts";
 import { countPageReads } from "./pages/count-page-reads.ts";
 import { loadPages } from "./pages/pages.ts";
 import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";
-import { watchQueue } from "./queue/watch-queue.ts";
+import { watchShards } from "./queue/watch-shards.ts";
 
 const entries = {
   PORT: variables.PORT,
@@ -50,6 +59,7 @@ const entries = {
   ADMIN_PORT: adminPort(9101),
   ...redisVariables,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
+  QUEUE_SHARDS: variables.QUEUE_SHARDS,
   PARTNERS_FILE: variables.PARTNERS_FILE,
   TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
   MAX_CONNECTIONS: variables.MAX_CONNECTIONS,
@@ -140,8 +150,10 @@ async function startServices({ settings, logger, metrics, expectPartners, parts 
   });
   exportSecretExpiry(metrics, partners.registry);
   const freezes = parts.watchFreezes({ logger, metrics });
-  const producer = parts.createProducer({
+  const producer = createShardedProducer({
     ...redis,
+    shardCount: settings.QUEUE_SHARDS,
+    createProducer: parts.createProducer,
     // watchQueue logs problems and their end at a higher level.
     onError: (error) => logger.debug({ err: error }, "Redis connection failed"),
     onTimeLost: freezes.recordLostTime,
@@ -150,13 +162,16 @@ async function startServices({ settings, logger, metrics, expectPartners, parts 
     ...redis,
     onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
   });
-  const queue = await watchQueue({ producer, logger });
+  const queue = await watchShards({ producers: producer.shards, logger });
   exportAvailability(queue, metrics);
-  exportQueueMetrics(metrics, producer.readQueueState);
+  exportQueueMetrics(
+    metrics,
+    createStateReader(() => producer.shards.map(({ readState }, shard) => [shard, readState])),
+  );
   const certificates = new AbortController();
   exportCertificates(metrics, { redis: listUrls(redis.redisServers) }, certificates.signal);
   const load = await parts.watchLoad({
-    measureLoad: () => producer.measureLoad(),
+    measureLoads: producer.shards.map(({ measureLoad }) => measureLoad),
     limits: {
       maxBacklog: settings.MAX_BACKLOG,
       memoryHighWater: settings.REDIS_MEMORY_HIGH_WATER,
@@ -165,39 +180,53 @@ async function startServices({ settings, logger, metrics, expectPartners, parts 
     logger,
     metrics,
   });
+  const recording = {
+    ...redis,
+    connectionName: "booking-events-ingest",
+    onError: (error: Error) => logger.debug({ err: error }, "Redis connection for records failed"),
+  };
+  const writers = {
+    lastUses: createLastUseWriter(recording),
+    refusals: createRefusalWriter(recording),
+    warnings: createWarningWriter(recording),
+  };
   const lastUse = createLastUseRecorder({
-    writeLastUses: (uses) => producer.writeLastUses(uses),
+    writeLastUses: writers.lastUses.write,
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
   const refusals = createRefusalRecorder({
-    writeRefusals: (written) => producer.writeRefusals(written),
+    writeRefusals: writers.refusals.write,
     onError: (error) => logger.debug({ err: error }, "recording refusals failed"),
     metrics,
   });
   const warnings = createWarningRecorder({
-    addWarningCounts: (counts) => producer.addWarningCounts(counts),
+    addWarningCounts: writers.warnings.write,
     onError: (error) => logger.debug({ err: error }, "counting warnings in Redis failed"),
     metrics,
   });
-  return { partners, freezes, producer, tokenBuckets, queue, certificates, load, lastUse, refusals, warnings };
+  return {
+    ...{ partners, freezes, producer, tokenBuckets, queue, certificates, load },
+    ...{ writers, lastUse, refusals, warnings },
+  };
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, freezes, producer, tokenBuckets, queue, certificates, load, lastUse, refusals, warnings } =
-    services;
+  const { partners, freezes, producer, tokenBuckets, queue, certificates, load } = services;
+  const { writers, lastUse, refusals, warnings } = services;
   partners.stop();
   queue.stop();
   certificates.abort();
   load.stop();
   freezes.stop();
   await Promise.all([lastUse.stop(), refusals.stop(), warnings.stop()]);
+  for (const writer of Object.values(writers)) writer.close();
   tokenBuckets.close();
   await producer.close();
 }
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
   const { settings, logger, metrics, parts } = context;
-  const { partners, freezes, producer, tokenBuckets, queue, load, lastUse, refusals, warnings } = services;
+  const { partners, freezes, tokenBuckets, queue, load, lastUse, refusals, warnings } = services;
   const countViolations = createViolationCounter(metrics);
   const observe = countPageReads((request) => {
     context.observe(request);
@@ -224,10 +253,10 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
       metrics,
     }),
     takeTurn: createTurns(),
-    enqueue: measureEnqueuing((event) => queue.runWhileAvailable(() => producer.enqueue(event)), metrics),
+    enqueue: measureEnqueuing(queue.enqueue, metrics),
     countUnknownFields: createUnknownFieldCounter(metrics),
     recordWarnings: warnings.record,
-    isQueueAvailable: () => queue.problems().length === 0,
+    isQueueAvailable: queue.isAvailable,
     isShuttingDown,
     pages: loadPages(),
     bodyLimitBytes: settings.BODY_LIMIT_BYTES,
@@ -252,7 +281,7 @@ function startIngestHealthServer(context: Context, services: Services, isShuttin
       ...queue.problems(),
       ...(isShuttingDown() ? ["The process is shutting down."] : []),
     ],
-    findWarnings: () => [...partners.warnings(), ...load.warnings()],
+    findWarnings: () => [...partners.warnings(), ...queue.warnings(), ...load.warnings()],
     metrics,
   });
 }

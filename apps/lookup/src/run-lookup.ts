@@ -12,7 +12,13 @@ import {
   serverLimits,
   watchPartnersFile,
 } from "@booking-events/http";
-import { createQueueReader, createTokenBuckets, listUrls, nameVariable } from "@booking-events/queue";
+import {
+  createLastUseWriter,
+  createShardedReader,
+  createTokenBuckets,
+  listUrls,
+  nameVariable,
+} from "@booking-events/queue";
 import {
   adminPort,
   createDatabaseCheck,
@@ -57,6 +63,7 @@ const entries = {
   DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
   DIGEST_KEY: variables.DIGEST_KEY,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
+  QUEUE_SHARDS: variables.QUEUE_SHARDS,
   PARTNERS_FILE: variables.PARTNERS_FILE,
   TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
   MAX_CONNECTIONS: variables.MAX_CONNECTIONS,
@@ -127,8 +134,9 @@ function createContext(environment: NodeJS.ProcessEnv) {
 async function startServices({ settings, logger, metrics }: Context) {
   const redis = { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
   const partners = await watchPartnersFile({ app: "lookup", path: settings.PARTNERS_FILE, logger, metrics });
-  const queue = createQueueReader({
+  const queue = createShardedReader({
     ...redis,
+    shardCount: settings.QUEUE_SHARDS,
     onError: (error) => logger.debug({ err: error }, "Redis connection failed"),
   });
   const tokenBuckets = createTokenBuckets({
@@ -148,8 +156,13 @@ async function startServices({ settings, logger, metrics }: Context) {
   const database = connect(maxDatabaseConnections, databaseDeadlineMs);
   // Lists have connections of their own, so receipts never wait for them.
   const listDatabase = connect(maxReconciliations, comparisonTimeoutMs);
+  const lastUseWriter = createLastUseWriter({
+    ...redis,
+    connectionName: "booking-events-lookup",
+    onError: (error) => logger.debug({ err: error }, "Redis connection for records failed"),
+  });
   const lastUse = createLastUseRecorder({
-    writeLastUses: queue.writeLastUses,
+    writeLastUses: lastUseWriter.write,
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
   const digestKey = createDigestKeyReader(database, settings.DIGEST_KEY);
@@ -163,16 +176,17 @@ async function startServices({ settings, logger, metrics }: Context) {
   );
   const checkRedis = createDatabaseCheck(queue.ping, () => "no answer" as const);
   return {
-    ...{ partners, queue, certificates, tokenBuckets, database, listDatabase, digestKey, lastUse },
+    ...{ partners, queue, certificates, tokenBuckets, database, listDatabase, digestKey, lastUseWriter, lastUse },
     ...{ checkDatabase, checkRedis },
   };
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, queue, certificates, tokenBuckets, database, listDatabase, lastUse } = services;
+  const { partners, queue, certificates, tokenBuckets, database, listDatabase, lastUseWriter, lastUse } = services;
   partners.stop();
   certificates.abort();
   await lastUse.stop();
+  lastUseWriter.close();
   tokenBuckets.close();
   queue.close();
   await Promise.all([database.end(), listDatabase.end()]);

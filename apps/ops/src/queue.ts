@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  createProducer,
+  createShardedProducer,
   listUrls,
   nameVariable,
-  type Producer,
-  type QueueLocation,
   type RedisServers,
+  type ShardedProducer,
+  type ShardedQueue,
 } from "@booking-events/queue";
 import { parseEnvironment, redisVariables, toRedisServers, variables } from "@booking-events/runtime";
 import type { Context } from "./context.ts";
@@ -23,10 +23,10 @@ const pollIntervalMs = 200;
 export async function withProducer<Result>(
   { environment }: Context,
   nothingDone: string,
-  work: (producer: Producer) => Promise<Result>,
+  work: (producer: ShardedProducer) => Promise<Result>,
 ): Promise<Result> {
   // Errors fail the command, which reports them.
-  const producer = createProducer({ ...readRedisSettings(environment), onError: () => {} });
+  const producer = createShardedProducer({ ...readRedisSettings(environment), onError: () => {} });
   try {
     await untilReady(producer, nothingDone);
     return await work(producer);
@@ -35,7 +35,7 @@ export async function withProducer<Result>(
   }
 }
 
-async function untilReady(producer: Producer, nothingDone: string): Promise<void> {
+async function untilReady(producer: ShardedProducer, nothingDone: string): Promise<void> {
   const giveUpAtMs = Date.now() + readyWithinMs;
   for (;;) {
     const problems = await producer.findProblems();
@@ -45,9 +45,16 @@ async function untilReady(producer: Producer, nothingDone: string): Promise<void
   }
 }
 
-export function readRedisSettings(environment: Context["environment"]): QueueLocation {
-  const settings = parseEnvironment({ ...redisVariables, QUEUE_PREFIX: variables.QUEUE_PREFIX }, environment);
-  return { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
+export function readRedisSettings(environment: Context["environment"]): ShardedQueue {
+  const settings = parseEnvironment(
+    { ...redisVariables, QUEUE_PREFIX: variables.QUEUE_PREFIX, QUEUE_SHARDS: variables.QUEUE_SHARDS },
+    environment,
+  );
+  return {
+    redisServers: toRedisServers(settings),
+    prefix: settings.QUEUE_PREFIX,
+    shardCount: settings.QUEUE_SHARDS,
+  };
 }
 
 /** Whether the operator says where Redis is. Some commands do without it. */

@@ -1,4 +1,13 @@
-import { type Consumer, createConsumer, listUrls, workerHeartbeatIntervalMs } from "@booking-events/queue";
+import {
+  type Consumer,
+  createConsumer,
+  createStateReader,
+  type HoldLimits,
+  listUrls,
+  locateShard,
+  namingShards,
+  workerHeartbeatIntervalMs,
+} from "@booking-events/queue";
 import {
   adminPort,
   createDatabaseCheck,
@@ -20,6 +29,7 @@ import {
   toRedisServers,
   variables,
   version,
+  withDeadline,
 } from "@booking-events/runtime";
 import {
   closeLettersOfApplied,
@@ -45,10 +55,11 @@ import { traceBatches } from "./apply/trace-batches.ts";
 import { createDeadLetters } from "./deliver/dead-letters.ts";
 import { describeFault } from "./deliver/describe-fault.ts";
 import { type ProcessOptions, processDelivery } from "./deliver/process-delivery.ts";
-import { createSweep } from "./deliver/sweep-given-up.ts";
+import { createLetterCloser, createSweep } from "./deliver/sweep-given-up.ts";
 import { createOutageGate, type OutageGate } from "./deliver/wait-out-outage.ts";
 import { maintainRegularly } from "./maintain-regularly.ts";
 import { createMigration, type Migration } from "./migrate-at-start.ts";
+import { lookForShardsIntervalMs, type ServedShard, type ShardService, serveShards } from "./shards/serve-shards.ts";
 import { findProblems, type WorkerState } from "./watch/find-problems.ts";
 import { createMaintenanceMetrics } from "./watch/maintenance-metrics.ts";
 import { type DurabilityWatch, durabilityIntervalMs, watchDurability } from "./watch/watch-durability.ts";
@@ -64,6 +75,8 @@ const entries = {
   DATABASE_URL: variables.DATABASE_URL,
   DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
+  QUEUE_SHARDS: variables.QUEUE_SHARDS,
+  WORKER_SHARDS: variables.WORKER_SHARDS,
   CONCURRENCY: variables.CONCURRENCY,
   BATCH_SIZE: variables.BATCH_SIZE,
   DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS,
@@ -146,7 +159,11 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
     findProblems: createProblemFinder(context, database, delivery),
-    findWarnings: () => [...delivery.laterVersions.findWarnings(), ...delivery.pauseWatch.findWarnings()],
+    findWarnings: () => [
+      ...delivery.laterVersions.findWarnings(),
+      ...delivery.pauseWatch.findWarnings(),
+      ...findShardWarnings(delivery.shards.current()),
+    ],
     metrics: context.metrics,
   });
   const shutdown = installGracefulShutdown({
@@ -155,11 +172,11 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
       async finishWork() {
         stopping.abort(new Error("The worker is stopping."));
-        await delivery.consumer.drain();
+        await delivery.shards.drain();
       },
       async closeConnections() {
         healthServer.close();
-        await Promise.all([delivery.consumer.close(), database.pool.end(), context.tracing?.shutdown()]);
+        await Promise.all([delivery.shards.close(), database.pool.end(), context.tracing?.shutdown()]);
       },
     }),
   });
@@ -243,62 +260,118 @@ function toRetentionRules(settings: Context["settings"]): RetentionRules {
 }
 
 interface DeliveryParts {
-  consumer: Consumer;
+  shards: ShardService<WorkerShard>;
   pauseWatch: PauseWatch;
-  progressWatch: ProgressWatch;
   laterVersions: LaterVersions;
-  sweep: () => Promise<void>;
+  closeLetters: () => Promise<void>;
+}
+
+interface WorkerShard extends ServedShard {
+  consumer: Consumer;
+  progressWatch: ProgressWatch;
 }
 
 /** Takes events from the queue and applies them. */
 function createDelivery(context: Context, database: Database): DeliveryParts {
-  const { settings, parts, logger, metrics } = context;
-  const consumer = parts.createConsumer({
-    redisServers: toRedisServers(settings),
-    prefix: settings.QUEUE_PREFIX,
-    version,
-    concurrency: settings.CONCURRENCY,
-    maxHeldBytes,
+  const { settings, logger, metrics, signal } = context;
+  const current = () => shards.current();
+  const pauseWatch = watchPause({ readPaused: () => readPaused(current()), logger });
+  exportQueueMetrics(
+    metrics,
+    createStateReader(() => Array.from(current(), ([shard, { consumer }]) => [shard, consumer.readState])),
+  );
+  const workerMetrics = createWorkerMetrics(metrics, {
+    isDatabaseOut: database.isOut,
+    isDatabaseUp: async () => (await database.check()) === null,
+    isRedisConnected: () => [...current().values()].some(({ consumer }) => consumer.isConnected()),
+    countOpenLetters: () => countOpenDeadLetters(database.pool, maxCodes),
+    isStuck: () => [...current().values()].some(({ progressWatch }) => progressWatch.isStuck()),
+  });
+  const laterVersions = watchLaterVersions({ logger });
+  const applyBatch = createApplyBatch(context, database, workerMetrics);
+  const process = createProcessOptions(context, database, { workerMetrics, laterVersions, applyBatch });
+  const shards = serveShards({
+    shards: settings.WORKER_SHARDS,
+    shardCount: settings.QUEUE_SHARDS,
+    limits: { concurrency: settings.CONCURRENCY, maxHeldBytes },
+    open: (shard, limits) =>
+      openShard(context, database, { shard, limits, process, pauseWatch, workerMetrics, applyBatch }),
+    logger,
+  });
+  const closeLetters = createLetterCloser({
+    closeLetters: () => database.outageGate.run(() => inTransaction(database.pool, closeLettersOfApplied)),
+    countFault: workerMetrics.countSweepFault,
+    ...{ logger, signal },
+  });
+  return { shards, pauseWatch, laterVersions, closeLetters };
+}
+
+/** @throws if no shard answers */
+async function readPaused(shards: ReadonlyMap<number, WorkerShard>): Promise<boolean> {
+  const reading = Array.from(shards.values(), ({ consumer }) => withDeadline(consumer.isPaused(), pauseIntervalMs));
+  const results = await Promise.allSettled(reading);
+  if (results.every(({ status }) => status === "rejected")) throw new Error("No shard of the queue answers.");
+  return results.some((result) => result.status === "fulfilled" && result.value);
+}
+
+/** Creates what takes the events of one shard. All shards' events are applied together. */
+function openShard(
+  context: Context,
+  database: Database,
+  parts: {
+    shard: number;
+    limits: HoldLimits;
+    process: Omit<ProcessOptions, "readBytes">;
+    pauseWatch: PauseWatch;
+    workerMetrics: WorkerMetrics;
+    applyBatch: ApplyBatch;
+  },
+): WorkerShard {
+  const { settings } = context;
+  const { shard, limits, pauseWatch, workerMetrics, applyBatch } = parts;
+  const hasOthers = settings.QUEUE_SHARDS > 1 || shard > 0;
+  const logger = hasOthers ? context.logger.child({ shard }) : context.logger;
+  let finished = 0;
+  const consumer = context.parts.createConsumer({
+    ...locateShard({ redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX }, shard),
+    ...{ version, ...limits },
     handle: (delivery) => processDelivery(delivery, processOptions),
     onError: (error) => logger.debug({ err: error }, "lost Redis: the queue reconnects by itself"),
     onMissingJob: (eventId) =>
       logger.error({ eventId }, "dropped an event from the queue, since Redis has only its id"),
   });
-  const pauseWatch = watchPause({ readPaused: () => consumer.isPaused(), logger });
-  exportQueueMetrics(metrics, consumer.readQueueState);
-  const workerMetrics = createWorkerMetrics(metrics, {
-    isDatabaseOut: database.isOut,
-    isDatabaseUp: async () => (await database.check()) === null,
-    isRedisConnected: consumer.isConnected,
-    countOpenLetters: () => countOpenDeadLetters(database.pool, maxCodes),
-    isStuck: () => progressWatch.isStuck(),
-  });
+  const processOptions: ProcessOptions = {
+    ...parts.process,
+    readBytes: (delivery) => consumer.readBytes(delivery),
+    count(delivery) {
+      finished += 1;
+      workerMetrics.count(delivery);
+    },
+  };
   const progressWatch = watchProgress({
     countWaiting: async () => (await consumer.countBacklog()).waiting,
-    countFinished: workerMetrics.countFinished,
+    countFinished: () => finished,
     isWaitingForDatabase: database.isOut,
     isPaused: pauseWatch.isPaused,
     logger,
-  });
-  const laterVersions = watchLaterVersions({ logger });
-  const applyBatch = createApplyBatch(context, database, workerMetrics);
-  const processOptions = createProcessOptions(context, database, {
-    consumer,
-    workerMetrics,
-    laterVersions,
-    applyBatch,
   });
   const sweep = createSweep({
     sweepFailed: consumer.sweepFailed,
     process: processOptions,
     applyAlone: (event) =>
       applyAlone(event, (envelopes) => applyBatch(envelopes, { isAlone: true, waitsForLocks: true })),
-    closeLetters: () => database.outageGate.run(() => inTransaction(database.pool, closeLettersOfApplied)),
     countFault: workerMetrics.countSweepFault,
     logger,
     signal: context.signal,
   });
-  return { consumer, pauseWatch, progressWatch, laterVersions, sweep };
+  return {
+    ...{ consumer, progressWatch },
+    startWatches(signal) {
+      keepDoing(consumer.recordAlive, workerHeartbeatIntervalMs, signal);
+      keepDoing(() => progressWatch.look(Date.now()), lookIntervalMs, signal);
+      keepDoing(async () => (pauseWatch.isPaused() ? undefined : sweep()), sweepIntervalMs, signal);
+    },
+  };
 }
 
 function createApplyBatch(
@@ -319,9 +392,9 @@ function createApplyBatch(
 function createProcessOptions(
   { settings, logger, signal, tracing }: Context,
   { pool, outageGate, digestKey }: Database,
-  parts: { consumer: Consumer; workerMetrics: WorkerMetrics; laterVersions: LaterVersions; applyBatch: ApplyBatch },
-): ProcessOptions {
-  const { consumer, workerMetrics, laterVersions, applyBatch } = parts;
+  parts: { workerMetrics: WorkerMetrics; laterVersions: LaterVersions; applyBatch: ApplyBatch },
+): Omit<ProcessOptions, "readBytes"> {
+  const { workerMetrics, laterVersions, applyBatch } = parts;
   return {
     apply: createBatchApplier({
       applyBatch: (envelopes, mode) => outageGate.run(() => applyBatch(envelopes, mode)),
@@ -335,7 +408,6 @@ function createProcessOptions(
       onBatch: workerMetrics.observeBatch,
       signal,
     }),
-    readBytes: (delivery) => consumer.readBytes(delivery),
     ...createDeadLetters(pool, digestKey),
     outageGate,
     count: workerMetrics.count,
@@ -350,33 +422,51 @@ function createProcessOptions(
 function createProblemFinder(
   { signal }: Context,
   { outageGate, migration, durabilityWatch, check }: Database,
-  { consumer, progressWatch }: DeliveryParts,
+  { shards }: DeliveryParts,
 ): () => Promise<string[]> {
   const state: WorkerState = {
     isStopping: () => signal.aborted,
-    redisProblem: () => consumer.connectionProblem(),
+    redisProblems: () => (isAnyConnected(shards.current()) ? [] : findRedisProblems(shards.current())),
     databaseOutage: () => outageGate.currentOutage()?.code ?? migration.currentFault(),
     isMigrated: migration.isDone,
     checkDatabase: check,
     durabilityProblems: durabilityWatch.problems,
-    isStuck: progressWatch.isStuck,
+    stuckShards: () =>
+      [...shards.current()].filter(([, { progressWatch }]) => progressWatch.isStuck()).map(([shard]) => shard),
+    isSharded: () => shards.current().size > 1,
   };
   return () => findProblems(state);
+}
+
+/** An outage of some shards does not stop the others. */
+function findShardWarnings(shards: ReadonlyMap<number, WorkerShard>): string[] {
+  return isAnyConnected(shards) ? findRedisProblems(shards) : [];
+}
+
+function isAnyConnected(shards: ReadonlyMap<number, WorkerShard>): boolean {
+  return [...shards.values()].some(({ consumer }) => consumer.isConnected());
+}
+
+function findRedisProblems(shards: ReadonlyMap<number, WorkerShard>): string[] {
+  const problems = Array.from(shards, ([shard, { consumer }]): [number, string[]] => {
+    const problem = consumer.connectionProblem();
+    return [shard, problem === null ? [] : [problem]];
+  });
+  return shards.size === 1 ? problems.flatMap(([, ofShard]) => ofShard) : namingShards(problems);
 }
 
 async function start(
   { settings, logger, signal }: Context,
   { migration, durabilityWatch, maintainRegularly }: Database,
-  { consumer, pauseWatch, progressWatch, sweep }: DeliveryParts,
+  { shards, pauseWatch, closeLetters }: DeliveryParts,
   shutdown: GracefulShutdown,
 ): Promise<void> {
   try {
     const migrations = await migration.run();
-    consumer.start();
-    keepDoing(consumer.recordAlive, workerHeartbeatIntervalMs, signal);
+    shards.start();
+    keepDoing(shards.look, lookForShardsIntervalMs, signal);
     keepDoing(pauseWatch.look, pauseIntervalMs, signal);
-    keepDoing(() => progressWatch.look(Date.now()), lookIntervalMs, signal);
-    keepDoing(async () => (pauseWatch.isPaused() ? undefined : sweep()), sweepIntervalMs, signal);
+    keepDoing(closeLetters, sweepIntervalMs, signal);
     keepDoing(durabilityWatch.look, durabilityIntervalMs, signal);
     void maintainRegularly();
     logger.info({ version, migrations, concurrency: settings.CONCURRENCY }, "ready to take events");

@@ -1,22 +1,22 @@
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { createProducer, readLastUses } from "@booking-events/queue";
+import { createLastUseWriter, readLastUses } from "@booking-events/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLastUseRecorder } from "./record-last-use.ts";
 
 const prefix = uniquePrefix();
-let producer: ReturnType<typeof createProducer>;
-
-beforeAll(async () => {
-  producer = createProducer({ redisServers: redisUrl(), prefix, onError: () => {} });
-  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+const writer = createLastUseWriter({
+  ...{ redisServers: redisUrl(), prefix, connectionName: "test", onError: () => {} },
 });
-afterAll(() => producer.close());
+
+// It does not wait for a connection that is still being opened.
+beforeAll(() => waitFor(() => writer.write([]).then(() => true)));
+afterAll(() => writer.close());
 
 const read = () => readLastUses({ redisServers: redisUrl(), prefix });
 
 function create(more: Partial<Parameters<typeof createLastUseRecorder>[0]> = {}) {
   return createLastUseRecorder({
-    writeLastUses: (uses) => producer.writeLastUses(uses),
+    writeLastUses: writer.write,
     onError: () => {},
     ...more,
   });

@@ -1,4 +1,4 @@
-import type { Producer } from "@booking-events/queue";
+import type { RecordWriter, SecretUse } from "@booking-events/queue";
 
 /** Called for each request with a valid secret. */
 export type RecordUse = (partner: string, secretId: string) => void;
@@ -18,7 +18,7 @@ const defaultIntervalMs = 5_000;
  * @param options.onError called for each failed write
  */
 export function createLastUseRecorder(options: {
-  writeLastUses: Producer["writeLastUses"];
+  writeLastUses: RecordWriter<SecretUse>["write"];
   onError: (error: unknown) => void;
   intervalMs?: number;
 }): LastUseRecorder {

@@ -14,8 +14,8 @@ export type AcceptedEvent = Omit<EventEnvelope, "version" | "sequence">;
 type SerializedEvent = readonly [eventId: string, kind: string, subject: string, json: string];
 
 /** Serializes an event. The JSON lacks its opening brace because the script prepends the version and the sequence. */
-export function serializeEvent(event: AcceptedEvent): SerializedEvent {
-  return [event.eventId, event.kind, digestSubject(event), JSON.stringify(event).slice(1)];
+export function serializeEvent(event: AcceptedEvent, subject: string = digestSubject(event)): SerializedEvent {
+  return [event.eventId, event.kind, subject, JSON.stringify(event).slice(1)];
 }
 
 /**

@@ -8,10 +8,11 @@ import { createHeldEvents, type HeldEvents } from "./held-events.ts";
 import { keepLocks } from "./keep-locks.ts";
 import { isQueuePaused } from "./pause-queue.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
-import { type QueueState, readQueueState } from "./queue-state.ts";
+import { readShardState, type ShardState } from "./queue-state.ts";
 import { watchOutage } from "./redis-outage.ts";
 import { createEventReleaser } from "./release-events.ts";
 import { maxAttempts, retryDelayMs } from "./retry-policy.ts";
+import { forgetShardCount, readShardCounts } from "./shard-counts.ts";
 import { createSweep, type GivenUpEvent, type Verdict } from "./sweep-failed.ts";
 import { createWorkerBackend } from "./worker-backend.ts";
 import { recordWorker, removeWorker, type WorkerIdentity } from "./worker-registry.ts";
@@ -41,6 +42,17 @@ export interface Delivery {
   damage: string | null;
 }
 
+/** How much a consumer may hold. */
+export interface HoldLimits {
+  /** The maximum number of events held. */
+  concurrency: number;
+  /**
+   * The maximum memory for the text of held events. It is exceeded by at most one event for each fetch in progress, and
+   * an event larger than the limit is held alone.
+   */
+  maxHeldBytes: number;
+}
+
 export interface Consumer {
   /** Starts to process deliveries. Waits for Redis without limit, and reconnects by itself. */
   start(): void;
@@ -54,7 +66,7 @@ export interface Consumer {
   /** Records that this worker is alive. The worker calls this every `workerHeartbeatIntervalMs`. */
   recordAlive(): Promise<void>;
   /** Waits for Redis without limit. */
-  readQueueState(): Promise<QueueState>;
+  readState(): Promise<ShardState>;
   /**
    * Processes the events that BullMQ has moved to the failed set by itself. It does so when an event was active too
    * often while its worker died, or while Redis was frozen so long that the worker seemed dead. Each event stays in
@@ -72,6 +84,17 @@ export interface Consumer {
    * has U+FFFD where they could not be decoded. Call this while the delivery is being handled or judged.
    */
   readBytes(delivery: Pick<Delivery, "jobId" | "text">): Promise<Buffer>;
+  /**
+   * Changes the limits. The consumer keeps the connections that it has opened, each of which may hold an event, so after
+   * a large reduction it may hold some more events than the limit says.
+   */
+  limitTo(limits: HoldLimits): void;
+  /** Whether no event waits, is held by any worker, or waits for its next attempt. Waits for Redis without limit. */
+  isEmpty(): Promise<boolean>;
+  /** The numbers of shards that are recorded beside this shard, which must be shard 0. Waits as above. */
+  readShardCounts(): Promise<number[]>;
+  /** Removes such a number, if nobody uses it any more. Waits as above. */
+  forgetShardCount(shardCount: number): Promise<boolean>;
   /**
    * Accepts no more deliveries, and resolves when the active ones are done. There is no time limit; the caller sets
    * one.
@@ -133,16 +156,9 @@ const bullmqEventsKept = 1_000;
  */
 const socketTimeoutMs = 30_000;
 
-export interface ConsumerOptions extends QueueLocation {
+export interface ConsumerOptions extends QueueLocation, HoldLimits {
   /** The version of the worker, for operators. */
   version?: string;
-  /** The maximum number of events held. */
-  concurrency: number;
-  /**
-   * The maximum memory for the text of held events. It is exceeded by at most one event for each fetch in progress, and
-   * an event larger than the limit is held alone.
-   */
-  maxHeldBytes: number;
   /**
    * Applies one event. It returns when the event needs no further delivery, and throws to have it delivered again
    * later. The error's message must contain nothing of the event, because BullMQ stores it in Redis.
@@ -188,12 +204,23 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     },
     isPaused: () => isQueuePaused(redis, prefix),
     recordAlive: () => recordWorker(redis, prefix, identity),
-    readQueueState: () => readQueueState(redis, prefix),
+    readState: () => readShardState(redis, prefix),
     sweepFailed: createSweep({
       ...{ redis, prefix, onMissingJob },
       toDelivery: (fields, jobId) => toFailedDelivery(queue, fields, jobId),
     }),
     readBytes: (delivery) => readBytes(redis, prefix, delivery),
+    limitTo({ concurrency, maxHeldBytes }) {
+      held.limitTo(maxHeldBytes);
+      for (const [index, worker] of workers.entries())
+        worker.concurrency = Math.max(1, shareOf(concurrency, workers.length, index));
+    },
+    async isEmpty() {
+      const { waiting, delayed, held: active, givenUp } = await readShardState(redis, prefix);
+      return waiting + delayed + active + givenUp === 0;
+    },
+    readShardCounts: () => readShardCounts(redis, prefix),
+    forgetShardCount: (shardCount) => forgetShardCount(redis, prefix, shardCount),
     async drain() {
       held.stop();
       // If this fails, the record expires.
@@ -285,13 +312,17 @@ function createWorkers(
   return Array.from({ length: count }, (_, index) => {
     const worker = new EventWorker(queueName, handleJob, {
       ...workerOptions,
-      // As evenly as possible; the sum is the requested concurrency.
-      concurrency: Math.floor((concurrency + index) / count),
+      concurrency: shareOf(concurrency, count, index),
       createBackend,
       onFetched: held.hold,
     });
     return worker.on("error", onError);
   });
+}
+
+/** Divides as evenly as possible; the sum of the shares is the total. */
+function shareOf(total: number, count: number, index: number): number {
+  return Math.floor((total + index) / count);
 }
 
 /** Waits for Redis like the workers; adds no events. */

@@ -11,6 +11,8 @@ export type HeldJob = Pick<Job<JobContent>, "id" | "token" | "processedOn" | "da
  * no other is held.
  */
 export interface HeldEvents {
+  /** Changes the limit. Events that are held stay. */
+  limitTo(maxBytes: number): void;
   /** Returns whether a fetch may start. */
   hasRoom(): boolean;
   /** Resolves when a fetch may start, or when none will be allowed anymore. */
@@ -47,7 +49,8 @@ const expectedEventBytes = bytesPerCharacter * 65_536;
  */
 const shareOfRoom = 0.1;
 
-export function createHeldEvents({ maxBytes }: { maxBytes: number }): HeldEvents {
+export function createHeldEvents(limit: { maxBytes: number }): HeldEvents {
+  let { maxBytes } = limit;
   const unsettled = new Map<HeldJob, number>();
   const locked = new Set<HeldJob>();
   let heldBytes = 0;
@@ -84,6 +87,10 @@ export function createHeldEvents({ maxBytes }: { maxBytes: number }): HeldEvents
   }
 
   return {
+    limitTo(bytes) {
+      maxBytes = bytes;
+      wake();
+    },
     hasRoom: () => room() > 0,
     waitForRoom: () => new Promise((resolve) => (isStopped || room() > 0 ? resolve() : waiting.open.push(resolve))),
     stop() {

@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
 import type { QueueLocation } from "./connect-to-redis.ts";
+import { companionPrefix } from "./shards.ts";
 import { withConnection } from "./with-connection.ts";
 
 /** When a partner last used one of its secrets. It contains neither the secret nor its digest. */
@@ -15,7 +16,7 @@ export async function writeLastUses(redis: Redis, prefix: string, uses: SecretUs
     toField(partner, secretId),
     usedAt.toISOString(),
   ]);
-  if (fields.length > 0) await redis.hset(toKey(prefix), new Map(fields));
+  if (fields.length > 0) await redis.hset(keyOf(prefix), new Map(fields));
 }
 
 /**
@@ -24,12 +25,16 @@ export async function writeLastUses(redis: Redis, prefix: string, uses: SecretUs
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
 export async function readLastUses(location: QueueLocation): Promise<LastUses> {
-  return withConnection(location, (redis) => findLastUses(redis, location.prefix));
-}
-
-/** @throws what ioredis throws */
-export async function findLastUses(redis: Redis, prefix: string): Promise<LastUses> {
-  const fields = new Map(Object.entries(await redis.hgetall(toKey(prefix))));
+  const { prefix } = location;
+  const [before, now] = await Promise.all([
+    withConnection(location, (redis) => redis.hgetall(formerKeyOf(prefix))),
+    withConnection({ ...location, prefix: companionPrefix(prefix, "last-use") }, (redis) =>
+      redis.hgetall(keyOf(prefix)),
+    ),
+  ]);
+  // The times are ISO 8601, so the later one is the larger text.
+  const fields = new Map(Object.entries(before));
+  for (const [field, usedAt] of Object.entries(now)) if (usedAt > (fields.get(field) ?? "")) fields.set(field, usedAt);
   return {
     of(partner, secretId) {
       const usedAt = fields.get(toField(partner, secretId));
@@ -51,7 +56,12 @@ export interface LastUses {
   ofPartner(partner: string): Date | null;
 }
 
-function toKey(prefix: string): string {
+function keyOf(prefix: string): string {
+  return `${companionPrefix(prefix, "last-use")}:secrets`;
+}
+
+/** Earlier releases wrote this. By the last uses, an operator decides whether a secret can be revoked. */
+function formerKeyOf(prefix: string): string {
   return `${prefix}:last-use`;
 }
 

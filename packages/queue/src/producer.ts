@@ -5,17 +5,15 @@ import { addNumberedEvents, type NumberedEvent } from "./add-numbered-events.ts"
 import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 import { jobOptions } from "./job-options.ts";
-import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { measureQueueLoad, type QueueLoad } from "./queue-load.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
-import { type QueueState, readQueueState } from "./queue-state.ts";
+import { readShardState, type ShardState } from "./queue-state.ts";
 import { createRedisClock } from "./redis-clock.ts";
 import { findDurabilityProblems, findRunWithCompleteAof, readRedisFacts } from "./redis-durability.ts";
 import { watchOutage } from "./redis-outage.ts";
-import { type RecordedRefusal, writeRefusals } from "./refusals.ts";
 import { findSequenceProblems } from "./sequence.ts";
 import { settleWithin } from "./settle-within.ts";
-import { addWarningCounts, type WarningCount } from "./warning-counts.ts";
+import { recordShardCount } from "./shard-counts.ts";
 
 export interface Producer {
   /**
@@ -23,8 +21,9 @@ export interface Producer {
    *
    * @throws EnqueueError after at most {@link enqueueDeadlineMs}, or as soon as a frozen process resumes. The event may
    *   have been queued before the deadline if only the answer is missing. It is not queued after it.
+   * @param subject the event's `digestSubject`, if the caller knows it
    */
-  enqueue(event: AcceptedEvent): Promise<number>;
+  enqueue(event: AcceptedEvent, subject?: string): Promise<number>;
   /**
    * Puts a failed event back into the queue with the same data, so its id and its sequence do not change. Does nothing
    * if the event is already in the queue.
@@ -54,13 +53,13 @@ export interface Producer {
   /** @throws if Redis does not answer within {@link enqueueDeadlineMs} */
   measureLoad(): Promise<QueueLoad>;
   /** @throws as above */
-  readQueueState(): Promise<QueueState>;
-  /** @throws as above */
-  writeLastUses(uses: SecretUse[]): Promise<void>;
-  /** @throws as above */
-  writeRefusals(refusals: RecordedRefusal[]): Promise<void>;
-  /** @throws as above. Some of the counts may have been added */
-  addWarningCounts(counts: WarningCount[]): Promise<void>;
+  readState(): Promise<ShardState>;
+  /**
+   * Records beside this shard, which must be shard 0, that events are sent to this number of shards.
+   *
+   * @throws as above
+   */
+  recordShardCount(shardCount: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -82,7 +81,7 @@ const longestReconnectDelayMs = 500;
  */
 const addsUnderWay = { maxCalls: 2, maxWaitMs: 100 };
 
-interface ProducerOptions extends QueueLocation {
+export interface ProducerOptions extends QueueLocation {
   /** Called for each connection error; ioredis reconnects by itself. */
   onError: (error: Error) => void;
   /**
@@ -128,7 +127,7 @@ export function createProducer(options: ProducerOptions): Producer {
 
   return {
     // Serialized immediately, so only the event's text stays in memory while Redis works.
-    enqueue: (event) => addTogether(serializeEvent(event)),
+    enqueue: (event, subject) => addTogether(serializeEvent(event, subject)),
     async requeue(eventId, data) {
       await settle(queue.add(replayJobName, data, { ...jobOptions, jobId: eventId }));
     },
@@ -148,13 +147,12 @@ export function createProducer(options: ProducerOptions): Producer {
     connectionNumber: () => connectionNumber,
     onConnected: (listener) => void redis.on("ready", listener),
     measureLoad: () => settleWithin(enqueueDeadlineMs, measureQueueLoad(redis, queue)),
-    async readQueueState() {
-      const state = await settleWithin(enqueueDeadlineMs, readQueueState(redis, options.prefix));
+    async readState() {
+      const state = await settleWithin(enqueueDeadlineMs, readShardState(redis, options.prefix));
       return { ...state, isDurable: state.isDurable && isDurable };
     },
-    writeLastUses: (uses) => settleWithin(enqueueDeadlineMs, writeLastUses(redis, options.prefix, uses)),
-    writeRefusals: (refusals) => settleWithin(enqueueDeadlineMs, writeRefusals(redis, options.prefix, refusals)),
-    addWarningCounts: (counts) => settleWithin(enqueueDeadlineMs, addWarningCounts(redis, options.prefix, counts)),
+    recordShardCount: (shardCount) =>
+      settleWithin(enqueueDeadlineMs, recordShardCount(redis, options.prefix, shardCount)),
     async close() {
       await queue.close();
       redis.disconnect();

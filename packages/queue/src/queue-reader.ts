@@ -1,7 +1,7 @@
 import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
-import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { queueName } from "./queue-name.ts";
 import { settleWithin } from "./settle-within.ts";
+import { readShardCounts } from "./shard-counts.ts";
 
 /** An event in the queue. */
 export interface WaitingEvent {
@@ -18,10 +18,10 @@ export interface QueueReader {
    * @throws if Redis does not answer within {@link readDeadlineMs}
    */
   findEvent(eventId: string): Promise<WaitingEvent | undefined>;
+  /** As for a consumer. @throws as above */
+  readShardCounts(): Promise<number[]>;
   /** @throws as above */
   ping(): Promise<void>;
-  /** @throws as above */
-  writeLastUses(uses: SecretUse[]): Promise<void>;
   close(): void;
 }
 
@@ -56,10 +56,10 @@ export function createQueueReader(options: QueueLocation & { onError: (error: Er
       if (name == null && subject == null) return undefined;
       return { partner: subject?.split(" ", 1)[0] ?? null };
     },
+    readShardCounts: () => settleWithin(readDeadlineMs, readShardCounts(redis, options.prefix)),
     async ping() {
       await settleWithin(readDeadlineMs, redis.ping());
     },
-    writeLastUses: (uses) => settleWithin(readDeadlineMs, writeLastUses(redis, options.prefix, uses)),
     close: () => redis.disconnect(),
   };
 }

@@ -3,10 +3,11 @@ import { toMemoryShare } from "./queue-load.ts";
 import { queueName } from "./queue-name.ts";
 import { findDurabilityProblems } from "./redis-durability.ts";
 import { defineScript, runScript } from "./run-script.ts";
+import { settleWithin } from "./settle-within.ts";
 import { heartbeatValidMs, workersKey } from "./worker-registry.ts";
 
-/** What the whole queue looks like. It is the same for every process that reads it. */
-export interface QueueState {
+/** What a shard of the queue looks like. It is the same for every process that reads it. */
+export interface ShardState {
   /** Events that wait for a worker. */
   waiting: number;
   /** Events that wait for their next attempt. */
@@ -25,8 +26,15 @@ export interface QueueState {
   isDurable: boolean;
   /** Whether an operator has paused the queue. */
   isPaused: boolean;
-  /** Workers that take events. */
+  /** Workers that take events of the shard. A worker is the same text in each of its shards. */
+  workers: string[];
+}
+
+/** What all shards of the queue look like together. */
+export interface QueueState extends Omit<ShardState, "workers"> {
   workers: number;
+  /** False if some shards did not answer. The last known state of each of them is included. */
+  isComplete: boolean;
 }
 
 /** The key of the number of finished events. */
@@ -60,28 +68,72 @@ return {
   now - oldest,
   tonumber(redis.call('GET', finished) or 0),
   redis.call('HMGET', meta, 'paused')[1] and 1 or 0,
-  redis.call('ZCOUNT', workers, time[1] - tonumber(ARGV[2]), '+inf'),
+  redis.call('ZRANGE', workers, time[1] - tonumber(ARGV[2]), '+inf', 'BYSCORE'),
 }
 `);
 
 /** @throws what ioredis throws when Redis does not answer */
-export async function readQueueState(redis: Redis, prefix: string): Promise<QueueState> {
+export async function readShardState(redis: Redis, prefix: string): Promise<ShardState> {
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
   const keys = [
     ...["wait", "prioritized", "active", "delayed", "failed", "meta"].map(queueKey),
     finishedKey(prefix),
     workersKey(prefix),
   ];
-  const [numbers, info] = await Promise.all([
-    runScript<number[]>(redis, readScript, keys, [queueKey(""), heartbeatValidMs / 1_000]),
+  const [answer, info] = await Promise.all([
+    runScript<[...number[], string[]]>(redis, readScript, keys, [queueKey(""), heartbeatValidMs / 1_000]),
     redis.info(),
   ]);
-  const [waiting = 0, delayed = 0, held = 0, givenUp = 0, oldestAgeMs = 0, finished = 0, paused = 0, workers = 0] =
-    numbers;
+  const workers = answer.at(-1) as string[];
+  const [waiting = 0, delayed = 0, held = 0, givenUp = 0, oldestAgeMs = 0, finished = 0, paused = 0] =
+    answer as number[];
   return {
     ...{ waiting, delayed, held, givenUp, oldestAgeMs, finished, workers },
     memoryShare: toMemoryShare(info),
     isDurable: findDurabilityProblems({ info, config: null }).length === 0,
     isPaused: paused === 1,
+  };
+}
+
+/** Leaves time for the answer to a scrape. A shard whose Redis is frozen must not delay what is known of the others. */
+const shardDeadlineMs = 800;
+
+/**
+ * Returns a function that reads the state of all shards. It throws if no shard answers.
+ *
+ * @param readers returns a function for each shard that is served at the moment
+ */
+export function createStateReader(
+  readers: () => Iterable<readonly [shard: number, read: () => Promise<ShardState>]>,
+): () => Promise<QueueState> {
+  let known = new Map<number, ShardState>();
+
+  return async () => {
+    const reading = [...readers()].map(async ([shard, read]): Promise<[number, ShardState]> => {
+      return [shard, await settleWithin(shardDeadlineMs, read())];
+    });
+    const results = await Promise.allSettled(reading);
+    const answers = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+    if (answers.length === 0) throw new Error("No shard of the queue answers.");
+    const served = new Set(Array.from(readers(), ([shard]) => shard));
+    known = new Map([...known, ...answers].filter(([shard]) => served.has(shard)));
+    return mergeStates([...known.values()], answers.length === results.length);
+  };
+}
+
+function mergeStates(states: ShardState[], isComplete: boolean): QueueState {
+  const sum = (toNumber: (state: ShardState) => number) => states.reduce((total, state) => total + toNumber(state), 0);
+  return {
+    waiting: sum(({ waiting }) => waiting),
+    delayed: sum(({ delayed }) => delayed),
+    held: sum(({ held }) => held),
+    givenUp: sum(({ givenUp }) => givenUp),
+    finished: sum(({ finished }) => finished),
+    oldestAgeMs: Math.max(...states.map(({ oldestAgeMs }) => oldestAgeMs)),
+    memoryShare: Math.max(...states.map(({ memoryShare }) => memoryShare)),
+    isDurable: states.every(({ isDurable }) => isDurable),
+    isPaused: states.some(({ isPaused }) => isPaused),
+    workers: new Set(states.flatMap(({ workers }) => workers)).size,
+    isComplete,
   };
 }

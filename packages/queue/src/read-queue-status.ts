@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import type { QueueLocation } from "./connect-to-redis.ts";
-import { findLastUses, type LastUses } from "./last-use.ts";
-import { isQueuePaused } from "./pause-queue.ts";
-import { type QueueState, readQueueState } from "./queue-state.ts";
+import { forEachShard, type ShardedQueue, valuesOf } from "./for-each-shard.ts";
+import { type LastUses, readLastUses } from "./last-use.ts";
+import { createStateReader, type QueueState, readShardState, type ShardState } from "./queue-state.ts";
 import { findDurabilityProblems, parseInfo, type RedisFacts, readRedisFacts } from "./redis-durability.ts";
 import { findSequenceProblems } from "./sequence.ts";
+import { namingShards } from "./shards.ts";
+import { countIngests } from "./token-buckets.ts";
 import { withConnection } from "./with-connection.ts";
-import { findProcesses, type WorkerIdentity } from "./worker-registry.ts";
+import { parseWorker, type WorkerIdentity } from "./worker-registry.ts";
 
 /** How many events are in the queue. */
 export interface QueueCounts {
@@ -19,6 +21,7 @@ export interface QueueCounts {
 }
 
 export interface QueueStatus {
+  /** Of the Redis whose memory is the fullest, if the shards are on several. */
   redis: RedisSettings;
   /** Why Redis cannot store events safely, in sentences for an operator. */
   problems: string[];
@@ -32,8 +35,13 @@ export interface QueueStatus {
    */
   drainMs: number;
   workers: WorkerIdentity[];
-  ingestCount: number;
-  lastUses: LastUses;
+  /** The shards of which no worker takes events. */
+  unservedShards: number[];
+  shardCount: number;
+  /** Null: unknown, because the Redis that knows it does not answer. */
+  ingestCount: number | null;
+  /** Null: unknown, as above. */
+  lastUses: LastUses | null;
 }
 
 interface RedisSettings {
@@ -53,25 +61,67 @@ const paceIntervalMs = 1_000;
 /**
  * Reads what an operator must know of Redis and the queue. The cost does not depend on the length of the queue.
  *
- * @throws what ioredis throws when Redis does not answer within 2 s
+ * @throws what ioredis throws when no shard's Redis answers within 2 s
  */
-export async function readQueueStatus(location: QueueLocation): Promise<QueueStatus> {
+export async function readQueueStatus(queue: ShardedQueue): Promise<QueueStatus> {
+  const [results, ingestCount, lastUses] = await Promise.all([
+    forEachShard(queue, readShard),
+    countIngests(queue).catch(() => null),
+    readLastUses(queue).catch(() => null),
+  ]);
+  const answers = results.flatMap((result) => ("value" in result ? [{ ...result.value, shard: result.shard }] : []));
+  if (answers.length === 0) valuesOf(results);
+  const state = await createStateReader(() => answers.map(({ shard, after }) => [shard, async () => after]))();
+  return {
+    redis: answers.map(({ redis }) => redis).reduce((one, other) => (shareOf(other) > shareOf(one) ? other : one)),
+    problems: describeProblems(results),
+    isPaused: state.isPaused,
+    counts: toCounts(state),
+    oldestQueuedAt: toOldest(state),
+    drainMs: measurePace(answers),
+    workers: [...new Set(answers.flatMap(({ after }) => after.workers))].map(parseWorker),
+    unservedShards: answers.flatMap(({ shard, after }) => (after.workers.length === 0 ? [shard] : [])),
+    shardCount: results.length,
+    ...{ ingestCount, lastUses },
+  };
+}
+
+interface ShardReading {
+  redis: RedisSettings;
+  problems: string[];
+  before: ShardState;
+  after: ShardState;
+}
+
+async function readShard(location: QueueLocation): Promise<ShardReading> {
   const { prefix } = location;
   return withConnection(location, async (redis) => {
-    const [facts, sequenceProblems, isPaused, { state, drainMs }, processes, lastUses] = await Promise.all([
+    const [facts, sequenceProblems, states] = await Promise.all([
       readRedisFacts(redis),
       findSequenceProblems(redis, prefix),
-      isQueuePaused(redis, prefix),
-      measurePace(redis, prefix),
-      findProcesses(redis, prefix),
-      findLastUses(redis, prefix),
+      readTwice(redis, prefix),
     ]);
-    return {
-      redis: toSettings(facts),
-      problems: [...findDurabilityProblems(facts), ...sequenceProblems],
-      ...{ isPaused, counts: toCounts(state), oldestQueuedAt: toOldest(state), drainMs, ...processes, lastUses },
-    };
+    return { redis: toSettings(facts), problems: [...findDurabilityProblems(facts), ...sequenceProblems], ...states };
   });
+}
+
+/** @returns the state of the shard a moment ago and now */
+async function readTwice(redis: Redis, prefix: string): Promise<{ before: ShardState; after: ShardState }> {
+  const before = await readShardState(redis, prefix);
+  if (before.waiting === 0) return { before, after: before };
+  await sleep(paceIntervalMs);
+  return { before, after: await readShardState(redis, prefix) };
+}
+
+function describeProblems(results: Awaited<ReturnType<typeof forEachShard<ShardReading>>>): string[] {
+  const [first] = results;
+  if (results.length === 1 && first !== undefined && "value" in first) return first.value.problems;
+  return namingShards(
+    results.map((result) => [
+      result.shard,
+      "value" in result ? result.value.problems : ["Redis does not answer. Check that it runs."],
+    ]),
+  );
 }
 
 function toCounts({ waiting, held, delayed }: QueueState): QueueCounts {
@@ -94,14 +144,16 @@ function toSettings({ info, config }: RedisFacts): RedisSettings {
   };
 }
 
-/** The queue now, and how long it takes until no event waits. */
-async function measurePace(redis: Redis, prefix: string): Promise<{ state: QueueState; drainMs: number }> {
-  const before = await readQueueState(redis, prefix);
-  if (before.waiting === 0) return { state: before, drainMs: 0 };
-  const startedAtMs = performance.now();
-  await sleep(paceIntervalMs);
-  const state = await readQueueState(redis, prefix);
-  const fewer = before.waiting - state.waiting;
-  const elapsedMs = performance.now() - startedAtMs;
-  return { state, drainMs: fewer <= 0 ? Number.POSITIVE_INFINITY : (state.waiting / fewer) * elapsedMs };
+function shareOf({ usedBytes, maxBytes }: RedisSettings): number {
+  return maxBytes === 0 ? 0 : usedBytes / maxBytes;
+}
+
+/** @returns how long it takes until no event waits. The queue is empty when its slowest shard is */
+function measurePace(shards: ShardReading[]): number {
+  const times = shards.map(({ before, after }) => {
+    if (before.waiting === 0) return 0;
+    const fewer = before.waiting - after.waiting;
+    return fewer <= 0 ? Number.POSITIVE_INFINITY : (after.waiting / fewer) * paceIntervalMs;
+  });
+  return Math.max(...times);
 }

@@ -2,6 +2,7 @@ import { redisUrl, uniquePrefix } from "@booking-events/harness";
 import { Redis } from "ioredis";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { type RecordedRefusal, readRefusals, refusalLimits, writeRefusals } from "./refusals.ts";
+import { companionPrefix } from "./shards.ts";
 
 const redis = new Redis(redisUrl());
 let prefix: string;
@@ -47,7 +48,7 @@ test("a flood of one sender, or of strangers, takes a bounded part of Redis, and
     expect(left[0]).toEqual(many.at(-1));
   }
   expect(await read({ partner: "zenith" })).toHaveLength(1);
-  const bytes = await redis.memory("USAGE", `${prefix}:refusals:of:acme`, "SAMPLES", 0);
+  const bytes = await redis.memory("USAGE", `${companionPrefix(prefix, "refusals")}:of:acme`, "SAMPLES", 0);
   expect(bytes).toBeLessThan(1.5 * refusalLimits.maxStored * refusalLimits.maxBytes);
 });
 
@@ -58,14 +59,14 @@ test("no entry is larger than the limit", async () => {
 
 test("what is too old is not shown, and is removed with the next refusal or by itself", async () => {
   const old = refusal(0, { at: new Date(nowMs - refusalLimits.maxAgeMs - 1) });
-  const stream = `${prefix}:refusals:of:acme`;
+  const stream = `${companionPrefix(prefix, "refusals")}:of:acme`;
   await redis.xadd(stream, `${old.at.getTime()}-0`, "refusal", JSON.stringify(old));
-  await redis.zadd(`${prefix}:refusals:partners`, old.at.getTime(), "gone");
+  await redis.zadd(`${companionPrefix(prefix, "refusals")}:partners`, old.at.getTime(), "gone");
   expect(await read({ partner: "acme" })).toEqual([]);
   await writeRefusals(redis, prefix, [refusal(1)]);
   expect(await redis.xlen(stream)).toBe(1);
-  expect(await redis.zrange(`${prefix}:refusals:partners`, "0", "-1")).toEqual(["acme"]);
-  for (const key of await redis.keys(`${prefix.replaceAll(/[[\]*?]/g, "\\$&")}:refusals:*`)) {
+  expect(await redis.zrange(`${companionPrefix(prefix, "refusals")}:partners`, "0", "-1")).toEqual(["acme"]);
+  for (const key of await redis.keys(`${companionPrefix(prefix, "refusals")}:*`)) {
     expect(await redis.pttl(key)).toBeGreaterThan(0);
   }
 });

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import type { QueueLocation } from "./connect-to-redis.ts";
 import { defineScript, runScript } from "./run-script.ts";
+import { companionPrefix } from "./shards.ts";
 import { withConnection } from "./with-connection.ts";
 
 /** A request that ingest refused. It holds nothing that the sender wrote. */
@@ -77,7 +78,7 @@ export async function readRefusals(
   options: QueueLocation & { partner?: string | null | undefined; since: Date },
 ): Promise<RecordedRefusal[]> {
   const { prefix, partner, since } = options;
-  return withConnection(options, async (redis) => {
+  return withConnection({ ...options, prefix: companionPrefix(prefix, "refusals") }, async (redis) => {
     const senders = partner === undefined ? await redis.zrange(indexKey(prefix), "0", "-1") : [partner ?? strangers];
     const found = await Promise.all(senders.map((sender) => readOf(redis, prefix, sender)));
     const oldest = Math.max(since.getTime(), Date.now() - refusalLimits.maxAgeMs);
@@ -98,9 +99,9 @@ async function readOf(redis: Redis, prefix: string, sender: string): Promise<Rec
 }
 
 function streamKey(prefix: string, sender: string): string {
-  return `${prefix}:refusals:of:${sender}`;
+  return `${companionPrefix(prefix, "refusals")}:of:${sender}`;
 }
 
 function indexKey(prefix: string): string {
-  return `${prefix}:refusals:partners`;
+  return `${companionPrefix(prefix, "refusals")}:partners`;
 }

@@ -1,6 +1,7 @@
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { companionPrefix } from "./shards.ts";
 import { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
 
 const prefix = uniquePrefix();
@@ -20,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const { close } of buckets) close();
-  await redis.del(await redis.keys(`${prefix}:*`));
+  await redis.del(await redis.keys(`${companionPrefix(prefix, "limits")}:*`));
   redis.disconnect();
 });
 
@@ -78,8 +79,8 @@ test("a bucket's key exists until the bucket is full, to the microsecond", async
   for (let look = 0; look < 200; look += 1) {
     const [, fullAt, expiresAtMs] = await Promise.all([
       buckets[0].take("expiring", size, 1),
-      redis.get(`${prefix}:rate-limit:expiring`),
-      redis.pexpiretime(`${prefix}:rate-limit:expiring`),
+      redis.get(`${companionPrefix(prefix, "limits")}:rate-limit:expiring`),
+      redis.pexpiretime(`${companionPrefix(prefix, "limits")}:rate-limit:expiring`),
     ]);
     // A key that expires in between would be missing for one of the two.
     if (fullAt !== null && expiresAtMs > 0) expect(expiresAtMs * 1_000).toBeGreaterThanOrEqual(Number(fullAt));
@@ -89,7 +90,7 @@ test("a bucket's key exists until the bucket is full, to the microsecond", async
 test("a bucket never holds more than its burst, and leaves nothing in Redis when it is full", async () => {
   const size = { perSecond: 100, burst: 3 };
   expect(await buckets[0].take("full", size, 3)).toMatchObject({ granted: 3 });
-  await waitFor(async () => expect(await redis.exists(`${prefix}:rate-limit:full`)).toBe(0));
+  await waitFor(async () => expect(await redis.exists(`${companionPrefix(prefix, "limits")}:rate-limit:full`)).toBe(0));
   expect(await buckets[0].take("full", size, 5)).toMatchObject({ granted: 3, left: 0 });
 });
 
@@ -109,7 +110,7 @@ test("a raised limit applies immediately, whatever was used under the old one", 
 
 test("setting the clock back by a day costs one empty bucket, not a day", async () => {
   const tomorrow = ((await redisTimeMs()) + 86_400_000) * 1_000;
-  await redis.set(`${prefix}:rate-limit:set-back`, tomorrow);
+  await redis.set(`${companionPrefix(prefix, "limits")}:rate-limit:set-back`, tomorrow);
   const size = { perSecond: 100, burst: 5 };
   expect(await buckets[0].take("set-back", size, 1)).toMatchObject({ granted: 0 });
   await waitFor(async () => expect(await buckets[0].take("set-back", size, 1)).toMatchObject({ granted: 1 }));
@@ -123,12 +124,17 @@ test("each process knows how many share the buckets, and ended ones are soon not
   third.close();
 
   const nowS = Math.floor((await redisTimeMs()) / 1_000);
-  const members = await redis.zrange(`${prefix}:ingests`, "0", "-1");
+  const members = await redis.zrange(`${companionPrefix(prefix, "limits")}:ingests`, "0", "-1");
   // Entries of clocks that were set: all are a minute old or an hour ahead. Living processes are back immediately.
   for (const atS of [nowS - 60, nowS + 3_600]) {
-    for (const member of members) await redis.zadd(`${prefix}:ingests`, atS, member);
+    for (const member of members) await redis.zadd(`${companionPrefix(prefix, "limits")}:ingests`, atS, member);
     await waitFor(async () => {
-      const membersAndTimes = await redis.zrange(`${prefix}:ingests`, "0", "-1", "WITHSCORES");
+      const membersAndTimes = await redis.zrange(
+        `${companionPrefix(prefix, "limits")}:ingests`,
+        "0",
+        "-1",
+        "WITHSCORES",
+      );
       expect(membersAndTimes).toHaveLength(2 * 2);
       expect(membersAndTimes.includes(`${atS}`)).toBe(false);
     });

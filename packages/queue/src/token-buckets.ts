@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
+import { companionPrefix } from "./shards.ts";
+import { withConnection } from "./with-connection.ts";
 
 /** A token is added every 1 / perSecond seconds until the bucket has `burst` tokens. */
 interface BucketSize {
@@ -89,7 +91,6 @@ type BucketGroup = "ingests" | "lookups";
  * otherwise wait for each other.
  *
  * @param options.group whose buckets they are. Default: those of ingests
- * @param options.prefix the queue's prefix, so the buckets are in the same slot as the queue
  * @param options.onError called for each connection error; ioredis reconnects by itself
  * @param options.deadlineMs how long Redis may take to grant tokens
  */
@@ -98,14 +99,18 @@ export function createTokenBuckets(
 ): TokenBuckets {
   const { group = "ingests", deadlineMs = defaultDeadlineMs } = options;
   const scope = group === "ingests" ? "" : `${group}:`;
-  const redis = connectToRedis(options, {
-    connectionName: `booking-events-limits-of-${group}`,
-    enableOfflineQueue: false,
-    connectTimeout: connectTimeoutMs,
-    socketTimeout: socketTimeoutMs,
-    maxRetriesPerRequest: 0,
-    retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
-  });
+  const prefix = companionPrefix(options.prefix, "limits");
+  const redis = connectToRedis(
+    { ...options, prefix },
+    {
+      connectionName: `booking-events-limits-of-${group}`,
+      enableOfflineQueue: false,
+      connectTimeout: connectTimeoutMs,
+      socketTimeout: socketTimeoutMs,
+      maxRetriesPerRequest: 0,
+      retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
+    },
+  );
   redis.on("error", options.onError);
   const processId = randomUUID();
   let processes = 1;
@@ -113,7 +118,7 @@ export function createTokenBuckets(
   /** While this fails, the last count applies. */
   async function sendHeartbeat(): Promise<void> {
     try {
-      const reply = await redis.eval(heartbeatScript, 1, `${options.prefix}:${group}`, processId, heartbeatValidS);
+      const reply = await redis.eval(heartbeatScript, 1, `${prefix}:${group}`, processId, heartbeatValidS);
       processes = Number(reply);
     } catch (error) {
       options.onError(error as Error);
@@ -125,7 +130,7 @@ export function createTokenBuckets(
 
   return {
     async take(id, { perSecond, burst }, wanted) {
-      const key = `${options.prefix}:rate-limit:${scope}${id}`;
+      const key = `${prefix}:rate-limit:${scope}${id}`;
       const taking = redis.eval(takeScript, 1, key, 1_000_000 / perSecond, burst, wanted);
       const reply = await beforeDeadline(taking, deadlineMs);
       const [granted, left, waitMicroseconds] = reply as [number, number, number];
@@ -137,6 +142,19 @@ export function createTokenBuckets(
       redis.disconnect();
     },
   };
+}
+
+/**
+ * Counts the ingests that are running.
+ *
+ * @throws what ioredis throws when Redis does not answer within 2 s
+ */
+export async function countIngests(queue: QueueLocation): Promise<number> {
+  const prefix = companionPrefix(queue.prefix, "limits");
+  return withConnection({ ...queue, prefix }, async (redis) => {
+    const [seconds] = (await redis.time()) as unknown as [string, string];
+    return redis.zcount(`${prefix}:ingests`, Number(seconds) - heartbeatValidS, "+inf");
+  });
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
 import type { QueueLocation } from "./connect-to-redis.ts";
+import { companionPrefix } from "./shards.ts";
 import { withConnection } from "./with-connection.ts";
 
 /** How often a partner got a warning on a day. It holds nothing that the partner wrote. */
@@ -44,7 +45,7 @@ export async function readWarningCounts(
 ): Promise<WarningCount[]> {
   const { prefix, partner, now } = options;
   const days = Array.from({ length: warningDaysKept }, (_, age) => toDay(new Date(now.getTime() - age * dayMs)));
-  return withConnection(options, async (redis) => {
+  return withConnection({ ...options, prefix: companionPrefix(prefix, "warnings") }, async (redis) => {
     const hashes = await Promise.all(days.map((day) => redis.hgetall(toKey(prefix, partner, day))));
     return hashes.flatMap((hash, age) =>
       Object.entries(hash).map(([name, count]) => {
@@ -61,5 +62,5 @@ export function toDay(time: Date): string {
 }
 
 function toKey(prefix: string, partner: string, day: string): string {
-  return `${prefix}:warnings:${partner}:${day}`;
+  return `${companionPrefix(prefix, "warnings")}:${partner}:${day}`;
 }

@@ -36,22 +36,10 @@ export async function removeWorker(redis: Redis, prefix: string, worker: WorkerI
   await redis.zrem(workersKey(prefix), toMember(worker));
 }
 
-/** Returns the workers that take events, and how many ingests run. */
-export async function findProcesses(
-  redis: Redis,
-  prefix: string,
-): Promise<{ workers: WorkerIdentity[]; ingestCount: number }> {
-  const [seconds] = (await redis.time()) as unknown as [string, string];
-  const since = Number(seconds) - heartbeatValidMs / 1_000;
-  const [members, ingests] = await Promise.all([
-    redis.zrange(workersKey(prefix), since, "+inf", "BYSCORE"),
-    redis.zrange(`${prefix}:ingests`, since, "+inf", "BYSCORE"),
-  ]);
-  const workers = members.map((member) => {
-    const [version, host, pid] = JSON.parse(member) as [string, string, number];
-    return { version, host, pid };
-  });
-  return { workers, ingestCount: ingests.length };
+/** @param member as in {@link workersKey} */
+export function parseWorker(member: string): WorkerIdentity {
+  const [version, host, pid] = JSON.parse(member) as [string, string, number];
+  return { version, host, pid };
 }
 
 function toMember({ version, host, pid }: WorkerIdentity): string {

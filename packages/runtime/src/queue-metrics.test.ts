@@ -3,6 +3,7 @@ import { createMetrics, type Registry } from "./metrics.ts";
 import { createDrainEstimator, exportQueueMetrics } from "./queue-metrics.ts";
 
 const empty = {
+  isComplete: true,
   ...{ waiting: 0, delayed: 0, held: 0, givenUp: 0, oldestAgeMs: 0, finished: 0 },
   ...{ memoryShare: 0, isDurable: true, isPaused: false, workers: 1 },
 };

@@ -13,6 +13,8 @@ interface QueueState {
   isDurable: boolean;
   isPaused: boolean;
   workers: number;
+  /** Whether each shard of the queue has answered. */
+  isComplete: boolean;
 }
 
 /** Prometheus gives up after 10 s by default. */
@@ -106,10 +108,10 @@ export function exportQueueMetrics(metrics: Registry, readQueueState: () => Prom
   );
   new Gauge({
     name: "booking_events_redis_up",
-    help: "1 if Redis answered this scrape.",
+    help: "1 if Redis answered this scrape, for all shards.",
     registers,
     async collect() {
-      this.set((await read()) === undefined ? 0 : 1);
+      this.set((await read())?.isComplete ? 1 : 0);
     },
   });
 }

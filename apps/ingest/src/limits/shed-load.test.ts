@@ -33,7 +33,7 @@ async function watch(first: Load, inForce = patientLimits): Promise<void> {
     if (load instanceof Error) throw load;
     return load;
   };
-  shedder = await watchLoad({ measureLoad, limits: inForce, logger, metrics });
+  shedder = await watchLoad({ measureLoads: [measureLoad], limits: inForce, logger, metrics });
 }
 
 /** Resolves when the new load has been processed. */
@@ -110,4 +110,21 @@ test("the limits are exported, so a dashboard or an alert does not have to repea
   await watch({ backlog: 0, memoryShare: 0 });
   const { values = [] } = (await metrics.getSingleMetric("ingest_shedding_limit")?.get()) ?? {};
   expect(Object.fromEntries(values.map(({ labels, value }) => [labels["measure"], value]))).toEqual(patientLimits);
+});
+
+test("the backlogs of all shards count together, and a shard that does not answer delays no other", async () => {
+  const { promise: silence } = Promise.withResolvers<Load>();
+  let silent: Promise<Load> | undefined;
+  let backlog = 40;
+  const logger = createLogger({ name: "test", level: "silent" });
+  const measureLoads = [
+    async () => ({ backlog, memoryShare: 0.1 }),
+    () => silent ?? Promise.resolve({ backlog: 50, memoryShare: 0.6 }),
+  ];
+  shedder = await watchLoad({ measureLoads, limits: patientLimits, logger, metrics });
+  expect(shedder.isOverloaded()).toBe(false);
+  silent = silence;
+  backlog = 51;
+  await waitFor(() => shedder.isOverloaded());
+  expect(shedder.warnings()).toEqual([expect.stringContaining("101 wait now")]);
 });

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { Producer } from "@booking-events/queue";
+import type { Producer, QueueLoad } from "@booking-events/queue";
 import { Gauge, type Logger, type Registry, repeat } from "@booking-events/runtime";
 
 export interface LoadShedder {
@@ -25,6 +25,8 @@ type Measure = keyof LoadLimits;
 const recoveredShare = 0.9;
 /** Between two checks, the events that all ingest processes accept must fit into Redis above the high-water mark. */
 const redisIntervalMs = 100;
+/** More shards are measured less often, because many of them share a Redis and its memory. */
+const maxShardsPerInterval = 8;
 /** Long enough that a single garbage collection does not determine the mean. */
 const delayIntervalMs = 500;
 const delayResolutionMs = 20;
@@ -35,12 +37,13 @@ const nanosecondsPerMs = 1_000_000;
  * their own. Resolves after the first check.
  */
 export async function watchLoad(options: {
-  measureLoad: Producer["measureLoad"];
+  /** One for each shard of the queue. */
+  measureLoads: Producer["measureLoad"][];
   limits: LoadLimits;
   logger: Logger;
   metrics: Registry;
 }): Promise<LoadShedder> {
-  const { measureLoad, limits, logger } = options;
+  const { measureLoads, limits, logger } = options;
   const shedding = new Gauge({
     name: "ingest_shedding",
     help: "1 while events are refused because of this measure: maxBacklog, memoryHighWater, maxEventLoopDelayMs.",
@@ -78,20 +81,26 @@ export async function watchLoad(options: {
     update("maxEventLoopDelayMs", Number.isNaN(delayMs) ? 0 : delayMs);
   }
 
-  async function checkRedis(): Promise<void> {
+  /** The last known loads of the shards. */
+  const loads = new Map<number, QueueLoad>();
+
+  async function checkShard(shard: number, measureLoad: Producer["measureLoad"]): Promise<void> {
     try {
-      const { backlog, memoryShare } = await measureLoad();
-      update("maxBacklog", backlog);
-      update("memoryHighWater", memoryShare);
+      loads.set(shard, await measureLoad());
+      update("maxBacklog", sum([...loads.values()].map(({ backlog }) => backlog)));
+      update("memoryHighWater", Math.max(...Array.from(loads.values(), ({ memoryShare }) => memoryShare)));
     } catch {
       // Events are refused anyway while Redis is down. The last result applies until it is back.
     }
   }
 
   checkDelay();
-  await checkRedis();
+  await Promise.all(measureLoads.map((measureLoad, shard) => checkShard(shard, measureLoad)));
   void repeat(checkDelay, delayIntervalMs, stopping.signal);
-  void repeat(checkRedis, redisIntervalMs, stopping.signal);
+  const shardIntervalMs = redisIntervalMs * Math.max(1, measureLoads.length / maxShardsPerInterval);
+  // Each by itself, so that a shard that does not answer delays no other.
+  for (const [shard, measureLoad] of measureLoads.entries())
+    void repeat(() => checkShard(shard, measureLoad), shardIntervalMs, stopping.signal);
   return {
     isOverloaded: () => exceeded.size > 0,
     warnings: () => [...exceeded].map(([measure, value]) => describe(measure, value, limits[measure])),
@@ -100,6 +109,10 @@ export async function watchLoad(options: {
       delays.disable();
     },
   };
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }
 
 /** The text is true from the first refusal to the last one, even while the value is between the two thresholds. */

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import type { ObserveRequest } from "@booking-events/http";
-import type { Producer, RecordedRefusal } from "@booking-events/queue";
+import type { RecordedRefusal, RecordWriter } from "@booking-events/queue";
 import { createTallies, type Registry } from "@booking-events/runtime";
 
 export interface RefusalRecorder {
@@ -27,7 +27,7 @@ const maxViolationsRecorded = 10;
  * @param options.onError called for each failed write
  */
 export function createRefusalRecorder(options: {
-  writeRefusals: Producer["writeRefusals"];
+  writeRefusals: RecordWriter<RecordedRefusal>["write"];
   onError: (error: unknown) => void;
   metrics: Registry;
   limits?: typeof recordingLimits;

@@ -1,4 +1,4 @@
-import { type Producer, toDay, type WarningCount } from "@booking-events/queue";
+import { type RecordWriter, toDay, type WarningCount } from "@booking-events/queue";
 import { createTallies, type Registry } from "@booking-events/runtime";
 import type { FieldWarning } from "@booking-events/schema";
 
@@ -25,7 +25,7 @@ const recordingLimits = {
  * @param options.onError called for each failed write
  */
 export function createWarningRecorder(options: {
-  addWarningCounts: Producer["addWarningCounts"];
+  addWarningCounts: RecordWriter<WarningCount>["write"];
   onError: (error: unknown) => void;
   metrics: Registry;
   limits?: typeof recordingLimits;

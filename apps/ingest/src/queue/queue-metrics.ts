@@ -1,5 +1,5 @@
 import { Gauge, Histogram, type Registry } from "@booking-events/runtime";
-import type { QueueWatch } from "./watch-queue.ts";
+import type { ShardsWatch } from "./watch-shards.ts";
 
 type Enqueue<Event> = (event: Event) => Promise<number>;
 
@@ -21,13 +21,22 @@ export function measureEnqueuing<Event>(enqueue: Enqueue<Event>, metrics: Regist
   };
 }
 
-export function exportAvailability(queue: QueueWatch, metrics: Registry): void {
+export function exportAvailability(queue: ShardsWatch, metrics: Registry): void {
+  const registers = [metrics];
   new Gauge({
     name: "ingest_queue_available",
     help: "1 while Redis answers and keeps what it confirms. 0: events are refused, and /readyz says why.",
-    registers: [metrics],
+    registers,
     collect() {
-      this.set(queue.problems().length === 0 ? 1 : 0);
+      this.set(queue.isAvailable() ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: "ingest_shards_unavailable",
+    help: "Shards of the queue whose events are refused. /readyz says which and why.",
+    registers,
+    collect() {
+      this.set(queue.countUnavailable());
     },
   });
 }

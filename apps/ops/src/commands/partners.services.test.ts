@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { createProducer } from "@booking-events/queue";
+import { createLastUseWriter } from "@booking-events/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Ran, runOps } from "../testing/run-ops.ts";
 
@@ -16,10 +16,12 @@ beforeAll(async () => {
   path = join(folder, "partners.json");
   await partners(["add", "acme"]);
   await partners(["rotate", "acme"]);
-  const producer = createProducer({ redisServers: redisUrl(), prefix, onError: () => {} });
-  // The producer does not wait for a connection that is still being opened.
-  await waitFor(() => producer.writeLastUses([{ partner: "acme", secretId: "s1", usedAt }]).then(() => true));
-  await producer.close();
+  const writer = createLastUseWriter({
+    ...{ redisServers: redisUrl(), prefix, connectionName: "test", onError: () => {} },
+  });
+  // The writer does not wait for a connection that is still being opened.
+  await waitFor(() => writer.write([{ partner: "acme", secretId: "s1", usedAt }]).then(() => true));
+  writer.close();
 });
 
 afterAll(() => rm(folder, { recursive: true }));

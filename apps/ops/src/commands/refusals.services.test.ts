@@ -1,5 +1,5 @@
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { createProducer } from "@booking-events/queue";
+import { createRefusalWriter } from "@booking-events/queue";
 import { expect, test } from "vitest";
 import { runOps } from "../testing/run-ops.ts";
 
@@ -15,16 +15,19 @@ async function ok(...args: string[]): Promise<string> {
 
 test("shows what ingest refused, why, and by which secret", async () => {
   expect(await ok()).toBe("No such refusals are recorded.\n");
-  const producer = createProducer({ redisServers: redisUrl(), prefix: environment.QUEUE_PREFIX, onError: () => {} });
-  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  const writer = createRefusalWriter({
+    ...{ redisServers: redisUrl(), prefix: environment.QUEUE_PREFIX, connectionName: "test", onError: () => {} },
+  });
   const common = { requestId, kind: "create", ip: "192.0.2.1" };
   const acme = { ...common, at: new Date(now.getTime() - 60_000), partner: "acme", secretId: "s1", status: 422 };
   const stranger = { ...common, at: new Date(now.getTime() - 7_200_000), partner: null, secretId: null, status: 403 };
-  await producer.writeRefusals([
+  const refusals = [
     { ...acme, code: "invalid-data", violations: ["consumerPhone:null", "agentEmail:malformed"] },
     { ...stranger, code: "unknown-secret", violations: [] },
-  ]);
-  await producer.close();
+  ];
+  // The writer does not wait for a connection that is still being opened.
+  await waitFor(() => writer.write(refusals).then(() => true));
+  writer.close();
 
   const shown = await ok("--partner", "acme", "--since", "1h");
   expect(shown.split("\n")).toHaveLength(3);

@@ -6,7 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import { createConsumer, createProducer, createTokenBuckets, setQueuePaused } from "@booking-events/queue";
+import {
+  createConsumer,
+  createLastUseWriter,
+  createProducer,
+  createTokenBuckets,
+  setQueuePaused,
+} from "@booking-events/queue";
 import { version } from "@booking-events/runtime";
 import { writeDeadLetter } from "@booking-events/store";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -154,11 +160,11 @@ test("an enabled partner is silent if it pauses for longer than in the week befo
   await runOps(["partners", "add", "busy"], { environment: withoutIt });
   expect((await readJson(withoutIt)).needsAttention).toEqual([]);
 
-  const producer = createProducer({ redisServers: redisUrl(), prefix, onError: () => {} });
-  cleanups.push(() => producer.close());
-  await waitFor(() =>
-    producer.writeLastUses([{ partner: "busy-and-silent", secretId: "s1", usedAt: now }]).then(() => true),
-  );
+  const writer = createLastUseWriter({
+    ...{ redisServers: redisUrl(), prefix, connectionName: "test", onError: () => {} },
+  });
+  cleanups.push(() => writer.close());
+  await waitFor(() => writer.write([{ partner: "busy-and-silent", secretId: "s1", usedAt: now }]).then(() => true));
   expect((await readJson()).needsAttention).toEqual([]);
 });
 

@@ -1,25 +1,29 @@
+import { formatShards } from "@booking-events/queue";
+
 export interface WorkerState {
   isStopping: () => boolean;
-  /** Returns why Redis does not answer; null: it does. */
-  redisProblem: () => string | null;
+  /** Returns why Redis answers for no shard. Empty: it answers for one. */
+  redisProblems: () => string[];
   /** The code of the fault of the current outage of PostgreSQL; null: there is no outage. */
   databaseOutage: () => string | null;
   isMigrated: () => boolean;
   /** Asks PostgreSQL. @returns why it does not answer; null: it does */
   checkDatabase: () => Promise<string | null>;
   durabilityProblems: () => string[];
-  isStuck: () => boolean;
+  stuckShards: () => number[];
+  isSharded: () => boolean;
 }
 
 /** Returns why the worker is not ready, in sentences for an operator. Empty: it is ready. */
 export async function findProblems(state: WorkerState): Promise<string[]> {
-  const redisProblem = state.redisProblem();
+  const stuck = state.stuckShards();
+  const where = state.isSharded() ? ` in shards ${formatShards(stuck)}` : "";
   return [
     ...(state.isStopping() ? ["The worker is stopping."] : []),
-    ...(redisProblem === null ? [] : [redisProblem]),
+    ...state.redisProblems(),
     ...(await findDatabaseProblems(state)),
     ...state.durabilityProblems(),
-    ...(state.isStuck() ? ["Events are waiting, and none is finished. Restart this worker."] : []),
+    ...(stuck.length > 0 ? [`Events are waiting${where}, and none is finished. Restart this worker.`] : []),
   ];
 }
 

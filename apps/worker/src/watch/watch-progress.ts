@@ -12,8 +12,8 @@ export const lookIntervalMs = 5_000;
 export const stuckAfterMs = 60_000;
 
 /**
- * Notices a worker that is stuck: events wait, PostgreSQL is available, the queue is not paused, and nothing happens. This has been seen with
- * queue workers whose blocking connection died unnoticed. The log, `/readyz` and a metric report it. A restart fixes
+ * Notices a worker that is stuck in a shard: events wait, PostgreSQL is available, the queue is not paused, and nothing
+ * happens. This has been seen with queue workers whose blocking connection died unnoticed. The log, `/readyz` and a metric report it. A restart fixes
  * it, and loses nothing.
  *
  * @param options.countWaiting counts events that a worker could take now; rejects if Redis is down, which is reported

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { EnqueueError, type Producer } from "@booking-events/queue";
+import { EnqueueError, type ShardedProducer } from "@booking-events/queue";
 import { parseEnvelopeText } from "@booking-events/schema";
 import {
   type DeadLetter,
@@ -68,7 +68,7 @@ export function isInQueue({ resolvedAt, replayedAt, failedAt }: DeadLetter): boo
   return resolvedAt === null && replayedAt !== null && replayedAt > failedAt;
 }
 
-async function replayOne(client: Queryable, producer: Producer, eventId: string, by: string): Promise<Replay> {
+async function replayOne(client: Queryable, producer: ShardedProducer, eventId: string, by: string): Promise<Replay> {
   // Read before the letter: if another operator's replay applies the event, the letter says so by then.
   const outcome = (await findProcessed(client, [eventId])).get(eventId);
   const letter = await findDeadLetter(client, eventId);
@@ -84,7 +84,7 @@ async function replayOne(client: Queryable, producer: Producer, eventId: string,
   if (!parsed.success) return { eventId, result: "invalid", detail: parsed.problem };
   // Before the event is queued: the worker that applies it must find a marked letter.
   if (!(await markReplayed(client, eventId, by))) return resolved(eventId, "closed meanwhile");
-  await producer.requeue(eventId, JSON.parse(text));
+  await producer.requeue(eventId, JSON.parse(text), parsed.envelope);
   return { eventId, result: "waiting", detail: "in the queue" };
 }
 

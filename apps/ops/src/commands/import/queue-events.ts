@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { NumberedEvent, Producer } from "@booking-events/queue";
+import type { NumberedEvent, ShardedProducer } from "@booking-events/queue";
 import { findProcessed, listDeadLetters, type Queryable } from "@booking-events/store";
 
 /**
@@ -32,7 +32,7 @@ export interface Queued {
  */
 export async function queueEvents(
   events: NumberedEvent[],
-  services: { producer: Producer; pool: Queryable },
+  services: { producer: ShardedProducer; pool: Queryable },
   limits: QueueLimits,
   onWait: (backlog: number) => void,
 ): Promise<Queued> {
@@ -58,7 +58,7 @@ async function findNew(pool: Queryable, events: NumberedEvent[]): Promise<Number
 }
 
 async function waitForRoom(
-  producer: Producer,
+  producer: ShardedProducer,
   { maxBacklog, memoryHighWater }: QueueLimits,
   onWait: (backlog: number) => void,
 ): Promise<number> {

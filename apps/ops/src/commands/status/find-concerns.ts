@@ -1,4 +1,4 @@
-import type { QueueStatus } from "@booking-events/queue";
+import { formatShards, type QueueStatus } from "@booking-events/queue";
 import type { DatabaseStatus, Rhythm } from "@booking-events/store";
 import { describeAge } from "./describe.ts";
 import type { Status } from "./read-status.ts";
@@ -25,7 +25,7 @@ export function findConcerns(status: Status): string[] {
 }
 
 function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
-  const { isPaused, workers, ingestCount, oldestQueuedAt, redis } = queue;
+  const { isPaused, workers, unservedShards, ingestCount, oldestQueuedAt, redis } = queue;
   const ageMs = oldestQueuedAt === null ? 0 : at.getTime() - oldestQueuedAt.getTime();
   const memoryShare = redis.maxBytes === 0 ? 0 : redis.usedBytes / redis.maxBytes;
   return [
@@ -33,6 +33,9 @@ function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
     ...(isPaused ? ["The queue is paused. To go on: npm run ops -- queue resume"] : []),
     ...(ingestCount === 0 ? ["No ingest runs, so partners cannot send events. Start one."] : []),
     ...(workers.length === 0 ? ["No worker takes events. Start one, or look at its log."] : []),
+    ...(workers.length > 0 && unservedShards.length > 0
+      ? [`No worker takes events of shards ${formatShards(unservedShards)}. Check WORKER_SHARDS of the workers.`]
+      : []),
     ...(ageMs > maxAgeMs && !isPaused
       ? [`The oldest event has waited for ${describeAge(ageMs)}. Look for the cause: npm run ops -- doctor`]
       : []),

@@ -22,7 +22,7 @@ export function printStatus(output: Output, status: Status, concerns: string[]):
   printField(
     output,
     "Ingests",
-    describe(queue, ({ ingestCount }) => String(ingestCount)),
+    describe(queue, ({ ingestCount }) => String(ingestCount ?? "unknown")),
   );
   printField(
     output,
@@ -81,10 +81,11 @@ function describeWorkers(workers: WorkerIdentity[]): string {
   return versions.length === 0 ? "none" : versions.join(", ");
 }
 
-function describeQueue({ counts, isPaused, oldestQueuedAt, drainMs }: QueueStatus, at: Date): string {
+function describeQueue({ counts, isPaused, oldestQueuedAt, drainMs, shardCount }: QueueStatus, at: Date): string {
   const { waiting, held, delayed } = counts;
   return [
     ...(isPaused ? ["paused"] : []),
+    ...(shardCount === 1 ? [] : [`${shardCount} shards`]),
     `${waiting} waiting`,
     `${held} held`,
     `${delayed} delayed`,

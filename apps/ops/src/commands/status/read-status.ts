@@ -60,7 +60,7 @@ function findLastHeardOf(queue: Reading<QueueStatus>, database: Reading<Database
   const rhythms = "value" in database ? (database.value.data?.rhythms ?? []) : [];
   return new Map(
     rhythms.map(({ partner, lastSeenAt }) => {
-      const usedAt = "value" in queue ? queue.value.lastUses.ofPartner(partner) : null;
+      const usedAt = ("value" in queue && queue.value.lastUses?.ofPartner(partner)) || null;
       return [partner, usedAt !== null && usedAt > lastSeenAt ? usedAt : lastSeenAt];
     }),
   );

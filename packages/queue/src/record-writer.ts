@@ -1,0 +1,61 @@
+import type { Redis } from "ioredis";
+import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
+import { type SecretUse, writeLastUses } from "./last-use.ts";
+import { type RecordedRefusal, writeRefusals } from "./refusals.ts";
+import { settleWithin } from "./settle-within.ts";
+import { type Companion, companionPrefix } from "./shards.ts";
+import { addWarningCounts, type WarningCount } from "./warning-counts.ts";
+
+/** Writes what a process records beside the queue. */
+export interface RecordWriter<Entry> {
+  /** @throws if Redis does not answer within {@link writeDeadlineMs}. Some of the entries may have been written */
+  write(entries: Entry[]): Promise<void>;
+  close(): void;
+}
+
+type WriterOptions = QueueLocation & {
+  connectionName: string;
+  /** Called for each connection error; ioredis reconnects by itself. */
+  onError: (error: Error) => void;
+};
+
+const writeDeadlineMs = 1_500;
+/** The connection to a Redis that disappeared without closing it is dropped after this time without a byte. */
+const socketTimeoutMs = 5_000;
+const longestReconnectDelayMs = 500;
+
+export function createLastUseWriter(options: WriterOptions): RecordWriter<SecretUse> {
+  return createRecordWriter(options, "last-use", writeLastUses);
+}
+
+export function createRefusalWriter(options: WriterOptions): RecordWriter<RecordedRefusal> {
+  return createRecordWriter(options, "refusals", writeRefusals);
+}
+
+export function createWarningWriter(options: WriterOptions): RecordWriter<WarningCount> {
+  return createRecordWriter(options, "warnings", addWarningCounts);
+}
+
+/** Each has a connection of its own, because another node of a cluster may store its keys. */
+function createRecordWriter<Entry>(
+  options: WriterOptions,
+  companion: Companion,
+  write: (redis: Redis, prefix: string, entries: Entry[]) => Promise<void>,
+): RecordWriter<Entry> {
+  const redis = connectToRedis(
+    { ...options, prefix: companionPrefix(options.prefix, companion) },
+    {
+      connectionName: options.connectionName,
+      enableOfflineQueue: false,
+      connectTimeout: writeDeadlineMs,
+      socketTimeout: socketTimeoutMs,
+      maxRetriesPerRequest: 1,
+      retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
+    },
+  );
+  redis.on("error", options.onError);
+  return {
+    write: (entries) => settleWithin(writeDeadlineMs, write(redis, options.prefix, entries)),
+    close: () => redis.disconnect(),
+  };
+}
