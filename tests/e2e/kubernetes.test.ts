@@ -10,7 +10,7 @@ import { findManifestProblems } from "./check-manifests.ts";
 import { type Manifest, podSpecOf, readManifests, renderKustomization } from "./render-kustomization.ts";
 
 const root = "deploy/kubernetes";
-const folders = ["base", "migrate", "example", "example/migrate"];
+const folders = ["base", "migrate", "example", "example/migrate", "example-operators"];
 const rendered = Object.fromEntries(folders.map((folder) => [folder, renderKustomization(`${root}/${folder}`)]));
 const objects = [...(rendered["example"] ?? []), ...(rendered["example/migrate"] ?? [])];
 const pods = objects.filter((object) => podSpecOf(object) !== undefined);
@@ -328,5 +328,62 @@ describe("workers are scaled", () => {
     expect(base.minReplicaCount).toBe(0);
     expect(base.fallback).toMatchObject({ replicas: expect.any(Number), behavior: "currentReplicasIfHigher" });
     expect(trigger.metadata).toMatchObject({ ignoreNullValues: "false", activationThreshold: "0" });
+  });
+});
+
+describe("with Redis Cluster and PostgreSQL of operators", () => {
+  const withOperators = rendered["example-operators"] ?? [];
+  const ofKind = (wanted: string) => withOperators.filter(({ kind }) => kind === wanted);
+
+  test("every process finds the cluster, and has the same number of shards", () => {
+    const [cluster] = ofKind("RedisCluster");
+    const deployments = ofKind("Deployment");
+    expect(deployments).toHaveLength(4);
+    for (const object of deployments) {
+      const { env } = podSpecOf(object).containers[0];
+      const values = Object.fromEntries(env.map(({ name, value }: { name: string; value?: string }) => [name, value]));
+      expect(values).not.toHaveProperty("REDIS_URL");
+      expect(values["REDIS_CLUSTER"]).toContain(`${cluster?.metadata.name}-leader:6379`);
+      expect(values["QUEUE_SHARDS"]).toBe("16");
+      const confirms = /-(ingest|ops)$/.test(object.metadata.name);
+      expect(values["REDIS_REPLICAS_TO_CONFIRM"], object.metadata.name).toBe(confirms ? "1" : undefined);
+    }
+  });
+
+  test("Redis has the settings that the service demands", () => {
+    const [cluster] = ofKind("RedisCluster");
+    const { redisLeader, redisFollower, clusterSize } = cluster?.["spec"] ?? {};
+    // After a failover, one replica must still be there to confirm.
+    expect(redisFollower.replicas).toBe(2 * clusterSize);
+    const config = ofKind("ConfigMap").find(
+      ({ metadata }) => metadata.name === redisLeader.redisConfig.additionalRedisConfig,
+    );
+    expect(redisFollower.redisConfig).toEqual(redisLeader.redisConfig);
+    const settings = config?.["data"]["redis-additional.conf"].split("\n");
+    const { services } = parse(readFileSync("deploy/ha/compose.yml", "utf8"), { merge: true });
+    const demanded = services.redis.command.split(/ ?--/).slice(1);
+    for (const setting of demanded.filter((setting: string) => !setting.startsWith("maxmemory "))) {
+      expect(settings).toContain(setting);
+    }
+  });
+
+  test("a commit waits for a standby, and only a server with every commit is promoted", () => {
+    const [cluster] = ofKind("Cluster");
+    expect(cluster?.["spec"]).toMatchObject({
+      instances: 3,
+      postgresql: { synchronous: { method: "any", number: 1, dataDurability: "required", failoverQuorum: true } },
+    });
+  });
+
+  test("the network policies allow traffic to both", () => {
+    const labels = [
+      ofKind("RedisCluster")[0]?.metadata.labels,
+      ofKind("Cluster")[0]?.["spec"].inheritedMetadata.labels,
+    ];
+    const policy = ofKind("NetworkPolicy").find(({ metadata }) => metadata.name.endsWith("-worker"));
+    const [redis, postgres] = policy?.["spec"].egress ?? [];
+    for (const [index, rule] of [redis, postgres].entries()) {
+      expect(selects(rule.to[0].podSelector, labels[index] ?? {})).toBe(true);
+    }
   });
 });

@@ -25,7 +25,7 @@ const fields = new Set(["apiVersion", "kind", "resources", "components", "namesp
 
 /**
  * Returns the objects of a kustomization, for machines without kustomize. It knows the fields that `deploy/kubernetes`
- * uses, and of JSON patches the replacement of an existing field.
+ * uses, and of JSON patches the replacement of an existing field and the addition to the end of a list.
  *
  * @throws if it meets anything else
  */
@@ -72,7 +72,7 @@ function transform(objects: Manifest[], { namespace, images = [], patches = [] }
       kind === target.kind && new RegExp(`^(?:${target.name ?? ".*"})$`).test(metadata.name);
     const targets = objects.filter(isTarget);
     if (targets.length === 0) throw new Error(`no object for the patch of ${target.kind} ${target.name ?? ""}`);
-    for (const object of targets) for (const operation of parseYaml(patch)) replace(object, operation);
+    for (const object of targets) for (const operation of parseYaml(patch)) change(object, operation);
   }
   return objects;
 }
@@ -81,11 +81,12 @@ export function podSpecOf(object: Manifest) {
   return object["spec"]?.template?.spec;
 }
 
-function replace(object: Manifest, { op, path, value }: { op: string; path: string; value: unknown }): void {
+function change(object: Manifest, { op, path, value }: { op: string; path: string; value: unknown }): void {
   const keys = path.split("/").slice(1);
   const last = keys.pop() as string;
   // biome-ignore lint/suspicious/noExplicitAny: a path leads anywhere.
   const parent = keys.reduce<any>((inner, key) => inner?.[key], object);
-  if (op !== "replace" || parent?.[last] === undefined) throw new Error(`can't ${op} ${path}`);
-  parent[last] = value;
+  if (op === "add" && last === "-" && Array.isArray(parent)) parent.push(value);
+  else if (op === "replace" && parent?.[last] !== undefined) parent[last] = value;
+  else throw new Error(`can't ${op} ${path}`);
 }
