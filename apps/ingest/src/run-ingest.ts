@@ -58,6 +58,7 @@ const entries = {
   ADMIN_HOST: variables.ADMIN_HOST,
   ADMIN_PORT: adminPort(9101),
   ...redisVariables,
+  REDIS_REPLICAS_TO_CONFIRM: variables.REDIS_REPLICAS_TO_CONFIRM,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
   QUEUE_SHARDS: variables.QUEUE_SHARDS,
   PARTNERS_FILE: variables.PARTNERS_FILE,
@@ -154,6 +155,7 @@ async function startServices({ settings, logger, metrics, expectPartners, parts 
     ...redis,
     shardCount: settings.QUEUE_SHARDS,
     createProducer: parts.createProducer,
+    replicasToConfirm: settings.REDIS_REPLICAS_TO_CONFIRM,
     // watchQueue logs problems and their end at a higher level.
     onError: (error) => logger.debug({ err: error }, "Redis connection failed"),
     onTimeLost: freezes.recordLostTime,

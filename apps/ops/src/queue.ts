@@ -45,15 +45,21 @@ async function untilReady(producer: ShardedProducer, nothingDone: string): Promi
   }
 }
 
-export function readRedisSettings(environment: Context["environment"]): ShardedQueue {
+interface RedisSettings extends ShardedQueue {
+  replicasToConfirm: number;
+}
+
+export function readRedisSettings(environment: Context["environment"]): RedisSettings {
+  const { QUEUE_PREFIX, QUEUE_SHARDS, REDIS_REPLICAS_TO_CONFIRM } = variables;
   const settings = parseEnvironment(
-    { ...redisVariables, QUEUE_PREFIX: variables.QUEUE_PREFIX, QUEUE_SHARDS: variables.QUEUE_SHARDS },
+    { ...redisVariables, QUEUE_PREFIX, QUEUE_SHARDS, REDIS_REPLICAS_TO_CONFIRM },
     environment,
   );
   return {
     redisServers: toRedisServers(settings),
     prefix: settings.QUEUE_PREFIX,
     shardCount: settings.QUEUE_SHARDS,
+    replicasToConfirm: settings.REDIS_REPLICAS_TO_CONFIRM,
   };
 }
 

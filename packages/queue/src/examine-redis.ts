@@ -19,20 +19,31 @@ export interface RedisExamination {
   clockAheadMs: number;
   /** Null: Redis does not permit to read it. */
   folder: string | null;
+  /** Likewise. */
+  minReplicasToWrite: number | null;
+  /** Likewise, or Redis is no cluster. */
+  requiresFullCoverage: boolean | null;
+  replicaCount: number;
 }
 
-/** @throws what ioredis throws when Redis does not answer within 2 s */
-export async function examineRedis(location: QueueLocation): Promise<RedisExamination> {
+/**
+ * @param location.replicasToConfirm how many replicas must have an event before it counts as queued
+ * @throws what ioredis throws when Redis does not answer within 2 s
+ */
+export async function examineRedis(location: QueueLocation & { replicasToConfirm: number }): Promise<RedisExamination> {
   return withConnection(location, async (redis) => {
     const facts = await readRedisFacts(redis);
     return {
-      durabilityProblems: findDurabilityProblems(facts),
+      durabilityProblems: findDurabilityProblems(facts, location),
       canReadFsync: facts.config !== null,
       sequenceProblems: await findSequenceProblems(redis, location.prefix),
       maxMemoryBytes: Number(parseInfo(facts.info).get("maxmemory") ?? 0),
       configChanges: countConfigChanges(await redis.info("commandstats")),
       clockAheadMs: await measureClock(redis),
-      folder: await readFolder(redis),
+      folder: await readSetting(redis, "dir"),
+      minReplicasToWrite: toNumber(await readSetting(redis, "min-replicas-to-write")),
+      requiresFullCoverage: await requiresFullCoverage(redis, facts.info),
+      replicaCount: Number(parseInfo(facts.info).get("connected_slaves") ?? 0),
     };
   });
 }
@@ -52,10 +63,20 @@ async function measureClock(redis: Redis): Promise<number> {
   return Number(seconds) * 1_000 + Number(microseconds) / 1_000 - hostMs;
 }
 
-async function readFolder(redis: Redis): Promise<string | null> {
+async function requiresFullCoverage(redis: Redis, info: string): Promise<boolean | null> {
+  if (parseInfo(info).get("cluster_enabled") !== "1") return null;
+  const setting = await readSetting(redis, "cluster-require-full-coverage");
+  return setting === null ? null : setting === "yes";
+}
+
+function toNumber(text: string | null): number | null {
+  return text === null ? null : Number(text);
+}
+
+async function readSetting(redis: Redis, name: string): Promise<string | null> {
   try {
-    const [, folder = null] = (await redis.config("GET", "dir")) as [string, string | null];
-    return folder;
+    const [, value = null] = (await redis.config("GET", name)) as [string, string | null];
+    return value;
   } catch {
     return null;
   }

@@ -2,6 +2,7 @@ import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { type AcceptedEvent, createEventAdder, serializeEvent } from "./add-events.ts";
 import { addNumberedEvents, type NumberedEvent } from "./add-numbered-events.ts";
+import { createReplicaConfirmation } from "./confirm-replicas.ts";
 import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 import { jobOptions } from "./job-options.ts";
@@ -17,7 +18,8 @@ import { recordShardCount } from "./shard-counts.ts";
 
 export interface Producer {
   /**
-   * Stores the event on Redis' disk (with `appendfsync always`) and returns its sequence number.
+   * Stores the event on Redis' disk (with `appendfsync always`), and on the wanted number of replicas, and returns its
+   * sequence number.
    *
    * @throws EnqueueError after at most {@link enqueueDeadlineMs}, or as soon as a frozen process resumes. The event may
    *   have been queued before the deadline if only the answer is missing. It is not queued after it.
@@ -82,6 +84,8 @@ const longestReconnectDelayMs = 500;
 const addsUnderWay = { maxCalls: 2, maxWaitMs: 100 };
 
 export interface ProducerOptions extends QueueLocation {
+  /** How many replicas must have an event before it counts as queued. Default: 0. */
+  replicasToConfirm?: number;
   /** Called for each connection error; ioredis reconnects by itself. */
   onError: (error: Error) => void;
   /**
@@ -92,6 +96,7 @@ export interface ProducerOptions extends QueueLocation {
 }
 
 export function createProducer(options: ProducerOptions): Producer {
+  const { replicasToConfirm = 0 } = options;
   const redis = connect(options);
   const describeOutage = watchOutage(redis, options.redisServers);
   let connectionNumber = 0;
@@ -105,6 +110,7 @@ export function createProducer(options: ProducerOptions): Producer {
   const queue = createQueue(options, redis);
   const clock = createRedisClock(redis, options.onTimeLost);
   const addEvents = createEventAdder(redis, options.prefix, clock);
+  const confirm = createReplicaConfirmation(redis, replicasToConfirm, () => connectionNumber);
   // Under load, most of the cost of adding an event is the round trip and the write to disk.
   const addTogether = gatherPerTurn(
     (events: Parameters<typeof addEvents>[0], oldestAtMs) => {
@@ -112,14 +118,25 @@ export function createProducer(options: ProducerOptions): Producer {
       // deadline counts from the oldest event's arrival, because this process may have been frozen since and the sender
       // may have given up.
       const deadlineMs = oldestAtMs + enqueueDeadlineMs;
-      return settle(addEvents(events, deadlineMs), Math.max(0, Math.ceil(deadlineMs - performance.now())));
+      return settle(() => addEvents(events, deadlineMs), deadlineMs);
     },
     { underWay: addsUnderWay },
   );
 
-  async function settle<Result>(work: Promise<Result>, limitMs = enqueueDeadlineMs): Promise<Result> {
+  /** Resolves when Redis and its replicas have what `work` adds. */
+  async function settle<Result>(
+    work: () => Promise<Result>,
+    deadlineMs = performance.now() + enqueueDeadlineMs,
+  ): Promise<Result> {
+    const msLeft = () => Math.max(0, Math.ceil(deadlineMs - performance.now()));
+    const connection = connectionNumber;
+    async function addAndConfirm(): Promise<Result> {
+      const result = await work();
+      await confirm(connection, msLeft());
+      return result;
+    }
     try {
-      return await settleWithin(limitMs, work);
+      return await settleWithin(msLeft(), addAndConfirm());
     } catch (error) {
       throw new EnqueueError("The event could not be queued, or Redis did not confirm it in time.", { cause: error });
     }
@@ -129,14 +146,14 @@ export function createProducer(options: ProducerOptions): Producer {
     // Serialized immediately, so only the event's text stays in memory while Redis works.
     enqueue: (event, subject) => addTogether(serializeEvent(event, subject)),
     async requeue(eventId, data) {
-      await settle(queue.add(replayJobName, data, { ...jobOptions, jobId: eventId }));
+      await settle(() => queue.add(replayJobName, data, { ...jobOptions, jobId: eventId }));
     },
-    enqueueNumbered: (events) => settle(addNumberedEvents(redis, options.prefix, events)),
+    enqueueNumbered: (events) => settle(() => addNumberedEvents(redis, options.prefix, events)),
     async findProblems() {
       try {
         const checks = Promise.all([readRedisFacts(redis), findSequenceProblems(redis, options.prefix, clock)]);
         const [facts, sequenceProblems] = await settleWithin(enqueueDeadlineMs, checks);
-        const problems = findDurabilityProblems(facts, runWithCompleteAof);
+        const problems = findDurabilityProblems(facts, { runWithCompleteAof, replicasToConfirm });
         isDurable = problems.length === 0;
         runWithCompleteAof = findRunWithCompleteAof(facts, runWithCompleteAof);
         return [...problems, ...sequenceProblems];

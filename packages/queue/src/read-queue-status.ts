@@ -55,6 +55,13 @@ interface RedisSettings {
   maxBytes: number;
 }
 
+interface Confirmation {
+  /** How many replicas must have an event before it counts as queued. Default: 0. */
+  replicasToConfirm?: number;
+}
+
+type ConfirmedQueue = ShardedQueue & Confirmation;
+
 /** A shorter time would say little about a queue that is worked off in batches. */
 const paceIntervalMs = 1_000;
 
@@ -63,7 +70,7 @@ const paceIntervalMs = 1_000;
  *
  * @throws what ioredis throws when no shard's Redis answers within 2 s
  */
-export async function readQueueStatus(queue: ShardedQueue): Promise<QueueStatus> {
+export async function readQueueStatus(queue: ConfirmedQueue): Promise<QueueStatus> {
   const [results, ingestCount, lastUses] = await Promise.all([
     forEachShard(queue, readShard),
     countIngests(queue).catch(() => null),
@@ -93,7 +100,7 @@ interface ShardReading {
   after: ShardState;
 }
 
-async function readShard(location: QueueLocation): Promise<ShardReading> {
+async function readShard(location: QueueLocation & Confirmation): Promise<ShardReading> {
   const { prefix } = location;
   return withConnection(location, async (redis) => {
     const [facts, sequenceProblems, states] = await Promise.all([
@@ -101,7 +108,11 @@ async function readShard(location: QueueLocation): Promise<ShardReading> {
       findSequenceProblems(redis, prefix),
       readTwice(redis, prefix),
     ]);
-    return { redis: toSettings(facts), problems: [...findDurabilityProblems(facts), ...sequenceProblems], ...states };
+    return {
+      redis: toSettings(facts),
+      problems: [...findDurabilityProblems(facts, location), ...sequenceProblems],
+      ...states,
+    };
   });
 }
 

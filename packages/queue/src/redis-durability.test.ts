@@ -87,17 +87,31 @@ describe("the first rewrite of a server that was empty at its start", () => {
 
   test("is not a problem, because its file was complete before", () => {
     const known = findRunWithCompleteAof(before, undefined);
-    expect(findDurabilityProblems(rewriting, known)).toEqual([]);
-    expect(findDurabilityProblems(rewriting, findRunWithCompleteAof(rewriting, known))).toEqual([]);
+    expect(findDurabilityProblems(rewriting, { runWithCompleteAof: known })).toEqual([]);
+    expect(findDurabilityProblems(rewriting, { runWithCompleteAof: findRunWithCompleteAof(rewriting, known) })).toEqual(
+      [],
+    );
   });
 
   test("is a problem if that is unknown, for another process, and after the file was disabled", () => {
     const switchedOff = findRunWithCompleteAof(factsOf({ aof_enabled: "0" }), "a-run");
     for (const known of [findRunWithCompleteAof(rewriting, undefined), "another-run", switchedOff])
-      expect(findDurabilityProblems(rewriting, known)).toEqual([expect.stringContaining("first append-only file")]);
+      expect(findDurabilityProblems(rewriting, { runWithCompleteAof: known })).toEqual([
+        expect.stringContaining("first append-only file"),
+      ]);
   });
 });
 
 test("all problems are reported together", () => {
   expect(find({ role: "slave", aof_enabled: "0" }, { appendfsync: "no" })).toHaveLength(3);
+});
+
+test("replicas that must confirm each event are counted only if they have all data and answer", () => {
+  const { info } = factsOf({});
+  const replicas = ["state=online,offset=7,lag=0", "state=online,offset=3,lag=9", "state=send_bulk,offset=0,lag=0"];
+  const lines = replicas.map((state, index) => `slave${index}:ip=10.0.0.${index},port=6379,${state}\r\n`).join("");
+  const find = (replicasToConfirm: number) =>
+    findDurabilityProblems({ info: `${info}\r\n${lines}`, config: null }, { replicasToConfirm });
+  expect(find(1)).toEqual([]);
+  expect(find(2)).toEqual([expect.stringMatching(/^Redis has 1 replicas that follow it, but 2 must/)]);
 });

@@ -1,6 +1,8 @@
 import type { Redis } from "ioredis";
 
 const oldestVersion = [6, 2] as const;
+/** A replica tells its primary once a second what it has. One that has been silent for longer does not confirm events. */
+const maxReplicaSilenceS = 3;
 
 /** Redis' own report. */
 export interface RedisFacts {
@@ -48,10 +50,15 @@ function isAofComplete(facts: ReadonlyMap<string, string>): boolean {
 /**
  * Compares Redis' settings and state with what "200 means durable" requires.
  *
- * @param runWithCompleteAof the result of {@link findRunWithCompleteAof} in an earlier check
+ * @param wanted.runWithCompleteAof the result of {@link findRunWithCompleteAof} in an earlier check
+ * @param wanted.replicasToConfirm how many replicas must have an event before it counts as queued. Default: 0
  * @returns sentences for an operator, each with the setting to change; empty if there are no problems
  */
-export function findDurabilityProblems({ info, config }: RedisFacts, runWithCompleteAof?: string): string[] {
+export function findDurabilityProblems(
+  { info, config }: RedisFacts,
+  wanted: { runWithCompleteAof?: string | undefined; replicasToConfirm?: number } = {},
+): string[] {
+  const { runWithCompleteAof, replicasToConfirm = 0 } = wanted;
   const facts = parseInfo(info);
   const problems: string[] = [];
   const version = facts.get("redis_version") ?? "0.0";
@@ -88,7 +95,20 @@ export function findDurabilityProblems({ info, config }: RedisFacts, runWithComp
   if (evictionPolicy !== undefined && evictionPolicy !== "noeviction") {
     problems.push(`Redis may drop events: maxmemory-policy is ${evictionPolicy}. Set: maxmemory-policy noeviction.`);
   }
+  const replicas = countReplicas(info);
+  if (facts.get("role") !== "slave" && replicas < replicasToConfirm) {
+    problems.push(
+      `Redis has ${replicas} replicas that follow it, but ${replicasToConfirm} must confirm each event. ` +
+        "Check that they run and reach it, or change REDIS_REPLICAS_TO_CONFIRM.",
+    );
+  }
   return problems;
+}
+
+/** The replicas that have received all data and still answer. */
+function countReplicas(info: string): number {
+  const silences = Array.from(info.matchAll(/^slave\d+:.*\bstate=online\b.*\blag=(\d+)/gm), ([, lag]) => Number(lag));
+  return silences.filter((silence) => silence <= maxReplicaSilenceS).length;
 }
 
 async function readFsyncSettings(redis: Redis): Promise<RedisFacts["config"]> {

@@ -12,6 +12,7 @@ test("a variable that is not set has its documented default", () => {
     REDIS_USERNAME: "",
     REDIS_PASSWORD: "",
     REDIS_TLS: false,
+    REDIS_REPLICAS_TO_CONFIRM: 0,
     REDIS_SENTINEL_USERNAME: "",
     REDIS_SENTINEL_PASSWORD: "",
     DATABASE_PASSWORD: "",

@@ -125,6 +125,7 @@ export const variables = {
   // Only local by default: metrics name partners, and frequent requests would keep the process busy.
   ADMIN_HOST: v.optional(address, "127.0.0.1"),
   ...redisVariables,
+  REDIS_REPLICAS_TO_CONFIRM: v.optional(wholeNumber(0, 10), "0"),
   DATABASE_URL: databaseUrl("DATABASE_URL"),
   DATABASE_PASSWORD: v.optional(v.string(), ""),
   /** A name that PostgreSQL neither shortens nor keeps for itself. */

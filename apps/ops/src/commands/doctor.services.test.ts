@@ -179,13 +179,36 @@ test.each([
     {
       ...{ durabilityProblems: [], sequenceProblems: [], canReadFsync: true, maxMemoryBytes: 1, folder: null },
       ...{ configChanges: null, clockAheadMs: 2_000 },
+      ...{ minReplicasToWrite: 0, requiresFullCoverage: null, replicaCount: 0 },
     },
-    url,
+    { redisServers: url, replicasToConfirm: 0 },
   );
   const stateOf = (name: string) => checks.find((check) => check.name === name)?.state;
   expect(stateOf("Redis has a password")).toBe(password);
   expect(stateOf("The connection to Redis is encrypted")).toBe(encryption);
   expect(stateOf("The clock of Redis is right")).toBe("problem");
+});
+
+test.each([
+  ["redis://127.0.0.1", 0, 0, 0, undefined, undefined],
+  ["redis://127.0.0.1", 0, 1, 0, "problem", undefined],
+  [{ cluster: [{ host: "127.0.0.1", port: 1 }] }, 0, 0, 0, "problem", undefined],
+  [{ cluster: [{ host: "127.0.0.1", port: 1 }] }, 1, 2, 1, "ok", "ok"],
+  [{ sentinels: [{ host: "127.0.0.1", port: 1 }], name: "x" }, 1, 2, 0, "ok", "problem"],
+  ["redis://127.0.0.1", 1, 2, 2, "ok", "problem"],
+  ["redis://127.0.0.1", 1, 2, null, "ok", "unknown"],
+] as const)("at %j, with %d replicas to confirm of %d and min-replicas-to-write %s, a failover is judged", (...row) => {
+  const [redisServers, replicasToConfirm, replicaCount, minReplicasToWrite, confirmed, fits] = row;
+  const checks = checkRedis(
+    {
+      ...{ durabilityProblems: [], sequenceProblems: [], canReadFsync: true, maxMemoryBytes: 1, folder: null },
+      ...{ configChanges: null, clockAheadMs: 0, requiresFullCoverage: null, minReplicasToWrite, replicaCount },
+    },
+    { redisServers, replicasToConfirm },
+  );
+  const stateOf = (name: string) => checks.find((check) => check.name === name)?.state;
+  expect(stateOf("Replicas confirm each event")).toBe(confirmed);
+  expect(stateOf("Redis demands as many replicas as must confirm")).toBe(fits);
 });
 
 test.each([

@@ -42,7 +42,7 @@ async function examineRedisServer({ environment }: Context): Promise<Check[]> {
   const settings = readRedisSettings(environment);
   return examineServer(
     "Redis",
-    async () => checkRedis(await examineRedis(settings), settings.redisServers),
+    async () => checkRedis(await examineRedis(settings), settings),
     (error) => describeRedisError(error, settings.redisServers),
   );
 }

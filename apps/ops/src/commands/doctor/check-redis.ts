@@ -2,12 +2,20 @@ import { listUrls, type RedisExamination, type RedisServers } from "@booking-eve
 import { type Check, ok, problem, unknown } from "./check.ts";
 import { checkClock, checkDisk, checkEncryption, isLoopback, isServiceName } from "./check-host.ts";
 
-export function checkRedis(examination: RedisExamination, servers: RedisServers): Check[] {
+interface Wanted {
+  redisServers: RedisServers;
+  replicasToConfirm: number;
+}
+
+export function checkRedis(examination: RedisExamination, wanted: Wanted): Check[] {
+  const { redisServers: servers } = wanted;
   const redisCli = toRedisCli(servers);
   const url = new URL(listUrls(servers)[0]);
   const howToEncrypt = typeof servers === "string" ? "Use rediss:// in REDIS_URL." : "Set REDIS_TLS to true.";
   return [
     ...checkDurability(examination, redisCli),
+    ...checkReplicas(examination, wanted, redisCli),
+    ...checkCoverage(examination, redisCli),
     checkFsyncIsKnown(examination),
     checkMemory(examination, redisCli),
     checkConfiguration(examination, redisCli),
@@ -39,6 +47,49 @@ function checkDurability({ durabilityProblems }: RedisExamination, redisCli: str
       name === undefined ? "As it says." : `${redisCli} CONFIG SET ${name} ${value} && ${rewrite(redisCli)}`;
     return problem(subject, sentence, remedy);
   });
+}
+
+/** A failover loses what only the primary had. */
+function checkReplicas(
+  { replicaCount, minReplicasToWrite }: RedisExamination,
+  { redisServers, replicasToConfirm }: Wanted,
+  redisCli: string,
+): Check[] {
+  const canFailOver = typeof redisServers !== "string" || replicaCount > 0;
+  if (replicasToConfirm === 0 && !canFailOver) return [];
+  const confirmed = {
+    name: "Replicas confirm each event",
+    why: "Otherwise a failover loses the last events, although their senders got 200.",
+  };
+  if (replicasToConfirm === 0)
+    return [problem(confirmed, "none has to", "Set REDIS_REPLICAS_TO_CONFIRM to 1, for ingest and ops.")];
+  const fits = {
+    name: "Redis demands as many replicas as must confirm",
+    why: "With fewer, Redis queues events whose senders get 503. With more, it refuses events that could be confirmed.",
+  };
+  const remedy = `${redisCli} CONFIG SET min-replicas-to-write ${replicasToConfirm} && ${rewrite(redisCli)}`;
+  return [ok(confirmed, `${replicasToConfirm} must`), checkMinReplicas()];
+
+  function checkMinReplicas(): Check {
+    if (minReplicasToWrite === null) return unknown(fits, "Redis does not permit CONFIG GET", remedy);
+    return minReplicasToWrite === replicasToConfirm
+      ? ok(fits, `min-replicas-to-write is ${minReplicasToWrite}`)
+      : problem(fits, `min-replicas-to-write is ${minReplicasToWrite}, but ${replicasToConfirm} must confirm`, remedy);
+  }
+}
+
+function checkCoverage({ requiresFullCoverage }: RedisExamination, redisCli: string): Check[] {
+  if (requiresFullCoverage === null) return [];
+  const subject = {
+    name: "A part of the cluster works alone",
+    why: "Otherwise all queues stop when the servers of one are down.",
+  };
+  const remedy = `${redisCli} CONFIG SET cluster-require-full-coverage no && ${rewrite(redisCli)}`;
+  return [
+    requiresFullCoverage
+      ? problem(subject, "cluster-require-full-coverage is yes", remedy)
+      : ok(subject, "cluster-require-full-coverage is no"),
+  ];
 }
 
 function checkFsyncIsKnown({ canReadFsync }: RedisExamination): Check {
