@@ -1,0 +1,72 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AcceptedEvent } from "../add-events.ts";
+import { createConsumer } from "../consumer.ts";
+import { createProducer } from "../producer.ts";
+import type { RedisServers } from "../redis-servers.ts";
+
+const pauseMs = 5;
+const maxHeldBytes = 1_000_000;
+
+export function anEvent(): AcceptedEvent {
+  const eventId = randomUUID();
+  return {
+    ...{ eventId, kind: "create", partner: "acme", idempotencyKey: null },
+    receivedAt: new Date().toISOString(),
+    payload: { consumerTripPartnerExternalReference: eventId },
+  };
+}
+
+/** Posts events one after another, and consumes them, until the whole is stopped. */
+export function postAndConsume(location: { redisServers: RedisServers; prefix: string }, replicasToConfirm = 0) {
+  const accepted = new Set<string>();
+  const delivered = new Set<string>();
+  const errors: Error[] = [];
+  const refusals: { error: Error; afterMs: number }[] = [];
+  const lostMs: number[] = [];
+  const missingJobs: string[] = [];
+  const onError = (error: Error) => void errors.push(error);
+  const onTimeLost = (ms: number) => void lostMs.push(ms);
+  const producer = createProducer({ ...location, replicasToConfirm, onError, onTimeLost });
+  const consumer = createConsumer({
+    ...{ ...location, concurrency: 10, maxHeldBytes, onError },
+    onMissingJob: (jobId) => void missingJobs.push(jobId),
+    async handle({ jobId }) {
+      await sleep(20);
+      delivered.add(jobId);
+    },
+  });
+  consumer.start();
+  let isPosting = true;
+
+  async function post(): Promise<void> {
+    while (isPosting) {
+      const event = anEvent();
+      const startedAtMs = Date.now();
+      try {
+        await producer.enqueue(event);
+        accepted.add(event.eventId);
+      } catch (error) {
+        refusals.push({ error: error as Error, afterMs: Date.now() - startedAtMs });
+      }
+      await sleep(pauseMs);
+    }
+  }
+
+  const posting = post();
+  return {
+    ...{ producer, consumer, accepted, delivered, refusals, errors, lostMs, missingJobs },
+    /** The accepted events that no worker has got. */
+    missing: () => [...accepted].filter((eventId) => !delivered.has(eventId)),
+    async stopPosting(): Promise<void> {
+      isPosting = false;
+      await posting;
+    },
+    async stop(): Promise<void> {
+      isPosting = false;
+      await posting;
+      await consumer.close();
+      await producer.close();
+    },
+  };
+}
