@@ -20,6 +20,8 @@ export interface LoadResult {
   eventsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
+  /** CPU time of this process for one request. */
+  loadCpuUs: number;
 }
 
 /**
@@ -28,6 +30,7 @@ export interface LoadResult {
  * @throws IntegrityError when any answer is not 200
  */
 export async function applyLoad(load: Load): Promise<LoadResult> {
+  const cpuBefore = process.cpuUsage();
   const result = await autocannon({
     url: load.url,
     method: "POST",
@@ -40,6 +43,7 @@ export async function applyLoad(load: Load): Promise<LoadResult> {
     ...(load.isAside ? { workers: 1 } : {}),
     ...(load.rate === undefined ? {} : { overallRate: load.rate }),
   });
+  const cpu = process.cpuUsage(cpuBefore);
   const { errors, timeouts, statusCodeStats = {} } = result;
   const answers = Object.entries(statusCodeStats).map(([status, { count }]) => `${count} × ${status}`);
   if (errors > 0 || timeouts > 0 || Object.keys(statusCodeStats).some((status) => status !== "200")) {
@@ -50,5 +54,6 @@ export async function applyLoad(load: Load): Promise<LoadResult> {
     eventsPerSecond: result.requests.average,
     p50Ms: result.latency.p50,
     p99Ms: result.latency.p99,
+    loadCpuUs: (cpu.user + cpu.system) / result["2xx"],
   };
 }

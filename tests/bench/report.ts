@@ -43,7 +43,7 @@ export function printReport({ machine, rounds, sections }: Report): void {
   console.log(`\n${machine}\nMedians of ${rounds} rounds. A ratio above 1 means better.`);
   for (const { title, measurements, ratios } of sections) {
     console.log(`\n${title}`);
-    const rows = Object.entries(measurements).map(([variant, each]) => [variant, toMedians(each)]);
+    const rows = Object.entries(measurements).map(([variant, each]) => [variant, roundAll(toMedians(each))]);
     console.table(Object.fromEntries(rows));
     const ratioRows = ratios.map(({ figure, of, to, median, min, max, atLeast, isMet }) => [
       `${of} to ${to}, ${figure}`,
@@ -53,14 +53,18 @@ export function printReport({ machine, rounds, sections }: Report): void {
   }
 }
 
-function toMedians(rounds: Measurement[]): Measurement {
+export function toMedians(rounds: Measurement[]): Measurement {
   const figures = Object.keys(rounds[0] ?? {}) as Figure[];
   const medianOf = (figure: Figure) =>
     quantile(
       rounds.map(({ [figure]: value = Number.NaN }) => value),
       0.5,
     );
-  return Object.fromEntries(figures.map((figure) => [figure, round(medianOf(figure))]));
+  return Object.fromEntries(figures.map((figure) => [figure, medianOf(figure)]));
+}
+
+function roundAll(measurement: Measurement): Measurement {
+  return Object.fromEntries(Object.entries(measurement).map(([figure, value]) => [figure, round(value)]));
 }
 
 function round(value: number): number {

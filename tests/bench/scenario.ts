@@ -57,6 +57,8 @@ export type Figure =
   | "cpuUs"
   | "redisCpuUs"
   | "postgresCpuUs"
+  /** Of the load generator. */
+  | "loadCpuUs"
   | "workerMiB"
   | "backendMiB"
   /** Of an event in the log, a booking and a change. */

@@ -1,7 +1,7 @@
 import { builtApps } from "@booking-events/harness/app-process";
 import { queueName } from "@booking-events/queue";
 import { cpuTimeUs } from "../cpu-time.ts";
-import { applyLoad } from "../load.ts";
+import { applyLoad, type Load } from "../load.ts";
 import { baseline, fromOtherClone, newQueuePrefix, startIngest } from "../process-under-test.ts";
 import { runRounds } from "../rounds.ts";
 import { bodies } from "../sample-events.ts";
@@ -14,9 +14,7 @@ import {
   type Section,
 } from "../scenario.ts";
 
-type Load = { connections: number; type: keyof typeof bodies };
-
-const loads: Load[] = [
+const loads: { connections: number; type: keyof typeof bodies }[] = [
   { connections: 64, type: "JSON" },
   { connections: 512, type: "JSON" },
   { connections: 64, type: "form" },
@@ -32,11 +30,14 @@ export const accept: Scenario = {
   },
 };
 
-async function compare(bench: Bench, load: Load): Promise<Section> {
-  const title = `accept, ${load.connections} connections, ${load.type}`;
+async function compare(bench: Bench, { connections, type }: (typeof loads)[number]): Promise<Section> {
+  const title = `accept, ${connections} connections, ${type}`;
   const others = { textbook: baseline("textbook"), ...fromOtherClone(bench, builtApps.ingest) };
   const programs: [string, readonly string[]][] = Object.entries({ ours: builtApps.ingest, ...others });
-  const variants = programs.map(([name, program]) => [name, () => measure(bench, program, load)]);
+  const variants = programs.map(([name, program]) => [
+    name,
+    () => measureAccept(bench, program, { connections, ...bodies[type] }),
+  ]);
   return {
     title,
     measurements: await runRounds(bench, title, Object.fromEntries(variants)),
@@ -50,19 +51,24 @@ async function compare(bench: Bench, load: Load): Promise<Section> {
   };
 }
 
-async function measure(bench: Bench, program: readonly string[], { connections, type }: Load): Promise<Measurement> {
+/** Posts as many events as one ingest, or a baseline of it, accepts. */
+export async function measureAccept(
+  bench: Bench,
+  program: readonly string[],
+  requests: Pick<Load, "connections" | "body" | "contentType" | "hasIds">,
+): Promise<Measurement> {
   const { redis, redisPid, emptyRedis } = bench.services;
   const queuePrefix = newQueuePrefix();
   const ingest = await startIngest(bench, program, queuePrefix);
   const readCpu = () => [ingest.cpuUs(), cpuTimeUs(redisPid) ?? Number.NaN] as const;
   try {
-    const load = (durationMs: number) => applyLoad({ url: ingest.createUrl, ...bodies[type], connections, durationMs });
+    const load = (durationMs: number) => applyLoad({ url: ingest.createUrl, ...requests, durationMs });
     const warmUp = await load(bench.warmUpMs);
     const before = readCpu();
     const { answered, ...result } = await load(bench.measureMs);
     const after = readCpu();
     const queued = await redis.llen(`${queuePrefix}:${queueName}:wait`);
-    checkQueued(queued, warmUp.answered + answered, connections);
+    checkQueued(queued, warmUp.answered + answered, requests.connections);
     const [cpuUs, redisCpuUs] = [(after[0] - before[0]) / answered, (after[1] - before[1]) / answered];
     return { ...result, cpuUs, redisCpuUs };
   } finally {

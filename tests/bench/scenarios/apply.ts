@@ -37,7 +37,7 @@ const lateBy = 300;
 const workloads: Workload[] = [
   {
     title: "new bookings",
-    create: (count) => range(count).map((index) => create(index, "create", `TRIP-${index}`)),
+    create: createNewBookings,
     bookings: (count) => count,
   },
   {
@@ -111,6 +111,10 @@ function measure(
     }
     return measurement;
   });
+}
+
+export function createNewBookings(count: number): EventEnvelope[] {
+  return range(count).map((index) => create(index, "create", `TRIP-${index}`));
 }
 
 function create(index: number, kind: EventEnvelope["kind"], reference: string, idempotencyKey?: string): EventEnvelope {

@@ -1,6 +1,7 @@
 import type { Scenario } from "../scenario.ts";
 import { accept } from "./accept.ts";
 import { apply } from "./apply.ts";
+import { cells } from "./cells.ts";
 import { endToEnd } from "./end-to-end.ts";
 import { growth } from "./growth.ts";
 import { lateEvents } from "./late-events.ts";
@@ -8,4 +9,4 @@ import { memory } from "./memory.ts";
 import { pipelining } from "./pipelining.ts";
 
 /** To add one: a file beside this one, and an entry here. */
-export const scenarios: readonly Scenario[] = [accept, apply, endToEnd, growth, lateEvents, memory, pipelining];
+export const scenarios: readonly Scenario[] = [accept, apply, cells, endToEnd, growth, lateEvents, memory, pipelining];
