@@ -133,6 +133,55 @@ test("a worker takes events of the shards that it is given", async () => {
   expect(await worker.stop("SIGTERM")).toBe(0);
 });
 
+test("commands and lookup with a wrong QUEUE_SHARDS miss no shard", async () => {
+  const references = referencesOf(4);
+  const [ingest, lookup] = await Promise.all([
+    surroundings().start("ingest", withShards(4)),
+    surroundings().start("lookup", withShards(1)),
+  ]);
+  await ops("migrate");
+  const posted = await Promise.all(references.map((reference) => post(ingest, reference)));
+  for (const { eventId } of posted) {
+    await waitFor(async () => {
+      const answer = await fetch(`${lookup.url}/booking-event/receipt/${secret}/${eventId}`);
+      expect(await answer.json()).toMatchObject({ eventId, status: "waiting" });
+    });
+  }
+  for (const [shard, reference] of references.entries())
+    expect(await ops("bookings", "show", "acme", reference)).toContain(posted[shard]?.eventId);
+  const status = await promisify(execFile)(process.execPath, ["apps/ops/dist/main.js", "status", "--json"], {
+    env: { ...process.env, ...surroundings().environment },
+  }).catch((error: { stdout: string }) => error);
+  expect(JSON.parse(status.stdout).queue).toMatchObject({ shardCount: 4, counts: { waiting: 4 }, ingestCount: 1 });
+  for (const reference of references) {
+    const found = await ops(
+      "guests",
+      "erase",
+      "--partner",
+      "acme",
+      "--reference",
+      reference,
+      "--reason",
+      "x",
+      "--dry-run",
+    );
+    expect(found).toContain("1 events in the queue.");
+  }
+
+  const [first = "", second = ""] = references.slice(1);
+  const erased = await ops("guests", "erase", "--partner", "acme", "--reference", first, "--reason", "x", "--yes");
+  expect(erased).toContain("1 events in the queue.");
+  expect(await redis.llen(keyOf(1, `${queueName}:wait`))).toBe(0);
+
+  expect(await ops("queue", "pause")).toMatch(/^The queue is paused/);
+  const worker = await surroundings().start("worker", withShards(4));
+  await waitFor(async () => expect(await warningsOf(worker)).toEqual([expect.stringMatching(/paused/)]));
+  expect(await appliedReferences()).not.toContain(second);
+  expect(await ops("queue", "resume")).toMatch(/^The queue is resumed/);
+  await waitFor(async () => expect(await appliedReferences()).toContain(second));
+  await waitFor(async () => expect(await countApplied()).toBe(4));
+}, 60_000);
+
 test("the number of shards changes under load, up and down: nothing is lost or refused, and all states are right", async () => {
   const { environment } = surroundings();
   const partnersFile = join(environment["PARTNERS_FILE"] ?? "", "../load-partners.json");

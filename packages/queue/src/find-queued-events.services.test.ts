@@ -29,7 +29,7 @@ test("an event is found among thousands, whatever else is in the queue, and the 
   // An id without a job, and something that is no job.
   await redis.lpush(`${prefix}:${queueName}:wait`, "missing", "wrong");
   await redis.set(`${prefix}:${queueName}:wrong`, "text");
-  const wanted = { ...queue, partner: "acme", reference: "TRIP-7" };
+  const wanted = { shardCount: 1, ...queue, partner: "acme", reference: "TRIP-7" };
   const all = await findQueuedEvents(wanted);
   expect(all.events.map(({ envelope }) => envelope?.sequence).sort()).toEqual([1_007, 2_007, 3_007, 7]);
   expect(all).toMatchObject({ total: 3_502, looked: 3_502 });

@@ -1,9 +1,10 @@
 import { bookingReferenceOf, type EventEnvelope, type EventKind, parseEnvelopeText } from "@booking-events/schema";
 import type { Redis } from "ioredis";
-import type { QueueLocation } from "./connect-to-redis.ts";
 import { subjectOf } from "./event-subject.ts";
+import { findShardCount, type ShardedQueue } from "./for-each-shard.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
 import { defineScript, runScript } from "./run-script.ts";
+import { locateShard, shardsOf } from "./shards.ts";
 import { withConnection } from "./with-connection.ts";
 
 /** An event of a booking in the queue. */
@@ -42,22 +43,35 @@ const pageSize = 1_000;
 const delayedScoreUnit = 0x1000;
 
 /**
- * Finds the events of a booking in the queue. Redis has no index for that, so this looks at the subject of each event.
+ * Finds the events of a booking in the shards of the queue that may have them, at most 11. Redis has no index for that, so this looks at the subject of each event.
  * Events move while it looks: one that moves from a list that is read later to one that was read before is missed.
  *
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
 export async function findQueuedEvents(
-  options: QueueLocation & { partner: string; reference: string; maxLooked?: number },
+  options: ShardedQueue & { partner: string; reference: string; maxLooked?: number },
 ): Promise<QueueSearch> {
-  return withConnection(options, (redis) => search(redis, options));
+  const { partner, reference, maxLooked = defaultMaxLooked } = options;
+  const shards = shardsOf(subjectOf(partner, reference), await findShardCount(options));
+  const ofShard = Math.ceil(maxLooked / shards.length);
+  const searches = await Promise.all(
+    shards.map((shard) => {
+      const wanted = { ...locateShard(options, shard), partner, reference, maxLooked: ofShard };
+      return withConnection(wanted, (redis) => search(redis, wanted));
+    }),
+  );
+  return {
+    events: searches.flatMap(({ events }) => events),
+    total: searches.reduce((sum, { total }) => sum + total, 0),
+    looked: searches.reduce((sum, { looked }) => sum + looked, 0),
+  };
 }
 
 interface Wanted {
   prefix: string;
   partner: string;
   reference: string;
-  maxLooked?: number;
+  maxLooked: number;
 }
 
 /** In the order in which events move, as far as possible. */
@@ -77,7 +91,7 @@ async function search(redis: Redis, wanted: Wanted): Promise<QueueSearch> {
   );
   const total = sizes.reduce((sum, size) => sum + size, 0);
   const subject = subjectOf(wanted.partner, wanted.reference);
-  const maxLooked = wanted.maxLooked ?? defaultMaxLooked;
+  const { maxLooked } = wanted;
   const found = new Map<string, QueuedEvent>();
   let looked = 0;
   for (const list of lists) {

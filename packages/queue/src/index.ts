@@ -14,7 +14,7 @@ export {
 export { digestSubject } from "./event-subject.ts";
 export { examineRedis, type RedisExamination } from "./examine-redis.ts";
 export { findQueuedEvents, type QueuedEvent, type QueueSearch } from "./find-queued-events.ts";
-export { findShardCount, type ShardedQueue } from "./for-each-shard.ts";
+export { forEachShard, type ShardedQueue, type ShardResult, valuesOf } from "./for-each-shard.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";
 export { setQueuePaused } from "./pause-queue.ts";

@@ -1,6 +1,5 @@
 /**
- * The only BullMQ queue. Its Redis keys are `<prefix>:events:…`; in a sharded deployment, each shard has its own
- * prefix.
+ * The name of each BullMQ queue. Its Redis keys are `<prefix>:events:…`; each shard has a prefix of its own.
  */
 export const queueName = "events";
 

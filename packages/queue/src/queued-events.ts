@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
+import { findShardCount, type ShardedQueue } from "./for-each-shard.ts";
 import { queueName } from "./queue-name.ts";
 import { parseInfo } from "./redis-durability.ts";
 import { defineScript, runScript } from "./run-script.ts";
+import { locateShard, shardNumbers } from "./shards.ts";
 
 /** A job of the queue, in whatever state. */
 export interface QueuedJob {
+  shard: number;
   jobId: string;
   /** The unchanged text from Redis: usually an envelope. */
   text: string;
@@ -22,9 +25,9 @@ export interface QueuedEvents {
    */
   read(): AsyncGenerator<QueuedJob[]>;
   /** @returns false if a worker holds the event at the moment, or if it has left the queue */
-  takeOut(jobId: string): Promise<boolean>;
+  takeOut(job: Pick<QueuedJob, "shard" | "jobId">): Promise<boolean>;
   /**
-   * Makes Redis rewrite its append-only file without what has left the queue, and waits until that is done.
+   * Makes each Redis rewrite its append-only file without what has left the queue, and waits until that is done.
    *
    * @returns undefined, or why it could not
    */
@@ -59,7 +62,34 @@ redis.call('DEL', job .. ':logs', job .. ':dependencies', job .. ':processed', j
 return removed
 `);
 
-export function openQueuedEvents(location: QueueLocation): QueuedEvents {
+/**
+ * Opens all shards of the queue.
+ *
+ * @throws what ioredis throws if the Redis of shard 0 does not answer
+ */
+export async function openQueuedEvents(queue: ShardedQueue): Promise<QueuedEvents> {
+  const shards = shardNumbers(await findShardCount(queue)).map((shard) => openShard(locateShard(queue, shard), shard));
+  return {
+    async check() {
+      await Promise.all(shards.map((shard) => shard.readRunId()));
+    },
+    async *read() {
+      for (const shard of shards) yield* shard.read();
+    },
+    takeOut: async ({ shard, jobId }) => (await shards[shard]?.takeOut(jobId)) ?? false,
+    async rewriteAppendOnlyFile() {
+      const runIds = await Promise.all(shards.map((shard) => shard.readRunId()));
+      const oneOfEachServer = shards.filter((_, shard) => runIds.indexOf(runIds[shard] ?? "") === shard);
+      const problems = await Promise.all(oneOfEachServer.map((shard) => shard.rewriteAppendOnlyFile()));
+      return problems.find((problem) => problem !== undefined);
+    },
+    close() {
+      for (const shard of shards) shard.close();
+    },
+  };
+}
+
+function openShard(location: QueueLocation, shard: number) {
   const { prefix } = location;
   const redis = connectToRedis(location, {
     connectionName: "booking-events-ops",
@@ -76,14 +106,13 @@ export function openQueuedEvents(location: QueueLocation): QueuedEvents {
     const texts = await Promise.all(jobIds.map((jobId) => redis.hget(queueKey(jobId), "data")));
     return jobIds.flatMap((jobId, index) => {
       const text = texts[index];
-      return typeof text === "string" ? [{ jobId, text }] : [];
+      return typeof text === "string" ? [{ shard, jobId, text }] : [];
     });
   }
 
   return {
-    async check() {
-      await redis.info("server");
-    },
+    /** Identifies the process of Redis, because several shards may be on one. */
+    readRunId: async () => parseInfo(await redis.info("server")).get("run_id") ?? "",
     async *read() {
       const pattern = `${escapePattern(queueKey(""))}*`;
       for (let cursor = "0"; ; ) {
@@ -95,7 +124,7 @@ export function openQueuedEvents(location: QueueLocation): QueuedEvents {
         cursor = next;
       }
     },
-    async takeOut(jobId) {
+    async takeOut(jobId: string) {
       const keys = [...lists, queueKey(jobId), queueKey(`${jobId}:lock`)];
       return (await runScript<number>(redis, takeOutScript, keys, [jobId])) === 1;
     },

@@ -178,7 +178,7 @@ test.each([
   const checks = checkRedis(
     {
       ...{ durabilityProblems: [], sequenceProblems: [], canReadFsync: true, maxMemoryBytes: 1, folder: null },
-      ...{ configChanges: null, clockAheadMs: 2_000 },
+      ...{ configChanges: null, clockAheadMs: 2_000, clockErrorMs: 1 },
       ...{ minReplicasToWrite: 0, requiresFullCoverage: null, replicaCount: 0 },
     },
     { redisServers: url, replicasToConfirm: 0 },

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { examineRedis } from "@booking-events/queue";
+import { examineRedis, forEachShard, valuesOf } from "@booking-events/queue";
 import { splitHosts } from "@booking-events/runtime";
 import { examineDatabase } from "@booking-events/store";
 import type { Command } from "commander";
@@ -14,6 +14,7 @@ import { type Check, problem } from "./doctor/check.ts";
 import { checkDatabase } from "./doctor/check-database.ts";
 import { checkFiles } from "./doctor/check-files.ts";
 import { checkRedis } from "./doctor/check-redis.ts";
+import { joinShards } from "./doctor/join-shards.ts";
 import { partnersPath } from "./partners/change-file.ts";
 
 export function addDoctorCommand(program: Command, context: Context): void {
@@ -40,11 +41,16 @@ async function examine(context: Context, json: boolean): Promise<void> {
 
 async function examineRedisServer({ environment }: Context): Promise<Check[]> {
   const settings = readRedisSettings(environment);
-  return examineServer(
-    "Redis",
-    async () => checkRedis(await examineRedis(settings), settings),
-    (error) => describeRedisError(error, settings.redisServers),
+  const { replicasToConfirm } = settings;
+  const examinations = await forEachShard(settings, (location) => examineRedis({ ...location, replicasToConfirm }));
+  const checks = examinations.map((result) =>
+    examineServer(
+      "Redis",
+      async () => valuesOf([result]).flatMap((examination) => checkRedis(examination, settings)),
+      (error) => describeRedisError(error, settings.redisServers),
+    ),
   );
+  return joinShards(await Promise.all(checks), examinations);
 }
 
 async function examineDatabaseServer({ environment }: Context): Promise<Check[]> {

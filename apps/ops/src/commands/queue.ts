@@ -1,7 +1,8 @@
-import { setQueuePaused } from "@booking-events/queue";
+import { forEachShard, formatShards, type RedisServers, setQueuePaused, valuesOf } from "@booking-events/queue";
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { describeRedisError, readRedisSettings } from "../queue.ts";
+import { CommandFailure } from "../terminal/command-failure.ts";
 import { printLine } from "../terminal/print.ts";
 
 export function addQueueCommands(program: Command, context: Context): void {
@@ -29,12 +30,10 @@ export function addQueueCommands(program: Command, context: Context): void {
 
 async function setPaused({ environment, stdout }: Context, isPaused: boolean): Promise<void> {
   const settings = readRedisSettings(environment);
-  let hasChanged: boolean;
-  try {
-    hasChanged = await setQueuePaused({ ...settings, isPaused });
-  } catch (error) {
-    throw describeRedisError(error, settings.redisServers);
-  }
+  const results = await forEachShard(settings, (location) => setQueuePaused({ ...location, isPaused }));
+  const failed = results.filter((result) => "error" in result);
+  if (failed[0] !== undefined) throw describeFailure(failed, results.length, settings.redisServers);
+  const hasChanged = valuesOf(results).some(Boolean);
   const already = hasChanged ? "" : "already ";
   printLine(
     stdout,
@@ -42,4 +41,17 @@ async function setPaused({ environment, stdout }: Context, isPaused: boolean): P
       ? `The queue is ${already}paused. Events wait in Redis until: npm run ops -- queue resume`
       : `The queue is ${hasChanged ? "resumed" : "not paused"}. Workers take events.`,
   );
+}
+
+function describeFailure(
+  failed: { shard: number; error: unknown }[],
+  shardCount: number,
+  redisServers: RedisServers,
+): unknown {
+  const error = describeRedisError(failed[0]?.error, redisServers);
+  if (shardCount === 1 || !(error instanceof CommandFailure)) return error;
+  const shards = formatShards(failed.map(({ shard }) => shard));
+  return new CommandFailure(`Not changed: shards ${shards} of ${shardCount}. ${error.message} Run the command again.`, {
+    cause: error,
+  });
 }

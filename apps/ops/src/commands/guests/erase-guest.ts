@@ -32,6 +32,7 @@ export interface Erasing {
 
 /** An event in the queue that is to be erased. */
 interface QueuedMatch {
+  shard: number;
   jobId: string;
   match: MatchingEvent;
 }
@@ -60,9 +61,10 @@ export async function findGuest(erasing: Erasing, known: ReadonlySet<string> = n
   const { context, pool, queue, key, search } = erasing;
   const queued = new Map<string, QueuedMatch>();
   for await (const events of queue.read())
-    for (const { jobId, text } of events) {
+    for (const { shard, jobId, text } of events) {
       const match = matchEnvelope(search, text, (booking) => known.has(nameOf(booking)));
-      if (match !== undefined) queued.set(jobId, { jobId, match });
+      // A replay may have put the event into another shard as well.
+      if (match !== undefined) queued.set(`${shard} ${jobId}`, { shard, jobId, match });
     }
   return { ...(await findStored(context, pool, key, search)), queued: [...queued.values()] };
 }
@@ -130,7 +132,11 @@ async function eraseBookings({ pool, key }: Erasing, found: Findings, round: Rou
 }
 
 /** Records the event before it leaves the queue, so that it is never nowhere. */
-async function eraseQueued({ pool, queue, key }: Erasing, { jobId, match }: QueuedMatch, round: Round): Promise<void> {
+async function eraseQueued(
+  { pool, queue, key }: Erasing,
+  { shard, jobId, match }: QueuedMatch,
+  round: Round,
+): Promise<void> {
   if (match.isReadable) {
     const { booking, kind } = match;
     const { id, sequence, receivedAt } = booking.event;
@@ -138,7 +144,7 @@ async function eraseQueued({ pool, queue, key }: Erasing, { jobId, match }: Queu
     const plainKey = bookingKey(partner, referenceKind, reference);
     await recordErased(pool, key, { id, partner, kind, referenceKind, bookingKey: plainKey, sequence, receivedAt });
   }
-  if (await queue.takeOut(jobId)) {
+  if (await queue.takeOut({ shard, jobId })) {
     if (!match.isReadable && isUuid(jobId)) await recordErasedLetter(pool, jobId, round.by);
     await countErasedJob(pool, round.erasureId);
     round.counts.jobs += 1;

@@ -1,4 +1,4 @@
-import { openQueuedEvents } from "@booking-events/queue";
+import { openQueuedEvents, type QueuedEvents } from "@booking-events/queue";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { withDatabase } from "../../database.ts";
@@ -46,26 +46,36 @@ interface EraseOptions extends SearchOptions {
 async function erase(context: Context, options: EraseOptions): Promise<void> {
   const search = await readSearch(context, options);
   const settings = readRedisSettings(context.environment);
-  const queue = openQueuedEvents(settings);
+  let queue: QueuedEvents | undefined;
   try {
+    queue = await openQueuedEvents(settings);
     await queue.check();
-    await withDatabase(context, async (pool) => {
-      const erasing: Erasing = { context, pool, queue, key: await openKey(context, pool), search };
-      const found = await findGuest(erasing);
-      printFindings(context.stdout, found);
-      printLine(context.stdout, `${found.queued.length} events in the queue.`);
-      if (options.dryRun || isEmpty(found)) return;
-      await confirm(context, describeErasure(found), options.yes === true);
-      printCounts(context, await eraseGuest(erasing, found, options));
-    });
-    if (options.dryRun) return;
-    await forgetInRedis(context, queue.rewriteAppendOnlyFile);
-    await forgetInPostgres(context, options);
+    await eraseEverywhere(context, search, queue, options);
   } catch (error) {
     throw describeRedisError(error, settings.redisServers);
   } finally {
-    queue.close();
+    queue?.close();
   }
+}
+
+async function eraseEverywhere(
+  context: Context,
+  search: Erasing["search"],
+  queue: QueuedEvents,
+  options: EraseOptions,
+): Promise<void> {
+  await withDatabase(context, async (pool) => {
+    const erasing: Erasing = { context, pool, queue, key: await openKey(context, pool), search };
+    const found = await findGuest(erasing);
+    printFindings(context.stdout, found);
+    printLine(context.stdout, `${found.queued.length} events in the queue.`);
+    if (options.dryRun || isEmpty(found)) return;
+    await confirm(context, describeErasure(found), options.yes === true);
+    printCounts(context, await eraseGuest(erasing, found, options));
+  });
+  if (options.dryRun) return;
+  await forgetInRedis(context, queue.rewriteAppendOnlyFile);
+  await forgetInPostgres(context, options);
 }
 
 function isEmpty({ bookings, letters, queued }: Findings): boolean {
