@@ -100,11 +100,12 @@ async function bringUp(run: Run): Promise<Welcome> {
     (signal) => buildIfNeeded(run, signal),
   ]);
   const partnersFile = process.env["PARTNERS_FILE"] || "./partners.json";
-  const { QUEUE_PREFIX, DATABASE_SCHEMA } = process.env;
+  const { QUEUE_PREFIX, QUEUE_SHARDS, DATABASE_SCHEMA } = process.env;
   const forOps = { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl, PARTNERS_FILE: partnersFile };
   const forUsers = {
     ...forOps,
     ...(QUEUE_PREFIX ? { QUEUE_PREFIX } : {}),
+    ...(QUEUE_SHARDS ? { QUEUE_SHARDS } : {}),
     ...(DATABASE_SCHEMA ? { DATABASE_SCHEMA } : {}),
   };
   writeEnvironmentFile(environmentFile, forUsers);
