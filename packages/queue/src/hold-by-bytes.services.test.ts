@@ -70,6 +70,28 @@ test("a consumer stops fetching when its events' text reaches the limit, until t
   expect(peakBytes()).toBe(100_000);
 });
 
+test("limits that are changed while events are held apply to the next ones", async () => {
+  await add(40, 10_000);
+  const { consumer, handled, held, remove } = hold(100_000);
+  await waitFor(() => expect(held).toHaveLength(5));
+  consumer.limitTo({ concurrency: 250, maxHeldBytes: 40_000 });
+  remove(3);
+  // Two events fill the new limit: none is fetched.
+  expect(held).toHaveLength(2);
+  remove(1);
+  await waitFor(() => expect(handled).toHaveLength(6));
+  expect(held).toHaveLength(2);
+
+  consumer.limitTo({ concurrency: 3, maxHeldBytes: 100_000 });
+  remove(1);
+  await waitFor(() => expect(held).toHaveLength(3));
+  for (let count = handled.length + 1; count <= 20; count += 1) {
+    remove(1);
+    await waitFor(() => expect(handled).toHaveLength(count));
+    expect(held).toHaveLength(3);
+  }
+});
+
 test("an event larger than the limit is processed alone", async () => {
   await add(5, 10_000);
   await add(5, 100);
