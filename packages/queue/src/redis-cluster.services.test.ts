@@ -9,12 +9,10 @@ import { type RedisCluster, startRedisCluster } from "@booking-events/harness/re
 import { killMachine, type RedisNode } from "@booking-events/harness/redis-node";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { setQueuePaused } from "./pause-queue.ts";
-import { createProducer, enqueueDeadlineMs } from "./producer.ts";
+import { createProducer } from "./producer.ts";
 import type { RedisServers } from "./redis-servers.ts";
-import { anEvent, postAndConsume } from "./testing/post-and-consume.ts";
+import { anEvent, longEnough, postAndConsume, untilServedAgain } from "./testing/post-and-consume.ts";
 
-const failoverTimeoutMs = 30_000;
-const longEnough = { timeoutMs: failoverTimeoutMs };
 let dir: string;
 /** Data is under way for some time, and is lost when a machine dies. */
 let network: Network;
@@ -46,20 +44,8 @@ async function run(replicasToConfirm = 0) {
   return { ...running, prefix };
 }
 
-type Running = Awaited<ReturnType<typeof run>>;
-
-/** Waits until events are accepted and delivered that were posted from now on. */
-async function untilServedAgain({ accepted, delivered }: Running): Promise<void> {
-  const before = new Set(accepted);
-  await waitFor(() => [...accepted].some((id) => !before.has(id) && delivered.has(id)), longEnough);
-}
-
-async function untilNothingIsMissing({ stopPosting, missing, refusals, lostMs }: Running): Promise<void> {
-  await stopPosting();
-  await waitFor(() => missing().length === 0, longEnough);
-  for (const { afterMs } of refusals) expect(afterMs).toBeLessThan(enqueueDeadlineMs + 400);
-  // The clocks of two servers differ, which says nothing about this process.
-  expect(lostMs.filter((ms) => Math.abs(ms) > 200)).toEqual([]);
+async function untilPrimary(node: RedisNode | undefined): Promise<void> {
+  await waitFor(async () => (await cluster.primaries()).some((primary) => primary === node), longEnough);
 }
 
 describe("in a cluster", { timeout: 90_000 }, () => {
@@ -70,7 +56,7 @@ describe("in a cluster", { timeout: 90_000 }, () => {
       const running = postAndConsume({ redisServers: serversAt([named]), prefix });
       onTestFinished(running.stop);
       await waitFor(() => running.delivered.size > 0);
-      await untilNothingIsMissing({ ...running, prefix });
+      await running.untilNothingIsMissing();
     }
     const owners = await Promise.all(prefixes.map((prefix) => cluster.primaryOf(prefix)));
     expect(new Set(owners).size).toBeGreaterThan(1);
@@ -93,15 +79,17 @@ describe("in a cluster", { timeout: 90_000 }, () => {
     const [replica] = await cluster.replicasOf(primary);
     await cluster.failOver(replica as RedisNode);
     await untilServedAgain(running);
-    await untilNothingIsMissing(running);
+    await running.untilNothingIsMissing();
     await cluster.untilSettled();
   });
 
   test("a frozen primary is left as soon as another one has taken over", async () => {
     const running = await run();
     const primary = await cluster.primaryOf(running.prefix);
+    const [replica] = await cluster.replicasOf(primary);
     primary.server.kill("SIGSTOP");
     try {
+      await untilPrimary(replica);
       await untilServedAgain(running);
     } finally {
       primary.server.kill("SIGCONT");
@@ -112,7 +100,10 @@ describe("in a cluster", { timeout: 90_000 }, () => {
 
   test("a primary whose machine dies is replaced", async () => {
     const running = await run();
-    const revive = await killMachine(await cluster.primaryOf(running.prefix));
+    const primary = await cluster.primaryOf(running.prefix);
+    const [replica] = await cluster.replicasOf(primary);
+    const revive = await killMachine(primary);
+    await untilPrimary(replica);
     await untilServedAgain(running);
     await revive();
     await cluster.untilSettled();
@@ -124,7 +115,7 @@ describe("in a cluster", { timeout: 90_000 }, () => {
     const primary = await cluster.primaryOf(running.prefix);
     const [replica] = await cluster.replicasOf(primary);
     const repair = primary.isolate();
-    await waitFor(async () => (await cluster.primaries()).includes(replica as RedisNode), longEnough);
+    await untilPrimary(replica);
     await untilServedAgain(running);
     repair();
     await cluster.untilSettled();
@@ -142,7 +133,7 @@ describe("in a cluster", { timeout: 90_000 }, () => {
     await cluster.moveSlot(slot, from, to);
     await untilServedAgain(running);
     expect(await cluster.primaryOf(running.prefix)).toBe(to);
-    await untilNothingIsMissing(running);
+    await running.untilNothingIsMissing();
     expect(running.missingJobs).toEqual([]);
     await cluster.moveSlot(slot, to, from);
     await cluster.untilSettled();
@@ -157,7 +148,7 @@ describe("in a cluster", { timeout: 90_000 }, () => {
     running.producer.onConnected(() => clock.mockImplementation(() => now() - 3_000));
     await cluster.failOver(replica as RedisNode);
     await untilServedAgain(running);
-    await untilNothingIsMissing(running);
+    await running.untilNothingIsMissing();
     await cluster.untilSettled();
   });
 
@@ -168,7 +159,7 @@ describe("in a cluster", { timeout: 90_000 }, () => {
       await waitFor(() => running.refusals.length > 0);
       await revive();
       await untilServedAgain(running);
-      await untilNothingIsMissing(running);
+      await running.untilNothingIsMissing();
       await cluster.untilSettled();
     });
 

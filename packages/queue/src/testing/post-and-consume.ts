@@ -1,12 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { waitFor } from "@booking-events/harness";
+import { expect } from "vitest";
 import type { AcceptedEvent } from "../add-events.ts";
 import { createConsumer } from "../consumer.ts";
-import { createProducer } from "../producer.ts";
+import { createProducer, enqueueDeadlineMs } from "../producer.ts";
 import type { RedisServers } from "../redis-servers.ts";
 
 const pauseMs = 5;
 const maxHeldBytes = 1_000_000;
+/** Partners get an answer in time, also on a busy machine. */
+const longestRefusalMs = enqueueDeadlineMs + 400;
+/** What a check of the lost time may mistake for it, on a busy machine. */
+const imprecisionMs = 200;
+
+/** How long a failover may take. */
+export const longEnough = { timeoutMs: 30_000 };
 
 export function anEvent(): AcceptedEvent {
   const eventId = randomUUID();
@@ -53,14 +62,23 @@ export function postAndConsume(location: { redisServers: RedisServers; prefix: s
     }
   }
 
+  /** The accepted events that no worker has got. */
+  const missing = () => [...accepted].filter((eventId) => !delivered.has(eventId));
   const posting = post();
   return {
     ...{ producer, consumer, accepted, delivered, refusals, errors, lostMs, missingJobs },
-    /** The accepted events that no worker has got. */
-    missing: () => [...accepted].filter((eventId) => !delivered.has(eventId)),
+    missing,
     async stopPosting(): Promise<void> {
       isPosting = false;
       await posting;
+    },
+    async untilNothingIsMissing(): Promise<void> {
+      isPosting = false;
+      await posting;
+      await waitFor(() => missing().length === 0, longEnough);
+      expect(Math.max(0, ...refusals.map(({ afterMs }) => afterMs))).toBeLessThan(longestRefusalMs);
+      // The clocks of two servers differ, which says nothing about this process.
+      expect(lostMs.filter((ms) => Math.abs(ms) > imprecisionMs)).toEqual([]);
     },
     async stop(): Promise<void> {
       isPosting = false;
@@ -69,4 +87,13 @@ export function postAndConsume(location: { redisServers: RedisServers; prefix: s
       await producer.close();
     },
   };
+}
+
+/** Waits until events are accepted and delivered that were posted from now on. */
+export async function untilServedAgain({
+  accepted,
+  delivered,
+}: Pick<ReturnType<typeof postAndConsume>, "accepted" | "delivered">): Promise<void> {
+  const before = new Set(accepted);
+  await waitFor(() => [...accepted].some((id) => !before.has(id) && delivered.has(id)), longEnough);
 }
