@@ -63,6 +63,11 @@ export function readDatabaseSettings(environment: Context["environment"]): Datab
   return { databaseUrl: settings.DATABASE_URL, schema: settings.DATABASE_SCHEMA };
 }
 
+export function readStandbysToConfirm(environment: Context["environment"]): number {
+  const { DATABASE_STANDBYS_TO_CONFIRM } = variables;
+  return parseEnvironment({ DATABASE_STANDBYS_TO_CONFIRM }, environment).DATABASE_STANDBYS_TO_CONFIRM;
+}
+
 export function readRetentionRules({ environment }: Context): RetentionRules {
   const { RETENTION_DAYS, DELETED_RETENTION_DAYS, DEAD_LETTER_RETENTION_DAYS } = variables;
   const settings = parseEnvironment(

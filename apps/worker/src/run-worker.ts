@@ -37,6 +37,7 @@ import {
   createPool,
   type DigestKey,
   findDurabilityProblems,
+  findStandbyProblems,
   inTransaction,
   maintain,
   migrate,
@@ -73,6 +74,7 @@ const entries = {
   ADMIN_PORT: adminPort(9102),
   ...redisVariables,
   DATABASE_URL: variables.DATABASE_URL,
+  DATABASE_STANDBYS_TO_CONFIRM: variables.DATABASE_STANDBYS_TO_CONFIRM,
   DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
   QUEUE_SHARDS: variables.QUEUE_SHARDS,
@@ -236,7 +238,13 @@ function createDatabase(context: Context): Database {
       if (digestKey === undefined) throw new Error("The key is read when the database has been migrated.");
       return digestKey;
     },
-    durabilityWatch: watchDurability({ findProblems: () => findDurabilityProblems(pool), logger }),
+    durabilityWatch: watchDurability({
+      findProblems: async () => [
+        ...(await findDurabilityProblems(pool)),
+        ...(await findStandbyProblems(pool, settings.DATABASE_STANDBYS_TO_CONFIRM)),
+      ],
+      logger,
+    }),
     maintainRegularly: () =>
       maintainRegularly({
         maintain: () => maintain(pool, toRetentionRules(settings), { signal, digestKey }),

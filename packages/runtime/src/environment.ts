@@ -128,6 +128,7 @@ export const variables = {
   REDIS_REPLICAS_TO_CONFIRM: v.optional(wholeNumber(0, 10), "0"),
   DATABASE_URL: databaseUrl("DATABASE_URL"),
   DATABASE_PASSWORD: v.optional(v.string(), ""),
+  DATABASE_STANDBYS_TO_CONFIRM: v.optional(wholeNumber(0, 100), "0"),
   /** A name that PostgreSQL neither shortens nor keeps for itself. */
   DATABASE_SCHEMA: v.optional(
     v.pipe(

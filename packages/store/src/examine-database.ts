@@ -1,12 +1,15 @@
 import { type DatabaseLocation, withBriefConnection } from "./brief-connection.ts";
 import type { Queryable } from "./database.ts";
 import { findDurabilityProblems } from "./find-durability-problems.ts";
+import { findStandbyProblems } from "./find-standby-problems.ts";
 import { compareMigrations, type MigrationStatus } from "./migrate.ts";
 
 /** What decides whether PostgreSQL keeps events, and guests' data. */
 export interface DatabaseExamination {
   /** In sentences for an operator, which name the remedy as `Set: <name> = <value>.` or `Run: <statement>.` */
   durabilityProblems: string[];
+  /** As those, without a remedy. Empty if no standby is wanted. */
+  standbyProblems: string[];
   isStandby: boolean;
   settings: LoggingSettings & { synchronousCommit: string; synchronousStandbys: string };
   migrations: MigrationStatus;
@@ -37,11 +40,15 @@ export interface LoggingSettings {
 const applicationName = "booking-events-ops";
 
 /** @throws what PostgreSQL or its connection throws */
-export async function examineDatabase(database: DatabaseLocation): Promise<DatabaseExamination> {
+export async function examineDatabase(
+  database: DatabaseLocation,
+  options: { standbysToConfirm?: number } = {},
+): Promise<DatabaseExamination> {
   return withBriefConnection(database, applicationName, async (client) => {
     const clockAheadMs = await measureClock(client);
     return {
       durabilityProblems: await findDurabilityProblems(client),
+      standbyProblems: await findStandbyProblems(client, options.standbysToConfirm ?? 0),
       ...(await readSettings(client)),
       migrations: await compareMigrations(client),
       clockAheadMs,

@@ -78,6 +78,7 @@ export { firstIdInPeriod, firstIdOfBooking } from "./event-ids.ts";
 export { type DatabaseExamination, examineDatabase } from "./examine-database.ts";
 export { findDurabilityProblems } from "./find-durability-problems.ts";
 export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLetter } from "./find-guests.ts";
+export { findStandbyProblems } from "./find-standby-problems.ts";
 export { boundGuestHashes, type ContactKind, contactsOf, hashContacts, normalizeContact } from "./guest-contacts.ts";
 export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guest-search.ts";
 export { readLogHorizon } from "./log-horizon.ts";

@@ -58,6 +58,11 @@ test("a new Redis and PostgreSQL as npm start sets them up have no problem", asy
   expect(exitCode).toBe(checks.some(({ state }) => state === "problem") ? 1 : 0);
 });
 
+test("with DATABASE_STANDBYS_TO_CONFIRM, commits must wait for standbys", async () => {
+  const { problems } = await doctor({ DATABASE_STANDBYS_TO_CONFIRM: "1" });
+  expect(problems.map(({ name }) => name)).toEqual(Array(2).fill("Standbys have what was committed"));
+});
+
 const alterSystem = async (setting: string) => {
   await execute(postgres.url, `alter system ${setting}`);
   await execute(postgres.url, "select pg_reload_conf()");

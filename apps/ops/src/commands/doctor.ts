@@ -4,7 +4,7 @@ import { splitHosts } from "@booking-events/runtime";
 import { examineDatabase } from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context, Output } from "../context.ts";
-import { describeDatabaseError, readDatabaseSettings } from "../database.ts";
+import { describeDatabaseError, readDatabaseSettings, readStandbysToConfirm } from "../database.ts";
 import { describeRedisError, readRedisSettings } from "../queue.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { wrap } from "../terminal/format-table.ts";
@@ -59,7 +59,7 @@ async function examineDatabaseServer({ environment }: Context): Promise<Check[]>
     "PostgreSQL",
     async () =>
       checkDatabase(
-        await examineDatabase(settings),
+        await examineDatabase(settings, { standbysToConfirm: readStandbysToConfirm(environment) }),
         splitHosts(settings.databaseUrl).map((url) => new URL(url)),
       ),
     (error) => describeDatabaseError(error, settings),

@@ -8,7 +8,7 @@ export function checkDatabase(examination: DatabaseExamination, urls: URL[]): Ch
   return [
     ...checkDurability(examination),
     checkPrimary(examination),
-    checkStandbys(examination),
+    ...checkStandbys(examination),
     checkMigrations(examination),
     checkLoggedRows(examination),
     checkLoggedParameters(examination),
@@ -51,17 +51,23 @@ function checkPrimary({ isStandby }: DatabaseExamination): Check {
     : ok(subject, "it is a primary");
 }
 
-function checkStandbys({ settings }: DatabaseExamination): Check {
+function checkStandbys({ settings, standbyProblems }: DatabaseExamination): Check[] {
   const { synchronousCommit, synchronousStandbys } = settings;
   const subject = {
     name: "Standbys have what was committed",
     why: "A standby that takes over without it has lost events.",
   };
-  if (synchronousStandbys === "") return ok(subject, "there are no synchronous standbys");
+  if (standbyProblems.length > 0)
+    return standbyProblems.map((sentence) =>
+      problem(subject, sentence, 'See "A standby of PostgreSQL" in docs/operations.md.'),
+    );
+  if (synchronousStandbys === "") return [ok(subject, "there are no synchronous standbys")];
   // Where it is off, the transactions of workers switch it on.
-  return /^(on|off|remote_apply)$/.test(synchronousCommit)
-    ? ok(subject, `synchronous_commit is ${synchronousCommit}`)
-    : problem(subject, `synchronous_commit is ${synchronousCommit}`, alterSystem("synchronous_commit", "on"));
+  return [
+    /^(on|off|remote_apply)$/.test(synchronousCommit)
+      ? ok(subject, `synchronous_commit is ${synchronousCommit}`)
+      : problem(subject, `synchronous_commit is ${synchronousCommit}`, alterSystem("synchronous_commit", "on")),
+  ];
 }
 
 function checkMigrations({ migrations: { last, missing, unknown: newer } }: DatabaseExamination): Check {
