@@ -38,7 +38,9 @@ import {
   withDeadline,
 } from "@booking-events/runtime";
 import {
+  type CurrentReader,
   compareBookings,
+  createCurrentReader,
   createPool,
   type DigestKey,
   findPartnerBooking,
@@ -60,6 +62,7 @@ const entries = {
   ADMIN_PORT: adminPort(9103),
   ...redisVariables,
   DATABASE_URL: variables.DATABASE_URL,
+  DATABASE_READ_URL: variables.DATABASE_READ_URL,
   DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
   DIGEST_KEY: variables.DIGEST_KEY,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
@@ -144,18 +147,25 @@ async function startServices({ settings, logger, metrics }: Context) {
     group: "lookups",
     onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
   });
-  const connect = (maxConnections: number, statementTimeoutMs: number) =>
+  const connect = (databaseUrl: string, maxConnections: number, statementTimeoutMs: number) =>
     createPool({
-      databaseUrl: settings.DATABASE_URL,
+      databaseUrl,
       schema: settings.DATABASE_SCHEMA,
       applicationName: "booking-events-lookup",
       maxConnections,
       onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
       limits: { connectTimeoutMs: databaseDeadlineMs, statementTimeoutMs, isReadOnly: true },
     });
-  const database = connect(maxDatabaseConnections, databaseDeadlineMs);
+  const openReader = (maxConnections: number, statementTimeoutMs: number) => {
+    const [primary, standby] = [settings.DATABASE_URL, settings.DATABASE_READ_URL].map((url) =>
+      url === undefined ? undefined : connect(url, maxConnections, statementTimeoutMs),
+    ) as [Pool, Pool | undefined];
+    const end = async () => void (await Promise.all([primary.end(), standby?.end()]));
+    return { ...createCurrentReader(primary, standby), primary, end };
+  };
+  const database = openReader(maxDatabaseConnections, databaseDeadlineMs);
   // Lists have connections of their own, so receipts never wait for them.
-  const listDatabase = connect(maxReconciliations, comparisonTimeoutMs);
+  const listDatabase = openReader(maxReconciliations, comparisonTimeoutMs);
   const lastUseWriter = createLastUseWriter({
     ...redis,
     connectionName: "booking-events-lookup",
@@ -165,13 +175,13 @@ async function startServices({ settings, logger, metrics }: Context) {
     writeLastUses: lastUseWriter.write,
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
-  const digestKey = createDigestKeyReader(database, settings.DIGEST_KEY);
+  const digestKey = createDigestKeyReader(database.primary, settings.DIGEST_KEY);
   const certificates = new AbortController();
   const urls = { redis: listUrls(redis.redisServers), postgresql: settings.DATABASE_URL };
   exportCertificates(metrics, urls, certificates.signal);
   const checkDatabase = createDatabaseCheck(
     // Without the right key, lookup would take erased bookings for missing ones.
-    () => Promise.all([probeReads(database), digestKey()]),
+    () => Promise.all([probeReads(database.primary), digestKey()]),
     (error) => describeError(error).code ?? describeError(error).type,
   );
   const checkRedis = createDatabaseCheck(queue.ping, () => "no answer" as const);
@@ -220,15 +230,21 @@ function createLookupServer(
     receipts: {
       findWaiting: queue.findEvent,
       findRecorded: (partner, eventId) =>
-        withDeadline(findRecordedEvent(database, partner, eventId), databaseDeadlineMs),
+        withDeadline(
+          database.read((client) => findRecordedEvent(client, partner, eventId)),
+          databaseDeadlineMs,
+        ),
     },
     findBooking: (partner, booking) =>
       withDeadline(
-        digestKey().then((key) => findPartnerBooking(database, key, { partner, ...booking })),
+        digestKey().then((key) => database.read((client) => findPartnerBooking(client, key, { partner, ...booking }))),
         databaseDeadlineMs,
       ),
     reconciliation: {
-      compare: async (listed) => compareBookings(listDatabase, await digestKey(), listed),
+      async compare(listed) {
+        const key = await digestKey();
+        return listDatabase.read((client) => compareBookings(client, key, listed));
+      },
       readBookings: (partner, createdBefore) => readBookings(listDatabase, partner, createdBefore),
       isShuttingDown,
     },
@@ -249,10 +265,15 @@ function createDigestKeyReader(database: Pool, secret: string | undefined): () =
   };
 }
 
-async function* readBookings(database: Pool, partner: string, createdBefore: Date): AsyncGenerator<ListedHere[]> {
+async function* readBookings(
+  database: CurrentReader,
+  partner: string,
+  createdBefore: Date,
+): AsyncGenerator<ListedHere[]> {
   let after = startOfPartnerBookings;
   for (;;) {
-    const page = await listPartnerBookings(database, partner, { after, createdBefore, limit: bookingsPerPage });
+    const range = { after, createdBefore, limit: bookingsPerPage };
+    const page = await database.read((client) => listPartnerBookings(client, partner, range));
     const last = page.at(-1);
     if (last === undefined) return;
     yield page;
@@ -260,27 +281,29 @@ async function* readBookings(database: Pool, partner: string, createdBefore: Dat
   }
 }
 
+const standbyAvoided = "The standby of DATABASE_READ_URL is behind or does not answer: the primary answers instead.";
+
 function startLookupHealthServer(context: Context, services: Services, isShuttingDown: () => boolean): Promise<Server> {
   const { settings, metrics } = context;
-  const { partners, checkDatabase, checkRedis } = services;
+  const { partners, database, checkDatabase, checkRedis } = services;
   const redisVariable = nameVariable(toRedisServers(settings));
   return startHealthServer({
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
     async findProblems() {
-      const [database, redis] = await Promise.all([checkDatabase(), checkRedis()]);
+      const [databaseProblem, redis] = await Promise.all([checkDatabase(), checkRedis()]);
       return [
         ...partners.problems(),
         ...(redis === null ? [] : [`Redis does not answer. Check that it runs and that ${redisVariable} is right.`]),
-        ...(database === null
+        ...(databaseProblem === null
           ? []
           : [
-              `PostgreSQL cannot be read (${database}). Check that it runs, and that DATABASE_URL and DIGEST_KEY are right.`,
+              `PostgreSQL cannot be read (${databaseProblem}). Check that it runs, and that DATABASE_URL and DIGEST_KEY are right.`,
             ]),
         ...(isShuttingDown() ? ["The process is shutting down."] : []),
       ];
     },
-    findWarnings: partners.warnings,
+    findWarnings: () => [...partners.warnings(), ...(database.isStandbyAvoided() ? [standbyAvoided] : [])],
     metrics,
   });
 }

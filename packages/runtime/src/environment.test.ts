@@ -16,6 +16,7 @@ test("a variable that is not set has its documented default", () => {
     REDIS_SENTINEL_USERNAME: "",
     REDIS_SENTINEL_PASSWORD: "",
     DATABASE_PASSWORD: "",
+    DATABASE_READ_PASSWORD: "",
     DATABASE_STANDBYS_TO_CONFIRM: 0,
     PORT: 8080,
     HOST: "0.0.0.0",

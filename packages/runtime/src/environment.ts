@@ -13,7 +13,11 @@ const wholeNumber = (minimum: number, maximum: number) =>
   );
 
 /** The variables whose passwords may stand in variables of their own, where they need no encoding. */
-const passwordVariables = { REDIS_URL: "REDIS_PASSWORD", DATABASE_URL: "DATABASE_PASSWORD" } as const;
+const passwordVariables = {
+  REDIS_URL: "REDIS_PASSWORD",
+  DATABASE_URL: "DATABASE_PASSWORD",
+  DATABASE_READ_URL: "DATABASE_READ_PASSWORD",
+} as const;
 
 /** As libpq names them. */
 const sessionKinds = ["any", "read-write", "read-only", "primary", "standby", "prefer-standby"];
@@ -128,6 +132,8 @@ export const variables = {
   REDIS_REPLICAS_TO_CONFIRM: v.optional(wholeNumber(0, 10), "0"),
   DATABASE_URL: databaseUrl("DATABASE_URL"),
   DATABASE_PASSWORD: v.optional(v.string(), ""),
+  DATABASE_READ_URL: v.optional(databaseUrl("DATABASE_READ_URL")),
+  DATABASE_READ_PASSWORD: v.optional(v.string(), ""),
   DATABASE_STANDBYS_TO_CONFIRM: v.optional(wholeNumber(0, 100), "0"),
   /** A name that PostgreSQL neither shortens nor keeps for itself. */
   DATABASE_SCHEMA: v.optional(
