@@ -12,12 +12,16 @@ const lockTimeoutMs = 5_000;
  * A connection that asks for nothing at its start that PgBouncer refuses. Its types are pg's defaults, since consumers
  * use it too.
  */
-export async function connect(databaseUrl: string, applicationName: string): Promise<pg.Client> {
+export async function connect(
+  databaseUrl: string,
+  applicationName: string,
+  queryTimeoutMs = answerTimeoutMs,
+): Promise<pg.Client> {
   const client = new ServerClient({
     connectionString: databaseUrl,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: answerTimeoutMs,
+    query_timeout: queryTimeoutMs,
     keepAlive: true,
   });
   // A connection that breaks fails the next query. Without a listener it would also end the process.

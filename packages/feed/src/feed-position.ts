@@ -10,7 +10,7 @@ interface FeedPosition {
   keptFrom: number;
 }
 
-async function readPosition(client: Queryable, tables: FeedTables): Promise<FeedPosition> {
+export async function readPosition(client: Queryable, tables: FeedTables): Promise<FeedPosition> {
   const { rows } = await client.query<FeedPosition>(
     `select last_id::float8 as "lastId", gapless_from::float8 as "gaplessFrom", kept_from::float8 as "keptFrom"
      from ${tables.position}`,

@@ -8,6 +8,7 @@ import { readCompletePage } from "./feed-position.ts";
 import { type Handled, type Handlers, handleChanges } from "./handle-changes.ts";
 import { consoleLogger, type FeedLogger, nameError } from "./logger.ts";
 import { growingPauseMs } from "./pauses.ts";
+import { createStandby, type Standby } from "./read-from-standby.ts";
 import { type FeedTables, tablesIn } from "./tables.ts";
 import { type SnapshotBooking, type SnapshotContext, SnapshotFailed, takeSnapshot } from "./take-snapshot.ts";
 import { createWakeUps, type WakeUps } from "./wake-ups.ts";
@@ -17,6 +18,11 @@ export interface FollowOptions {
   name: string;
   /** PostgreSQL's URL. If it leads through PgBouncer in transaction mode, give `listenUrl` too. */
   database: string;
+  /**
+   * A standby's URL, to read changes and the snapshot from. `database` stays the primary: it has the cursor, and what
+   * handlers write. If the standby fails or is behind for `pollIntervalMs`, the primary is read from.
+   */
+  readDatabase?: string;
   /** Where the service's tables are. Default: `"public"`. */
   schema?: string;
   /** For LISTEN: a direct connection to PostgreSQL, or null to poll only. Default: `database`. */
@@ -98,6 +104,7 @@ interface Follower extends Handlers {
   logger: FeedLogger;
   signal: AbortSignal;
   wakeUps: WakeUps;
+  standby: Standby | undefined;
   client: pg.Client | undefined;
   /** The change that could not be handled, and how often this process has tried. */
   failing: { id: number; attempts: number } | undefined;
@@ -106,7 +113,7 @@ interface Follower extends Handlers {
 function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
   const { name, database, from = "beginning", onSnapshot, pageSize = defaultPageSize } = options;
   const { listenUrl = database, logger = consoleLogger, pollIntervalMs = defaultPollIntervalMs } = options;
-  const { handlerTimeoutMs = defaultHandlerTimeoutMs, schema = defaultSchema } = options;
+  const { handlerTimeoutMs = defaultHandlerTimeoutMs, schema = defaultSchema, readDatabase } = options;
   if (name === "") throw new TypeError("name must not be empty.");
   if (from === "snapshot" && onSnapshot === undefined) throw new TypeError('from: "snapshot" needs onSnapshot.');
   if (!Number.isInteger(pageSize) || pageSize < 1) throw new TypeError("pageSize must be a whole number from 1.");
@@ -116,6 +123,10 @@ function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
     onError: options.onError ?? (async () => "retry"),
     onSnapshot: onSnapshot ?? (async () => {}),
     wakeUps: createWakeUps(listenUrl, { name, schema, logger, signal }),
+    standby:
+      readDatabase === undefined
+        ? undefined
+        : createStandby(readDatabase, { name, waitMs: pollIntervalMs, logger, signal }),
     client: undefined,
     failing: undefined,
   };
@@ -155,7 +166,8 @@ async function followOn(client: Queryable, follower: Follower, onProgress: () =>
 }
 
 async function setUpCursor(client: Queryable, follower: Follower): Promise<void> {
-  if (follower.from === "snapshot") await takeSnapshot(client, follower);
+  const snapshot = (source?: pg.Client) => takeSnapshot(client, source, follower);
+  if (follower.from === "snapshot") await (follower.standby?.use(snapshot) ?? snapshot());
   else await createCursor(client, follower, follower.from);
 }
 
@@ -169,7 +181,8 @@ async function takePage(client: Queryable, follower: Follower): Promise<void> {
     // Another follower is active. Look again later whether it still is.
     return pause(pollIntervalMs, signal);
   }
-  const changes = await readCompletePage(client, { after: cursor, limit: pageSize, tables });
+  const page = { after: cursor, limit: pageSize, tables };
+  const changes = (await follower.standby?.readPage(page)) ?? (await readCompletePage(client, page));
   const attemptsBefore = (id: number) => (failing?.id === id ? failing.attempts : 0);
   const { lastId, failure } = await handleChanges(changes, { ...follower, client, attemptsBefore });
   if (lastId !== undefined) await moveCursor(client, follower, lastId);

@@ -1,6 +1,7 @@
 import type { BookingInput, ReferenceKind } from "@booking-events/schema";
 import type { Queryable } from "@booking-events/store";
 import { begin } from "./connect.ts";
+import { readPosition } from "./feed-position.ts";
 import type { FeedTables } from "./tables.ts";
 
 /** A booking at the position of the snapshot. */
@@ -40,10 +41,13 @@ const bookingsPerPage = 200;
  * Sets up the cursor and gives all bookings as they are at its position, in one transaction. Does nothing if the cursor
  * exists.
  *
+ * @param client of the primary
+ * @param standby where the bookings are read; the cursor begins at its position. Undefined: on the primary
  * @throws SnapshotFailed; what the connection throws: roll all of it back
  */
 export async function takeSnapshot(
   client: Queryable,
+  standby: Queryable | undefined,
   options: {
     name: string;
     tables: FeedTables;
@@ -54,19 +58,21 @@ export async function takeSnapshot(
 ): Promise<void> {
   const { name, tables, onSnapshot, handlerTimeoutMs, signal } = options;
   await begin(client, { isolation: "repeatable read", idleTimeoutMs: handlerTimeoutMs });
-  // Before all else: another follower that sets up the same cursor waits here and then fails, so there is one snapshot.
+  if (standby !== undefined) await begin(standby, { isolation: "repeatable read", idleTimeoutMs: handlerTimeoutMs });
+  const source = standby ?? client;
+  // Before the bookings are read: another follower that sets up the same cursor waits here and then fails, so there is one snapshot.
   const { rows: cursors } = await client.query<{ position: number }>(
-    `insert into ${tables.cursors} (name, last_id) select $1, last_id from ${tables.position}
+    `insert into ${tables.cursors} (name, last_id) values ($1, $2)
      on conflict do nothing
      returning last_id::float8 as position`,
-    [name],
+    [name, (await readPosition(source, tables)).lastId],
   );
   const position = cursors[0]?.position;
   if (position !== undefined) {
-    await client.query(`declare bookings_at_position no scroll cursor for ${selectBookings(tables)}`);
+    await source.query(`declare bookings_at_position no scroll cursor for ${selectBookings(tables)}`);
     for (let isEnd = false; !isEnd; ) {
       signal.throwIfAborted();
-      const { rows } = await client.query<SnapshotBooking>(`fetch ${bookingsPerPage} from bookings_at_position`);
+      const { rows } = await source.query<SnapshotBooking>(`fetch ${bookingsPerPage} from bookings_at_position`);
       isEnd = rows.length < bookingsPerPage;
       if (rows.length > 0) await give(client, () => onSnapshot(rows, { client, position }));
     }

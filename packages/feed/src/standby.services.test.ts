@@ -1,0 +1,166 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { waitFor } from "@booking-events/harness";
+import { type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
+import { execute } from "@booking-events/harness/test-database";
+import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
+import { appendChanges, type ChangeToInsert, createPool, inTransaction, migrate } from "@booking-events/store";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type FollowOptions, follow } from "./follow.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "booking-events-feed-"));
+let primary: PostgresServer;
+let standby: PostgresStandby;
+let pool: ReturnType<typeof createPool>;
+const running: { controller: AbortController; ended: Promise<void> }[] = [];
+
+beforeAll(async () => {
+  primary = await startPostgres({ dir: join(folder, "primary") });
+  await migrate(primary.url);
+  standby = await startPostgresStandby({ primary, dir: join(folder, "standby") });
+  pool = createPool({ databaseUrl: primary.url, applicationName: "test", maxConnections: 2, onError: () => {} });
+});
+
+beforeEach(() =>
+  pool.query(
+    `truncate booking_changes, bookings, feed_cursors;
+     update feed_position set last_id = 0;
+     create table if not exists handled (id bigint primary key);
+     truncate handled`,
+  ),
+);
+
+afterEach(async () => {
+  for (const { controller } of running) controller.abort();
+  await Promise.all(running.splice(0).map(({ ended }) => ended));
+});
+
+afterAll(async () => {
+  await pool?.end();
+  for (const server of [standby, primary]) {
+    server.kill("SIGKILL");
+    rmSync(server.home, { recursive: true, force: true });
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+let number = 0;
+
+async function append(count: number): Promise<void> {
+  for (let added = 0; added < count; added += 1) {
+    number += 1;
+    const change: ChangeToInsert = {
+      ...{ partner: "acme", referenceKind: "trip", reference: `TRIP-${number}`, revision: 1, change: "created" },
+      ...{ eventId: `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`, sequence: number },
+      previousEventId: null,
+    };
+    await inTransaction(pool, (client) => appendChanges(client, [change]));
+  }
+}
+
+/** Follows, and writes down each change on the primary. @returns what was logged */
+function start(options: Partial<FollowOptions> = {}): string[] {
+  const controller = new AbortController();
+  const logged: string[] = [];
+  const log = (_: object, message: string) => void logged.push(message);
+  const ended = follow({
+    ...{ name: "reader", database: primary.url, readDatabase: standby.url, pollIntervalMs: 200 },
+    ...{ signal: controller.signal, logger: { info: log, warn: log } },
+    onChange: async ({ id }, { client }) => void (await client.query("insert into handled values ($1)", [id])),
+    ...options,
+  });
+  running.push({ controller, ended });
+  return logged;
+}
+
+async function untilHandled(count: number): Promise<void> {
+  await waitFor(async () => {
+    const { rows } = await pool.query<{ id: number }>("select id from handled order by id");
+    expect(rows.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
+  });
+}
+
+/** Waits until the reader's last statement on a server has read the feed. */
+async function untilRead(url: string): Promise<void> {
+  const reader = createPool({ databaseUrl: url, applicationName: "test", maxConnections: 1, onError: () => {} });
+  try {
+    await waitFor(async () => {
+      const { rows } = await reader.query<{ count: number }>(
+        "select count(*)::integer from pg_stat_activity where application_name = 'reader' and query like '%booking_changes%'",
+      );
+      return (rows[0]?.count ?? 0) > 0;
+    });
+  } finally {
+    await reader.end();
+  }
+}
+
+describe("a reader of a standby", () => {
+  test("handles each change once, and keeps its place on the primary", async () => {
+    start();
+    await append(30);
+    await untilHandled(30);
+    await untilRead(standby.url);
+    const { rows } = await pool.query("select last_id as last from feed_cursors");
+    expect(rows).toEqual([{ last: 30 }]);
+  });
+
+  test("skips nothing while the standby's replay is paused, and goes on with the standby afterwards", async () => {
+    await append(3);
+    start();
+    await untilHandled(3);
+    await execute(standby.url, "select pg_wal_replay_pause()");
+    try {
+      await append(5);
+      await untilHandled(8);
+    } finally {
+      await execute(standby.url, "select pg_wal_replay_resume()");
+    }
+    await append(5);
+    await untilHandled(13);
+  });
+
+  test("reads from the primary while the standby is down", async () => {
+    standby.kill("SIGKILL");
+    await standby.ended();
+    const logged = start();
+    await append(3);
+    await untilHandled(3);
+    expect(logged).toContain("the standby failed: reading from the primary");
+    await standby.restart();
+  });
+
+  test("begins with the standby's snapshot, and continues after its position, however old it is", async () => {
+    await append(2);
+    await pool.query(
+      `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, revision,
+         last_sequence, created_at, updated_at)
+       values ('k', 'acme', 'trip', 'T1', 'deleted', '0199a000-0000-7000-8000-00000000ffff', 1, 1, 1, now(), now())`,
+    );
+    await waitFor(async () => {
+      const { rows } = await pool.query<{ isCurrent: boolean }>(
+        `select bool_and(replay_lsn >= pg_current_wal_lsn()) as "isCurrent" from pg_stat_replication`,
+      );
+      return rows[0]?.isCurrent === true;
+    });
+    await execute(standby.url, "select pg_wal_replay_pause()");
+    try {
+      await append(2);
+      await pool.query("delete from bookings");
+      const snapshots: unknown[] = [];
+      start({
+        from: "snapshot",
+        onSnapshot: async (bookings, { position }) =>
+          void snapshots.push({ position, references: bookings.map(({ reference }) => reference) }),
+      });
+      await waitFor(async () => {
+        const { rows } = await pool.query("select id from handled order by id");
+        expect(rows).toEqual([{ id: 3 }, { id: 4 }]);
+      });
+      expect(snapshots).toEqual([{ position: 2, references: ["T1"] }]);
+    } finally {
+      await execute(standby.url, "select pg_wal_replay_resume()");
+    }
+  });
+});
