@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, connect as dial, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { clients, createNetwork, servers } from "./network.ts";
 import { waitFor } from "./wait-for.ts";
@@ -81,4 +82,18 @@ test("a link can be cut one way, and among servers only", async () => {
   fromClient.send("two ");
   await waitFor(() => fromClient.answers() === "TWO ");
   expect(fromServer.answers()).toBe("X");
+});
+
+test("whatever the delays, all data arrives in order", async () => {
+  const network = createNetwork({ delayMs: { least: 0, most: 20 } });
+  onTestFinished(() => network.close());
+  const echo = await startEcho();
+  const connection = connectTo(await network.expose("b", echo.port, "a"));
+  const words = Array.from({ length: 300 }, (_, index) => `${index} `);
+  for (const word of words) {
+    connection.send(word);
+    await sleep(1);
+  }
+  await waitFor(() => echo.received().length === words.join("").length);
+  expect(echo.received()).toBe(words.join(""));
 });

@@ -64,18 +64,11 @@ export function createNetwork(options: { delayMs?: { least: number; most: number
 
   /** Passes on what comes from the source, and its end, in order. */
   function pass(connection: Connection, source: Socket, sink: Socket, from: string, to: string, end: () => void): void {
-    let lastDueMs = 0;
-    const later = (action: () => void) => {
-      const delay = from === clients || to === clients ? 0 : between(delayMs);
-      lastDueMs = Math.max(lastDueMs, performance.now() + delay);
-      const waitMs = Math.max(0, lastDueMs - performance.now());
-      const act = () => {
-        if (isCut(from, to)) connection.isBroken = true;
-        if (!connection.isBroken) action();
-      };
-      if (delay === 0) act();
-      else setTimeout(act, waitMs);
-    };
+    const delay = from === clients || to === clients ? { least: 0, most: 0 } : delayMs;
+    const later = createDelayLine(delay, (deliver) => {
+      if (isCut(from, to)) connection.isBroken = true;
+      if (!connection.isBroken) deliver();
+    });
     source.setNoDelay(true);
     source.on("data", (chunk: Buffer) => later(() => void sink.write(chunk)));
     source.on("end", () => later(() => void sink.end()));
@@ -93,11 +86,14 @@ export function createNetwork(options: { delayMs?: { least: number; most: number
       return address;
     },
     /**
+     * @param port a function is asked for each connection
      * @param from whose connections these are; default: told by their address
      * @returns a port of 127.0.0.1 by which others reach this port of the machine
      */
-    async expose(to: string, port: number, from?: string): Promise<number> {
-      const accept = (socket: Socket) => carry(socket, from ?? nameOf(socket.remoteAddress), to, port);
+    async expose(to: string, port: number | (() => number), from?: string): Promise<number> {
+      const accept = (socket: Socket) => {
+        carry(socket, from ?? nameOf(socket.remoteAddress), to, typeof port === "number" ? port : port());
+      };
       const server = createServer({ allowHalfOpen: true }, accept);
       listeners.push(server);
       server.listen(0, "127.0.0.1");
@@ -125,6 +121,34 @@ export function createNetwork(options: { delayMs?: { least: number; most: number
       for (const listener of listeners) listener.close();
       for (const { sockets } of connections) for (const socket of sockets) socket.destroy();
     },
+  };
+}
+
+/**
+ * Delays actions, each by its own time, and keeps their order. One timer for each action would not keep it: Node rounds
+ * times, and may then run the later of two timers first.
+ */
+function createDelayLine(delayMs: { least: number; most: number }, run: (action: () => void) => void) {
+  const waiting: { dueAtMs: number; action: () => void }[] = [];
+  let lastDueMs = 0;
+
+  function runDue(): void {
+    for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+      const waitMs = next.dueAtMs - performance.now();
+      if (waitMs > 0) return void setTimeout(runDue, waitMs);
+      waiting.shift();
+      run(next.action);
+    }
+  }
+
+  return (action: () => void): void => {
+    if (delayMs.most === 0) {
+      run(action);
+      return;
+    }
+    lastDueMs = Math.max(lastDueMs, performance.now() + between(delayMs));
+    waiting.push({ dueAtMs: lastDueMs, action });
+    if (waiting.length === 1) setTimeout(runDue, lastDueMs - performance.now());
   };
 }
 

@@ -42,7 +42,7 @@ export async function startRedisNode(options: {
       ...options.settings({ port, busPort, ownBusPort }),
     },
   });
-  const own = askPastNetwork(server);
+  const own = askPastNetwork(name, server);
 
   return {
     /** Also the name of its machine. */
@@ -66,7 +66,7 @@ export async function startRedisNode(options: {
   };
 }
 
-function askPastNetwork({ url }: LocalServer) {
+function askPastNetwork(name: string, { url }: LocalServer) {
   const redis = new Redis(url, {
     commandTimeout: askTimeoutMs,
     maxRetriesPerRequest: 1,
@@ -74,8 +74,13 @@ function askPastNetwork({ url }: LocalServer) {
   });
   redis.on("error", () => {});
   return {
-    ask: async <Answer>(command: string, ...args: (string | number)[]) =>
-      (await redis.call(command, ...args)) as Answer,
+    async ask<Answer>(command: string, ...args: (string | number)[]): Promise<Answer> {
+      try {
+        return (await redis.call(command, ...args)) as Answer;
+      } catch (cause) {
+        throw new Error(`${name} does not answer ${command}: ${cause}`, { cause });
+      }
+    },
     close: () => redis.disconnect(),
   };
 }
