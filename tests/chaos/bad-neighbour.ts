@@ -58,8 +58,8 @@ export function runBadNeighbour(options: NeighbourOptions): Promise<NeighbourRep
 
 async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promise<NeighbourReport> {
   const { quietMs, loudMs, say, neighbourPerSecond = rateLimit.perSecond, strangers = defaultStrangers } = options;
-  const { apps, redis, postgres, ingestUrls, pool, secretOf } = run.system;
-  const pids = { ...Object.fromEntries(apps.map(({ name, pid = 0 }) => [name, pid])), redis: redis.pid };
+  const { apps, redisPid, postgres, ingestUrls, pool, secretOf } = run.system;
+  const pids = { ...Object.fromEntries(apps.map(({ name, pid = 0 }) => [name, pid])), redis: redisPid };
   const stopping = new AbortController();
   const signal = AbortSignal.any([run.signal, stopping.signal]);
   const applied = watchApplied(pool, run.signal);

@@ -13,6 +13,8 @@ export function followDatabase(pool: pg.Pool, signal: AbortSignal) {
     changeIds: [] as number[],
     /** Events in the log at the last look. */
     applied: 0,
+    /** When that was seen to have grown, by `performance.now()`. */
+    appliedAtMs: [] as number[],
     /** All connections that workers have had. */
     workerConnections: { tls: new Set<string>(), plain: new Set<string>() },
   };
@@ -23,7 +25,9 @@ export function followDatabase(pool: pg.Pool, signal: AbortSignal) {
     );
     for (const { id } of changes.rows) seen.changeIds.push(id);
     const log = await pool.query<{ count: number }>("select count(*)::float8 from booking_events");
-    seen.applied = log.rows[0]?.count ?? 0;
+    const applied = log.rows[0]?.count ?? 0;
+    if (applied > seen.applied) seen.appliedAtMs.push(performance.now());
+    seen.applied = applied;
     const connections = await pool.query<{ name: string; ssl: boolean }>(workerConnections);
     for (const { name, ssl } of connections.rows) seen.workerConnections[ssl ? "tls" : "plain"].add(name);
   });

@@ -18,7 +18,8 @@ const help = `Starts the whole service, posts random histories, kills and freeze
 Redis and PostgreSQL included, sets Redis' clock, lets PostgreSQL's certificate expire,
 and checks from outside that nothing is lost.
 
-  npm run chaos -- [--minutes N] [--seed S] [--rate R] [--report FILE]
+  npm run chaos -- [--redis cluster|sentinel] [--postgres standby]
+                   [--minutes N] [--seed S] [--rate R] [--report FILE]
   npm run chaos -- --scenario bad-neighbour [--minutes N] [--rate R] [--report FILE]
 
   --scenario bad-neighbour
@@ -30,6 +31,15 @@ and checks from outside that nothing is lost.
   --rate R       events per second. Default: 100; in the scenario, of the partner with the worst
                  payloads and of the one with a hot booking, 200 each
   --report FILE  where to write the report. Default: .data/chaos-report.json
+  --redis cluster
+                 three primaries with two replicas each, instead of one Redis
+  --redis sentinel
+                 a primary, two replicas and three Sentinels
+  --postgres standby
+                 a primary and a synchronous standby, instead of one PostgreSQL. Of servers with
+                 replicas, machines die and freeze, and links between them are cut
+  --replicas-to-confirm N
+                 how many replicas of Redis must have an event before it is accepted. Default: 1
   --broken NAME  runs a build with a deliberate mistake instead, which must fail, with
                  its own plan of faults: ${brokenBuilds.map(({ name }) => name).join(",\n                 ")}
 
@@ -42,6 +52,9 @@ const options = {
   seed: { type: "string", default: String(randomInt(2 ** 31)) },
   rate: { type: "string" },
   report: { type: "string", default: ".data/chaos-report.json" },
+  redis: { type: "string" },
+  postgres: { type: "string" },
+  "replicas-to-confirm": { type: "string", default: "1" },
   broken: { type: "string" },
   help: { type: "boolean", default: false },
   version: { type: "boolean", default: false },
@@ -83,9 +96,22 @@ async function killAndFreeze(values: Values): Promise<[Report, string]> {
   const postMs = broken?.postMs ?? readNumber("minutes", values.minutes ?? "2") * minuteMs;
   const faults = broken?.faults ?? planFaults(createRandom(seed, "faults"), postMs);
   const ratePerSecond = readNumber("rate", values.rate ?? "100");
+  const replicas = {
+    redis: readChoice("redis", values.redis, ["cluster", "sentinel"] as const),
+    postgres: readChoice("postgres", values.postgres, ["standby"] as const),
+    replicasToConfirm: Number(values["replicas-to-confirm"]),
+  };
   say(`Seed ${seed}.`);
   const run = await prepare();
-  const report = await runChaos({ ...run, build: broken ?? realBuild, seed, postMs, faults, ratePerSecond });
+  const report = await runChaos({
+    ...run,
+    ...replicas,
+    build: broken ?? realBuild,
+    seed,
+    postMs,
+    faults,
+    ratePerSecond,
+  });
   return [report, formatChaosReport(report)];
 }
 
@@ -106,6 +132,16 @@ async function prepare(): Promise<Pick<RunOptions, "keepsEvidence" | "say" | "si
   await installFaketime({ say, signal });
   await build(signal);
   return { keepsEvidence: true, say, signal };
+}
+
+function readChoice<Choice extends string>(
+  name: string,
+  text: string | undefined,
+  choices: readonly Choice[],
+): Choice | undefined {
+  const choice = choices.find((one) => one === text);
+  if (text !== undefined && choice === undefined) throw new Error(`--${name} must be one of: ${choices.join(", ")}.`);
+  return choice;
 }
 
 function readNumber(name: string, text: string): number {

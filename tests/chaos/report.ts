@@ -2,6 +2,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type Tally, type Violation, type ViolationKind, violationKinds } from "./check.ts";
 import type { Fault } from "./fault-plan.ts";
+import type { MachineFaultReport } from "./measure-strikes.ts";
+import type { RedisEngineName } from "./redis-engines.ts";
 
 /** The outcome of a run, as it is written to the JSON report. */
 export interface Report {
@@ -22,12 +24,18 @@ export interface ChaosReport extends Report {
   postedForMs: number;
   /** All of them were seen from outside, or there would be no report. */
   faults: Fault[];
-  /** False: the machine has no libfaketime, and the faults are without clock steps. */
+  redis: "one" | RedisEngineName;
+  postgres: "one" | "standby";
+  /** Of Redis' replicas, how many must have had an event before it was accepted. */
+  replicasToConfirm: number;
+  /** False: the machine has no libfaketime, or Redis has replicas, and the faults are without clock steps. */
   clockIsSet: boolean;
-  /** Of workers to PostgreSQL. There were no others. */
+  /** Of workers to PostgreSQL. There were no others, unless PostgreSQL had a standby. */
   tlsConnections: number;
   /** How often somebody else held a booking's row for a while. */
   rowLocks: number;
+  /** Of servers with replicas. */
+  machineFaults: MachineFaultReport[];
 }
 
 export const noClockSteps = "There is no libfaketime on this machine, so Redis' clock is not set.";
@@ -72,12 +80,38 @@ export function formatChaosReport(report: ChaosReport): string {
     formatCount("faults", faults.length, "in all"),
     formatCount("  ended", countOf("end"), "processes, and started again"),
     formatCount("  frozen", countOf("freeze"), "processes, for a while"),
-    formatCount("  clock set", countOf("set clock"), report.clockIsSet ? "of Redis, forward or back" : noClockSteps),
-    formatCount("  expired", countOf("expire certificate"), "certificates of PostgreSQL"),
-    formatCount("connections", report.tlsConnections, "of workers to PostgreSQL, all over TLS"),
+    ...(report.redis === "one"
+      ? [
+          formatCount(
+            "  clock set",
+            countOf("set clock"),
+            report.clockIsSet ? "of Redis, forward or back" : noClockSteps,
+          ),
+        ]
+      : [formatCount("confirmed by", report.replicasToConfirm, "replicas of Redis, before an event was accepted")]),
+    ...(report.postgres === "one"
+      ? [
+          formatCount("  expired", countOf("expire certificate"), "certificates of PostgreSQL"),
+          formatCount("connections", report.tlsConnections, "of workers to PostgreSQL, all over TLS"),
+        ]
+      : []),
     formatCount("row locks", report.rowLocks, "held from outside for up to 6 s"),
+    ...formatMachineFaults(report.machineFaults),
     ...formatVerdict(report, `Seed ${report.seed}, build ${report.build}`),
   ].join("\n");
+}
+
+function formatMachineFaults(faults: readonly MachineFaultReport[]): string[] {
+  if (faults.length === 0) return [];
+  const seconds = (ms: number) => (ms / 1_000).toFixed(1).padStart(6);
+  return [
+    "",
+    "  times  refused  applied nothing   longest time in s, for each fault of a server with replicas",
+    ...faults.map(
+      ({ name, count, longestRefusalMs, longestPauseMs }) =>
+        `${String(count).padStart(7)}  ${seconds(longestRefusalMs)}   ${seconds(longestPauseMs)}            ${name}`,
+    ),
+  ];
 }
 
 /** How many violations of each kind there are, the first of them, and whether the run has passed. */

@@ -2,17 +2,26 @@ import { appNames, type Fault, maxClockErrorMs } from "./fault-plan.ts";
 import { inventHistories, partners } from "./histories.ts";
 import { injectFaults } from "./inject-faults.ts";
 import { lockRows } from "./lock-rows.ts";
+import { strikeMachines } from "./machine-faults.ts";
+import { measureStrikes } from "./measure-strikes.ts";
 import { postEvents, type SendOptions } from "./post-events.ts";
 import { createRandom } from "./random.ts";
 import { type ChaosReport, noClockSteps } from "./report.ts";
 import { runFollowers } from "./run-followers.ts";
 import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
+import type { SystemOptions } from "./start-system.ts";
 
-export interface ChaosOptions extends RunOptions {
+export interface ChaosOptions
+  extends RunOptions,
+    Pick<SystemOptions, "redis" | "sentinelsAskEveryMs" | "replicasToConfirm" | "postgres" | "delayMs"> {
   seed: number;
   faults: readonly Fault[];
   postMs: number;
   ratePerSecond: number;
+  /** Of the faults of servers with replicas, only these, once each. Default: all, again and again. */
+  machineFaults?: readonly string[];
+  /** How long each of them lasts, at least and at the most. */
+  machineFaultMs?: { least: number; most: number };
 }
 
 const sendOptions: SendOptions = {
@@ -24,6 +33,10 @@ const sendOptions: SendOptions = {
   mayBeLimited: false,
 };
 const locks = { leastMs: 200, mostMs: 6_000, leastPauseMs: 500, mostPauseMs: 3_000 };
+/** Where servers have replicas, it is measured how long events are refused. That must be on account of the servers. */
+const spared = "ingest-2";
+/** Servers are replaced meanwhile, are just about to be, or not yet. */
+const machineFaultMs = { least: 1_000, most: 12_000 };
 /**
  * A delivery comes back some 15 s after its worker was killed, and a retry soon after. Locks and delays go by Redis'
  * clock: if it is set back, they last longer.
@@ -39,8 +52,11 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const { seed, postMs, ratePerSecond, say } = options;
   const { system, signal } = run;
   const clockIsSet = system.setRedisClock !== undefined;
-  const faults = options.faults.filter(({ action }) => action !== "set clock" || clockIsSet);
-  if (!clockIsSet) say(noClockSteps);
+  const hasMachines = system.machineFaults.length > 0;
+  const isPossible = ({ target, action }: Fault) =>
+    system.targets.has(target) && (action !== "set clock" || clockIsSet) && !(hasMachines && target === spared);
+  const faults = options.faults.filter(isPossible);
+  if (!clockIsSet && options.redis === undefined) say(noClockSteps);
   say(`Ready. Posting ${ratePerSecond} events/s for ${postMs / 1_000} s, with ${faults.length} faults.`);
 
   const histories = inventHistories(createRandom(seed, "histories"));
@@ -66,7 +82,14 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const onFault = ({ target, action }: Fault) => {
     lastFault = `${target} ${action}`;
   };
-  await Promise.all([load.done, injectFaults(faults, system, { signal, onFault })]);
+  const striking = strikeMachines({
+    ...{ faults: system.machineFaults, names: options.machineFaults, random: createRandom(seed, "machines") },
+    ...{ lastMs: options.machineFaultMs ?? machineFaultMs, forMs: postMs, signal },
+    onFault: (name) => {
+      say(`        ${name}`);
+    },
+  });
+  const [strikes] = await Promise.all([striking, load.done, injectFaults(faults, system, { signal, onFault })]);
   options.signal.throwIfAborted();
   unlocking.abort();
   const rowLocks = (await locking).length;
@@ -77,7 +100,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   run.violations.push(...(await followers.finish()).map((what) => ({ kind: "wrong feed" as const, what })));
   const report = await run.report(load.posts);
   const { tls, plain } = run.seen.workerConnections;
-  if (tls.size === 0 || plain.size > 0)
+  if (options.postgres === undefined && (tls.size === 0 || plain.size > 0))
     throw new Error(`The workers had ${tls.size} connections over TLS, ${plain.size} others: this run proves nothing.`);
   return {
     ...report,
@@ -88,6 +111,10 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     rowLocks,
     tlsConnections: tls.size,
     clockIsSet,
+    redis: options.redis ?? "one",
+    postgres: options.postgres ?? "one",
+    replicasToConfirm: options.replicasToConfirm ?? 0,
+    machineFaults: measureStrikes(strikes, load.posts, run.seen.appliedAtMs, system.shards),
   };
 }
 

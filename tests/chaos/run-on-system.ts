@@ -36,7 +36,7 @@ export async function runOnSystem<Result extends Report>(
   const dir = await mkdtemp(join(tmpdir(), "booking-events-chaos-"));
   // PostgreSQL's own user must get to its data.
   await chmod(dir, 0o711);
-  let keeps = false;
+  let keeps = keepsEvidence;
   try {
     const violations: Violation[] = [];
     const onCrash = (what: string) => void violations.push({ kind: "crashed", what });
@@ -48,7 +48,10 @@ export async function runOnSystem<Result extends Report>(
       keeps = keepsEvidence && !report.passed;
       return report;
     } finally {
-      if (signal.aborted) say("Stopping.");
+      if (signal.aborted) {
+        say("Stopping.");
+        keeps = false;
+      }
       await run.end();
       await system.stop();
     }
@@ -64,7 +67,7 @@ function startRun(system: System, violations: Violation[], { build, say, ...opti
   const startedAt = new Date();
   const ending = new AbortController();
   const signal = AbortSignal.any([options.signal, ending.signal]);
-  const queue = watchQueue(system.redis.url, system.queuePrefix);
+  const queue = watchQueue(system.locateShards);
   const follower = followDatabase(system.pool, signal);
   let telling: Promise<void> | undefined;
 

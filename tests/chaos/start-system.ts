@@ -1,18 +1,32 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createNetwork, type Network } from "@booking-events/harness/network";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
-import { type DataServer, findFaketime, startPostgres, startRedis } from "@booking-events/scripts/services";
+import {
+  type DataServer,
+  findFaketime,
+  type PostgresServer,
+  startPostgres,
+  startRedis,
+} from "@booking-events/scripts/services";
+import type pg from "pg";
 import type { Build } from "./builds.ts";
 import { createPool } from "./database.ts";
 import type { AppName, TargetName } from "./fault-plan.ts";
 import type { FaultTarget } from "./inject-faults.ts";
+import type { MachineFault } from "./machine-faults.ts";
+import { startPostgresPair } from "./postgres-pair.ts";
 import { serveTls } from "./postgres-tls.ts";
 import { createRedisClock, removeSharedMemory } from "./redis-clock.ts";
+import { type RedisEngineName, redisEngines } from "./redis-engines.ts";
 import { superviseApp } from "./supervise.ts";
 
 const queuePrefix = "{chaos}";
 const duplicateWindowHours = 72;
+const delayMs = { least: 5, most: 50 };
+/** More than primaries, so that each has some. */
+const shardsOfCluster = 8;
 
 export interface SystemOptions {
   dir: string;
@@ -23,6 +37,16 @@ export interface SystemOptions {
   rateLimit?: typeof noLimit;
   /** TLS to PostgreSQL, whose certificate can expire, and a clock of Redis' own: both cost time. Default: neither. */
   isForFaults?: boolean;
+  /** Default: one Redis. */
+  redis?: RedisEngineName | undefined;
+  /** Default: Redis' own 10 s. Until it is asked, a server that comes back does not know that it was replaced. */
+  sentinelsAskEveryMs?: number | undefined;
+  /** Of them, replicas that must have an event before it is accepted. Default: 0. */
+  replicasToConfirm?: number | undefined;
+  /** Default: one PostgreSQL. */
+  postgres?: "standby" | undefined;
+  /** Between machines that replicate. */
+  delayMs?: { least: number; most: number } | undefined;
   signal: AbortSignal;
   /** Told when an app ends by itself. */
   onCrash: (what: string) => void;
@@ -32,20 +56,13 @@ export type System = Awaited<ReturnType<typeof startSystem>>;
 
 /** Starts Redis, PostgreSQL and the apps on ports of their own, with data and logs in `dir`. */
 export async function startSystem(options: SystemOptions) {
-  const { dir, build, appNames, partners, rateLimit = noLimit, isForFaults = false, signal, onCrash } = options;
+  const { dir, build, appNames, partners, rateLimit = noLimit, onCrash } = options;
   // When something does not start, this stops what runs already.
   await using started = new AsyncDisposableStack();
-  const faketime = isForFaults ? findFaketime() : undefined;
-  const clock = faketime === undefined ? undefined : await createRedisClock(dir, faketime);
-  const { environment = {} } = clock ?? {};
-  const redis = await startRedis({ dir: join(dir, "redis"), port: await freePort(), environment, signal });
-  started.defer(redis.stop);
-  await removeSharedMemory(redis.pid);
-  const postgres = await startPostgres({ dir: join(dir, "postgres"), port: await freePort(), signal });
-  started.defer(postgres.stop);
-  const connect = (url: string) => started.adopt(createPool(url), (pool) => pool.end());
-  const admin = connect(postgres.url);
-  const tls = isForFaults ? await serveTls(postgres, admin, dir) : undefined;
+  const network = started.adopt(createNetwork({ delayMs: options.delayMs ?? delayMs }), ({ close }) => close());
+  const redis = await startRedisFor(options, network, started);
+  const postgres = await startPostgresFor(options, network, started);
+  const { pool } = postgres;
 
   const partnersFile = join(dir, "partners.json");
   const secretOf = writeNewPartners(partnersFile, Object.fromEntries(partners.map((id) => [id, rateLimit])));
@@ -60,8 +77,8 @@ export async function startSystem(options: SystemOptions) {
       name,
       program: isIngest ? build.ingest : build.worker,
       environment: {
-        REDIS_URL: redis.url,
-        DATABASE_URL: tls?.url ?? postgres.url,
+        ...redis.environment,
+        ...postgres.environment,
         QUEUE_PREFIX: queuePrefix,
         PARTNERS_FILE: partnersFile,
         DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
@@ -74,19 +91,21 @@ export async function startSystem(options: SystemOptions) {
     started.defer(app.stop);
     return app;
   };
-  const pool = tls === undefined ? admin : connect(tls.url);
   const apps = [];
   for (const name of appNames) apps.push(await startApp(name));
 
   const running = started.move();
   return {
-    redis,
-    postgres,
-    /** For TLS, if there is TLS. */
-    databaseUrl: tls?.url ?? postgres.url,
+    postgres: postgres.server,
+    databaseUrl: postgres.url,
     /** Connects to it. */
     pool,
-    queuePrefix,
+    /** Of the only Redis, when it started. */
+    redisPid: redis.pid ?? 0,
+    locateShards: redis.locateShards,
+    shards: redis.shards,
+    /** Of servers with replicas. */
+    machineFaults: [...redis.faults, ...postgres.faults],
     duplicateWindowMs: duplicateWindowHours * 3_600_000,
     apps,
     ingestUrls,
@@ -95,14 +114,105 @@ export async function startSystem(options: SystemOptions) {
     readLogs: () => Promise.all(appNames.map((name) => readFile(logPathOf(name), "utf8"))),
     targets: new Map<TargetName, FaultTarget>([
       ...apps.map((app): [TargetName, FaultTarget] => [app.name, app]),
-      ["redis", { kill: redis.kill, ended: redis.ended, restart: () => restartRedis(redis) }],
-      ["postgres", postgres],
+      ...(redis.target === undefined ? [] : [["redis", redis.target] as const]),
+      ...(postgres.target === undefined ? [] : [["postgres", postgres.target] as const]),
     ]),
-    /** Undefined: this machine has no libfaketime. */
-    setRedisClock: clock && ((aheadMs: number, signal: AbortSignal) => clock.set(redis.url, aheadMs, signal)),
-    presentExpired: tls && ((forMs: number, signal: AbortSignal) => tls.presentExpired(pool, forMs, signal)),
+    /** Undefined: this machine has no libfaketime, or there are several Redis servers. */
+    setRedisClock: redis.setClock,
+    presentExpired: postgres.presentExpired,
     stop: () => running.disposeAsync(),
   };
+}
+
+interface Redises {
+  environment: Record<string, string>;
+  pid?: number;
+  shards: number;
+  locateShards: () => Promise<{ redisUrl: string; prefix: string }[]>;
+  /** One Redis, without a replica. */
+  target?: FaultTarget;
+  setClock?: (aheadMs: number, signal: AbortSignal) => Promise<void>;
+  faults: MachineFault[];
+}
+
+async function startRedisFor(
+  options: SystemOptions,
+  network: Network,
+  started: AsyncDisposableStack,
+): Promise<Redises> {
+  const { dir, isForFaults = false, signal } = options;
+  if (options.redis !== undefined) {
+    const prefixes = shardPrefixes(options.redis === "cluster" ? shardsOfCluster : 1);
+    const engine = await redisEngines[options.redis]({ ...options, network, prefixes });
+    started.defer(engine.stop);
+    return {
+      environment: {
+        ...engine.environment,
+        ...(prefixes.length > 1 && { QUEUE_SHARDS: String(prefixes.length) }),
+        REDIS_REPLICAS_TO_CONFIRM: String(options.replicasToConfirm ?? 0),
+      },
+      shards: prefixes.length,
+      locateShards: () =>
+        Promise.all(prefixes.map(async (prefix) => ({ redisUrl: await engine.urlOf(prefix), prefix }))),
+      faults: engine.faults,
+    };
+  }
+  const faketime = isForFaults ? findFaketime() : undefined;
+  const clock = faketime === undefined ? undefined : await createRedisClock(dir, faketime);
+  const { environment = {} } = clock ?? {};
+  const redis = await startRedis({ dir: join(dir, "redis"), port: await freePort(), environment, signal });
+  started.defer(redis.stop);
+  await removeSharedMemory(redis.pid);
+  return {
+    environment: { REDIS_URL: redis.url },
+    pid: redis.pid,
+    shards: 1,
+    locateShards: async () => [{ redisUrl: redis.url, prefix: queuePrefix }],
+    target: { kill: redis.kill, ended: redis.ended, restart: () => restartRedis(redis) },
+    ...(clock && { setClock: (aheadMs: number, stopping: AbortSignal) => clock.set(redis.url, aheadMs, stopping) }),
+    faults: [],
+  };
+}
+
+interface Postgreses {
+  server: PostgresServer;
+  environment: Record<string, string>;
+  /** For TLS, if there is TLS. */
+  url: string;
+  pool: pg.Pool;
+  /** One PostgreSQL, without a standby. */
+  target?: FaultTarget;
+  presentExpired?: (forMs: number, signal: AbortSignal) => Promise<void>;
+  faults: MachineFault[];
+}
+
+async function startPostgresFor(
+  { dir, isForFaults = false, postgres: wanted, signal }: SystemOptions,
+  network: Network,
+  started: AsyncDisposableStack,
+): Promise<Postgreses> {
+  const connect = (url: string) => started.adopt(createPool(url), (pool) => pool.end());
+  if (wanted === "standby") {
+    const { stop, ...pair } = await startPostgresPair({ dir, network });
+    started.defer(stop);
+    return { ...pair, pool: connect(pair.url) };
+  }
+  const server = await startPostgres({ dir: join(dir, "postgres"), port: await freePort(), signal });
+  started.defer(server.stop);
+  const admin = connect(server.url);
+  const tls = isForFaults ? await serveTls(server, admin, dir) : undefined;
+  const url = tls?.url ?? server.url;
+  const pool = tls === undefined ? admin : connect(url);
+  return {
+    ...{ server, environment: { DATABASE_URL: url }, url, pool, target: server },
+    ...(tls && { presentExpired: (forMs: number, stopping: AbortSignal) => tls.presentExpired(pool, forMs, stopping) }),
+    faults: [],
+  };
+}
+
+/** As the documentation names them. */
+function shardPrefixes(count: number): string[] {
+  return Array.from({ length: count }, (_, shard) => (shard === 0 ? queuePrefix : `{chaos-${shard}}`));
 }
 
 async function restartRedis(redis: DataServer): Promise<void> {

@@ -10,22 +10,47 @@ const lookIntervalMs = 500;
 /** How long the queue must stay empty: an add that was under way when its ingest was frozen may still come. */
 const emptyForMs = 2_000;
 
-export function watchQueue(redisUrl: string, prefix: string) {
-  const redis = new Redis(redisUrl, {
-    commandTimeout: commandTimeoutMs,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 1,
-    retryStrategy: () => 200,
-  });
-  redis.on("error", () => {});
-  const skips = { skipWaitingForReady: true, skipVersionCheck: true, skipMetasUpdate: true };
-  const queue = new Queue(queueName, { connection: redis, prefix, ...skips });
-  queue.on("error", () => {});
+/** Where a shard of the queue is. */
+interface Shard {
+  redisUrl: string;
+  prefix: string;
+}
+
+/** @param locate tells where the shards are now */
+export function watchQueue(locate: () => Promise<Shard[]>) {
+  const connections = new Map<string, Redis>();
+  const queues = new Map<string, Queue>();
+
+  function connect(redisUrl: string): Redis {
+    const connection =
+      connections.get(redisUrl) ??
+      new Redis(redisUrl, {
+        commandTimeout: commandTimeoutMs,
+        maxRetriesPerRequest: 1,
+        retryStrategy: () => 200,
+      });
+    if (!connections.has(redisUrl)) connection.on("error", () => {});
+    connections.set(redisUrl, connection);
+    return connection;
+  }
+
+  function open({ redisUrl, prefix }: Shard): Queue {
+    const name = `${redisUrl} ${prefix}`;
+    const skips = { skipWaitingForReady: true, skipVersionCheck: true, skipMetasUpdate: true };
+    const queue = queues.get(name) ?? new Queue(queueName, { connection: connect(redisUrl), prefix, ...skips });
+    if (!queues.has(name)) queue.on("error", () => {});
+    queues.set(name, queue);
+    return queue;
+  }
 
   async function look() {
     try {
-      const counts = await queue.getJobCounts(...states);
-      return { size: Object.values(counts).reduce((sum, count) => sum + count, 0), left: JSON.stringify(counts) };
+      const shards = await locate();
+      const counts = await Promise.all(shards.map((shard) => open(shard).getJobCounts(...states)));
+      const totals = Object.fromEntries(
+        states.map((state) => [state, counts.reduce((sum, count) => sum + (count[state] ?? 0), 0)]),
+      );
+      return { size: Object.values(totals).reduce((sum, count) => sum + count, 0), left: JSON.stringify(totals) };
     } catch {
       return { size: undefined, left: "Redis does not answer" };
     }
@@ -56,8 +81,8 @@ export function watchQueue(redisUrl: string, prefix: string) {
       }
     },
     async close() {
-      await queue.close();
-      redis.disconnect();
+      for (const queue of queues.values()) await queue.close();
+      for (const connection of connections.values()) connection.disconnect();
     },
   };
 }

@@ -43,7 +43,7 @@ export function startLoad(options: {
   const { environment, perSecond, queuePrefix = "{booking-events}", ...target } = options;
   const { intents = inventHistories(createRandom(seed, "histories")), count = Number.POSITIVE_INFINITY } = options;
   const pool = createPool(environment["DATABASE_URL"] ?? "");
-  const queue = watchQueue(environment["REDIS_URL"] ?? "", queuePrefix);
+  const queue = watchQueue(async () => [{ redisUrl: environment["REDIS_URL"] ?? "", prefix: queuePrefix }]);
   const [posting, following] = [new AbortController(), new AbortController()];
   const follower = followDatabase(pool, following.signal);
   const load = postEvents({

@@ -148,7 +148,7 @@ function createDelayLine(delayMs: { least: number; most: number }, run: (action:
     }
     lastDueMs = Math.max(lastDueMs, performance.now() + between(delayMs));
     waiting.push({ dueAtMs: lastDueMs, action });
-    if (waiting.length === 1) setTimeout(runDue, lastDueMs - performance.now());
+    if (waiting.length === 1) setTimeout(runDue, Math.max(0, lastDueMs - performance.now()));
   };
 }
 

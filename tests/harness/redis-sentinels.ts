@@ -42,7 +42,7 @@ export async function startRedisSentinels(options: {
   sentinels: number;
   name?: string;
   downAfterMs?: number;
-  infoIntervalMs?: number;
+  infoIntervalMs?: number | undefined;
   network?: Network;
   signal?: AbortSignal;
 }) {
