@@ -1,7 +1,7 @@
 import { access, readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { parseEnvironment, variables } from "@booking-events/runtime";
+import { parseEnvironment, redisVariables, toRedisServers, variables } from "@booking-events/runtime";
 import { Ajv } from "ajv";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -209,7 +209,7 @@ test("whoever uses the folders of the host waits until they belong to the user o
 
 test("every variable of an app is one that the apps know", () => {
   for (const name of ["ingest", "ingest-2", "worker", "lookup", "ops"]) {
-    for (const variable of Object.keys(services[name]?.environment ?? {})) {
+    for (const variable of Object.keys(withStandbys.services[name]?.environment ?? {})) {
       // Node's own.
       if (variable !== "NODE_OPTIONS") expect(variables).toHaveProperty(variable);
     }
@@ -290,6 +290,8 @@ describe("with a standby of each data store", () => {
           REDIS_SENTINELS: sentinels.map(([name]) => `${name}:26379`).join(),
           REDIS_SENTINEL_NAME: set,
         });
+        const servers = toRedisServers(parseEnvironment(redisVariables, environment ?? {}));
+        expect(servers).toMatchObject({ sentinels: sentinels.map(([host]) => ({ host, port: 26_379 })), name: set });
       }
     }
   });
@@ -314,6 +316,8 @@ describe("with a standby of each data store", () => {
     }
     for (const [process, { environment }] of ofKind(/^(worker|lookup|ops)/)) {
       expect(environment?.["DATABASE_URL"], process).toContain(names.map((name) => `${name}:5432`).join());
+      const entries = { DATABASE_URL: variables.DATABASE_URL };
+      expect(() => parseEnvironment(entries, environment ?? {}), process).not.toThrow();
     }
   });
 

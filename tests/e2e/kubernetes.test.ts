@@ -92,7 +92,8 @@ describe("every pod", () => {
   });
 
   test("sets variables that the processes know, to values that they accept", () => {
-    for (const object of pods) {
+    const withOperators = rendered["example-operators"]?.filter((object) => podSpecOf(object) !== undefined) ?? [];
+    for (const object of [...pods, ...withOperators]) {
       const [{ env }] = podSpecOf(object).containers;
       for (const { name, value = urls[name as keyof typeof urls] ?? "" } of env) {
         // Node's own.
