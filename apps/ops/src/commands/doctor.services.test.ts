@@ -207,7 +207,14 @@ test.each([
   const checks = checkRedis(
     {
       ...{ durabilityProblems: [], sequenceProblems: [], canReadFsync: true, maxMemoryBytes: 1, folder: null },
-      ...{ configChanges: null, clockAheadMs: 0, requiresFullCoverage: null, minReplicasToWrite, replicaCount },
+      ...{
+        configChanges: null,
+        clockAheadMs: 0,
+        clockErrorMs: 1,
+        requiresFullCoverage: null,
+        minReplicasToWrite,
+        replicaCount,
+      },
     },
     { redisServers, replicasToConfirm },
   );
