@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /** Where events wait until one of the servers is free, in the order of arrival. */
-export interface Station {
+interface Station {
   servers: number;
   /** Each server has a queue of its own, and an event keeps its server for all visits: nodes of Redis. */
   isSharded?: boolean;
