@@ -318,6 +318,8 @@ describe("with a standby of each data store", () => {
       expect(environment?.["DATABASE_URL"], process).toContain(names.map((name) => `${name}:5432`).join());
       const entries = { DATABASE_URL: variables.DATABASE_URL };
       expect(() => parseEnvironment(entries, environment ?? {}), process).not.toThrow();
+      const confirms = environment?.["DATABASE_STANDBYS_TO_CONFIRM"];
+      expect(confirms, process).toBe(process === "lookup" ? undefined : "1");
     }
   });
 

@@ -346,8 +346,9 @@ describe("with Redis Cluster and PostgreSQL of operators", () => {
       expect(values).not.toHaveProperty("REDIS_URL");
       expect(values["REDIS_CLUSTER"]).toContain(`${cluster?.metadata.name}-leader:6379`);
       expect(values["QUEUE_SHARDS"]).toBe("16");
-      const confirms = /-(ingest|ops)$/.test(object.metadata.name);
-      expect(values["REDIS_REPLICAS_TO_CONFIRM"], object.metadata.name).toBe(confirms ? "1" : undefined);
+      const confirm = (components: RegExp) => (components.test(object.metadata.name) ? "1" : undefined);
+      expect(values["REDIS_REPLICAS_TO_CONFIRM"]).toBe(confirm(/-(ingest|ops)$/));
+      expect(values["DATABASE_STANDBYS_TO_CONFIRM"]).toBe(confirm(/-(worker|ops)$/));
     }
   });
 
