@@ -8,6 +8,7 @@ import { createNetwork, type Network } from "@booking-events/harness/network";
 import { type RedisCluster, startRedisCluster } from "@booking-events/harness/redis-cluster";
 import { killMachine, type RedisNode } from "@booking-events/harness/redis-node";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { examineRedis } from "./examine-redis.ts";
 import { setQueuePaused } from "./pause-queue.ts";
 import { createProducer } from "./producer.ts";
 import type { RedisServers } from "./redis-servers.ts";
@@ -71,6 +72,16 @@ describe("in a cluster", { timeout: 90_000 }, () => {
         "Redis does not answer (WRONGPASS). Check that it runs and that REDIS_CLUSTER is right.",
       ]),
     );
+  });
+
+  test("an operator sees the settings that a failover depends on", async () => {
+    const location = { redisServers: serversAt(cluster.nodes), prefix: uniquePrefix(), replicasToConfirm: 2 };
+    expect(await examineRedis(location)).toMatchObject({
+      durabilityProblems: [expect.stringMatching(/^Redis has 1 replicas that follow it, but 2 must confirm/)],
+      minReplicasToWrite: 0,
+      requiresFullCoverage: false,
+      replicaCount: 1,
+    });
   });
 
   test("a failover by hand loses nothing", async () => {

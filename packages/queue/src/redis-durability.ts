@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 
 const oldestVersion = [6, 2] as const;
 /** A replica tells its primary once a second what it has. One that has been silent for longer does not confirm events. */
-const maxReplicaSilenceS = 3;
+const maxReplicaSilenceMs = 3_000;
 
 /** Redis' own report. */
 export interface RedisFacts {
@@ -108,7 +108,7 @@ export function findDurabilityProblems(
 /** The replicas that have received all data and still answer. */
 function countReplicas(info: string): number {
   const silences = Array.from(info.matchAll(/^slave\d+:.*\bstate=online\b.*\blag=(\d+)/gm), ([, lag]) => Number(lag));
-  return silences.filter((silence) => silence <= maxReplicaSilenceS).length;
+  return silences.filter((silence) => silence * 1_000 <= maxReplicaSilenceMs).length;
 }
 
 async function readFsyncSettings(redis: Redis): Promise<RedisFacts["config"]> {
