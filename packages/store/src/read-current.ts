@@ -62,10 +62,10 @@ export function createCurrentReader(primary: pg.Pool, standby: pg.Pool | undefin
     isStandbyAvoided,
     async read(read) {
       if (standby === undefined || isStandbyAvoided()) return read(primary);
-      const position = await readPosition();
       try {
-        return await readFromStandby(standby, read, position);
+        return await readFromStandby(standby, read, await readPosition());
       } catch {
+        // Some managed servers do not tell their position either.
         avoidUntilMs = performance.now() + avoidMs;
         return read(primary);
       }
