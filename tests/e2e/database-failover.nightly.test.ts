@@ -96,6 +96,9 @@ test("when a standby is promoted, every process goes on with it: no event is los
     });
     expect(stdout).toContain(" 0 bookings differ");
     for (const app of [ingest, lookup, ...workers]) expect(app.child.exitCode).toBe(null);
+    const messages = workers.flatMap((worker) => worker.logLines().map(({ msg }) => msg));
+    expect(messages).toContain("PostgreSQL is available again: applying events");
+    expect(messages).not.toContain("attempt failed");
   } finally {
     stopping.abort();
     await following;

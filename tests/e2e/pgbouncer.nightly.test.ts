@@ -103,6 +103,17 @@ test("the limits of statements hold through PgBouncer, and stay there for nobody
   }
 });
 
+test("of several poolers, the one that leads to a primary is found", async () => {
+  const url = new URL(await startPgBouncer(surroundings().environment["DATABASE_URL"] ?? ""));
+  const databaseUrl = url.href.replace(url.host, `127.0.0.1:${await freePort()},${url.host}`);
+  const pool = createPool({ databaseUrl, applicationName: "test", maxConnections: 1, onError: () => {} });
+  try {
+    expect((await pool.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+  } finally {
+    await pool.end();
+  }
+});
+
 test("programs follow the feed through PgBouncer, and count each change once", async () => {
   const { environment, pool } = surroundings();
   const database = await startPgBouncer(environment["DATABASE_URL"] ?? "");
