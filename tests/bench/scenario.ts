@@ -57,6 +57,8 @@ export type Figure =
   | "cpuUs"
   | "redisCpuUs"
   | "postgresCpuUs"
+  /** Of ingest, the worker, Redis and PostgreSQL. */
+  | "totalCpuUs"
   /** Of the load generator. */
   | "loadCpuUs"
   | "workerMiB"

@@ -7,6 +7,17 @@ import { growth } from "./growth.ts";
 import { lateEvents } from "./late-events.ts";
 import { memory } from "./memory.ts";
 import { pipelining } from "./pipelining.ts";
+import { shards } from "./shards.ts";
 
 /** To add one: a file beside this one, and an entry here. */
-export const scenarios: readonly Scenario[] = [accept, apply, cells, endToEnd, growth, lateEvents, memory, pipelining];
+export const scenarios: readonly Scenario[] = [
+  accept,
+  apply,
+  cells,
+  endToEnd,
+  growth,
+  lateEvents,
+  memory,
+  pipelining,
+  shards,
+];

@@ -1,0 +1,134 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { builtApps } from "@booking-events/harness/app-process";
+import { waitFor } from "@booking-events/harness/wait-for";
+import { startRedis } from "@booking-events/scripts/services";
+import { Redis } from "ioredis";
+import { cpuTimeUs } from "../cpu-time.ts";
+import type { BenchDatabase } from "../data-services.ts";
+import { applyLoad } from "../load.ts";
+import { newQueuePrefix, startIngest, startWorker } from "../process-under-test.ts";
+import { runRounds } from "../rounds.ts";
+import { newBookings } from "../sample-events.ts";
+import { type Bench, IntegrityError, type Measurement, type Scenario } from "../scenario.ts";
+
+const nodeCount = 3;
+const shardCount = 8;
+const slotCount = 16_384;
+const connections = 64;
+const pollMs = 50;
+
+/** Where a queue is, and the processes of Redis that it uses. */
+interface Queue {
+  environment: Record<string, string>;
+  redisPids: number[];
+}
+
+export const shards: Scenario = {
+  name: "shards",
+  about: `CPU time of an event: one shard on one Redis, and ${shardCount} on a cluster of ${nodeCount} nodes`,
+  isOnWholeMachine: true,
+  async run(bench) {
+    const title = "shards, all processes on all CPUs";
+    await using stopping = new AsyncDisposableStack();
+    const cluster = await startCluster(bench, stopping);
+    const { redisUrl, redisPid } = bench.services;
+    const one = { environment: { REDIS_URL: redisUrl }, redisPids: [redisPid] };
+    const [ofOne, ofSeveral] = ["1 shard, 1 Redis", `${shardCount} shards, ${nodeCount} nodes`];
+    const measurements = await runRounds(bench, title, {
+      [ofOne]: () => measure(bench, one),
+      [ofSeveral]: () => measure(bench, cluster),
+    });
+    const comparisons = [{ figure: "totalCpuUs", of: ofSeveral, to: ofOne, atLeast: 1 / 1.2 } as const];
+    return [{ title, measurements, comparisons }];
+  },
+};
+
+/** Accepts and applies events as fast as possible, and counts the CPU time until all of them are applied. */
+function measure(bench: Bench, { environment: queue, redisPids }: Queue): Promise<Measurement> {
+  return bench.services.withDatabase(async (database) => {
+    const queuePrefix = newQueuePrefix();
+    const worker = await startWorker(bench, builtApps.worker, { queuePrefix, databaseUrl: database.url, queue });
+    const ingest = await startIngest(bench, builtApps.ingest, queuePrefix, queue);
+    const readCpu = () => ({
+      apps: ingest.cpuUs() + worker.cpuUs(),
+      redis: sumCpu(redisPids),
+      postgres: sumCpu([bench.services.postgresPid]),
+    });
+    const load = async (durationMs: number, before: number) => {
+      const result = await applyLoad({ url: ingest.createUrl, ...newBookings, connections, durationMs, isAside: true });
+      await untilApplied(bench, database, before + result.answered);
+      return result;
+    };
+    try {
+      await load(bench.warmUpMs, 0);
+      const appliedBefore = await countApplied(database);
+      const before = readCpu();
+      const { answered, ...result } = await load(bench.measureMs, appliedBefore);
+      const after = readCpu();
+      const perEvent = (part: keyof typeof before) => (after[part] - before[part]) / answered;
+      const [cpuUs, redisCpuUs, postgresCpuUs] = [perEvent("apps"), perEvent("redis"), perEvent("postgres")];
+      const applied = (await countApplied(database)) - appliedBefore;
+      if (applied > answered + 2 * connections)
+        throw new IntegrityError(`${answered} events were accepted, and ${applied} were applied.`);
+      return { ...result, cpuUs, redisCpuUs, postgresCpuUs, totalCpuUs: cpuUs + redisCpuUs + postgresCpuUs };
+    } finally {
+      await Promise.all([ingest.stop(), worker.stop()]);
+      await bench.services.emptyRedis();
+    }
+  });
+}
+
+function sumCpu(pids: number[]): number {
+  return pids.reduce((sum, pid) => sum + (cpuTimeUs(pid) ?? Number.NaN), 0);
+}
+
+/** Each event creates a booking, so it has one change, and the ids of changes have no gaps. */
+async function countApplied(database: BenchDatabase): Promise<number> {
+  const [row] = await database.query<{ count: string }>("select coalesce(max(id), 0) as count from booking_changes");
+  return Number(row?.count);
+}
+
+async function untilApplied({ signal }: Bench, database: BenchDatabase, count: number): Promise<void> {
+  while ((await countApplied(database)) < count) await sleep(pollMs, undefined, { signal });
+}
+
+/** Without replicas, as the Redis that it is compared with has none. */
+async function startCluster({ dir, signal }: Bench, stopping: AsyncDisposableStack): Promise<Queue> {
+  const password = randomBytes(24).toString("hex");
+  const nodes = await Promise.all(
+    Array.from({ length: nodeCount }, async (_, index) => {
+      const settings = { "cluster-enabled": "yes", "auto-aof-rewrite-percentage": "0" };
+      const nodeDir = join(dir, `node-${index}`);
+      mkdirSync(nodeDir);
+      // All nodes must have the same one.
+      writeFileSync(join(nodeDir, "password"), password, { mode: 0o600 });
+      const server = await startRedis({ dir: nodeDir, settings, signal });
+      stopping.defer(() => server.stop());
+      const url = new URL(server.url);
+      const redis = new Redis({ host: url.hostname, port: Number(url.port), password });
+      stopping.defer(() => redis.disconnect());
+      return { redis, pid: server.pid, port: Number(url.port) };
+    }),
+  );
+  for (const [index, { redis, port }] of nodes.entries()) {
+    const [first, end] = [index, index + 1].map((part) => Math.floor((slotCount * part) / nodeCount)) as [
+      number,
+      number,
+    ];
+    await redis.call("CLUSTER", "ADDSLOTSRANGE", first, end - 1);
+    for (const node of nodes) if (node.port !== port) await redis.call("CLUSTER", "MEET", "127.0.0.1", node.port);
+  }
+  const isUp = async ({ redis }: (typeof nodes)[number]) =>
+    /cluster_state:ok/.test(String(await redis.cluster("INFO")));
+  await waitFor(async () => (await Promise.all(nodes.map(isUp))).every(Boolean), { timeoutMs: 30_000 });
+  return {
+    environment: {
+      REDIS_CLUSTER: nodes.map(({ port }) => `127.0.0.1:${port}`).join(),
+      ...{ REDIS_PASSWORD: password, QUEUE_SHARDS: String(shardCount) },
+    },
+    redisPids: nodes.map(({ pid }) => pid),
+  };
+}
