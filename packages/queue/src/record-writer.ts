@@ -36,7 +36,10 @@ export function createWarningWriter(options: WriterOptions): RecordWriter<Warnin
   return createRecordWriter(options, "warnings", addWarningCounts);
 }
 
-/** Each has a connection of its own, because another node of a cluster may store its keys. */
+/**
+ * Each has a connection of its own, because another node of a cluster may store its keys. Nothing waits for the
+ * connection when a process starts, so what is written before it is ready waits for it.
+ */
 function createRecordWriter<Entry>(
   options: WriterOptions,
   companion: Companion,
@@ -46,7 +49,6 @@ function createRecordWriter<Entry>(
     { ...options, prefix: companionPrefix(options.prefix, companion) },
     {
       connectionName: options.connectionName,
-      enableOfflineQueue: false,
       connectTimeout: writeDeadlineMs,
       socketTimeout: socketTimeoutMs,
       maxRetriesPerRequest: 1,
