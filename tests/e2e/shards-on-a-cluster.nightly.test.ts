@@ -103,7 +103,10 @@ test("while a node is frozen, its shards' events are refused, and all others are
   try {
     const saysWhich = expect.stringMatching(new RegExp(`^Shards? ${formatShards(down)}: Redis does not answer`));
     await waitFor(async () =>
-      expect(await ingest.readiness()).toMatchObject({ status: 200, body: { warnings: [saysWhich] } }),
+      expect(await ingest.readiness()).toMatchObject({
+        status: 200,
+        body: { warnings: expect.arrayContaining([saysWhich]) },
+      }),
     );
     const meanwhile = inventBookings("meanwhile");
     expect(await post(ingest, meanwhile)).toEqual(all.map((shard) => (down.includes(shard) ? 503 : 200)));

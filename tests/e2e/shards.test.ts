@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { waitFor } from "@booking-events/harness";
 import { digestSubject, locateShard, queueName, shardNumbers, shardOf } from "@booking-events/queue";
@@ -23,6 +24,8 @@ afterEach(async () => {
   redis.disconnect();
 });
 
+/** For a busy machine. */
+const patiently = { timeoutMs: 30_000 };
 const withShards = (count: number) => ({ environment: { QUEUE_SHARDS: String(count) } });
 
 function keyOf(shard: number, name: string): string {
@@ -45,14 +48,23 @@ function referencesOf(shardCount: number): string[] {
   return shardNumbers(shardCount).map((shard) => references.get(shard) ?? "");
 }
 
+/** An ingest on a busy machine may refuse an event because it is overloaded itself, which says nothing of a shard. */
 async function post(ingest: RunningApp, reference: string): Promise<{ status: number; eventId: string }> {
+  for (;;) {
+    const { status, eventId = "", code } = await postOnce(ingest, reference);
+    if (code !== "overloaded") return { status, eventId };
+    await sleep(100);
+  }
+}
+
+async function postOnce(ingest: RunningApp, reference: string) {
   const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
   });
-  const { eventId = "" } = (await response.json()) as { eventId?: string };
-  return { status: response.status, eventId };
+  const answer = (await response.json()) as { eventId?: string; code?: string };
+  return { status: response.status, ...answer };
 }
 
 async function countApplied(): Promise<number> {
@@ -75,7 +87,7 @@ test("while one shard cannot store events, only its events are refused", async (
   await redis.set(keyOf(2, "sequence"), tooFarAhead);
   const ingest = await surroundings().start("ingest", withShards(4));
   expect(await ingest.readiness()).toMatchObject({ status: 200 });
-  expect(await warningsOf(ingest)).toEqual([expect.stringMatching(/^Shard 2: The last sequence number/)]);
+  expect(await warningsOf(ingest)).toContainEqual(expect.stringMatching(/^Shard 2: The last sequence number/));
   expect(await ingest.metrics()).toMatch(/^ingest_shards_unavailable\{.*\} 1$/m);
   const statuses = async () => {
     const answers = await Promise.all(references.map((reference) => post(ingest, reference)));
@@ -112,12 +124,13 @@ test("a shard whose events no worker can take does not stop the others, and its 
   }
   const [stuck, ...others] = [references[2] ?? "", references[0] ?? "", references[1] ?? "", references[3] ?? ""];
   const threeOf = (names: string[]) => names.flatMap((name) => Array.from({ length: rounds }, () => name)).toSorted();
-  await waitFor(async () => expect((await appliedReferences()).toSorted()).toEqual(threeOf(others)));
+  await waitFor(async () => expect((await appliedReferences()).toSorted()).toEqual(threeOf(others)), patiently);
 
   await redis.del(active);
-  await waitFor(async () => expect((await appliedReferences()).toSorted()).toEqual(threeOf([...others, stuck])), {
-    timeoutMs: 30_000,
-  });
+  await waitFor(
+    async () => expect((await appliedReferences()).toSorted()).toEqual(threeOf([...others, stuck])),
+    patiently,
+  );
   expect(await worker.stop("SIGTERM")).toBe(0);
 }, 60_000);
 
@@ -127,11 +140,11 @@ test("a worker takes events of the shards that it is given", async () => {
   await Promise.all(references.map((reference) => post(ingest, reference)));
   const environment = { QUEUE_SHARDS: "4", WORKER_SHARDS: "1-2" };
   const worker = await surroundings().start("worker", { environment });
-  await waitFor(async () => expect(await countApplied()).toBe(2));
+  await waitFor(async () => expect(await countApplied()).toBe(2), patiently);
   expect((await appliedReferences()).toSorted()).toEqual([references[1], references[2]].toSorted());
   expect(await redis.llen(keyOf(0, `${queueName}:wait`))).toBe(1);
   expect(await worker.stop("SIGTERM")).toBe(0);
-});
+}, 60_000);
 
 test("commands and lookup with a wrong QUEUE_SHARDS miss no shard", async () => {
   const references = referencesOf(4);
@@ -178,8 +191,8 @@ test("commands and lookup with a wrong QUEUE_SHARDS miss no shard", async () => 
   await waitFor(async () => expect(await warningsOf(worker)).toEqual([expect.stringMatching(/paused/)]));
   expect(await appliedReferences()).not.toContain(second);
   expect(await ops("queue", "resume")).toMatch(/^The queue is resumed/);
-  await waitFor(async () => expect(await appliedReferences()).toContain(second));
-  await waitFor(async () => expect(await countApplied()).toBe(4));
+  await waitFor(async () => expect(await appliedReferences()).toContain(second), patiently);
+  await waitFor(async () => expect(await countApplied()).toBe(4), patiently);
 }, 60_000);
 
 test("the number of shards changes under load, up and down: nothing is lost or refused, and all states are right", async () => {
@@ -201,7 +214,7 @@ test("the number of shards changes under load, up and down: nothing is lost or r
   };
   const untilMoreApplied = async (more: number) => {
     const target = (await countApplied()) + more;
-    await waitFor(async () => (await countApplied()) >= target, { timeoutMs: 30_000 });
+    await waitFor(async () => (await countApplied()) >= target, patiently);
   };
   const countQueued = async () => {
     const names = ["wait", "active", "delayed", "failed"];
@@ -223,7 +236,7 @@ test("the number of shards changes under load, up and down: nothing is lost or r
   await untilMoreApplied(100);
 
   const eight = await startIngest(8);
-  await waitFor(() => worker.logLines().some(({ shards }) => shards === "1-7"), { timeoutMs: 30_000 });
+  await waitFor(() => worker.logLines().some(({ shards }) => shards === "1-7"), patiently);
   await untilMoreApplied(200);
   await stopIngest(first);
   await untilMoreApplied(200);
@@ -234,6 +247,8 @@ test("the number of shards changes under load, up and down: nothing is lost or r
   await untilMoreApplied(200);
 
   await load.stop();
+  for (const ingest of [first, eight, two])
+    expect(ingest.logLines().filter(({ outcome }) => outcome === "queue-unavailable")).toEqual([]);
   await waitFor(async () => expect(await countQueued()).toBe(0), { timeoutMs: 60_000 });
   const { tally, violations } = await load.judge();
   expect(violations).toEqual([]);
