@@ -12,12 +12,13 @@ import { applyLoad } from "../load.ts";
 import { newQueuePrefix, startIngest, startWorker } from "../process-under-test.ts";
 import { runRounds } from "../rounds.ts";
 import { newBookings } from "../sample-events.ts";
-import { type Bench, IntegrityError, type Measurement, type Scenario } from "../scenario.ts";
+import { type Bench, IntegrityError, type Measurement, type Scenario, type Section } from "../scenario.ts";
 
 const nodeCount = 3;
 const shardCount = 8;
 const slotCount = 16_384;
-const connections = 64;
+/** The more requests at once, the more events share a call and a write to disk. */
+const loads = [64, 512];
 const pollMs = 50;
 
 /** Where a queue is, and the processes of Redis that it uses. */
@@ -31,23 +32,27 @@ export const shards: Scenario = {
   about: `CPU time of an event: one shard on one Redis, and ${shardCount} on a cluster of ${nodeCount} nodes`,
   isOnWholeMachine: true,
   async run(bench) {
-    const title = "shards, all processes on all CPUs";
     await using stopping = new AsyncDisposableStack();
     const cluster = await startCluster(bench, stopping);
     const { redisUrl, redisPid } = bench.services;
     const one = { environment: { REDIS_URL: redisUrl }, redisPids: [redisPid] };
     const [ofOne, ofSeveral] = ["1 shard, 1 Redis", `${shardCount} shards, ${nodeCount} nodes`];
-    const measurements = await runRounds(bench, title, {
-      [ofOne]: () => measure(bench, one),
-      [ofSeveral]: () => measure(bench, cluster),
-    });
-    const comparisons = [{ figure: "totalCpuUs", of: ofSeveral, to: ofOne, atLeast: 1 / 1.2 } as const];
-    return [{ title, measurements, comparisons }];
+    const sections: Section[] = [];
+    for (const connections of bench.isSmoke ? loads.slice(0, 1) : loads) {
+      const title = `shards, ${connections} connections, all processes on all CPUs`;
+      const measurements = await runRounds(bench, title, {
+        [ofOne]: () => measure(bench, one, connections),
+        [ofSeveral]: () => measure(bench, cluster, connections),
+      });
+      const comparisons = [{ figure: "totalCpuUs", of: ofSeveral, to: ofOne, atLeast: 1 / 1.2 } as const];
+      sections.push({ title, measurements, comparisons });
+    }
+    return sections;
   },
 };
 
 /** Accepts and applies events as fast as possible, and counts the CPU time until all of them are applied. */
-function measure(bench: Bench, { environment: queue, redisPids }: Queue): Promise<Measurement> {
+function measure(bench: Bench, { environment: queue, redisPids }: Queue, connections: number): Promise<Measurement> {
   return bench.services.withDatabase(async (database) => {
     const queuePrefix = newQueuePrefix();
     const worker = await startWorker(bench, builtApps.worker, { queuePrefix, databaseUrl: database.url, queue });
