@@ -108,7 +108,11 @@ describe("every pod", () => {
   test.each([
     ["ingest", ["REDIS_URL"], ["REDIS_PASSWORD"]],
     ["worker", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD"]],
-    ["lookup", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD"]],
+    [
+      "lookup",
+      ["REDIS_URL", "DATABASE_URL"],
+      ["REDIS_PASSWORD", "DATABASE_PASSWORD", "DATABASE_READ_URL", "DATABASE_READ_PASSWORD"],
+    ],
     ["ops", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD"]],
     ["migrate", ["DATABASE_URL"], ["DATABASE_PASSWORD"]],
   ])("of %s gets its own credentials, and no others, from its own Secret", (component, required, optional) => {

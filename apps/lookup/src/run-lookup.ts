@@ -177,8 +177,8 @@ async function startServices({ settings, logger, metrics }: Context) {
   });
   const digestKey = createDigestKeyReader(database.primary, settings.DIGEST_KEY);
   const certificates = new AbortController();
-  const urls = { redis: listUrls(redis.redisServers), postgresql: settings.DATABASE_URL };
-  exportCertificates(metrics, urls, certificates.signal);
+  const postgresql = [settings.DATABASE_URL, settings.DATABASE_READ_URL ?? []].flat();
+  exportCertificates(metrics, { redis: listUrls(redis.redisServers), postgresql }, certificates.signal);
   const checkDatabase = createDatabaseCheck(
     // Without the right key, lookup would take erased bookings for missing ones.
     () => Promise.all([probeReads(database.primary), digestKey()]),
