@@ -60,7 +60,8 @@ async function expectUnavailable(ingest: RunningApp): Promise<void> {
   expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
   expect(await response.json()).toEqual({
     message: expect.stringContaining("Retry the same request"),
-    code: "queue-unavailable",
+    // Ingest may notice first that Redis has no memory left.
+    code: expect.stringMatching(/^(queue-unavailable|overloaded)$/),
   });
 }
 
