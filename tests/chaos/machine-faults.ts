@@ -37,10 +37,12 @@ export async function strikeMachines(options: {
   random: Random;
   lastMs: { least: number; most: number };
   forMs: number;
+  /** Resolves when events are being accepted: a fault must hit a service that works. */
+  untilServing: () => Promise<void>;
   signal: AbortSignal;
   onFault: (name: string) => void;
 }): Promise<Strike[]> {
-  const { faults, names, random, lastMs, forMs, signal, onFault } = options;
+  const { faults, names, random, lastMs, forMs, untilServing, signal, onFault } = options;
   const strikes: Strike[] = [];
   const startedAtMs = performance.now();
   const pause = ({ least, most }: typeof gapMs) =>
@@ -48,6 +50,7 @@ export async function strikeMachines(options: {
 
   for (const fault of names === undefined ? shuffleForever(faults, random) : named(faults, names)) {
     await pause(gapMs);
+    await untilServing();
     const isOver = names === undefined && performance.now() - startedAtMs >= forMs;
     if (signal.aborted || isOver) break;
     onFault(fault.name);

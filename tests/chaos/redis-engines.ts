@@ -2,6 +2,7 @@ import { clients, type Network, servers } from "@booking-events/harness/network"
 import { startRedisCluster } from "@booking-events/harness/redis-cluster";
 import { killMachine, type RedisNode } from "@booking-events/harness/redis-node";
 import { startRedisSentinels } from "@booking-events/harness/redis-sentinels";
+import { waitFor } from "@booking-events/harness/wait-for";
 import type { Chances, MachineFault } from "./machine-faults.ts";
 
 /** Several Redis servers of which another takes over when one is lost. */
@@ -26,6 +27,7 @@ interface EngineOptions {
 }
 
 const nodeTimeoutMs = 2_000;
+const replacedTimeoutMs = 60_000;
 
 export const redisEngines: Record<RedisEngineName, (options: EngineOptions) => Promise<RedisEngine>> = {
   cluster: startCluster,
@@ -35,6 +37,8 @@ export const redisEngines: Record<RedisEngineName, (options: EngineOptions) => P
 async function startCluster({ dir, network, prefixes, signal }: EngineOptions): Promise<RedisEngine> {
   const cluster = await startRedisCluster({ dir, primaries: 3, replicasOfEach: 2, nodeTimeoutMs, network, signal });
   const pickPrimary = ({ random }: Chances) => cluster.primaryOf(random.pick(prefixes));
+  const isReplaced = async (node: RedisNode) =>
+    (await Promise.all(prefixes.map((prefix) => cluster.primaryOf(prefix)))).every((owner) => owner !== node);
   const pickReplica = async (chances: Chances) =>
     chances.random.pick(await cluster.replicasOf(await pickPrimary(chances)));
   let added = 0;
@@ -58,7 +62,7 @@ async function startCluster({ dir, network, prefixes, signal }: EngineOptions): 
     environment: { REDIS_CLUSTER: cluster.addresses().join(","), REDIS_PASSWORD: cluster.password },
     urlOf: async (prefix) => (await cluster.primaryOf(prefix)).server.url,
     faults: settling(cluster.untilSettled, [
-      ...serverFaults({ network, pickPrimary, pickReplica }),
+      ...serverFaults({ network, pickPrimary, isReplaced, pickReplica }),
       { name: "failover by hand", strike: async (chances) => cluster.failOver(await pickReplica(chances)) },
       { name: "a node joins, takes a shard under load, gives it back and leaves", strike: resize },
     ]),
@@ -72,6 +76,7 @@ async function startSentinels({ dir, network, sentinelsAskEveryMs, signal }: Eng
     infoIntervalMs: sentinelsAskEveryMs,
   });
   const pickPrimary = () => redis.primary();
+  const isReplaced = async (node: RedisNode) => (await redis.primary()) !== node;
   const pickReplica = async ({ random }: Chances) => {
     const primary = await redis.primary();
     return random.pick(redis.nodes.filter((node) => node !== primary));
@@ -95,7 +100,7 @@ async function startSentinels({ dir, network, sentinelsAskEveryMs, signal }: Eng
     },
     urlOf: async () => (await redis.primary()).server.url,
     faults: settling(redis.untilSettled, [
-      ...serverFaults({ network, pickPrimary, pickReplica }),
+      ...serverFaults({ network, pickPrimary, isReplaced, pickReplica }),
       { name: "a Sentinel is killed", strike: killSentinel },
       { name: "failover by hand", strike: redis.failOver },
     ]),
@@ -106,9 +111,10 @@ async function startSentinels({ dir, network, sentinelsAskEveryMs, signal }: Eng
 function serverFaults(options: {
   network: Network;
   pickPrimary: (chances: Chances) => Promise<RedisNode>;
+  isReplaced: (primary: RedisNode) => Promise<boolean>;
   pickReplica: (chances: Chances) => Promise<RedisNode>;
 }): MachineFault[] {
-  const { network, pickPrimary, pickReplica } = options;
+  const { network, pickPrimary, isReplaced, pickReplica } = options;
   type Pick = typeof pickPrimary;
   const fault = (name: string, pick: Pick, strike: (node: RedisNode) => Promise<() => unknown>): MachineFault => ({
     name,
@@ -129,7 +135,11 @@ function serverFaults(options: {
     return server.restart;
   };
   return [
-    fault("a primary's machine dies", pickPrimary, killMachine),
+    fault("a primary's machine dies", pickPrimary, async (node) => {
+      const revive = await killMachine(node);
+      await waitFor(() => isReplaced(node), { timeoutMs: replacedTimeoutMs });
+      return revive;
+    }),
     fault("a replica's machine dies", pickReplica, killMachine),
     fault("a primary's process is killed", pickPrimary, endProcess),
     fault("a primary freezes", pickPrimary, freeze),

@@ -1,3 +1,4 @@
+import { waitFor } from "@booking-events/harness/wait-for";
 import { appNames, type Fault, maxClockErrorMs } from "./fault-plan.ts";
 import { inventHistories, partners } from "./histories.ts";
 import { injectFaults } from "./inject-faults.ts";
@@ -35,6 +36,9 @@ const sendOptions: SendOptions = {
 const locks = { leastMs: 200, mostMs: 6_000, leastPauseMs: 500, mostPauseMs: 3_000 };
 /** Where servers have replicas, it is measured how long events are refused. That must be on account of the servers. */
 const spared = "ingest-2";
+/** Of events that were accepted. */
+const servingS = 0.5;
+const servingTimeoutMs = 15_000;
 /** Servers are replaced meanwhile, are just about to be, or not yet. */
 const machineFaultMs = { least: 1_000, most: 12_000 };
 /**
@@ -60,10 +64,11 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   say(`Ready. Posting ${ratePerSecond} events/s for ${postMs / 1_000} s, with ${faults.length} faults.`);
 
   const histories = inventHistories(createRandom(seed, "histories"));
+  const count = Math.floor((postMs / 1_000) * ratePerSecond);
   const load = postEvents({
     next: () => ({ ...histories.next().value, attempts: [] }),
     perSecond: ratePerSecond,
-    count: Math.floor((postMs / 1_000) * ratePerSecond),
+    count,
     ...{ sendOptions, signal, ingestUrls: system.ingestUrls, secretOf: system.secretOf },
   });
   let lastFault = "none yet";
@@ -82,9 +87,15 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const onFault = ({ target, action }: Fault) => {
     lastFault = `${target} ${action}`;
   };
+  async function untilServing(): Promise<void> {
+    const before = load.acknowledged;
+    const isServing = () => load.acknowledged - before >= ratePerSecond * servingS || load.posts.length === count;
+    // A later fault may say why it is not.
+    await waitFor(isServing, { timeoutMs: servingTimeoutMs }).catch(() => {});
+  }
   const striking = strikeMachines({
     ...{ faults: system.machineFaults, names: options.machineFaults, random: createRandom(seed, "machines") },
-    ...{ lastMs: options.machineFaultMs ?? machineFaultMs, forMs: postMs, signal },
+    ...{ lastMs: options.machineFaultMs ?? machineFaultMs, forMs: postMs, untilServing, signal },
     onFault: (name) => {
       say(`        ${name}`);
     },

@@ -25,8 +25,8 @@ import { superviseApp } from "./supervise.ts";
 const queuePrefix = "{chaos}";
 const duplicateWindowHours = 72;
 const delayMs = { least: 5, most: 50 };
-/** More than primaries, so that each has some. */
-const shardsOfCluster = 8;
+/** With the prefix of the queue, these are on all three primaries of a new cluster. */
+const shardsOfCluster = 4;
 
 export interface SystemOptions {
   dir: string;
