@@ -77,7 +77,8 @@ export async function startRedisCluster(options: {
     primaries: () => selectNodes(nodes, async (node) => (await findMyself(node)).ranges.length > 0),
     /** The primary that serves the slot of this key, according to itself. */
     async primaryOf(key: string): Promise<RedisNode> {
-      const slot = Number(await (nodes[0] as RedisNode).ask("CLUSTER", "KEYSLOT", key));
+      // Some may be down.
+      const slot = Number(await Promise.any(nodes.map((node) => node.ask("CLUSTER", "KEYSLOT", key))));
       const [owner] = await selectNodes(nodes, async (node) => {
         const { ranges } = await findMyself(node);
         return ranges.some(([first, last]) => first <= slot && slot <= last);
