@@ -128,3 +128,19 @@ test("the backlogs of all shards count together, and a shard that does not answe
   await waitFor(() => shedder.isOverloaded());
   expect(shedder.warnings()).toEqual([expect.stringContaining("101 wait now")]);
 });
+
+test("a shard that is full and then stops answering does not keep the others from accepting events", async () => {
+  let full: Load | Error = { backlog: 101, memoryShare: 0.9 };
+  const measureFull = async () => {
+    if (full instanceof Error) throw full;
+    return full;
+  };
+  const measureEmpty = async () => ({ backlog: 0, memoryShare: 0 });
+  const logger = createLogger({ name: "test", level: "silent" });
+  shedder = await watchLoad({ measureLoads: [measureFull, measureEmpty], limits: patientLimits, logger, metrics });
+  expect(shedder.isOverloaded()).toBe(true);
+  full = new Error("Redis is out");
+  await waitFor(() => !shedder.isOverloaded());
+  full = { backlog: 101, memoryShare: 0.9 };
+  await waitFor(() => shedder.isOverloaded());
+});

@@ -81,17 +81,20 @@ export async function watchLoad(options: {
     update("maxEventLoopDelayMs", Number.isNaN(delayMs) ? 0 : delayMs);
   }
 
-  /** The last known loads of the shards. */
+  /** The last known loads of the shards that answer. */
   const loads = new Map<number, QueueLoad>();
 
   async function checkShard(shard: number, measureLoad: Producer["measureLoad"]): Promise<void> {
     try {
       loads.set(shard, await measureLoad());
-      update("maxBacklog", sum([...loads.values()].map(({ backlog }) => backlog)));
-      update("memoryHighWater", Math.max(...Array.from(loads.values(), ({ memoryShare }) => memoryShare)));
     } catch {
-      // Events are refused anyway while Redis is down. The last result applies until it is back.
+      // The events of a shard are refused anyway while its Redis is down. What it last reported must not stop the other
+      // shards. If no shard answers, the last result applies until one is back.
+      if (loads.size > 1) loads.delete(shard);
     }
+    if (loads.size === 0) return;
+    update("maxBacklog", sum([...loads.values()].map(({ backlog }) => backlog)));
+    update("memoryHighWater", Math.max(...Array.from(loads.values(), ({ memoryShare }) => memoryShare)));
   }
 
   checkDelay();
