@@ -100,6 +100,6 @@ export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./read-dat
 export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";
 export { findRecordedEvent, probeReads, type RecordedEvent } from "./receipts.ts";
 export { rewriteTables } from "./rewrite-tables.ts";
-export { ServerClient } from "./server-client.ts";
+export { FormerPrimary, ServerClient } from "./server-client.ts";
 export { readTrip, type Trip } from "./trip.ts";
 export { countUnreadableValues, type UnreadableValues } from "./unreadable-values.ts";

@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { withBriefConnection } from "./brief-connection.ts";
 import { createPool, inTransaction } from "./database.ts";
 import { migrate } from "./migrate.ts";
-import { ServerClient } from "./server-client.ts";
+import { FormerPrimary, ServerClient } from "./server-client.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "booking-events-servers-"));
 const pools: pg.Pool[] = [];
@@ -149,7 +149,7 @@ describe("when a standby is promoted", () => {
     before.release();
     primary.kill("SIGSTOP");
     // The time-out is 35 s, and a test has 30 s.
-    const refused = expect(pool.query("select 1")).rejects.toThrow();
+    const refused = expect(pool.query("select 1")).rejects.toThrow(FormerPrimary);
     await execute(standby.url, "select pg_promote()");
     await refused;
     await waitFor(async () => expect(await readPort(pool)).toBe(standby.port));

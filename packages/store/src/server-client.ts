@@ -44,6 +44,11 @@ function hostAndPort(url: string): { host: string; port: number } {
   return { host, port };
 }
 
+/** A statement was under way on a primary that no longer answered, and another one has taken over. */
+export class FormerPrimary extends Error {
+  override name = "FormerPrimary";
+}
+
 /** After this time, a server that does not answer a statement may have been replaced. */
 const suspiciousMs = 3_000;
 const lookIntervalMs = 1_000;
@@ -90,5 +95,5 @@ export function leaveFormerPrimary(pool: pg.Pool, databaseUrl: string): () => vo
 /** Ending it in good order would wait for the server. */
 function breakConnection(client: pg.PoolClient): void {
   const { connection } = client as unknown as { connection: { stream: Socket } };
-  connection.stream.destroy(new Error("PostgreSQL has another primary."));
+  connection.stream.destroy(new FormerPrimary("PostgreSQL has another primary."));
 }

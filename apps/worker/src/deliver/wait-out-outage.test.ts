@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { NotBegun } from "@booking-events/store";
+import { FormerPrimary, NotBegun } from "@booking-events/store";
+import { DatabaseError } from "pg";
 import { describe, expect, test } from "vitest";
 import { createOutageGate } from "./wait-out-outage.ts";
 
@@ -49,6 +50,21 @@ describe("while PostgreSQL is unavailable", () => {
     expect(changes).toEqual(["out", "back"]);
     expect(gate.currentOutage()).toBeNull();
     expect(database.mostProbesAtOnce).toBe(1);
+  });
+
+  test.each([
+    ["did not answer", () => new FormerPrimary()],
+    ["takes no writes", () => Object.assign(new DatabaseError("", 0, "error"), { code: "25006" })],
+  ])("work that failed on a former primary, which %s, is done on the new one", async (_, failure) => {
+    const { gate, changes } = createGate();
+    let trials = 0;
+    const work = async () => {
+      trials += 1;
+      if (trials === 1) throw failure();
+      return "done";
+    };
+    expect(await gate.run(work)).toBe("done");
+    expect(changes).toEqual(["out", "back"]);
   });
 
   test("only a probe is tried, and no work", async () => {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as sleepByTimer } from "node:timers/promises";
-import { NotBegun } from "@booking-events/store";
+import { FormerPrimary, NotBegun } from "@booking-events/store";
+import { DatabaseError } from "pg";
 import { describeFault, type Fault } from "./describe-fault.ts";
 
 const firstDelayMs = 100;
@@ -18,8 +19,8 @@ export interface OutageGate {
 }
 
 /**
- * Decides by evidence whether PostgreSQL is unavailable, or the work itself fails. If a transaction could not begin,
- * PostgreSQL is unavailable. After any other failure, a probe asks PostgreSQL to take a write that has nothing to do
+ * Decides by evidence whether PostgreSQL is unavailable, or the work itself fails. If a transaction could not begin, or
+ * was on a server that is no longer the primary, PostgreSQL is unavailable. After any other failure, a probe asks PostgreSQL to take a write that has nothing to do
  * with the work. If it does, the work itself failed.
  *
  * While PostgreSQL is unavailable, one probe at a time runs, with growing delays, and all work waits until a probe
@@ -90,11 +91,22 @@ export function createOutageGate(options: {
         try {
           return await work();
         } catch (error) {
-          if (error instanceof NotBegun) startOutage(error);
+          if (isOfServer(error)) startOutage(error);
           else if (describeFault(error).isOfContent || (await takesWrites())) throw error;
         }
       }
     },
     currentOutage: () => outage,
   };
+}
+
+const readOnlyTransaction = "25006";
+
+/** After a failover, a probe succeeds on the new primary while work still fails on the former one. */
+function isOfServer(error: unknown): boolean {
+  return (
+    error instanceof NotBegun ||
+    error instanceof FormerPrimary ||
+    (error instanceof DatabaseError && error.code === readOnlyTransaction)
+  );
 }
