@@ -31,6 +31,33 @@ function createGate({ signal = never } = {}) {
   return { gate, database, failure, changes, delaysMs };
 }
 
+describe("work whose connection breaks while PostgreSQL takes writes", () => {
+  const lost = () => new Error("Connection terminated unexpectedly");
+
+  test("is tried once more: the connection may have led to the predecessor of this PostgreSQL", async () => {
+    const { gate, changes } = createGate();
+    const failures = [lost()];
+    const work = async () => {
+      const failure = failures.pop();
+      if (failure) throw failure;
+      return "done";
+    };
+    expect(await gate.run(work)).toBe("done");
+    expect(changes).toEqual([]);
+  });
+
+  test("fails if that happens again", async () => {
+    const { gate } = createGate();
+    let trials = 0;
+    const work = async () => {
+      trials += 1;
+      throw lost();
+    };
+    await expect(gate.run(work)).rejects.toThrow("Connection terminated unexpectedly");
+    expect(trials).toBe(2);
+  });
+});
+
 describe("while PostgreSQL is unavailable", () => {
   test.each([
     ["before its transaction began", () => new NotBegun()],

@@ -7,6 +7,12 @@ import { describeFault, type Fault } from "./describe-fault.ts";
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
 
+/**
+ * A connection to a PostgreSQL whose machine died may break only when its successor already takes writes. So the first
+ * loss does not blame the work. An event that makes PostgreSQL close its connection does so again.
+ */
+const maxLostConnections = 1;
+
 export interface OutageGate {
   /**
    * Runs `work`, and runs it again while PostgreSQL is unavailable.
@@ -21,7 +27,7 @@ export interface OutageGate {
 /**
  * Decides by evidence whether PostgreSQL is unavailable, or the work itself fails. If a transaction could not begin, or
  * was on a server that is no longer the primary, PostgreSQL is unavailable. After any other failure, a probe asks PostgreSQL to take a write that has nothing to do
- * with the work. If it does, the work itself failed.
+ * with the work. If it does, the work itself failed. Work that lost its connection is tried once more before that.
  *
  * While PostgreSQL is unavailable, one probe at a time runs, with growing delays, and all work waits until a probe
  * succeeds. Work that fails by itself never makes other work wait.
@@ -85,19 +91,30 @@ export function createOutageGate(options: {
 
   return {
     async run(work) {
-      for (;;) {
+      for (let lostConnections = 0; ; ) {
         await recovery;
         signal.throwIfAborted();
         try {
           return await work();
         } catch (error) {
           if (isOfServer(error)) startOutage(error);
-          else if (describeFault(error).isOfContent || (await takesWrites())) throw error;
+          else if (describeFault(error).isOfContent) throw error;
+          else if (await takesWrites()) {
+            if (!isConnectionLost(error) || lostConnections === maxLostConnections) throw error;
+            lostConnections += 1;
+          }
         }
       }
     },
     currentOutage: () => outage,
   };
+}
+
+/** What pg and the operating system say. A PostgreSQL that ends a connection in good order gives an SQLSTATE. */
+function isConnectionLost(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof DatabaseError) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ECONNRESET" || code === "EPIPE" || error.message.startsWith("Connection terminated");
 }
 
 const readOnlyTransaction = "25006";
