@@ -8,7 +8,7 @@ import { readCompletePage } from "./feed-position.ts";
 import { type Handled, type Handlers, handleChanges } from "./handle-changes.ts";
 import { consoleLogger, type FeedLogger, nameError } from "./logger.ts";
 import { growingPauseMs } from "./pauses.ts";
-import { createStandby, type Standby } from "./read-from-standby.ts";
+import { createStandby, keepConfirmed, type Standby } from "./read-from-standby.ts";
 import { type FeedTables, tablesIn } from "./tables.ts";
 import { type SnapshotBooking, type SnapshotContext, SnapshotFailed, takeSnapshot } from "./take-snapshot.ts";
 import { createWakeUps, type WakeUps } from "./wake-ups.ts";
@@ -182,7 +182,9 @@ async function takePage(client: Queryable, follower: Follower): Promise<void> {
     return pause(pollIntervalMs, signal);
   }
   const page = { after: cursor, limit: pageSize, tables };
-  const changes = (await follower.standby?.readPage(page)) ?? (await readCompletePage(client, page));
+  const fromStandby = await follower.standby?.readPage(page);
+  const confirmed = fromStandby && (await keepConfirmed(client, fromStandby, tables));
+  const changes = confirmed?.length ? confirmed : await readCompletePage(client, page);
   const attemptsBefore = (id: number) => (failing?.id === id ? failing.attempts : 0);
   const { lastId, failure } = await handleChanges(changes, { ...follower, client, attemptsBefore });
   if (lastId !== undefined) await moveCursor(client, follower, lastId);

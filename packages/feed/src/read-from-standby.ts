@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Queryable } from "@booking-events/store";
 import type pg from "pg";
 import { connect, disconnect } from "./connect.ts";
 import { type FeedLogger, nameError } from "./logger.ts";
@@ -15,7 +16,7 @@ const avoidMs = 10_000;
 export interface Standby {
   /**
    * Waits for the standby to replay the next changes, but not long. Ids have no gaps, so the page is complete however
-   * far the standby is behind.
+   * far the standby is behind. See {@link keepConfirmed} for a standby that is ahead.
    *
    * @returns undefined if the primary must be asked
    */
@@ -76,6 +77,26 @@ export function createStandby(
       }
     },
   };
+}
+
+/**
+ * Returns the changes before the first one that the primary does not have. A standby may have received more than the one
+ * that was promoted, and the new primary gives the ids of those changes to others.
+ */
+export async function keepConfirmed(
+  primary: Queryable,
+  changes: BookingChange[],
+  tables: FeedTables,
+): Promise<BookingChange[]> {
+  const { rows } = await primary.query<{ id: number }>(
+    `select id::float8 as id from ${tables.changes}
+     join unnest($1::bigint[], $2::uuid[], $3::integer[]) as page (id, event_id, revision)
+       using (id, event_id, revision)`,
+    [changes.map(({ id }) => id), changes.map(({ eventId }) => eventId), changes.map(({ revision }) => revision)],
+  );
+  const confirmed = new Set(rows.map(({ id }) => id));
+  const missing = changes.findIndex(({ id }) => !confirmed.has(id));
+  return missing === -1 ? changes : changes.slice(0, missing);
 }
 
 function isComplete(changes: BookingChange[], after: number): boolean {

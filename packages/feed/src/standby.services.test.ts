@@ -47,7 +47,7 @@ afterAll(async () => {
 
 let number = 0;
 
-async function append(count: number): Promise<void> {
+async function append(count: number, database = pool): Promise<void> {
   for (let added = 0; added < count; added += 1) {
     number += 1;
     const change: ChangeToInsert = {
@@ -55,7 +55,7 @@ async function append(count: number): Promise<void> {
       ...{ eventId: `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`, sequence: number },
       previousEventId: null,
     };
-    await inTransaction(pool, (client) => appendChanges(client, [change]));
+    await inTransaction(database, (client) => appendChanges(client, [change]));
   }
 }
 
@@ -129,6 +129,25 @@ describe("a reader of a standby", () => {
     await untilHandled(3);
     expect(logged).toContain("the standby failed: reading from the primary");
     await standby.restart();
+  });
+
+  test("handles the changes of a promoted primary, not those that only another standby has received", async () => {
+    await execute(primary.url, "create database former_primary");
+    const formerUrl = primary.url.replace(/[^/]*$/, "former_primary");
+    await migrate(formerUrl);
+    const former = createPool({
+      databaseUrl: formerUrl,
+      applicationName: "test",
+      maxConnections: 1,
+      onError: () => {},
+    });
+    await append(3, former).finally(() => former.end());
+    await append(3);
+    const { rows: expected } = await pool.query("select reference from booking_changes order by id");
+    const handled: string[] = [];
+    start({ readDatabase: formerUrl, onChange: async ({ reference }) => void handled.push(reference) });
+    await waitFor(() => handled.length >= 3);
+    expect(handled).toEqual(expected.map(({ reference }) => reference));
   });
 
   test("begins with the standby's snapshot, and continues after its position, however old it is", async () => {
