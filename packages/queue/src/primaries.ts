@@ -73,7 +73,8 @@ function createPrimaries<View>(directory: Directory<View>): Primaries {
       return await settleWithin(lookDeadlineMs, directory.ask(redis, address));
     } catch (error) {
       redis.disconnect();
-      connections.delete(key);
+      // Another question to the same server may have failed before, and the next one has opened a new connection.
+      if (connections.get(key) === redis) connections.delete(key);
       throw reasons.get(redis) ?? error;
     }
   }
