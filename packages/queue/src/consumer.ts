@@ -61,11 +61,15 @@ export interface Consumer {
   connectionProblem(): string | null;
   /** The number of events in the queue, without those being handled. */
   countBacklog(): Promise<{ waiting: number; delayed: number }>;
-  /** Whether an operator has paused the queue. Then no worker takes events. */
+  /**
+   * Whether an operator has paused the queue. Then no worker takes events.
+   *
+   * @throws if the connection is not ready
+   */
   isPaused(): Promise<boolean>;
   /** Records that this worker is alive. The worker calls this every `workerHeartbeatIntervalMs`. */
   recordAlive(): Promise<void>;
-  /** Waits for Redis without limit. */
+  /** @throws as above */
   readState(): Promise<ShardState>;
   /**
    * Processes the events that BullMQ has moved to the failed set by itself. It does so when an event was active too
@@ -89,11 +93,11 @@ export interface Consumer {
    * a large reduction it may hold some more events than the limit says.
    */
   limitTo(limits: HoldLimits): void;
-  /** Whether no event waits, is held by any worker, or waits for its next attempt. Waits for Redis without limit. */
+  /** Whether no event waits, is held by any worker, or waits for its next attempt. @throws as above */
   isEmpty(): Promise<boolean>;
-  /** The numbers of shards that are recorded beside this shard, which must be shard 0. Waits as above. */
+  /** The numbers of shards that are recorded beside this shard, which must be shard 0. @throws as above */
   readShardCounts(): Promise<number[]>;
-  /** Removes such a number, if nobody uses it any more. Waits as above. */
+  /** Removes such a number, if nobody uses it any more. @throws as above */
   forgetShardCount(shardCount: number): Promise<boolean>;
   /**
    * Accepts no more deliveries, and resolves when the active ones are done. There is no time limit; the caller sets
@@ -202,9 +206,9 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       const { waiting = 0, delayed = 0 } = await queue.getJobCounts("waiting", "delayed");
       return { waiting, delayed };
     },
-    isPaused: () => isQueuePaused(redis, prefix),
+    isPaused: () => ifConnected(redis, () => isQueuePaused(redis, prefix)),
     recordAlive: () => recordWorker(redis, prefix, identity),
-    readState: () => readShardState(redis, prefix),
+    readState: () => ifConnected(redis, () => readShardState(redis, prefix)),
     sweepFailed: createSweep({
       ...{ redis, prefix, onMissingJob },
       toDelivery: (fields, jobId) => toFailedDelivery(queue, fields, jobId),
@@ -216,11 +220,12 @@ export function createConsumer(options: ConsumerOptions): Consumer {
         worker.concurrency = Math.max(1, shareOf(concurrency, workers.length, index));
     },
     async isEmpty() {
-      const { waiting, delayed, held: active, givenUp } = await readShardState(redis, prefix);
+      const state = await ifConnected(redis, () => readShardState(redis, prefix));
+      const { waiting, delayed, held: active, givenUp } = state;
       return waiting + delayed + active + givenUp === 0;
     },
-    readShardCounts: () => readShardCounts(redis, prefix),
-    forgetShardCount: (shardCount) => forgetShardCount(redis, prefix, shardCount),
+    readShardCounts: () => ifConnected(redis, () => readShardCounts(redis, prefix)),
+    forgetShardCount: (shardCount) => ifConnected(redis, () => forgetShardCount(redis, prefix, shardCount)),
     async drain() {
       held.stop();
       // If this fails, the record expires.
@@ -247,6 +252,15 @@ function connect(options: ConsumerOptions): Redis {
   });
   redis.on("error", options.onError);
   return redis;
+}
+
+/**
+ * Callers ask regularly, and give up before Redis answers. In a long outage, their questions would pile up in the
+ * connection until it is ready again.
+ */
+async function ifConnected<Answer>(redis: Redis, ask: () => Promise<Answer>): Promise<Answer> {
+  if (redis.status !== "ready") throw new Error("There is no connection to Redis.");
+  return ask();
 }
 
 type HandleJob = (job: Job<JobContent>, token?: string) => Promise<void>;

@@ -486,6 +486,17 @@ describe("when Redis is unhealthy", () => {
     expect(await redis.exists(`${prefix}:events:${anEvent(3).eventId}`)).toBe(1);
   });
 
+  test("while Redis is down, a worker's regular questions fail at once, so they do not pile up", async () => {
+    const consumer = createConsumer({
+      ...{ redisServers: `redis://127.0.0.1:${await freePort()}`, prefix, concurrency: 5, maxHeldBytes: 1_000 },
+      ...{ handle: async () => {}, onError: () => {} },
+    });
+    cleanups.push(() => consumer.close());
+    const { isPaused, isEmpty, readState, readShardCounts } = consumer;
+    for (const ask of [isPaused, isEmpty, readState, readShardCounts])
+      await expect(ask()).rejects.toThrow("There is no connection to Redis.");
+  });
+
   test("a frozen Redis makes nobody wait, and refused events are not queued later, after newer ones", async () => {
     const producer = produce();
     await enqueue(producer, anEvent(1));
