@@ -33,8 +33,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function openReader(standbyUrl = standby.url): CurrentReader {
-  const [one, other] = [primary.url, standbyUrl].map((databaseUrl) => {
+function openReader(standbyUrl = standby.url, primaryUrl = primary.url): CurrentReader {
+  const [one, other] = [primaryUrl, standbyUrl].map((databaseUrl) => {
     const pool = createPool({
       ...{ databaseUrl, applicationName: "test", maxConnections: 2, onError: () => {} },
       limits: { isReadOnly: true, connectTimeoutMs: 1_000, statementTimeoutMs: 1_000 },
@@ -97,4 +97,14 @@ test("nothing is answered if the primary does not say what it has", async () => 
   });
   pools.push(pool);
   await expect(createCurrentReader(pool, pool).read(readNumbers)).rejects.toThrow();
+});
+
+test("a server that was ahead of the standby that was promoted does not answer", async () => {
+  await execute(primary.url, "truncate numbers");
+  await waitFor(async () => expect((await openReader().read(readNumbers))?.port).toBe(standby.port));
+  await standby.promote();
+  await execute(primary.url, "create table lost as select generate_series(1, 100000)");
+  await execute(standby.url, "insert into numbers values (22)");
+  const reader = openReader(primary.url, standby.url);
+  expect(await reader.read(readNumbers)).toEqual({ port: standby.port, numbers: [22] });
 });

@@ -32,14 +32,16 @@ export function createCurrentReader(primary: pg.Pool, standby: pg.Pool | undefin
   let avoidUntilMs = 0;
   const isStandbyAvoided = () => performance.now() < avoidUntilMs;
   const readPosition = shareNext(async () => {
-    const { rows } = await primary.query<{ position: string }>("select pg_current_wal_flush_lsn()::text as position");
-    return rows[0]?.position ?? "";
+    const { rows } = await primary.query<Position>(
+      `select pg_current_wal_flush_lsn()::text as lsn, ${timeline} as timeline`,
+    );
+    return rows[0] as Position;
   });
 
   async function readFromStandby<Result>(
     pool: pg.Pool,
     read: (client: Queryable) => Promise<Result>,
-    position: string,
+    position: Position,
   ): Promise<Result> {
     const tooLate = new AbortController();
     const timer = setTimeout(() => tooLate.abort(new Error("The standby is behind, or does not answer.")), catchUpMs);
@@ -73,14 +75,28 @@ export function createCurrentReader(primary: pg.Pool, standby: pg.Pool | undefin
   };
 }
 
-async function untilReplayed(client: Queryable, position: string, signal: AbortSignal): Promise<void> {
+/** A place in the primary's WAL. */
+interface Position {
+  lsn: string;
+  timeline: number;
+}
+
+/**
+ * The timeline of a server's WAL in SQL. Each promotion begins another one, in which the same place has other content. A
+ * server that was ahead of the promoted one has not followed it. A standby that follows tells the new timeline from its
+ * next restart point on; until then the primary answers.
+ */
+const timeline = `case when pg_is_in_recovery() then (select timeline_id from pg_control_checkpoint())
+  else ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::integer end`;
+
+async function untilReplayed(client: Queryable, position: Position, signal: AbortSignal): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
     // A standby that was promoted has no position of replay any more.
     const { rows } = await client.query<{ isCurrent: boolean }>(
-      `select $1::pg_lsn <= case when pg_is_in_recovery() then pg_last_wal_replay_lsn()
+      `select ${timeline} = $2 and $1::pg_lsn <= case when pg_is_in_recovery() then pg_last_wal_replay_lsn()
          else pg_current_wal_flush_lsn() end as "isCurrent"`,
-      [position],
+      [position.lsn, position.timeline],
     );
     if (rows[0]?.isCurrent === true) return;
     await sleep(lookIntervalMs);
