@@ -237,7 +237,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
   }, metrics);
   const connections = createConnections({
     app: "ingest",
-    maxConnections: boundConnections(settings.MAX_CONNECTIONS, logger),
+    maxConnections: boundConnections({ wanted: settings.MAX_CONNECTIONS, shards: settings.QUEUE_SHARDS, logger }),
     metrics,
   });
   const app = createApp({

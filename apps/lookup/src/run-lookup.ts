@@ -209,7 +209,7 @@ function createLookupServer(
 ): PartnerFacingServer {
   const connections = createConnections({
     app: "lookup",
-    maxConnections: boundConnections(settings.MAX_CONNECTIONS, logger),
+    maxConnections: boundConnections({ wanted: settings.MAX_CONNECTIONS, shards: settings.QUEUE_SHARDS, logger }),
     metrics,
   });
   const app = createApp({
