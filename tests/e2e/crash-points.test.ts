@@ -67,19 +67,26 @@ describe("a worker that is killed", () => {
 test("ingest that is killed between Redis' acknowledgement and the answer: the partner's retry counts once", async () => {
   const headers = { "Idempotency-Key": "a-key" };
   const ingest = await start("ingest", "before-answer");
-  const unanswered = post(ingest, headers).then(
-    () => "answered",
-    () => "connection lost",
-  );
-  await waitFor(() => ingest.output().includes("paused before-answer"));
+  const isPaused = () => ingest.output().includes("paused before-answer");
+  let unanswered = Promise.resolve("not sent");
+  // On a busy machine, Redis may not confirm the event in time. It is refused then, and sent again.
+  while (!isPaused()) {
+    unanswered = post(ingest, headers).then(
+      () => "answered",
+      () => "connection lost",
+    );
+    await Promise.race([unanswered, waitFor(isPaused)]);
+  }
   await ingest.stop("SIGKILL");
   expect(await unanswered).toBe("connection lost");
 
   expect((await post(await start("ingest"), headers)).status).toBe(200);
   await start("worker");
-  await waitFor(async () => expect(await count("booking_events")).toBe(2));
-  // Whichever the worker takes first, the retry is a duplicate of the original, and the booking changed once.
+  await waitFor(async () => expect(await count("booking_events")).toBeGreaterThanOrEqual(2));
+  // Whichever the worker takes first, each retry is a duplicate of the original, and the booking changed once.
   const { rows } = await surroundings().pool.query("select id, duplicate_of from booking_events order by sequence");
-  expect(rows.map(({ duplicate_of }) => duplicate_of)).toEqual([null, rows[0].id]);
+  const [original, ...retries] = rows;
+  expect(original.duplicate_of).toBeNull();
+  for (const { duplicate_of } of retries) expect(duplicate_of).toBe(original.id);
   expect([await count("bookings"), await count("booking_changes")]).toEqual([1, 1]);
 });

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
  */
 export async function waitFor<Result>(
   condition: () => Result | Promise<Result>,
-  { timeoutMs = 10_000, intervalMs = 20 }: { timeoutMs?: number; intervalMs?: number } = {},
+  { timeoutMs = 20_000, intervalMs = 20 }: { timeoutMs?: number; intervalMs?: number } = {},
 ): Promise<WaitedFor<Result>> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
