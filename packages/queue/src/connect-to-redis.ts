@@ -34,6 +34,35 @@ export function connectToRedis({ redisServers, prefix }: QueueLocation, options:
   });
 }
 
+const connectTimeoutMs = 1_500;
+/** The connection to a Redis that disappeared without closing it is dropped after this time without a byte. */
+const socketTimeoutMs = 5_000;
+const longestReconnectDelayMs = 500;
+
+/**
+ * Opens a connection for work that somebody waits for. It fails fast: with the defaults of BullMQ and ioredis, a command
+ * waits without limit while Redis is down. Each wait needs its own deadline instead of ioredis' commandTimeout, which
+ * sets a timer for each command of a batch.
+ *
+ * @param onError called for each connection error; ioredis reconnects by itself
+ * @param options further options, or others than these
+ */
+export function connectFailingFast(
+  location: QueueLocation,
+  onError: (error: Error) => void,
+  options: ConnectionOptions,
+): Redis {
+  const redis = connectToRedis(location, {
+    enableOfflineQueue: false,
+    connectTimeout: connectTimeoutMs,
+    socketTimeout: socketTimeoutMs,
+    maxRetriesPerRequest: 1,
+    retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
+    ...options,
+  });
+  return redis.on("error", onError);
+}
+
 /** Tells ioredis to reconnect, and to send the command again. */
 const resend = 2;
 

@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import { type AcceptedEvent, createEventAdder, serializeEvent } from "./add-events.ts";
 import { addNumberedEvents, type NumberedEvent } from "./add-numbered-events.ts";
 import { createReplicaConfirmation } from "./confirm-replicas.ts";
-import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
+import { connectFailingFast, type QueueLocation } from "./connect-to-redis.ts";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 import { jobOptions } from "./job-options.ts";
 import { measureQueueLoad, type QueueLoad } from "./queue-load.ts";
@@ -73,9 +73,6 @@ export class EnqueueError extends Error {
 /** In an outage, partners get an answer within 2 s. This leaves time for the answer itself. */
 export const enqueueDeadlineMs = 1_500;
 
-/** The connection to a Redis that disappeared without closing it is dropped after this time without a byte. */
-const socketTimeoutMs = 5_000;
-const longestReconnectDelayMs = 500;
 /**
  * While Redis processes one call, another waits at its socket. More calls would not be answered sooner, but would be
  * smaller, and each costs Redis a write to disk. While Redis is frozen, events are still sent to its socket, because it
@@ -97,7 +94,7 @@ export interface ProducerOptions extends QueueLocation {
 
 export function createProducer(options: ProducerOptions): Producer {
   const { replicasToConfirm = 0 } = options;
-  const redis = connect(options);
+  const redis = connectFailingFast(options, options.onError, { connectionName: "booking-events-ingest" });
   const describeOutage = watchOutage(redis, options.redisServers);
   let connectionNumber = 0;
   /** Whether the last look at all of Redis' settings found that it keeps what it confirms. */
@@ -175,24 +172,6 @@ export function createProducer(options: ProducerOptions): Producer {
       redis.disconnect();
     },
   };
-}
-
-/**
- * The connection fails fast. With the defaults of BullMQ and ioredis, adding an event waits without limit while Redis
- * is down. Each wait has its own deadline instead of ioredis' commandTimeout, which sets a timer for each command of a
- * batch.
- */
-function connect(options: ProducerOptions): Redis {
-  const redis = connectToRedis(options, {
-    connectionName: "booking-events-ingest",
-    enableOfflineQueue: false,
-    connectTimeout: enqueueDeadlineMs,
-    socketTimeout: socketTimeoutMs,
-    maxRetriesPerRequest: 1,
-    retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
-  });
-  redis.on("error", options.onError);
-  return redis;
 }
 
 /** Without the options that skip steps, a queue created while Redis is down would never work. */

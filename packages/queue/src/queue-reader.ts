@@ -1,4 +1,4 @@
-import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
+import { connectFailingFast, type QueueLocation } from "./connect-to-redis.ts";
 import { queueName } from "./queue-name.ts";
 import { settleWithin } from "./settle-within.ts";
 import { readShardCounts } from "./shard-counts.ts";
@@ -28,11 +28,6 @@ export interface QueueReader {
 /** Leaves the other half of 2 s, in which partners get an answer in an outage, to PostgreSQL. */
 export const readDeadlineMs = 800;
 
-const connectTimeoutMs = 1_500;
-/** The connection to a Redis that disappeared without closing it is dropped after this time without a byte. */
-const socketTimeoutMs = 5_000;
-const longestReconnectDelayMs = 500;
-
 /**
  * Creates a reader that changes nothing in the queue, and reads nothing of what partners sent: the job of an event has its
  * id and, in a field of its own, its partner.
@@ -40,15 +35,7 @@ const longestReconnectDelayMs = 500;
  * @param options.onError called for each connection error; ioredis reconnects by itself
  */
 export function createQueueReader(options: QueueLocation & { onError: (error: Error) => void }): QueueReader {
-  const redis = connectToRedis(options, {
-    connectionName: "booking-events-lookup",
-    enableOfflineQueue: false,
-    connectTimeout: connectTimeoutMs,
-    socketTimeout: socketTimeoutMs,
-    maxRetriesPerRequest: 1,
-    retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
-  });
-  redis.on("error", options.onError);
+  const redis = connectFailingFast(options, options.onError, { connectionName: "booking-events-lookup" });
   return {
     async findEvent(eventId) {
       const reading = redis.hmget(`${options.prefix}:${queueName}:${eventId}`, "name", "subject");

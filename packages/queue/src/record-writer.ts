@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
+import { connectFailingFast, type QueueLocation } from "./connect-to-redis.ts";
 import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { type RecordedRefusal, writeRefusals } from "./refusals.ts";
 import { settleWithin } from "./settle-within.ts";
@@ -20,9 +20,6 @@ type WriterOptions = QueueLocation & {
 };
 
 const writeDeadlineMs = 1_500;
-/** The connection to a Redis that disappeared without closing it is dropped after this time without a byte. */
-const socketTimeoutMs = 5_000;
-const longestReconnectDelayMs = 500;
 
 export function createLastUseWriter(options: WriterOptions): RecordWriter<SecretUse> {
   return createRecordWriter(options, "last-use", writeLastUses);
@@ -45,17 +42,9 @@ function createRecordWriter<Entry>(
   companion: Companion,
   write: (redis: Redis, prefix: string, entries: Entry[]) => Promise<void>,
 ): RecordWriter<Entry> {
-  const redis = connectToRedis(
-    { ...options, prefix: companionPrefix(options.prefix, companion) },
-    {
-      connectionName: options.connectionName,
-      connectTimeout: writeDeadlineMs,
-      socketTimeout: socketTimeoutMs,
-      maxRetriesPerRequest: 1,
-      retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
-    },
-  );
-  redis.on("error", options.onError);
+  const { connectionName, onError } = options;
+  const location = { ...options, prefix: companionPrefix(options.prefix, companion) };
+  const redis = connectFailingFast(location, onError, { connectionName, enableOfflineQueue: true });
   return {
     write: (entries) => settleWithin(writeDeadlineMs, write(redis, options.prefix, entries)),
     close: () => redis.disconnect(),

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
+import { connectFailingFast, type QueueLocation } from "./connect-to-redis.ts";
 import { companionPrefix } from "./shards.ts";
 import { withConnection } from "./with-connection.ts";
 
@@ -36,11 +36,6 @@ const defaultDeadlineMs = 100;
 const heartbeatIntervalMs = 1_000;
 /** A process is no longer counted after this time without a record. Several records may fail. */
 const heartbeatValidS = 10;
-
-const connectTimeoutMs = 1_500;
-/** The connection to a Redis that disappeared without closing it is dropped after this time without a byte. */
-const socketTimeoutMs = 5_000;
-const longestReconnectDelayMs = 500;
 
 /**
  * A bucket is stored as the time at which it will be full again (GCRA), in a key that expires at that time. All times
@@ -100,18 +95,10 @@ export function createTokenBuckets(
   const { group = "ingests", deadlineMs = defaultDeadlineMs } = options;
   const scope = group === "ingests" ? "" : `${group}:`;
   const prefix = companionPrefix(options.prefix, "limits");
-  const redis = connectToRedis(
-    { ...options, prefix },
-    {
-      connectionName: `booking-events-limits-of-${group}`,
-      enableOfflineQueue: false,
-      connectTimeout: connectTimeoutMs,
-      socketTimeout: socketTimeoutMs,
-      maxRetriesPerRequest: 0,
-      retryStrategy: (attempt) => Math.min(attempt * 50, longestReconnectDelayMs),
-    },
-  );
-  redis.on("error", options.onError);
+  const redis = connectFailingFast({ ...options, prefix }, options.onError, {
+    connectionName: `booking-events-limits-of-${group}`,
+    maxRetriesPerRequest: 0,
+  });
   const processId = randomUUID();
   let processes = 1;
 
