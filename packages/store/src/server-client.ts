@@ -47,6 +47,7 @@ function hostAndPort(url: string): { host: string; port: number } {
 /** A statement was under way on a primary that no longer answered, and another one has taken over. */
 export class FormerPrimary extends Error {
   override name = "FormerPrimary";
+  readonly code = "FORMER_PRIMARY";
 }
 
 /** After this time, a server that does not answer a statement may have been replaced. */
