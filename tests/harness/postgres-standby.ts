@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { choosePostgresHome } from "@booking-events/scripts/postgres-home";
 import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
@@ -46,6 +46,14 @@ export async function startPostgresStandby(options: {
   const standby = await startPostgres({ dir, settings });
   if (options.isSynchronous) await waitForInCommits(primary.url, name);
   return Object.assign(standby, { promote: async () => void (await query(standby.url, "select pg_promote()")) });
+}
+
+/** Ends servers whose data nobody needs any more. */
+export function discard(...servers: PostgresServer[]): void {
+  for (const server of servers) {
+    server.kill("SIGKILL");
+    rmSync(server.home, { recursive: true, force: true });
+  }
 }
 
 /** Set after the copy, so that the standby does not wait for itself when it is promoted. */

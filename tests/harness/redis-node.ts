@@ -121,13 +121,13 @@ export function readInfo(text: string): Map<string, string> {
 }
 
 /** Is this a replica that has all data of its primary, as far as it knows? */
-export async function isSynchronized(node: RedisNode): Promise<boolean> {
+export async function isSynchronized(node: Pick<RedisNode, "ask">): Promise<boolean> {
   const info = readInfo(await node.ask<string>("INFO", "replication"));
   return info.get("role") === "slave" && info.get("master_link_status") === "up";
 }
 
 /** The replicas that a primary sends its data to, and that have received the last of it some second ago. */
-export async function countReplicas(node: RedisNode): Promise<number> {
+export async function countReplicas(node: Pick<RedisNode, "ask">): Promise<number> {
   const text = await node.ask<string>("INFO", "replication");
   return [...text.matchAll(/^slave\d+:.*state=online,offset=\d+,lag=[01]\b/gm)].length;
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
-import { type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
+import { discard, type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
 import { execute } from "@booking-events/harness/test-database";
 import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
 import { appendChanges, type ChangeToInsert, createPool, inTransaction, migrate } from "@booking-events/store";
@@ -38,10 +38,7 @@ afterEach(async () => {
 
 afterAll(async () => {
   await pool?.end();
-  for (const server of [standby, primary]) {
-    server.kill("SIGKILL");
-    rmSync(server.home, { recursive: true, force: true });
-  }
+  discard(standby, primary);
   rmSync(folder, { recursive: true, force: true });
 });
 

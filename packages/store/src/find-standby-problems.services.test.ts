@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
-import { type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
+import { discard, type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
 import { execute } from "@booking-events/harness/test-database";
 import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
 import type { Pool } from "pg";
@@ -23,10 +23,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await pool?.end();
-  for (const server of [standby, primary]) {
-    server.kill("SIGKILL");
-    rmSync(server.home, { recursive: true, force: true });
-  }
+  discard(standby, primary);
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { builtApps } from "@booking-events/harness/app-process";
-import { waitFor } from "@booking-events/harness/wait-for";
+import { formCluster } from "@booking-events/harness/redis-cluster";
 import { startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { cpuTimeUs } from "../cpu-time.ts";
@@ -16,7 +16,8 @@ import { type Bench, IntegrityError, type Measurement, type Scenario, type Secti
 
 const nodeCount = 3;
 const shardCount = 8;
-const slotCount = 16_384;
+/** Redis' default. */
+const busPortDistance = 10_000;
 /** The more requests at once, the more events share a call and a write to disk. */
 const loads = [64, 512];
 const pollMs = 50;
@@ -112,23 +113,15 @@ async function startCluster({ dir, signal }: Bench, stopping: AsyncDisposableSta
       writeFileSync(join(nodeDir, "password"), password, { mode: 0o600 });
       const server = await startRedis({ dir: nodeDir, settings, signal });
       stopping.defer(() => server.stop());
-      const url = new URL(server.url);
-      const redis = new Redis({ host: url.hostname, port: Number(url.port), password });
+      const { port } = server;
+      const redis = new Redis(server.url);
       stopping.defer(() => redis.disconnect());
-      return { redis, pid: server.pid, port: Number(url.port) };
+      const ask = async <Answer>(command: string, ...args: (string | number)[]) =>
+        (await redis.call(command, ...args)) as Answer;
+      return { name: `node ${index}`, ask, port, busPort: port + busPortDistance, pid: server.pid };
     }),
   );
-  for (const [index, { redis, port }] of nodes.entries()) {
-    const [first, end] = [index, index + 1].map((part) => Math.floor((slotCount * part) / nodeCount)) as [
-      number,
-      number,
-    ];
-    await redis.call("CLUSTER", "ADDSLOTSRANGE", first, end - 1);
-    for (const node of nodes) if (node.port !== port) await redis.call("CLUSTER", "MEET", "127.0.0.1", node.port);
-  }
-  const isUp = async ({ redis }: (typeof nodes)[number]) =>
-    /cluster_state:ok/.test(String(await redis.cluster("INFO")));
-  await waitFor(async () => (await Promise.all(nodes.map(isUp))).every(Boolean), { timeoutMs: 30_000 });
+  await formCluster(nodes, nodeCount, 0);
   return {
     environment: {
       REDIS_CLUSTER: nodes.map(({ port }) => `127.0.0.1:${port}`).join(),
