@@ -56,6 +56,15 @@ async function append(count: number, database = pool): Promise<void> {
   }
 }
 
+async function addBooking(database: typeof pool, reference: string): Promise<void> {
+  await database.query(
+    `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, revision,
+       last_sequence, created_at, updated_at)
+     values ('k', 'acme', 'trip', $1, 'deleted', '0199a000-0000-7000-8000-00000000ffff', 1, 1, 1, now(), now())`,
+    [reference],
+  );
+}
+
 /** Follows, and writes down each change on the primary. @returns what was logged */
 function start(options: Partial<FollowOptions> = {}): string[] {
   const controller = new AbortController();
@@ -149,11 +158,7 @@ describe("a reader of a standby", () => {
 
   test("begins with the standby's snapshot, and continues after its position, however old it is", async () => {
     await append(2);
-    await pool.query(
-      `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, revision,
-         last_sequence, created_at, updated_at)
-       values ('k', 'acme', 'trip', 'T1', 'deleted', '0199a000-0000-7000-8000-00000000ffff', 1, 1, 1, now(), now())`,
-    );
+    await addBooking(pool, "T1");
     await waitFor(async () => {
       const { rows } = await pool.query<{ isCurrent: boolean }>(
         `select bool_and(replay_lsn >= pg_current_wal_lsn()) as "isCurrent" from pg_stat_replication`,
@@ -178,5 +183,22 @@ describe("a reader of a standby", () => {
     } finally {
       await execute(standby.url, "select pg_wal_replay_resume()");
     }
+  });
+
+  // The last test: the standby follows the primary no longer.
+  test("takes no snapshot of a server that has left the primary's history", async () => {
+    await execute(standby.url, "select pg_promote()");
+    await addBooking(pool, "T1");
+    const promoted = createPool({
+      ...{ databaseUrl: standby.url, applicationName: "test", maxConnections: 1, onError: () => {} },
+    });
+    await addBooking(promoted, "T2").finally(() => promoted.end());
+    const references: string[] = [];
+    start({
+      from: "snapshot",
+      onSnapshot: async (bookings) => void references.push(...bookings.map(({ reference }) => reference)),
+    });
+    await waitFor(() => references.length > 0);
+    expect(references).toEqual(["T1"]);
   });
 });

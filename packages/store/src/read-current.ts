@@ -33,7 +33,7 @@ export function createCurrentReader(primary: pg.Pool, standby: pg.Pool | undefin
   const isStandbyAvoided = () => performance.now() < avoidUntilMs;
   const readPosition = shareNext(async () => {
     const { rows } = await primary.query<Position>(
-      `select pg_current_wal_flush_lsn()::text as lsn, ${timeline} as timeline`,
+      `select pg_current_wal_flush_lsn()::text as lsn, ${timelineOfServer} as timeline`,
     );
     return rows[0] as Position;
   });
@@ -86,7 +86,7 @@ interface Position {
  * server that was ahead of the promoted one has not followed it. A standby that follows tells the new timeline from its
  * next restart point on; until then the primary answers.
  */
-const timeline = `case when pg_is_in_recovery() then (select timeline_id from pg_control_checkpoint())
+export const timelineOfServer = `case when pg_is_in_recovery() then (select timeline_id from pg_control_checkpoint())
   else ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::integer end`;
 
 async function untilReplayed(client: Queryable, position: Position, signal: AbortSignal): Promise<void> {
@@ -94,7 +94,7 @@ async function untilReplayed(client: Queryable, position: Position, signal: Abor
     signal.throwIfAborted();
     // A standby that was promoted has no position of replay any more.
     const { rows } = await client.query<{ isCurrent: boolean }>(
-      `select ${timeline} = $2 and $1::pg_lsn <= case when pg_is_in_recovery() then pg_last_wal_replay_lsn()
+      `select ${timelineOfServer} = $2 and $1::pg_lsn <= case when pg_is_in_recovery() then pg_last_wal_replay_lsn()
          else pg_current_wal_flush_lsn() end as "isCurrent"`,
       [position.lsn, position.timeline],
     );
