@@ -104,7 +104,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
       "frozen, which keeps no probe waiting, even before an event has failed",
       async (worker) => {
         own.postgres.kill("SIGSTOP");
-        for (let probes = 0; probes < 10; probes += 1) await expectUnready(worker);
+        for (let probes = 0; probes < 3; probes += 1) await expectUnready(worker);
       },
       async () => own.postgres.kill("SIGCONT"),
     ],
