@@ -131,11 +131,3 @@ export async function countReplicas(node: Pick<RedisNode, "ask">): Promise<numbe
   const text = await node.ask<string>("INFO", "replication");
   return [...text.matchAll(/^slave\d+:.*state=online,offset=\d+,lag=[01]\b/gm)].length;
 }
-
-/** Has each of the replicas confirmed all that the primary has sent? */
-export async function replicasHaveAll(primary: RedisNode, replicas: number): Promise<boolean> {
-  const text = await primary.ask<string>("INFO", "replication");
-  const offset = readInfo(text).get("master_repl_offset");
-  const confirmed = [...text.matchAll(/^slave\d+:.*state=online,offset=(\d+)/gm)].map(([, its]) => its);
-  return confirmed.length === replicas && confirmed.every((its) => its === offset);
-}

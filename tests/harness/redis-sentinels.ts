@@ -7,14 +7,7 @@ import { freePort } from "@booking-events/scripts/ports";
 import { pingRedis } from "@booking-events/scripts/redis";
 import { Redis } from "ioredis";
 import { createNetwork, type Network } from "./network.ts";
-import {
-  countReplicas,
-  isSynchronized,
-  type RedisNode,
-  readInfo,
-  replicasHaveAll,
-  startRedisNode,
-} from "./redis-node.ts";
+import { countReplicas, isSynchronized, type RedisNode, readInfo, startRedisNode } from "./redis-node.ts";
 import { waitFor } from "./wait-for.ts";
 
 export type RedisSentinels = Awaited<ReturnType<typeof startRedisSentinels>>;
@@ -22,8 +15,6 @@ export type RedisSentinels = Awaited<ReturnType<typeof startRedisSentinels>>;
 const settledTimeoutMs = 60_000;
 const pollMs = 50;
 const askTimeoutMs = 2_000;
-/** Longer than it takes until all replicas follow the new primary. A paused primary does not answer Sentinels either. */
-const pauseMs = 5_000;
 
 /**
  * Starts one primary, its replicas, and the Sentinels that watch them. All are as durable as the service demands, and
@@ -114,14 +105,9 @@ sentinel parallel-syncs ${name} ${replicas}
     primary,
     /** Resolves when all Sentinels agree, and all replicas have the primary's data. */
     untilSettled,
-    /**
-     * Makes a replica the primary without losing anything. `SENTINEL FAILOVER` alone promotes one replica while the old
-     * primary still takes events, and while another replica still confirms them. So writes pause until both know better.
-     */
+    /** For a moment, the old primary still takes writes, and another replica confirms them. */
     async failOver(): Promise<void> {
       const old = await primary();
-      await old.ask("CLIENT", "PAUSE", pauseMs, "WRITE");
-      await waitFor(() => replicasHaveAll(old, replicas));
       await waitFor(() => sentinels[0]?.ask("SENTINEL", "FAILOVER", name));
       await waitFor(async () => (await primary()) !== old, { timeoutMs: settledTimeoutMs });
     },

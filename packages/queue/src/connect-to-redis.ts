@@ -63,6 +63,19 @@ export function connectFailingFast(
   return redis.on("error", onError);
 }
 
+/** The primaries to which connections were opened. */
+const leadsTo = new WeakMap<Socket, RedisAddress>();
+
+/**
+ * Whether no other server is taking the place of the one that this connection leads to: see
+ * {@link sharePrimaries}.
+ */
+export async function leadsToUndisputedPrimary(redis: Redis, servers: RedisServers): Promise<boolean> {
+  if (typeof servers === "string") return true;
+  const primary = leadsTo.get(redis.stream as Socket);
+  return primary !== undefined && sharePrimaries(servers).isUndisputed(primary);
+}
+
 /** Tells ioredis to reconnect, and to send the command again. */
 const resend = 2;
 
@@ -97,6 +110,7 @@ function createConnector(servers: RedisCluster | RedisSentinels, prefix: string)
       }
       const stream = open(found, servers.isEncrypted === true);
       this.stream = stream;
+      leadsTo.set(stream, found);
       const stopWatching = primaries.watch(prefix, found, () => stream.destroy());
       this.#readyTimer = setTimeout(() => stream.destroy(), readyTimeoutMs);
       stream.once("error", (error) => {

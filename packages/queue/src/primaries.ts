@@ -1,5 +1,6 @@
 import { Redis } from "ioredis";
 import { type ClusterView, findSlotOwner, listNodes, parseClusterView, slotOf } from "./cluster-nodes.ts";
+import { gatherPerTurn } from "./gather-per-turn.ts";
 import { formatAddress, type RedisAddress, type RedisCluster, type RedisSentinels } from "./redis-servers.ts";
 import { settleWithin } from "./settle-within.ts";
 
@@ -13,6 +14,11 @@ export interface Primaries {
    * @returns a function that stops it
    */
   watch(prefix: string, current: RedisAddress, onMoved: () => void): () => void;
+  /**
+   * Whether nobody is replacing this primary: most sentinels say so after this was called, and none that answers says
+   * otherwise. In a cluster it is true without a question, since a primary that is replaced soon refuses writes.
+   */
+  isUndisputed(primary: RedisAddress): Promise<boolean>;
 }
 
 /** No node of a cluster that answers serves the slot, or no sentinel knows a primary. */
@@ -25,6 +31,8 @@ class NoPrimary extends Error {
 const lookDeadlineMs = 1_000;
 /** After the first answer, the others get this much time, so that one frozen server does not delay a reconnection. */
 const otherAnswersMs = 200;
+/** The same while senders wait. */
+const otherOpinionsMs = 50;
 /**
  * A connection to a server that is frozen or cut off, or waits for an event, does not notice by itself that another one
  * has taken over.
@@ -42,6 +50,7 @@ interface Directory<View> {
   /** Further servers that can be asked. */
   listOthers(views: readonly View[]): RedisAddress[];
   findPrimary(views: readonly View[], prefix: string): RedisAddress | undefined;
+  isUndisputed?(views: readonly View[], primary: RedisAddress): boolean;
 }
 
 const shared = new Map<string, Primaries>();
@@ -80,7 +89,12 @@ function createPrimaries<View>(directory: Directory<View>): Primaries {
   }
 
   async function look(): Promise<View[]> {
-    const { views, reason } = await gather(others.length > 0 ? others : directory.named, askOne, directory.listOthers);
+    const addresses = others.length > 0 ? others : directory.named;
+    const { views, reason } = await gather(addresses, {
+      ask: askOne,
+      listOthers: directory.listOthers,
+      otherAnswersMs,
+    });
     // If none of them answers any more, the ones that the operator named are asked next.
     others = directory.listOthers(views);
     const needed = new Set((others.length > 0 ? others : directory.named).map(formatAddress));
@@ -99,6 +113,16 @@ function createPrimaries<View>(directory: Directory<View>): Primaries {
     });
     return underWay;
   }
+
+  /** While a question is under way, later ones wait for the next, so no answer is older than its question. */
+  const askWhetherUndisputed = gatherPerTurn<RedisAddress, boolean>(
+    async (primaries) => {
+      const limits = { ask: askOne, listOthers: directory.listOthers, otherAnswersMs: otherOpinionsMs };
+      const { views } = await gather(directory.named, limits);
+      return primaries.map((primary) => directory.isUndisputed?.(views, primary) ?? true);
+    },
+    { underWay: { maxCalls: 1, maxWaitMs: lookDeadlineMs } },
+  );
 
   async function lookAgain(): Promise<void> {
     // While no server answers, nothing is known that a connection should do.
@@ -131,15 +155,20 @@ function createPrimaries<View>(directory: Directory<View>): Primaries {
         watches.delete(watch);
       };
     },
+    isUndisputed: async (primary) => directory.isUndisputed === undefined || askWhetherUndisputed(primary),
   };
 }
 
 /** Asks all servers at once, and those that they name. */
 async function gather<View>(
   addresses: readonly RedisAddress[],
-  ask: (address: RedisAddress) => Promise<View>,
-  listOthers: (views: readonly View[]) => RedisAddress[],
+  options: {
+    ask: (address: RedisAddress) => Promise<View>;
+    listOthers: (views: readonly View[]) => RedisAddress[];
+    otherAnswersMs: number;
+  },
 ): Promise<{ views: View[]; reason: unknown }> {
+  const { ask, listOthers, otherAnswersMs } = options;
   const views: View[] = [];
   const asked = new Set<string>();
   let reason: unknown = new NoPrimary("No server answers.");
@@ -210,6 +239,10 @@ interface SentinelView {
   primary: RedisAddress;
   /** A higher one is a later decision about which server is the primary. */
   configEpoch: number;
+  /** Whether it takes the primary for dead. */
+  isDown: boolean;
+  /** Whether it is promoting a replica. */
+  isReplacing: boolean;
 }
 
 function bySentinels(servers: RedisSentinels): Directory<SentinelView> {
@@ -224,15 +257,31 @@ function bySentinels(servers: RedisSentinels): Directory<SentinelView> {
         redis.call("SENTINEL", "MASTER", servers.name),
       ])) as [[host: string, port: string] | null, string[]];
       if (address === null) throw new NoPrimary("The sentinel does not know the name.");
-      const configEpoch = Number(state[state.indexOf("config-epoch") + 1]);
-      return { primary: { host: address[0], port: Number(address[1]) }, configEpoch };
+      const read = (field: string) => state[state.indexOf(field) + 1] ?? "";
+      const flags = read("flags").split(",");
+      return {
+        primary: { host: address[0], port: Number(address[1]) },
+        configEpoch: Number(read("config-epoch")),
+        isDown: flags.includes("s_down") || flags.includes("o_down"),
+        isReplacing: flags.includes("failover_in_progress"),
+      };
     },
     // An operator names all of them.
     listOthers: () => [],
-    findPrimary: (views) =>
-      views.reduce<SentinelView | undefined>(
-        (latest, view) => (latest === undefined || view.configEpoch > latest.configEpoch ? view : latest),
-        undefined,
-      )?.primary,
+    findPrimary: (views) => findLatest(views)?.primary,
+    isUndisputed(views, primary) {
+      const isSame = (view: SentinelView | undefined) =>
+        view !== undefined && formatAddress(view.primary) === formatAddress(primary);
+      const agreeing = views.filter((view) => isSame(view) && !view.isDown).length;
+      const isReplaced = views.some(({ isReplacing }) => isReplacing) || !isSame(findLatest(views));
+      return !isReplaced && agreeing > servers.sentinels.length / 2;
+    },
   };
+}
+
+function findLatest(views: readonly SentinelView[]): SentinelView | undefined {
+  return views.reduce<SentinelView | undefined>(
+    (latest, view) => (latest === undefined || view.configEpoch > latest.configEpoch ? view : latest),
+    undefined,
+  );
 }

@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import { type AcceptedEvent, createEventAdder, serializeEvent } from "./add-events.ts";
 import { addNumberedEvents, type NumberedEvent } from "./add-numbered-events.ts";
 import { createReplicaConfirmation } from "./confirm-replicas.ts";
-import { connectFailingFast, type QueueLocation } from "./connect-to-redis.ts";
+import { connectFailingFast, leadsToUndisputedPrimary, type QueueLocation } from "./connect-to-redis.ts";
 import { gatherPerTurn } from "./gather-per-turn.ts";
 import { jobOptions } from "./job-options.ts";
 import { measureQueueLoad, type QueueLoad } from "./queue-load.ts";
@@ -80,6 +80,9 @@ export const enqueueDeadlineMs = 1_500;
  */
 const addsUnderWay = { maxCalls: 2, maxWaitMs: 100 };
 
+const disputed =
+  "Most Sentinels do not confirm that this Redis is the primary. Check that they run, and wait for a failover to end.";
+
 export interface ProducerOptions extends QueueLocation {
   /** How many replicas must have an event before it counts as queued. Default: 0. */
   replicasToConfirm?: number;
@@ -107,7 +110,11 @@ export function createProducer(options: ProducerOptions): Producer {
   const queue = createQueue(options, redis);
   const clock = createRedisClock(redis, options.onTimeLost);
   const addEvents = createEventAdder(redis, options.prefix, clock);
-  const confirm = createReplicaConfirmation(redis, replicasToConfirm, () => connectionNumber);
+  const isUndisputed = () => leadsToUndisputedPrimary(redis, options.redisServers);
+  const confirm = createReplicaConfirmation(redis, replicasToConfirm, {
+    connectionNumber: () => connectionNumber,
+    isUndisputed,
+  });
   // Under load, most of the cost of adding an event is the round trip and the write to disk.
   const addTogether = gatherPerTurn(
     (events: Parameters<typeof addEvents>[0], oldestAtMs) => {
@@ -148,12 +155,16 @@ export function createProducer(options: ProducerOptions): Producer {
     enqueueNumbered: (events) => settle(() => addNumberedEvents(redis, options.prefix, events)),
     async findProblems() {
       try {
-        const checks = Promise.all([readRedisFacts(redis), findSequenceProblems(redis, options.prefix, clock)]);
-        const [facts, sequenceProblems] = await settleWithin(enqueueDeadlineMs, checks);
+        const checks = Promise.all([
+          readRedisFacts(redis),
+          findSequenceProblems(redis, options.prefix, clock),
+          replicasToConfirm === 0 || isUndisputed(),
+        ]);
+        const [facts, sequenceProblems, mayConfirm] = await settleWithin(enqueueDeadlineMs, checks);
         const problems = findDurabilityProblems(facts, { runWithCompleteAof, replicasToConfirm });
         isDurable = problems.length === 0;
         runWithCompleteAof = findRunWithCompleteAof(facts, runWithCompleteAof);
-        return [...problems, ...sequenceProblems];
+        return [...problems, ...(mayConfirm ? [] : [disputed]), ...sequenceProblems];
       } catch {
         return [describeOutage()];
       }

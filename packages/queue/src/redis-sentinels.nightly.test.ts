@@ -1,14 +1,16 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { createNetwork, type Network } from "@booking-events/harness/network";
 import { killMachine } from "@booking-events/harness/redis-node";
 import { type RedisSentinels, startRedisSentinels } from "@booking-events/harness/redis-sentinels";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createProducer } from "./producer.ts";
+import { queueName } from "./queue-name.ts";
 import type { RedisServers } from "./redis-servers.ts";
-import { longEnough, postAndConsume, untilServedAgain } from "./testing/post-and-consume.ts";
+import { anEvent, longEnough, postAndConsume, untilServedAgain } from "./testing/post-and-consume.ts";
 
 let dir: string;
 /** Data is under way for some time, and is lost when a machine dies. */
@@ -55,6 +57,57 @@ describe("behind sentinels", { timeout: 90_000 }, () => {
   test("a failover by hand loses nothing", async () => {
     const running = await run();
     await servers.failOver();
+    await untilServedAgain(running);
+    await running.untilNothingIsMissing();
+    await servers.untilSettled();
+  });
+
+  test("while another primary takes its place, the old one accepts nothing, though a replica still follows it", async () => {
+    const prefix = uniquePrefix();
+    const producer = createProducer({
+      ...{ redisServers: knownToSentinels(), prefix, replicasToConfirm: 1, onError: () => {} },
+    });
+    onTestFinished(() => producer.close());
+    const accepted: string[] = [];
+    const post = async () => {
+      const event = anEvent();
+      const isAccepted = await producer.enqueue(event).then(
+        () => true,
+        () => false,
+      );
+      if (isAccepted) accepted.push(event.eventId);
+      else await sleep(10);
+      return isAccepted;
+    };
+    await waitFor(post, longEnough);
+    const old = await servers.primary();
+    await servers.sentinels[0]?.ask("SENTINEL", "FAILOVER", servers.name);
+    while ((await servers.primary().catch(() => old)) === old) await post();
+    await waitFor(post, longEnough);
+    await servers.untilSettled();
+    const primary = await servers.primary();
+    const isKept = await Promise.all(
+      accepted.map((id) => primary.ask<number>("EXISTS", `${prefix}:${queueName}:${id}`)),
+    );
+    expect(accepted.filter((_, index) => isKept[index] !== 1)).toEqual([]);
+  });
+
+  test("events are refused while most sentinels are gone, and an operator is told why", async () => {
+    const running = await run();
+    const gone = servers.sentinels.slice(0, 2);
+    for (const { server } of gone) server.kill("SIGSTOP");
+    try {
+      await waitFor(async () =>
+        expect(await running.producer.findProblems()).toEqual([
+          expect.stringMatching(/^Most Sentinels do not confirm/),
+        ]),
+      );
+      const before = running.accepted.size;
+      await expect(running.producer.enqueue(anEvent())).rejects.toThrow("could not be queued");
+      expect(running.accepted.size).toBe(before);
+    } finally {
+      for (const { server } of gone) server.kill("SIGCONT");
+    }
     await untilServedAgain(running);
     await running.untilNothingIsMissing();
     await servers.untilSettled();
