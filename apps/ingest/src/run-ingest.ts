@@ -1,5 +1,3 @@
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import {
   boundConnections,
   createConnections,
@@ -9,6 +7,7 @@ import {
   createRequestObserver,
   createServer,
   type PartnerFacingServer,
+  servePartners,
   watchPartnersFile,
 } from "@booking-events/http";
 import {
@@ -28,15 +27,10 @@ import {
   createTracing,
   exportCertificates,
   exportQueueMetrics,
-  installGracefulShutdown,
-  listen,
   parseEnvironment,
   redisVariables,
-  shutdownPhases,
-  startHealthServer,
   toRedisServers,
   variables,
-  version,
 } from "@booking-events/runtime";
 import { createApp } from "./app.ts";
 import { exportSecretExpiry } from "./auth/export-secret-expiry.ts";
@@ -90,34 +84,16 @@ export async function runIngest(
   replacedParts: Partial<IngestParts> = {},
 ): Promise<void> {
   const context = await createContext(environment, { ...ingestParts, ...replacedParts });
-  const { settings, logger } = context;
   const services = await startServices(context);
-  let isStopping = false;
-  const { server, stop } = createIngestServer(context, services, () => isStopping);
-  const shutdown = installGracefulShutdown({
-    phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
-      finishWork() {
-        isStopping = true;
-        return stop();
-      },
-      async closeConnections() {
-        healthServer.close();
-        await Promise.all([stopServices(services), context.tracing?.shutdown()]);
-      },
-    }),
-    delayMs: settings.SHUTDOWN_DELAY_MS,
-    timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
-    logger,
-  });
-  await listen(server, {
-    host: settings.HOST,
-    port: settings.PORT,
+  const { partners, queue, load } = services;
+  await servePartners({
+    ...context,
+    createServer: (isStopping) => createIngestServer(context, services, isStopping),
+    closeConnections: () => Promise.all([stopServices(services), context.tracing?.shutdown()]),
+    findProblems: () => [...partners.problems(), ...queue.problems()],
+    findWarnings: () => [...partners.warnings(), ...queue.warnings(), ...load.warnings()],
     backlog: freezeLimits.backlog,
-    variables: { host: "HOST", port: "PORT" },
   });
-  // Last, because a proxy sends requests as soon as it learns that ingest is ready.
-  const healthServer = await startIngestHealthServer(context, services, () => shutdown.isShuttingDown());
-  logger.info({ version, host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
 }
 
 type Context = Awaited<ReturnType<typeof createContext>>;
@@ -270,20 +246,4 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
   const ingestServer = createServer({ handle: app.callback(), connections, observe });
   ingestServer.server.on("connection", freezes.trackConnection);
   return ingestServer;
-}
-
-function startIngestHealthServer(context: Context, services: Services, isShuttingDown: () => boolean): Promise<Server> {
-  const { settings, metrics } = context;
-  const { partners, queue, load } = services;
-  return startHealthServer({
-    host: settings.ADMIN_HOST,
-    port: settings.ADMIN_PORT,
-    findProblems: () => [
-      ...partners.problems(),
-      ...queue.problems(),
-      ...(isShuttingDown() ? ["The process is shutting down."] : []),
-    ],
-    findWarnings: () => [...partners.warnings(), ...queue.warnings(), ...load.warnings()],
-    metrics,
-  });
 }

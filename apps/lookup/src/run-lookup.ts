@@ -1,5 +1,3 @@
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import {
   boundConnections,
   createConnections,
@@ -9,6 +7,7 @@ import {
   createRequestObserver,
   createServer,
   type PartnerFacingServer,
+  servePartners,
   serverLimits,
   watchPartnersFile,
 } from "@booking-events/http";
@@ -26,15 +25,10 @@ import {
   createMetrics,
   describeError,
   exportCertificates,
-  installGracefulShutdown,
-  listen,
   parseEnvironment,
   redisVariables,
-  shutdownPhases,
-  startHealthServer,
   toRedisServers,
   variables,
-  version,
   withDeadline,
 } from "@booking-events/runtime";
 import {
@@ -92,32 +86,14 @@ const databaseDeadlineMs = 1_000;
  */
 export async function runLookup(environment: NodeJS.ProcessEnv): Promise<void> {
   const context = createContext(environment);
-  const { settings, logger } = context;
   const services = await startServices(context);
-  let isStopping = false;
-  const { server, stop } = createLookupServer(context, services, () => isStopping);
-  const shutdown = installGracefulShutdown({
-    phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
-      finishWork() {
-        isStopping = true;
-        return stop();
-      },
-      async closeConnections() {
-        healthServer.close();
-        await stopServices(services);
-      },
-    }),
-    delayMs: settings.SHUTDOWN_DELAY_MS,
-    timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
-    logger,
+  await servePartners({
+    ...context,
+    createServer: (isStopping) => createLookupServer(context, services, isStopping),
+    closeConnections: () => stopServices(services),
+    findProblems: () => findProblems(context, services),
+    findWarnings: () => findWarnings(services),
   });
-  await listen(server, {
-    ...{ host: settings.HOST, port: settings.PORT },
-    variables: { host: "HOST", port: "PORT" },
-  });
-  // Last, because a proxy sends requests as soon as it learns that lookup is ready.
-  const healthServer = await startLookupHealthServer(context, services, () => shutdown.isShuttingDown());
-  logger.info({ version, host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
 }
 
 type Context = ReturnType<typeof createContext>;
@@ -283,27 +259,21 @@ async function* readBookings(
 
 const standbyAvoided = "The standby of DATABASE_READ_URL is behind or does not answer: the primary answers instead.";
 
-function startLookupHealthServer(context: Context, services: Services, isShuttingDown: () => boolean): Promise<Server> {
-  const { settings, metrics } = context;
-  const { partners, database, checkDatabase, checkRedis } = services;
+async function findProblems({ settings }: Context, services: Services): Promise<string[]> {
+  const { partners, checkDatabase, checkRedis } = services;
   const redisVariable = nameVariable(toRedisServers(settings));
-  return startHealthServer({
-    host: settings.ADMIN_HOST,
-    port: settings.ADMIN_PORT,
-    async findProblems() {
-      const [databaseProblem, redis] = await Promise.all([checkDatabase(), checkRedis()]);
-      return [
-        ...partners.problems(),
-        ...(redis === null ? [] : [`Redis does not answer. Check that it runs and that ${redisVariable} is right.`]),
-        ...(databaseProblem === null
-          ? []
-          : [
-              `PostgreSQL cannot be read (${databaseProblem}). Check that it runs, and that DATABASE_URL and DIGEST_KEY are right.`,
-            ]),
-        ...(isShuttingDown() ? ["The process is shutting down."] : []),
-      ];
-    },
-    findWarnings: () => [...partners.warnings(), ...(database.isStandbyAvoided() ? [standbyAvoided] : [])],
-    metrics,
-  });
+  const [databaseProblem, redis] = await Promise.all([checkDatabase(), checkRedis()]);
+  return [
+    ...partners.problems(),
+    ...(redis === null ? [] : [`Redis does not answer. Check that it runs and that ${redisVariable} is right.`]),
+    ...(databaseProblem === null
+      ? []
+      : [
+          `PostgreSQL cannot be read (${databaseProblem}). Check that it runs, and that DATABASE_URL and DIGEST_KEY are right.`,
+        ]),
+  ];
+}
+
+function findWarnings({ partners, database }: Services): string[] {
+  return [...partners.warnings(), ...(database.isStandbyAvoided() ? [standbyAvoided] : [])];
 }

@@ -17,5 +17,6 @@ export { createLastUseRecorder, type RecordUse } from "./record-last-use.ts";
 export { type FieldViolation, Refusal } from "./refusal.ts";
 export { requestIdOf } from "./request-id.ts";
 export { expectsContinue, hasBody, type PageAnswer, type StreamedAnswer } from "./send-answer.ts";
+export { servePartners } from "./serve-partners.ts";
 export { type AnswerGuess, createGuessThrottle, guessLimits } from "./throttle-guessing.ts";
 export { watchPartnersFile } from "./watch-partners-file.ts";

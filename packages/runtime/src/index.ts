@@ -2,7 +2,7 @@ export { createDatabaseCheck } from "./check-database.ts";
 export { adminPort, parseEnvironment, redisVariables, variables } from "./environment.ts";
 export { exportCertificates } from "./export-certificates.ts";
 export { type GracefulShutdown, installGracefulShutdown, type ShutdownPhase } from "./graceful-shutdown.ts";
-export { type FindProblems, startHealthServer } from "./health-server.ts";
+export { type FindProblems, type FindWarnings, startHealthServer } from "./health-server.ts";
 export { listen } from "./listen.ts";
 export { createLogger, describeError, type Logger, safeMessage } from "./logger.ts";
 export { Counter, createMetrics, createTallies, Gauge, Histogram, type Registry, type Tally } from "./metrics.ts";
