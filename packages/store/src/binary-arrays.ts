@@ -3,6 +3,9 @@
  * element would be quoted here and parsed there, which costs both sides more than the rest of a small statement.
  *
  * The query must name the type of the parameter, as in `$1::text[]`. PostgreSQL compares it with the one in the array.
+ *
+ * Wide rows are made of arrays by `select unnest(…), unnest(…)`. `from unnest(…, …)` copies each array into a store of
+ * its own first, and all values out of it again.
  */
 
 /** The ids of the types in `pg_type`, which never change. */

@@ -53,10 +53,12 @@ function insertChanges(client: Queryable, changes: ChangeToInsert[]) {
        previous_event_id)
      select feed_position.last_id - $1 + number, partner, reference_kind, reference, revision, change, event_id,
        sequence, previous_event_id
-     from feed_position, unnest($2::text[], $3::text[], $4::text[], $5::integer[], $6::text[], $7::uuid[],
-       $8::bigint[], $9::uuid[]) with ordinality
-       as appended (partner, reference_kind, reference, revision, change, event_id, sequence, previous_event_id,
-         number)`,
+     from feed_position, (
+       select generate_series(1, $1) as number, unnest($2::text[]) as partner,
+         unnest($3::text[]) as reference_kind, unnest($4::text[]) as reference, unnest($5::integer[]) as revision,
+         unnest($6::text[]) as change, unnest($7::uuid[]) as event_id, unnest($8::bigint[]) as sequence,
+         unnest($9::uuid[]) as previous_event_id
+     ) as appended`,
     [
       changes.length,
       texts(changes.map(({ partner }) => partner)),

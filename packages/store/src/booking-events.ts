@@ -43,12 +43,16 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
      select id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome, duplicate_of,
        received_at, state_after, decided_by, content_from, keyless_sequence_after, string_to_array(warnings, ' '),
        reference_kind, payload::jsonb, secret_id
-     from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::text[], $8::bytea[],
-       $9::text[], $10::uuid[], $11::timestamptz[], $12::text[], $13::uuid[], $14::uuid[], $15::bigint[],
-       $16::text[], $17::text[], $18::text[], $19::text[])
-       as event (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome,
-         duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings,
-         reference_kind, payload, secret_id)
+     from (
+       select unnest($1::uuid[]) as id, unnest($2::text[]) as partner, unnest($3::text[]) as kind,
+         unnest($4::text[]) as reference, unnest($5::bytea[]) as booking_key, unnest($6::bigint[]) as sequence,
+         unnest($7::text[]) as idempotency_key, unnest($8::bytea[]) as content_digest,
+         unnest($9::text[]) as outcome, unnest($10::uuid[]) as duplicate_of,
+         unnest($11::timestamptz[]) as received_at, unnest($12::text[]) as state_after,
+         unnest($13::uuid[]) as decided_by, unnest($14::uuid[]) as content_from,
+         unnest($15::bigint[]) as keyless_sequence_after, unnest($16::text[]) as warnings,
+         unnest($17::text[]) as reference_kind, unnest($18::text[]) as payload, unnest($19::text[]) as secret_id
+     ) as event
      on conflict (id) do nothing`,
     [
       uuids(events.map((event) => event.id)),

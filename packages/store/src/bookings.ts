@@ -150,7 +150,7 @@ export async function insertBookings(client: Queryable, bookings: BookingToSave[
        content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
        string_to_array(guest_hashes, ' ')::bigint[], ${payloadOfContent},
        ${tripValues.join(", ")}
-     from ${unnestColumns}
+     from ${changedRows}
      on conflict (booking_key) do nothing`,
     toColumns(sorted),
   );
@@ -179,7 +179,7 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
        ${tripColumns
          .map((name, place) => `${name} = case when changed.keeps_payload then ${name} else ${tripValues[place]} end`)
          .join(",\n       ")}
-     from ${unnestColumns}
+     from ${changedRows}
      where bookings.booking_key = changed.booking_key`,
     toColumns(bookings),
   );
@@ -217,12 +217,17 @@ const payloadOfContent = `(
        )`;
 
 /** Turns the parameters from {@link toColumns} into rows. */
-const unnestColumns = `unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[],
-       $8::bigint[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::uuid[],
-       $14::boolean[], $15::text[], $16::integer[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[])
-       as changed (booking_key, partner, reference, state, event_id, sequence, content_digest, content_sequence,
-         last_sequence, created_at, updated_at, deleted_at, content_event_id, keeps_payload, reference_kind,
-         revision, guest_hashes, arrival, departure, country, airport)`;
+const changedRows = `(
+       select unnest($1::bytea[]) as booking_key, unnest($2::text[]) as partner, unnest($3::text[]) as reference,
+         unnest($4::text[]) as state, unnest($5::uuid[]) as event_id, unnest($6::bigint[]) as sequence,
+         unnest($7::bytea[]) as content_digest, unnest($8::bigint[]) as content_sequence,
+         unnest($9::bigint[]) as last_sequence, unnest($10::timestamptz[]) as created_at,
+         unnest($11::timestamptz[]) as updated_at, unnest($12::timestamptz[]) as deleted_at,
+         unnest($13::uuid[]) as content_event_id, unnest($14::boolean[]) as keeps_payload,
+         unnest($15::text[]) as reference_kind, unnest($16::integer[]) as revision,
+         unnest($17::text[]) as guest_hashes, unnest($18::text[]) as arrival, unnest($19::text[]) as departure,
+         unnest($20::text[]) as country, unnest($21::text[]) as airport
+     ) as changed`;
 
 function toColumns(bookings: BookingToSave[]): (Buffer | string)[] {
   const states = bookings.map(({ state }) => state);
