@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, describe, expect, test } from "vitest";
-import { insertEvents, markReferenceKind } from "./booking-events.ts";
+import { insertEvents, insertMissingEvent, markReferenceKind } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
 import { inTransaction, type Queryable } from "./database.ts";
 import { findCreatesAround, findKeyUses, readLog, startOfLog } from "./read-log.ts";
@@ -145,4 +145,38 @@ test("whether a consumer has bookings with trip references is found in a few pag
   await execute(url, "vacuum analyze bookings, booking_events");
   expect(await countPages((client) => markReferenceKind(client, ids))).toBeLessThan(fewPages);
   expect((await markReferenceKind(pool, ids)).toSorted()).toEqual(ids.slice(0, 2));
+});
+
+describe("an event that is in the log already", () => {
+  const event = {
+    ...{
+      id: "0199b000-0000-7000-8000-000000000000",
+      partner: "acme",
+      kind: "create" as const,
+      outcome: "erased" as const,
+    },
+    ...{ referenceKind: "trip" as const, reference: "TRIP-1", bookingKey: bookingKey("acme", "trip", "TRIP-1") },
+    ...{ sequence: 1, idempotencyKey: null, payload: null, contentDigest: null, duplicateOf: null, warnings: [] },
+    ...{ after: null, receivedAt: new Date(0) },
+  };
+  const other = { ...event, id: "0199b000-0000-7000-8000-000000000001" };
+  const logged = async () =>
+    (await pool.query("select id, kind from booking_events where id = any($1)", [[event.id, other.id]])).rows;
+
+  beforeAll(async () => {
+    expect(await insertEvents(pool, [event])).toBe(true);
+  });
+
+  test("keeps others from being inserted with it, and the caller is told", async () => {
+    expect(await insertEvents(pool, [{ ...event, kind: "delete" }, other])).toBe(false);
+    expect(await logged()).toEqual([{ id: event.id, kind: "create" }]);
+  });
+
+  test("stays as it is when it is inserted only if it is missing, in a transaction that goes on", async () => {
+    await inTransaction(pool, async (client) => {
+      await insertMissingEvent(client, { ...event, kind: "delete" });
+      await insertMissingEvent(client, other);
+    });
+    expect(await logged()).toEqual([event, other].map(({ id, kind }) => ({ id, kind })));
+  });
 });

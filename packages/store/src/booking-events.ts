@@ -1,5 +1,6 @@
 import type { BookingState, Outcome, Place, RevisedEvent, WarningCode } from "@booking-events/bookings";
 import type { EventKind, ReferenceKind } from "@booking-events/schema";
+import pg from "pg";
 import { bigints, byteas, texts, timestamps, uuids } from "./binary-arrays.ts";
 import type { Queryable } from "./database.ts";
 import { monthsOfIds } from "./event-ids.ts";
@@ -28,16 +29,36 @@ export interface EventToInsert {
   receivedAt: Date;
 }
 
+const uniqueViolation = "23505";
+
 /**
- * The payloads are sent as texts, not as one JSON array: PostgreSQL then parses them one by one, and uses the same
- * memory for each.
+ * Events are hardly ever in the log already, and `on conflict` costs PostgreSQL another search and a lock for each.
  *
  * @param events in sequence order, so two transactions with the same events wait for each other and don't deadlock
  * @returns false if another transaction has inserted one of the events since {@link findProcessed}. Roll back, and
  *   begin again
  */
 export async function insertEvents(client: Queryable, events: EventToInsert[]): Promise<boolean> {
-  const { rowCount } = await client.query(
+  try {
+    await insert(client, events);
+    return true;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === uniqueViolation) return false;
+    throw error;
+  }
+}
+
+/** Inserts the event unless it is in the log. */
+export async function insertMissingEvent(client: Queryable, event: EventToInsert): Promise<void> {
+  await insert(client, [event], "on conflict (id) do nothing");
+}
+
+/**
+ * The payloads are sent as texts, not as one JSON array: PostgreSQL then parses them one by one, and uses the same
+ * memory for each.
+ */
+async function insert(client: Queryable, events: EventToInsert[], ifPresent = ""): Promise<void> {
+  await client.query(
     `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest,
        outcome, duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings,
        reference_kind, payload, secret_id)
@@ -54,7 +75,7 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
          unnest($15::bigint[]) as keyless_sequence_after, unnest($16::text[]) as warnings,
          unnest($17::text[]) as reference_kind, unnest($18::text[]) as payload, unnest($19::text[]) as secret_id
      ) as event
-     on conflict (id) do nothing`,
+     ${ifPresent}`,
     [
       uuids(events.map((event) => event.id)),
       texts(events.map((event) => event.partner)),
@@ -74,7 +95,6 @@ export async function insertEvents(client: Queryable, events: EventToInsert[]): 
       texts(events.map((event) => event.secretId ?? null)),
     ],
   );
-  return rowCount === events.length;
 }
 
 /**

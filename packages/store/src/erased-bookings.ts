@@ -1,7 +1,7 @@
 import type { EventKind, ReferenceKind } from "@booking-events/schema";
 import { byteas } from "./binary-arrays.ts";
 import type { EventToInsert } from "./booking-events.ts";
-import { insertEvents } from "./booking-events.ts";
+import { insertMissingEvent } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
 import type { Queryable } from "./database.ts";
 import type { DigestKey } from "./digest-key.ts";
@@ -84,7 +84,7 @@ export async function recordIfErased(
 
 /** Records an event of an erased booking, unless it is in the log. */
 export async function recordErased(client: Queryable, key: DigestKey, event: ErasedEvent): Promise<void> {
-  await insertEvents(client, [toErasedEntry(key, event)]);
+  await insertMissingEvent(client, toErasedEntry(key, event));
 }
 
 /** A number for an advisory lock that keeps a booking from being erased. The key makes it differ from other locks. */
