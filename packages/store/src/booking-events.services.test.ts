@@ -180,3 +180,13 @@ describe("an event that is in the log already", () => {
     expect(await logged()).toEqual([event, other].map(({ id, kind }) => ({ id, kind })));
   });
 });
+
+test("after events have been inserted, the transaction plans its statements as before", async () => {
+  const modes = await inTransaction(pool, async (client) => {
+    const readMode = async () => (await client.query("show plan_cache_mode")).rows;
+    const before = await readMode();
+    await insertEvents(client, []);
+    return [before, await readMode()];
+  });
+  expect(modes[1]).toEqual(modes[0]);
+});
