@@ -42,8 +42,11 @@ describe("PostgreSQL reads what was written", () => {
   });
 });
 
+const uuid = "01938f60-f6b1-7c5e-8000-0123456789ab";
+
 test.each([
   ["a UUID that is too short", () => uuids(["01938f60"])],
+  ["a UUID that is too short, beside one that is too long", () => uuids([uuid.slice(2), `${uuid}00`])],
   ["a UUID with another character", () => uuids(["01938f60-f6b1-7c5e-8000-0123456789ag"])],
   ["a fraction", () => bigints([0.5])],
   ["an integer that a double does not hold", () => bigints([2 ** 53])],

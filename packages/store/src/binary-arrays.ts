@@ -14,86 +14,104 @@ const oids = { boolean: 16, bytea: 17, bigint: 20, integer: 23, text: 25, timest
 /** Number of dimensions, whether there are nulls, type, number of elements, first index: each an `int4`. */
 const headerBytes = 20;
 const lengthBytes = 4;
-const uuidBytes = 16;
+const uuidCharacters = 36;
+/** The maximum for one UTF-16 code unit in UTF-8. */
+const bytesPerCharacter = 3;
 
 export function texts(values: readonly (string | null)[]): Buffer {
-  return encode(oids.text, values, Buffer.byteLength, (buffer, value, offset) => buffer.write(value, offset));
-}
-
-export function byteas(values: readonly (Buffer | null)[]): Buffer {
-  return encode(
-    oids.bytea,
-    values,
-    ({ length }) => length,
-    (buffer, value, offset) => value.copy(buffer, offset),
+  const characters = values.reduce((sum, value) => sum + (value?.length ?? 0), 0);
+  return encode(oids.text, values, bytesPerCharacter * characters, (buffer, value, offset) =>
+    buffer.write(value, offset),
   );
 }
 
+export function byteas(values: readonly (Buffer | null)[]): Buffer {
+  const bytes = values.reduce((sum, value) => sum + (value?.length ?? 0), 0);
+  return encode(oids.bytea, values, bytes, (buffer, value, offset) => value.copy(buffer, offset));
+}
+
+/** Writes all values as one hexadecimal text, their lengths included, which takes a third of the time. */
 export function uuids(values: readonly (string | null)[]): Buffer {
-  return encode(oids.uuid, values, sizeOf(uuidBytes), (buffer, value, offset) => {
-    const written = buffer.write(value.replaceAll("-", ""), offset, uuidBytes, "hex");
-    // Without this, the rest would be whatever was in the memory before.
-    if (written !== uuidBytes) throw new RangeError("A UUID must have 32 hexadecimal digits.");
-  });
+  const elements = values.map((value) => (value === null ? "ffffffff" : `00000010${checkUuidLength(value)}`));
+  const hex = elements.join("").replaceAll("-", "");
+  const buffer = Buffer.allocUnsafe(headerBytes + hex.length / 2);
+  writeHeader(buffer, { typeOid: oids.uuid, count: values.length, hasNulls: values.includes(null) });
+  const written = buffer.write(hex, headerBytes, "hex");
+  // Without this, the rest would be whatever was in the memory before.
+  if (headerBytes + written !== buffer.length) throw new RangeError(invalidUuid);
+  return buffer;
+}
+
+const invalidUuid = "A UUID must have 32 hexadecimal digits.";
+
+function checkUuidLength(value: string): string {
+  if (value.length !== uuidCharacters) throw new RangeError(invalidUuid);
+  return value;
 }
 
 /** @param values whole numbers that a double holds exactly */
 export function bigints(values: readonly (number | null)[]): Buffer {
-  return encode(oids.bigint, values, sizeOf(8), writeBigint);
+  return encode(oids.bigint, values, 8 * values.length, writeBigint);
 }
 
 export function integers(values: readonly (number | null)[]): Buffer {
-  return encode(oids.integer, values, sizeOf(4), (buffer, value, offset) => buffer.writeInt32BE(value, offset));
+  return encode(oids.integer, values, 4 * values.length, (buffer, value, offset) => {
+    buffer.writeInt32BE(value, offset);
+    return 4;
+  });
 }
 
 export function booleans(values: readonly (boolean | null)[]): Buffer {
-  return encode(oids.boolean, values, sizeOf(1), (buffer, value, offset) => buffer.writeInt8(value ? 1 : 0, offset));
+  return encode(oids.boolean, values, values.length, (buffer, value, offset) => {
+    buffer.writeInt8(value ? 1 : 0, offset);
+    return 1;
+  });
 }
 
 /** PostgreSQL counts microseconds from here. */
 const epochMs = Date.UTC(2000, 0, 1);
 
 export function timestamps(values: readonly (Date | null)[]): Buffer {
-  return encode(oids.timestamptz, values, sizeOf(8), (buffer, value, offset) =>
+  return encode(oids.timestamptz, values, 8 * values.length, (buffer, value, offset) =>
     writeBigint(buffer, (value.getTime() - epochMs) * 1_000, offset),
   );
 }
 
-function sizeOf(bytes: number): () => number {
-  return () => bytes;
-}
-
-function writeBigint(buffer: Buffer, value: number, offset: number): void {
+function writeBigint(buffer: Buffer, value: number, offset: number): number {
   if (!Number.isSafeInteger(value)) throw new RangeError("The number must be an integer below 2^53.");
   const high = Math.floor(value / 2 ** 32);
   buffer.writeInt32BE(high, offset);
   buffer.writeUInt32BE(value - high * 2 ** 32, offset + 4);
+  return 8;
 }
 
+/**
+ * @param maxBytes that all values together may take
+ * @param write returns the number of bytes that it has written
+ */
 function encode<Value>(
   typeOid: number,
   values: readonly (Value | null)[],
-  sizeOfValue: (value: Value) => number,
-  write: (buffer: Buffer, value: Value, offset: number) => unknown,
+  maxBytes: number,
+  write: (buffer: Buffer, value: Value, offset: number) => number,
 ): Buffer {
-  const sizes = values.map((value) => (value === null ? null : sizeOfValue(value)));
-  const bytes = sizes.reduce<number>((sum, size) => sum + lengthBytes + (size ?? 0), headerBytes);
-  const buffer = Buffer.allocUnsafe(bytes);
-  let offset = writeHeader(buffer, { typeOid, count: values.length, hasNulls: sizes.includes(null) });
-  values.forEach((value, index) => {
-    const size = sizes[index] ?? null;
-    offset = buffer.writeInt32BE(size ?? -1, offset);
-    if (value === null || size === null) return;
-    write(buffer, value, offset);
-    offset += size;
-  });
-  return buffer;
+  const buffer = Buffer.allocUnsafe(headerBytes + lengthBytes * values.length + maxBytes);
+  let offset = headerBytes;
+  let hasNulls = false;
+  for (const value of values) {
+    if (value === null) hasNulls = true;
+    const size = value === null ? 0 : write(buffer, value, offset + lengthBytes);
+    buffer.writeInt32BE(value === null ? -1 : size, offset);
+    offset += lengthBytes + size;
+  }
+  writeHeader(buffer, { typeOid, count: values.length, hasNulls });
+  return buffer.subarray(0, offset);
 }
 
-/** @returns the place after the header */
 function writeHeader(
   buffer: Buffer,
   { typeOid, count, hasNulls }: { typeOid: number; count: number; hasNulls: boolean },
-): number {
-  return [1, hasNulls ? 1 : 0, typeOid, count, 1].reduce((offset, field) => buffer.writeInt32BE(field, offset), 0);
+): void {
+  const fields = [1, hasNulls ? 1 : 0, typeOid, count, 1];
+  for (const [index, field] of fields.entries()) buffer.writeInt32BE(field, 4 * index);
 }
