@@ -1,6 +1,7 @@
 import { createHmac, hash } from "node:crypto";
 import type pg from "pg";
 import { inTransaction, type Queryable, RollBack } from "./database.ts";
+import { sha256 } from "./sha256.ts";
 
 /**
  * Computes keyed hashes. Guests' data can be guessed: without the key, nobody can confirm a guess by a hash in the
@@ -106,7 +107,7 @@ export function createDigestKey(key: Buffer): DigestKey {
   return {
     digestContent: (digest) =>
       hash("sha256", contentKey + checkDigest(digest), "hex").slice(0, contentDigestCharacters),
-    hashBookingKey: (bookingKey) => hash("sha256", bookingsKey + checkDigest(bookingKey.toString("hex")), "buffer"),
+    hashBookingKey: (bookingKey) => sha256(bookingsKey + checkDigest(bookingKey.toString("hex"))),
     // A hash of which only a part is known can't be extended, so the contact may have any length.
     hashContact: (contact) =>
       String(Number.parseInt(hash("sha256", contactKey + contact, "hex").slice(0, contactHashCharacters), 16)),
