@@ -85,7 +85,7 @@ const shortestMaxLength = Math.min(...bookingFields.filter(({ name }) => textNam
  * valibot's check takes several times as long.
  */
 function isOrdinaryText(value: unknown): boolean {
-  return typeof value === "string" && value.length <= shortestMaxLength && /\S/.test(value) && isStorableText(value);
+  return typeof value === "string" && value.length <= shortestMaxLength && value.trim() !== "" && isStorableText(value);
 }
 
 const contractOrder = [...bookingRules.keys()];
