@@ -4,7 +4,7 @@ import { DelayedError, type Job, raw2NextJobData, UnrecoverableError, WaitingErr
 import type { Redis } from "ioredis";
 import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
 import { EventJob, EventQueue, EventWorker, type JobContent } from "./event-job.ts";
-import { createHeldEvents, type HeldEvents } from "./held-events.ts";
+import { createHeldEvents, type HeldEvents, type HoldLimits } from "./held-events.ts";
 import { keepLocks } from "./keep-locks.ts";
 import { isQueuePaused } from "./pause-queue.ts";
 import { queueName, replayJobName } from "./queue-name.ts";
@@ -42,17 +42,6 @@ export interface Delivery {
   damage: string | null;
 }
 
-/** How much a consumer may hold. */
-export interface HoldLimits {
-  /** The maximum number of events held. */
-  concurrency: number;
-  /**
-   * The maximum memory for the text of held events. It is exceeded by at most one event for each fetch in progress, and
-   * an event larger than the limit is held alone.
-   */
-  maxHeldBytes: number;
-}
-
 export interface Consumer {
   /** Starts to process deliveries. Waits for Redis without limit, and reconnects by itself. */
   start(): void;
@@ -88,10 +77,7 @@ export interface Consumer {
    * has U+FFFD where they could not be decoded. Call this while the delivery is being handled or judged.
    */
   readBytes(delivery: Pick<Delivery, "jobId" | "text">): Promise<Buffer>;
-  /**
-   * Changes the limits. The consumer keeps the connections that it has opened, each of which may hold an event, so after
-   * a large reduction it may hold some more events than the limit says.
-   */
+  /** Changes the limits. Events that are held stay. */
   limitTo(limits: HoldLimits): void;
   /** Whether no event waits, is held by any worker, or waits for its next attempt. @throws as above */
   isEmpty(): Promise<boolean>;
@@ -142,12 +128,6 @@ const defaultRecovery = { lockDurationMs: 10_000, stalledCheckIntervalMs: 5_000 
 const maxStalledCount = 25;
 const longestReconnectDelayMs = 1_000;
 /**
- * A BullMQ worker fetches jobs one at a time, each with a round trip and a write to disk, and starts to process them
- * when it holds its maximum or the queue is empty. With one worker that could hold 1,000 events, events of a busy queue
- * waited up to 0.7 s before any work on them. Therefore several smaller workers share the work.
- */
-const eventsPerWorker = 100;
-/**
  * How long released events wait for the others while the consumer drains. An event released later is placed before them
  * although it may be newer. An event that takes longer waits for a database that does not answer.
  */
@@ -181,17 +161,17 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   const { lockDurationMs } = options.recovery ?? defaultRecovery;
   const redis = connect(options);
   const describeOutage = watchOutage(redis, options.redisServers);
-  const held = createHeldEvents({ maxBytes: options.maxHeldBytes });
+  const held = createHeldEvents(options);
   const closing = new AbortController();
   /** Set while the consumer drains: resolves when all released events can go back together. */
   let allSettled: Promise<unknown> | undefined;
   const handleJob = createJobHandler({ ...options, redis, held, whenAllSettled: () => allSettled });
-  const workers = createWorkers(options, { redis, held, handleJob });
+  const worker = createWorker(options, { redis, held, handleJob });
   const queue = createQueue(options, redis);
 
   return {
     start() {
-      for (const worker of workers) worker.run().catch(onError);
+      worker.run().catch(onError);
       void keepLocks({
         locked: held.locked,
         renew: (jobIds, tokens) => queue.backend.extendLocks(jobIds, tokens, lockDurationMs),
@@ -214,11 +194,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       toDelivery: (fields, jobId) => toFailedDelivery(queue, fields, jobId),
     }),
     readBytes: (delivery) => readBytes(redis, prefix, delivery),
-    limitTo({ concurrency, maxHeldBytes }) {
-      held.limitTo(maxHeldBytes);
-      for (const [index, worker] of workers.entries())
-        worker.concurrency = Math.max(1, shareOf(concurrency, workers.length, index));
-    },
+    limitTo: held.limitTo,
     async isEmpty() {
       const state = await ifConnected(redis, () => readShardState(redis, prefix));
       const { waiting, delayed, held: active, givenUp } = state;
@@ -231,12 +207,12 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       // If this fails, the record expires.
       removeWorker(redis, prefix, identity).catch(() => {});
       allSettled ??= Promise.race([held.whenSettled(), sleep(releaseWaitMs, undefined, { ref: false })]);
-      await Promise.all(workers.map((worker) => worker.pause()));
+      await worker.pause();
     },
     async close() {
       held.stop();
       closing.abort();
-      await Promise.all(workers.map((worker) => worker.close(true)));
+      await worker.close(true);
       redis.disconnect();
     },
   };
@@ -303,10 +279,10 @@ function createJobHandler(options: {
   };
 }
 
-function createWorkers(
-  { prefix, concurrency, onError, onMissingJob = () => {}, recovery = defaultRecovery }: ConsumerOptions,
+function createWorker(
+  { prefix, onError, onMissingJob = () => {}, recovery = defaultRecovery }: ConsumerOptions,
   { redis, held, handleJob }: { redis: Redis; held: HeldEvents; handleJob: HandleJob },
-): EventWorker[] {
+): EventWorker {
   const { lockDurationMs, stalledCheckIntervalMs } = recovery;
   const workerOptions: WorkerOptions = {
     connection: redis,
@@ -320,26 +296,14 @@ function createWorkers(
   };
   const createBackend = createWorkerBackend({
     ...{ redis, prefix, lockDurationMs, held, onMissingJob },
+    begin: (json, jobId, token) => worker.begin(json, jobId, token),
     stalled: { maxStalledCount, stalledCheckIntervalMs, lockDurationMs },
   });
-  const count = Math.ceil(concurrency / eventsPerWorker);
-  return Array.from({ length: count }, (_, index) => {
-    const worker = new EventWorker(queueName, handleJob, {
-      ...workerOptions,
-      concurrency: shareOf(concurrency, count, index),
-      createBackend,
-      onFetched: held.hold,
-    });
-    return worker.on("error", onError);
-  });
+  const worker = new EventWorker(queueName, handleJob, { ...workerOptions, createBackend, onFetched: held.hold });
+  return worker.on("error", onError);
 }
 
-/** Divides as evenly as possible; the sum of the shares is the total. */
-function shareOf(total: number, count: number, index: number): number {
-  return Math.floor((total + index) / count);
-}
-
-/** Waits for Redis like the workers; adds no events. */
+/** Waits for Redis like the worker; adds no events. */
 function createQueue({ prefix, onError }: ConsumerOptions, redis: Redis): EventQueue {
   const queue = new EventQueue(queueName, {
     connection: redis,

@@ -92,8 +92,10 @@ export class EventQueue extends Queue<JobContent> {
   }
 }
 
+/** BullMQ's worker waits for events and looks for stalled ones. Its backend fetches events and passes them to `begin`. */
 export class EventWorker extends Worker<JobContent> {
   readonly #onFetched: (job: Job<JobContent>) => void;
+  readonly #underWay = new Set<Promise<void>>();
 
   /**
    * @param onFetched called for each job that will be passed to `handle`, in the turn of the event loop in which its
@@ -114,6 +116,30 @@ export class EventWorker extends Worker<JobContent> {
 
   protected override get Job(): typeof Job {
     return EventJob;
+  }
+
+  /**
+   * Begins to process a job. BullMQ's main loop would fetch the next jobs first, one at a time, until there are no more
+   * or the worker holds its maximum.
+   */
+  begin(json: JobJson, jobId: string, token: string): void {
+    const processing = this.#process(json, jobId, token).finally(() => this.#underWay.delete(processing));
+    this.#underWay.add(processing);
+  }
+
+  async #process(json: JobJson, jobId: string, token: string): Promise<void> {
+    try {
+      const job = await this.nextJobFromJobData(json, jobId, token);
+      if (job !== undefined) await this.processJob(job, token, () => false);
+    } catch (error) {
+      this.emit("error", error instanceof Error ? error : new Error("A job failed.", { cause: error }));
+    }
+  }
+
+  /** Also waits for the jobs that were begun, unless told not to. */
+  override async pause(doNotWaitActive?: boolean): Promise<void> {
+    await super.pause(doNotWaitActive);
+    if (!doNotWaitActive) await Promise.all(this.#underWay);
   }
 
   protected override createJob(json: JobJson, jobId: string): Job<JobContent> {

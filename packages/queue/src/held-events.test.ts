@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createHeldEvents, type HeldJob } from "./held-events.ts";
 
-const oneEvent = 2 * 65_536;
+const concurrency = 10;
 
 function aJob(characters: number): HeldJob {
   return {
@@ -18,8 +18,8 @@ async function isDone(promise: Promise<unknown>): Promise<boolean> {
   return Promise.race([promise.then(() => true), nextTurn(false)]);
 }
 
-test("allows fetches while there is room, and again once there is", async () => {
-  const held = createHeldEvents({ maxBytes: 100 });
+test("allows fetches while there is room for text, and again once there is", async () => {
+  const held = createHeldEvents({ concurrency, maxHeldBytes: 100 });
   const job = aJob(50);
   expect(held.hasRoom()).toBe(true);
   held.hold(job);
@@ -31,8 +31,44 @@ test("allows fetches while there is room, and again once there is", async () => 
   expect(held.hasRoom()).toBe(true);
 });
 
+test("allows fetches while fewer events are held than the limit, and again once there are", async () => {
+  const held = createHeldEvents({ concurrency: 2, maxHeldBytes: 1_000 });
+  const jobs = [aJob(1), aJob(1)];
+  for (const job of jobs) held.hold(job);
+  expect(held.hasRoom()).toBe(false);
+  const opened = held.waitForRoom();
+  // An event whose handler has ended may still need its lock.
+  for (const job of jobs) held.settle(job);
+  expect(await isDone(opened)).toBe(false);
+  for (const job of jobs) held.remove(job);
+  expect(await isDone(opened)).toBe(true);
+});
+
+test("lets a fetch use the room of all events that end in the same turn of the event loop", async () => {
+  const held = createHeldEvents({ concurrency: 3, maxHeldBytes: 1_000 });
+  const jobs = [aJob(10), aJob(20), aJob(30)];
+  for (const job of jobs) held.hold(job);
+  const fetched = held.waitForRoom().then(() => held.fetch(async (limits) => limits));
+  for (const job of jobs.slice(1)) {
+    await Promise.resolve();
+    held.remove(job);
+  }
+  expect(await fetched).toEqual({ maxEvents: 2, maxBytes: 980 });
+});
+
+test("applies new limits at once", async () => {
+  const held = createHeldEvents({ concurrency: 1, maxHeldBytes: 100 });
+  held.hold(aJob(10));
+  const opened = held.waitForRoom();
+  expect(await isDone(opened)).toBe(false);
+  held.limitTo({ concurrency: 2, maxHeldBytes: 100 });
+  expect(await isDone(opened)).toBe(true);
+  held.limitTo({ concurrency: 2, maxHeldBytes: 20 });
+  expect(held.hasRoom()).toBe(false);
+});
+
 test("counts an event once, however often it is removed", () => {
-  const held = createHeldEvents({ maxBytes: 100 });
+  const held = createHeldEvents({ concurrency, maxHeldBytes: 100 });
   const [one, another] = [aJob(10), aJob(50)];
   held.hold(one);
   held.hold(another);
@@ -41,43 +77,21 @@ test("counts an event once, however often it is removed", () => {
   expect([...held.locked()]).toEqual([another]);
 });
 
-test("reserves the size that a fetch may bring until it is answered", async () => {
-  const held = createHeldEvents({ maxBytes: oneEvent });
-  const fetched = held.fetchOne(async () => held.hold(aJob(10)));
-  expect(held.hasRoom()).toBe(false);
-  await fetched;
-  expect(held.hasRoom()).toBe(false);
-  await nextTurn();
-  expect(held.hasRoom()).toBe(true);
-});
-
-test("gives each fetch of several events a share of the remaining room, which a failed fetch returns", async () => {
-  const held = createHeldEvents({ maxBytes: 1_000 });
-  const shares: number[] = [];
-  const fetches = [1, 2, 3].map(() => held.fetchSome(async (maxBytes) => void shares.push(maxBytes)));
-  fetches.push(held.fetchSome(() => Promise.reject(new Error("no Redis"))));
-  await Promise.allSettled(fetches);
-  expect(shares).toEqual([100, 90, 81]);
-  await nextTurn();
-  await held.fetchSome(async (maxBytes) => expect(maxBytes).toBe(100));
-});
-
 test("allows no fetch once it is stopped, and leaves no caller waiting", async () => {
-  const held = createHeldEvents({ maxBytes: 100 });
+  const held = createHeldEvents({ concurrency, maxHeldBytes: 100 });
   held.hold(aJob(50));
   const opened = held.waitForRoom();
   held.stop();
   await opened;
   await held.waitForRoom();
   expect(held.hasRoom()).toBe(false);
-  await held.fetchSome(async (maxBytes) => expect(maxBytes).toBe(0));
 });
 
 test("is settled when nothing is being fetched or handled", async () => {
-  const held = createHeldEvents({ maxBytes: 1_000 });
+  const held = createHeldEvents({ concurrency, maxHeldBytes: 1_000 });
   const job = aJob(50);
   const { promise: answer, resolve } = Promise.withResolvers<void>();
-  const fetched = held.fetchOne(() => answer).then(() => held.hold(job));
+  const fetched = held.fetch(() => answer.then(() => held.hold(job)));
   const settled = held.whenSettled();
   expect(await isDone(settled)).toBe(false);
   resolve();

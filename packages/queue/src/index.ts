@@ -8,7 +8,6 @@ export {
   createConsumer,
   DelayDelivery,
   type Delivery,
-  type HoldLimits,
   ReleaseDelivery,
 } from "./consumer.ts";
 export { digestSubject } from "./event-subject.ts";
@@ -16,6 +15,7 @@ export { examineRedis, type RedisExamination } from "./examine-redis.ts";
 export { findQueuedEvents, type QueuedEvent, type QueueSearch } from "./find-queued-events.ts";
 export { forEachShard, type ShardedQueue, type ShardResult, valuesOf } from "./for-each-shard.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";
+export type { HoldLimits } from "./held-events.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";
 export { setQueuePaused } from "./pause-queue.ts";
 export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer, type ProducerOptions } from "./producer.ts";

@@ -157,14 +157,13 @@ async function prepare(makeBackend: () => BackendFactory<Backend>): Promise<Back
   useNewQueue();
   for (const jobId of "abcdefgh") await queue.add("create", { of: jobId }, { ...jobOptions, jobId });
   const options: WorkerOptions = { connection: redis, prefix, lockDuration: lockDurationMs };
-  const backend = makeBackend()(queueName, { ...options, maxStalledCount, stalledInterval: 600_000 } as WorkerOptions);
-  for (const id of "abcde") await backend.moveToActive(`token-${id}`);
-  return backend;
+  for (const id of "abcde") await createRedisBackend(queueName, options).moveToActive(`token-${id}`);
+  return makeBackend()(queueName, { ...options, maxStalledCount, stalledInterval: 600_000 } as WorkerOptions);
 }
 
 const ours = () =>
   createWorkerBackend({
-    ...{ redis, prefix, lockDurationMs, held: createHeldEvents({ maxBytes: maxHeldBytes }) },
+    ...{ redis, prefix, lockDurationMs, held: createHeldEvents({ concurrency: 1, maxHeldBytes }), begin: () => {} },
     stalled: { maxStalledCount, stalledCheckIntervalMs: 600_000, lockDurationMs },
   });
 const theirs = () => createRedisBackend;

@@ -1,6 +1,7 @@
-import { type BackendFactory, createRedisBackend, type RedisQueueBackend, raw2NextJobData } from "bullmq";
+import { type BackendFactory, createRedisBackend, type JobJson, type RedisQueueBackend, raw2NextJobData } from "bullmq";
 import type { Redis } from "ioredis";
 import { type JobContent, wrapContent } from "./event-job.ts";
+import { createEventFetcher, type FetchedJob } from "./fetch-events.ts";
 import { createEventFinisher } from "./finish-events.ts";
 import type { HeldEvents } from "./held-events.ts";
 import { createStalledMover, type StalledOptions } from "./move-stalled-events.ts";
@@ -10,13 +11,17 @@ import { createMissingJobRemover } from "./remove-missing-job.ts";
 /** BullMQ's scripts that may return the next job. */
 const fetchingCommands: ReadonlySet<string> = new Set(["moveToActive", "moveToFinished", "moveToDelayed"]);
 
+/** Begins to process a fetched job. The job is held when this returns. */
+export type BeginJob = (json: JobJson, jobId: string, token: string) => void;
+
 /**
- * Creates BullMQ's backends for the workers of one process, with these differences:
+ * Creates BullMQ's backend for the worker of a consumer, with these differences:
  *
- * - Finished events are removed together, and the next ones are fetched with them (`finish-events.ts`).
+ * - Waiting events are fetched together (`fetch-events.ts`), while the consumer holds less than its maximum
+ *   (`held-events.ts`).
+ * - Finished events are removed together (`finish-events.ts`).
  * - A job's data stays the text that it is in Redis, and jobs that BullMQ cannot read can be handled (`event-job.ts`).
  * - An id without a job is removed (`remove-missing-job.ts`).
- * - Nothing is fetched while the process holds its maximum of bytes (`held-events.ts`).
  * - The events of dead workers keep their order (`move-stalled-events.ts`).
  */
 export function createWorkerBackend(options: {
@@ -24,35 +29,34 @@ export function createWorkerBackend(options: {
   prefix: string;
   lockDurationMs: number;
   held: HeldEvents;
+  begin: BeginJob;
   stalled: StalledOptions;
   onMissingJob?: (jobId: string) => void;
 }): BackendFactory<RedisQueueBackend> {
-  const { redis, prefix, held, onMissingJob = () => {} } = options;
-  const finishEvent = createEventFinisher(options);
+  const { redis, prefix, held, begin, onMissingJob = () => {} } = options;
+  const fetchEvents = createEventFetcher(options);
+  const finishEvent = createEventFinisher(redis, prefix);
   const removeMissingJob = createMissingJobRemover(redis, prefix);
   const moveStalled = createStalledMover(redis, prefix, options.stalled);
 
-  const removeIfMissing: RemoveIfMissing = async ([json, jobId]) => {
+  async function beginOrRemove([json, jobId]: NextJobData, token: string): Promise<void> {
     const content = json?.data as JobContent | undefined;
-    if (content?.isMissing !== true) return false;
+    if (content?.isMissing !== true) return begin(json, String(jobId), token);
     await removeMissingJob(String(jobId));
     onMissingJob(String(jobId));
-    return true;
-  };
+  }
 
   return (name, workerOptions, connections) => {
     const backend = createRedisBackend(name, workerOptions, connections);
     keepTextOfJobs(backend);
-    fetchWhileThereIsRoom(backend, { redis, markerKey: `${prefix}:${queueName}:marker`, held, removeIfMissing });
-    finishTogether(backend, { finishEvent, removeIfMissing });
+    fetchTogether(backend, { fetchEvents, held, beginOrRemove });
+    waitForRoom(backend, { redis, markerKey: `${prefix}:${queueName}:marker`, held });
+    finishTogether(backend, finishEvent);
     fetchSeparatelyAfterFailure(backend);
     keepOrderOfStalledEvents(backend, moveStalled);
     return backend;
   };
 }
-
-/** @returns whether the job is missing; its id has then been removed */
-type RemoveIfMissing = (job: NextJobData) => Promise<boolean>;
 
 function keepTextOfJobs(backend: RedisQueueBackend): void {
   const execCommand = backend.execCommand.bind(backend);
@@ -64,24 +68,49 @@ function keepTextOfJobs(backend: RedisQueueBackend): void {
   };
 }
 
-function fetchWhileThereIsRoom(
+/**
+ * Begins all waiting events for which there is room, and tells BullMQ's worker that there is no job. The worker then
+ * calls `waitForJob` to learn when to ask again.
+ */
+function fetchTogether(
   backend: RedisQueueBackend,
-  options: { redis: Redis; markerKey: string; held: HeldEvents; removeIfMissing: RemoveIfMissing },
+  options: {
+    fetchEvents: ReturnType<typeof createEventFetcher>;
+    held: HeldEvents;
+    beginOrRemove: (job: NextJobData, token: string) => Promise<void>;
+  },
 ): void {
-  const { redis, markerKey, held, removeIfMissing } = options;
+  const { fetchEvents, held, beginOrRemove } = options;
   const moveToActive = backend.moveToActive.bind(backend);
-  const waitForJob = backend.waitForJob.bind(backend);
 
-  async function fetchNext(token: string, workerName?: string): Promise<NextJobData> {
-    for (;;) {
-      const next: NextJobData = await moveToActive(token, workerName);
-      if (!(await removeIfMissing(next))) return next;
-    }
+  /** @returns BullMQ's answer if it has no job; undefined: it had one, so there may be others */
+  async function fetchOne(token: string, workerName?: string): Promise<NextJobData | undefined> {
+    const next: NextJobData = await moveToActive(token, workerName);
+    if (next[1] == null || next[1] === 0) return next;
+    await beginOrRemove(next, token);
+    return undefined;
   }
 
-  // Without a job, BullMQ's worker finishes the jobs it has and then calls waitForJob to learn when to ask again.
-  backend.moveToActive = async (token, workerName) =>
-    held.hasRoom() ? held.fetchOne(() => fetchNext(token, workerName)) : [];
+  backend.moveToActive = async (token, workerName) => {
+    for (let call = 0; held.hasRoom(); call += 1) {
+      const itsToken = `${token}:${call}`;
+      const answer = await held.fetch(async (limits): Promise<NextJobData | undefined> => {
+        const { jobs, left, delayedUntilMs } = await fetchEvents(itsToken, limits);
+        await Promise.all(jobs.map((job) => beginOrRemove(toNextJobData(job), itsToken)));
+        if (left === "ask") return fetchOne(itsToken, workerName);
+        return left === "none" ? [undefined, undefined, 0, delayedUntilMs] : undefined;
+      });
+      if (answer !== undefined) return answer;
+    }
+    return [];
+  };
+}
+
+function waitForRoom(
+  backend: RedisQueueBackend,
+  { redis, markerKey, held }: { redis: Redis; markerKey: string; held: HeldEvents },
+): void {
+  const waitForJob = backend.waitForJob.bind(backend);
 
   backend.waitForJob = async (timeoutSeconds) => {
     if (held.hasRoom()) {
@@ -95,30 +124,21 @@ function fetchWhileThereIsRoom(
   };
 }
 
-function finishTogether(
-  backend: RedisQueueBackend,
-  { finishEvent, removeIfMissing }: { finishEvent: FinishEvent; removeIfMissing: RemoveIfMissing },
-): void {
+function finishTogether(backend: RedisQueueBackend, finishEvent: ReturnType<typeof createEventFinisher>): void {
   const moveToCompleted = backend.moveToCompleted.bind(backend);
 
-  backend.moveToCompleted = async (job, returnValue, removeOnComplete, token, fetchNext) => {
+  backend.moveToCompleted = async (job, returnValue, removeOnComplete, token) => {
     const { id: jobId, parentKey, opts } = job;
     const isOurs = parentKey === undefined && opts.deduplication === undefined && removeOnComplete === true;
     if (jobId === undefined || !isOurs)
       return { ...(await moveToCompleted(job, returnValue, removeOnComplete, token, false)), result: undefined };
-
-    const answer = await finishEvent({ jobId, token, wantsNext: fetchNext && backend.closing === undefined });
-    if (typeof answer === "number" && answer < 0)
-      throw backend.finishedErrors({ code: answer, jobId, command: "moveToFinished", state: "active" });
-    let result: NextJobData | undefined;
-    if (Array.isArray(answer)) result = raw2NextJobData(wrapNextJob(answer));
-    if (answer === "ask" || (result !== undefined && (await removeIfMissing(result))))
-      result = await backend.moveToActive(token);
-    return { result, finishedOn: Date.now() };
+    const code = await finishEvent({ jobId, token });
+    if (code < 0) throw backend.finishedErrors({ code, jobId, command: "moveToFinished", state: "active" });
+    return { result: undefined, finishedOn: Date.now() };
   };
 }
 
-/** After a failure, moveToActive fetches the next job, because it knows whether there is room. */
+/** Only moveToActive fetches jobs, because it knows whether there is room. */
 function fetchSeparatelyAfterFailure(backend: RedisQueueBackend): void {
   const moveToFailed = backend.moveToFailed.bind(backend);
   const moveToDelayed = backend.moveToDelayed.bind(backend);
@@ -141,8 +161,11 @@ function keepOrderOfStalledEvents(
   backend.moveStalledJobsToWait = async () => (await moveStalled()) ?? moveStalledJobsToWait();
 }
 
-type FinishEvent = ReturnType<typeof createEventFinisher>;
 type NextJobData = Awaited<ReturnType<RedisQueueBackend["moveToActive"]>>;
+
+function toNextJobData({ fields, jobId }: FetchedJob): NextJobData {
+  return raw2NextJobData(wrapNextJob([fields, jobId, 0, 0]));
+}
 
 function wrapNextJob<Answer>(answer: Answer): Answer {
   if (Array.isArray(answer) && Array.isArray(answer[0])) wrapContent(answer[0], String(answer[1]));

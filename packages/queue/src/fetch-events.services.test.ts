@@ -1,0 +1,217 @@
+import { redisUrl, uniquePrefix } from "@booking-events/harness";
+import { createRedisBackend, type JobJson, Queue, type RedisQueueBackend, type WorkerOptions } from "bullmq";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { JobContent } from "./event-job.ts";
+import { createHeldEvents, type HeldEvents, type HoldLimits } from "./held-events.ts";
+import { jobOptions } from "./job-options.ts";
+import { queueName } from "./queue-name.ts";
+import { dumpQueue } from "./testing/dump-queue.ts";
+import { type BeginJob, createWorkerBackend } from "./worker-backend.ts";
+
+const lockDuration = 10_000;
+const token = "token";
+const unlimited: HoldLimits = { concurrency: 1_000, maxHeldBytes: Number.MAX_SAFE_INTEGER };
+let redis: Redis;
+let prefix: string;
+let queue: Queue;
+
+beforeEach(useNewQueue);
+
+afterEach(removeQueue);
+
+function useNewQueue(): void {
+  prefix = uniquePrefix();
+  redis = new Redis(redisUrl(), { maxRetriesPerRequest: null });
+  queue = new Queue(queueName, { connection: redis, prefix });
+}
+
+async function removeQueue(): Promise<void> {
+  await queue.obliterate({ force: true });
+  await queue.close();
+  redis.disconnect();
+}
+
+const key = (name: string) => `${prefix}:${queueName}:${name}`;
+const add = (jobId: string, options = {}) => queue.add("create", { of: jobId }, { ...jobOptions, jobId, ...options });
+
+async function addSome(...ids: string[]): Promise<void> {
+  for (const id of ids) await add(id);
+}
+
+interface Fetched {
+  jobs: { id: string; json: JobJson }[];
+  limitedMs: number;
+  delayedMinutes: number;
+}
+
+function createOurBackend(held: HeldEvents, begin: BeginJob): RedisQueueBackend {
+  const stalled = { maxStalledCount: 1, stalledCheckIntervalMs: 1, lockDurationMs: lockDuration };
+  const makeBackend = createWorkerBackend({ redis, prefix, lockDurationMs: lockDuration, held, begin, stalled });
+  return makeBackend(queueName, options());
+}
+
+/** @param limits of our backend */
+async function fetchByUs(limits: HoldLimits = unlimited): Promise<Fetched> {
+  const jobs: Fetched["jobs"] = [];
+  const held = createHeldEvents(limits);
+  const backend = createOurBackend(held, (json, id) => {
+    jobs.push({ id, json });
+    held.hold({ id, token, processedOn: 0, data: json.data as unknown as JobContent });
+  });
+  const end = await backend.moveToActive(token);
+  return { jobs: jobs.map(withText), ...describeEnd(end) };
+}
+
+async function fetchByThem(): Promise<Fetched> {
+  const backend = createRedisBackend(queueName, options());
+  const jobs: Fetched["jobs"] = [];
+  for (;;) {
+    const answer: Answer = await backend.moveToActive(token);
+    if (!answer[1]) return { jobs: jobs.map(withText), ...describeEnd(answer) };
+    jobs.push({ id: String(answer[1]), json: answer[0] });
+  }
+}
+
+type Answer = Awaited<ReturnType<RedisQueueBackend["moveToActive"]>>;
+const options = (): WorkerOptions => ({ connection: redis, prefix, lockDuration });
+
+function describeEnd([, , limitedMs = 0, delayedUntilMs = 0]: Answer) {
+  const delayedMinutes = delayedUntilMs > 0 ? Math.round((delayedUntilMs - Date.now()) / 60_000) : 0;
+  return { limitedMs: Math.ceil(limitedMs / 60_000), delayedMinutes };
+}
+
+/** Times differ between two runs. */
+function withText({ id, json }: Fetched["jobs"][number]): Fetched["jobs"][number] {
+  return { id, json: { ...json, data: toText(json.data), timestamp: 0, processedOn: 0 } };
+}
+
+/** BullMQ's backend returns the text, and ours the content. */
+function toText(data: unknown): string {
+  return typeof data === "string" ? data : (data as JobContent).text;
+}
+
+/** Each lock has a token, which differs between the two. */
+async function dumpWithoutTokens(): Promise<Record<string, unknown>> {
+  const { [key("marker").slice(prefix.length)]: _, ...dumped } = await dumpQueue(redis, prefix);
+  return Object.fromEntries(
+    Object.entries(dumped).map(([name, value]) => [name, name.endsWith(":lock") ? "a lock" : value]),
+  );
+}
+
+const situations: [name: string, prepare: () => Promise<unknown>][] = [
+  ["nothing waits", async () => {}],
+  ["some wait", () => addSome("a", "b", "c")],
+  [
+    "a delayed one is not due",
+    async () => {
+      await addSome("a", "b");
+      await add("later", { delay: 3_600_000 });
+    },
+  ],
+  [
+    "a delayed one is due",
+    async () => {
+      await addSome("a", "b");
+      await add("soon", { delay: 1 });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    },
+  ],
+  [
+    "one has a priority",
+    async () => {
+      await add("urgent", { priority: 1 });
+      await addSome("a", "b");
+    },
+  ],
+  [
+    "the queue is paused",
+    async () => {
+      await addSome("a", "b");
+      await queue.pause();
+    },
+  ],
+  [
+    "all workers together may have two",
+    async () => {
+      await addSome("a", "b", "c");
+      await queue.setGlobalConcurrency(2);
+    },
+  ],
+  [
+    "all workers together may take one a minute",
+    async () => {
+      await addSome("a", "b");
+      await queue.setGlobalRateLimit(1, 60_000);
+    },
+  ],
+  [
+    "one was tried before",
+    async () => {
+      await addSome("a", "b");
+      await redis.hset(key("a"), "ats", 2, "atm", 2);
+    },
+  ],
+];
+
+describe("fetching events leaves Redis in the same state as BullMQ fetching one at a time", () => {
+  test.each(situations)("%s", async (_, prepare) => {
+    const results = [];
+    for (const fetch of [fetchByUs, fetchByThem]) {
+      await prepare();
+      results.push({ ...(await fetch()), left: await dumpWithoutTokens() });
+      await removeQueue();
+      useNewQueue();
+    }
+    const [byUs, byThem] = results;
+    expect(byUs).toEqual(byThem);
+  });
+});
+
+describe("waiting events", () => {
+  test("are fetched by few calls, in their order", async () => {
+    const ids = Array.from({ length: 300 }, (_, index) => `event-${index}`);
+    await queue.addBulk(ids.map((jobId) => ({ name: "create", data: {}, opts: { ...jobOptions, jobId } })));
+    const sent = vi.spyOn(redis, "sendCommand");
+    const { jobs } = await fetchByUs();
+    const calls = sent.mock.calls.filter(([{ name }]) => name === "evalsha" || name === "eval");
+    sent.mockRestore();
+    expect(jobs.map(({ id }) => id)).toEqual(ids);
+    expect(calls.length).toBeLessThanOrEqual(3); // The third one when Redis didn't know the script yet.
+  });
+
+  test("are fetched up to the number that the consumer may hold, and another worker is woken for the others", async () => {
+    await addSome("a", "b", "c", "d");
+    await redis.del(key("marker"));
+    expect((await fetchByUs({ ...unlimited, concurrency: 3 })).jobs).toHaveLength(3);
+    expect(await redis.zrange(key("marker"), "0", "-1")).toEqual(["0"]);
+  });
+
+  test("wake no worker once all of them are fetched", async () => {
+    await addSome("a", "b");
+    expect((await fetchByUs()).jobs).toHaveLength(2);
+    expect(await redis.exists(key("marker"))).toBe(0);
+  });
+
+  test("are fetched until their text exceeds what the consumer may hold", async () => {
+    await addSome("a", "b", "c");
+    const bytesOfOne = 2 * JSON.stringify({ of: "a" }).length;
+    expect((await fetchByUs({ ...unlimited, maxHeldBytes: bytesOfOne + 1 })).jobs.map(({ id }) => id)).toEqual([
+      "a",
+      "b",
+    ]);
+  });
+
+  test("have a lock with another token each time that they are fetched", async () => {
+    await addSome("a", "b");
+    const tokens: string[] = [];
+    const backend = createOurBackend(createHeldEvents({ ...unlimited, concurrency: 1 }), (_json, _id, itsToken) => {
+      tokens.push(itsToken);
+      // As if another worker had taken this one for dead.
+      if (tokens.length === 1) void redis.lmove(key("active"), key("wait"), "LEFT", "RIGHT");
+    });
+    await backend.moveToActive(token);
+    expect(tokens).toHaveLength(3);
+    expect(new Set(tokens).size).toBe(3);
+  });
+});

@@ -1,0 +1,126 @@
+import type { Redis } from "ioredis";
+import { damagedCountField } from "./job-damage.ts";
+import { queueName } from "./queue-name.ts";
+import { defineScript, runScript } from "./run-script.ts";
+
+/** A job as BullMQ's scripts return it: the names and values of its hash. */
+export interface FetchedJob {
+  fields: string[];
+  jobId: string;
+}
+
+export interface FetchedEvents {
+  /** In the order in which they waited. */
+  jobs: FetchedJob[];
+  /**
+   * `none`: no event waits any more. `some`: others wait. `ask`: BullMQ must choose the next one, and none was fetched.
+   */
+  left: "none" | "some" | "ask";
+  /** When the first delayed job is due, in epoch milliseconds; 0 if there is none. */
+  delayedUntilMs: number;
+}
+
+/**
+ * Fetches the events that have waited longest, as BullMQ's `moveToActive` does with one job; a test compares the two.
+ * Like adding, it does not write to BullMQ's event stream.
+ *
+ * In all cases where the next job may not be the longest waiting one, BullMQ's `moveToActive` chooses it: a paused
+ * queue, a global limit, delayed jobs that are due, priorities.
+ *
+ * The marker wakes one waiting worker. BullMQ sets it with each job that is fetched. Here it stays only if other events
+ * wait, so nobody is woken in vain.
+ *
+ * KEYS: the queue's wait, active, prioritized, pc (the counter of prioritized jobs), delayed, meta and marker. Some hardly
+ * ever exist, so Redis refuses the script while it moves the slot (ADR 38).
+ * ARGV: the prefix of job keys, the time (epoch milliseconds), the duration of the locks (milliseconds), the locks'
+ * token, the maximum number of events, and how many bytes of memory they may take, which only the last one may exceed.
+ * Returns what is left, the time of the first delayed job, and the fields and the id of each event.
+ */
+const fetchScript = defineScript(`
+local wait, active, prioritized, priorityCounter, delayed, meta, marker = unpack(KEYS)
+local prefix, now, lockMs, token = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local eventsLeft, bytesLeft = tonumber(ARGV[5]), tonumber(ARGV[6])
+local paused, concurrency, rateLimit = unpack(redis.call('HMGET', meta, 'paused', 'concurrency', 'max'))
+-- BullMQ's scores are milliseconds followed by 12 bits that order jobs of the same millisecond.
+local firstDelayed = tonumber(redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2])
+local isDue = firstDelayed and firstDelayed < (now + 1) * 0x1000
+if paused or concurrency or rateLimit or isDue then return { 'ask', 0 } end
+
+-- The key of a job may contain anything. It must not make the script fail, because other events have been moved by
+-- then.
+local function begin(job)
+  local written = redis.pcall('HSET', job, 'processedOn', now)
+  if type(written) == 'table' then return false end
+  if type(redis.pcall('HINCRBY', job, 'ats', 1)) == 'table' then
+    redis.call('HSET', job, 'ats', 1, '${damagedCountField}', 'ats')
+  end
+  return true
+end
+
+local answer = { 'some', firstDelayed and firstDelayed / 0x1000 or 0 }
+while eventsLeft > 0 and bytesLeft > 0 do
+  local id = redis.call('RPOPLPUSH', wait, active)
+  if not id then break end
+  local job = prefix .. id
+  if begin(job) then
+    redis.call('SET', job .. ':lock', token, 'PX', lockMs)
+    answer[#answer + 1] = redis.call('HGETALL', job)
+    answer[#answer + 1] = id
+    eventsLeft = eventsLeft - 1
+    -- In memory, a character takes at most twice its bytes in UTF-8.
+    bytesLeft = bytesLeft - 2 * redis.call('HSTRLEN', job, 'data')
+  else
+    redis.call('LREM', active, 1, id)
+  end
+end
+
+if redis.call('EXISTS', wait) == 1 then
+  redis.call('ZADD', marker, 0, '0')
+elseif redis.call('EXISTS', prioritized, priorityCounter) > 0 then
+  if #answer == 2 then return { 'ask', 0 } end
+else
+  redis.call('ZREM', marker, '0')
+  answer[1] = 'none'
+end
+return answer
+`);
+
+/** Limits how long Redis answers nobody else. */
+const maxEventsPerCall = 200;
+
+/** What a fetch may bring. */
+export interface FetchLimits {
+  maxEvents: number;
+  /** Only the last event may exceed it. */
+  maxBytes: number;
+}
+
+/**
+ * Returns a function that fetches waiting events and locks them.
+ *
+ * @param token of the locks. Each call needs another one: an event that is fetched again must get another lock
+ */
+export function createEventFetcher(options: {
+  redis: Redis;
+  prefix: string;
+  lockDurationMs: number;
+}): (token: string, limits: FetchLimits) => Promise<FetchedEvents> {
+  const { redis, prefix, lockDurationMs } = options;
+  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const keys = ["wait", "active", "prioritized", "pc", "delayed", "meta", "marker"].map(queueKey);
+  return async (token, { maxEvents, maxBytes }) => {
+    const [left, delayedUntilMs, ...jobs] = await runScript<FetchAnswer>(redis, fetchScript, keys, [
+      ...[queueKey(""), Date.now(), lockDurationMs, token, Math.min(maxEvents, maxEventsPerCall), maxBytes],
+    ]);
+    return { left, delayedUntilMs, jobs: toPairs(jobs) };
+  };
+}
+
+type FetchAnswer = [left: FetchedEvents["left"], delayedUntilMs: number, ...jobs: (string[] | string)[]];
+
+function toPairs(jobs: (string[] | string)[]): FetchedJob[] {
+  return Array.from({ length: jobs.length / 2 }, (_, index) => ({
+    fields: jobs[2 * index] as string[],
+    jobId: jobs[2 * index + 1] as string,
+  }));
+}
