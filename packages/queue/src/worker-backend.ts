@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type BackendFactory, createRedisBackend, type JobJson, type RedisQueueBackend, raw2NextJobData } from "bullmq";
 import type { Redis } from "ioredis";
 import { type JobContent, wrapContent } from "./event-job.ts";
@@ -69,8 +70,25 @@ function keepTextOfJobs(backend: RedisQueueBackend): void {
 }
 
 /**
+ * How often events are fetched while they keep coming. The worker's batches begin at the same interval, so this delays
+ * no event.
+ */
+const fetchIntervalMs = 20;
+
+/**
+ * All consumers of a process fetch at the same times, so events of several shards get into the same batch, and a Redis
+ * that has several shards writes them to disk together.
+ */
+async function untilNextFetch(): Promise<void> {
+  await sleep(fetchIntervalMs - (performance.now() % fetchIntervalMs));
+}
+
+/**
  * Begins all waiting events for which there is room, and tells BullMQ's worker that there is no job. The worker then
  * calls `waitForJob` to learn when to ask again.
+ *
+ * After a fetch that brought several events, others are likely to come soon. So there is another fetch before the worker
+ * waits, because being woken costs a further call, and Redis a further write to disk.
  */
 function fetchTogether(
   backend: RedisQueueBackend,
@@ -93,14 +111,18 @@ function fetchTogether(
 
   backend.moveToActive = async (token, workerName) => {
     for (let call = 0; held.hasRoom(); call += 1) {
+      let mayWait = false;
       const itsToken = `${token}:${call}`;
       const answer = await held.fetch(async (limits): Promise<NextJobData | undefined> => {
         const { jobs, left, delayedUntilMs } = await fetchEvents(itsToken, limits);
         await Promise.all(jobs.map((job) => beginOrRemove(toNextJobData(job), itsToken)));
         if (left === "ask") return fetchOne(itsToken, workerName);
-        return left === "none" ? [undefined, undefined, 0, delayedUntilMs] : undefined;
+        if (left === "none" && jobs.length <= 1) return [undefined, undefined, 0, delayedUntilMs];
+        mayWait = left === "none";
+        return undefined;
       });
       if (answer !== undefined) return answer;
+      if (mayWait) await untilNextFetch();
     }
     return [];
   };
