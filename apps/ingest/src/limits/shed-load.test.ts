@@ -1,7 +1,7 @@
 import { waitFor } from "@booking-events/harness";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type LoadShedder, watchLoad } from "./shed-load.ts";
+import { intervalOfEachShard, type LoadShedder, watchLoad } from "./shed-load.ts";
 
 type Load = { backlog: number; memoryShare: number };
 
@@ -143,4 +143,15 @@ test("a shard that is full and then stops answering does not keep the others fro
   await waitFor(() => !shedder.isOverloaded());
   full = { backlog: 101, memoryShare: 0.9 };
   await waitFor(() => shedder.isOverloaded());
+});
+
+test.each([
+  { shards: 1, intervalMs: 100 },
+  { shards: 2, intervalMs: 200 },
+  { shards: 8, intervalMs: 800 },
+  { shards: 64, intervalMs: 800 },
+  { shards: 128, intervalMs: 1_600 },
+  { shards: 1_024, intervalMs: 12_800 },
+])("each of $shards shards is measured every $intervalMs ms", ({ shards, intervalMs }) => {
+  expect(intervalOfEachShard(shards)).toBe(intervalMs);
 });

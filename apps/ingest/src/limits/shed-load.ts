@@ -25,7 +25,9 @@ type Measure = keyof LoadLimits;
 const recoveredShare = 0.9;
 /** Between two checks, the events that all ingest processes accept must fit into Redis above the high-water mark. */
 const redisIntervalMs = 100;
-/** More shards are measured less often, because many of them share a Redis and its memory. */
+/** Limits how old the known backlog of a shard is. */
+const longestShardIntervalMs = 800;
+/** Limits how many of a large number of shards are measured in each interval. */
 const maxShardsPerInterval = 8;
 /** Long enough that a single garbage collection does not determine the mean. */
 const delayIntervalMs = 500;
@@ -100,7 +102,7 @@ export async function watchLoad(options: {
   checkDelay();
   await Promise.all(measureLoads.map((measureLoad, shard) => checkShard(shard, measureLoad)));
   void repeat(checkDelay, delayIntervalMs, stopping.signal);
-  const shardIntervalMs = redisIntervalMs * Math.max(1, measureLoads.length / maxShardsPerInterval);
+  const shardIntervalMs = intervalOfEachShard(measureLoads.length);
   // Each by itself, so that a shard that does not answer delays no other.
   for (const [shard, measureLoad] of measureLoads.entries())
     void repeat(() => checkShard(shard, measureLoad), shardIntervalMs, stopping.signal);
@@ -112,6 +114,15 @@ export async function watchLoad(options: {
       delays.disable();
     },
   };
+}
+
+/**
+ * Each of several shards is measured less often than a single one. A Redis that has a part of the shards gets that part
+ * of the events and of the measurements, so as many events arrive between two measurements as with one shard.
+ */
+export function intervalOfEachShard(shardCount: number): number {
+  const inTurnMs = Math.min(redisIntervalMs * shardCount, longestShardIntervalMs);
+  return Math.max(inTurnMs, (redisIntervalMs * shardCount) / maxShardsPerInterval);
 }
 
 function sum(numbers: number[]): number {
