@@ -70,8 +70,8 @@ function keepTextOfJobs(backend: RedisQueueBackend): void {
 }
 
 /**
- * How often events are fetched while they keep coming. The worker's batches begin at the same interval, so this delays
- * no event.
+ * How often events are fetched while they keep coming. The worker's batches begin at the same interval, so this hardly
+ * delays an event.
  */
 const fetchIntervalMs = 20;
 
