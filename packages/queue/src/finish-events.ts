@@ -15,13 +15,17 @@ interface FinishedJob {
  * removed and has neither a parent nor a deduplication key; a test compares the two. Like adding, it does not write to
  * BullMQ's event stream.
  *
- * KEYS: the queue's active and stalled, the number of finished events, and prioritized, which hardly ever exists: Redis
- * refuses a script with such a key while it moves the slot (ADR 38), so no event on another node seems to be missing.
+ * If an operator has limited how many events all workers together may hold, it wakes a worker that has found the limit
+ * reached. BullMQ fetches the next job in the same call instead.
+ *
+ * KEYS: the queue's active and stalled, the number of finished events, wait, meta and marker, and prioritized, which
+ * hardly ever exists: Redis refuses a script with such a key while it moves the slot (ADR 38), so no event on another
+ * node seems to be missing.
  * ARGV: the prefix of job keys; then for each event its id and its lock's token.
  * Returns a BullMQ error code for each event, or 0.
  */
 const finishScript = defineScript(`
-local active, stalled, finished = unpack(KEYS)
+local active, stalled, finished, wait, meta, marker, prioritized = unpack(KEYS)
 local prefix = ARGV[1]
 local finishedCount = 0
 
@@ -42,7 +46,11 @@ end
 
 local codes = {}
 for place = 2, #ARGV, 2 do codes[#codes + 1] = finish(ARGV[place], ARGV[place + 1]) end
-if finishedCount > 0 then redis.call('INCRBY', finished, finishedCount) end
+if finishedCount == 0 then return codes end
+redis.call('INCRBY', finished, finishedCount)
+local paused, concurrency = unpack(redis.call('HMGET', meta, 'paused', 'concurrency'))
+local isLimited = concurrency and not paused
+if isLimited and redis.call('EXISTS', wait, prioritized) > 0 then redis.call('ZADD', marker, 0, '0') end
 return codes
 `);
 
@@ -55,7 +63,11 @@ const maxEventsPerCall = 50;
  */
 export function createEventFinisher(redis: Redis, prefix: string): (job: FinishedJob) => Promise<number> {
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
-  const keys = [queueKey("active"), queueKey("stalled"), finishedKey(prefix), queueKey("prioritized")];
+  const keys = [
+    ...["active", "stalled"].map(queueKey),
+    finishedKey(prefix),
+    ...["wait", "meta", "marker", "prioritized"].map(queueKey),
+  ];
   return gatherPerTurn(
     (jobs: FinishedJob[]) =>
       runScript<number[]>(redis, finishScript, keys, [

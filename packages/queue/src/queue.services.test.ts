@@ -342,6 +342,20 @@ test("a consumer holds as many events as its concurrency, and waits for the next
   await waitFor(async () => expect(await countBlocked()).toBe(1));
 });
 
+test("while all workers together may hold only a few events, the next is delivered as soon as one is finished", async () => {
+  const queue = inspect();
+  await queue.setGlobalConcurrency(2);
+  const producer = produce();
+  for (let number = 1; number <= 10; number += 1) await enqueue(producer, anEvent(number));
+  const delivered: string[] = [];
+  consume(async ({ jobId }) => {
+    await wait(50);
+    delivered.push(jobId);
+  });
+  // A worker that is not woken asks again after 5 s.
+  await waitFor(() => expect(delivered).toHaveLength(10), { timeoutMs: 4_000 });
+});
+
 test("BullMQ's event stream, which we do not read, is kept short", async () => {
   consume(async () => {});
   await waitFor(async () => expect(await redis.hget(`${prefix}:${queueName}:meta`, "opts.maxLenEvents")).toBe("1000"));
