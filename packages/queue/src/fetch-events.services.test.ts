@@ -187,6 +187,14 @@ describe("waiting events", () => {
     expect(await redis.zrange(key("marker"), "0", "-1")).toEqual(["0"]);
   });
 
+  test("of a priority wake another worker too when this one may hold no more", async () => {
+    await addSome("a", "b");
+    await add("urgent", { priority: 1 });
+    await redis.del(key("marker"));
+    expect((await fetchByUs({ ...unlimited, concurrency: 2 })).jobs).toHaveLength(2);
+    expect(await redis.zrange(key("marker"), "0", "-1")).toEqual(["0"]);
+  });
+
   test("wake no worker once all of them are fetched", async () => {
     await addSome("a", "b");
     expect((await fetchByUs()).jobs).toHaveLength(2);

@@ -27,7 +27,7 @@ export interface FetchedEvents {
  * In all cases where the next job may not be the longest waiting one, BullMQ's `moveToActive` chooses it: a paused
  * queue, a global limit, delayed jobs that are due, priorities.
  *
- * The marker wakes one waiting worker. BullMQ sets it with each job that is fetched. Here it stays only if other events
+ * The marker wakes one waiting worker. BullMQ sets it with each job that is fetched. Here it is set only if other events
  * wait, so nobody is woken in vain.
  *
  * KEYS: the queue's wait, active, prioritized, pc (the counter of prioritized jobs), delayed, meta and marker. Some hardly
@@ -57,6 +57,10 @@ local function begin(job)
   return true
 end
 
+-- Once a script has written something, Redis no longer refuses commands for lack of memory. So the first write is one
+-- that needs none: an event must be fetched before it can leave a Redis that has reached maxmemory.
+redis.call('ZREM', marker, '0')
+
 local answer = { 'some', firstDelayed and firstDelayed / 0x1000 or 0 }
 while eventsLeft > 0 and bytesLeft > 0 do
   local id = redis.call('RPOPLPUSH', wait, active)
@@ -74,15 +78,14 @@ while eventsLeft > 0 and bytesLeft > 0 do
   end
 end
 
-if redis.call('EXISTS', wait) == 1 then
-  redis.call('ZADD', marker, 0, '0')
-elseif redis.call('EXISTS', prioritized, priorityCounter) > 0 then
-  if #answer == 2 then return { 'ask', 0 } end
-else
-  redis.call('ZREM', marker, '0')
+local hasFetched = #answer > 2
+if redis.call('EXISTS', wait, prioritized, priorityCounter) == 0 then
   answer[1] = 'none'
+  return answer
 end
-return answer
+redis.call('ZADD', marker, 0, '0')
+-- Those that wait have a priority if none was fetched.
+return hasFetched and answer or { 'ask', 0 }
 `);
 
 /** Limits how long Redis answers nobody else. */

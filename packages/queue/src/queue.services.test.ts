@@ -480,6 +480,21 @@ test.each([
 });
 
 describe("when Redis is unhealthy", () => {
+  test("events still leave a Redis that has no memory for more", async () => {
+    const producer = produce();
+    for (let number = 1; number <= 10; number += 1) await enqueue(producer, anEvent(number));
+    const delivered: string[] = [];
+    await redis.config("SET", "maxmemory", "1");
+    try {
+      await expect(producer.enqueue(anEvent(11))).rejects.toThrow(EnqueueError);
+      consume(async ({ jobId }) => void delivered.push(jobId));
+      await waitFor(() => expect(delivered).toHaveLength(10));
+      await waitFor(async () => expect(await redis.exists(`${prefix}:${queueName}:active`)).toBe(0));
+    } finally {
+      await redis.config("SET", "maxmemory", "0");
+    }
+  });
+
   test("an event is refused within the deadline while Redis is down, and accepted when it is back", async () => {
     const port = await freePort();
     const producer = produce(`redis://127.0.0.1:${port}`);
