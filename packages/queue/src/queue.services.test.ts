@@ -480,6 +480,31 @@ test.each([
 });
 
 describe("when Redis is unhealthy", () => {
+  test("a busy worker whose fetch is refused does not ask again at once", async () => {
+    const producer = produce();
+    for (let number = 1; number <= 2; number += 1) await enqueue(producer, anEvent(number));
+    const errors: Error[] = [];
+    const delivered: string[] = [];
+    const consumer = createConsumer({
+      ...{ redisServers: server.url, prefix, concurrency: 5, maxHeldBytes: Number.MAX_SAFE_INTEGER },
+      onError: (error) => void errors.push(error),
+      async handle({ jobId }) {
+        if (delivered.push(jobId) === 1) await redis.replicaof("127.0.0.1", "1");
+      },
+    });
+    cleanups.push(() => consumer.close());
+    consumer.start();
+    try {
+      await waitFor(() => expect(errors.length).toBeGreaterThan(0));
+      await wait(500);
+      expect(errors.length).toBeLessThan(20);
+    } finally {
+      await redis.replicaof("NO", "ONE");
+    }
+    await enqueue(producer, anEvent(3));
+    await waitFor(() => expect(new Set(delivered).size).toBe(3));
+  });
+
   test("events still leave a Redis that has no memory for more", async () => {
     const producer = produce();
     for (let number = 1; number <= 10; number += 1) await enqueue(producer, anEvent(number));

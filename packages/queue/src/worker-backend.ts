@@ -75,6 +75,9 @@ function keepTextOfJobs(backend: RedisQueueBackend): void {
  */
 const fetchIntervalMs = 20;
 
+/** After a fetch has failed. BullMQ's worker, which has begun events and expects others, would ask again immediately. */
+const failurePauseMs = 1_000;
+
 /**
  * All consumers of a process fetch at the same times, so events of several shards get into the same batch, and a Redis
  * that has several shards writes them to disk together.
@@ -109,7 +112,7 @@ function fetchTogether(
     return undefined;
   }
 
-  backend.moveToActive = async (token, workerName) => {
+  async function fetchAll(token: string, workerName?: string): Promise<NextJobData> {
     for (let call = 0; held.hasRoom(); call += 1) {
       let mayWait = false;
       const itsToken = `${token}:${call}`;
@@ -125,6 +128,15 @@ function fetchTogether(
       if (mayWait) await untilNextFetch();
     }
     return [];
+  }
+
+  backend.moveToActive = async (token, workerName) => {
+    try {
+      return await fetchAll(token, workerName);
+    } catch (error) {
+      await sleep(failurePauseMs, undefined, { ref: false });
+      throw error;
+    }
   };
 }
 
