@@ -3,6 +3,7 @@ import { createRedisBackend, type JobJson, Queue, type RedisQueueBackend, type W
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { JobContent } from "./event-job.ts";
+import { createEventFetcher } from "./fetch-events.ts";
 import { createHeldEvents, type HeldEvents, type HoldLimits } from "./held-events.ts";
 import { jobOptions } from "./job-options.ts";
 import { queueName } from "./queue-name.ts";
@@ -193,6 +194,23 @@ describe("waiting events", () => {
     await redis.del(key("marker"));
     expect((await fetchByUs({ ...unlimited, concurrency: 2 })).jobs).toHaveLength(2);
     expect(await redis.zrange(key("marker"), "0", "-1")).toEqual(["0"]);
+  });
+
+  test("stay in the queue while Redis does not permit to begin them", async () => {
+    await addSome("a", "b");
+    const user = `without-hset-${prefix}`.replaceAll(/[^\w-]/g, "");
+    await redis.call("ACL", "SETUSER", user, "on", "nopass", "~*", "+@all", "-hset");
+    const restricted = new Redis(redisUrl());
+    try {
+      await restricted.auth(user, "any");
+      const fetchEvents = createEventFetcher({ redis: restricted, prefix, lockDurationMs: lockDuration });
+      await expect(fetchEvents(token, { maxEvents: 9, maxBytes: 9_999 })).rejects.toThrow(/^ERR|^NOPERM/);
+    } finally {
+      restricted.disconnect();
+      await redis.call("ACL", "DELUSER", user);
+    }
+    const left = [await redis.lrange(key("active"), 0, -1), await redis.lrange(key("wait"), 0, -1)];
+    expect(left).toEqual([["a"], ["b"]]);
   });
 
   test("wake no worker once all of them are fetched", async () => {

@@ -47,10 +47,14 @@ local isDue = firstDelayed and firstDelayed < (now + 1) * 0x1000
 if paused or concurrency or rateLimit or isDue then return { 'ask', 0 } end
 
 -- The key of a job may contain anything. It must not make the script fail, because other events have been moved by
--- then.
+-- then. If Redis refuses for another reason, such as a user's permissions, the script fails: the event stays in the
+-- list of active ones, and returns from there when it seems stalled.
 local function begin(job)
   local written = redis.pcall('HSET', job, 'processedOn', now)
-  if type(written) == 'table' then return false end
+  if type(written) == 'table' then
+    if not string.find(written.err, 'WRONGTYPE', 1, true) then error(written.err) end
+    return false
+  end
   if type(redis.pcall('HINCRBY', job, 'ats', 1)) == 'table' then
     redis.call('HSET', job, 'ats', 1, '${damagedCountField}', 'ats')
   end
