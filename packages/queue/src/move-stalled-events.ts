@@ -54,11 +54,14 @@ end
 if #moved > 0 and isAnyLocked then return {} end
 
 -- A count that is not a number would make every script that increments it fail. A key that is not a job at all is of no
--- use.
+-- use. If Redis refuses for another reason, such as a user's permissions, the script fails and the events stay.
 local function makeCountable(job)
   local names = { 'ats', 'atm', 'stc' }
   local counts = redis.pcall('HMGET', job, unpack(names))
-  if counts.err then return false end
+  if counts.err then
+    if not string.find(counts.err, 'WRONGTYPE', 1, true) then error(counts.err) end
+    return false
+  end
   for place, name in ipairs(names) do
     local count = counts[place]
     if count and (#count > 9 or not string.match(count, '^%d+$')) then

@@ -31,7 +31,7 @@ class NoPrimary extends Error {
 const lookDeadlineMs = 1_000;
 /** After the first answer, the others get this much time, so that one frozen server does not delay a reconnection. */
 const otherAnswersMs = 200;
-/** The same while senders wait. */
+/** The same after most sentinels have answered, while senders wait. */
 const otherOpinionsMs = 50;
 /**
  * A connection to a server that is frozen or cut off, or waits for an event, does not notice by itself that another one
@@ -93,6 +93,7 @@ function createPrimaries<View>(directory: Directory<View>): Primaries {
     const { views, reason } = await gather(addresses, {
       ask: askOne,
       listOthers: directory.listOthers,
+      enough: 1,
       otherAnswersMs,
     });
     // If none of them answers any more, the ones that the operator named are asked next.
@@ -117,8 +118,12 @@ function createPrimaries<View>(directory: Directory<View>): Primaries {
   /** While a question is under way, later ones wait for the next, so no answer is older than its question. */
   const askWhetherUndisputed = gatherPerTurn<RedisAddress, boolean>(
     async (primaries) => {
-      const limits = { ask: askOne, listOthers: directory.listOthers, otherAnswersMs: otherOpinionsMs };
-      const { views } = await gather(directory.named, limits);
+      const { views } = await gather(directory.named, {
+        ask: askOne,
+        listOthers: directory.listOthers,
+        enough: Math.floor(directory.named.length / 2) + 1,
+        otherAnswersMs: otherOpinionsMs,
+      });
       return primaries.map((primary) => directory.isUndisputed?.(views, primary) ?? true);
     },
     { underWay: { maxCalls: 1, maxWaitMs: lookDeadlineMs } },
@@ -165,10 +170,12 @@ async function gather<View>(
   options: {
     ask: (address: RedisAddress) => Promise<View>;
     listOthers: (views: readonly View[]) => RedisAddress[];
+    /** After so many answers, the others get `otherAnswersMs`. */
+    enough: number;
     otherAnswersMs: number;
   },
 ): Promise<{ views: View[]; reason: unknown }> {
-  const { ask, listOthers, otherAnswersMs } = options;
+  const { ask, listOthers, enough, otherAnswersMs } = options;
   const views: View[] = [];
   const asked = new Set<string>();
   let reason: unknown = new NoPrimary("No server answers.");
@@ -188,7 +195,7 @@ async function gather<View>(
   async function askAndLearn(address: RedisAddress): Promise<void> {
     try {
       const view = await ask(address);
-      if (views.push(view) === 1) setTimeout(resolve, otherAnswersMs).unref();
+      if (views.push(view) === enough) setTimeout(resolve, otherAnswersMs).unref();
       askAll(listOthers([view]));
     } catch (error) {
       reason = error;
