@@ -28,9 +28,9 @@ test.each([
 ])(
   "finds the mistake of a server that %s",
   async (mistake, message) => {
-    await expect(run(400, { entry: ["tests/fuzz/careless-server.ts", mistake], answerLimitMs: 500 })).rejects.toThrow(
-      message,
-    );
+    const entry = ["tests/fuzz/careless-server.ts", mistake];
+    const more = mistake === "hangs" ? { entry, answerLimitMs: 500 } : { entry };
+    await expect(run(400, more)).rejects.toThrow(message);
   },
   120_000,
 );

@@ -94,7 +94,7 @@ function createPrimaries<View>(directory: Directory<View>): Primaries {
       ask: askOne,
       listOthers: directory.listOthers,
       enough: 1,
-      otherAnswersMs,
+      graceMs: otherAnswersMs,
     });
     // If none of them answers any more, the ones that the operator named are asked next.
     others = directory.listOthers(views);
@@ -122,7 +122,7 @@ function createPrimaries<View>(directory: Directory<View>): Primaries {
         ask: askOne,
         listOthers: directory.listOthers,
         enough: Math.floor(directory.named.length / 2) + 1,
-        otherAnswersMs: otherOpinionsMs,
+        graceMs: otherOpinionsMs,
       });
       return primaries.map((primary) => directory.isUndisputed?.(views, primary) ?? true);
     },
@@ -170,12 +170,12 @@ async function gather<View>(
   options: {
     ask: (address: RedisAddress) => Promise<View>;
     listOthers: (views: readonly View[]) => RedisAddress[];
-    /** After so many answers, the others get `otherAnswersMs`. */
+    /** After so many answers, the others get `graceMs`. */
     enough: number;
-    otherAnswersMs: number;
+    graceMs: number;
   },
 ): Promise<{ views: View[]; reason: unknown }> {
-  const { ask, listOthers, enough, otherAnswersMs } = options;
+  const { ask, listOthers, enough, graceMs } = options;
   const views: View[] = [];
   const asked = new Set<string>();
   let reason: unknown = new NoPrimary("No server answers.");
@@ -195,7 +195,7 @@ async function gather<View>(
   async function askAndLearn(address: RedisAddress): Promise<void> {
     try {
       const view = await ask(address);
-      if (views.push(view) === enough) setTimeout(resolve, otherAnswersMs).unref();
+      if (views.push(view) === enough) setTimeout(resolve, graceMs).unref();
       askAll(listOthers([view]));
     } catch (error) {
       reason = error;
