@@ -20,7 +20,8 @@ export interface FollowOptions {
   database: string;
   /**
    * A standby's URL, to read changes and the snapshot from. `database` stays the primary: it has the cursor, and what
-   * handlers write. If the standby fails or is behind for `pollIntervalMs`, the primary is read from.
+   * handlers write. If the standby fails, is behind for `pollIntervalMs`, or has not followed this primary, the primary
+   * is read from.
    */
   readDatabase?: string;
   /** Where the service's tables are. Default: `"public"`. */
