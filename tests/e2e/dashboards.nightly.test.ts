@@ -52,7 +52,9 @@ describe.skipIf(findPrometheus() === undefined)("with a Prometheus that scrapes 
       own.start("worker", { environment }),
     ]);
     await refuseToApply();
+    const lookup = await own.start("lookup", { environment });
     sending = keepSending(ingest);
+    await fetch(`${lookup.url}/booking-event/receipt/${secret}/00000000-0000-7000-8000-000000000000`);
     prometheus = await startPrometheus({
       dir: join(own.folder, "prometheus"),
       jobs: { ingest: [ingest.adminPort], worker: [worker.adminPort] },
@@ -60,7 +62,7 @@ describe.skipIf(findPrometheus() === undefined)("with a Prometheus that scrapes 
       groups: createRules(),
       backfill: aWeekAgo("namespace_partner:ingest_requests:rate5m", { partner: "acme" }),
     });
-    apps = [ingest, worker];
+    apps = [ingest, worker, lookup];
   });
 
   afterAll(() => prometheus?.stop());
