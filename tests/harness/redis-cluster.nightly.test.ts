@@ -22,6 +22,8 @@ test.runIf(process.platform === "linux")(
 
     await write("{a}1");
     const first = await cluster.primaryOf("{a}");
+    // Otherwise it may die with the machine.
+    await waitFor(async () => expect(await first.ask("WAIT", 1, 1_000)).toBe(1));
     const revive = await killMachine(first);
     const second = await waitFor(() => cluster.primaryOf("{a}"), { timeoutMs: 20_000 });
     expect(second.name).not.toBe(first.name);
