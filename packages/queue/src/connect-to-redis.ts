@@ -67,7 +67,7 @@ export function connectFailingFast(
 const leadsTo = new WeakMap<Socket, RedisAddress>();
 
 /**
- * Whether no other server is taking the place of the one that this connection leads to: see
+ * Whether no other server is taking the place of the one that this connection leads to: see `isUndisputed` of
  * {@link sharePrimaries}.
  */
 export async function leadsToUndisputedPrimary(redis: Redis, servers: RedisServers): Promise<boolean> {

@@ -50,6 +50,7 @@ interface Directory<View> {
   /** Further servers that can be asked. */
   listOthers(views: readonly View[]): RedisAddress[];
   findPrimary(views: readonly View[], prefix: string): RedisAddress | undefined;
+  /** Undefined: there is no need to ask. */
   isUndisputed?(views: readonly View[], primary: RedisAddress): boolean;
 }
 
@@ -66,6 +67,7 @@ export function sharePrimaries(servers: RedisCluster | RedisSentinels): Primarie
 }
 
 function createPrimaries<View>(directory: Directory<View>): Primaries {
+  const { isUndisputed = () => true } = directory;
   const connections = new Map<string, Redis>();
   const watches = new Set<{ prefix: string; current: string; onMoved: () => void }>();
   let others: RedisAddress[] = [];
@@ -124,7 +126,7 @@ function createPrimaries<View>(directory: Directory<View>): Primaries {
         enough: Math.floor(directory.named.length / 2) + 1,
         graceMs: otherOpinionsMs,
       });
-      return primaries.map((primary) => directory.isUndisputed?.(views, primary) ?? true);
+      return primaries.map((primary) => isUndisputed(views, primary));
     },
     { underWay: { maxCalls: 1, maxWaitMs: lookDeadlineMs } },
   );

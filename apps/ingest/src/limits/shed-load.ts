@@ -25,7 +25,7 @@ type Measure = keyof LoadLimits;
 const recoveredShare = 0.9;
 /** Between two checks, the events that all ingest processes accept must fit into Redis above the high-water mark. */
 const redisIntervalMs = 100;
-/** Limits how old the known backlog of a shard is. */
+/** Limits how old the known backlog of a shard is, if there are up to 64. */
 const longestShardIntervalMs = 800;
 /** Limits how many of a large number of shards are measured in each interval. */
 const maxShardsPerInterval = 8;
