@@ -81,6 +81,7 @@ export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLette
 export { findStandbyProblems } from "./find-standby-problems.ts";
 export { boundGuestHashes, type ContactKind, contactsOf, hashContacts, normalizeContact } from "./guest-contacts.ts";
 export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guest-search.ts";
+export { toJsonbText } from "./jsonb-text.ts";
 export { readLogHorizon } from "./log-horizon.ts";
 export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";
 export { type MigrationStatus, migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";

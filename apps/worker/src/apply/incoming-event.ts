@@ -1,7 +1,15 @@
 import { hash } from "node:crypto";
 import { type FoldEvent, toCanonicalJson } from "@booking-events/bookings";
 import { bookingReferenceOf, type EventEnvelope, type ReferenceKind, referenceKindOf } from "@booking-events/schema";
-import { bookingKey, contactsOf, type DigestKey, hashContacts, readTrip, type Trip } from "@booking-events/store";
+import {
+  bookingKey,
+  contactsOf,
+  type DigestKey,
+  hashContacts,
+  readTrip,
+  type Trip,
+  toJsonbText,
+} from "@booking-events/store";
 
 /** An event to apply. All that depends on its envelope is computed once. */
 export interface IncomingEvent extends FoldEvent {
@@ -11,7 +19,6 @@ export interface IncomingEvent extends FoldEvent {
   bookingKey: Buffer;
   idempotencyKey: string | null;
   secretId: string | null;
-  /** Canonical JSON. */
   payload: string;
   /** See `bookings.guest_hashes`. */
   guestHashes: readonly string[];
@@ -21,7 +28,6 @@ export interface IncomingEvent extends FoldEvent {
 export function toIncomingEvent(envelope: EventEnvelope, key: DigestKey): IncomingEvent {
   const reference = bookingReferenceOf(envelope.payload);
   const referenceKind = referenceKindOf(envelope.payload);
-  const payload = toCanonicalJson(envelope.payload);
   return {
     id: envelope.eventId,
     partner: envelope.partner,
@@ -33,8 +39,8 @@ export function toIncomingEvent(envelope: EventEnvelope, key: DigestKey): Incomi
     idempotencyKey: envelope.idempotencyKey,
     secretId: envelope.secretId ?? null,
     hasIdempotencyKey: envelope.idempotencyKey !== null,
-    payload,
-    contentDigest: key.digestContent(hash("sha256", payload, "hex")),
+    payload: toJsonbText(envelope.payload),
+    contentDigest: key.digestContent(hash("sha256", toCanonicalJson(envelope.payload), "hex")),
     guestHashes: hashContacts(key, contactsOf(envelope.payload)),
     trip: readTrip(envelope.payload),
     receivedAt: new Date(envelope.receivedAt),
