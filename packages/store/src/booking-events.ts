@@ -2,7 +2,7 @@ import type { BookingState, Outcome, Place, RevisedEvent, WarningCode } from "@b
 import type { EventKind, ReferenceKind } from "@booking-events/schema";
 import pg from "pg";
 import { bigints, byteas, texts, timestamps, uuids } from "./binary-arrays.ts";
-import { type Queryable, settleAll } from "./database.ts";
+import type { Queryable } from "./database.ts";
 import { monthsOfIds } from "./event-ids.ts";
 
 export interface EventToInsert {
@@ -34,21 +34,13 @@ const uniqueViolation = "23505";
 /**
  * Events are hardly ever in the log already, and `on conflict` costs PostgreSQL another search and a lock for each.
  *
- * A generic plan has no copies of the parameters. Otherwise the planner would copy a megabyte several times, into
- * memory that it requests from the operating system for each batch.
- *
  * @param events in sequence order, so two transactions with the same events wait for each other and don't deadlock
  * @returns false if another transaction has inserted one of the events since {@link findProcessed}. Roll back, and
  *   begin again
  */
 export async function insertEvents(client: Queryable, events: EventToInsert[]): Promise<boolean> {
   try {
-    await settleAll([
-      client.query("set local plan_cache_mode to force_generic_plan"),
-      insert(client, events),
-      // Later statements are planned for their parameters, by which the planner leaves out partitions.
-      client.query("set local plan_cache_mode to default"),
-    ]);
+    await insert(client, events);
     return true;
   } catch (error) {
     if (error instanceof pg.DatabaseError && error.code === uniqueViolation) return false;

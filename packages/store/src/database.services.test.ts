@@ -4,10 +4,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createPool, inTransaction, NotBegun, type Queryable, RollBack, settleAll } from "./database.ts";
+import {
+  createPool,
+  inPreparedTransaction,
+  inTransaction,
+  NotBegun,
+  type Queryable,
+  RollBack,
+  settleAll,
+} from "./database.ts";
 
 const brokenConnections: Error[] = [];
 const { pool, url } = useTestDatabase({ maxConnections: 2, onError: (error) => brokenConnections.push(error) });
+const { pool: single } = useTestDatabase({ maxConnections: 1 });
 
 // An error event without a listener would end the process. Vitest reports it as an unhandled error.
 test("a connection that breaks between two queries of a transaction fails the transaction, not the process", async () => {
@@ -46,6 +55,36 @@ test("a single statement has the limits of a transaction, and its failure is its
   await expect(pool.query("select 1 / 0")).rejects.toThrow("division by zero");
   const { rows } = await pool.query("select current_setting('statement_timeout') as timeout");
   expect(rows).toEqual([{ timeout: "30s" }]);
+});
+
+describe("a prepared transaction", () => {
+  const ask = (client: Queryable) => client.query("select $1::int + 1 as sum", [1]);
+  test("prepares a statement once for a connection, and plans it without its values", async () => {
+    await inPreparedTransaction(single, ask);
+    const { rows } = await inPreparedTransaction(single, async (client) => {
+      const [, answer] = await settleAll([ask(client), ask(client)]);
+      return answer;
+    });
+    expect(rows).toEqual([{ sum: 2 }]);
+    const { rows: plans } = await single.query("select generic_plans, custom_plans from pg_prepared_statements");
+    expect(plans).toEqual([{ generic_plans: 3, custom_plans: 0 }]);
+  });
+
+  test("prepares a statement again if a transaction had failed before it could be prepared", async () => {
+    const other = (client: Queryable) => client.query("select $1::int + 2 as sum", [1]);
+    const failed = inPreparedTransaction(single, (client) =>
+      settleAll([client.query("select 1 / $1::int", [0]), other(client)]),
+    );
+    await expect(failed).rejects.toThrow("division by zero");
+    expect((await inPreparedTransaction(single, other)).rows).toEqual([{ sum: 3 }]);
+  });
+
+  test("prepares nothing on a connection to a pooler", async () => {
+    (await single.connect()).release(true);
+    single.once("connect", (client) => Object.assign(client, { processID: -1 }));
+    expect((await inPreparedTransaction(single, ask)).rows).toEqual([{ sum: 2 }]);
+    expect((await single.query("select from pg_prepared_statements")).rows).toEqual([]);
+  });
 });
 
 describe("after a failed transaction, its connection", () => {

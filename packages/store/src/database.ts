@@ -138,6 +138,56 @@ export async function inTransaction<Result>(
 }
 
 /**
+ * Like {@link inTransaction}, but PostgreSQL parses and plans each statement with values only once for a connection.
+ * For a few events, that takes it much longer than to run the statements.
+ *
+ * The texts of the statements stay prepared until the connection ends, so there must be few.
+ *
+ * Behind a pooler, nothing is prepared: the next transaction may get another connection to the server.
+ */
+export function inPreparedTransaction<Result>(
+  pool: pg.Pool,
+  work: (client: Queryable) => Promise<Result>,
+): Promise<Result> {
+  return inTransaction(pool, async (client) => {
+    if (!(await isDirect(client))) return work(client);
+    const query = (text: string, values?: unknown[]) =>
+      client.query(values === undefined ? { text } : { name: nameStatement(text), text, values });
+    const [, result] = await settleAll([client.query(planOnce), work({ query: query as Queryable["query"] })]);
+    return result;
+  });
+}
+
+const directConnections = new WeakMap<pg.PoolClient, boolean>();
+
+/**
+ * Finds out whether the client is connected to PostgreSQL itself. A pooler gives a client a process number of its own,
+ * by which the client may cancel statements.
+ */
+async function isDirect(client: pg.PoolClient): Promise<boolean> {
+  const known = directConnections.get(client);
+  if (known !== undefined) return known;
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+  const { processID } = client as unknown as { processID: number };
+  directConnections.set(client, rows[0]?.pid === processID);
+  return rows[0]?.pid === processID;
+}
+
+/**
+ * A prepared statement gets one plan for all values. It may be made while the tables are empty, when PostgreSQL would
+ * rather read them than their indexes. It would keep that plan until the tables are analyzed.
+ */
+const planOnce = "set local plan_cache_mode to force_generic_plan; set local enable_seqscan to off";
+
+const statementNames = new Map<string, string>();
+
+function nameStatement(text: string): string {
+  const name = statementNames.get(text) ?? `s${statementNames.size + 1}`;
+  statementNames.set(text, name);
+  return name;
+}
+
+/**
  * Makes the commit wait until its WAL is on disk, even if the role or the database is configured otherwise, because an
  * event leaves Redis once it is committed. A stronger setting stays.
  *

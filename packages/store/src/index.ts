@@ -27,6 +27,7 @@ export {
   beginWithLimits,
   createPool,
   defaultSchema,
+  inPreparedTransaction,
   inTransaction,
   NotBegun,
   type Queryable,

@@ -2,11 +2,19 @@ import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { expect, test } from "vitest";
 import { lockBookings } from "./bookings.ts";
-import { inTransaction } from "./database.ts";
+import { inPreparedTransaction, inTransaction } from "./database.ts";
 
 const { pool } = useTestDatabase();
 
 const keyOf = (number: number) => Buffer.alloc(32, number);
+
+test("bookings are found by their index, although PostgreSQL plans that once, and there are none yet", async () => {
+  const scans = await inPreparedTransaction(pool, async (client) => {
+    await lockBookings(client, [keyOf(1)]);
+    return client.query("select seq_scan, idx_scan from pg_stat_xact_user_tables where relname = 'bookings'");
+  });
+  expect(scans.rows).toEqual([{ seq_scan: 0, idx_scan: 1 }]);
+});
 
 test("transactions lock bookings in the same order, however PostgreSQL finds them, and wait for each other", async () => {
   // The rows are in the opposite order of the index.

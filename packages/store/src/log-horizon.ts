@@ -2,6 +2,6 @@ import type { Queryable } from "./database.ts";
 
 /** @returns the time before which the log has been removed, or is being removed; null: the log is whole */
 export async function readLogHorizon(client: Queryable): Promise<Date | null> {
-  const { rows } = await client.query<{ horizon: Date | null }>("select horizon from log_retention");
+  const { rows } = await client.query<{ horizon: Date | null }>("select horizon from log_retention", []);
   return rows[0]?.horizon ?? null;
 }

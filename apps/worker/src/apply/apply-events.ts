@@ -8,6 +8,7 @@ import {
   findErased,
   findLockedBookings,
   findProcessed,
+  inPreparedTransaction,
   inTransaction,
   lockBookings,
   openDigestKey,
@@ -81,7 +82,7 @@ export async function applyEvents(
   for (let races = 0; events.length > 0; ) {
     try {
       phases.enter("begin");
-      const applied = await inTransaction(pool, (client) =>
+      const applied = await inPreparedTransaction(pool, (client) =>
         applyInTransaction(client, events, { ...options, digestKey, waitsForLocks, phases }),
       );
       phases.leave();
