@@ -70,6 +70,13 @@ describe("a prepared transaction", () => {
     expect(plans).toEqual([{ generic_plans: 3, custom_plans: 0 }]);
   });
 
+  test("never lets PostgreSQL compile a statement, which would take longer than to run it", async () => {
+    const { rows } = await inPreparedTransaction(single, (client) =>
+      client.query("select current_setting('jit') as jit"),
+    );
+    expect(rows).toEqual([{ jit: "off" }]);
+  });
+
   test("prepares a statement again if a transaction had failed before it could be prepared", async () => {
     const other = (client: Queryable) => client.query("select $1::int + 2 as sum", [1]);
     const failed = inPreparedTransaction(single, (client) =>

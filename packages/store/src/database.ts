@@ -176,8 +176,12 @@ async function isDirect(client: pg.PoolClient): Promise<boolean> {
 /**
  * A prepared statement gets one plan for all values. It may be made while the tables are empty, when PostgreSQL would
  * rather read them than their indexes. It would keep that plan until the tables are analyzed.
+ *
+ * Before PostgreSQL 18, a table without an index, such as one of a single row, then looks so expensive to read that
+ * PostgreSQL would compile the statement each time that it runs.
  */
-const planOnce = "set local plan_cache_mode to force_generic_plan; set local enable_seqscan to off";
+const planOnce =
+  "set local plan_cache_mode to force_generic_plan; set local enable_seqscan to off; set local jit to off";
 
 const statementNames = new Map<string, string>();
 
