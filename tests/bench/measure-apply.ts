@@ -4,6 +4,7 @@ import type { EventEnvelope } from "@booking-events/schema";
 import { cpuTimeUs } from "./cpu-time.ts";
 import type { BenchDatabase } from "./data-services.ts";
 import { fillQueue } from "./fill-queue.ts";
+import { countInstructions } from "./instructions.ts";
 import { defaultConcurrency, newQueuePrefix, startWorker } from "./process-under-test.ts";
 import type { Bench, Measurement } from "./scenario.ts";
 
@@ -41,13 +42,23 @@ export async function measureApply(
     }
   };
   try {
-    const start = await untilLeft(events.length * (1 - warmUpShare));
+    await untilLeft(events.length * (1 - warmUpShare));
+    const endCount = await countInstructions([[worker.pid], [services.redisPid], [services.postgresPid]]);
+    const start = await untilLeft(events.length);
     const end = await untilLeft(0);
+    const instructions = await endCount();
     const measured = start.left - end.left;
     const [cpuUs = Number.NaN, redisCpuUs = Number.NaN, postgresCpuUs = Number.NaN] = end.cpuUs.map(
       (time = Number.NaN, index) => (time - (start.cpuUs[index] ?? Number.NaN)) / measured,
     );
-    return { eventsPerSecond: (measured * 1_000) / (end.atMs - start.atMs), cpuUs, redisCpuUs, postgresCpuUs };
+    const [kInstructions, redisKInstructions, postgresKInstructions] = instructions.map(
+      (count) => count / 1_000 / measured,
+    ) as [number, number, number];
+    const eventsPerSecond = (measured * 1_000) / (end.atMs - start.atMs);
+    return {
+      ...{ eventsPerSecond, cpuUs, redisCpuUs, postgresCpuUs },
+      ...{ kInstructions, redisKInstructions, postgresKInstructions },
+    };
   } finally {
     await worker.stop();
     await services.emptyRedis();

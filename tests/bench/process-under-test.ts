@@ -20,6 +20,7 @@ export function fromOtherClone({ otherClone }: Bench, [path]: readonly [string])
 }
 
 export interface ProcessUnderTest extends AppProcess {
+  pid: number;
   cpuUs(): number;
 }
 
@@ -36,7 +37,8 @@ async function startUnderTest(
     { wrapper: onCpus(cpus.underTest), stdout: "ignore" },
   );
   await app.untilReady();
-  return { ...app, cpuUs: () => cpuTimeUs(app.child.pid ?? -1) ?? Number.NaN };
+  const { pid = -1 } = app.child;
+  return { ...app, pid, cpuUs: () => cpuTimeUs(pid) ?? Number.NaN };
 }
 
 /**

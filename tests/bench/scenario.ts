@@ -47,7 +47,8 @@ export interface Section {
 
 /**
  * Of everything but events per second, less is better. CPU time is what the operating system counts for a process and
- * all its threads, per event. It tells two variants apart even where the load generator or Redis limits both.
+ * all its threads, per event. It tells two variants apart even where the load generator or Redis limits both. So do
+ * instructions, and other programs on the machine change them less.
  */
 export type Figure =
   | "eventsPerSecond"
@@ -61,6 +62,11 @@ export type Figure =
   | "totalCpuUs"
   /** Of the load generator. */
   | "loadCpuUs"
+  /** Thousands of instructions: of the process under test, of Redis, of PostgreSQL, and of all three. */
+  | "kInstructions"
+  | "redisKInstructions"
+  | "postgresKInstructions"
+  | "totalKInstructions"
   | "workerMiB"
   | "backendMiB"
   /** Of an event in the log, a booking and a change. */

@@ -1,6 +1,7 @@
 import { builtApps } from "@booking-events/harness/app-process";
 import { queueName } from "@booking-events/queue";
 import { cpuTimeUs } from "../cpu-time.ts";
+import { countInstructions } from "../instructions.ts";
 import { applyLoad, type Load } from "../load.ts";
 import { baseline, fromOtherClone, newQueuePrefix, startIngest } from "../process-under-test.ts";
 import { runRounds } from "../rounds.ts";
@@ -46,6 +47,7 @@ async function compare(bench: Bench, { connections, type }: (typeof loads)[numbe
       return [
         { figure: "eventsPerSecond", of: "ours", to, ...target },
         { figure: "cpuUs", of: "ours", to, ...target },
+        { figure: "kInstructions", of: "ours", to },
       ];
     }),
   };
@@ -64,13 +66,16 @@ export async function measureAccept(
   try {
     const load = (durationMs: number) => applyLoad({ url: ingest.createUrl, ...requests, durationMs });
     const warmUp = await load(bench.warmUpMs);
+    const endCount = await countInstructions([[ingest.pid], [redisPid]]);
     const before = readCpu();
     const { answered, ...result } = await load(bench.measureMs);
     const after = readCpu();
+    const [ofIngest = Number.NaN, ofRedis = Number.NaN] = await endCount();
     const queued = await redis.llen(`${queuePrefix}:${queueName}:wait`);
     checkQueued(queued, warmUp.answered + answered, requests.connections);
     const [cpuUs, redisCpuUs] = [(after[0] - before[0]) / answered, (after[1] - before[1]) / answered];
-    return { ...result, cpuUs, redisCpuUs };
+    const [kInstructions, redisKInstructions] = [ofIngest / 1_000 / answered, ofRedis / 1_000 / answered];
+    return { ...result, cpuUs, redisCpuUs, kInstructions, redisKInstructions };
   } finally {
     await ingest.stop();
     await emptyRedis();

@@ -88,6 +88,8 @@ async function compare(bench: Bench, workload: Workload): Promise<Section> {
       ...otherClone.flatMap(([to]): Comparison[] => [
         { figure: "eventsPerSecond", of: "ours", to },
         { figure: "cpuUs", of: "ours", to },
+        { figure: "kInstructions", of: "ours", to },
+        { figure: "postgresKInstructions", of: "ours", to },
       ]),
     ],
   };

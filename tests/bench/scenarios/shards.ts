@@ -8,6 +8,7 @@ import { startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { cpuTimeUs } from "../cpu-time.ts";
 import type { BenchDatabase } from "../data-services.ts";
+import { countInstructions } from "../instructions.ts";
 import { applyLoad } from "../load.ts";
 import { newQueuePrefix, startIngest, startWorker } from "../process-under-test.ts";
 import { runRounds } from "../rounds.ts";
@@ -45,7 +46,9 @@ export const shards: Scenario = {
         [ofOne]: () => measure(bench, one, connections),
         [ofSeveral]: () => measure(bench, cluster, connections),
       });
-      const comparisons = [{ figure: "totalCpuUs", of: ofSeveral, to: ofOne, atLeast: 1 / 1.2 } as const];
+      const comparisons = (["totalCpuUs", "totalKInstructions"] as const).map((figure) => ({
+        ...{ figure, of: ofSeveral, to: ofOne, atLeast: 1 / 1.2 },
+      }));
       sections.push({ title, measurements, comparisons });
     }
     return sections;
@@ -71,15 +74,20 @@ function measure(bench: Bench, { environment: queue, redisPids }: Queue, connect
     try {
       await load(bench.warmUpMs, 0);
       const appliedBefore = await countApplied(database);
+      const { postgresPid } = bench.services;
+      const endCount = await countInstructions([[ingest.pid, worker.pid, ...redisPids, postgresPid]]);
       const before = readCpu();
       const { answered, ...result } = await load(bench.measureMs, appliedBefore);
       const after = readCpu();
+      const [instructions = Number.NaN] = await endCount();
       const perEvent = (part: keyof typeof before) => (after[part] - before[part]) / answered;
       const [cpuUs, redisCpuUs, postgresCpuUs] = [perEvent("apps"), perEvent("redis"), perEvent("postgres")];
       const applied = (await countApplied(database)) - appliedBefore;
       if (applied > answered + 2 * connections)
         throw new IntegrityError(`${answered} events were accepted, and ${applied} were applied.`);
-      return { ...result, cpuUs, redisCpuUs, postgresCpuUs, totalCpuUs: cpuUs + redisCpuUs + postgresCpuUs };
+      const totalCpuUs = cpuUs + redisCpuUs + postgresCpuUs;
+      const totalKInstructions = instructions / 1_000 / answered;
+      return { ...result, cpuUs, redisCpuUs, postgresCpuUs, totalCpuUs, totalKInstructions };
     } finally {
       await Promise.all([ingest.stop(), worker.stop()]);
       await bench.services.emptyRedis();
