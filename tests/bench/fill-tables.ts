@@ -12,6 +12,8 @@ export interface FilledTables {
   bookings: number;
   /** Of a booking that has all its events, by its number from 0. */
   reference: (booking: number) => string;
+  /** Of a booking's last event, as sent. */
+  arrivalDate: (booking: number) => string;
   /** When the first event was received. Each later one follows at the same distance. */
   startMs: number;
   intervalMs: number;
@@ -24,7 +26,8 @@ export interface FilledTables {
 export async function fillTables(database: BenchDatabase, events: number): Promise<FilledTables> {
   const bookings = events / eventsPerBooking;
   const startMs = firstReceivedAtMs - spanMs;
-  const tables = { events, bookings, startMs, intervalMs: spanMs / events, reference: toReference };
+  const arrivalDate = (booking: number) => toArrivalDate(booking + (eventsPerBooking - 1) * bookings);
+  const tables = { events, bookings, startMs, intervalMs: spanMs / events, reference: toReference, arrivalDate };
   await migrate(database.url);
   await database.query("set synchronous_commit = off");
   await database.query(createSource(tables));
@@ -45,6 +48,13 @@ function toReference(booking: number): string {
   return `TRIP-${booking}`;
 }
 
+/** As in the SQL below. */
+function toArrivalDate(event: number): string {
+  return new Date(Date.UTC(2026, 0, 1 + (event % arrivalDays))).toISOString().slice(0, 10);
+}
+
+const arrivalDays = 730;
+
 /** Functions that say what the n-th event is, from 0. */
 function createSource({ events, bookings, startMs, intervalMs }: FilledTables): string {
   const payload = JSON.stringify(fullBooking).replaceAll("'", "''");
@@ -63,7 +73,7 @@ function createSource({ events, bookings, startMs, intervalMs }: FilledTables): 
         case when n >= ${bookings} then pg_temp.id_of(n - ${bookings}) end,
         '${payload}'::jsonb || jsonb_build_object('consumerTripPartnerExternalReference', reference,
           'consumerTripVenueName', 'Venue ' || n, 'consumerEmail', 'guest' || n % ${bookings} || '@example.com',
-          'consumerTripArrivalDate', (date '2026-01-01' + (n % 730)::integer)::text),
+          'consumerTripArrivalDate', (date '2026-01-01' + (n % ${arrivalDays})::integer)::text),
         substring(sha256(n::text::bytea) for 16), to_timestamp(pg_temp.time_of(n % ${bookings}) / 1000.0)
       from generate_series(first, last) as n, lateral (select 'TRIP-' || n % ${bookings} as reference)
       where n < ${events}
