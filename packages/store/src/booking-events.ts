@@ -144,7 +144,11 @@ export async function markDuplicates(
 
 /** Records that logged events use the idempotency key of an earlier event with another kind or content. */
 export async function markReusing(client: Queryable, ids: string[]): Promise<void> {
-  await client.query("update booking_events set warnings = warnings || '{key-reused}' where id = any($1)", [ids]);
+  await client.query(
+    `update booking_events set warnings = warnings || '{key-reused}'
+     where id = any((select $1::uuid[])::uuid[]) and id >= $2 and id < $3`,
+    [ids, ...monthsOfIds(ids)],
+  );
 }
 
 /**

@@ -86,6 +86,18 @@ describe("a prepared transaction", () => {
     expect((await inPreparedTransaction(single, other)).rows).toEqual([{ sum: 3 }]);
   });
 
+  test("gets another connection if a prepared statement has other columns now, or is gone", async () => {
+    await single.query("create table changing (value varchar(10))");
+    const read = () => inPreparedTransaction(single, (client) => client.query("select value from changing", []));
+    await read();
+    await single.query("alter table changing alter column value type varchar(20)");
+    await expect(read()).rejects.toThrow("cached plan must not change result type");
+    expect((await read()).rows).toEqual([]);
+    await single.query("deallocate all");
+    await expect(read()).rejects.toThrow("does not exist");
+    expect((await read()).rows).toEqual([]);
+  });
+
   test("prepares nothing on a connection to a pooler", async () => {
     (await single.connect()).release(true);
     single.once("connect", (client) => Object.assign(client, { processID: -1 }));

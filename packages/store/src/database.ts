@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import pg from "pg";
 import { leaveFormerPrimary, ServerClient } from "./server-client.ts";
 
@@ -138,8 +139,17 @@ export async function inTransaction<Result>(
 }
 
 /**
- * Like {@link inTransaction}, but PostgreSQL parses and plans each statement with values only once for a connection.
- * For a few events, that takes it much longer than to run the statements.
+ * What PostgreSQL reports of a prepared statement whose columns have other types now, of one that is gone, and of a
+ * second one with its name.
+ */
+export const staleStatement = ["0A000", "26000", "42P05"] as const;
+
+/** Sends statements, and nothing else that a client can do. */
+type Statements = (text: string, values?: unknown[]) => Promise<pg.QueryResult>;
+
+/**
+ * Like {@link inTransaction}, but PostgreSQL parses each statement with values only once for a connection, and plans it
+ * once a second. For a few events, that takes it much longer than to run the statements (ADR 41).
  *
  * The texts of the statements stay prepared until the connection ends, so there must be few.
  *
@@ -151,9 +161,12 @@ export function inPreparedTransaction<Result>(
 ): Promise<Result> {
   return inTransaction(pool, async (client) => {
     if (!(await isDirect(client))) return work(client);
-    const query = (text: string, values?: unknown[]) =>
+    const query: Statements = (text, values) =>
       client.query(values === undefined ? { text } : { name: nameStatement(text), text, values });
-    const [, result] = await settleAll([client.query(planOnce), work({ query: query as Queryable["query"] })]);
+    const [, result] = await settleAll([
+      client.query(`${arePlansOld(client) ? "discard plans; " : ""}${planForAllValues}`),
+      work({ query: query as Queryable["query"] }),
+    ]);
     return result;
   });
 }
@@ -168,25 +181,41 @@ async function isDirect(client: pg.PoolClient): Promise<boolean> {
   const known = directConnections.get(client);
   if (known !== undefined) return known;
   const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
-  const { processID } = client as unknown as { processID: number };
-  directConnections.set(client, rows[0]?.pid === processID);
-  return rows[0]?.pid === processID;
+  const isSame = rows[0]?.pid === (client as unknown as { processID: number }).processID;
+  directConnections.set(client, isSame);
+  return isSame;
 }
 
 /**
- * A prepared statement gets one plan for all values. It may be made while the tables are empty, when PostgreSQL would
- * rather read them than their indexes. It would keep that plan until the tables are analyzed.
+ * A plan that was made for small tables may read them from end to end. PostgreSQL would keep it until the tables are
+ * analyzed, however large they become meanwhile.
+ */
+const maxPlanAgeMs = 1_000;
+const plansMadeAt = new WeakMap<pg.PoolClient, number>();
+
+function arePlansOld(client: pg.PoolClient): boolean {
+  const now = performance.now();
+  const madeAt = plansMadeAt.get(client);
+  const areOld = madeAt === undefined || now - madeAt > maxPlanAgeMs;
+  if (areOld) plansMadeAt.set(client, now);
+  return areOld;
+}
+
+/**
+ * Without this, PostgreSQL would plan a statement for its values whenever these exclude partitions. The plan must suit
+ * tables that are empty now, and would rather be read than their indexes.
  *
  * Before PostgreSQL 18, a table without an index, such as one of a single row, then looks so expensive to read that
  * PostgreSQL would compile the statement each time that it runs.
  */
-const planOnce =
+const planForAllValues =
   "set local plan_cache_mode to force_generic_plan; set local enable_seqscan to off; set local jit to off";
 
 const statementNames = new Map<string, string>();
 
+/** A name means the same text in every process, even if a pooler passes as the server and mixes up connections. */
 function nameStatement(text: string): string {
-  const name = statementNames.get(text) ?? `s${statementNames.size + 1}`;
+  const name = statementNames.get(text) ?? hash("sha256", text, "base64url");
   statementNames.set(text, name);
   return name;
 }
@@ -286,17 +315,19 @@ export async function settleAll<Results extends unknown[]>(
   return (await Promise.all(statements)) as Results;
 }
 
-const readOnlySqlTransaction = "25006";
+/** A former primary, and a prepared statement that is not what it was. */
+const needsOtherConnection = new Set(["25006", ...staleStatement]);
 
 /**
  * Rolls back, if the connection can be used again. That is so if PostgreSQL itself reported the error, or if nothing is
  * wrong with the connection. After a time-out on our side, the late answer would be taken for the answer to another
  * query. After a bug on our side, statements of the transaction may still be sent, and would become part of another
- * one. A server that refuses writes may no longer be the primary: a new connection finds out.
+ * one. A server that refuses writes may no longer be the primary: a new connection finds out. It also has no prepared
+ * statements that a migration could have invalidated.
  */
 async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
   if (!(error instanceof pg.DatabaseError || error instanceof RollBack)) return false;
-  if (error instanceof pg.DatabaseError && error.code === readOnlySqlTransaction) return false;
+  if (error instanceof pg.DatabaseError && needsOtherConnection.has(error.code ?? "")) return false;
   try {
     await client.query("rollback");
     return true;

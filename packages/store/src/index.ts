@@ -35,6 +35,7 @@ export {
   schemaOf,
   setLockTimeout,
   settleAll,
+  staleStatement,
 } from "./database.ts";
 export {
   closeLettersOfApplied,

@@ -17,6 +17,7 @@ import {
   type StoredBooking,
   setLockTimeout,
   settleAll,
+  staleStatement,
   toErasedEntry,
 } from "@booking-events/store";
 import { DatabaseError, type Pool } from "pg";
@@ -101,7 +102,8 @@ export async function applyEvents(
         waitsForLocks = locked.length === 0;
       } else {
         races += 1;
-        const isRace = error instanceof Race || isDatabaseError(error, deadlockDetected, serializationFailure);
+        const isRace =
+          error instanceof Race || isDatabaseError(error, deadlockDetected, serializationFailure, ...staleStatement);
         if (!isRace || races > maxRaces) throw error;
       }
     }
