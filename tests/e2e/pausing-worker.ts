@@ -22,8 +22,10 @@ await runWorker(process.env, {
       const query = client.query.bind(client) as (...args: unknown[]) => unknown;
       let hasWritten = false;
       const pausingQuery = async (...args: unknown[]) => {
-        if (args[0] === "commit" && hasWritten) await pauseAt("before-commit");
-        hasWritten = args[0] !== "commit" && (hasWritten || String(args[0]).startsWith("insert into booking_events"));
+        const [statement] = args as [string | { text: string }];
+        const text = typeof statement === "string" ? statement : statement.text;
+        if (text === "commit" && hasWritten) await pauseAt("before-commit");
+        hasWritten = text !== "commit" && (hasWritten || text.startsWith("insert into booking_events"));
         return query(...args);
       };
       client.query = pausingQuery as typeof client.query;
