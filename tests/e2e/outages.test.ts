@@ -140,7 +140,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     try {
       await begin(worker);
       for (const reference of ["DURING-1", "DURING-2", "DURING-3"])
-        expect((await post(ingest, reference)).status).toBe(200);
+        await untilAccepted(ingest, reference);
       await waitFor(async () => {
         const { status, body } = await worker.readiness();
         expect(status).toBe(503);
@@ -165,7 +165,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
 
   test("a worker that starts while it is out migrates and applies when it is back", { timeout: 120_000 }, async () => {
     const ingest = await start("ingest");
-    expect((await post(ingest, "EARLY")).status).toBe(200);
+    await untilAccepted(ingest, "EARLY");
     own.postgres.kill("SIGKILL");
     await own.postgres.ended();
     const worker = await start("worker", { isReady: false });
@@ -183,7 +183,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
     own.postgres.kill("SIGKILL");
     await own.postgres.ended();
-    expect((await post(ingest, "HANDED-OVER")).status).toBe(200);
+    await untilAccepted(ingest, "HANDED-OVER");
     await waitFor(
       async () => expect((await worker.readiness()).body.problems?.join()).toMatch(/PostgreSQL is unavailable/),
       recovery,

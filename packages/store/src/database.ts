@@ -144,9 +144,6 @@ export async function inTransaction<Result>(
  */
 export const staleStatement = ["0A000", "26000", "42P05"] as const;
 
-/** Sends statements, and nothing else that a client can do. */
-type Statements = (text: string, values?: unknown[]) => Promise<pg.QueryResult>;
-
 /**
  * Like {@link inTransaction}, but PostgreSQL parses each statement with values only once for a connection, and plans it
  * once a second. For a few events, that takes it much longer than to run the statements (ADR 41).
@@ -161,10 +158,11 @@ export function inPreparedTransaction<Result>(
 ): Promise<Result> {
   return inTransaction(pool, async (client) => {
     if (!(await isDirect(client))) return work(client);
-    const query: Statements = (text, values) =>
+    const query = (text: string, values?: unknown[]) =>
       client.query(values === undefined ? { text } : { name: nameStatement(text), text, values });
-    const [, result] = await settleAll([
-      client.query(`${arePlansOld(client) ? "discard plans; " : ""}${planForAllValues}`),
+    const [, , result] = await settleAll([
+      discardOldPlans(client),
+      client.query(planForAllValues),
       work({ query: query as Queryable["query"] }),
     ]);
     return result;
@@ -193,12 +191,11 @@ async function isDirect(client: pg.PoolClient): Promise<boolean> {
 const maxPlanAgeMs = 1_000;
 const plansMadeAt = new WeakMap<pg.PoolClient, number>();
 
-function arePlansOld(client: pg.PoolClient): boolean {
+async function discardOldPlans(client: pg.PoolClient): Promise<void> {
   const now = performance.now();
-  const madeAt = plansMadeAt.get(client);
-  const areOld = madeAt === undefined || now - madeAt > maxPlanAgeMs;
-  if (areOld) plansMadeAt.set(client, now);
-  return areOld;
+  if (now - (plansMadeAt.get(client) ?? 0) <= maxPlanAgeMs) return;
+  plansMadeAt.set(client, now);
+  await client.query("discard plans");
 }
 
 /**
@@ -322,8 +319,8 @@ const needsOtherConnection = new Set(["25006", ...staleStatement]);
  * Rolls back, if the connection can be used again. That is so if PostgreSQL itself reported the error, or if nothing is
  * wrong with the connection. After a time-out on our side, the late answer would be taken for the answer to another
  * query. After a bug on our side, statements of the transaction may still be sent, and would become part of another
- * one. A server that refuses writes may no longer be the primary: a new connection finds out. It also has no prepared
- * statements that a migration could have invalidated.
+ * one. A server that refuses writes may no longer be the primary: a new connection finds out. A prepared statement that
+ * is stale would fail each time: a new connection has none.
  */
 async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
   if (!(error instanceof pg.DatabaseError || error instanceof RollBack)) return false;
