@@ -209,8 +209,8 @@ const tripValues = [
   "changed.airport",
 ];
 /**
- * With the bounds of {@link toColumns}, PostgreSQL leaves out partitions when it plans the query, which takes longer than
- * to run it.
+ * With the bounds of {@link toColumns}, PostgreSQL leaves out partitions before it runs the query: when it plans it, or,
+ * if it is prepared, when it begins.
  */
 const payloadOfContent = `(
          select payload from booking_events where id = changed.content_event_id and id >= $22 and id < $23

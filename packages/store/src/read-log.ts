@@ -88,8 +88,8 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
 }
 
 /**
- * PostgreSQL knows the smallest bound when it plans the query, and leaves out partitions. With the bound of each lookup,
- * it skips more of them when it runs the query.
+ * PostgreSQL knows the smallest bound before it runs the query, and leaves out partitions. With the bound of each lookup,
+ * it skips more of them meanwhile.
  */
 function boundIds(lookups: { firstId?: string | undefined }[]): [smallest: string, ofEach: string[]] {
   const ofEach = lookups.map(({ firstId = startOfLog.id }) => firstId);
