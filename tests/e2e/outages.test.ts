@@ -139,8 +139,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
 
     try {
       await begin(worker);
-      for (const reference of ["DURING-1", "DURING-2", "DURING-3"])
-        await untilAccepted(ingest, reference);
+      for (const reference of ["DURING-1", "DURING-2", "DURING-3"]) await untilAccepted(ingest, reference);
       await waitFor(async () => {
         const { status, body } = await worker.readiness();
         expect(status).toBe(503);
