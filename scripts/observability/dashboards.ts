@@ -364,7 +364,13 @@ const internals: Section[] = [
         unit: "percentunit",
         show: { "{{instance}}": `sum by (instance) (${rate(of("nodejs_gc_duration_seconds_sum"))})` },
       },
-      { title: "Freezes", show: { "{{instance}}": `increase(${of("ingest_freezes_total")}[$__rate_interval])` } },
+      {
+        title: "Freezes and late connections",
+        show: {
+          "{{instance}} freezes": `increase(${of("ingest_freezes_total")}[$__rate_interval])`,
+          "{{instance}} late connections": `increase(${of("ingest_late_connections_total")}[$__rate_interval])`,
+        },
+      },
       {
         type: "table",
         title: "Versions",

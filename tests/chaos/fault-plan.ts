@@ -33,7 +33,7 @@ export const scenarios = {
   "redis frozen and its clock set back meanwhile, an ingest frozen for longer; an expired certificate": [
     { atMs: 100, target: "redis", action: "set clock", aheadMs: 45_000 },
     freeze("redis", 600, 3_000),
-    freeze("ingest-1", 900, 4_900),
+    freeze("ingest-1", 900, 6_000),
     { atMs: 2_000, target: "redis", action: "set clock", aheadMs: -45_000 },
     { atMs: 3_000, target: "postgres", action: "expire certificate", forMs: 3_000 },
   ],

@@ -27,7 +27,7 @@ export interface ChaosOptions
 
 const sendOptions: SendOptions = {
   // An event that got no answer in this time must not take effect any more.
-  answerTimeoutMs: 3_000,
+  answerTimeoutMs: 5_000,
   maxAttempts: 9,
   maxConnections: Number.POSITIVE_INFINITY,
   maxUnderWay: 5_000,

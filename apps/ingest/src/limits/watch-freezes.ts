@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { Counter, type Logger, type Registry } from "@booking-events/runtime";
+import { watchAccepts } from "./watch-accepts.ts";
 
 export interface FreezeWatch {
   /** Call this for each new connection when it is accepted. */
@@ -21,6 +22,8 @@ export const freezeLimits = {
    * wait this long unnoticed before its headers are read, and again before its body is read.
    */
   longestUnnoticedMs: 600,
+  /** How long a connection may wait until it is accepted, besides. */
+  longestAcceptMs: 700,
   /** Data that waited on open connections is read within a few turns of the event loop. */
   refusalMs: 1_000,
   /**
@@ -33,14 +36,12 @@ export const freezeLimits = {
 
 /**
  * Detects that this process did nothing for a while because it was stopped, throttled or busy, or because its machine
- * was suspended. Senders may have given up on their requests, sent them to another ingest, and then sent newer events.
- * If the old requests were accepted now, they would be ordered after the newer ones.
+ * was suspended, and that connections waited to be accepted ({@link watchAccepts}). Senders may have given up on their
+ * requests, sent them to another ingest, and then sent newer events. If the old requests were accepted now, they would
+ * be ordered after the newer ones.
  *
  * After a freeze, the event loop may read waiting data before or after it runs timers that are due. Therefore both the
  * first request and the next tick check the age of the last tick.
- *
- * New connections wait longer because libuv accepts one per turn of the event loop. All connections that waited during
- * the freeze have been accepted after the first turn without a new one.
  */
 export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Registry }): FreezeWatch {
   const freezes = new Counter({
@@ -48,21 +49,26 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
     help: "Times that this process was frozen for so long that it refused the requests that had waited.",
     registers: [metrics],
   });
+  const lateConnections = new Counter({
+    name: "ingest_late_connections_total",
+    help: "Connections that may have waited so long to be accepted that the requests on them were refused.",
+    registers: [metrics],
+  });
   let lastCheck = readClocks();
   let refusedUntilMs = Number.NEGATIVE_INFINITY;
-  let freezeCount = 0;
-  let accepted = 0;
-  /** At most this many of the next accepted connections have waited since the last freeze. */
-  let mayHaveWaited = 0;
+  const accepts = watchAccepts({ isFrozen: findFreeze });
   /** Connections that may have waited too long, and the time until which data read from them is refused. */
   const lateUntilMs = new WeakMap<Socket, number>();
 
-  function findFreeze(): void {
+  /** @returns whether there was one that nobody had noticed */
+  function findFreeze(): boolean {
     const now = readClocks();
     // The monotonic clock stops while a machine is suspended. The wall clock may be set, which costs a second of
     // refusals.
     const frozenMs = Math.max(now.monotonicMs - lastCheck.monotonicMs, now.wallMs - lastCheck.wallMs);
-    if (recordFreeze(frozenMs, now.monotonicMs)) lastCheck = now;
+    const wasFrozen = recordFreeze(frozenMs, now.monotonicMs);
+    if (wasFrozen) lastCheck = now;
+    return wasFrozen;
   }
 
   /** @returns whether the time was long enough to be a freeze */
@@ -73,21 +79,8 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
       logger.warn({ frozenMs: Math.round(frozenMs) }, "this process was frozen: requests that waited are refused");
     }
     refusedUntilMs = nowMs + freezeLimits.refusalMs;
-    freezeCount += 1;
-    const thisFreeze = freezeCount;
-    setImmediate(() => endTurn(thisFreeze));
-    mayHaveWaited = freezeLimits.backlog + 1;
+    accepts.recordFreeze(frozenMs);
     return true;
-  }
-
-  /** The event loop polls the kernel once between two immediates. */
-  function endTurn(freeze: number): void {
-    const acceptedBefore = accepted;
-    setImmediate(() => {
-      if (freeze !== freezeCount) return;
-      if (accepted === acceptedBefore) mayHaveWaited = 0;
-      if (mayHaveWaited > 0) endTurn(freeze);
-    });
   }
 
   const ticking = setInterval(() => {
@@ -98,9 +91,9 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
   return {
     trackConnection(socket) {
       findFreeze();
-      accepted += 1;
-      if (mayHaveWaited === 0) return;
-      mayHaveWaited -= 1;
+      const waitedMs = accepts.measureWait(socket);
+      if (waitedMs === undefined || waitedMs <= freezeLimits.longestAcceptMs) return;
+      lateConnections.inc();
       lateUntilMs.set(socket, performance.now() + freezeLimits.refusalMs);
     },
     wasFrozen(socket) {

@@ -1,0 +1,105 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type AcceptWatch, watchAccepts } from "./watch-accepts.ts";
+
+const eachMs = 10;
+
+let server: Server;
+let watch: AcceptWatch;
+/** When each client began to connect, by its port. */
+let begunAtMs: Map<number, number>;
+let measured: { waitedMs: number; measuredMs: number }[];
+let probes: number;
+let sockets: Socket[];
+let onAccepted: () => void;
+
+beforeEach(async () => {
+  [begunAtMs, measured, probes, sockets, onAccepted] = [new Map(), [], 0, [], () => {}];
+  watch = watchAccepts({ isFrozen: () => false });
+  server = createServer((socket) => {
+    sockets.push(socket.on("error", () => {}));
+    const measuredMs = watch.measureWait(socket);
+    if (measuredMs === undefined) {
+      probes += 1;
+      return;
+    }
+    const waitedMs = performance.now() - (begunAtMs.get(socket.remotePort ?? 0) ?? Number.NaN);
+    measured.push({ waitedMs, measuredMs });
+    beBusy(eachMs);
+    onAccepted();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+/** Each turn of the event loop that accepts a connection takes this long. */
+function beBusy(ms: number): void {
+  const untilMs = performance.now() + ms;
+  while (performance.now() < untilMs);
+}
+
+async function connectNow(): Promise<void> {
+  const startedAtMs = performance.now();
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  sockets.push(socket.on("error", () => {}));
+  // The port is known once the socket has begun to connect.
+  await new Promise((resolve) => process.nextTick(resolve));
+  begunAtMs.set(socket.localPort ?? 0, startedAtMs);
+}
+
+function untilAccepted(count: number): Promise<void> {
+  return new Promise((resolve) => {
+    const onEach = onAccepted;
+    onAccepted = () => {
+      onEach();
+      if (measured.length === count) resolve();
+    };
+  });
+}
+
+test("a connection that comes alone has not waited", async () => {
+  for (let index = 1; index <= 3; index += 1) {
+    await Promise.all([untilAccepted(index), connectNow()]);
+    // Until a turn without a connection has passed.
+    for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+  }
+  expect(measured.map(({ measuredMs }) => Math.round(measuredMs))).toEqual([0, 0, 0]);
+  expect(probes).toBe(0);
+});
+
+test("of many that come at once, each has waited for those before it, and none is thought to have waited less", async () => {
+  const count = 60;
+  await Promise.all([untilAccepted(count), ...Array.from({ length: count }, connectNow)]);
+  const [first, last] = [measured[0], measured.at(-1)];
+  expect(last?.measuredMs).toBeGreaterThan((count - 2) * eachMs);
+  // They began to connect a moment before the first turn that accepts one.
+  const unnoticedMs = (first?.waitedMs ?? 0) + 1;
+  expect(measured.filter(({ waitedMs, measuredMs }) => waitedMs > measuredMs + unnoticedMs)).toEqual([]);
+});
+
+test("of a stream that fills each turn, none is thought to have waited for as long as the stream lasts", async () => {
+  const count = 150;
+  const startedAtMs = performance.now();
+  onAccepted = () => void connectNow();
+  await Promise.all([untilAccepted(count), ...Array.from({ length: 5 }, connectNow)]);
+  const lastedMs = performance.now() - startedAtMs;
+  expect(probes).toBeGreaterThan(2);
+  expect(Math.min(...measured.slice(-30).map(({ measuredMs }) => measuredMs))).toBeLessThan(lastedMs / 4);
+});
+
+test("a freeze counts, until all that was made before its end has been accepted", async () => {
+  await Promise.all([untilAccepted(1), connectNow()]);
+  watch.recordFreeze(3_000);
+  await Promise.all([untilAccepted(2), connectNow()]);
+  expect(measured[1]?.measuredMs).toBeGreaterThan(3_000);
+  const count = 60;
+  await Promise.all([untilAccepted(count), ...Array.from({ length: count - 2 }, connectNow)]);
+  expect(probes).toBeGreaterThan(0);
+  expect(measured.at(-1)?.measuredMs).toBeLessThan(3_000);
+});

@@ -1,0 +1,101 @@
+import { connect, type Socket } from "node:net";
+
+export interface AcceptWatch {
+  /**
+   * Call this for each new connection when it is accepted.
+   *
+   * @returns how long it may have waited to be accepted, in milliseconds; undefined if the watch itself has opened it
+   */
+  measureWait(socket: Socket): number | undefined;
+  /** Call this when it turns out that this process did nothing for so long, before the next connection is measured. */
+  recordFreeze(frozenMs: number): void;
+}
+
+/** While it is not known that no connection has waited for so long, the process connects to itself this often. */
+const probeIntervalMs = 100;
+/** Each takes a turn of the event loop. If connections wait longer, these are spread over the time they wait. */
+const maxProbes = 5;
+
+/**
+ * Bounds how long connections waited to be accepted. A process that gets little time of its CPU accepts them late,
+ * even if it is never frozen: libuv accepts one in each turn of the event loop. The kernel does not tell when a
+ * connection was made, but it returns the oldest one first. So after a turn without a new connection, none was waiting.
+ * While each turn has one, the process connects to itself now and then: when that connection is accepted, all those
+ * that are older have been accepted.
+ *
+ * @param isFrozen records a freeze that nobody has noticed yet, and returns true if there was one
+ */
+export function watchAccepts({ isFrozen }: { isFrozen: () => boolean }): AcceptWatch {
+  /** Counts connections and freezes: after a turn without either, no connection is waiting. */
+  let happened = 0;
+  let isBusy = false;
+  /** While busy: all connections that were made before this time have been accepted. */
+  let acceptedUpToMs = 0;
+  /** Connections of this process to itself that have not been accepted yet, and when they were begun. */
+  const probes = new Map<Socket, number>();
+  let lastProbeAtMs = Number.NEGATIVE_INFINITY;
+
+  function follow(): void {
+    happened += 1;
+    if (isBusy) return;
+    isBusy = true;
+    acceptedUpToMs = performance.now();
+    setImmediate(followTurn);
+  }
+
+  /** The event loop polls the kernel once between two immediates. */
+  function followTurn(): void {
+    const happenedBefore = happened;
+    setImmediate(() => {
+      if (isFrozen() || happened !== happenedBefore) {
+        followTurn();
+        return;
+      }
+      isBusy = false;
+      abandonProbes();
+    });
+  }
+
+  function probe({ localAddress, localPort }: Socket): void {
+    if (localAddress === undefined || localPort === undefined) return;
+    const client = connect({ host: localAddress, port: localPort });
+    lastProbeAtMs = performance.now();
+    probes.set(client, lastProbeAtMs);
+    // If it fails, only a turn without a connection shows that none is waiting.
+    client.on("error", () => {});
+    client.once("close", () => probes.delete(client));
+  }
+
+  function abandonProbes(): void {
+    for (const client of probes.keys()) client.destroy();
+    probes.clear();
+  }
+
+  return {
+    measureWait(socket) {
+      follow();
+      for (const [client, startedAtMs] of probes) {
+        if (!isOtherEnd(socket, client)) continue;
+        acceptedUpToMs = startedAtMs;
+        client.destroy();
+        probes.delete(client);
+        socket.destroy();
+        return undefined;
+      }
+      const nowMs = performance.now();
+      const lastKnownMs = Math.max(acceptedUpToMs, lastProbeAtMs);
+      if (nowMs - lastKnownMs > probeIntervalMs && probes.size < maxProbes) probe(socket);
+      return nowMs - acceptedUpToMs;
+    },
+    recordFreeze(frozenMs) {
+      follow();
+      acceptedUpToMs -= frozenMs;
+      // They are older than this process's clock says.
+      abandonProbes();
+    },
+  };
+}
+
+function isOtherEnd(socket: Socket, client: Socket): boolean {
+  return socket.remotePort === client.localPort && socket.remoteAddress === client.localAddress;
+}
