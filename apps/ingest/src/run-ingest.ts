@@ -230,7 +230,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
       logger,
       metrics,
     }),
-    takeTurn: createTurns(),
+    takeTurn: createTurns(freezes),
     enqueue: measureEnqueuing(queue.enqueue, metrics),
     countUnknownFields: createUnknownFieldCounter(metrics),
     recordWarnings: warnings.record,

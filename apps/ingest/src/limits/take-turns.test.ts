@@ -6,12 +6,14 @@ const { budgetMs, longestWaitMs, maxWaitingBytes } = turnLimits;
 
 let nowMs: number;
 let done: string[];
+let isAccepting: boolean;
 let takeTurn: TakeTurn;
 
 beforeEach(() => {
   nowMs = 1_000_000;
   done = [];
-  takeTurn = createTurns(turnLimits, () => nowMs);
+  isAccepting = false;
+  takeTurn = createTurns({ isAccepting: () => isAccepting, now: () => nowMs });
 });
 
 /** Work that takes the whole budget of a turn. */
@@ -55,7 +57,7 @@ test("each turn has its budget once, however many items of work started it", asy
 
 test("by default it uses the process's clock", async () => {
   const results: number[] = [];
-  const takeOwnTurn = createTurns();
+  const takeOwnTurn = createTurns({ isAccepting: () => false });
   for (const number of [1, 2]) void takeOwnTurn("acme", 1, () => results.push(number));
   expect(results).toEqual([1, 2]);
 });
@@ -76,6 +78,25 @@ test("a partner with nothing waiting does not wait for one that has work waiting
   await light;
   expect(done.indexOf("acme")).toBeLessThanOrEqual(3);
   await Promise.all(heavy);
+});
+
+test("while connections are waiting, work leaves them as much time as it takes", async () => {
+  isAccepting = true;
+  const results = Array.from({ length: 3 }, () => work("acme"));
+  await nextTurn();
+  for (let turn = 0; turn < 5; turn += 1) {
+    nowMs += budgetMs / 5;
+    const newer = turn === 2 ? [work("acme")] : [];
+    results.push(...newer);
+    await nextTurn();
+    expect(done).toHaveLength(turn < 4 ? 1 : 2);
+  }
+  // As soon as none is waiting any more, work goes on.
+  isAccepting = false;
+  await nextTurn();
+  expect(done).toHaveLength(3);
+  await Promise.all(results);
+  expect(done).toHaveLength(4);
 });
 
 test("a partner's newer work never overtakes its older work", async () => {

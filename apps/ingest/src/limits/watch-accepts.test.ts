@@ -26,6 +26,7 @@ beforeEach(async () => {
     }
     const waitedMs = performance.now() - (begunAtMs.get(socket.remotePort ?? 0) ?? Number.NaN);
     measured.push({ waitedMs, measuredMs });
+    expect(watch.isAccepting()).toBe(true);
     beBusy(eachMs);
     onAccepted();
   });
@@ -70,6 +71,7 @@ test("a connection that comes alone has not waited", async () => {
     for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
   }
   expect(measured.map(({ measuredMs }) => Math.round(measuredMs))).toEqual([0, 0, 0]);
+  expect(watch.isAccepting()).toBe(false);
   expect(probes).toBe(0);
 });
 

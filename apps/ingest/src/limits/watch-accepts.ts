@@ -7,6 +7,8 @@ export interface AcceptWatch {
    * @returns how long it may have waited to be accepted, in milliseconds; undefined if the watch itself has opened it
    */
   measureWait(socket: Socket): number | undefined;
+  /** Whether connections may be waiting to be accepted. */
+  isAccepting(): boolean;
   /** Call this when it turns out that this process did nothing for so long, before the next connection is measured. */
   recordFreeze(frozenMs: number): void;
 }
@@ -87,6 +89,7 @@ export function watchAccepts({ isFrozen }: { isFrozen: () => boolean }): AcceptW
       if (nowMs - lastKnownMs > probeIntervalMs && probes.size < maxProbes) probe(socket);
       return nowMs - acceptedUpToMs;
     },
+    isAccepting: () => isBusy,
     recordFreeze(frozenMs) {
       follow();
       acceptedUpToMs -= frozenMs;

@@ -10,6 +10,8 @@ export interface FreezeWatch {
    * event loop in which the data was read.
    */
   wasFrozen(socket: Socket): boolean;
+  /** Whether connections may be waiting to be accepted. */
+  isAccepting(): boolean;
   /** Records time that passed on another clock but not on this process's clock. */
   recordLostTime(lostMs: number): void;
   stop(): void;
@@ -100,6 +102,7 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
       findFreeze();
       return performance.now() < Math.max(refusedUntilMs, lateUntilMs.get(socket) ?? refusedUntilMs);
     },
+    isAccepting: accepts.isAccepting,
     recordLostTime: (lostMs) => void recordFreeze(lostMs, performance.now()),
     stop: () => clearInterval(ticking),
   };

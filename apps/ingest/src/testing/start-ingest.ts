@@ -55,7 +55,7 @@ export async function startIngest(
     wasFrozen: () => false,
     limitPartner: async () => ({ headers: {} }),
     chargePartner: () => {},
-    takeTurn: createTurns(),
+    takeTurn: createTurns({ isAccepting: () => false }),
     enqueue: (event) => producer.enqueue(event),
     countUnknownFields: () => {},
     recordWarnings: () => {},
