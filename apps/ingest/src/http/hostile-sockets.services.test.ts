@@ -98,11 +98,10 @@ describe("a small heap", () => {
       }
       // Many have ended. Node has stopped reading from others because unread answers fill the connection.
       await waitFor(async () => {
-        const [, count] =
-          new RegExp(`^ingest_requests_total\\{.*status="${lastStatus}".*\\} (\\d+)$`, "m").exec(
-            await main.metrics(),
-          ) ?? [];
-        expect(Number(count)).toBeGreaterThan(attackers / 10);
+        // A slow machine refuses some, since their connections waited. Nobody reads those answers either.
+        const counted = new RegExp(`^ingest_requests_total\\{.*status="(?:${lastStatus}|503)".*\\} (\\d+)$`, "gm");
+        const counts = Array.from((await main.metrics()).matchAll(counted), ([, count]) => Number(count));
+        expect(counts.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(attackers / 10);
       });
       await expectToServe(main);
     },

@@ -25,7 +25,7 @@ export const freezeLimits = {
    */
   longestUnnoticedMs: 600,
   /** How long a connection may wait until it is accepted, besides. */
-  longestAcceptMs: 700,
+  longestAcceptMs: 1_200,
   /** Data that waited on open connections is read within a few turns of the event loop. */
   refusalMs: 1_000,
   /**
