@@ -140,11 +140,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     try {
       await begin(worker);
       for (const reference of ["DURING-1", "DURING-2", "DURING-3"]) await untilAccepted(ingest, reference);
-      await waitFor(async () => {
-        const { status, body } = await worker.readiness();
-        expect(status).toBe(503);
-        expect(body.problems?.join()).toMatch(/PostgreSQL is unavailable/);
-      }, recovery);
+      await untilUnready(worker);
       const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
       expect(metrics).toMatch(/^booking_events_database_up\{.*\} 0$/m);
     } finally {
@@ -162,17 +158,29 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     expect((await own.pool.query("select 1 from dead_letters")).rowCount).toBe(0);
   });
 
+  /** Starts it again even if the test fails, for those that follow. */
+  async function withoutPostgres(test: () => Promise<void>): Promise<void> {
+    own.postgres.kill("SIGKILL");
+    await own.postgres.ended();
+    try {
+      await test();
+    } finally {
+      await own.postgres.restart();
+    }
+  }
+
+  async function untilUnready(worker: RunningApp): Promise<void> {
+    await waitFor(async () => {
+      const { status, body } = await worker.readiness();
+      expect(status).toBe(503);
+      expect(body.problems?.join()).toMatch(/PostgreSQL is unavailable/);
+    }, recovery);
+  }
+
   test("a worker that starts while it is out migrates and applies when it is back", { timeout: 120_000 }, async () => {
     const ingest = await start("ingest");
     await untilAccepted(ingest, "EARLY");
-    own.postgres.kill("SIGKILL");
-    await own.postgres.ended();
-    const worker = await start("worker", { isReady: false });
-    await waitFor(
-      async () => expect((await worker.readiness()).body.problems?.join()).toMatch(/PostgreSQL is unavailable/),
-      recovery,
-    );
-    await own.postgres.restart();
+    await withoutPostgres(async () => untilUnready(await start("worker", { isReady: false })));
     await untilApplied("EARLY");
   });
 
@@ -180,15 +188,11 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     timeout: 120_000,
   }, async () => {
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
-    own.postgres.kill("SIGKILL");
-    await own.postgres.ended();
-    await untilAccepted(ingest, "HANDED-OVER");
-    await waitFor(
-      async () => expect((await worker.readiness()).body.problems?.join()).toMatch(/PostgreSQL is unavailable/),
-      recovery,
-    );
-    expect(await worker.stop("SIGTERM")).toBe(0);
-    await own.postgres.restart();
+    await withoutPostgres(async () => {
+      await untilAccepted(ingest, "HANDED-OVER");
+      await untilUnready(worker);
+      expect(await worker.stop("SIGTERM")).toBe(0);
+    });
     const next = await start("worker");
     await untilApplied("HANDED-OVER");
     // Logged after the commit, so the booking may be visible earlier.
