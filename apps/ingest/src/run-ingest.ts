@@ -244,6 +244,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     logger,
   });
   const ingestServer = createServer({ handle: app.callback(), connections, observe });
-  ingestServer.server.on("connection", freezes.trackConnection);
+  // First, because its own connections are not for the others.
+  ingestServer.server.prependListener("connection", freezes.trackConnection);
   return ingestServer;
 }

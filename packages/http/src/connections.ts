@@ -17,7 +17,7 @@ export interface Connection {
 
 /** Tracks the open connections, and closes one to make room for a new one. */
 export interface Connections {
-  /** Adds a new connection, or closes it if all others are busy. */
+  /** Adds a new connection, or closes it if all others are busy. Ignores one that has been closed. */
   open(socket: Socket): void;
   /** Returns undefined if the connection has been closed. */
   of(socket: Socket): Connection | undefined;
@@ -42,6 +42,7 @@ export function createConnections(options: {
   const countClosed = createMetrics(options, connections);
 
   function open(socket: Socket): void {
+    if (socket.destroyed) return;
     if (connections.size >= options.maxConnections && !makeRoom()) {
       countClosed("refused");
       socket.destroy();

@@ -4,9 +4,12 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type AcceptWatch, watchAccepts } from "./watch-accepts.ts";
 
 const eachMs = 10;
+/** Connections that wait at any time in a stream. */
+const streamWidth = 12;
 
 let server: Server;
 let watch: AcceptWatch;
+let lastPollMs: () => number;
 /** When each client began to connect, by its port. */
 let begunAtMs: Map<number, number>;
 let measured: { waitedMs: number; measuredMs: number }[];
@@ -16,7 +19,8 @@ let onAccepted: () => void;
 
 beforeEach(async () => {
   [begunAtMs, measured, probes, sockets, onAccepted] = [new Map(), [], 0, [], () => {}];
-  watch = watchAccepts({ isFrozen: () => false });
+  lastPollMs = () => performance.now();
+  watch = watchAccepts(() => lastPollMs());
   server = createServer((socket) => {
     sockets.push(socket.on("error", () => {}));
     const measuredMs = watch.measureWait(socket);
@@ -88,11 +92,32 @@ test("of many that come at once, each has waited for those before it, and none i
 test("of a stream that fills each turn, none is thought to have waited for as long as the stream lasts", async () => {
   const count = 150;
   const startedAtMs = performance.now();
+  lastPollMs = () => startedAtMs;
   onAccepted = () => void connectNow();
-  await Promise.all([untilAccepted(count), ...Array.from({ length: 5 }, connectNow)]);
+  await Promise.all([untilAccepted(count), ...Array.from({ length: streamWidth }, connectNow)]);
   const lastedMs = performance.now() - startedAtMs;
   expect(probes).toBeGreaterThan(2);
-  expect(Math.min(...measured.slice(-30).map(({ measuredMs }) => measuredMs))).toBeLessThan(lastedMs / 4);
+  expect(Math.min(...measured.slice(-30).map(({ measuredMs }) => measuredMs))).toBeLessThan(lastedMs / 3);
+  // Nor is any thought to have waited less than it has.
+  expect(measured.filter(({ waitedMs, measuredMs }) => waitedMs > measuredMs + 1)).toEqual([]);
+});
+
+test("what was on its way before a freeze does not show that less has waited after it", async () => {
+  let [probedAt, frozenAt] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  onAccepted = () => {
+    void connectNow();
+    if (probes === 2) probedAt = Math.min(probedAt, measured.length);
+    // Halfway to the next probe.
+    if (measured.length !== probedAt + streamWidth / 2) return;
+    watch.recordFreeze(3_000);
+    frozenAt = measured.length;
+  };
+  await Promise.all([untilAccepted(100), ...Array.from({ length: streamWidth }, connectNow)]);
+  // All of these waited during the freeze.
+  const after = measured.slice(frozenAt, frozenAt + streamWidth).map(({ measuredMs }) => measuredMs);
+  expect(after).toHaveLength(streamWidth);
+  expect(Math.min(...after)).toBeGreaterThan(3_000);
+  expect(measured.at(-1)?.measuredMs).toBeLessThan(3_000);
 });
 
 test("a freeze counts, until all that was made before its end has been accepted", async () => {

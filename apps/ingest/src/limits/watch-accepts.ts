@@ -15,8 +15,10 @@ export interface AcceptWatch {
 
 /** While it is not known that no connection has waited for so long, the process connects to itself this often. */
 const probeIntervalMs = 100;
-/** Each takes a turn of the event loop. If connections wait longer, these are spread over the time they wait. */
+/** Each takes a turn of the event loop, so these are spread over the time that connections wait. */
 const maxProbes = 5;
+/** A connection to oneself is made at once, unless the backlog is full. Then the kernel would try again after seconds. */
+const longestConnectMs = 500;
 
 /**
  * Bounds how long connections waited to be accepted. A process that gets little time of its CPU accepts them late,
@@ -25,9 +27,9 @@ const maxProbes = 5;
  * While each turn has one, the process connects to itself now and then: when that connection is accepted, all those
  * that are older have been accepted.
  *
- * @param isFrozen records a freeze that nobody has noticed yet, and returns true if there was one
+ * @param lastPollMs a time before the previous poll of the event loop, by `performance.now()`
  */
-export function watchAccepts({ isFrozen }: { isFrozen: () => boolean }): AcceptWatch {
+export function watchAccepts(lastPollMs: () => number): AcceptWatch {
   /** Counts connections and freezes: after a turn without either, no connection is waiting. */
   let happened = 0;
   let isBusy = false;
@@ -35,13 +37,12 @@ export function watchAccepts({ isFrozen }: { isFrozen: () => boolean }): AcceptW
   let acceptedUpToMs = 0;
   /** Connections of this process to itself that have not been accepted yet, and when they were begun. */
   const probes = new Map<Socket, number>();
-  let lastProbeAtMs = Number.NEGATIVE_INFINITY;
 
   function follow(): void {
     happened += 1;
     if (isBusy) return;
     isBusy = true;
-    acceptedUpToMs = performance.now();
+    acceptedUpToMs = lastPollMs();
     setImmediate(followTurn);
   }
 
@@ -49,10 +50,7 @@ export function watchAccepts({ isFrozen }: { isFrozen: () => boolean }): AcceptW
   function followTurn(): void {
     const happenedBefore = happened;
     setImmediate(() => {
-      if (isFrozen() || happened !== happenedBefore) {
-        followTurn();
-        return;
-      }
+      if (happened !== happenedBefore) return followTurn();
       isBusy = false;
       abandonProbes();
     });
@@ -61,16 +59,28 @@ export function watchAccepts({ isFrozen }: { isFrozen: () => boolean }): AcceptW
   function probe({ localAddress, localPort }: Socket): void {
     if (localAddress === undefined || localPort === undefined) return;
     const client = connect({ host: localAddress, port: localPort });
-    lastProbeAtMs = performance.now();
-    probes.set(client, lastProbeAtMs);
+    probes.set(client, performance.now());
     // If it fails, only a turn without a connection shows that none is waiting.
     client.on("error", () => {});
     client.once("close", () => probes.delete(client));
   }
 
+  function probeAgain(socket: Socket, waitedMs: number): void {
+    const nowMs = performance.now();
+    for (const [client, startedAtMs] of probes)
+      if (client.connecting && nowMs - startedAtMs > longestConnectMs) abandon(client);
+    const lastKnownMs = Math.max(acceptedUpToMs, ...probes.values());
+    const intervalMs = Math.max(probeIntervalMs, waitedMs / maxProbes);
+    if (nowMs - lastKnownMs > intervalMs && probes.size < maxProbes) probe(socket);
+  }
+
+  function abandon(client: Socket): void {
+    client.destroy();
+    probes.delete(client);
+  }
+
   function abandonProbes(): void {
-    for (const client of probes.keys()) client.destroy();
-    probes.clear();
+    for (const client of probes.keys()) abandon(client);
   }
 
   return {
@@ -78,16 +88,14 @@ export function watchAccepts({ isFrozen }: { isFrozen: () => boolean }): AcceptW
       follow();
       for (const [client, startedAtMs] of probes) {
         if (!isOtherEnd(socket, client)) continue;
-        acceptedUpToMs = startedAtMs;
-        client.destroy();
-        probes.delete(client);
+        acceptedUpToMs = Math.max(acceptedUpToMs, startedAtMs);
+        abandon(client);
         socket.destroy();
         return undefined;
       }
-      const nowMs = performance.now();
-      const lastKnownMs = Math.max(acceptedUpToMs, lastProbeAtMs);
-      if (nowMs - lastKnownMs > probeIntervalMs && probes.size < maxProbes) probe(socket);
-      return nowMs - acceptedUpToMs;
+      const waitedMs = performance.now() - acceptedUpToMs;
+      probeAgain(socket, waitedMs);
+      return waitedMs;
     },
     isAccepting: () => isBusy,
     recordFreeze(frozenMs) {
@@ -100,5 +108,9 @@ export function watchAccepts({ isFrozen }: { isFrozen: () => boolean }): AcceptW
 }
 
 function isOtherEnd(socket: Socket, client: Socket): boolean {
-  return socket.remotePort === client.localPort && socket.remoteAddress === client.localAddress;
+  return (
+    socket.remotePort !== undefined &&
+    socket.remotePort === client.localPort &&
+    socket.remoteAddress === client.localAddress
+  );
 }

@@ -18,13 +18,13 @@ export interface FreezeWatch {
 }
 
 export const freezeLimits = {
-  tickIntervalMs: 100,
+  tickIntervalMs: 50,
   /**
-   * The maximum age of the last tick. Garbage collections are shorter, and no sender gives up so soon. A request may
-   * wait this long unnoticed before its headers are read, and again before its body is read.
+   * The maximum age of the last tick but one. Garbage collections are shorter, and no sender gives up so soon. A request
+   * may wait this long unnoticed before its headers are read, and again before its body is read.
    */
-  longestUnnoticedMs: 600,
-  /** How long a connection may wait until it is accepted, besides. */
+  longestUnnoticedMs: 650,
+  /** How long a connection may wait until it is accepted, before that. */
   longestAcceptMs: 1_200,
   /** Data that waited on open connections is read within a few turns of the event loop. */
   refusalMs: 1_000,
@@ -36,6 +36,9 @@ export const freezeLimits = {
   backlog: 4_095,
 };
 
+/** Its data is read in the next turn, which may begin and proceed as slowly as goes unnoticed. */
+const refusalOnLateConnectionMs = freezeLimits.refusalMs + 2 * freezeLimits.longestUnnoticedMs;
+
 /**
  * Detects that this process did nothing for a while because it was stopped, throttled or busy, or because its machine
  * was suspended, and that connections waited to be accepted ({@link watchAccepts}). Senders may have given up on their
@@ -43,7 +46,8 @@ export const freezeLimits = {
  * be ordered after the newer ones.
  *
  * After a freeze, the event loop may read waiting data before or after it runs timers that are due. Therefore both the
- * first request and the next tick check the age of the last tick.
+ * first request and the next tick check the age of the ticks. What is read in one turn arrived after the previous one
+ * had polled the kernel. The last tick may be of this turn, so the one before it counts.
  */
 export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Registry }): FreezeWatch {
   const freezes = new Counter({
@@ -53,24 +57,22 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
   });
   const lateConnections = new Counter({
     name: "ingest_late_connections_total",
-    help: "Connections that may have waited so long to be accepted that the requests on them were refused.",
+    help: "Connections that may have waited so long to be accepted that requests on them are refused for some seconds.",
     registers: [metrics],
   });
-  let lastCheck = readClocks();
+  let lastTick = readClocks();
+  let tickBefore = lastTick;
   let refusedUntilMs = Number.NEGATIVE_INFINITY;
-  const accepts = watchAccepts({ isFrozen: findFreeze });
+  const accepts = watchAccepts(() => tickBefore.monotonicMs);
   /** Connections that may have waited too long, and the time until which data read from them is refused. */
   const lateUntilMs = new WeakMap<Socket, number>();
 
-  /** @returns whether there was one that nobody had noticed */
-  function findFreeze(): boolean {
+  function findFreeze(): void {
     const now = readClocks();
     // The monotonic clock stops while a machine is suspended. The wall clock may be set, which costs a second of
     // refusals.
-    const frozenMs = Math.max(now.monotonicMs - lastCheck.monotonicMs, now.wallMs - lastCheck.wallMs);
-    const wasFrozen = recordFreeze(frozenMs, now.monotonicMs);
-    if (wasFrozen) lastCheck = now;
-    return wasFrozen;
+    const frozenMs = Math.max(now.monotonicMs - tickBefore.monotonicMs, now.wallMs - tickBefore.wallMs);
+    if (recordFreeze(frozenMs, now.monotonicMs)) [tickBefore, lastTick] = [now, now];
   }
 
   /** @returns whether the time was long enough to be a freeze */
@@ -87,7 +89,7 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
 
   const ticking = setInterval(() => {
     findFreeze();
-    lastCheck = readClocks();
+    [tickBefore, lastTick] = [lastTick, readClocks()];
   }, freezeLimits.tickIntervalMs);
 
   return {
@@ -96,7 +98,7 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
       const waitedMs = accepts.measureWait(socket);
       if (waitedMs === undefined || waitedMs <= freezeLimits.longestAcceptMs) return;
       lateConnections.inc();
-      lateUntilMs.set(socket, performance.now() + freezeLimits.refusalMs);
+      lateUntilMs.set(socket, performance.now() + refusalOnLateConnectionMs);
     },
     wasFrozen(socket) {
       findFreeze();
