@@ -30,6 +30,7 @@ export async function fillTables(database: BenchDatabase, events: number): Promi
   const tables = { events, bookings, startMs, intervalMs: spanMs / events, reference: toReference, arrivalDate };
   await migrate(database.url);
   await database.query("set synchronous_commit = off");
+  for (let at = startMs; at < firstReceivedAtMs; at = startOfNextMonth(at)) await createPartition(database, at);
   await database.query(createSource(tables));
   for (let first = 0; first < events; first += eventsPerStatement) {
     const source = `source(${first}, ${Math.min(first + eventsPerStatement, events) - 1})`;
@@ -42,6 +43,24 @@ export async function fillTables(database: BenchDatabase, events: number): Promi
   await database.query("vacuum analyze");
   await database.query("checkpoint");
   return tables;
+}
+
+/** Of the month of this time, unless the migrations have created it. */
+async function createPartition(database: BenchDatabase, atMs: number): Promise<void> {
+  const nextMonthMs = startOfNextMonth(atMs);
+  const month = new Date(atMs).toISOString().slice(0, 7);
+  const name = `booking_events_${month.replace("-", "_")}`;
+  const found = await database.query(`select from pg_class where relname = '${name}'`);
+  if (found.length > 0) return;
+  await database.query(`
+    create table ${name} (like booking_events including all);
+    do $$ begin execute format('alter table booking_events attach partition ${name} for values from (%L) to (%L)',
+      first_event_id('${month}-01Z'), first_event_id('${new Date(nextMonthMs).toISOString()}')); end $$`);
+}
+
+function startOfNextMonth(atMs: number): number {
+  const date = new Date(atMs);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
 }
 
 function toReference(booking: number): string {

@@ -241,6 +241,39 @@ describe("old events without a partition of their month", () => {
     expect(Object.keys(await places())).toEqual([idAt(monthsFromNow(-30), 2), idAt(now)]);
   });
 
+  test("are deleted from the default partition even if their ids are of times to come", async () => {
+    await log(idAt(monthsFromNow(200), 1), monthsFromNow(-30));
+    await log(idAt(monthsFromNow(200), 2), now);
+    expect((await maintain(pool, { ...keepAll, retentionDays: 400 })).removed.booking_events).toBe(1);
+    expect(Object.keys(await places())).toEqual([idAt(monthsFromNow(200), 2)]);
+  });
+
+  test("are found without reading the others of the default partition", async () => {
+    await pool.query(
+      `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
+         content_digest, outcome, received_at)
+       select (left($1::text, 24) || lpad(n::text, 12, '0'))::uuid, 'acme', 'update', 'trip', 'T', '\\x00', n, '{}',
+         '\\x00', 'updated', $2
+       from generate_series(1, 20000) as n`,
+      [idAt(monthsFromNow(-3)), monthsFromNow(-3)],
+    );
+    await log(idAt(monthsFromNow(-30)), monthsFromNow(-30));
+    await pool.query("analyze booking_events_default");
+    const client = await pool.connect();
+    try {
+      await client.query("begin");
+      expect((await client.query("select delete_old_events(400, 1000) as deleted")).rows).toEqual([{ deleted: 1 }]);
+      const { rows } = await client.query<{ read: number }>(
+        `select (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as read
+         from pg_stat_xact_user_tables where relname = 'booking_events_default'`,
+      );
+      expect(rows[0]?.read).toBeLessThan(100);
+    } finally {
+      await client.query("rollback");
+      client.release();
+    }
+  });
+
   test("are deleted from the first partition, and from a log that cannot be partitioned", async () => {
     for (const prepare of ["", "create view blocking as select from booking_events"]) {
       await migrateTo(7, { pool, url });
