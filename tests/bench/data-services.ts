@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startPostgres, startRedis } from "@booking-events/scripts/services";
@@ -73,6 +74,8 @@ export async function startDataServices(
       redis.disconnect();
       await postgres.end();
       await Promise.all([redisServer.stop(), postgresServer.stop()]);
+      // If root runs the benchmark, it is not in `dir`.
+      await rm(postgresServer.home, { recursive: true, force: true });
     },
   };
 }
