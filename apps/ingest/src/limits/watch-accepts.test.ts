@@ -23,12 +23,13 @@ beforeEach(async () => {
   watch = watchAccepts(() => lastPollMs());
   server = createServer((socket) => {
     sockets.push(socket.on("error", () => {}));
+    const acceptedAtMs = performance.now();
     const measuredMs = watch.measureWait(socket);
     if (measuredMs === undefined) {
       probes += 1;
       return;
     }
-    const waitedMs = performance.now() - (begunAtMs.get(socket.remotePort ?? 0) ?? Number.NaN);
+    const waitedMs = acceptedAtMs - (begunAtMs.get(socket.remotePort ?? 0) ?? Number.NaN);
     measured.push({ waitedMs, measuredMs });
     expect(watch.isAccepting()).toBe(true);
     beBusy(eachMs);
@@ -107,8 +108,8 @@ test("what was on its way before a freeze does not show that less has waited aft
   onAccepted = () => {
     void connectNow();
     if (probes === 2) probedAt = Math.min(probedAt, measured.length);
-    // Halfway to the next probe.
-    if (measured.length !== probedAt + streamWidth / 2) return;
+    // The next probe has begun 200 ms after that one did, and waits in the middle of the others.
+    if (measured.length !== probedAt + streamWidth + 2) return;
     watch.recordFreeze(3_000);
     frozenAt = measured.length;
   };

@@ -13,8 +13,11 @@ export interface AcceptWatch {
   recordFreeze(frozenMs: number): void;
 }
 
-/** While it is not known that no connection has waited for so long, the process connects to itself this often. */
-const probeIntervalMs = 100;
+/**
+ * While it is not known that no connection has waited for so long, the process connects to itself this often. The first
+ * connection after a pause may have waited since a time that is about 100 ms ago, and needs no such measurement.
+ */
+const probeIntervalMs = 200;
 /** Each takes a turn of the event loop, so these are spread over the time that connections wait. */
 const maxProbes = 5;
 /** A connection to oneself is made at once, unless the backlog is full. Then the kernel would try again after seconds. */
