@@ -47,15 +47,11 @@ export async function fillTables(database: BenchDatabase, events: number): Promi
 
 /** Of the month of this time, unless the migrations have created it. */
 async function createPartition(database: BenchDatabase, atMs: number): Promise<void> {
-  const nextMonthMs = startOfNextMonth(atMs);
   const month = new Date(atMs).toISOString().slice(0, 7);
-  const name = `booking_events_${month.replace("-", "_")}`;
-  const found = await database.query(`select from pg_class where relname = '${name}'`);
-  if (found.length > 0) return;
+  const nextMonth = new Date(startOfNextMonth(atMs)).toISOString();
   await database.query(`
-    create table ${name} (like booking_events including all);
-    do $$ begin execute format('alter table booking_events attach partition ${name} for values from (%L) to (%L)',
-      first_event_id('${month}-01Z'), first_event_id('${new Date(nextMonthMs).toISOString()}')); end $$`);
+    create table if not exists booking_events_${month.replace("-", "_")} partition of booking_events
+      for values from (first_event_id('${month}-01Z')) to (first_event_id('${nextMonth}'))`);
 }
 
 function startOfNextMonth(atMs: number): number {

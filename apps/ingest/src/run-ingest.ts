@@ -230,7 +230,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
       logger,
       metrics,
     }),
-    takeTurn: createTurns(freezes),
+    takeTurn: createTurns({ isAccepting: freezes.isAccepting }),
     enqueue: measureEnqueuing(queue.enqueue, metrics),
     countUnknownFields: createUnknownFieldCounter(metrics),
     recordWarnings: warnings.record,
@@ -244,7 +244,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     logger,
   });
   const ingestServer = createServer({ handle: app.callback(), connections, observe });
-  // First, because its own connections are not for the others.
+  // First, because it closes connections of this process to itself.
   ingestServer.server.prependListener("connection", freezes.trackConnection);
   return ingestServer;
 }

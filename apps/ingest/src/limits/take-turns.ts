@@ -51,17 +51,12 @@ interface PartnerQueue {
  * @param options.isAccepting whether connections may be waiting to be accepted
  * @param options.now a clock in milliseconds that is never set back
  */
-export function createTurns(options: {
-  isAccepting: () => boolean;
-  limits?: typeof turnLimits;
-  now?: () => number;
-}): TakeTurn {
-  const { isAccepting, limits = turnLimits, now = () => performance.now() } = options;
+export function createTurns(options: { isAccepting: () => boolean; now?: () => number }): TakeTurn {
+  const { isAccepting, now = () => performance.now() } = options;
   /** By partner; the first one is served next. */
   const queues = new Map<string, PartnerQueue>();
   let spentMs = 0;
   let isTurnCounted = false;
-  let isPausing = false;
   let pauseUntilMs = Number.NEGATIVE_INFINITY;
 
   function spend<Result>(work: () => Result): Result {
@@ -70,7 +65,9 @@ export function createTurns(options: {
     try {
       return work();
     } finally {
-      spentMs += now() - startedAtMs;
+      const endedAtMs = now();
+      spentMs += endedAtMs - startedAtMs;
+      pauseUntilMs = endedAtMs + spentMs;
     }
   }
 
@@ -83,12 +80,14 @@ export function createTurns(options: {
 
   function startTurn(): void {
     isTurnCounted = false;
-    if (!isPausing) pauseUntilMs = now() + spentMs;
-    isPausing = now() < pauseUntilMs && isAccepting();
-    spentMs = isPausing ? limits.budgetMs : 0;
-    if (isPausing) countTurn();
+    if (isAccepting() && now() < pauseUntilMs) {
+      spentMs = turnLimits.budgetMs;
+      countTurn();
+      return;
+    }
+    spentMs = 0;
     for (const [partner, queue] of queues) {
-      if (spentMs >= limits.budgetMs) break;
+      if (spentMs >= turnLimits.budgetMs) break;
       queues.delete(partner);
       startFirst(queue);
       // The partner goes to the end, after those that this loop has yet to serve.
@@ -100,15 +99,15 @@ export function createTurns(options: {
     const first = queue.waiting.shift();
     if (first === undefined) return;
     queue.bytes -= first.bytes;
-    if (now() - first.sinceMs > limits.longestWaitMs) first.refuse(new Refusal(answers.tooMuchToRead));
+    if (now() - first.sinceMs > turnLimits.longestWaitMs) first.refuse(new Refusal(answers.tooMuchToRead));
     else first.start();
   }
 
   return async (partner, bytes, work) => {
     // If the turn has time left, nothing is waiting, because each turn starts waiting work until its time is spent.
-    if (spentMs < limits.budgetMs) return spend(work);
+    if (spentMs < turnLimits.budgetMs) return spend(work);
     const queue = queues.get(partner) ?? { waiting: [], bytes: 0 };
-    if (queue.bytes + bytes > limits.maxWaitingBytes) throw new Refusal(answers.tooMuchToRead);
+    if (queue.bytes + bytes > turnLimits.maxWaitingBytes) throw new Refusal(answers.tooMuchToRead);
     return new Promise((resolve, refuse) => {
       const start = () => {
         try {
