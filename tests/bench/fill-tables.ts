@@ -1,7 +1,6 @@
 import { migrate } from "@booking-events/store";
 import type { BenchDatabase } from "./data-services.ts";
 import { firstReceivedAtMs } from "./fill-queue.ts";
-import { fullBooking } from "./sample-events.ts";
 
 export const eventsPerBooking = 4;
 const eventsPerStatement = 100_000;
@@ -10,6 +9,8 @@ const spanMs = 360 * 24 * 60 * 60 * 1_000;
 export interface FilledTables {
   events: number;
   bookings: number;
+  /** What the events have in common. */
+  payload: Readonly<Record<string, string | undefined>>;
   /** Of a booking that has all its events, by its number from 0. */
   reference: (booking: number) => string;
   /** Of a booking's last event, as sent. */
@@ -23,11 +24,16 @@ export interface FilledTables {
  * Fills the tables as the worker would have in a year: each booking is created, and updated three times with a quarter
  * of a year in between. Late and repeated events are missing.
  */
-export async function fillTables(database: BenchDatabase, events: number): Promise<FilledTables> {
+export async function fillTables(
+  database: BenchDatabase,
+  events: number,
+  payload: FilledTables["payload"],
+): Promise<FilledTables> {
   const bookings = events / eventsPerBooking;
   const startMs = firstReceivedAtMs - spanMs;
   const arrivalDate = (booking: number) => toArrivalDate(booking + (eventsPerBooking - 1) * bookings);
-  const tables = { events, bookings, startMs, intervalMs: spanMs / events, reference: toReference, arrivalDate };
+  const intervalMs = spanMs / events;
+  const tables = { events, bookings, payload, startMs, intervalMs, reference: toReference, arrivalDate };
   await migrate(database.url);
   await database.query("set synchronous_commit = off");
   for (let at = startMs; at < firstReceivedAtMs; at = startOfNextMonth(at)) await createPartition(database, at);
@@ -71,8 +77,8 @@ function toArrivalDate(event: number): string {
 const arrivalDays = 730;
 
 /** Functions that say what the n-th event is, from 0. */
-function createSource({ events, bookings, startMs, intervalMs }: FilledTables): string {
-  const payload = JSON.stringify(fullBooking).replaceAll("'", "''");
+function createSource({ events, bookings, payload, startMs, intervalMs }: FilledTables): string {
+  const common = JSON.stringify(payload).replaceAll("'", "''");
   return `
     create function pg_temp.time_of(n bigint) returns bigint language sql immutable
       return ${startMs} + floor(n * ${intervalMs}::float8)::bigint;
@@ -86,7 +92,7 @@ function createSource({ events, bookings, startMs, intervalMs }: FilledTables): 
         sha256('acme'::bytea || '\\x00'::bytea || convert_to(reference, 'UTF8')), pg_temp.time_of(n) * 1000 + n % 1000,
         to_timestamp(pg_temp.time_of(n) / 1000.0), (n / ${bookings})::integer + 1,
         case when n >= ${bookings} then pg_temp.id_of(n - ${bookings}) end,
-        '${payload}'::jsonb || jsonb_build_object('consumerTripPartnerExternalReference', reference,
+        '${common}'::jsonb || jsonb_build_object('consumerTripPartnerExternalReference', reference,
           'consumerTripVenueName', 'Venue ' || n, 'consumerEmail', 'guest' || n % ${bookings} || '@example.com',
           'consumerTripArrivalDate', (date '2026-01-01' + (n % ${arrivalDays})::integer)::text),
         substring(sha256(n::text::bytea) for 16), to_timestamp(pg_temp.time_of(n % ${bookings}) / 1000.0)

@@ -3,7 +3,7 @@ import { accept } from "./accept.ts";
 import { apply } from "./apply.ts";
 import { cells } from "./cells.ts";
 import { endToEnd } from "./end-to-end.ts";
-import { growth } from "./growth.ts";
+import { growth, growthOfShort } from "./growth.ts";
 import { lateEvents } from "./late-events.ts";
 import { memory } from "./memory.ts";
 import { pipelining } from "./pipelining.ts";
@@ -16,6 +16,7 @@ export const scenarios: readonly Scenario[] = [
   cells,
   endToEnd,
   growth,
+  growthOfShort,
   lateEvents,
   memory,
   pipelining,
