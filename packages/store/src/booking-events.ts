@@ -1,8 +1,7 @@
 import type { BookingState, Outcome, Place, RevisedEvent, WarningCode } from "@booking-events/bookings";
 import type { EventKind, ReferenceKind } from "@booking-events/schema";
-import pg from "pg";
 import { bigints, byteas, texts, timestamps, uuids } from "./binary-arrays.ts";
-import type { Queryable } from "./database.ts";
+import { type Queryable, wasFirst } from "./database.ts";
 import { monthsOfIds } from "./event-ids.ts";
 
 export interface EventToInsert {
@@ -29,23 +28,13 @@ export interface EventToInsert {
   receivedAt: Date;
 }
 
-const uniqueViolation = "23505";
-
 /**
- * Events are hardly ever in the log already, and `on conflict` costs PostgreSQL another search and a lock for each.
- *
  * @param events in sequence order, so two transactions with the same events wait for each other and don't deadlock
  * @returns false if another transaction has inserted one of the events since {@link findProcessed}. Roll back, and
  *   begin again
  */
-export async function insertEvents(client: Queryable, events: EventToInsert[]): Promise<boolean> {
-  try {
-    await insert(client, events);
-    return true;
-  } catch (error) {
-    if (error instanceof pg.DatabaseError && error.code === uniqueViolation) return false;
-    throw error;
-  }
+export function insertEvents(client: Queryable, events: EventToInsert[]): Promise<boolean> {
+  return wasFirst(insert(client, events));
 }
 
 /** Inserts the event unless it is in the log. */

@@ -1,7 +1,7 @@
 import type { BookingState } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
 import { bigints, booleans, byteas, integers, texts, timestamps, uuids } from "./binary-arrays.ts";
-import { type Queryable, settleAll } from "./database.ts";
+import { type Queryable, settleAll, wasFirst } from "./database.ts";
 import { monthsOfIds } from "./event-ids.ts";
 import { type Trip, tripColumns } from "./trip.ts";
 
@@ -139,7 +139,7 @@ export async function findLockedBookings(client: Queryable, bookingKeys: Buffer[
  * @returns false if another transaction has inserted one of the bookings since {@link lockBookings}. Roll back, and
  *   begin again
  */
-export async function insertBookings(client: Queryable, bookings: BookingToSave[]): Promise<boolean> {
+export function insertBookings(client: Queryable, bookings: BookingToSave[]): Promise<boolean> {
   // In the order of the keys, like the locks: two transactions with the same new bookings wait, and never deadlock.
   const sorted = bookings.toSorted((a, b) => Buffer.compare(a.bookingKey, b.bookingKey));
   const inserted = client.query(
@@ -150,12 +150,10 @@ export async function insertBookings(client: Queryable, bookings: BookingToSave[
        content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
        string_to_array(guest_hashes, ' ')::bigint[], ${payloadOfContent},
        ${tripValues.join(", ")}
-     from ${changedRows}
-     on conflict (booking_key) do nothing`,
+     from ${changedRows}`,
     toColumns(sorted),
   );
-  const [{ rowCount }] = await settleAll([inserted, fillTrips(client, bookings)]);
-  return rowCount === bookings.length;
+  return wasFirst(settleAll([inserted, fillTrips(client, bookings)]));
 }
 
 /** The bookings must be locked by this transaction. */

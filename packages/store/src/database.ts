@@ -312,6 +312,24 @@ export async function settleAll<Results extends unknown[]>(
   return (await Promise.all(statements)) as Results;
 }
 
+const uniqueViolation = "23505";
+
+/**
+ * Rows that are known to be missing hardly ever appear meanwhile, and `on conflict` costs PostgreSQL another search and
+ * a lock for each.
+ *
+ * @returns false if another transaction has inserted one of the rows. Nothing but a rollback is possible then
+ */
+export async function wasFirst(insertion: Promise<unknown>): Promise<boolean> {
+  try {
+    await insertion;
+    return true;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === uniqueViolation) return false;
+    throw error;
+  }
+}
+
 /** A former primary, and a prepared statement that is not what it was. */
 const needsOtherConnection = new Set(["25006", ...staleStatement]);
 
