@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
 import { createTurns, type TakeTurn, turnLimits } from "./take-turns.ts";
 
-const { budgetMs, longestWaitMs, maxWaitingBytes } = turnLimits;
+const { budgetMs, budgetWhileAcceptingMs, acceptedBetween, longestWaitMs, maxWaitingBytes } = turnLimits;
 
 let nowMs: number;
 let done: string[];
@@ -80,23 +80,29 @@ test("a partner with nothing waiting does not wait for one that has work waiting
   await Promise.all(heavy);
 });
 
-test("while connections are waiting, work leaves them as much time as it takes", async () => {
+test("while connections are waiting, a turn with little work is followed by turns that only accept them", async () => {
   isAccepting = true;
-  const results = Array.from({ length: 3 }, () => work("acme"));
-  await nextTurn();
-  for (let turn = 0; turn < 5; turn += 1) {
-    nowMs += budgetMs / 5;
-    const newer = turn === 2 ? [work("acme")] : [];
-    results.push(...newer);
+  const results = Array.from({ length: 4 }, () => work("acme", { takesMs: budgetWhileAcceptingMs / 2 }));
+  // Half of the turns have come when more work does, and it waits with the rest.
+  for (let turn = 0; turn <= acceptedBetween; turn += 1) {
+    expect(done).toHaveLength(2);
+    if (turn === acceptedBetween / 2) results.push(work("acme", { takesMs: budgetWhileAcceptingMs / 2 }));
     await nextTurn();
-    expect(done).toHaveLength(turn < 4 ? 1 : 2);
   }
+  expect(done).toHaveLength(4);
   // As soon as none is waiting any more, work goes on.
   isAccepting = false;
   await nextTurn();
-  expect(done).toHaveLength(3);
+  expect(done).toHaveLength(5);
   await Promise.all(results);
-  expect(done).toHaveLength(4);
+});
+
+test("while connections are waiting, one item that takes longer is all that a turn does", async () => {
+  isAccepting = true;
+  const results = [work("acme"), work("acme", { takesMs: 0 })];
+  expect(done).toHaveLength(1);
+  await Promise.all(results);
+  expect(done).toHaveLength(2);
 });
 
 test("a partner's newer work never overtakes its older work", async () => {

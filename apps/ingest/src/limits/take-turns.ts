@@ -15,6 +15,10 @@ export const turnLimits = {
    * ordinary bodies. The most expensive body of 64 KiB takes up to 10 ms.
    */
   budgetMs: 25,
+  /** The same while connections are waiting. What follows from the work takes a few times as long in later turns. */
+  budgetWhileAcceptingMs: 2,
+  /** How many connections that are waiting are accepted after a turn with work, before the next one. */
+  acceptedBetween: 8,
   /**
    * An event that is accepted later could be ordered after newer events, because its sender may have given up: see
    * watch-freezes.ts.
@@ -44,9 +48,8 @@ interface PartnerQueue {
  * Work runs immediately while the turn has time left. Other work waits in a queue for each partner, and the queues are
  * served in turn.
  *
- * The event loop accepts one connection in each turn. If each turn had 25 ms of work, the last of a few hundred new
- * connections would wait for seconds. So while connections are waiting, work gets half of the time: after each turn
- * with work come short ones without.
+ * The event loop accepts one connection in each turn. If each turn had work, the last of a few hundred new connections
+ * would wait for seconds. So while connections are waiting, a turn with little work is followed by many without.
  *
  * @param options.isAccepting whether connections may be waiting to be accepted
  * @param options.now a clock in milliseconds that is never set back
@@ -57,7 +60,8 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
   const queues = new Map<string, PartnerQueue>();
   let spentMs = 0;
   let isTurnCounted = false;
-  let pauseUntilMs = Number.NEGATIVE_INFINITY;
+  /** How many of the next turns have no work if connections are waiting. */
+  let turnsWithout = 0;
 
   function spend<Result>(work: () => Result): Result {
     countTurn();
@@ -65,10 +69,13 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
     try {
       return work();
     } finally {
-      const endedAtMs = now();
-      spentMs += endedAtMs - startedAtMs;
-      pauseUntilMs = endedAtMs + spentMs;
+      spentMs += now() - startedAtMs;
+      turnsWithout = turnLimits.acceptedBetween;
     }
+  }
+
+  function hasTimeLeft(): boolean {
+    return spentMs < (isAccepting() ? turnLimits.budgetWhileAcceptingMs : turnLimits.budgetMs);
   }
 
   /** Counts a turn from its first work. Work waits only after the turn's time has been spent. */
@@ -80,14 +87,15 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
 
   function startTurn(): void {
     isTurnCounted = false;
-    if (isAccepting() && now() < pauseUntilMs) {
+    if (isAccepting() && turnsWithout > 0) {
+      turnsWithout -= 1;
       spentMs = turnLimits.budgetMs;
       countTurn();
       return;
     }
     spentMs = 0;
     for (const [partner, queue] of queues) {
-      if (spentMs >= turnLimits.budgetMs) break;
+      if (!hasTimeLeft()) break;
       queues.delete(partner);
       startFirst(queue);
       // The partner goes to the end, after those that this loop has yet to serve.
@@ -105,7 +113,7 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
 
   return async (partner, bytes, work) => {
     // If the turn has time left, nothing is waiting, because each turn starts waiting work until its time is spent.
-    if (spentMs < turnLimits.budgetMs) return spend(work);
+    if (hasTimeLeft()) return spend(work);
     const queue = queues.get(partner) ?? { waiting: [], bytes: 0 };
     if (queue.bytes + bytes > turnLimits.maxWaitingBytes) throw new Refusal(answers.tooMuchToRead);
     return new Promise((resolve, refuse) => {
