@@ -129,7 +129,10 @@ export async function inTransaction<Result>(
   const client = await begin(pool);
   try {
     const result = await work(client);
-    await settleAll([client.query(waitForDisk), client.query("commit")]);
+    await settleAll([
+      client.query(directConnections.get(client) ? prepared(waitForDisk) : waitForDisk),
+      client.query("commit"),
+    ]);
     client.release();
     return result;
   } catch (error) {
@@ -159,7 +162,7 @@ export function inPreparedTransaction<Result>(
   return inTransaction(pool, async (client) => {
     if (!(await isDirect(client))) return work(client);
     const query = (text: string, values?: unknown[]) =>
-      client.query(values === undefined ? { text } : { name: nameStatement(text), text, values });
+      client.query(values === undefined ? text : { ...prepared(text), values });
     const [, , result] = await settleAll([
       discardOldPlans(client),
       client.query(planForAllValues),
@@ -207,6 +210,10 @@ async function discardOldPlans(client: pg.PoolClient): Promise<void> {
  */
 const planForAllValues =
   "set local plan_cache_mode to force_generic_plan; set local enable_seqscan to off; set local jit to off";
+
+function prepared(text: string): { name: string; text: string } {
+  return { name: nameStatement(text), text };
+}
 
 const statementNames = new Map<string, string>();
 

@@ -166,11 +166,8 @@ async function lock(
   events: IncomingEvent[],
   { digestKey, waitsForLocks }: { digestKey: DigestKey; waitsForLocks: boolean },
 ) {
-  const [, stored, , applied, horizon] = await settleAll([
-    setLockTimeout(client, lockTimeoutMs),
-    lockBookings(client, keysOf(events), waitsForLocks ? "wait" : "fail"),
-    // Later statements have the connection's own limit again.
-    setLockTimeout(client, "default"),
+  const [stored, applied, horizon] = await settleAll([
+    waitsForLocks ? lockInTime(client, keysOf(events)) : lockBookings(client, keysOf(events), "fail"),
     // After the locks: until this transaction holds them, another one may be applying the same events.
     findProcessed(
       client,
@@ -179,6 +176,16 @@ async function lock(
     readLogHorizon(client),
   ]);
   return { stored: await convertOld(client, digestKey, stored), applied, horizon };
+}
+
+async function lockInTime(client: Queryable, bookingKeys: Buffer[]): Promise<StoredBooking[]> {
+  const [, stored] = await settleAll([
+    setLockTimeout(client, lockTimeoutMs),
+    lockBookings(client, bookingKeys, "wait"),
+    // Later statements have the connection's own limit again.
+    setLockTimeout(client, "default"),
+  ]);
+  return stored;
 }
 
 /** @param stored locked bookings */
