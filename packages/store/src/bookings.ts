@@ -1,6 +1,6 @@
 import type { BookingState } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
-import { bigints, booleans, byteas, integers, texts, timestamps, uuids } from "./binary-arrays.ts";
+import { bigints, booleans, byteas, dates, instants, integers, texts, timestamps, uuids } from "./binary-arrays.ts";
 import { type Queryable, settleAll, wasFirst } from "./database.ts";
 import { monthsOfIds } from "./event-ids.ts";
 import { type Trip, tripColumns } from "./trip.ts";
@@ -149,7 +149,7 @@ export function insertBookings(client: Queryable, bookings: BookingToSave[]): Pr
      select booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
        content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
        string_to_array(guest_hashes, ' ')::bigint[], ${payloadOfContent},
-       ${tripValues.join(", ")}
+       ${tripColumns.join(", ")}
      from ${changedRows}`,
     toColumns(sorted),
   );
@@ -175,7 +175,7 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
        guest_hashes = coalesce(string_to_array(changed.guest_hashes, ' ')::bigint[], bookings.guest_hashes),
        payload = case when changed.keeps_payload then bookings.payload else ${payloadOfContent} end,
        ${tripColumns
-         .map((name, place) => `${name} = case when changed.keeps_payload then ${name} else ${tripValues[place]} end`)
+         .map((name) => `${name} = case when changed.keeps_payload then bookings.${name} else changed.${name} end`)
          .join(",\n       ")}
      from ${changedRows}
      where bookings.booking_key = changed.booking_key`,
@@ -197,21 +197,12 @@ async function fillTrips(client: Queryable, bookings: BookingToSave[]): Promise<
   );
 }
 
-/** In the order of `tripColumns`. */
-const tripValues = [
-  "left(changed.arrival, 10)::date",
-  "case when length(changed.arrival) > 10 then changed.arrival::timestamptz end",
-  "left(changed.departure, 10)::date",
-  "case when length(changed.departure) > 10 then changed.departure::timestamptz end",
-  "changed.country",
-  "changed.airport",
-];
 /**
  * With the bounds of {@link toColumns}, PostgreSQL leaves out partitions before it runs the query: when it plans it, or,
  * if it is prepared, when it begins.
  */
 const payloadOfContent = `(
-         select payload from booking_events where id = changed.content_event_id and id >= $22 and id < $23
+         select payload from booking_events where id = changed.content_event_id and id >= $24 and id < $25
        )`;
 
 /** Turns the parameters from {@link toColumns} into rows. */
@@ -223,8 +214,10 @@ const changedRows = `(
          unnest($11::timestamptz[]) as updated_at, unnest($12::timestamptz[]) as deleted_at,
          unnest($13::uuid[]) as content_event_id, unnest($14::boolean[]) as keeps_payload,
          unnest($15::text[]) as reference_kind, unnest($16::integer[]) as revision,
-         unnest($17::text[]) as guest_hashes, unnest($18::text[]) as arrival, unnest($19::text[]) as departure,
-         unnest($20::text[]) as country, unnest($21::text[]) as airport
+         unnest($17::text[]) as guest_hashes, unnest($18::date[]) as arrival_date,
+         unnest($19::timestamptz[]) as arrival_at, unnest($20::date[]) as return_date,
+         unnest($21::timestamptz[]) as return_at, unnest($22::text[]) as destination_country,
+         unnest($23::text[]) as destination_airport
      ) as changed`;
 
 function toColumns(bookings: BookingToSave[]): (Buffer | string)[] {
@@ -233,6 +226,8 @@ function toColumns(bookings: BookingToSave[]): (Buffer | string)[] {
   const lookups = bookings
     .filter(({ keepsPayload }) => !keepsPayload)
     .flatMap(({ state: { content } }) => content ?? []);
+  const arrivals = bookings.map(({ trip }) => trip?.arrival ?? null);
+  const returns = bookings.map(({ trip }) => trip?.return ?? null);
   return [
     byteas(bookings.map(({ bookingKey }) => bookingKey)),
     texts(bookings.map(({ partner }) => partner)),
@@ -251,8 +246,10 @@ function toColumns(bookings: BookingToSave[]): (Buffer | string)[] {
     texts(bookings.map(({ referenceKind }) => referenceKind)),
     integers(bookings.map(({ revision }) => revision)),
     texts(bookings.map(({ guestHashes }) => guestHashes?.join(" ") ?? null)),
-    texts(bookings.map(({ trip }) => trip?.arrival ?? null)),
-    texts(bookings.map(({ trip }) => trip?.return ?? null)),
+    dates(arrivals),
+    instants(arrivals),
+    dates(returns),
+    instants(returns),
     texts(bookings.map(({ trip }) => trip?.country ?? null)),
     texts(bookings.map(({ trip }) => trip?.airport ?? null)),
     ...monthsOfIds(lookups.map(({ eventId }) => eventId)),
