@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { userInfo } from "node:os";
 import { waitFor } from "@booking-events/harness";
+import { compileCache } from "@booking-events/harness/app-process";
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
@@ -30,7 +31,7 @@ function ops(...args: string[]): Promise<Ran> {
     execFile(
       process.execPath,
       ["apps/ops/dist/main.js", "dead-letters", ...args],
-      { env: surroundings().environment },
+      { env: { ...compileCache, ...surroundings().environment } },
       (error, stdout, stderr) => resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),
     );
   });

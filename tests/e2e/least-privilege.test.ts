@@ -4,6 +4,7 @@ import { chown, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
+import { compileCache } from "@booking-events/harness/app-process";
 import { execute } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import { createPool } from "@booking-events/store";
@@ -136,7 +137,7 @@ function ops(args: string[], environment: Record<string, string> = {}): Promise<
     execFile(
       process.execPath,
       ["apps/ops/dist/main.js", ...args],
-      { env: { ...environmentOf("ops"), ...environment } },
+      { env: { ...compileCache, ...environmentOf("ops"), ...environment } },
       (error, stdout, stderr) => resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),
     );
   });

@@ -1,5 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "@booking-events/scripts/ports";
 import { waitFor } from "./wait-for.ts";
@@ -119,6 +120,9 @@ export async function startApp(
   };
 }
 
+/** Tests start hundreds of processes, and to compile the same modules takes up to half of each start. */
+export const compileCache = { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled") };
+
 /** Starts the process without watching it. It does not outlive ours. */
 export function spawnApp(
   program: readonly string[],
@@ -126,7 +130,7 @@ export function spawnApp(
   { wrapper = [], ...options }: SpawnOptions & Pick<Options, "wrapper">,
 ): ChildProcess {
   const [file = "", ...args] = [...wrapper, process.execPath, ...program];
-  const env = { PATH: process.env["PATH"], HOST: "127.0.0.1", ...environment };
+  const env = { PATH: process.env["PATH"], HOST: "127.0.0.1", ...compileCache, ...environment };
   const child = spawn(file, args, { ...options, cwd: root, env });
   const killNow = () => child.kill("SIGKILL");
   process.on("exit", killNow);

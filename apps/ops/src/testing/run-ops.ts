@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { compileCache } from "@booking-events/harness/app-process";
 import { runProgram } from "../program.ts";
 
 export interface Ran {
@@ -42,7 +43,7 @@ const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 /** Runs a command in a process of its own, like an operator, from source. */
 export async function spawnOps(args: string[], environment: Record<string, string>): Promise<Ran> {
   const child = spawn(process.execPath, ["--conditions=@booking-events/source", main, ...args], {
-    env: environment,
+    env: { ...compileCache, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
