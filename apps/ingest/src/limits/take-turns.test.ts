@@ -97,6 +97,46 @@ test("while connections are waiting, a turn with little work is followed by turn
   await Promise.all(results);
 });
 
+test("newer work does not overtake what waited for connections to be accepted, as soon as none is waiting", async () => {
+  isAccepting = true;
+  const order: string[] = [];
+  const add = (name: string) =>
+    takeTurn("acme", 1, () => {
+      nowMs += budgetWhileAcceptingMs;
+      order.push(name);
+    });
+  const results = ["first", "second", "older"].map(add);
+  while (order.length < 2) await nextTurn();
+  isAccepting = false;
+  results.push(add("newer"));
+  expect(order).toEqual(["first", "second"]);
+  await Promise.all(results);
+  expect(order).toEqual(["first", "second", "older", "newer"]);
+});
+
+test("a connection that comes after work waits for no more work", async () => {
+  const results = [work("acme"), work("acme")];
+  isAccepting = true;
+  for (let turn = 0; turn <= acceptedBetween; turn += 1) {
+    expect(done).toHaveLength(1);
+    await nextTurn();
+  }
+  await Promise.all(results);
+  expect(done).toHaveLength(2);
+});
+
+test("each turn with work is followed by as many without", async () => {
+  isAccepting = true;
+  const results = Array.from({ length: 3 }, () => work("acme"));
+  const turns: number[] = [];
+  for (let turn = 0; done.length < 3; turn += 1) {
+    await nextTurn();
+    if (done.length > turns.length + 1) turns.push(turn);
+  }
+  expect(turns).toEqual([acceptedBetween, 2 * acceptedBetween + 1]);
+  await Promise.all(results);
+});
+
 test("while connections are waiting, one item that takes longer is all that a turn does", async () => {
   isAccepting = true;
   const results = [work("acme"), work("acme", { takesMs: 0 })];

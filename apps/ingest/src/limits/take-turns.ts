@@ -112,8 +112,8 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
   }
 
   return async (partner, bytes, work) => {
-    // If the turn has time left, nothing is waiting, because each turn starts waiting work until its time is spent.
-    if (hasTimeLeft()) return spend(work);
+    // A turn may have time left although work is waiting, since it has more as soon as no connection waits any more.
+    if (queues.size === 0 && hasTimeLeft()) return spend(work);
     const queue = queues.get(partner) ?? { waiting: [], bytes: 0 };
     if (queue.bytes + bytes > turnLimits.maxWaitingBytes) throw new Refusal(answers.tooMuchToRead);
     return new Promise((resolve, refuse) => {
