@@ -122,17 +122,23 @@ export class NotBegun extends Error {
  *
  * @throws NotBegun if there is no connection, or it can't begin a transaction; otherwise what failed
  */
-export async function inTransaction<Result>(
+export function inTransaction<Result>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<Result>,
+): Promise<Result> {
+  return transact(pool, work, () => waitForDisk);
+}
+
+/** @param end returns what must be sent before the commit */
+async function transact<Result>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<Result>,
+  end: (client: pg.PoolClient) => pg.QueryConfig | string,
 ): Promise<Result> {
   const client = await begin(pool);
   try {
     const result = await work(client);
-    await settleAll([
-      client.query(directConnections.get(client) ? prepared(waitForDisk) : waitForDisk),
-      client.query("commit"),
-    ]);
+    await settleAll([client.query(end(client)), client.query("commit")]);
     client.release();
     return result;
   } catch (error) {
@@ -159,7 +165,7 @@ export function inPreparedTransaction<Result>(
   pool: pg.Pool,
   work: (client: Queryable) => Promise<Result>,
 ): Promise<Result> {
-  return inTransaction(pool, async (client) => {
+  async function prepareAll(client: pg.PoolClient): Promise<Result> {
     if (!(await isDirect(client))) return work(client);
     const query = (text: string, values?: unknown[]) =>
       client.query(values === undefined ? text : { ...prepared(text), values });
@@ -169,7 +175,10 @@ export function inPreparedTransaction<Result>(
       work({ query: query as Queryable["query"] }),
     ]);
     return result;
-  });
+  }
+  return transact(pool, prepareAll, (client) =>
+    directConnections.get(client) === true ? prepared(waitForDisk) : waitForDisk,
+  );
 }
 
 const directConnections = new WeakMap<pg.PoolClient, boolean>();

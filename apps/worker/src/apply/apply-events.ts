@@ -166,8 +166,12 @@ async function lock(
   events: IncomingEvent[],
   { digestKey, waitsForLocks }: { digestKey: DigestKey; waitsForLocks: boolean },
 ) {
-  const [stored, applied, horizon] = await settleAll([
-    waitsForLocks ? lockInTime(client, keysOf(events)) : lockBookings(client, keysOf(events), "fail"),
+  const [, stored, , applied, horizon] = await settleAll([
+    // Also for locks of the whole table, which are always waited for.
+    setLockTimeout(client, lockTimeoutMs),
+    lockBookings(client, keysOf(events), waitsForLocks ? "wait" : "fail"),
+    // Later statements have the connection's own limit again.
+    setLockTimeout(client, "default"),
     // After the locks: until this transaction holds them, another one may be applying the same events.
     findProcessed(
       client,
@@ -176,16 +180,6 @@ async function lock(
     readLogHorizon(client),
   ]);
   return { stored: await convertOld(client, digestKey, stored), applied, horizon };
-}
-
-async function lockInTime(client: Queryable, bookingKeys: Buffer[]): Promise<StoredBooking[]> {
-  const [, stored] = await settleAll([
-    setLockTimeout(client, lockTimeoutMs),
-    lockBookings(client, bookingKeys, "wait"),
-    // Later statements have the connection's own limit again.
-    setLockTimeout(client, "default"),
-  ]);
-  return stored;
 }
 
 /** @param stored locked bookings */
