@@ -15,7 +15,7 @@ const field = {
   airport: "consumerTripDestinationAirportCode",
 } as const;
 const columns =
-  "arrival_date::text, arrival_at, return_date::text, return_at, destination_country, destination_airport";
+  "arrival_date::text, arrival_at::text, return_date::text, return_at::text, destination_country, destination_airport";
 
 let number = 0;
 async function save(payload: object, change: Partial<BookingToSave> = {}): Promise<BookingToSave> {
@@ -80,7 +80,7 @@ describe("the worker writes what SQL reads from the same payload", () => {
       ...{ [field.country]: "Spain", [field.airport]: "bcn" },
     };
     expect(await stored(await save(payload))).toEqual({
-      ...{ arrival_date: "2026-06-14", arrival_at: new Date("2026-06-15T04:30:00Z"), return_date: "2026-06-20" },
+      ...{ arrival_date: "2026-06-14", arrival_at: "2026-06-15 04:30:00+00", return_date: "2026-06-20" },
       ...{ return_at: null, destination_country: "Spain", destination_airport: "BCN" },
     });
   });
