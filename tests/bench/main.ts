@@ -13,7 +13,7 @@ const help = `Measures the built processes beside baselines, in turn, on this ma
 
   npm run bench -- [name …] [--seconds N] [--rounds N] [--beside DIR] [--json FILE] [--profile DIR] [--smoke]
 
-Names:
+Names (default: all but growth-short):
 ${scenarios.map(({ name, about }) => `  ${name.padEnd(16)} ${about}`).join("\n")}
 
   --seconds N    how long each measurement lasts. Default: 5
@@ -54,7 +54,9 @@ async function main(): Promise<void> {
   await build(signal);
   const measureMs = Number(values.seconds) * 1_000;
   const report = await runBench({
-    scenarios: scenarios.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
+    scenarios: scenarios.filter(
+      ({ name, isLong }) => positionals.includes(name) || (positionals.length === 0 && !isLong),
+    ),
     ...(values.smoke
       ? { rounds: 1, measureMs: 1_000, warmUpMs: 1_000, isSmoke: true }
       : { rounds: Number(values.rounds), measureMs, warmUpMs: Math.max(1_000, measureMs), isSmoke: false }),

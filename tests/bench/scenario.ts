@@ -6,6 +6,8 @@ export interface Scenario {
   name: string;
   /** One line for the help. */
   about: string;
+  /** It takes hours, and runs only if it is named. */
+  isLong?: boolean;
   /** All processes share all CPUs. Otherwise the process under test has a CPU of its own. */
   isOnWholeMachine?: boolean;
   /** Settings of PostgreSQL that differ from its defaults. */
