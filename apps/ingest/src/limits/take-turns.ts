@@ -15,10 +15,13 @@ export const turnLimits = {
    * ordinary bodies. The most expensive body of 64 KiB takes up to 10 ms.
    */
   budgetMs: 25,
-  /** The same while connections are waiting. What follows from the work takes a few times as long in later turns. */
-  budgetWhileAcceptingMs: 2,
-  /** How many connections that are waiting are accepted after a turn with work, before the next one. */
-  acceptedBetween: 8,
+  /** The same while connections are waiting. */
+  budgetWhileAcceptingMs: 5,
+  /**
+   * While connections are waiting, a turn has at most so many items of work, and then so many connections are accepted
+   * before the next one. So each of those can bring a body, and no more bodies wait than before.
+   */
+  alternating: 8,
   /**
    * An event that is accepted later could be ordered after newer events, because its sender may have given up: see
    * watch-freezes.ts.
@@ -49,7 +52,8 @@ interface PartnerQueue {
  * served in turn.
  *
  * The event loop accepts one connection in each turn. If each turn had work, the last of a few hundred new connections
- * would wait for seconds. So while connections are waiting, a turn with little work is followed by many without.
+ * would wait for seconds. So while connections are waiting, a turn with little work is followed by many without, unless
+ * the work has waited for half of the time that it may.
  *
  * @param options.isAccepting whether connections may be waiting to be accepted
  * @param options.now a clock in milliseconds that is never set back
@@ -59,6 +63,8 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
   /** By partner; the first one is served next. */
   const queues = new Map<string, PartnerQueue>();
   let spentMs = 0;
+  /** Items of work in this turn. */
+  let done = 0;
   let isTurnCounted = false;
   /** How many of the next turns have no work if connections are waiting. */
   let turnsWithout = 0;
@@ -70,12 +76,14 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
       return work();
     } finally {
       spentMs += now() - startedAtMs;
-      turnsWithout = turnLimits.acceptedBetween;
+      done += 1;
+      turnsWithout = turnLimits.alternating;
     }
   }
 
   function hasTimeLeft(): boolean {
-    return spentMs < (isAccepting() ? turnLimits.budgetWhileAcceptingMs : turnLimits.budgetMs);
+    if (!isAccepting()) return spentMs < turnLimits.budgetMs;
+    return spentMs < turnLimits.budgetWhileAcceptingMs && done < turnLimits.alternating;
   }
 
   /** Counts a turn from its first work. Work waits only after the turn's time has been spent. */
@@ -87,13 +95,14 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
 
   function startTurn(): void {
     isTurnCounted = false;
-    if (isAccepting() && turnsWithout > 0) {
+    if (isAccepting() && turnsWithout > 0 && !isUrgent()) {
       turnsWithout -= 1;
       spentMs = turnLimits.budgetMs;
       countTurn();
       return;
     }
     spentMs = 0;
+    done = 0;
     for (const [partner, queue] of queues) {
       if (!hasTimeLeft()) break;
       queues.delete(partner);
@@ -101,6 +110,13 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
       // The partner goes to the end, after those that this loop has yet to serve.
       if (queue.waiting.length > 0) queues.set(partner, queue);
     }
+  }
+
+  /** Whether the work that is next may soon have waited too long. */
+  function isUrgent(): boolean {
+    const [next] = queues.values();
+    const sinceMs = next?.waiting[0]?.sinceMs;
+    return sinceMs !== undefined && now() - sinceMs > turnLimits.longestWaitMs / 2;
   }
 
   function startFirst(queue: PartnerQueue): void {
