@@ -1,7 +1,7 @@
-import { execFile } from "node:child_process";
 import { follow } from "@booking-events/feed";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { afterEach, expect, test } from "vitest";
+import { printedByOps } from "./run-ops.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-schema-tests-0123456789";
@@ -48,14 +48,7 @@ function startFollower(options: { schema?: string }): string[] {
 }
 
 function ops(args: string[], { environment }: Deployment): Promise<string> {
-  return new Promise((resolve, reject) => {
-    execFile(
-      process.execPath,
-      ["apps/ops/dist/main.js", ...args],
-      { env: { ...surroundings().environment, ...environment } },
-      (error, stdout) => (error === null ? resolve(stdout) : reject(error)),
-    );
-  });
+  return printedByOps(args, { ...surroundings().environment, ...environment });
 }
 
 const referencesIn = (json: string) => (JSON.parse(json) as { reference: string }[]).map(({ reference }) => reference);

@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
 import { userInfo } from "node:os";
 import { waitFor } from "@booking-events/harness";
-import { compileCache } from "@booking-events/harness/app-process";
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
+import { type Ran, runOps } from "./run-ops.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-dead-letter-tests-012345";
@@ -20,21 +19,8 @@ async function post(ingest: RunningApp, reference: string, name: string): Promis
   return ((await response.json()) as { eventId: string }).eventId;
 }
 
-interface Ran {
-  exitCode: number;
-  stdout: string;
-  stderr: string;
-}
-
 function ops(...args: string[]): Promise<Ran> {
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      ["apps/ops/dist/main.js", "dead-letters", ...args],
-      { env: { ...compileCache, ...surroundings().environment } },
-      (error, stdout, stderr) => resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),
-    );
-  });
+  return runOps(["dead-letters", ...args], surroundings().environment);
 }
 
 /** An operator's mistake: PostgreSQL refuses the content of some events. */

@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
@@ -6,6 +5,7 @@ import { execute } from "@booking-events/harness/test-database";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findLeaks } from "./find-leaks.ts";
+import { type Ran, runOps } from "./run-ops.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-erasure-tests-0123456789";
@@ -67,12 +67,8 @@ async function post(ingest: RunningApp, sent: Sent = {}): Promise<string> {
   return ((await response.json()) as { eventId: string }).eventId;
 }
 
-function ops(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, ["apps/ops/dist/main.js", ...args], { env: own.environment }, (error, stdout, stderr) =>
-      resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),
-    );
-  });
+function ops(...args: string[]): Promise<Ran> {
+  return runOps(args, own.environment);
 }
 
 async function outcomesOf(...ids: string[]): Promise<string[]> {

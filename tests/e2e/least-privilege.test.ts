@@ -1,15 +1,14 @@
-import { execFile } from "node:child_process";
 import { createHash, X509Certificate } from "node:crypto";
 import { chown, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
-import { compileCache } from "@booking-events/harness/app-process";
 import { execute } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Ran, runOps } from "./run-ops.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-privilege-tests-01234567";
@@ -126,21 +125,8 @@ function start(name: "ingest" | "worker" | "lookup"): Promise<RunningApp> {
   return own.start(name, { environment: environmentOf(name) });
 }
 
-interface Ran {
-  exitCode: number;
-  stdout: string;
-  stderr: string;
-}
-
 function ops(args: string[], environment: Record<string, string> = {}): Promise<Ran> {
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      ["apps/ops/dist/main.js", ...args],
-      { env: { ...compileCache, ...environmentOf("ops"), ...environment } },
-      (error, stdout, stderr) => resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),
-    );
-  });
+  return runOps(args, { ...environmentOf("ops"), ...environment });
 }
 
 async function post(ingest: RunningApp, kind: string, reference: string): Promise<string> {

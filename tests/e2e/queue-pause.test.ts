@@ -1,15 +1,13 @@
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { waitFor } from "@booking-events/harness";
 import { expect, test } from "vitest";
+import { printedByOps } from "./run-ops.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-pause-tests-0123456789012";
 const surroundings = prepareSurroundings(secret);
 
-async function queue(command: "pause" | "resume"): Promise<string> {
-  const args = ["apps/ops/dist/main.js", "queue", command];
-  return (await promisify(execFile)(process.execPath, args, { env: surroundings().environment })).stdout;
+function queue(command: "pause" | "resume"): Promise<string> {
+  return printedByOps(["queue", command], surroundings().environment);
 }
 
 async function post(ingest: RunningApp, reference: string): Promise<void> {

@@ -1,12 +1,11 @@
-import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { promisify } from "node:util";
 import { waitFor } from "@booking-events/harness";
 import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { beforeEach, describe, expect, test } from "vitest";
+import { printedByOps } from "./run-ops.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-reconcile-tests-01234567";
@@ -163,9 +162,7 @@ test("an erased booking is called so, because sending it again would change noth
   await post(ingest, "create", trip("TRIP-1"));
   await untilApplied(1);
   const erase = ["guests", "erase", "--partner", "acme", "--reference", "TRIP-1", "--reason", "request", "--yes"];
-  await promisify(execFile)(process.execPath, ["apps/ops/dist/main.js", ...erase], {
-    env: surroundings().environment,
-  });
+  await printedByOps(erase, surroundings().environment);
   expect(await reconcile(lookup, [{ reference: "TRIP-1" }])).toEqual([
     { reference: "TRIP-1", result: "erased" },
     { summary: { ...noDifference, references: 1, same: 0, erased: 1 } },

@@ -1,9 +1,7 @@
-import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { freePort, waitFor } from "@booking-events/harness";
 import { builtApps, startApp } from "@booking-events/harness/app-process";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
@@ -12,8 +10,8 @@ import { createCertificate } from "@booking-events/scripts/certificates";
 import { startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
+import { printedByOps } from "./run-ops.ts";
 
-const run = promisify(execFile);
 const password = "a/b#c";
 /** A test's database need not survive a power cut. */
 const unsafeTestDatabase = /^PostgreSQL may lose committed data/;
@@ -82,5 +80,5 @@ test("in a cluster with TLS and the least privileges, an event goes its whole wa
     expect(await receipt.json()).toMatchObject({ status: "applied", outcome: "created" });
   });
   expect(await ingest?.metrics()).toMatch(/booking_events_certificate_expires_timestamp_seconds\{.*redis/);
-  await run(process.execPath, ["apps/ops/dist/main.js", "queue", "pause"], { env: environmentOf("ops") });
+  await printedByOps(["queue", "pause"], environmentOf("ops"));
 }, 60_000);

@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
@@ -9,6 +8,7 @@ import { createProducer } from "@booking-events/queue";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findLeaks, type Secrets } from "./find-leaks.ts";
+import { runOps } from "./run-ops.ts";
 import { type RunningApp, runApp, useOwnServices } from "./surroundings.ts";
 
 /**
@@ -311,11 +311,7 @@ describe("outages", () => {
 
 /** Adds what an operator's command prints besides its result. */
 async function ops(...args: string[]): Promise<void> {
-  const stderr = await new Promise<string>((resolve) => {
-    execFile(process.execPath, ["apps/ops/dist/main.js", ...args], { env: environment }, (_error, _stdout, stderr) =>
-      resolve(stderr),
-    );
-  });
+  const { stderr } = await runOps(args, environment);
   expect(stderr).not.toBe("");
   seen.push([`npm run ops -- ${args.join(" ")}`, stderr]);
 }

@@ -1,11 +1,10 @@
-import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { waitFor } from "@booking-events/harness";
 import { digestSubject, locateShard, queueName, shardNumbers, shardOf } from "@booking-events/queue";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { printedByOps, runOps } from "./run-ops.ts";
 import { type SteadyLoad, startLoad, writeLoadPartners } from "./steady-load.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
@@ -33,9 +32,8 @@ function keyOf(shard: number, name: string): string {
   return `${locateShard({ redisServers, prefix }, shard).prefix}:${name}`;
 }
 
-async function ops(...args: string[]): Promise<string> {
-  const env = { ...process.env, ...surroundings().environment };
-  return (await promisify(execFile)(process.execPath, ["apps/ops/dist/main.js", ...args], { env })).stdout;
+function ops(...args: string[]): Promise<string> {
+  return printedByOps(args, surroundings().environment);
 }
 
 /** @returns one reference for each shard */
@@ -162,9 +160,7 @@ test("commands and lookup with a wrong QUEUE_SHARDS miss no shard", async () => 
   }
   const [, , , last = ""] = references;
   expect(await ops("bookings", "show", "acme", last)).toContain(posted.at(-1)?.eventId);
-  const status = await promisify(execFile)(process.execPath, ["apps/ops/dist/main.js", "status", "--json"], {
-    env: { ...process.env, ...surroundings().environment },
-  }).catch((error: { stdout: string }) => error);
+  const status = await runOps(["status", "--json"], surroundings().environment);
   expect(JSON.parse(status.stdout).queue).toMatchObject({ shardCount: 4, counts: { waiting: 4 }, ingestCount: 1 });
   const [first = "", second = ""] = references.slice(1);
   const erased = await ops("guests", "erase", "--partner", "acme", "--reference", first, "--reason", "x", "--yes");

@@ -61,7 +61,8 @@ const readyTimeoutMs = 30_000;
 
 /**
  * @param program the arguments of Node
- * @param environment all that the app sees, apart from PATH, HOST, free ports and {@link compileCache}; it may name other ports
+ * @param environment all that the app sees, apart from PATH, HOST, free ports and {@link compileCache}; it may name other
+ *   ports
  */
 export async function startApp(
   program: readonly string[],

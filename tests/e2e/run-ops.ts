@@ -1,0 +1,28 @@
+import { execFile } from "node:child_process";
+import { compileCache } from "@booking-events/harness/app-process";
+
+export interface Ran {
+  exitCode: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a command of the built operator's command line, whatever it ends with. */
+export function runOps(args: string[], environment: Record<string, string>): Promise<Ran> {
+  const env = { PATH: process.env["PATH"], ...compileCache, ...environment };
+  return new Promise((resolve) => {
+    execFile(process.execPath, ["apps/ops/dist/main.js", ...args], { env }, (error, stdout, stderr) =>
+      resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),
+    );
+  });
+}
+
+/**
+ * @returns what the command prints
+ * @throws when it fails
+ */
+export async function printedByOps(args: string[], environment: Record<string, string>): Promise<string> {
+  const { exitCode, stdout, stderr } = await runOps(args, environment);
+  if (exitCode !== 0) throw new Error(`ops ${args.join(" ")} ended with ${exitCode}:\n${stdout}${stderr}`);
+  return stdout;
+}
