@@ -73,6 +73,8 @@ test.each([
   ["an integer that a double does not hold", () => bigints([2 ** 53])],
   ["an integer of more than 32 bits", () => integers([2 ** 31])],
   ["an invalid date", () => timestamps([new Date(Number.NaN)])],
+  ["a text that is not a date", () => dates(["soon"])],
+  ["a text that is not a date-time", () => instants(["2026-06-14 at noon"])],
 ])("%s is refused, not written as something else", (_, write) => {
   expect(write).toThrow(RangeError);
 });

@@ -80,7 +80,9 @@ export function timestamps(values: readonly (Date | null)[]): Buffer {
 /** @param values as `datePattern` has them. Of a date-time, its date counts, in its own zone */
 export function dates(values: readonly (string | null)[]): Buffer {
   return encode(oids.date, values, 4 * values.length, (buffer, value, offset) => {
-    buffer.writeInt32BE((dayOf(value) - epochMs) / dayMs, offset);
+    const days = (dayOf(value) - epochMs) / dayMs;
+    if (Number.isNaN(days)) throw new RangeError("A date must begin with its year, month and day.");
+    buffer.writeInt32BE(days, offset);
     return 4;
   });
 }
