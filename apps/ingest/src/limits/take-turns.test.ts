@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
 import { createTurns, type TakeTurn, turnLimits } from "./take-turns.ts";
 
-const { budgetMs, budgetWhileAcceptingMs, alternating, longestWaitMs, maxWaitingBytes } = turnLimits;
+const { budgetMs, budgetWhileAcceptingMs, itemsWhileAccepting, longestWaitMs, maxWaitingBytes } = turnLimits;
 
 let nowMs: number;
 let done: string[];
@@ -84,9 +84,9 @@ test("while connections are waiting, a turn with little work is followed by turn
   isAccepting = true;
   const results = Array.from({ length: 4 }, () => work("acme", { takesMs: budgetWhileAcceptingMs / 2 }));
   // Half of the turns have come when more work does, and it waits with the rest.
-  for (let turn = 0; turn <= alternating; turn += 1) {
+  for (let turn = 0; turn <= itemsWhileAccepting; turn += 1) {
     expect(done).toHaveLength(2);
-    if (turn === alternating / 2) results.push(work("acme", { takesMs: budgetWhileAcceptingMs / 2 }));
+    if (turn === itemsWhileAccepting / 2) results.push(work("acme", { takesMs: budgetWhileAcceptingMs / 2 }));
     await nextTurn();
   }
   expect(done).toHaveLength(4);
@@ -116,13 +116,13 @@ test("newer work does not overtake what waited for connections to be accepted, a
 
 test("while connections are waiting, a turn has only so many items, however short they are", async () => {
   isAccepting = true;
-  const results = Array.from({ length: alternating + 1 }, () => work("acme", { takesMs: 0 }));
-  expect(done).toHaveLength(alternating);
-  for (let turn = 0; turn < alternating; turn += 1) await nextTurn();
-  expect(done).toHaveLength(alternating);
-  results.push(...Array.from({ length: alternating }, () => work("acme", { takesMs: 0 })));
+  const results = Array.from({ length: itemsWhileAccepting + 1 }, () => work("acme", { takesMs: 0 }));
+  expect(done).toHaveLength(itemsWhileAccepting);
+  for (let turn = 0; turn < itemsWhileAccepting; turn += 1) await nextTurn();
+  expect(done).toHaveLength(itemsWhileAccepting);
+  results.push(...Array.from({ length: itemsWhileAccepting }, () => work("acme", { takesMs: 0 })));
   await nextTurn();
-  expect(done).toHaveLength(2 * alternating);
+  expect(done).toHaveLength(2 * itemsWhileAccepting);
   isAccepting = false;
   await Promise.all(results);
 });
@@ -145,7 +145,7 @@ test("work that would have waited too long soon does not wait for connections", 
 test("a connection that comes after work waits for no more work", async () => {
   const results = [work("acme"), work("acme")];
   isAccepting = true;
-  for (let turn = 0; turn <= alternating; turn += 1) {
+  for (let turn = 0; turn <= itemsWhileAccepting; turn += 1) {
     expect(done).toHaveLength(1);
     await nextTurn();
   }
@@ -161,7 +161,7 @@ test("each turn with work is followed by as many without", async () => {
     await nextTurn();
     if (done.length > turns.length + 1) turns.push(turn);
   }
-  expect(turns).toEqual([alternating, 2 * alternating + 1]);
+  expect(turns).toEqual([itemsWhileAccepting, 2 * itemsWhileAccepting + 1]);
   await Promise.all(results);
 });
 

@@ -18,10 +18,10 @@ export const turnLimits = {
   /** The same while connections are waiting. */
   budgetWhileAcceptingMs: 5,
   /**
-   * While connections are waiting, a turn has at most so many items of work, and then so many connections are accepted
-   * before the next one. So each of those can bring a body, and no more bodies wait than before.
+   * Also while connections are waiting: the maximum number of items in one turn. As many connections are accepted before
+   * the next one, so work keeps up with the bodies that they bring.
    */
-  alternating: 8,
+  itemsWhileAccepting: 8,
   /**
    * An event that is accepted later could be ordered after newer events, because its sender may have given up: see
    * watch-freezes.ts.
@@ -52,8 +52,8 @@ interface PartnerQueue {
  * served in turn.
  *
  * The event loop accepts one connection in each turn. If each turn had work, the last of a few hundred new connections
- * would wait for seconds. So while connections are waiting, a turn with little work is followed by many without, unless
- * the work has waited for half of the time that it may.
+ * would wait for seconds. So while connections are waiting, a turn with little work is followed by several without,
+ * unless the work has waited for half of the time that it may.
  *
  * @param options.isAccepting whether connections may be waiting to be accepted
  * @param options.now a clock in milliseconds that is never set back
@@ -63,8 +63,7 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
   /** By partner; the first one is served next. */
   const queues = new Map<string, PartnerQueue>();
   let spentMs = 0;
-  /** Items of work in this turn. */
-  let done = 0;
+  let itemsDone = 0;
   let isTurnCounted = false;
   /** How many of the next turns have no work if connections are waiting. */
   let turnsWithout = 0;
@@ -76,14 +75,14 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
       return work();
     } finally {
       spentMs += now() - startedAtMs;
-      done += 1;
-      turnsWithout = turnLimits.alternating;
+      itemsDone += 1;
+      turnsWithout = turnLimits.itemsWhileAccepting;
     }
   }
 
   function hasTimeLeft(): boolean {
     if (!isAccepting()) return spentMs < turnLimits.budgetMs;
-    return spentMs < turnLimits.budgetWhileAcceptingMs && done < turnLimits.alternating;
+    return spentMs < turnLimits.budgetWhileAcceptingMs && itemsDone < turnLimits.itemsWhileAccepting;
   }
 
   /** Counts a turn from its first work. Work waits only after the turn's time has been spent. */
@@ -102,7 +101,7 @@ export function createTurns(options: { isAccepting: () => boolean; now?: () => n
       return;
     }
     spentMs = 0;
-    done = 0;
+    itemsDone = 0;
     for (const [partner, queue] of queues) {
       if (!hasTimeLeft()) break;
       queues.delete(partner);
