@@ -13,7 +13,7 @@ const help = `Measures the built processes beside baselines, in turn, on this ma
 
   npm run bench -- [name …] [--seconds N] [--rounds N] [--beside DIR] [--json FILE] [--profile DIR] [--smoke]
 
-Names (default: all but growth-short):
+Names (default: all but ${scenarios.flatMap(({ name, isLong }) => (isLong ? name : [])).join(", ")}):
 ${scenarios.map(({ name, about }) => `  ${name.padEnd(16)} ${about}`).join("\n")}
 
   --seconds N    how long each measurement lasts. Default: 5
