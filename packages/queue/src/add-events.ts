@@ -1,7 +1,7 @@
 import { type EventEnvelope, envelopeVersion } from "@booking-events/schema";
 import type { Redis } from "ioredis";
 import { digestSubject } from "./event-subject.ts";
-import { jobOptions } from "./job-options.ts";
+import { jobOptionsText } from "./job-options.ts";
 import { queueName } from "./queue-name.ts";
 import { clockPrecisionMs, createRedisClock, type RedisClock } from "./redis-clock.ts";
 import { defineScript, runScript } from "./run-script.ts";
@@ -91,7 +91,6 @@ type AddScriptAnswer = [clock: string, firstOrReason: string];
 export function createEventAdder(redis: Redis, prefix: string, clock: RedisClock = createRedisClock(redis)): AddEvents {
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
   const keys = [sequenceKey(prefix), ...listNames.map(queueKey)];
-  const options = JSON.stringify(jobOptions);
 
   return async function addEvents(events, deadlineMs) {
     const aheadMs = await clock.aheadMs();
@@ -100,7 +99,7 @@ export function createEventAdder(redis: Redis, prefix: string, clock: RedisClock
       Math.round((startedAtMs - clockPrecisionMs + aheadMs) * 1_000),
       Math.round((deadlineMs + aheadMs) * 1_000),
       queueKey(""),
-      options,
+      jobOptionsText,
       Date.now(),
       envelopeVersion,
       ...events.flat(),

@@ -2,7 +2,7 @@ import { type EventEnvelope, envelopeVersion } from "@booking-events/schema";
 import type { Redis } from "ioredis";
 import { addJobInLua, listNames } from "./add-events.ts";
 import { digestSubject } from "./event-subject.ts";
-import { jobOptions } from "./job-options.ts";
+import { jobOptionsText } from "./job-options.ts";
 import { queueName } from "./queue-name.ts";
 import { defineScript, runScript } from "./run-script.ts";
 
@@ -36,7 +36,7 @@ export async function addNumberedEvents(redis: Redis, prefix: string, events: Nu
   const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
   return runScript<number>(redis, addNumberedScript, listNames.map(queueKey), [
     queueKey(""),
-    JSON.stringify(jobOptions),
+    jobOptionsText,
     Date.now(),
     ...events.flatMap(({ sequence, ...event }) => [
       event.eventId,

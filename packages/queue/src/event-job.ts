@@ -6,12 +6,13 @@ import {
   type Processor,
   Queue,
   type RedisQueueBackend,
+  raw2NextJobData,
   Worker,
   type WorkerOptions,
 } from "bullmq";
 import { ownSubject } from "./event-subject.ts";
 import { findDamage, isMissing, type JobFields } from "./job-damage.ts";
-import { jobOptions } from "./job-options.ts";
+import { jobOptions, jobOptionsText } from "./job-options.ts";
 
 /**
  * The content of `data` in our jobs. BullMQ would parse the text and throw if it is not JSON. Here the text stays as it
@@ -47,13 +48,38 @@ export function wrapContent(fields: unknown[], jobId: string): JobFields {
   };
   if (content.damage !== null) {
     fields.length = 0;
-    fields.push("name", damagedJobName, "opts", JSON.stringify(jobOptions), "timestamp", "0", "data", content);
+    fields.push("name", damagedJobName, "opts", jobOptionsText, "timestamp", "0", "data", content);
     return byName;
   }
   const dataAt = fields.indexOf("data");
   if (dataAt % 2 === 0) fields[dataAt + 1] = content;
   else fields.push("data", content);
   return byName;
+}
+
+/** @param fields as a script returns them */
+export function readFields(fields: unknown[], jobId: string): JobJson {
+  wrapContent(fields, jobId);
+  return raw2NextJobData([fields, jobId, 0, 0])[0];
+}
+
+/**
+ * Describes a job that has the fields and values of a new one, as {@link readFields} would. It has its options in common
+ * with all others; BullMQ copies them.
+ */
+export function describeNewJob(job: {
+  name: string;
+  subject: string;
+  text: string;
+  timestamp: number;
+  processedOn: number;
+}): JobJson {
+  const { name, subject, text, timestamp, processedOn } = job;
+  const content: JobContent = { text: text || noData, subject, damage: null, isMissing: false };
+  return {
+    ...{ name, data: content as unknown as string, opts: jobOptions, timestamp, processedOn },
+    ...{ progress: 0, delay: 0, priority: 0, attemptsStarted: 1, attemptsMade: 0, stalledCounter: 0 },
+  } as JobJson;
 }
 
 const damagedJobName = "damaged";

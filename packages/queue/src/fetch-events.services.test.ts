@@ -2,6 +2,7 @@ import { redisUrl, uniquePrefix } from "@booking-events/harness";
 import { createRedisBackend, type JobJson, Queue, type RedisQueueBackend, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { addNumberedEvents } from "./add-numbered-events.ts";
 import type { JobContent } from "./event-job.ts";
 import { createEventFetcher } from "./fetch-events.ts";
 import { createHeldEvents, type HeldEvents, type HoldLimits } from "./held-events.ts";
@@ -38,6 +39,16 @@ const add = (jobId: string, options = {}) => queue.add("create", { of: jobId }, 
 
 async function addSome(...ids: string[]): Promise<void> {
   for (const id of ids) await add(id);
+}
+
+/** Adds events as ingest does. */
+async function addOurs(...ids: string[]): Promise<void> {
+  const shared = { kind: "create", partner: "acme", receivedAt: "2026-06-14T07:27:17.335Z" } as const;
+  const events = ids.map((eventId) => ({
+    ...{ ...shared, eventId, sequence: 1, idempotencyKey: null },
+    payload: { consumerTripPartnerExternalReference: `Zoë's ${eventId}` },
+  }));
+  await addNumberedEvents(redis, prefix, events);
 }
 
 interface Fetched {
@@ -153,6 +164,25 @@ const situations: [name: string, prepare: () => Promise<unknown>][] = [
       await redis.hset(key("a"), "ats", 2, "atm", 2);
     },
   ],
+  ["ours wait", () => addOurs("a", "b", "c")],
+  [
+    "ours wait, and some were tried or changed",
+    async () => {
+      await addOurs(
+        ...["fetched", "retried", "extended", "named", "old", "late", "urgent", "optional", "more"],
+        ...["spaced\nid", "unchanged"],
+      );
+      await redis.hset(key("fetched"), "processedOn", 1, "ats", 1);
+      await redis.hset(key("retried"), "processedOn", 1, "ats", 1, "atm", 1);
+      await redis.hset(key("extended"), "processedOn", 1, "ats", 0, "atm", 1);
+      await redis.hset(key("named"), "name", "of\nlines");
+      await redis.hset(key("old"), "timestamp", "1".repeat(15));
+      await redis.hset(key("late"), "delay", 5);
+      await redis.hset(key("urgent"), "priority", 1);
+      await redis.hset(key("optional"), "opts", '{"attempts":3}');
+      await redis.hset(key("more"), "stc", 3);
+    },
+  ],
 ];
 
 describe("fetching events leaves Redis in the same state as BullMQ fetching one at a time", () => {
@@ -170,6 +200,47 @@ describe("fetching events leaves Redis in the same state as BullMQ fetching one 
 });
 
 describe("waiting events", () => {
+  test("of ingest are fetched as two texts each, unless they were changed, and have the same content", async () => {
+    const damaged = {
+      c: { timestamp: "12x" },
+      d: { timestamp: "1".repeat(16) },
+      e: { timestamp: "" },
+      f: { name: "" },
+    };
+    const ids = ["a", "b", ...Object.keys(damaged)];
+    await addOurs(...ids);
+    for (const [id, fields] of Object.entries(damaged)) await redis.hset(key(id), fields);
+    const { sendCommand } = redis;
+    const answers: Promise<unknown>[] = [];
+    const sent = vi.spyOn(redis, "sendCommand").mockImplementation((...command) => {
+      const answer = sendCommand.apply(redis, command) as Promise<unknown>;
+      answers.push(answer);
+      return answer;
+    });
+    const fetchEvents = createEventFetcher({ redis, prefix, lockDurationMs: lockDuration });
+    const { jobs } = await fetchEvents(token, { maxEvents: 9, maxBytes: 99_999 });
+    sent.mockRestore();
+
+    const [, , ...parts] = (await answers.at(-1)) as unknown[];
+    const isShort = (id: string) => !(id in damaged);
+    expect(parts.map(Array.isArray)).toEqual(ids.flatMap((id) => [!isShort(id), false]));
+    for (const [index, { json, jobId }] of jobs.entries()) {
+      const stored = await redis.hgetall(key(jobId));
+      expect(json.data).toMatchObject({ text: stored["data"], subject: stored["subject"], isMissing: false });
+      expect({ jobId, isDamaged: (json.data as unknown as JobContent).damage !== null }).toEqual({
+        jobId: ids[index],
+        isDamaged: !isShort(jobId),
+      });
+      if (!isShort(jobId)) continue;
+      const { name, timestamp, processedOn } = json;
+      expect({ name, timestamp, processedOn }).toEqual({
+        name: stored["name"],
+        timestamp: Number(stored["timestamp"]),
+        processedOn: Number(stored["processedOn"]),
+      });
+    }
+  });
+
   test("are fetched by few calls, in their order", async () => {
     const ids = Array.from({ length: 300 }, (_, index) => `event-${index}`);
     await queue.addBulk(ids.map((jobId) => ({ name: "create", data: {}, opts: { ...jobOptions, jobId } })));

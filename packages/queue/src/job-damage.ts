@@ -1,4 +1,4 @@
-import { jobOptions } from "./job-options.ts";
+import { jobOptionsText } from "./job-options.ts";
 
 /** A job's fields in Redis. */
 export type JobFields = ReadonlyMap<string, unknown>;
@@ -33,11 +33,9 @@ export function isMissing(fields: JobFields): boolean {
   return ["name", "data", "opts", "timestamp"].every((name) => !fields.has(name));
 }
 
-/** The options of nearly all jobs, which then need not be parsed. */
-const usualOptions = JSON.stringify(jobOptions);
-
 function isObjectOfJson(text: unknown): boolean {
-  if (text === usualOptions) return true;
+  // Nearly all jobs have these options, which then need not be parsed.
+  if (text === jobOptionsText) return true;
   const value = parseJson(text);
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

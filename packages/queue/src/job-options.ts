@@ -10,3 +10,6 @@ export const jobOptions = {
   // Only the worker's sweep removes a failed job, once it is in dead_letters.
   removeOnFail: false,
 } satisfies JobsOptions;
+
+/** As {@link jobOptions} are stored in a job. */
+export const jobOptionsText: string = JSON.stringify(jobOptions);

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type BackendFactory, createRedisBackend, type JobJson, type RedisQueueBackend, raw2NextJobData } from "bullmq";
+import { type BackendFactory, createRedisBackend, type JobJson, type RedisQueueBackend } from "bullmq";
 import type { Redis } from "ioredis";
 import { type JobContent, wrapContent } from "./event-job.ts";
-import { createEventFetcher, type FetchedJob } from "./fetch-events.ts";
+import { createEventFetcher } from "./fetch-events.ts";
 import { createEventFinisher } from "./finish-events.ts";
 import type { HeldEvents } from "./held-events.ts";
 import { createStalledMover, type StalledOptions } from "./move-stalled-events.ts";
@@ -118,7 +118,7 @@ function fetchTogether(
       const itsToken = `${token}:${call}`;
       const answer = await held.fetch(async (limits): Promise<NextJobData | undefined> => {
         const { jobs, left, delayedUntilMs } = await fetchEvents(itsToken, limits);
-        await Promise.all(jobs.map((job) => beginOrRemove(toNextJobData(job), itsToken)));
+        await Promise.all(jobs.map((job) => beginOrRemove([job.json, job.jobId], itsToken)));
         if (left === "ask") return fetchOne(itsToken, workerName);
         if (left === "none" && jobs.length <= 1) return [undefined, undefined, 0, delayedUntilMs];
         mayWait = left === "none";
@@ -196,10 +196,6 @@ function keepOrderOfStalledEvents(
 }
 
 type NextJobData = Awaited<ReturnType<RedisQueueBackend["moveToActive"]>>;
-
-function toNextJobData({ fields, jobId }: FetchedJob): NextJobData {
-  return raw2NextJobData(wrapNextJob([fields, jobId, 0, 0]));
-}
 
 function wrapNextJob<Answer>(answer: Answer): Answer {
   if (Array.isArray(answer) && Array.isArray(answer[0])) wrapContent(answer[0], String(answer[1]));
