@@ -1,27 +1,16 @@
-import { digestSubject, queueName } from "@booking-events/queue";
-import { jobOptions } from "@booking-events/queue/job-options";
+import { addNumberedEvents } from "@booking-events/queue/add-numbered-events";
 import { type EventEnvelope, envelopeVersion } from "@booking-events/schema";
-import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { v7 } from "uuid";
 
-const eventsPerAdd = 1_000;
+const eventsPerAdd = 100;
 
-/** Puts the envelopes into a queue in this order, whatever their sequences, and otherwise as ingest does. */
+/** Puts the envelopes into a queue in this order, whatever their sequences. Their jobs are like those of ingest. */
 export async function fillQueue(redisUrl: string, prefix: string, envelopes: readonly EventEnvelope[]): Promise<void> {
-  const connection = new Redis(redisUrl);
-  const queue = new Queue(queueName, { connection, prefix });
-  for (let start = 0; start < envelopes.length; start += eventsPerAdd) {
-    const added = envelopes.slice(start, start + eventsPerAdd);
-    await queue.addBulk(added.map((data) => ({ name: data.kind, data, opts: { ...jobOptions, jobId: data.eventId } })));
-    // BullMQ adds no job to a key that exists, so this comes second.
-    const pipeline = connection.pipeline();
-    for (const envelope of added)
-      pipeline.hset(`${prefix}:${queueName}:${envelope.eventId}`, "subject", digestSubject(envelope));
-    await pipeline.exec();
-  }
-  await queue.close();
-  connection.disconnect();
+  const redis = new Redis(redisUrl);
+  for (let start = 0; start < envelopes.length; start += eventsPerAdd)
+    await addNumberedEvents(redis, prefix, envelopes.slice(start, start + eventsPerAdd));
+  redis.disconnect();
 }
 
 /** Recent, since an event from before the horizon expires. */
