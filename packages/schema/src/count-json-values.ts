@@ -1,3 +1,4 @@
+import { formatCount } from "./format-count.ts";
 import type { Violation } from "./violation.ts";
 
 /**
@@ -8,7 +9,7 @@ export const maxJsonValues = 2_000;
 
 export const tooManyValues: Violation = {
   message:
-    `Must contain at most ${maxJsonValues.toLocaleString("en")} JSON values, counting the payload itself and ` +
+    `Must contain at most ${formatCount(maxJsonValues)} JSON values, counting the payload itself and ` +
     "each object, array, string, number, true, false and null in it. Leave out what the booking does not " +
     "need, or send long lists as strings.",
   code: "too-many-values",

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { datePattern, maxDateLength } from "./date-pattern.ts";
 import { describeDateFault } from "./describe-date-fault.ts";
+import { formatCount } from "./format-count.ts";
 import { isStorableText, unstorableTextMessage } from "./storable-text.ts";
 
 /**
@@ -26,9 +27,7 @@ const timestampHint = "Send the date as a string. Unix timestamps are not suppor
 const orNull = ", or null";
 
 function textOf<Type extends FieldType>(type: Type, maxLength: number, alternative = "") {
-  const message = describeViolation(
-    `Must be a string of 1 to ${maxLength.toLocaleString("en")} characters${alternative}`,
-  );
+  const message = describeViolation(`Must be a string of 1 to ${formatCount(maxLength)} characters${alternative}`);
   return v.pipe(
     v.string(message),
     v.nonEmpty(message),
@@ -48,7 +47,7 @@ function referenceText(maxLength: number) {
 
 /** Uses valibot's `rfcEmail`, because its `email` refuses apostrophes: o'brien@example.com. */
 function emailAddress(alternative = "") {
-  const limit = maxTextLength.toLocaleString("en");
+  const limit = formatCount(maxTextLength);
   const message = describeViolation(
     `Must be an e-mail address such as name@example.com, of at most ${limit} characters${alternative}`,
   );

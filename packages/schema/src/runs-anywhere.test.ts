@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 /** `"types": []` in tsconfig.json does the rest: it leaves Buffer, process and other globals of Node undeclared. */
 test("the package imports only valibot and its own files, not Node's modules", () => {
@@ -26,4 +26,11 @@ test("valibot is the only dependency", () => {
   const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
   expect(Object.keys(manifest.dependencies)).toEqual(["valibot"]);
+});
+
+test("importing the package loads no language's data, which would take longer than the rest", async () => {
+  const format = vi.spyOn(Number.prototype, "toLocaleString");
+  vi.resetModules();
+  await import("./index.ts");
+  expect(format).not.toHaveBeenCalled();
 });
