@@ -52,8 +52,8 @@ const ownField = { configurable: true, enumerable: true, writable: true };
 
 /**
  * Fields are written one by one, so V8 makes a hash table of more than about 16, which validation and JSON.stringify read
- * several times as slowly. It lays out a copy like an object from JSON.parse. To copy some hundreds of fields takes longer
- * than that saves.
+ * several times as slowly. It lays out a copy like an object from JSON.parse. With some hundreds of fields, copying takes
+ * longer than it saves.
  */
 const maxCopiedFields = 64;
 
