@@ -69,21 +69,23 @@ end
 -- that needs none: an event must be fetched before it can leave a Redis that has reached maxmemory.
 redis.call('ZREM', marker, '0')
 
--- Of a job with exactly these fields and values, the worker knows all but its id and four fields. ioredis takes much
--- longer to decode a field than Redis takes to compare it.
+-- The fields of a job as addJob (add-events.ts) and the first fetch write them. The worker knows all but its id and those
+-- that are false here. ioredis takes much longer to decode a field than Redis takes to compare it.
 local usualFields = { 'name', false, 'subject', false, 'data', false, 'opts', ARGV[7], 'timestamp', false,
   'delay', '0', 'priority', '0', 'processedOn', now, 'ats', '1' }
-local function describe(id, fields)
+-- Returns two parts of the answer, and how many bytes the data has.
+local function describe(id, job)
+  local fields = redis.call('HGETALL', job)
   local isUsual = #fields == #usualFields
   for place, text in ipairs(usualFields) do
     isUsual = isUsual and (not text or fields[place] == text)
   end
-  if not isUsual then return fields, id end
+  if not isUsual then return fields, id, redis.call('HSTRLEN', job, 'data') end
   local _, name, _, subject, _, data, _, _, _, timestamp = unpack(fields)
   local lines = table.concat({ id, name, subject, timestamp }, '\\n')
   local isReadable = #timestamp <= 15 and string.find(lines, '^[^\\n]+\\n[^\\n]+\\n[^\\n]*\\n%d+$')
-  if not isReadable then return fields, id end
-  return lines, data
+  if not isReadable then return fields, id, #data end
+  return lines, data, #data
 end
 
 local answer = { 'some', firstDelayed and firstDelayed / 0x1000 or 0 }
@@ -93,11 +95,12 @@ while eventsLeft > 0 and bytesLeft > 0 do
   local job = prefix .. id
   if begin(job) then
     redis.call('SET', job .. ':lock', token, 'PX', lockMs)
-    local place = #answer
-    answer[place + 1], answer[place + 2] = describe(id, redis.call('HGETALL', job))
+    local first, second, bytes = describe(id, job)
+    answer[#answer + 1] = first
+    answer[#answer + 1] = second
     eventsLeft = eventsLeft - 1
     -- In memory, a character takes at most twice its bytes in UTF-8.
-    bytesLeft = bytesLeft - 2 * redis.call('HSTRLEN', job, 'data')
+    bytesLeft = bytesLeft - 2 * bytes
   else
     redis.call('LREM', active, 1, id)
   end
@@ -149,7 +152,7 @@ type FetchAnswer = [left: FetchedEvents["left"], delayedUntilMs: number, ...jobs
 
 function toJobs(answer: (string[] | string)[], processedOn: number): FetchedJob[] {
   return Array.from({ length: answer.length / 2 }, (_, index) => {
-    const [first = "", second] = answer.slice(2 * index, 2 * index + 2) as [string[] | string, string];
+    const [first = "", second = ""] = [answer[2 * index], answer[2 * index + 1] as string];
     if (typeof first !== "string") return { json: readFields(first, second), jobId: second };
     const [jobId = "", name = "", subject = "", timestamp] = first.split("\n");
     return { json: describeNewJob({ name, subject, text: second, timestamp: Number(timestamp), processedOn }), jobId };

@@ -64,7 +64,8 @@ function keepTextOfJobs(backend: RedisQueueBackend): void {
 
   backend.execCommand = async (client, commandName, args) => {
     const answer: unknown = await execCommand(client, commandName, args);
-    if (fetchingCommands.has(commandName)) wrapNextJob(answer);
+    const fetchesJob = fetchingCommands.has(commandName) && Array.isArray(answer) && Array.isArray(answer[0]);
+    if (fetchesJob) wrapContent(answer[0], String(answer[1]));
     return answer;
   };
 }
@@ -196,8 +197,3 @@ function keepOrderOfStalledEvents(
 }
 
 type NextJobData = Awaited<ReturnType<RedisQueueBackend["moveToActive"]>>;
-
-function wrapNextJob<Answer>(answer: Answer): Answer {
-  if (Array.isArray(answer) && Array.isArray(answer[0])) wrapContent(answer[0], String(answer[1]));
-  return answer;
-}
