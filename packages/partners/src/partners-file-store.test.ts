@@ -1,8 +1,18 @@
-import { chmodSync, chownSync, linkSync, mkdirSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import fs, {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { lstat, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { PartnersFile } from "./partners-file.ts";
 import { changePartnersFile, readPartnersFile } from "./partners-file-store.ts";
 
@@ -41,6 +51,23 @@ describe("a new file", () => {
     expect(await modeOf(path)).toBe(0o600);
     expect(readdirSync(folder)).toEqual(["partners.json"]);
     expect(await readFile(path, "utf8")).toMatch(/^\{\n {2}"partners": .*\n$/s);
+  });
+
+  test("may be created by another command at the same moment", async () => {
+    const { lstatSync } = fs;
+    // After the file was found to be missing.
+    const look = vi.spyOn(fs, "lstatSync").mockImplementationOnce((...args) => {
+      writeFileSync(path, '{"partners": []}');
+      return lstatSync(...args);
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      look.mockRestore();
+      syncBuiltinESMExports();
+    });
+    expect((await create("a")).isNew).toBe(false);
+    expect(look).toHaveBeenCalled();
+    expect(ids()).toEqual(["a"]);
   });
 
   test("is created only by the command that may create it", async () => {

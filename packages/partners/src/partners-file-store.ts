@@ -161,7 +161,8 @@ function resolveTarget(path: string): string {
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw describeFileError(error, path);
   }
-  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) {
+  // Another command may have created the file in the meantime.
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) {
     throw new PartnersError(`The partners file ${path} is a symbolic link to a file that does not exist.`);
   }
   try {

@@ -11,7 +11,7 @@ test("ten processes that each add a partner add all ten", async () => {
   const path = join(folder, "partners.json");
   const names = Array.from({ length: 10 }, (_, number) => `p${number}`);
   const runs = await Promise.all(names.map((id) => spawnOps(["partners", "add", id], { PARTNERS_FILE: path })));
-  expect(runs.map(({ exitCode }) => exitCode)).toEqual(names.map(() => 0));
+  expect(runs.filter(({ exitCode }) => exitCode !== 0)).toEqual([]);
   expect(
     readPartnersFile(path)
       .partners.map(({ id }) => id)
