@@ -1,5 +1,7 @@
-import stringWidth from "string-width";
+import { createRequire } from "node:module";
 import { printable } from "./printable.ts";
+
+const require = createRequire(import.meta.url);
 
 export interface Column<Row> {
   header: string;
@@ -58,6 +60,16 @@ function toMeasured<Row>({ header, value, minWidth = 0, ifNarrow }: Column<Row>,
   const cells = rows.map((row) => printable(value(row)));
   const width = Math.max(minWidth, ...[header, ...cells].map((text) => stringWidth(text)));
   return { header, cells, width, ifNarrow };
+}
+
+/**
+ * Returns the number of terminal cells of a printable text. string-width is loaded for the first text that needs it:
+ * it creates an Intl.Segmenter, which takes a sixth of a command's start.
+ */
+function stringWidth(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  const { default: measure }: typeof import("string-width") = require("string-width");
+  return measure(text);
 }
 
 function dropToFit(columns: MeasuredColumn[], width: number): MeasuredColumn[] {
