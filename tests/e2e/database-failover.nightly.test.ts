@@ -1,17 +1,15 @@
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import type { Post } from "@booking-events/chaos/post-events";
 import { follow } from "@booking-events/feed";
 import { waitFor } from "@booking-events/harness";
 import { type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
 import { createPool } from "@booking-events/store";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { printedByOps } from "./run-ops.ts";
 import { startLoad, writeLoadPartners } from "./steady-load.ts";
 import { useOwnServices } from "./surroundings.ts";
 
 /** A primary dies under load, and its synchronous standby is promoted. No process is restarted. */
-const run = promisify(execFile);
 const patient = { timeoutMs: 60_000 };
 const own = useOwnServices("a-secret-of-the-failover-tests-0123456789");
 let standby: PostgresStandby;
@@ -91,10 +89,7 @@ test("when a standby is promoted, every process goes on with it: no event is los
     // The transaction that broke may have handled some changes for the first time.
     const distinct = [...new Set(followed)];
     expect(distinct).toEqual(distinct.map((_, index) => index + 1));
-    const { stdout } = await run(process.execPath, ["apps/ops/dist/main.js", "bookings", "verify"], {
-      env: { ...process.env, ...own.environment },
-    });
-    expect(stdout).toContain(" 0 bookings differ");
+    expect(await printedByOps(["bookings", "verify"], own.environment)).toContain(" 0 bookings differ");
     for (const app of [ingest, lookup, ...workers]) expect(app.child.exitCode).toBe(null);
     const messages = workers.flatMap((worker) => worker.logLines().map(({ msg }) => msg));
     expect(messages).toContain("PostgreSQL is available again: applying events");

@@ -1,10 +1,9 @@
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { waitFor } from "@booking-events/harness";
 import { queueName } from "@booking-events/queue";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { printedByOps } from "./run-ops.ts";
 import { type SteadyLoad, startLoad, writeLoadPartners } from "./steady-load.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
@@ -33,8 +32,7 @@ function startWorker(): Promise<RunningApp> {
 }
 
 async function queue(command: "pause" | "resume"): Promise<void> {
-  const args = ["apps/ops/dist/main.js", "queue", command];
-  await promisify(execFile)(process.execPath, args, { env: surroundings().environment });
+  await printedByOps(["queue", command], surroundings().environment);
 }
 
 /** For each booking, one event after the other. */

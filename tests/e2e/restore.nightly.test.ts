@@ -1,9 +1,7 @@
-import { execFile } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { appendFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { check } from "@booking-events/chaos/check";
 import type { Intent } from "@booking-events/chaos/histories";
 import type { Post } from "@booking-events/chaos/post-events";
@@ -11,13 +9,13 @@ import { type BookingRow, readDatabase } from "@booking-events/chaos/read-databa
 import { waitFor } from "@booking-events/harness";
 import { copyCluster, takeBaseBackup, writeToCluster } from "@booking-events/harness/base-backup";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { printedByOps } from "./run-ops.ts";
 import { duplicateWindowMs, type SteadyLoad, startLoad, writeLoadPartners } from "./steady-load.ts";
 import { useOwnServices } from "./surroundings.ts";
 
 /**
  * Backs PostgreSQL up as docs/operations.md describes, destroys it under load, restores it, and counts what is lost.
  */
-const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), "booking-events-restore-"));
 const archive = mkdtempSync(join(folder, "archive-"));
 const backup = join(folder, "backup");
@@ -172,10 +170,7 @@ test("with PostgreSQL's disk, only what came after the last archived WAL is lost
   const after = await judge([...load.posts, ...resending.posts]);
   expect(after.violations.filter(({ kind }) => kind !== "lost")).toEqual([]);
   expect(new Set(after.database.bookings.map(describeBooking))).toEqual(new Set(lastVersions(load.posts)));
-  const { stdout } = await run(process.execPath, ["apps/ops/dist/main.js", "bookings", "verify"], {
-    env: { ...process.env, ...own.environment },
-  });
-  expect(stdout).toContain(" 0 bookings differ");
+  expect(await printedByOps(["bookings", "verify"], own.environment)).toContain(" 0 bookings differ");
 
   await destroyPostgres();
   await restore(`recovery_target_time = '${time}'\nrecovery_target_action = 'promote'`);

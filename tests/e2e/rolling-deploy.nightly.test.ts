@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { waitFor } from "@booking-events/harness";
 import { type AppProcess, builtApps, startApp } from "@booking-events/harness/app-process";
 import { afterEach, expect, test } from "vitest";
+import { printedByOps } from "./run-ops.ts";
 import { type SteadyLoad, startLoad, writeLoadPartners } from "./steady-load.ts";
 import { useOwnServices } from "./surroundings.ts";
 
@@ -44,11 +45,6 @@ async function start(name: "ingest" | "worker", folder: string): Promise<AppProc
   return app;
 }
 
-async function ops(...args: string[]): Promise<string> {
-  const options = { env: { ...process.env, ...own.environment } };
-  return (await run(process.execPath, ["apps/ops/dist/main.js", ...args], options)).stdout;
-}
-
 async function countApplied(): Promise<number> {
   const { rows } = await own.pool.query<{ count: number }>("select count(*)::int from booking_events");
   return rows[0]?.count ?? 0;
@@ -80,7 +76,7 @@ test("each release's ingest works with the other's worker, before and after the 
   load = startLoad({ ingestUrls, secretOf, environment: own.environment, perSecond: 100 });
   await untilApplied();
 
-  expect(await ops("migrate")).toContain("0008_partitions-and-retention");
+  expect(await printedByOps(["migrate"], own.environment)).toContain("0008_partitions-and-retention");
   await untilApplied();
 
   const newIngest = await replaceIngest(oldIngest, newest);
@@ -99,6 +95,6 @@ test("each release's ingest works with the other's worker, before and after the 
   const { tally, violations } = await load.judge();
   expect(violations).toEqual([]);
   expect(tally).toMatchObject({ attempted: load.posts.length, acknowledged: load.posts.length });
-  expect(await ops("bookings", "verify")).toContain(" 0 bookings differ");
+  expect(await printedByOps(["bookings", "verify"], own.environment)).toContain(" 0 bookings differ");
   expect(await newWorker.stop()).toBe(0);
 }, 600_000);

@@ -1,13 +1,12 @@
-import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { waitFor } from "@booking-events/harness";
 import { type RedisCluster, startRedisCluster } from "@booking-events/harness/redis-cluster";
 import type { RedisNode } from "@booking-events/harness/redis-node";
 import { digestSubject, formatShards, locateShard, shardNumbers, shardOf } from "@booking-events/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { runOps } from "./run-ops.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-cluster-tests-012345678901";
@@ -79,10 +78,7 @@ async function untilApplied(references: string[]): Promise<void> {
 }
 
 async function readStatus(): Promise<{ queue: { problems: string[]; shardCount: number } }> {
-  const run = promisify(execFile)(process.execPath, ["apps/ops/dist/main.js", "status", "--json"], {
-    env: { ...process.env, ...onCluster() },
-  });
-  return JSON.parse((await run.catch((error: { stdout: string }) => error)).stdout);
+  return JSON.parse((await runOps(["status", "--json"], onCluster())).stdout);
 }
 
 test("while a node is frozen, its shards' events are refused, and all others are accepted and applied", async () => {
