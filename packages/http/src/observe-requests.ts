@@ -49,6 +49,7 @@ export function createRequestObserver(
   flush: RefusalCounter["flush"];
 } {
   const refusals = createRefusalCounter(logger);
+  const acceptedLoggers = new Map<string, Logger>();
   const requests = createTallies({
     name: `${app}_requests_total`,
     help: "Requests by kind, status and, if authenticated, partner. Status none means that the client disconnected.",
@@ -69,6 +70,16 @@ export function createRequestObserver(
     labelNames: ["cause", "status"],
     registers: [metrics],
   });
+
+  /** Its lines have in common what accepted events of the partner and kind do: pino writes it as JSON only once. */
+  function acceptedLoggerOf({ method, kind = "none", partner = "none", status, outcome }: ObservedRequest): Logger {
+    const key = `${kind} ${partner}`;
+    const known = acceptedLoggers.get(key);
+    if (known !== undefined) return known;
+    const created = logger.child({ method, partner, status, outcome, route: routeOf(kind) });
+    acceptedLoggers.set(key, created);
+    return created;
+  }
 
   function observe(request: ObservedRequest): void {
     const {
@@ -92,14 +103,17 @@ export function createRequestObserver(
     // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
     const ip = request.ip !== undefined && isIP(request.ip) !== 0 ? request.ip : undefined;
     if (status !== 200 && refusals.countRepeat({ ...request, ip })) return;
+    const roundedMs = durationMs === undefined ? undefined : Math.round(durationMs * 10) / 10;
+    if (outcome === "accepted") {
+      acceptedLoggerOf(request).info({ eventId, durationMs: roundedMs }, "request");
+      return;
+    }
     logger[status === 500 ? "error" : "info"](
       {
-        // An accepted event's id is the request's.
-        ...(outcome === "accepted" ? {} : { requestId, secretId }),
-        ...{ method, partner, eventId, status, outcome, cause, err, ip },
+        ...{ requestId, secretId, method, partner, eventId, status, outcome, cause, err, ip },
         violations: violations.length === 0 ? undefined : violations.map(({ field, rule }) => `${field}:${rule}`),
-        route: kind === undefined ? undefined : `/booking-event/${kind}/:secret`,
-        durationMs: durationMs === undefined ? undefined : Math.round(durationMs * 10) / 10,
+        route: kind === undefined ? undefined : routeOf(kind),
+        durationMs: roundedMs,
       },
       "request",
     );
@@ -110,4 +124,8 @@ export function createRequestObserver(
   }
 
   return { observe, expectPartners, flush: refusals.flush };
+}
+
+function routeOf(kind: string): string {
+  return `/booking-event/${kind}/:secret`;
 }
