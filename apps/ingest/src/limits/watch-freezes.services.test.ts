@@ -70,7 +70,8 @@ test("requests that waited during a freeze are refused, as newer ones may have b
   expect(await queuedNotes()).toEqual(["first", "old", "new", "newest"]);
 });
 
-test("requests that waited are refused even if they are read slowly", async () => {
+// The process gets a sixteenth of a CPU, and less on a busy machine.
+test("requests that waited are refused even if they are read slowly", { timeout: 120_000 }, async () => {
   frozen.child.kill("SIGSTOP");
   const waiting = await Promise.all(Array.from({ length: 200 }, () => connect(frozen.port)));
   for (const connection of waiting) connection.send(event("delete", "old"));
@@ -102,7 +103,7 @@ test("a frozen ingest's backlog has room for many connections, so none comes bac
 
 // Retried on failure because on a busy machine the process may really have been frozen for a while.
 test("hundreds of the most expensive bodies at once are not taken for a freeze, and others are still served", {
-  retry: 4,
+  retry: 9,
 }, async () => {
   const freezesBefore = await countFreezes(other);
   const senders = await Promise.all(Array.from({ length: 300 }, () => connect(other.port)));
