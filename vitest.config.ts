@@ -29,7 +29,7 @@ export default defineConfig({
   test: {
     // More than the two CPUs of a small machine, because tests of outages mostly wait.
     maxWorkers: 3,
-    // To load the modules again for each file would take a quarter of the time of all tests. So a test must leave
+    // To load the modules again for each file is a third of what tests with services execute. So a test must leave
     // nothing behind that others see.
     isolate: false,
     ...{ restoreMocks: true, unstubEnvs: true, unstubGlobals: true },
