@@ -5,7 +5,10 @@ import { afterEach, expect, test, vi } from "vitest";
 import { choosePostgresHome } from "./postgres-home.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "booking-events-home-"));
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
 
 /** Only then do the programs run as another user. */
 const isRoot = process.getuid?.() === 0;

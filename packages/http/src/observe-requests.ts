@@ -105,6 +105,7 @@ export function createRequestObserver(
     if (status !== 200 && refusals.countRepeat({ ...request, ip })) return;
     const roundedMs = durationMs === undefined ? undefined : Math.round(durationMs * 10) / 10;
     if (outcome === "accepted") {
+      // The event's id is the request's.
       acceptedLoggerOf(request).info({ eventId, durationMs: roundedMs }, "request");
       return;
     }

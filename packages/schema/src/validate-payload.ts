@@ -90,8 +90,11 @@ function checkListedFields(
   for (const [index, name] of Object.keys(payload).entries()) {
     const rule = rules.get(name);
     const value = values[index];
-    if (rule === undefined) hasUnknownFields = true;
-    if (rule === undefined || (rule.mayBeAnyText && isOrdinaryText(value))) continue;
+    if (rule === undefined) {
+      hasUnknownFields = true;
+      continue;
+    }
+    if (rule.mayBeAnyText && isOrdinaryText(value)) continue;
     const { issues } = v.safeParse(rule.schema, value, everyIssue);
     // The field may violate several rules of its type, but each message states all of them, so the first one is enough.
     if (issues !== undefined)
