@@ -7,11 +7,17 @@ import { SetupProblem } from "./setup-problem.ts";
  */
 const FREE_PORTS = { first: 15_000, count: 17_000 };
 const handedOut = new Set<number>();
+/**
+ * Vitest numbers the processes that run tests at the same time, from 1. Each has ports of its own, since two could choose
+ * the same one before either server listens.
+ */
+const SHARES = 4;
+const share = Number(process.env["VITEST_POOL_ID"] ?? 0) % SHARES;
 
 /** A TCP port of 127.0.0.1 that nothing listens on, and that this process has not handed out before. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = FREE_PORTS.first + Math.floor(Math.random() * FREE_PORTS.count);
+    const port = FREE_PORTS.first + SHARES * Math.floor((Math.random() * FREE_PORTS.count) / SHARES) + share;
     if (handedOut.has(port) || !(await isPortFree(port))) continue;
     handedOut.add(port);
     return port;
