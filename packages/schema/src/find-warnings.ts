@@ -46,11 +46,11 @@ export function findWarnings(kind: EventKind, payload: BookingPayload): FieldWar
   const { knownNames, findSimilarName }: WarningRules = rulesByKind[kind];
   const warnings: FieldWarning[] = [];
   let comparedNames = 0;
-  for (const name of Object.keys(payload)) {
+  for (const name in payload) {
+    const value = payload[name];
     const rule = knownNames.get(name);
     if (rule === null) continue;
     if (rule !== undefined) {
-      const value = payload[name];
       if (typeof value === "string" && !rule.isReadable(value)) warnings.push(warnOfValue(rule));
     } else if (comparedNames < maxComparedNames) {
       comparedNames += 1;

@@ -36,6 +36,7 @@ export type {
   ReconciliationCounts,
   ReconciliationSummary,
 } from "./lookup-bodies.ts";
+export { isCompactJson } from "./lossless-json.ts";
 export { JsonError } from "./parse-json-exactly.ts";
 export { parseJsonObject } from "./parse-json-object.ts";
 export { maxNestingLevels } from "./unknown-fields.ts";

@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isLossless } from "./lossless-json.ts";
+import { isCompactJson, isLossless } from "./lossless-json.ts";
 
 /** parse-json-object.test.ts tests that every "true" is right, together with its use. */
 
@@ -37,4 +38,22 @@ describe("an object with every string of its text, and no possibly rounded numbe
     ['{"a":["1e5 1234567890123456"]}', true],
     ['{"a":["1e5",1]}', false],
   ])("%s: %s", (text, isKept) => expect(check(text)).toBe(isKept));
+});
+
+test("only what JSON.stringify writes for texts and nulls without escapes is compact", () => {
+  const character = fc.constantFrom("a", " ", '"', "\\", "é", "\u2028", "\0", "\ud800", "\u007f", "1", "_");
+  const text = fc.string({ unit: character, maxLength: 4 });
+  const object = fc.dictionary(fc.oneof(text, fc.constant("__proto__")), fc.option(text), { maxKeys: 5 });
+  fc.assert(
+    fc.property(object, (value) => {
+      const json = JSON.stringify(value);
+      const spaced = JSON.stringify(value, null, 1);
+      expect(isCompactJson(json, JSON.parse(json))).toBe(!json.includes("\\") && json !== "{}");
+      expect(isCompactJson(spaced, JSON.parse(spaced))).toBe(false);
+      const escaped = json.replace("a", "\\u0061");
+      expect(escaped !== json && isCompactJson(escaped, JSON.parse(escaped))).toBe(false);
+    }),
+  );
+  for (const other of ["[]", '{"a":1}', '{"a":{}}', '{"a":"b","a":"b"}', '{"a":"b","a":""}', '{"a":null,"a":"bc"}'])
+    expect(isCompactJson(other, JSON.parse(other)), other).toBe(false);
 });

@@ -51,7 +51,8 @@ test("a result is a payload or a list of violations, and never both", () => {
 
   if (result.success) expectTypeOf(result).toEqualTypeOf<{ success: true; payload: BookingPayload }>();
   else expectTypeOf(result).toEqualTypeOf<{ success: false; violationList: Violation[] }>();
-  expectTypeOf(validatePayload).parameters.toEqualTypeOf<[kind: EventKind, value: unknown]>();
+  expectTypeOf(validatePayload).parameter(0).toEqualTypeOf<EventKind>();
+  expectTypeOf(validatePayload).parameter(1).toEqualTypeOf<unknown>();
   expectTypeOf(bookingReferenceOf).parameters.toEqualTypeOf<[payload: BookingPayload]>();
 });
 

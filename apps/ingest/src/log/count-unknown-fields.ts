@@ -41,7 +41,7 @@ export function createUnknownFieldCounter(metrics: Registry): CountUnknownFields
   }
 
   return (partner, payload) => {
-    for (const name of Object.keys(payload)) {
+    for (const name in payload) {
       if (!listedNames.has(name)) tallyOf(partner, name).count += 1;
     }
   };
