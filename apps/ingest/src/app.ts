@@ -22,7 +22,7 @@ import {
 } from "@booking-events/schema";
 import { Router, type RouterContext } from "@koa/router";
 import type Koa from "koa";
-import type { BodyObject } from "./body/decode-body.ts";
+import type { DecodedBody } from "./body/decode-body.ts";
 import { describeViolations } from "./body/describe-violations.ts";
 import { readEventOptions } from "./body/event-options.ts";
 import { type Body, createBodyReader } from "./body/read-body.ts";
@@ -95,7 +95,8 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const body = await readBody(ctx);
     const receivedAt = new Date().toISOString();
     const read = () => readEvent(ctx, kind, body, (values) => chargePartner(partner, body.bytes, values));
-    const { payload, warnings, idempotencyKey, isDryRun } = await options.takeTurn(partner.id, body.bytes, read);
+    const accepted = await options.takeTurn(partner.id, body.bytes, read);
+    const { payload, payloadJson, warnings, idempotencyKey, isDryRun } = accepted;
     options.countUnknownFields(partner.id, payload);
     // The body may have waited even if the headers have not.
     if (options.wasFrozen(ctx.req.socket)) throw new Refusal(answers.overloaded);
@@ -107,7 +108,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     if (!options.isQueueAvailable()) throw new Refusal(answers.queueUnavailable);
     const eventId = requestIdOf(ctx.req);
     ctx.state.eventId = eventId;
-    const event = { eventId, kind, partner: partner.id, secretId, receivedAt, idempotencyKey, payload };
+    const event = { eventId, kind, partner: partner.id, secretId, receivedAt, idempotencyKey, payload, payloadJson };
     try {
       await enqueueTraced(options.enqueue, event, ctx.state.span);
     } catch (error) {
@@ -122,18 +123,19 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
 function readEvent(ctx: Context, kind: EventKind, body: Body, charge: (values: number) => void) {
   let values = 0;
   try {
-    const object = body.decode();
-    values = countJsonValues(object);
+    const decoded = body.decode();
+    values = countJsonValues(decoded.object);
     const options = readEventOptions(ctx.req.headers);
-    const payload = checkPayload(kind, object);
-    return { ...options, payload, warnings: findWarnings(kind, payload) };
+    const payload = checkPayload(kind, decoded);
+    return { ...options, payload, payloadJson: decoded.json, warnings: findWarnings(kind, payload) };
   } finally {
     charge(values);
   }
 }
 
-function checkPayload(kind: EventKind, body: BodyObject): BookingPayload {
-  const result = validatePayload(kind, body);
+function checkPayload(kind: EventKind, { object, json }: DecodedBody): BookingPayload {
+  // Such JSON cannot express a text that a database can't store.
+  const result = validatePayload(kind, object, { hasStorableTexts: json !== undefined });
   if (!result.success) throw refuseAsInvalid(result.violationList);
   return result.payload;
 }

@@ -8,14 +8,18 @@ import { defineScript, runScript } from "./run-script.ts";
 import { SequenceTooFarAhead, sequenceKey, takeSequenceInLua } from "./sequence.ts";
 
 /** An event that ingest has accepted. The queue adds the version and the sequence. */
-export type AcceptedEvent = Omit<EventEnvelope, "version" | "sequence">;
+export interface AcceptedEvent extends Omit<EventEnvelope, "version" | "sequence"> {
+  /** The payload as JSON, if the caller has it. */
+  payloadJson?: string | undefined;
+}
 
 /** The script's arguments for one event. */
 type SerializedEvent = readonly [eventId: string, kind: string, subject: string, json: string];
 
 /** Serializes an event. The JSON lacks its opening brace because the script prepends the version and the sequence. */
 export function serializeEvent(event: AcceptedEvent, subject: string = digestSubject(event)): SerializedEvent {
-  return [event.eventId, event.kind, subject, JSON.stringify(event).slice(1)];
+  const { payload, payloadJson = JSON.stringify(payload), ...rest } = event;
+  return [event.eventId, event.kind, subject, `${JSON.stringify(rest).slice(1, -1)},"payload":${payloadJson}}`];
 }
 
 /**

@@ -116,6 +116,17 @@ describe("an event in the queue", () => {
     expect(parseEnvelope(JSON.parse(deliveries[0]?.text ?? ""))).toEqual({ success: true, envelope });
   });
 
+  test("keeps the payload's JSON if its sender has it", async () => {
+    const payloadJson = '{"consumerTripPartnerExternalReference":"TRIP-1","1":"the sender\'s order","0":""}';
+    const event = { ...anEvent(), payload: JSON.parse(payloadJson) };
+    const producer = produce();
+    const sequence = await enqueue(producer, { ...event, payloadJson, traceparent: null });
+    const text = await redis.hget(`${prefix}:${queueName}:${event.eventId}`, "data");
+    expect(text).toContain(`"payload":${payloadJson}}`);
+    const envelope = { version: 1, sequence, ...event, traceparent: null };
+    expect(parseEnvelope(JSON.parse(text ?? ""))).toEqual({ success: true, envelope });
+  });
+
   test("leaves nothing in Redis when it is finished", async () => {
     await enqueue(produce());
     consume(async () => {});

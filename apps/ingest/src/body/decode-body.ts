@@ -1,8 +1,18 @@
 import { Refusal } from "@booking-events/http";
-import { type Answer, answers, JsonError, parseJsonObject } from "@booking-events/schema";
+import { type Answer, answers, isCompactJson, JsonError, maxJsonValues, parseJsonObject } from "@booking-events/schema";
+import { formToJson } from "./form-to-json.ts";
 
 /** The content of a body before validation. It may have an own property named `__proto__`. */
 export type BodyObject = Record<string, unknown>;
+
+export interface DecodedBody {
+  object: BodyObject;
+  /**
+   * What `JSON.stringify` returns for the object, if it is known; only names that are integers may have another place. It
+   * has no `\u`, and comes from well-formed UTF-8.
+   */
+  json?: string;
+}
 
 const byteOrderMark = "\ufeff";
 
@@ -15,7 +25,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 /**
  * @throws Refusal if the bytes are not UTF-8. Replacement characters would be stored as if the partner had sent them
  */
-export function decodeUtf8(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {
@@ -26,9 +36,18 @@ export function decodeUtf8(bytes: Uint8Array): string {
 /**
  * Decodes a JSON object. A number that loses digits as a double becomes NaN, which the payload's rules refuse.
  *
- * @throws Refusal unless the text is one JSON object without duplicate keys at any level
+ * @returns an empty object for an empty body
+ * @throws Refusal unless the body is one JSON object without duplicate keys at any level
  */
-export function decodeJson(text: string): BodyObject {
+export function decodeJson(bytes: Uint8Array): DecodedBody {
+  const text = decodeUtf8(bytes);
+  // A body that was only a byte order mark counts as empty too.
+  if (text === "") return { object: {} };
+  const object = parseJson(text);
+  return isCompactJson(text, object) ? { object, json: text } : { object };
+}
+
+function parseJson(text: string): BodyObject {
   try {
     return parseJsonObject(text);
   } catch (error) {
@@ -51,50 +70,51 @@ function describeJsonError(error: JsonError): Answer {
 const ownField = { configurable: true, enumerable: true, writable: true };
 
 /**
- * Fields are written one by one, so V8 makes a hash table of more than about 16, which validation and JSON.stringify read
- * several times as slowly. It lays out a copy like an object from JSON.parse. With some hundreds of fields, copying takes
- * longer than it saves.
- */
-const maxCopiedFields = 64;
-
-/**
  * Decodes application/x-www-form-urlencoded as a flat list of fields. A dot in a name is an ordinary character, and
  * each name may appear only once. Only the size of the body limits the number of fields.
  *
+ * @returns an empty object for an empty body
  * @throws Refusal where a lenient parser would guess
  */
-export function decodeForm(text: string): BodyObject {
+export function decodeForm(bytes: Uint8Array): DecodedBody {
+  const { json, names = 0 } = formToJson(bytes) ?? {};
+  // A form with more names is refused, so it should not be decoded twice.
+  if (json !== undefined && names < maxJsonValues) {
+    const object: BodyObject = JSON.parse(json);
+    // There are fewer if one appears twice.
+    if (Object.keys(object).length === names) return { object, json };
+  }
+  return { object: decodeUnusualForm(decodeUtf8(bytes)) };
+}
+
+function decodeUnusualForm(text: string): BodyObject {
   // The most common mistake is `curl -d '{…}'` without a header. The errors would otherwise be about fields that nobody
   // sent.
   if (/^[{[]/.test(text)) throw new Refusal(answers.jsonSentAsForm);
   if (text.startsWith(byteOrderMark)) throw new Refusal(answers.repeatedByteOrderMark);
+  // A wrong escape at the end should not cost its sender less than it costs us.
+  decodeFormText(text);
   const fields: BodyObject = {};
-  // Decoding everything at once is cheaper, but would turn an encoded separator into a real one.
-  const isDecodedAtOnce = !/%(?:26|3d)/i.test(text);
-  const source = isDecodedAtOnce ? decodeFormText(text) : text;
-  const decode = isDecodedAtOnce ? (decoded: string) => decoded : decodeFormText;
-  const pairs = source.split("&");
-  for (const pair of pairs) {
+  for (const pair of text.split("&")) {
     // As in the WHATWG URL standard, an empty pair is not a field.
     if (pair === "") continue;
     const equalsAt = pair.indexOf("=");
-    const name = decode(equalsAt === -1 ? pair : pair.slice(0, equalsAt));
+    const name = decodeFormText(equalsAt === -1 ? pair : pair.slice(0, equalsAt));
     if (/[[\]]/.test(name)) throw new Refusal(answers.nestedFormField);
     if (Object.hasOwn(fields, name)) throw new Refusal(answers.repeatedFormField);
-    const value = equalsAt === -1 ? "" : decode(pair.slice(equalsAt + 1));
+    const value = equalsAt === -1 ? "" : decodeFormText(pair.slice(equalsAt + 1));
     // `__proto__` is an ordinary field, as in JSON.parse. An assignment would set the prototype.
     if (name === "__proto__") Object.defineProperty(fields, name, { ...ownField, value });
     else fields[name] = value;
   }
-  return pairs.length <= maxCopiedFields ? { ...fields } : fields;
+  return fields;
 }
 
 function decodeFormText(text: string): string {
-  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
   // Most names and many values need no decoding, and checking that is cheaper than decoding.
-  if (!spaced.includes("%")) return spaced;
+  if (!text.includes("%") && !text.includes("+")) return text;
   try {
-    return decodeURIComponent(spaced);
+    return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
     throw new Refusal(answers.malformedFormEscape);
   }

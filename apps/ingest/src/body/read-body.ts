@@ -3,7 +3,7 @@ import { ClientGone, expectsContinue, hasBody, headerValues, Refusal } from "@bo
 import { answers } from "@booking-events/schema";
 import type Koa from "koa";
 import { bodyTypeOf } from "./content-type.ts";
-import { type BodyObject, decodeForm, decodeJson, decodeUtf8 } from "./decode-body.ts";
+import { type DecodedBody, decodeForm, decodeJson } from "./decode-body.ts";
 import { createByteGatherer } from "./gather-bytes.ts";
 
 export type ReadBody = (ctx: Koa.Context) => Promise<Body>;
@@ -16,10 +16,10 @@ export interface Body {
    *
    * @throws Refusal if the body cannot be decoded as one object
    */
-  decode: () => BodyObject;
+  decode: () => DecodedBody;
 }
 
-const noBody: Body = { bytes: 0, decode: () => ({}) };
+const noBody: Body = { bytes: 0, decode: () => ({ object: {} }) };
 
 export function createBodyReader(limitBytes: number): ReadBody {
   const gatherBytes = createByteGatherer(limitBytes);
@@ -47,8 +47,8 @@ export function createBodyReader(limitBytes: number): ReadBody {
     // The rest of the body may still arrive after the client was answered with 408. The event must not be accepted
     // then.
     if (res.headersSent) throw new ClientGone();
-    const decodeText = bodyType === "json" ? decodeJson : decodeForm;
-    return { bytes: bytes.length, decode: () => decodeBytes(bytes, decodeText) };
+    const decode = bodyType === "json" ? decodeJson : decodeForm;
+    return { bytes: bytes.length, decode: () => decode(bytes) };
   };
 }
 
@@ -64,12 +64,6 @@ function takeArrivedBody(req: IncomingMessage): Promise<Buffer> | undefined {
   req.once("close", () => (req.complete ? resolve(bytes) : reject(new ClientGone())));
   req.resume();
   return promise;
-}
-
-function decodeBytes(bytes: Buffer, decodeText: (text: string) => BodyObject): BodyObject {
-  const text = decodeUtf8(bytes);
-  // A body that was only a byte order mark counts as empty too.
-  return text === "" ? {} : decodeText(text);
 }
 
 /** Checks the headers for reasons not to read the body, in this order: size, type, encoding. */
