@@ -30,6 +30,26 @@ describe("an envelope", () => {
     expect(parseEnvelopeText("[]")).toMatchObject({ success: false, problem: "The envelope must be an object." });
   });
 
+  test.each([
+    ["\\u0000 in a text", '{"a":"\\u0000"}'],
+    ["\\u0000 in a name", '{"a":{"\\u0000":1}}'],
+    ["an unpaired surrogate", '{"a":["\ud800"]}'],
+    ["an escaped unpaired surrogate", '{"a":"\\udc00"}'],
+    ["a number beyond a double", '{"a":[1e999]}'],
+    ["500 levels", `{"a":${"[".repeat(500)}${"]".repeat(500)}}`],
+  ])("its text is refused like its value: %s", (_, extra) => {
+    const text = JSON.stringify(envelope).replace('"payload":{', `"payload":${extra.slice(0, -1)},`);
+    const problem = problemOf(JSON.parse(text));
+    expect(problem).toMatch(/^payload\.a/);
+    expect(parseEnvelopeText(text)).toMatchObject({ success: false, problem });
+  });
+
+  test("its text may have escapes that stand for what can be stored", () => {
+    const payload = { ...envelope.payload, note: "\\u0000", tag: "\ud83d\ude00" };
+    const text = JSON.stringify({ ...envelope, payload }).replace("\ud83d\ude00", "\\ud83d\\ude00");
+    expect(parseEnvelopeText(text)).toEqual({ success: true, envelope: { ...envelope, payload } });
+  });
+
   test.each(["", "{", '{"canary": 1, }', "\0"])(
     "text that is not JSON yields a problem that does not quote it: %j",
     (text) => {

@@ -11,10 +11,15 @@ const maxStorableLevels = 500;
  * Returns the first part of the value that a database could not store unchanged, or null if there is none.
  *
  * @param value parsed JSON
+ * @param options.hasStorableTexts see `validatePayload`
  */
-export function findUnstorable(value: unknown, level = 0): Violation | null {
+export function findUnstorable(value: unknown, { hasStorableTexts = false } = {}): Violation | null {
+  return findBelow(value, hasStorableTexts ? () => true : isStorableText, 0);
+}
+
+function findBelow(value: unknown, isStorable: (text: string) => boolean, level: number): Violation | null {
   if (typeof value === "string")
-    return isStorableText(value) ? null : { message: unstorableTextMessage, code: "unstorable", propertyPath: [] };
+    return isStorable(value) ? null : { message: unstorableTextMessage, code: "unstorable", propertyPath: [] };
   if (typeof value === "number")
     return Number.isFinite(value)
       ? null
@@ -22,9 +27,9 @@ export function findUnstorable(value: unknown, level = 0): Violation | null {
   if (typeof value !== "object" || value === null) return null;
   if (level >= maxStorableLevels)
     return { message: `Must be nested at most ${maxStorableLevels} levels deep.`, code: "too-deep", propertyPath: [] };
-  for (const name of Object.keys(value)) {
-    const found = isStorableText(name)
-      ? findUnstorable((value as Record<string, unknown>)[name], level + 1)
+  for (const name in value) {
+    const found = isStorable(name)
+      ? findBelow((value as Record<string, unknown>)[name], isStorable, level + 1)
       : { message: unstorableNameMessage, code: "unstorable" as const, propertyPath: [] };
     if (found !== null) return { ...found, propertyPath: [name, ...found.propertyPath] };
   }
