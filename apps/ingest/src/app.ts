@@ -134,7 +134,7 @@ function readEvent(ctx: Context, kind: EventKind, body: Body, charge: (values: n
 }
 
 function checkPayload(kind: EventKind, { object, json }: DecodedBody): BookingPayload {
-  // Such JSON cannot express a text that a database can't store.
+  // Without escapes `\u`, the JSON can't express a text that a database can't store.
   const result = validatePayload(kind, object, { hasStorableTexts: json !== undefined });
   if (!result.success) throw refuseAsInvalid(result.violationList);
   return result.payload;

@@ -16,6 +16,7 @@ export function isLossless(text: string, object: Readonly<Record<string, unknown
  * Returns true only if the text is what `JSON.stringify` returns for the object, except that names that are integers may
  * have another place. Nearly all payloads that programs send are such text.
  *
+ * @param text without unpaired surrogates
  * @param object the result of `JSON.parse` for the text
  */
 export function isCompactJson(text: string, object: Readonly<Record<string, unknown>>): boolean {

@@ -26,6 +26,13 @@ describe("an accepted payload", () => {
     expect(result.success && result.payload).toBe(payload);
   });
 
+  test("may have texts whose caller has checked that they can be stored", () => {
+    const payload = { ...reference, consumerGivenName: "\0" };
+
+    expect(validatePayload("create", payload).success).toBe(false);
+    expect(validatePayload("create", payload, { hasStorableTexts: true }).success).toBe(true);
+  });
+
   test.each(eventKinds)("%s: keeps fields named like members of Object.prototype", (kind) => {
     const text =
       '{"consumerTripPartnerExternalReference":"r","__proto__":{"a":1},"constructor":"b","prototype":2,"toString":null}';

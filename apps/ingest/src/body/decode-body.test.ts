@@ -1,6 +1,7 @@
 import { Refusal } from "@booking-events/http";
+import { maxJsonValues } from "@booking-events/schema";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as body from "./decode-body.ts";
 
 const decodeJson = (text: string) => body.decodeJson(Buffer.from(text)).object;
@@ -44,6 +45,8 @@ describe("JSON", () => {
   test("is kept as it came if JSON.stringify would write the same", () => {
     const { object, json } = body.decodeJson(Buffer.from('{"a":"Zoë","b":null,"__proto__":"c"}'));
     expect(json).toBe(JSON.stringify(object));
+    const otherOrder = '{"b":"x","1":"y"}';
+    expect(body.decodeJson(Buffer.from(otherOrder)).json).toBe(otherOrder);
     for (const text of ['{"a": "b"}', '{"a":"\\u0000"}', '{"a":"\\/"}', '{"a":1}', '{"a":["b"]}', ""])
       expect(body.decodeJson(Buffer.from(text)).json, text).toBeUndefined();
   });
@@ -158,6 +161,33 @@ describe("a form", () => {
     expect(decodedAsJson).toBeGreaterThan(50);
   });
 
+  test("becomes JSON if it is ordinary", () => {
+    const ordinary = "a=[b]&name=Zo%C3%AB&city=東京&phone=%2b44+1&hotel=B%26B%3d&note=%22x%22%0D%0a%09%5C";
+    const fields = { a: "[b]", name: "Zoë", city: "東京", phone: "+44 1", hotel: "B&B=", note: '"x"\r\n\t\\' };
+    expect(body.decodeForm(Buffer.from(ordinary))).toEqual({ object: fields, json: JSON.stringify(fields) });
+    for (const other of ["a", "a=1&", "a=%01", "a=%08", ...manyNames(maxJsonValues)])
+      expect(body.decodeForm(Buffer.from(other)).json, other.slice(0, 9)).toBeUndefined();
+  });
+
+  test.each([
+    ["names without a letter", `${"=&".repeat(1_500)}=`],
+    ["characters that JSON escapes", `a=${'"'.repeat(60_000)}`],
+    ["many names", manyNames(1_900)[0] ?? ""],
+  ])("is decoded completely, however long its JSON is: %s", async (_, text) => {
+    vi.resetModules();
+    const { decodeForm: decodeFirst } = await import("./decode-body.ts");
+    const names = [...new URLSearchParams(text).keys()];
+    if (new Set(names).size < names.length)
+      expect(() => decodeFirst(Buffer.from(text))).toThrow(expect.objectContaining({ outcome: "repeated-form-field" }));
+    else
+      expect(decodeFirst(Buffer.from(text)).json).toBe(JSON.stringify(Object.fromEntries(new URLSearchParams(text))));
+  });
+
+  test("may escape only some bytes of a character, as in the URL standard", () => {
+    const bytes = Buffer.concat([Buffer.from("a=%C3"), Buffer.from([0xa9]), Buffer.from("&b=1")]);
+    expect(body.decodeForm(bytes).object).toEqual({ a: "é", b: "1" });
+  });
+
   test("keeps fields named like members of Object.prototype", () => {
     const fields = decodeForm("__proto__=1&constructor=2");
     expect(Object.entries(fields)).toEqual([
@@ -179,6 +209,8 @@ describe("a form", () => {
     ["a[b]=1", "nested-form-field"],
     ["a%5Bb%5D=1", "nested-form-field"],
     ["a]=1", "nested-form-field"],
+    ["a[b=1", "nested-form-field"],
+    ["a%5Bb=1", "nested-form-field"],
     ["a=%", "malformed-form"],
     ["a=%4", "malformed-form"],
     ["a=%zz", "malformed-form"],
@@ -189,6 +221,10 @@ describe("a form", () => {
     ['{"a":1}', "json-sent-as-form"],
     ["{", "json-sent-as-form"],
     ["[1]", "json-sent-as-form"],
+    ['{"a":"x=y"}', "json-sent-as-form"],
+    ["{=1", "json-sent-as-form"],
+    ["[a=1", "json-sent-as-form"],
+    ["a=1&a=2&b=%", "malformed-form"],
     ["[a]=1", "json-sent-as-form"],
     ["\ufeff\ufeffa=1", "repeated-byte-order-mark"],
     ['a=1&b="x"&a=2', "repeated-form-field"],
@@ -196,6 +232,10 @@ describe("a form", () => {
     expect(outcomeOf(() => decodeForm(text))).toBe(outcome);
   });
 });
+
+function manyNames(count: number): [string] {
+  return [Array.from({ length: count }, (_, index) => `f${index}=`).join("&")];
+}
 
 function outcomeOf(decode: () => unknown): string {
   return refusalOf(decode).outcome;

@@ -9,7 +9,7 @@ export interface DecodedBody {
   object: BodyObject;
   /**
    * What `JSON.stringify` returns for the object, if it is known; only names that are integers may have another place. It
-   * has no `\u`, and comes from well-formed UTF-8.
+   * has no escape `\u`, and comes from well-formed UTF-8.
    */
   json?: string;
 }
@@ -92,7 +92,7 @@ function decodeUnusualForm(text: string): BodyObject {
   // sent.
   if (/^[{[]/.test(text)) throw new Refusal(answers.jsonSentAsForm);
   if (text.startsWith(byteOrderMark)) throw new Refusal(answers.repeatedByteOrderMark);
-  // A wrong escape at the end should not cost its sender less than it costs us.
+  // Finds a wrong escape before the fields are built.
   decodeFormText(text);
   const fields: BodyObject = {};
   for (const pair of text.split("&")) {
