@@ -1,5 +1,6 @@
 import { follow } from "@booking-events/feed";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
+import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { afterEach, expect, test } from "vitest";
 import { printedByOps } from "./run-ops.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
@@ -22,7 +23,7 @@ async function deploy(environment: Record<string, string> = {}): Promise<Deploym
 }
 
 async function create({ ingest }: Deployment, reference: string): Promise<void> {
-  const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
+  const response = await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),

@@ -1,5 +1,6 @@
 import { userInfo } from "node:os";
 import { waitFor } from "@booking-events/harness";
+import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { type Ran, runOps } from "./run-ops.ts";
@@ -10,7 +11,7 @@ const surroundings = prepareSurroundings(secret);
 const start = (name: "ingest" | "worker") => surroundings().start(name);
 
 async function post(ingest: RunningApp, reference: string, name: string): Promise<string> {
-  const response = await fetch(`${ingest.url}/booking-event/update/${secret}`, {
+  const response = await fetchAsPartner(`${ingest.url}/booking-event/update/${secret}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ consumerTripPartnerExternalReference: reference, consumerGivenName: name }),

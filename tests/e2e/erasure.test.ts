@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
+import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { execute } from "@booking-events/harness/test-database";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -55,7 +56,7 @@ async function post(ingest: RunningApp, sent: Sent = {}): Promise<string> {
     consumerTripAccommodationAddress: guest.address,
     ...fields,
   };
-  const response = await fetch(`${ingest.url}/booking-event/${kind}/${secret}`, {
+  const response = await fetchAsPartner(`${ingest.url}/booking-event/${kind}/${secret}`, {
     method: "POST",
     headers: {
       "Content-Type": isForm ? "application/x-www-form-urlencoded" : "application/json",
@@ -232,7 +233,7 @@ function incompressible(): string {
 }
 
 async function postMalformed(ingest: RunningApp): Promise<void> {
-  const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
+  const response = await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: `{"consumerEmail": "${guest.email}", `,

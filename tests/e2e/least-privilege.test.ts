@@ -3,6 +3,7 @@ import { chown, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
+import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { execute } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import { createPool } from "@booking-events/store";
@@ -130,7 +131,7 @@ function ops(args: string[], environment: Record<string, string> = {}): Promise<
 }
 
 async function post(ingest: RunningApp, kind: string, reference: string): Promise<string> {
-  const response = await fetch(`${ingest.url}/booking-event/${kind}/${secret}`, {
+  const response = await fetchAsPartner(`${ingest.url}/booking-event/${kind}/${secret}`, {
     method: "POST",
     headers: { "Content-Type": "application/json", "Idempotency-Key": `${kind}-${reference}` },
     body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
@@ -193,7 +194,7 @@ test("over TLS and with the least privileges, events go their whole way, dead le
   const states = await doctor();
   expect(states.get("The database is migrated")).toBe("ok");
   expect(states.get("Redis writes each event to disk")).toBe("ok");
-  expect((await fetch(`${ingest.url}/booking-event/create/${secret}`, { method: "POST" })).status).toBe(422);
+  expect((await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, { method: "POST" })).status).toBe(422);
   await waitFor(async () => {
     const { stdout } = await ops(["refusals", "--partner", "acme", "--json"]);
     expect(JSON.parse(stdout)).toMatchObject([{ status: 422, violations: [expect.stringMatching(/:missing$/)] }]);
@@ -203,7 +204,7 @@ test("over TLS and with the least privileges, events go their whole way, dead le
     consumerPhone: "07911 123456",
   });
   const dryRun = { method: "POST", headers: { "Content-Type": "application/json", "X-Dry-Run": "true" } };
-  await fetch(`${ingest.url}/booking-event/create/${secret}`, { ...dryRun, body: withoutCountry });
+  await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, { ...dryRun, body: withoutCountry });
   await waitFor(async () => {
     const { stdout } = await ops(["partners", "warnings", "acme", "--json"]);
     expect(JSON.parse(stdout)).toMatchObject([{ field: "consumerPhone", code: "unreadable-phone", count: 1 }]);

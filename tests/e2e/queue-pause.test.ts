@@ -1,4 +1,5 @@
 import { waitFor } from "@booking-events/harness";
+import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { expect, test } from "vitest";
 import { printedByOps } from "./run-ops.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
@@ -11,7 +12,7 @@ function queue(command: "pause" | "resume"): Promise<string> {
 }
 
 async function post(ingest: RunningApp, reference: string): Promise<void> {
-  const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
+  const response = await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),

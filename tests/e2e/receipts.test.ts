@@ -1,4 +1,5 @@
 import { waitFor } from "@booking-events/harness";
+import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { exchange } from "@booking-events/harness/http-client";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
@@ -31,20 +32,23 @@ interface Sent {
 }
 
 async function post(ingest: RunningApp, reference: string, sent: Sent = {}): Promise<string> {
-  const response = await fetch(`${ingest.url}/booking-event/${sent.kind ?? "create"}/${sent.secret ?? secret}`, {
-    method: "POST",
-    headers: {
-      "Content-Type": "application/json",
-      ...(sent.key === undefined ? {} : { "Idempotency-Key": sent.key }),
+  const response = await fetchAsPartner(
+    `${ingest.url}/booking-event/${sent.kind ?? "create"}/${sent.secret ?? secret}`,
+    {
+      method: "POST",
+      headers: {
+        "Content-Type": "application/json",
+        ...(sent.key === undefined ? {} : { "Idempotency-Key": sent.key }),
+      },
+      body: JSON.stringify({ consumerTripPartnerExternalReference: reference, ...sent.payload }),
     },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: reference, ...sent.payload }),
-  });
+  );
   expect(response.status).toBe(200);
   return ((await response.json()) as { eventId: string }).eventId;
 }
 
 async function ask(lookup: RunningApp, eventId: string, bySecret = secret): Promise<{ status: number; body: string }> {
-  const response = await fetch(`${lookup.url}/booking-event/receipt/${bySecret}/${eventId}`);
+  const response = await fetchAsPartner(`${lookup.url}/booking-event/receipt/${bySecret}/${eventId}`);
   return { status: response.status, body: await response.text() };
 }
 

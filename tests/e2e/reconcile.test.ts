@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { waitFor } from "@booking-events/harness";
+import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
@@ -33,7 +34,7 @@ function toCanonicalJson(value: unknown): string {
 }
 
 async function post(ingest: RunningApp, kind: string, payload: object, bySecret = secret): Promise<string> {
-  const response = await fetch(`${ingest.url}/booking-event/${kind}/${bySecret}`, {
+  const response = await fetchAsPartner(`${ingest.url}/booking-event/${kind}/${bySecret}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(payload),
@@ -80,7 +81,7 @@ test("a list is answered with what differs, and with a summary", async () => {
   await post(ingest, "create", trip("FOREIGN"), otherSecret);
   await untilApplied(8);
   const form = new URLSearchParams({ consumerTripPartnerExternalReference: "FORM", consumerGivenName: "Zoë" });
-  await fetch(`${ingest.url}/booking-event/create/${secret}`, { method: "POST", body: form });
+  await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, { method: "POST", body: form });
   await untilApplied(9);
 
   const list = [

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
 import { builtApps, startApp } from "@booking-events/harness/app-process";
+import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { createTestDatabase } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
@@ -68,7 +69,7 @@ test("in a cluster with TLS and the least privileges, an event goes its whole wa
   for (const app of [ingest, worker, lookup]) onTestFinished(async () => void (await app?.stop()));
   await Promise.all([ingest, worker, lookup].map((app) => app?.untilReady()));
 
-  const posted = await fetch(`${ingest?.url}/booking-event/create/${secret}`, {
+  const posted = await fetchAsPartner(`${ingest?.url}/booking-event/create/${secret}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" }),

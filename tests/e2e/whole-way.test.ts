@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { waitFor } from "@booking-events/harness";
+import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { expect, test } from "vitest";
 import { type RunningApp, runApp, useOwnServices } from "./surroundings.ts";
 
@@ -40,7 +41,7 @@ test("a sender's mistakes lose no data, and can be seen in the log of events, th
   const [ingest, worker] = await startBoth();
   const trip = { consumerTripPartnerExternalReference: "KEYS-1", consumerPartnerExternalReference: "KEYS-C" };
   const send = (kind: string, payload: object, key: string) =>
-    fetch(`${ingest.url}/booking-event/${kind}/${secret}`, {
+    fetchAsPartner(`${ingest.url}/booking-event/${kind}/${secret}`, {
       method: "POST",
       headers: { "Content-Type": "application/json", "Idempotency-Key": key },
       body: JSON.stringify(payload),
@@ -72,7 +73,7 @@ test("a sender's mistakes lose no data, and can be seen in the log of events, th
 test("a form is accepted, too", async () => {
   const [ingest] = await startBoth();
   const form = new URLSearchParams({ consumerTripPartnerExternalReference: "FORM-1", consumerGivenName: "Zoë & co" });
-  const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, { method: "POST", body: form });
+  const response = await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, { method: "POST", body: form });
   expect(response.status).toBe(200);
   expect((await untilBooking("FORM-1", "active")).payload).toEqual(Object.fromEntries(form));
 });
@@ -127,7 +128,7 @@ function startBoth(): Promise<[RunningApp, RunningApp]> {
 
 function post(ingest: RunningApp, kind: string, body: string): Promise<Response> {
   const headers = { "Content-Type": "application/json" };
-  return fetch(`${ingest.url}/booking-event/${kind}/${secret}`, { method: "POST", headers, body });
+  return fetchAsPartner(`${ingest.url}/booking-event/${kind}/${secret}`, { method: "POST", headers, body });
 }
 
 function booking(reference: string, note = "first"): string {
