@@ -95,8 +95,11 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const body = await readBody(ctx);
     const receivedAt = new Date().toISOString();
     const read = () => readEvent(ctx, kind, body, (values) => chargePartner(partner, body.bytes, values));
-    const accepted = await options.takeTurn(partner.id, body.bytes, read);
-    const { payload, payloadJson, warnings, idempotencyKey, isDryRun } = accepted;
+    const { payload, payloadJson, warnings, idempotencyKey, isDryRun } = await options.takeTurn(
+      partner.id,
+      body.bytes,
+      read,
+    );
     options.countUnknownFields(partner.id, payload);
     // The body may have waited even if the headers have not.
     if (options.wasFrozen(ctx.req.socket)) throw new Refusal(answers.overloaded);

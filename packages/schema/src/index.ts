@@ -36,9 +36,8 @@ export type {
   ReconciliationCounts,
   ReconciliationSummary,
 } from "./lookup-bodies.ts";
-export { isCompactJson } from "./lossless-json.ts";
 export { JsonError } from "./parse-json-exactly.ts";
-export { parseJsonObject } from "./parse-json-object.ts";
+export { parseJsonObject, readJsonObject } from "./parse-json-object.ts";
 export { maxNestingLevels } from "./unknown-fields.ts";
 export { type BookingPayload, type PayloadValidation, validatePayload } from "./validate-payload.ts";
 export { maxViolations, Violation, type ViolationCode, violationCodes } from "./violation.ts";

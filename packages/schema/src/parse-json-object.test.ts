@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { JsonError, parseJsonExactly } from "./parse-json-exactly.ts";
-import { parseJsonObject } from "./parse-json-object.ts";
+import { parseJsonObject, readJsonObject } from "./parse-json-object.ts";
 
 test.each([
   ["[]", "not-an-object 1 1"],
@@ -41,3 +41,14 @@ function tryOut(parse: () => unknown): unknown {
     throw error;
   }
 }
+
+test.each([
+  ['{"a":"Zoë","b":null}', true],
+  ['{"b":"x","1":"y"}', true],
+  ['{"a": "b"}', false],
+  ['{"a":"\\u0061"}', false],
+  ['{"a":["b"]}', false],
+  ['{"a":1}', false],
+])("%s is compact: %s", (text, isCompact) => {
+  expect(readJsonObject(text)).toEqual({ object: JSON.parse(text), isCompact });
+});

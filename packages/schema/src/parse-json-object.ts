@@ -1,4 +1,4 @@
-import { isLossless } from "./lossless-json.ts";
+import { isCompactJson, isLossless } from "./lossless-json.ts";
 import { JsonError, parseJsonExactly } from "./parse-json-exactly.ts";
 
 /**
@@ -8,11 +8,26 @@ import { JsonError, parseJsonExactly } from "./parse-json-exactly.ts";
  * @throws JsonError
  */
 export function parseJsonObject(text: string): Record<string, unknown> {
+  return readJsonObject(text).object;
+}
+
+/**
+ * Parses as {@link parseJsonObject}.
+ *
+ * @param text without unpaired surrogates, as a text from well-formed UTF-8 is
+ * @returns the object, and whether the text is what `JSON.stringify` writes for it, without any escape. Only names that
+ *   are integers may have another place. Then no text in the object contains U+0000 or an unpaired surrogate
+ * @throws JsonError
+ */
+export function readJsonObject(text: string): { object: Record<string, unknown>; isCompact: boolean } {
   const value = parse(text);
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new JsonError("not-an-object", text, 0);
   const object = value as Record<string, unknown>;
-  return isLossless(text, object) ? object : (parseJsonExactly(text) as Record<string, unknown>);
+  // Nothing is lost in a compact text.
+  if (isCompactJson(text, object)) return { object, isCompact: true };
+  const exact = isLossless(text, object) ? object : (parseJsonExactly(text) as Record<string, unknown>);
+  return { object: exact, isCompact: false };
 }
 
 function parse(text: string): unknown {

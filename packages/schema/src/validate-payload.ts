@@ -29,12 +29,12 @@ interface FieldRule {
 function toRules(entries: Record<string, v.GenericSchema>): ReadonlyMap<string, FieldRule> {
   const fields = new Map<string, BookingField>(bookingFields.map((field) => [field.name, field]));
   return new Map(
-    Object.entries(entries).map(([name, schema]) => [name, { schema, isOrdinary: toOrdinary(fields.get(name)) }]),
+    Object.entries(entries).map(([name, schema]) => [name, { schema, isOrdinary: ordinaryTextOf(fields.get(name)) }]),
   );
 }
 
 /** @param field undefined for a retired name, which must not be sent at all */
-function toOrdinary(field: BookingField | undefined): FieldRule["isOrdinary"] {
+function ordinaryTextOf(field: BookingField | undefined): FieldRule["isOrdinary"] {
   switch (field?.type) {
     case undefined:
       return () => false;

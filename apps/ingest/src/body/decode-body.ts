@@ -1,5 +1,5 @@
 import { Refusal } from "@booking-events/http";
-import { type Answer, answers, isCompactJson, JsonError, maxJsonValues, parseJsonObject } from "@booking-events/schema";
+import { type Answer, answers, JsonError, maxJsonValues, readJsonObject } from "@booking-events/schema";
 import { formToJson } from "./form-to-json.ts";
 
 /** The content of a body before validation. It may have an own property named `__proto__`. */
@@ -43,13 +43,9 @@ export function decodeJson(bytes: Uint8Array): DecodedBody {
   const text = decodeUtf8(bytes);
   // A body that was only a byte order mark counts as empty too.
   if (text === "") return { object: {} };
-  const object = parseJson(text);
-  return isCompactJson(text, object) ? { object, json: text } : { object };
-}
-
-function parseJson(text: string): BodyObject {
   try {
-    return parseJsonObject(text);
+    const { object, isCompact } = readJsonObject(text);
+    return isCompact ? { object, json: text } : { object };
   } catch (error) {
     if (error instanceof JsonError) throw new Refusal(describeJsonError(error));
     throw error;
