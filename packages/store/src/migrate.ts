@@ -11,6 +11,8 @@ const connectTimeoutMs = 5_000;
 /** While a migration waits for a table, all later queries of the table wait too. */
 const lockTimeoutMs = 10_000;
 const insufficientPrivilege = "42501";
+const deadlockDetected = "40P01";
+const maxTries = 5;
 
 /** The database's schema is newer than this release. */
 export class NewerSchemaError extends Error {
@@ -24,8 +26,11 @@ export class SchemaRefusedError extends Error {
 }
 
 /**
- * Brings the database's tables up to date, and creates their schema if it is missing. One process does so at a time: the others wait for the advisory lock, and
- * then find nothing to do. All missing migrations run in one transaction. There are no migrations back.
+ * Brings the database's tables up to date, and creates their schema if it is missing. One process does so at a time: the
+ * others wait for the advisory lock, and then find nothing to do. All missing migrations run in one transaction. There
+ * are no migrations back.
+ *
+ * A migration locks tables in another order than workers do. If it deadlocks with a worker, it is run again.
  *
  * @param options.schema where the tables are. Default: `public`
  * @returns the names of the migrations that were run
@@ -36,6 +41,16 @@ export async function migrate(
   databaseUrl: string,
   { schema = defaultSchema }: { schema?: string } = {},
 ): Promise<string[]> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await tryToMigrate(databaseUrl, schema);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== deadlockDetected || tries === maxTries) throw error;
+    }
+  }
+}
+
+async function tryToMigrate(databaseUrl: string, schema: string): Promise<string[]> {
   const client = new ServerClient({
     connectionString: databaseUrl,
     application_name: "booking-events-migrate",

@@ -37,6 +37,23 @@ describe("migrations", () => {
   });
 });
 
+test("migrations that deadlock with a worker are run again", async () => {
+  await migrateTo(7, { pool, url });
+  const worker = await pool.connect();
+  try {
+    // The other side is the one that gives way.
+    await worker.query("set deadlock_timeout to '1 min'; begin; select from bookings");
+    const migrated = migrate(url);
+    const isLocked = "select from pg_locks where locktype = 'relation' and not granted";
+    await waitFor(async () => expect((await pool.query(isLocked)).rows).toHaveLength(1));
+    await worker.query("select from booking_events");
+    await worker.query("commit");
+    expect(await migrated).toContain("0008_partitions-and-retention");
+  } finally {
+    worker.release(true);
+  }
+});
+
 describe("in a schema of its own", () => {
   /** PostgreSQL's longest name, and one that means itself only in quotation marks. */
   const [longest, quoted] = ["s".repeat(63), "Odd name; --"];
