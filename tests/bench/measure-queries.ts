@@ -2,55 +2,82 @@ import { readChanges } from "@booking-events/feed/read-changes";
 import {
   bookingKey,
   createPool,
+  estimateRemovals,
   findBookings,
   findEvent,
+  findGuestBookings,
+  hashContacts,
   listBookingEvents,
   listEvents,
-  type Queryable,
+  listPartnerBookings,
+  openDigestKey,
 } from "@booking-events/store";
+import type { Pool } from "pg";
 import type { BenchDatabase } from "./data-services.ts";
-import { eventsPerBooking, type FilledTables } from "./fill-tables.ts";
-import type { Bench, Measurement } from "./scenario.ts";
+import { anyBooking, type FilledTables, silentPartner } from "./fill-tables.ts";
+import { type Bench, IntegrityError, type Measurement } from "./scenario.ts";
 import { quantile, timeMs } from "./statistics.ts";
 
-type Query = (client: Queryable) => Promise<unknown>;
+type Query = (pool: Pool) => Promise<unknown>;
 
 const hourMs = 60 * 60 * 1_000;
+const monthMs = 30 * 24 * hourMs;
+/** How many bookings can be found by their guests. */
+const guests = 200;
 const limit = 50;
 
 /** As the operator's commands and followers of the feed ask them. Each call chooses what to ask for. */
 const questions: Record<string, (tables: FilledTables) => Query> = {
-  "the newest events": () => (client) => listEvents(client, { limit }),
+  "the newest events": () => (pool) => listEvents(pool, { limit }),
   "events of an hour": (tables) => {
     const hour = anyHour(tables);
-    return (client) => listEvents(client, { ...hour, limit });
+    return (pool) => listEvents(pool, { ...hour, limit });
   },
   "creates of a partner in an hour": (tables) => {
     const filter = { partner: "acme", kind: "create", outcome: "created", ...anyHour(tables) } as const;
-    return (client) => listEvents(client, { ...filter, limit });
+    return (pool) => listEvents(pool, { ...filter, limit });
   },
+  "deletes of a month": (tables) => {
+    const since = new Date(Math.min(anyTimeMs(tables), endMs(tables) - monthMs));
+    const filter = { outcome: "deleted", since, until: new Date(since.getTime() + monthMs) } as const;
+    return (pool) => listEvents(pool, { ...filter, limit });
+  },
+  "the last event of a silent partner": () => (pool) => listEvents(pool, { partner: silentPartner, limit: 1 }),
   "events of a reference": (tables) => {
     const reference = anyReference(tables);
-    return (client) => listEvents(client, { partner: "acme", reference, limit });
+    return (pool) => listEvents(pool, { partner: "acme", reference, limit });
   },
   "a booking": (tables) => {
     const key = anyBookingKey(tables);
-    return (client) => findBookings(client, [key]);
+    return (pool) => findBookings(pool, [key]);
   },
   "a booking's events": (tables) => {
     const key = anyBookingKey(tables);
-    return (client) => listBookingEvents(client, key, { limit });
+    return (pool) => listBookingEvents(pool, key, { limit });
   },
   "an event": (tables) => {
     const since = new Date(anyTimeMs(tables));
-    return async (client) => {
-      const [event] = await listEvents(client, { since, limit: 1 });
-      return findEvent(client, event?.id ?? "");
+    return async (pool) => {
+      const [event] = await listEvents(pool, { since, limit: 1 });
+      return findEvent(pool, event?.id ?? "");
     };
   },
+  "a guest's bookings": (tables) => {
+    const search = { by: "email", value: tables.email(guestBooking(tables)), partner: undefined } as const;
+    return async (pool) => {
+      const found = await findGuestBookings(pool, await openDigestKey(pool, undefined), search, []);
+      if (found.length !== 1) throw new IntegrityError(`${found.length} bookings of one guest were found.`);
+    };
+  },
+  "a partner's bookings": (tables) => {
+    const after = { createdAt: new Date(anyTimeMs(tables)).toISOString(), key: Buffer.alloc(0) };
+    return (pool) => listPartnerBookings(pool, "acme", { after, createdBefore: new Date(), limit });
+  },
+  "what retention would remove": () => (pool) =>
+    estimateRemovals(pool, { retentionDays: 180, deletedRetentionDays: 30, deadLetterRetentionDays: 30 }),
   "a page of the feed": (tables) => {
     const after = anyNumber(tables.events - limit);
-    return (client) => readChanges(client, { after, limit });
+    return (pool) => readChanges(pool, { after, limit });
   },
 };
 
@@ -70,6 +97,7 @@ export async function measureQueries(
       ...{ databaseUrl: database.url, applicationName: "bench", maxConnections: 1, onError: () => {} },
     }),
   }));
+  for (const { pool, tables } of pools) await addGuests(pool, tables);
   const measured: Record<string, Measurement[]> = {};
   for (const [question, choose] of Object.entries(questions)) {
     const timesMs = filled.map((): number[] => []);
@@ -119,12 +147,32 @@ function anyHour(tables: FilledTables): { since: Date; until: Date } {
   return { since: new Date(since), until: new Date(since + hourMs) };
 }
 
+/** The bookings have hashes that nobody looks up. */
+async function addGuests(pool: Pool, tables: FilledTables): Promise<void> {
+  const key = await openDigestKey(pool, undefined);
+  for (let guest = 0; guest < guests; guest += 1) {
+    const booking = Math.floor((guest / guests) * tables.bookings);
+    await pool.query("update bookings set guest_hashes = $1 where reference = $2", [
+      hashContacts(key, { email: tables.email(booking), phone: undefined }),
+      tables.reference(booking),
+    ]);
+  }
+}
+
+function guestBooking({ bookings }: FilledTables): number {
+  return Math.floor((anyNumber(guests) / guests) * bookings);
+}
+
+function endMs({ startMs, intervalMs, events }: FilledTables): number {
+  return startMs + events * intervalMs;
+}
+
 function anyTimeMs({ startMs, intervalMs, events }: FilledTables): number {
   return startMs + anyNumber(events) * intervalMs;
 }
 
 function anyReference(tables: FilledTables): string {
-  return tables.reference(anyNumber(tables.events / eventsPerBooking));
+  return tables.reference(anyBooking(tables));
 }
 
 function anyBookingKey(tables: FilledTables): Buffer {

@@ -3,31 +3,15 @@ import { execute, useTestDatabase } from "@booking-events/harness/test-database"
 import { beforeAll, describe, expect, test } from "vitest";
 import { insertEvents, insertMissingEvent, markReferenceKind } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
-import { inTransaction, type Queryable } from "./database.ts";
+import { inTransaction } from "./database.ts";
 import { findCreatesAround, findKeyUses, readLog, startOfLog } from "./read-log.ts";
+import { countPages } from "./testing/count-pages.ts";
 
 const events = 50_000;
 /** A page has 8 KB. The events of one booking fill thousands of pages. An index of each partition needs one or two. */
 const fewPages = 60;
 
 const { pool, url } = useTestDatabase({ maxConnections: 2 });
-
-/** Counts the pages that PostgreSQL reads for the queries of `work`, in a transaction like the worker's. */
-async function countPages(work: (client: Queryable) => Promise<unknown>): Promise<number> {
-  let pages = 0;
-  await inTransaction(pool, (client) => {
-    const explaining = {
-      async query(text: string, values: unknown[]) {
-        const { rows } = await client.query(`explain (analyze, buffers, format json) ${text}`, values);
-        const { Plan: plan } = rows[0]["QUERY PLAN"][0];
-        pages += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-        return client.query(text, values);
-      },
-    };
-    return work(explaining as unknown as Queryable);
-  });
-  return pages;
-}
 
 describe.each([
   { what: "repeat one", reference: "REPEATED", duplicateOf: "'00000000-0000-7000-8000-000000000001'", warnings: "{}" },
@@ -56,7 +40,7 @@ describe.each([
     const places = [1, events / 2, events + 9].map((number) => ({
       ...{ bookingKey: key, idempotencyKey: "k-1", kind: "update" as const, contentDigest: digest(number) },
     }));
-    expect(await countPages((client) => findKeyUses(client, places))).toBeLessThan(fewPages);
+    expect(await countPages(pool, (client) => findKeyUses(client, places))).toBeLessThan(fewPages);
     const [first, middle, unknown] = await findKeyUses(pool, places);
     expect(first).toMatchObject({ first: { sequence: 1 }, same: { sequence: 1 } });
     expect(middle?.same).toEqual(
@@ -68,7 +52,7 @@ describe.each([
   test("a late event at the end of the log is folded in after a few pages", async () => {
     const from = { sequence: events + 1, id: startOfLog.id };
     const range = { bookingKey: key, from, limit: 20 };
-    expect(await countPages((client) => readLog(client, [range]))).toBeLessThan(fewPages);
+    expect(await countPages(pool, (client) => readLog(client, [range]))).toBeLessThan(fewPages);
     const [page] = await readLog(pool, [range]);
     expect(page?.before?.sequence).toBe(duplicateOf === "null" ? events : 1);
     expect(page?.events.map(({ sequence }) => sequence)).toEqual([events + 1]);
@@ -90,14 +74,14 @@ test("a place in a booking's long log is found in a few pages, before PostgreSQL
   await pool.query("delete from pg_statistic where starelid = 'booking_events'::regclass");
   const place = { bookingKey: hot, id: startOfLog.id, sequence: events / 2 };
   const range = { bookingKey: hot, from: place, limit: 20 };
-  expect(await countPages((client) => readLog(client, [range]))).toBeLessThan(5 * fewPages);
+  expect(await countPages(pool, (client) => readLog(client, [range]))).toBeLessThan(5 * fewPages);
   const [page] = await readLog(pool, [range]);
   expect(page?.before?.sequence).toBe(events / 2 - 5);
   expect(page?.events.map(({ sequence }) => sequence)).toEqual(
     Array.from({ length: 20 }, (_, index) => events / 2 + 5 * index),
   );
   const create = { ...place, contentDigest: hash("sha256", "", "hex") };
-  expect(await countPages((client) => findCreatesAround(client, [create]))).toBeLessThan(fewPages);
+  expect(await countPages(pool, (client) => findCreatesAround(client, [create]))).toBeLessThan(fewPages);
   expect(await findCreatesAround(pool, [create])).toEqual([
     { earlier: events / 2 - 5, nextId: expect.stringMatching(/25000$/), nextSequence: events / 2 },
   ]);
@@ -143,7 +127,7 @@ test("whether a consumer has bookings with trip references is found in a few pag
   const ids = deletes.map(({ id }) => id);
   await insertEvents(pool, deletes);
   await execute(url, "vacuum analyze bookings, booking_events");
-  expect(await countPages((client) => markReferenceKind(client, ids))).toBeLessThan(fewPages);
+  expect(await countPages(pool, (client) => markReferenceKind(client, ids))).toBeLessThan(fewPages);
   expect((await markReferenceKind(pool, ids)).toSorted()).toEqual(ids.slice(0, 2));
 });
 

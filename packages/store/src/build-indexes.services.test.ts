@@ -1,6 +1,6 @@
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { buildNextIndex } from "./build-indexes.ts";
 import { createPool } from "./database.ts";
 import { migrate } from "./migrate.ts";
@@ -9,6 +9,12 @@ import { migrateTo } from "./testing/migrate-to.ts";
 const { pool, url } = useTestDatabase();
 const definitions = `select pg_get_indexdef(indexrelid) as definition, indisvalid as "isValid"
   from pg_index where indrelid = 'bookings'::regclass order by definition`;
+/** The indexes of the log and of its partitions, and what they are parts of. They have other names than by hand. */
+const ofLog = `select indrelid::regclass::text as "table", whole.inhparent::regclass::text as "partOf", indisvalid as "isValid",
+    regexp_replace(pg_get_indexdef(indexrelid), '^.* USING', '') as definition
+  from pg_index left join pg_inherits as whole on inhrelid = indexrelid
+  where indrelid in (select 'booking_events'::regclass union all select relid from pg_partition_tree('booking_events'))
+  order by "table", definition`;
 let ofNewDatabase: unknown[];
 
 /** A database of an older release that has a booking. */
@@ -63,4 +69,66 @@ test("bookings change while an index is built, and one process builds at a time"
     holder.release(true);
     await other.end();
   }
+});
+
+describe("the log's indexes", () => {
+  let ofNewLog: unknown[];
+
+  /** As the migration leaves a large log. */
+  beforeEach(async () => {
+    await buildAll();
+    ofNewLog ??= (await pool.query(ofLog)).rows;
+    await pool.query("drop index booking_events_by_partner, booking_events_by_outcome");
+  });
+
+  test("a large log gets those of a new one", async () => {
+    await buildAll();
+    expect((await pool.query(ofLog)).rows).toEqual(ofNewLog);
+  });
+
+  test("a build that was cut off is done again, and one that was not attached is attached", async () => {
+    await buildAll();
+    await pool.query(`
+      drop index booking_events_by_partner;
+      create index booking_events_by_partner on only booking_events (partner, id);
+      create index booking_events_default_by_partner on booking_events_default (partner, id);
+      update pg_index set indisvalid = false where indexrelid = 'booking_events_default_by_partner'::regclass`);
+    const [partition] = (await pool.query("select partition from log_partitions()")).rows;
+    const built = `${partition?.partition}_by_partner`;
+    await pool.query(`create index ${built} on ${partition?.partition} (partner, id)`);
+    const { rows: before } = await pool.query("select $1::regclass::oid as oid", [built]);
+    await buildAll();
+    expect((await pool.query(ofLog)).rows).toEqual(ofNewLog);
+    expect((await pool.query("select $1::regclass::oid as oid", [built])).rows).toEqual(before);
+  });
+
+  test("a new partition has them while they are built for others", async () => {
+    await pool.query(`
+      create index booking_events_by_partner on only booking_events (partner, id);
+      create table booking_events_2020_01 (like booking_events including all);
+      do $$ begin execute format('alter table booking_events attach partition booking_events_2020_01
+        for values from (%L) to (%L)', first_event_id('2020-01-01Z'), first_event_id('2020-02-01Z')); end $$`);
+    await buildAll();
+    const ofPartition = (rows: { table: string }[], name: string) =>
+      rows.filter(({ table }) => table === name).map((row) => ({ ...row, table: "" }));
+    const { rows } = await pool.query(ofLog);
+    expect(ofPartition(rows, "booking_events_2020_01")).toEqual(ofPartition(rows, "booking_events_default"));
+  });
+
+  test("a log without partitions has none until it gets partitions", async () => {
+    await migrateTo(7, { pool, url });
+    await pool.query(
+      `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
+         content_digest, outcome, received_at)
+       values (gen_random_uuid(), 'acme', 'create', 'trip', 'TRIP-1', 'k', 1, '{}', 'd', 'created', now())`,
+    );
+    await migrate(url);
+    await pool.query("drop index booking_events_by_partner, booking_events_by_outcome");
+    await buildAll();
+    const built = "select to_regclass('booking_events_by_partner') is not null as is_built";
+    expect((await pool.query(built)).rows).toEqual([{ is_built: false }]);
+    while ((await pool.query("select partition_log() as step")).rows[0].step !== null);
+    await buildAll();
+    expect((await pool.query(built)).rows).toEqual([{ is_built: true }]);
+  });
 });

@@ -3,7 +3,7 @@ import { builtApps } from "@booking-events/harness/app-process";
 import type { EventEnvelope } from "@booking-events/schema";
 import type { BenchDatabase } from "../data-services.ts";
 import { createEnvelope } from "../fill-queue.ts";
-import { type FilledTables, fillTables } from "../fill-tables.ts";
+import { anyBooking, type FilledTables, fillTables } from "../fill-tables.ts";
 import { measureApply } from "../measure-apply.ts";
 import { measureQueries } from "../measure-queries.ts";
 import { runRounds } from "../rounds.ts";
@@ -120,7 +120,7 @@ async function measureApplied(bench: Bench, { database, tables }: Filled, count:
   const before = await countEvents(database);
   const events = Array.from({ length: count }, (_, index): EventEnvelope => {
     const isNew = index % 2 === 0;
-    const booking = isNew ? before + index : Math.floor(Math.random() * tables.bookings);
+    const booking = isNew ? before + index : anyBooking(tables);
     const payload = isNew
       ? {
           ...tables.payload,

@@ -38,7 +38,8 @@ export function addListCommand(events: Command, context: Context): void {
     .addHelpText(
       "after",
       `
-Rare events are found faster with --since: without it, the whole log may be searched.
+Few events of a partner, or with an outcome, are found at once. Few of a --kind or by a --secret are found faster with
+--since: without it, all other events may be searched.
 
 --follow looks every second. It shows every event that changes a booking, however long it has waited. An event that
 changes nothing (unchanged, duplicate, superseded) is shown if it is applied within ${followWindowMs / 60_000} minutes after it was received, or

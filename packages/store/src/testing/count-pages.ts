@@ -1,0 +1,19 @@
+import type pg from "pg";
+import { inTransaction, type Queryable } from "../database.ts";
+
+/** Counts the pages that PostgreSQL reads for the queries of `work`, in a transaction like the worker's. */
+export async function countPages(pool: pg.Pool, work: (client: Queryable) => Promise<unknown>): Promise<number> {
+  let pages = 0;
+  await inTransaction(pool, (client) => {
+    const explaining = {
+      async query(text: string, values: unknown[]) {
+        const { rows } = await client.query(`explain (analyze, buffers, format json) ${text}`, values);
+        const { Plan: plan } = rows[0]["QUERY PLAN"][0];
+        pages += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+        return client.query(text, values);
+      },
+    };
+    return work(explaining as unknown as Queryable);
+  });
+  return pages;
+}
