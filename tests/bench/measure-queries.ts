@@ -63,10 +63,15 @@ const questions: Record<string, (tables: FilledTables) => Query> = {
     };
   },
   "a guest's bookings": (tables) => {
-    const search = { by: "email", value: tables.email(guestBooking(tables)), partner: undefined } as const;
+    const search = {
+      by: "email",
+      value: tables.email(bookingOf(anyNumber(guests), tables)),
+      partner: undefined,
+    } as const;
     return async (pool) => {
       const found = await findGuestBookings(pool, await openDigestKey(pool, undefined), search, []);
-      if (found.length !== 1) throw new IntegrityError(`${found.length} bookings of one guest were found.`);
+      if (found.length !== 1)
+        throw new IntegrityError(`${found.length} bookings of one guest were found: ${search.value}.`);
     };
   },
   "a partner's bookings": (tables) => {
@@ -151,7 +156,7 @@ function anyHour(tables: FilledTables): { since: Date; until: Date } {
 async function addGuests(pool: Pool, tables: FilledTables): Promise<void> {
   const key = await openDigestKey(pool, undefined);
   for (let guest = 0; guest < guests; guest += 1) {
-    const booking = Math.floor((guest / guests) * tables.bookings);
+    const booking = bookingOf(guest, tables);
     await pool.query("update bookings set guest_hashes = $1 where reference = $2", [
       hashContacts(key, { email: tables.email(booking), phone: undefined }),
       tables.reference(booking),
@@ -159,8 +164,9 @@ async function addGuests(pool: Pool, tables: FilledTables): Promise<void> {
   }
 }
 
-function guestBooking({ bookings }: FilledTables): number {
-  return Math.floor((anyNumber(guests) / guests) * bookings);
+/** None of these is deleted. */
+function bookingOf(guest: number, { bookings }: FilledTables): number {
+  return guest * Math.floor(bookings / guests);
 }
 
 function endMs({ startMs, intervalMs, events }: FilledTables): number {

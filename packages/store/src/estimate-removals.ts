@@ -13,8 +13,8 @@ export interface Removal {
   bytes: number | null;
 }
 
-/** Smaller tables are counted, which takes less than a second. PostgreSQL may know nothing of their rows yet. */
-const countedBytes = 64 * 1_024 * 1_024;
+/** Smaller tables are counted, which takes a few milliseconds. PostgreSQL may know nothing of their rows yet. */
+const countedBytes = 16 * 1_024 * 1_024;
 
 /** PostgreSQL estimates the rows of larger tables from its statistics, so this reads none of them. */
 export async function estimateRemovals(client: Queryable, rules: RetentionRules): Promise<Removal[]> {
