@@ -12,7 +12,7 @@ export function addRetentionCommand(program: Command, context: Context): void {
     .description(
       "Show what maintenance would remove now, by the values of RETENTION_DAYS, DELETED_RETENTION_DAYS and " +
         "DEAD_LETTER_RETENTION_DAYS, of which 0 means forever. Removes nothing. Rows and bytes of tables over " +
-        "64 MB are PostgreSQL's estimates, so this is fast, however large the tables are.",
+        "16 MB are PostgreSQL's estimates, so this is fast, however large the tables are.",
     )
     .requiredOption("--dry-run", "required, since only maintain removes anything")
     .option("--json", "print a JSON array: table, what, before, rows, bytes (null: forever, for the last three)")
@@ -23,7 +23,7 @@ async function showRetention(context: Context, { json }: { json?: true }): Promi
   const removals = await readDatabase(context, (client) => estimateRemovals(client, readRetentionRules(context)));
   if (json) return printJson(context.stdout, removals);
   printTable(context.stdout, columns, removals);
-  printLine(context.stderr, "Rows and bytes of tables over 64 MB are estimates.");
+  printLine(context.stderr, "Rows and bytes of tables over 16 MB are estimates.");
 }
 
 const columns: Column<Removal>[] = [
