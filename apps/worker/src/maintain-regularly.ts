@@ -56,11 +56,11 @@ function createProblemReport(logger: Logger): (problems: string[]) => void {
   };
 }
 
-function hasDoneAnything({ removed, createdPartitions, droppedPartitions, partitioning }: Maintained): boolean {
-  const lists = [createdPartitions, droppedPartitions, partitioning];
+function hasDoneAnything({ removed, ...done }: Maintained): boolean {
+  const lists = [done.createdPartitions, done.droppedPartitions, done.builtIndexes, done.partitioning];
   return Object.values(removed).some((rows) => rows > 0) || lists.some(({ length }) => length > 0);
 }
 
-function describe({ removed, createdPartitions, droppedPartitions, partitioning }: Maintained) {
-  return { removed, createdPartitions, droppedPartitions, partitioning };
+function describe({ removed, createdPartitions, droppedPartitions, builtIndexes, partitioning }: Maintained) {
+  return { removed, createdPartitions, droppedPartitions, builtIndexes, partitioning };
 }

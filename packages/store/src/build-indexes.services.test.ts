@@ -3,6 +3,7 @@ import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeEach, describe, expect, test } from "vitest";
 import { buildNextIndex } from "./build-indexes.ts";
 import { createPool } from "./database.ts";
+import { maintain } from "./maintain.ts";
 import { migrate } from "./migrate.ts";
 import { migrateTo } from "./testing/migrate-to.ts";
 
@@ -61,9 +62,9 @@ test("bookings change while an index is built, and one process builds at a time"
       );
       expect(rows).toHaveLength(1);
     });
-    expect(await buildNextIndex(other)).toBe(false);
+    expect(await buildNextIndex(other)).toBeUndefined();
     await holder.query("update bookings set state = 'active'; commit");
-    expect(await building).toBe(true);
+    expect(await building).toBe("bookings_by_return");
     expect((await pool.query(definitions)).rows).toEqual(ofNewDatabase);
   } finally {
     holder.release(true);
@@ -115,7 +116,7 @@ describe("the log's indexes", () => {
     expect(ofPartition(rows, "booking_events_2020_01")).toEqual(ofPartition(rows, "booking_events_default"));
   });
 
-  test("a log without partitions has none until it gets partitions", async () => {
+  test("a log without partitions gets them, and keeps them when it gets partitions", async () => {
     await migrateTo(7, { pool, url });
     await pool.query(
       `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
@@ -125,10 +126,82 @@ describe("the log's indexes", () => {
     await migrate(url);
     await pool.query("drop index booking_events_by_partner, booking_events_by_outcome");
     await buildAll();
-    const built = "select to_regclass('booking_events_by_partner') is not null as is_built";
-    expect((await pool.query(built)).rows).toEqual([{ is_built: false }]);
+    const built = `select count(*)::int as count from pg_index
+      where indrelid = 'booking_events'::regclass and indexrelid::regclass::text ~ '_by_(partner|outcome)$'`;
+    expect((await pool.query(built)).rows).toEqual([{ count: 2 }]);
     while ((await pool.query("select partition_log() as step")).rows[0].step !== null);
+    expect((await pool.query(built)).rows).toEqual([{ count: 2 }]);
+    expect(await buildNextIndex(pool)).toBeUndefined();
+  });
+
+  test("a partition that is not ours is left alone", async () => {
+    await pool.query(`
+      create table "booking_events_Old 2019" (like booking_events including all);
+      do $$ begin execute format('alter table booking_events attach partition "booking_events_Old 2019"
+        for values from (%L) to (%L)', first_event_id('2019-01-01Z'), first_event_id('2019-02-01Z')); end $$`);
     await buildAll();
-    expect((await pool.query(built)).rows).toEqual([{ is_built: true }]);
+    const { rows } = await pool.query(ofLog);
+    expect(rows.filter(({ table }) => table !== '"booking_events_Old 2019"')).toEqual(
+      ofNewLog.map((row) => expect.objectContaining({ ...(row as object), isValid: expect.any(Boolean) })),
+    );
+  });
+
+  test("what keeps an index from being built is reported, and does not keep maintenance from the rest", async () => {
+    await pool.query("create table booking_events_default_by_partner ()");
+    const { problems } = await maintain(pool, {
+      retentionDays: 0,
+      deletedRetentionDays: 0,
+      deadLetterRetentionDays: 0,
+    });
+    expect(problems).toEqual([expect.stringContaining("booking_events_default_by_partner")]);
+    await pool.query("drop table booking_events_default_by_partner");
+  });
+});
+
+describe("while a writer keeps an index from being built", () => {
+  const progress = "select relid::regclass::text as table from pg_stat_progress_create_index";
+
+  /** A build waits for transactions that have written before it began. */
+  async function holdUp(work: (release: () => Promise<void>) => Promise<void>): Promise<void> {
+    await buildAll();
+    await pool.query("drop index bookings_by_return");
+    const other = createPool({ databaseUrl: url, applicationName: "holder", maxConnections: 1, onError: () => {} });
+    const holder = await other.connect();
+    try {
+      await holder.query("begin; update bookings set state = 'deleted'");
+      await work(async () => void (await holder.query("rollback")));
+    } finally {
+      holder.release(true);
+      await other.end();
+    }
+  }
+  const untilBuilding = () => waitFor(async () => expect((await pool.query(progress)).rows).toHaveLength(1));
+
+  test("an abort ends the build at once, in PostgreSQL too", async () => {
+    await holdUp(async () => {
+      const stop = new AbortController();
+      const building = buildNextIndex(pool, { signal: stop.signal });
+      await untilBuilding();
+      stop.abort();
+      await expect(building).rejects.toThrow();
+      await waitFor(async () => expect((await pool.query(progress)).rows).toEqual([]));
+    });
+  });
+
+  test("a build whose process is gone goes on, and nobody begins it again", async () => {
+    await holdUp(async (release) => {
+      const gone = createPool({ databaseUrl: url, applicationName: "gone", maxConnections: 1, onError: () => {} });
+      const client = await gone.connect();
+      const orphan = client.query(
+        "create index concurrently bookings_by_return on bookings (return_date) where return_date is not null",
+      );
+      await untilBuilding();
+      expect(await buildNextIndex(pool)).toBeUndefined();
+      await release();
+      await orphan;
+      client.release(true);
+      await gone.end();
+      expect((await pool.query(definitions)).rows).toEqual(ofNewDatabase);
+    });
   });
 });

@@ -22,14 +22,17 @@ const ofBookings: Index[] = [
   { name: "bookings_by_partner", on: "(partner, created_at, booking_key)" },
 ];
 
-/** Each partition of the log has an index of its own, which is a part of the one with this name. */
+/** Each partition has an index of its own, which is a part of the one with this name. */
 const ofLog: Index[] = [
   { name: "booking_events_by_partner", on: "(partner, id)" },
   { name: "booking_events_by_outcome", on: "(outcome, id) where outcome not in ('created', 'updated')" },
 ];
 
 const log = "booking_events";
-/** Everybody waits behind a statement that waits for a table. */
+const wanted = [
+  ...ofBookings.map((index) => ({ ...index, table: "bookings" })),
+  ...ofLog.map((index) => ({ ...index, table: log })),
+];
 const lockTimeoutMs = 1_000;
 
 /**
@@ -37,86 +40,107 @@ const lockTimeoutMs = 1_000;
  * may call this: one of them builds.
  *
  * @param options.signal ends a build. The next call begins it again
- * @returns whether there may be another one to build
- * @throws what PostgreSQL throws: 42501 if the user does not own the table
+ * @returns the index's name, after which there may be another one to build; undefined: there is none, or others build it
+ * @throws what PostgreSQL throws: 42501 if the user does not own the table, 55P03 if a table stays locked
  */
-export async function buildNextIndex(pool: pg.Pool, { signal }: { signal?: AbortSignal } = {}): Promise<boolean> {
-  if ((await findMissing(pool)) === undefined) return false;
+export async function buildNextIndex(
+  pool: pg.Pool,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<string | undefined> {
+  if ((await findMissing(pool)) === undefined) return undefined;
   return alone(pool, async (client) => {
     // Another process may have built it before we got the lock.
     const missing = await findMissing(pool);
-    if (missing === undefined) return false;
-    const stop = () => void client.end().catch(() => {});
+    if (missing === undefined) return undefined;
+    const stop = () => void cancel(pool, missing).finally(() => client.end().catch(() => {}));
     signal?.addEventListener("abort", stop, { once: true });
     try {
-      await build(client, pg.escapeIdentifier(schemaOf(pool)), missing);
-      return true;
+      signal?.throwIfAborted();
+      await build(client, schemaOf(pool), missing);
+      return missing.name;
     } finally {
       signal?.removeEventListener("abort", stop);
     }
   });
 }
 
+/** PostgreSQL goes on with a build whose client is gone. */
+async function cancel(pool: pg.Pool, { table }: MissingIndex): Promise<void> {
+  await pool
+    .query("select pg_cancel_backend(pid) from pg_stat_progress_create_index where relid = to_regclass($1)", [table])
+    .catch(() => {});
+}
+
 interface MissingIndex extends Index {
   table: string;
-  /** The table has partitions, whose indexes become parts of this one. */
-  isWhole?: boolean;
+  /** What a build that was cut off has left is there: an index that is not valid. */
+  hasRemains: boolean;
+  /** The index is there, but no part of {@link partOf} yet. */
+  isBuilt: boolean;
   /** Of a partition: the index of the whole table. */
-  partOf?: string;
-  /** Of a partition: the index is there, but no part of {@link partOf} yet. */
-  isBuilt?: boolean;
+  partOf: string | null;
+  /** The index of the whole table is there. */
+  hasWhole: boolean;
 }
 
-async function build(client: pg.Client, schema: string, { table, name, on, isWhole, partOf, isBuilt }: MissingIndex) {
-  if (isWhole) {
-    await client.query(`set lock_timeout to ${lockTimeoutMs}`);
-    await client.query(`create index ${name} on only ${schema}.${table} ${on}`);
-    return;
-  }
+async function build(client: pg.Client, schema: string, missing: MissingIndex): Promise<void> {
+  const { table, name, on, partOf, hasWhole, hasRemains, isBuilt } = missing;
+  const qualified = `${pg.escapeIdentifier(schema)}.`;
+  /** Writers wait behind it. Through a pooler, only a transaction has a limit of its own. */
+  const alter = (statement: string) =>
+    client.query(`${beginWithLimits({ schema, lockTimeoutMs })}; ${statement}; commit`);
+  if (partOf !== null && !hasWhole) await alter(`create index ${partOf} on only ${log} ${on}`);
   if (!isBuilt) {
-    // A build that was cut off leaves an index that is not valid.
-    await client.query(`drop index concurrently if exists ${schema}.${name}`);
-    await client.query(`create index concurrently ${name} on ${schema}.${table} ${on}`);
+    if (hasRemains) await client.query(`drop index concurrently ${qualified}${name}`);
+    await client.query(`create index concurrently ${name} on ${qualified}${table} ${on}`);
   }
-  if (partOf === undefined) return;
-  await client.query(`set lock_timeout to ${lockTimeoutMs}`);
-  await client.query(`alter index ${schema}.${partOf} attach partition ${schema}.${name}`);
+  if (partOf !== null) await alter(`alter index ${partOf} attach partition ${name}`);
 }
 
+/**
+ * Finds a table that lacks an index: `bookings`, the log, or a partition of it that has one of our names. A table of
+ * which an index is being built is left alone, even if the process is gone that began it: to drop what it has built so
+ * far would wait for it, and it would wait for that. The oldest partitions come last, since retention may drop them.
+ */
 async function findMissing(pool: pg.Pool): Promise<MissingIndex | undefined> {
-  const { rows } = await pool.query<{ name: string }>(
-    `select relname as name from pg_index join pg_class on pg_class.oid = indexrelid
-     where indrelid = 'bookings'::regclass and indisvalid`,
-  );
-  const found = new Set(rows.map(({ name }) => name));
-  const missing = ofBookings.find(({ name }) => !found.has(name));
-  return missing === undefined ? findMissingOfLog(pool) : { ...missing, table: "bookings" };
-}
-
-/** A log without partitions gets its indexes when it has been partitioned. */
-async function findMissingOfLog(pool: pg.Pool): Promise<MissingIndex | undefined> {
-  const { rows } = await pool.query<{ whole: string; hasWhole: boolean; partition: string; isBuilt: boolean }>(
-    `select whole, to_regclass(whole) is not null as "hasWhole", partition.relname as partition,
-       exists (
-         select from pg_index where indexrelid = to_regclass(replace(whole, log.relname, partition.relname)) and indisvalid
-       ) as "isBuilt"
-     from unnest($1::text[]) with ordinality as wanted (whole, number), pg_class as log
-     join pg_inherits on inhparent = log.oid
-     join pg_class as partition on partition.oid = inhrelid
-     where log.oid = 'booking_events'::regclass and log.relkind = 'p' and not exists (
-       select from pg_index join pg_inherits as part on part.inhrelid = indexrelid
-       where indrelid = partition.oid and part.inhparent = to_regclass(whole)
+  const { rows } = await pool.query<MissingIndex>(
+    `with wanted as (
+       select * from unnest($1::text[], $2::text[], $3::text[]) with ordinality as wanted (root, whole, "on", number)
+     ), target as (
+       select wanted.*, root.oid as root_oid, target.oid, target.relname,
+         case when target.oid <> root.oid then whole end as part_of,
+         replace(whole, root.relname, target.relname) as name
+       from wanted
+       join pg_class as root on root.oid = root::regclass
+       join pg_class as target on target.relkind = 'r' and target.relnamespace = root.relnamespace and (
+         target.oid = root.oid or root.relkind = 'p' and target.relname ~ '^booking_events_[0-9a-z_]+$' and exists (
+           select from pg_inherits where inhparent = root.oid and inhrelid = target.oid and not inhdetachpending
+         )
+       )
      )
-     order by number, partition.relname
+     select relname as table, name, "on", part_of as "partOf", coalesce(own.indisvalid, false) as "isBuilt",
+       not coalesce(own.indisvalid, true) as "hasRemains",
+       exists (
+         select from pg_index join pg_class on pg_class.oid = indexrelid where indrelid = root_oid and relname = whole
+       ) as "hasWhole"
+     from target
+     left join lateral (
+       select indisvalid from pg_index join pg_class on pg_class.oid = indexrelid
+       where indrelid = target.oid and pg_class.relname = name
+     ) as own on true
+     where case
+         when part_of is null then own.indisvalid is not true
+         else not exists (
+           select from pg_index join pg_inherits on inhrelid = indexrelid join pg_class on pg_class.oid = inhparent
+           where pg_index.indrelid = target.oid and pg_class.relname = whole
+         )
+       end
+       and not exists (select from pg_stat_progress_create_index where relid = target.oid)
+     order by number, relname ~ '_before_', relname desc
      limit 1`,
-    [ofLog.map(({ name }) => name)],
+    [wanted.map(({ table }) => table), wanted.map(({ name }) => name), wanted.map(({ on }) => on)],
   );
-  const [missing] = rows;
-  const index = ofLog.find(({ name }) => name === missing?.whole);
-  if (missing === undefined || index === undefined) return undefined;
-  if (!missing.hasWhole) return { ...index, table: log, isWhole: true };
-  const { whole, partition, isBuilt } = missing;
-  return { ...index, name: whole.replace(log, partition), table: partition, partOf: whole, isBuilt };
+  return rows[0];
 }
 
 /**
@@ -125,7 +149,10 @@ async function findMissingOfLog(pool: pg.Pool): Promise<MissingIndex | undefined
  * and must not be in a transaction. The other connection sends no parameters: PostgreSQL keeps the snapshot of a query
  * with parameters until the next query, and a build would wait for it.
  */
-async function alone(pool: pg.Pool, work: (client: pg.Client) => Promise<boolean>): Promise<boolean> {
+async function alone(
+  pool: pg.Pool,
+  work: (client: pg.Client) => Promise<string | undefined>,
+): Promise<string | undefined> {
   const [locking, working] = [createClient(pool), createClient(pool)];
   try {
     await locking.connect();
@@ -133,7 +160,7 @@ async function alone(pool: pg.Pool, work: (client: pg.Client) => Promise<boolean
     const { rows } = await locking.query<{ isFree: boolean }>(
       `select pg_try_advisory_xact_lock(hashtextextended('indexes of ' || current_schema(), 0)) as "isFree"`,
     );
-    if (rows[0]?.isFree !== true) return false;
+    if (rows[0]?.isFree !== true) return undefined;
     await working.connect();
     return await work(working);
   } finally {
@@ -143,7 +170,8 @@ async function alone(pool: pg.Pool, work: (client: pg.Client) => Promise<boolean
 
 function createClient({ options }: pg.Pool): pg.Client {
   const { query_timeout: _, ...unlimited } = options;
-  const client = new ServerClient(unlimited as ServerConfig);
+  // The end of a client that pipelines waits for its queries.
+  const client = new ServerClient({ ...unlimited, pipeline: false } as ServerConfig);
   // If the connection breaks, the current query fails. Without a listener the process would end too.
   client.on("error", () => {});
   return client;

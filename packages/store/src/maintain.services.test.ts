@@ -335,7 +335,14 @@ test("indexes that a migration left out are built, in the schema of the tables",
     for (const index of indexes) await another.query(`drop index ${index}`);
     const digestKey = await openDigestKey(another, undefined);
     const rules = { ...keepAll, deletedRetentionDays: 1 };
-    expect((await maintain(another, rules, { digestKey })).problems).toEqual([]);
+    const built: string[] = [];
+    for (let hasMore = true; hasMore; ) {
+      const done = await maintain(another, rules, { digestKey });
+      expect(done.problems).toEqual([]);
+      built.push(...done.builtIndexes);
+      hasMore = done.hasMore;
+    }
+    expect(built.toSorted()).toEqual(indexes);
     const { rows } = await another.query(
       "select indexname from pg_indexes where schemaname = $1 and indexname = any($2) order by indexname",
       [schema, indexes],

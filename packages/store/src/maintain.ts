@@ -22,6 +22,7 @@ export interface Maintained {
   removedOpenLetters: number;
   createdPartitions: string[];
   droppedPartitions: string[];
+  builtIndexes: string[];
   /** What was done towards a log with partitions, in a database whose log had none. */
   partitioning: string[];
   /** What an operator has to do, in sentences. */
@@ -46,6 +47,7 @@ const stepsPerRun = 20;
 const monthsAhead = 2;
 
 const lockNotAvailable = "55P03";
+const deadlockDetected = "40P01";
 const insufficientPrivilege = "42501";
 const notInPrerequisiteState = "55000";
 
@@ -71,7 +73,7 @@ export async function maintain(
 ): Promise<Maintained> {
   const done: Maintained = {
     removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0 },
-    ...{ removedOpenLetters: 0, createdPartitions: [], droppedPartitions: [], partitioning: [] },
+    ...{ removedOpenLetters: 0, createdPartitions: [], droppedPartitions: [], builtIndexes: [], partitioning: [] },
     ...{ problems: [], hasMore: false, isLocked: false, isBusy: false },
   };
   for (const job of jobs) {
@@ -253,9 +255,24 @@ export async function readLogStatus(client: Queryable): Promise<LogStatus> {
   return rows[0] ?? { oldestEventAt: null, eventsInDefaultPartition: 0 };
 }
 
-/** Those that migrations left out. */
-function buildIndex({ pool, signal }: Run): Promise<boolean> {
-  return buildNextIndex(pool, signal === undefined ? {} : { signal });
+/** One of those that migrations left out. It may take long, so a run builds one. */
+async function buildIndex({ pool, signal, done }: Run): Promise<boolean> {
+  try {
+    const name = await buildNextIndex(pool, signal === undefined ? {} : { signal });
+    if (name === undefined) return false;
+    done.builtIndexes.push(name);
+    done.hasMore = true;
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    if (error.code === lockNotAvailable || error.code === deadlockDetected) done.isLocked = true;
+    else if (error.code === insufficientPrivilege)
+      done.problems.push(
+        `An index is missing, and this role may not build it (${error.message}). Run npm run ops -- maintain with the owner's DATABASE_URL.`,
+      );
+    // The table may have been dropped meanwhile. If not, the next run says so.
+    else done.problems.push(`An index is missing, and PostgreSQL cannot build it (${error.message}).`);
+  }
+  return false;
 }
 
 function convertBookings({ pool, digestKey }: Run): Promise<boolean> {

@@ -12,7 +12,7 @@ export function addMaintainCommand(program: Command, context: Context): void {
     .command("maintain")
     .summary("create partitions, and remove what is too old")
     .description(
-      "Partition the log, create the partitions of the next months, and remove what is older than RETENTION_DAYS, " +
+      "Partition the log, create the partitions of the next months, build missing indexes, and remove what is older than RETENTION_DAYS, " +
         "DELETED_RETENTION_DAYS and DEAD_LETTER_RETENTION_DAYS, which must have the worker's values. Workers do the " +
         "same by themselves. What another process does or locks at the moment is left alone. Removed data does not " +
         "come back: see what would go with retention --dry-run.",
@@ -47,12 +47,13 @@ const steps = new Map([
   ["attached", "The log has partitions."],
 ]);
 
-function describe({ partitioning, createdPartitions, droppedPartitions, removed, removedOpenLetters }: Maintained) {
+function describe({ partitioning, removed, removedOpenLetters, ...done }: Maintained) {
   const { booking_events, booking_changes, bookings, dead_letters } = removed;
   return [
     ...partitioning.map((step) => steps.get(step) ?? step),
-    ...createdPartitions.map((name) => `Created partition ${name}`),
-    ...droppedPartitions.map((name) => `Dropped partition ${name}`),
+    ...done.createdPartitions.map((name) => `Created partition ${name}`),
+    ...done.droppedPartitions.map((name) => `Dropped partition ${name}`),
+    ...done.builtIndexes.map((name) => `Built index ${name}`),
     ...countLine("Removed", booking_events, "event"),
     ...countLine("Removed", booking_changes, "change"),
     ...countLine("Removed the content of", bookings, "deleted booking"),

@@ -38,8 +38,9 @@ export function addListCommand(events: Command, context: Context): void {
     .addHelpText(
       "after",
       `
-Few events of a partner, or with an outcome, are found at once. Few of a --kind or by a --secret are found faster with
---since: without it, all other events may be searched.
+Events of a partner that sends little, or with a rare outcome, are found at once. Rare events of a --kind or by a
+--secret are found faster with --since: without it, the whole log may be searched. Instead of --kind delete, use
+--outcome deleted.
 
 --follow looks every second. It shows every event that changes a booking, however long it has waited. An event that
 changes nothing (unchanged, duplicate, superseded) is shown if it is applied within ${followWindowMs / 60_000} minutes after it was received, or
