@@ -6,11 +6,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import { appendChanges, type ChangeToInsert, inTransaction, maintain, RollBack } from "@booking-events/store";
+import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FeedGapError, HandlingStopped } from "./errors.ts";
 import { type FollowOptions, follow } from "./follow.ts";
 import type { HandlingContext } from "./handle-changes.ts";
-import type { BookingChange } from "./read-changes.ts";
+import { type BookingChange, readChanges } from "./read-changes.ts";
 import type { SnapshotBooking } from "./take-snapshot.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 8 });
@@ -150,6 +151,25 @@ test("a change comes with what the booking holds and held, and names both events
       ...{ change, payload, previousPayload, previousEventId },
     })),
   );
+});
+
+test("a change of any client has the payload's own names, whatever was parsed before", async () => {
+  await pool.query(
+    `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
+       content_digest, outcome, received_at)
+     values ($1, 'acme', 'create', 'trip', 'T', '\\x00', 1, $2, '\\x00', 'created', now())`,
+    [idOf(1), { a: 0, "x\n": 0 }],
+  );
+  await append();
+  JSON.parse('{"a":0,"x\\\\":0}');
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const changes = await readChanges(client, { after: 0, limit: 1 });
+    expect(changes.map(({ payload }) => payload)).toEqual([{ a: 0, "x\n": 0 }]);
+  } finally {
+    await client.end();
+  }
 });
 
 describe("a follower that waits", () => {

@@ -1,4 +1,4 @@
-import type { BookingInput, ReferenceKind } from "@booking-events/schema";
+import { type BookingInput, parseJson, type ReferenceKind } from "@booking-events/schema";
 import { defaultSchema, type FeedChange, type Queryable } from "@booking-events/store";
 import { type FeedTables, tablesIn } from "./tables.ts";
 
@@ -51,17 +51,30 @@ export async function readPage(
   client: Queryable,
   { after, limit, tables }: { after: number; limit: number; tables: FeedTables },
 ): Promise<BookingChange[]> {
-  const { rows } = await client.query<BookingChange>(
+  const { rows } = await client.query<ChangeRow>(
     `select page.id::float8 as id, page.partner, page.reference_kind as "referenceKind", page.reference, page.revision,
        page.change, page.event_id as "eventId", page.sequence::float8 as sequence,
        page.previous_event_id as "previousEventId", page.changed_at as "changedAt",
-       case when page.change not in ('deleted', 'erased') then event.payload end as payload,
-       case when previous.kind <> 'delete' then previous.payload end as "previousPayload"
+       case when page.change not in ('deleted', 'erased') then event.payload::text end as payload,
+       case when previous.kind <> 'delete' then previous.payload::text end as "previousPayload"
      from (select * from ${tables.changes} where id > $1 order by id limit $2) as page
      left join ${tables.events} as event on event.id = page.event_id
      left join ${tables.events} as previous on previous.id = page.previous_event_id
      order by page.id`,
     [after, limit],
   );
-  return rows;
+  return rows.map(toChange);
+}
+
+/** A row as any client of pg gives it: its own parser of JSON may give wrong names. */
+type ChangeRow = Omit<BookingChange, "payload" | "previousPayload"> &
+  Record<"payload" | "previousPayload", string | null>;
+
+function toChange(row: ChangeRow): BookingChange {
+  return { ...row, payload: toPayload(row.payload), previousPayload: toPayload(row.previousPayload) };
+}
+
+/** The log has only payloads that satisfied the contract. */
+function toPayload(json: string | null): BookingInput | null {
+  return json === null ? null : (parseJson(json) as BookingInput);
 }

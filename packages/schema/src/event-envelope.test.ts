@@ -30,6 +30,16 @@ describe("an envelope", () => {
     expect(parseEnvelopeText("[]")).toMatchObject({ success: false, problem: "The envelope must be an object." });
   });
 
+  test("names its fields as it was written, whatever was parsed before", () => {
+    const [before, text] = ["\\", "\n"].map((name) =>
+      JSON.stringify({ ...envelope, payload: { ...envelope.payload, [name]: 0 } }),
+    );
+    JSON.parse(before ?? "");
+
+    const parsed = parseEnvelopeText(text ?? "");
+    expect(parsed.success && Object.keys(parsed.envelope.payload).at(-1)).toBe("\n");
+  });
+
   test.each([
     ["\\u0000 in a text", '{"a":"\\u0000"}'],
     ["\\u0000 in a name", '{"a":{"\\u0000":1}}'],

@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { utcInstantPattern } from "./date-pattern.ts";
 import { eventKinds } from "./event-kind.ts";
 import { idempotencyKeyPattern } from "./idempotency-key.ts";
+import { parseJson } from "./parse-json.ts";
 import { isPlainObject } from "./plain-object.ts";
 import { findReferenceViolation } from "./reference-rule.ts";
 import { isStorableText } from "./storable-text.ts";
@@ -125,7 +126,7 @@ function toFailure(problem: string) {
 export function parseEnvelopeText(text: string): EnvelopeParsing {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch {
     return toFailure("The envelope must be JSON.");
   }

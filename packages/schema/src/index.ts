@@ -36,6 +36,7 @@ export type {
   ReconciliationCounts,
   ReconciliationSummary,
 } from "./lookup-bodies.ts";
+export { parseJson } from "./parse-json.ts";
 export { JsonError } from "./parse-json-exactly.ts";
 export { parseJsonObject, readJsonObject } from "./parse-json-object.ts";
 export { maxNestingLevels } from "./unknown-fields.ts";

@@ -30,7 +30,16 @@ export class JsonError extends Error {
  * @throws JsonError at the first character that cannot continue valid JSON, or at the second of two equal keys
  */
 export function parseJsonExactly(text: string): unknown {
-  return new JsonReader(text).read();
+  return new JsonReader(text, { isLossAllowed: false }).read();
+}
+
+/**
+ * Parses by the same parser, but as `JSON.parse` does: numbers are rounded, and of equal keys the last one counts.
+ *
+ * @throws JsonError
+ */
+export function parseJsonSlowly(text: string): unknown {
+  return new JsonReader(text, { isLossAllowed: true }).read();
 }
 
 /** An array or object that has not been read to its end. */
@@ -50,12 +59,14 @@ const ownField = { configurable: true, enumerable: true, writable: true };
 
 class JsonReader {
   readonly #text: string;
+  readonly #isLossAllowed: boolean;
   readonly #open: Open[] = [];
   #at = 0;
   #numbersRead = 0;
 
-  constructor(text: string) {
+  constructor(text: string, { isLossAllowed }: { isLossAllowed: boolean }) {
     this.#text = text;
+    this.#isLossAllowed = isLossAllowed;
   }
 
   read(): unknown {
@@ -137,7 +148,7 @@ class JsonReader {
     const key = this.#readString();
     this.#skip(whiteSpace);
     this.#expect(":");
-    if (Object.hasOwn(fields, key)) throw new JsonError("repeated-key", this.#text, start);
+    if (!this.#isLossAllowed && Object.hasOwn(fields, key)) throw new JsonError("repeated-key", this.#text, start);
     return key;
   }
 
@@ -166,6 +177,7 @@ class JsonReader {
       this.#readDigits();
     }
     const written = this.#text.slice(start, this.#at);
+    if (this.#isLossAllowed) return Number(written);
     this.#numbersRead += 1;
     return this.#numbersRead > maxJsonValues || isExactDouble(written) ? Number(written) : Number.NaN;
   }

@@ -1,4 +1,5 @@
 import { isCompactJson, isLossless } from "./lossless-json.ts";
+import { mayHaveEscapedName } from "./parse-json.ts";
 import { JsonError, parseJsonExactly } from "./parse-json-exactly.ts";
 
 /**
@@ -20,21 +21,30 @@ export function parseJsonObject(text: string): Record<string, unknown> {
  * @throws JsonError
  */
 export function readJsonObject(text: string): { object: Record<string, unknown>; isCompact: boolean } {
-  const value = parse(text);
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new JsonError("not-an-object", text, 0);
-  const object = value as Record<string, unknown>;
+  if (mayHaveEscapedName(text)) return { object: parseObjectExactly(text), isCompact: false };
+  const object = parseObject(text);
   // Nothing is lost in a compact text.
   if (isCompactJson(text, object)) return { object, isCompact: true };
-  const exact = isLossless(text, object) ? object : (parseJsonExactly(text) as Record<string, unknown>);
-  return { object: exact, isCompact: false };
+  return { object: isLossless(text, object) ? object : parseObjectExactly(text), isCompact: false };
 }
 
-function parse(text: string): unknown {
+function parseObject(text: string): Record<string, unknown> {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     // V8's message quotes the text, and does not always state the position.
-    return parseJsonExactly(text);
+    return parseObjectExactly(text);
   }
+  return toObject(value, text);
+}
+
+function parseObjectExactly(text: string): Record<string, unknown> {
+  return toObject(parseJsonExactly(text), text);
+}
+
+function toObject(value: unknown, text: string): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new JsonError("not-an-object", text, 0);
+  return value as Record<string, unknown>;
 }

@@ -57,6 +57,12 @@ test("a single statement has the limits of a transaction, and its failure is its
   expect(rows).toEqual([{ timeout: "30s" }]);
 });
 
+test("the names in a jsonb do not depend on what was parsed before", async () => {
+  JSON.parse('{"a":0,"x\\\\":0}');
+  const { rows } = await pool.query(`select '{"a":0,"x\\n":0}'::jsonb as value`);
+  expect(rows).toEqual([{ value: { a: 0, "x\n": 0 } }]);
+});
+
 describe("a prepared transaction", () => {
   const ask = (client: Queryable) => client.query("select $1::int + 1 as sum", [1]);
   test("prepares a statement once for a connection, and plans it without its values", async () => {

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { parseJson } from "@booking-events/schema";
 import pg from "pg";
 import { chooseServer, readServers, type Servers } from "./choose-server.ts";
 
@@ -19,6 +20,7 @@ export class ServerClient extends pg.Client {
   constructor(config: ServerConfig) {
     const servers = readServers(config.connectionString);
     super({ ...config, connectionString: servers.urls[0] });
+    this.setTypeParser(pg.types.builtins.JSONB, parseJson);
     this.#servers = servers;
     this.#limitMs = choiceShare * (config.connectionTimeoutMillis || defaultConnectTimeoutMs);
   }

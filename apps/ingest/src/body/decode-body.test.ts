@@ -34,6 +34,14 @@ describe("UTF-8", () => {
   });
 });
 
+test("the names of a body do not depend on those of earlier bodies", () => {
+  for (const earlier of ['{"a":"b","x\\\\":"c"}', '{"a":0,"x\\\\":0}']) decodeJson(earlier);
+
+  expect(decodeJson('{"a":"b","x\\"":"c"}')).toEqual({ a: "b", 'x"': "c" });
+  expect(decodeJson('{"a":0,"x\\n":0}')).toEqual({ a: 0, "x\n": 0 });
+  expect(decodeForm("a=b&x%22=c")).toEqual({ a: "b", 'x"': "c" });
+});
+
 describe("JSON", () => {
   test("keeps every key as the object's own, whatever its name", () => {
     const object = decodeJson('{"__proto__": {"isAdmin": true}, "constructor": 1, "a.b": null, "a[b]": []}');

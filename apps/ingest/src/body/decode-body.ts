@@ -1,5 +1,5 @@
 import { Refusal } from "@booking-events/http";
-import { type Answer, answers, JsonError, maxJsonValues, readJsonObject } from "@booking-events/schema";
+import { type Answer, answers, JsonError, maxJsonValues, parseJson, readJsonObject } from "@booking-events/schema";
 import { formToJson } from "./form-to-json.ts";
 
 /** The content of a body before validation. It may have an own property named `__proto__`. */
@@ -76,7 +76,7 @@ export function decodeForm(bytes: Uint8Array): DecodedBody {
   const { json, names = 0 } = formToJson(bytes) ?? {};
   // A form with more names is refused, so it should not be decoded twice.
   if (json !== undefined && names < maxJsonValues) {
-    const object: BodyObject = JSON.parse(json);
+    const object = parseJson(json) as BodyObject;
     // There are fewer if one appears twice.
     if (Object.keys(object).length === names) return { object, json };
   }

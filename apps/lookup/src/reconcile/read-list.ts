@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { ClientGone, Refusal } from "@booking-events/http";
-import { lookupAnswers, type ReferenceKind } from "@booking-events/schema";
+import { lookupAnswers, parseJson, type ReferenceKind } from "@booking-events/schema";
 import { isReference, isReferenceKind } from "../bookings/describe-booking.ts";
 
 /** A line of a partner's list. */
@@ -101,7 +101,7 @@ function parseLine(line: string, number: number): ListedReference {
 function parseObject(line: string, number: number): Record<string, unknown> {
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    value = parseJson(line);
   } catch {
     throw refuse(number, "it is not valid JSON.");
   }

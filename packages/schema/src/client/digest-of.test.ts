@@ -31,5 +31,14 @@ test("the order of fields, and what JSON leaves out, make no difference", async 
   const digest = await digestOf({ b: 1, a: [{ d: -0, c: null }] });
 
   expect(await digestOf({ a: [{ c: null, d: 0 }], b: 1, e: undefined })).toBe(digest);
+  expect(await digestOf({ a: [{ c: undefined, d: new Date(0) }, undefined] })).toBe(
+    expectedOf({ a: [{ d: "1970-01-01T00:00:00.000Z" }, null] }),
+  );
   expect(await digestOf({ a: [{ c: null, d: 0 }], b: 2 })).not.toBe(digest);
+});
+
+test("the digest does not depend on texts that were parsed before", async () => {
+  JSON.parse('{"first":0,"x\\\\":0}');
+
+  expect(await digestOf({ first: 0, "x\n": 0 })).toBe(expectedOf({ first: 0, "x\n": 0 }));
 });

@@ -5,16 +5,28 @@
  * @param payload of the last create or update, with all fields
  */
 export async function digestOf(payload: object): Promise<string> {
-  // Leaves out what JSON does, such as fields that are undefined.
-  const canonical = toCanonicalJson(JSON.parse(JSON.stringify(payload)));
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonical));
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(toCanonicalJson(payload)));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The names of each object are sorted by their UTF-16 code units, as `<` compares them. */
-function toCanonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(toCanonicalJson).join(",")}]`;
+/**
+ * The names of each object are sorted by their UTF-16 code units, as `<` compares them. The result of `JSON.stringify` is
+ * not parsed and sorted instead, since V8 may read escaped names wrongly (https://github.com/nodejs/node/issues/63785).
+ *
+ * @returns undefined for what JSON leaves out
+ */
+function toCanonicalJson(value: unknown): string | undefined {
+  if (hasToJson(value)) return toCanonicalJson(value.toJSON());
+  if (Array.isArray(value)) return `[${value.map((item) => toCanonicalJson(item) ?? "null").join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${toCanonicalJson(member)}`).join(",")}}`;
+  const names = Object.keys(value).sort((one, other) => (one < other ? -1 : 1));
+  const members = names.flatMap((name) => {
+    const json = toCanonicalJson((value as Record<string, unknown>)[name]);
+    return json === undefined ? [] : `${JSON.stringify(name)}:${json}`;
+  });
+  return `{${members.join(",")}}`;
+}
+
+function hasToJson(value: unknown): value is { toJSON: () => unknown } {
+  return typeof (value as { toJSON?: unknown } | null | undefined)?.toJSON === "function";
 }

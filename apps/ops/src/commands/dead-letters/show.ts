@@ -1,3 +1,4 @@
+import { parseJson } from "@booking-events/schema";
 import { findDeadLetter } from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
@@ -58,7 +59,7 @@ async function show(context: Context, eventId: string, { payload, json }: ShowOp
 /** The queue may hold anything. What is not JSON is shown as text. */
 function parseIfJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return text;
   }
