@@ -21,6 +21,8 @@ const withServices = {
 
 export const withBuiltApps = {
   ...withServices,
+  // They start processes, and wait until dead ones are noticed. A busy machine needs long for both.
+  testTimeout: 120_000,
   globalSetup: [inRoot("scripts/build-before-tests.ts"), ...withServices.globalSetup],
 };
 

@@ -51,9 +51,7 @@ describe("a worker that is killed", () => {
     await expectAppliedOnce();
   });
 
-  test("three times with the same event leaves it alive, and applied once in the end", {
-    timeout: 120_000,
-  }, async () => {
+  test("three times with the same event leaves it alive, and applied once in the end", async () => {
     expect((await post(await start("ingest"))).status).toBe(200);
     for (let kills = 0; kills < 3; kills += 1) await crash("worker", "before-commit");
     expect(await count("booking_events")).toBe(0);

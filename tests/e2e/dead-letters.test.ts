@@ -103,7 +103,7 @@ test("events that could not be applied can be replayed in their original order, 
     })),
   );
   expect((await ops("list")).stdout).toBe("No dead letters.\n");
-}, 120_000);
+});
 
 test("an event that is discarded is never applied, and its row holds the reason", async () => {
   const [ingest] = await Promise.all([start("ingest"), start("worker")]);
@@ -120,7 +120,7 @@ test("an event that is discarded is never applied, and its row holds the reason"
   expect(await letters()).toMatchObject([
     { resolved_by: "Ada", resolution: "discarded: sent again", replayed_at: null },
   ]);
-}, 120_000);
+});
 
 test("events that the queue has given up: those of workers that died are applied, damaged ones become dead letters", async () => {
   const ingest = await start("ingest");
@@ -156,4 +156,4 @@ test("events that the queue has given up: those of workers that died are applied
   } finally {
     redis.disconnect();
   }
-}, 120_000);
+});

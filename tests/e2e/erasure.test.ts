@@ -183,7 +183,7 @@ test("nothing of an erased guest is left in any file, and nothing brings it back
   expect(findGuest(JSON.stringify(audits.rows))).toEqual([]);
 
   await overwriteWal();
-}, 120_000);
+});
 
 test("a worker with another key than the database's stops, and says why", async () => {
   const environment = { DIGEST_KEY: "another key, of 32 characters at least" };

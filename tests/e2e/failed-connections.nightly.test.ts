@@ -70,31 +70,27 @@ const modes: ProxyMode[] = [
   "error at the first statement",
   "silent",
 ];
-test.each(modes)(
-  "a failure before our first statement costs no event an attempt: %s",
-  { timeout: 120_000 },
-  async (mode) => {
-    const worker = await surroundings().start("worker", { environment: workerEnvironment });
-    await post("BEFORE");
-    await untilApplied(1);
-    proxy.setMode(mode);
-    const eventIds = await Promise.all(Array.from({ length: 20 }, (_, index) => post(`DURING-${index}`)));
-    await waitFor(
-      async () => expect((await worker.readiness()).body.problems?.join()).toContain("PostgreSQL is unavailable"),
-      recovery,
-    );
-    // It keeps trying.
-    await waitFor(() => expect(proxy.countConnections()).toBeGreaterThan(3), recovery);
-    await expectNoAttemptIn(eventIds);
-    proxy.setMode("through");
-    await untilApplied(21);
-    expect(worker.logLines().filter(({ msg }) => msg === "attempt failed")).toEqual([]);
-    expect((await surroundings().pool.query("select * from dead_letters")).rows).toEqual([]);
-    await worker.untilReady();
-  },
-);
+test.each(modes)("a failure before our first statement costs no event an attempt: %s", async (mode) => {
+  const worker = await surroundings().start("worker", { environment: workerEnvironment });
+  await post("BEFORE");
+  await untilApplied(1);
+  proxy.setMode(mode);
+  const eventIds = await Promise.all(Array.from({ length: 20 }, (_, index) => post(`DURING-${index}`)));
+  await waitFor(
+    async () => expect((await worker.readiness()).body.problems?.join()).toContain("PostgreSQL is unavailable"),
+    recovery,
+  );
+  // It keeps trying.
+  await waitFor(() => expect(proxy.countConnections()).toBeGreaterThan(3), recovery);
+  await expectNoAttemptIn(eventIds);
+  proxy.setMode("through");
+  await untilApplied(21);
+  expect(worker.logLines().filter(({ msg }) => msg === "attempt failed")).toEqual([]);
+  expect((await surroundings().pool.query("select * from dead_letters")).rows).toEqual([]);
+  await worker.untilReady();
+});
 
-test.each(modes)("a worker that starts meanwhile waits, and says so: %s", { timeout: 120_000 }, async (mode) => {
+test.each(modes)("a worker that starts meanwhile waits, and says so: %s", async (mode) => {
   proxy.setMode(mode);
   await post("BEFORE");
   const worker = await surroundings().start("worker", { environment: workerEnvironment, isReady: false });

@@ -82,4 +82,4 @@ test("each event that workers apply is shown once, whatever its outcome, across 
   await own.postgres.restart();
   await shownAll(follower, 600);
   expect(follower.stderr()).toMatch(/^[^\n]*Trying again until Ctrl-C\.\nPostgreSQL can be reached again\.\n$/);
-}, 120_000);
+});

@@ -230,7 +230,7 @@ test("over TLS and with the least privileges, events go their whole way, dead le
 
   for (const app of [ingest, worker, lookup]) expect(await app.stop("SIGTERM")).toBe(0);
   expect(await refusedByRedis()).toEqual([]);
-}, 120_000);
+});
 
 test("each process exports the state of the queue, and until when the certificates that it meets are valid", async () => {
   const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);

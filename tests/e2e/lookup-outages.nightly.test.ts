@@ -50,7 +50,7 @@ test("while PostgreSQL is down, a receipt gets 503 with Retry-After, never 404, 
   await own.postgres.restart();
   await waitFor(async () => expect(await ask(lookup, eventId)).toMatchObject({ status: 200 }), recovery);
   await lookup.untilReady();
-}, 120_000);
+});
 
 test("while Redis is down, what PostgreSQL knows is answered, and everything else gets 503", async () => {
   const [ingest, , lookup] = await Promise.all([own.start("ingest"), own.start("worker"), own.start("lookup")]);
@@ -64,7 +64,7 @@ test("while Redis is down, what PostgreSQL knows is answered, and everything els
     async () => expect(await ask(lookup, "01a1fb0c-d72c-7345-a7ee-38bfa851309c")).toMatchObject({ status: 404 }),
     recovery,
   );
-}, 120_000);
+});
 
 test("with a standby, a receipt is right at once, even while the standby's replay is paused or the standby is down", async () => {
   const standby = await startPostgresStandby({ primary: own.postgres, dir: join(own.folder, "standby") });
@@ -91,7 +91,7 @@ test("with a standby, a receipt is right at once, even while the standby's repla
   } finally {
     await standby.stop();
   }
-}, 120_000);
+});
 
 test("while PostgreSQL or Redis is frozen, questions are refused instead of waiting", async () => {
   const lookup = await own.start("lookup");
@@ -106,7 +106,7 @@ test("while PostgreSQL or Redis is frozen, questions are refused instead of wait
     }
     await waitFor(async () => expect(await ask(lookup, eventId)).toMatchObject({ status: 404 }), recovery);
   }
-}, 120_000);
+});
 
 test("a stop does not wait for a list whose sender has stalled", async () => {
   const lookup = await own.start("lookup");
@@ -133,7 +133,7 @@ test("while PostgreSQL is down, a list gets 503 with Retry-After", async () => {
   expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
   await own.postgres.restart();
   await waitFor(async () => expect((await reconcile()).status).toBe(200), recovery);
-}, 120_000);
+});
 
 test("a stop lets requests under way finish, and exits with 0", async () => {
   const lookup = await own.start("lookup");

@@ -132,7 +132,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     await own.pool.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'service'");
   }
 
-  test.each(outages)("%s", { timeout: 120_000 }, async (_, begin, end) => {
+  test.each(outages)("%s", async (_, begin, end) => {
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
     await untilAccepted(ingest, "BEFORE");
     await untilApplied("BEFORE");
@@ -177,16 +177,14 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
     }, recovery);
   }
 
-  test("a worker that starts while it is out migrates and applies when it is back", { timeout: 120_000 }, async () => {
+  test("a worker that starts while it is out migrates and applies when it is back", async () => {
     const ingest = await start("ingest");
     await untilAccepted(ingest, "EARLY");
     await withoutPostgres(async () => untilUnready(await start("worker", { isReady: false })));
     await untilApplied("EARLY");
   });
 
-  test("a worker that is stopped meanwhile shuts down cleanly, and another applies the event", {
-    timeout: 120_000,
-  }, async () => {
+  test("a worker that is stopped meanwhile shuts down cleanly, and another applies the event", async () => {
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
     await withoutPostgres(async () => {
       await untilAccepted(ingest, "HANDED-OVER");
@@ -211,7 +209,7 @@ describe("one booking in trouble keeps no other waiting", () => {
     expect(worker.logLines().filter(({ msg }) => String(msg).startsWith("PostgreSQL is unavailable"))).toEqual([]);
   }
 
-  test("because PostgreSQL cancels what is done for it: it is tried again later", { timeout: 120_000 }, async () => {
+  test("because PostgreSQL cancels what is done for it: it is tried again later", async () => {
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
     await own.pool.query(`
       create function cancel() returns trigger language plpgsql as
@@ -232,7 +230,7 @@ describe("one booking in trouble keeps no other waiting", () => {
     expect((await own.pool.query("select 1 from dead_letters")).rowCount).toBe(0);
   });
 
-  test("because somebody keeps its row locked: it is tried again when that is over", { timeout: 120_000 }, async () => {
+  test("because somebody keeps its row locked: it is tried again when that is over", async () => {
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
     await untilAccepted(ingest, "TROUBLE");
     await untilApplied("TROUBLE");
@@ -302,7 +300,7 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
     );
   }
 
-  test.each(outages)("%s", { timeout: 120_000 }, async (_, begin, end) => {
+  test.each(outages)("%s", async (_, begin, end) => {
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
     await untilAccepted(ingest, "BEFORE");
     await untilApplied("BEFORE");
@@ -321,7 +319,7 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
     await waitFor(async () => expect((await worker.readiness()).status).toBe(200), recovery);
   });
 
-  test("at the start of both: they start, say so, and work when it is there", { timeout: 120_000 }, async () => {
+  test("at the start of both: they start, say so, and work when it is there", async () => {
     own.redis.kill("SIGKILL");
     await own.redis.ended();
     const [ingest, worker] = await Promise.all([
@@ -341,7 +339,7 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
     await untilApplied("LATER");
   });
 
-  test("wiped: new events are applied after the old ones", { timeout: 120_000 }, async () => {
+  test("wiped: new events are applied after the old ones", async () => {
     const [ingest] = await Promise.all([start("ingest"), start("worker")]);
     await untilAccepted(ingest, "BEFORE");
     await untilApplied("BEFORE");

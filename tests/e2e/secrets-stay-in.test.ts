@@ -255,7 +255,7 @@ describe("dead letters and failed attempts", () => {
 describe("outages", () => {
   const during = { timeoutMs: 60_000 };
 
-  test("of PostgreSQL", { timeout: 120_000 }, async () => {
+  test("of PostgreSQL", async () => {
     own.postgres.kill("SIGKILL");
     await own.postgres.ended();
     expect((await post({ note: "while PostgreSQL is out" })).status).toBe(200);
@@ -266,7 +266,7 @@ describe("outages", () => {
     await worker.untilReady();
   });
 
-  test("of Redis", { timeout: 120_000 }, async () => {
+  test("of Redis", async () => {
     own.redis.kill("SIGKILL");
     await own.redis.ended();
     await waitFor(async () => expect((await post({ note: "while Redis is out" })).status).toBe(503), during);

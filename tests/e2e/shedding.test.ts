@@ -111,7 +111,7 @@ test("a Redis that fills up never becomes full: 503 in time, the workers drain i
     "warn: overloaded: events are refused",
     "info: no longer overloaded by this measure",
   ]);
-}, 120_000);
+});
 
 test("a backlog over MAX_BACKLOG: 503 until the workers have drained it", async () => {
   environment["QUEUE_PREFIX"] = uniquePrefix();
@@ -120,4 +120,4 @@ test("a backlog over MAX_BACKLOG: 503 until the workers have drained it", async 
   expect(await fill(ingest)).toBeGreaterThan(20);
   await start("worker");
   await waitFor(async () => expect((await post(ingest)).status).toBe(200), { timeoutMs: 30_000 });
-}, 120_000);
+});
