@@ -29,10 +29,14 @@ function stateAfter(...events: FoldEvent[]): BookingState {
 function plan(
   stored: BookingState | null,
   events: FoldEvent[],
-  { refolding, earlier = {} }: { refolding?: Refolding; earlier?: Record<string, number | null> } = {},
+  {
+    refolding,
+    earlier = {},
+    feedEventId = stored?.eventId ?? null,
+  }: { refolding?: Refolding; earlier?: Record<string, number | null>; feedEventId?: string | null } = {},
 ) {
   const creates = new Map(Object.entries(earlier).map(([id, earlier]) => [id, { earlier }]));
-  const planned = planBooking({ stored, events }, { refolding, creates, duplicateWindowMs });
+  const planned = planBooking({ stored, feedEventId, events }, { refolding, creates, duplicateWindowMs });
   const outcomes = Object.fromEntries([...planned.recorded].map(([id, { outcome }]) => [id, outcome]));
   return { ...planned, outcomes };
 }
@@ -79,6 +83,16 @@ describe("a known booking", () => {
     const changed = plan(stateAfter(create, repetition), [update]);
     expect(changed).toMatchObject({ state: stateAfter(create, repetition, update), keepsContent: false });
     expect(changed.changes).toEqual([{ change: "updated", eventId: "e3", sequence: 3, previousEventId: "e1" }]);
+  });
+
+  test("names the event that the feed named last, though another one has decided its state since", () => {
+    const planned = plan(stateAfter(event("create a", 1)), [event("update b", 3), event("delete", 4)], {
+      feedEventId: "e2",
+    });
+    expect(planned.changes).toEqual([
+      { change: "updated", eventId: "e3", sequence: 3, previousEventId: "e2" },
+      { change: "deleted", eventId: "e4", sequence: 4, previousEventId: "e3" },
+    ]);
   });
 
   test("has no content until it gets its first one", () => {

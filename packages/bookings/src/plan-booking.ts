@@ -15,7 +15,7 @@ export interface PlannedChange {
   /** The event that decided the new state. */
   eventId: string;
   sequence: number;
-  /** The event that decided the state before; null: there was no booking. */
+  /** The event that the booking's change before named; null: there was none. */
   previousEventId: string | null;
 }
 
@@ -35,13 +35,19 @@ export interface BookingPlan {
  * Decides what new events do to a booking.
  *
  * @param booking.stored the booking before; null: there is none
+ * @param booking.feedEventId the event that the feed named last for the booking; null: none. It is another than that of
+ *   the stored state if a late event with the same content has decided that
  * @param booking.events the new events that count, in sequence order
  * @param options.refolding of the late events, if there are any: see {@link findLateEvents}
  * @param options.creates for each {@link isRepeatable} event of a stored booking, by its id, the creates around it
  * @param options.duplicateWindowMs see {@link foldEvents}
  */
 export function planBooking(
-  { stored, events }: { stored: BookingState | null; events: readonly FoldEvent[] },
+  {
+    stored,
+    feedEventId,
+    events,
+  }: { stored: BookingState | null; feedEventId: string | null; events: readonly FoldEvent[] },
   options: {
     refolding: Refolding | undefined;
     creates: ReadonlyMap<string, Pick<CreatesAround, "earlier">>;
@@ -61,12 +67,10 @@ export function planBooking(
   return {
     state,
     keepsContent: stored !== null && hasSameContent(stored, state),
-    changes: [
+    changes: namePrevious(feedEventId, [
       ...correctionOf(stored, refolding),
-      ...steps.flatMap(({ outcome, after }, index) =>
-        isChange(outcome) ? [toChange(outcome, steps[index - 1]?.after ?? before, after)] : [],
-      ),
-    ],
+      ...steps.flatMap(({ outcome, after }) => (isChange(outcome) ? [toChange(outcome, after)] : [])),
+    ]),
     recorded: new Map([
       ...recordLate(refolding),
       ...steps.map(({ event, outcome, after }): [string, RecordedStep] => [event.id, { outcome, after }]),
@@ -105,11 +109,11 @@ function recordLate(refolding: Refolding | undefined): [id: string, step: Record
 /**
  * One change that leads readers of the feed from the stored state to the state with the late events, if they differ.
  */
-function correctionOf(stored: BookingState | null, refolding: Refolding | undefined): PlannedChange[] {
+function correctionOf(stored: BookingState | null, refolding: Refolding | undefined): NamedChange[] {
   if (stored === null || refolding === undefined) return [];
   const { state } = refolding;
   const change = changeBetween(stored, state);
-  return change === null ? [] : [toChange(change, stored, state)];
+  return change === null ? [] : [toChange(change, state)];
 }
 
 /** Null: the feed has already told readers all that matters to them. */
@@ -123,9 +127,14 @@ function hasSameContent(one: BookingState, other: BookingState): boolean {
   return one.content?.digest === other.content?.digest;
 }
 
-function toChange(change: Change, before: BookingState | null, after: BookingState): PlannedChange {
-  const { eventId, sequence } = after;
-  return { change, eventId, sequence, previousEventId: before?.eventId ?? null };
+type NamedChange = Omit<PlannedChange, "previousEventId">;
+
+function toChange(change: Change, { eventId, sequence }: BookingState): NamedChange {
+  return { change, eventId, sequence };
+}
+
+function namePrevious(feedEventId: string | null, changes: NamedChange[]): PlannedChange[] {
+  return changes.map((change, index) => ({ ...change, previousEventId: changes[index - 1]?.eventId ?? feedEventId }));
 }
 
 /** By content, the newest repeatable create before the events that are on time: from the log, or a late one. */

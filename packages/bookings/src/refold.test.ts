@@ -54,7 +54,10 @@ class Booking {
     const isLate = this.#state !== null && event.sequence < this.#state.lastSequence;
     const creates = new Map(isRepeatable(event) ? [[event.id, this.#findCreatesAround(event)]] : []);
     const refolding = isLate ? this.#refold(event, creates.get(event.id)) : undefined;
-    const plan = planBooking({ stored: this.#state, events: [event] }, { refolding, creates, duplicateWindowMs });
+    const plan = planBooking(
+      { stored: this.#state, feedEventId: null, events: [event] },
+      { refolding, creates, duplicateWindowMs },
+    );
     this.#state = plan.state;
     const revised = new Map(plan.revised.map(({ event, ...rest }) => [event.id, rest]));
     const [recorded] = plan.recorded.values();

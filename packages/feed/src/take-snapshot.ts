@@ -12,8 +12,9 @@ export interface SnapshotBooking {
   state: "active" | "deleted";
   /** Of the booking's newest change. The next one has this plus 1. */
   revision: number;
-  /** The event that decided the state. */
+  /** The event that the booking's newest change names. */
   eventId: string;
+  /** The place of the event that decided the state in the order of receipt, in microseconds. */
   sequence: number;
   /** Null: the booking is deleted. */
   payload: BookingInput | null;
@@ -107,6 +108,6 @@ async function give(client: Queryable, toConsumer: () => Promise<void>): Promise
 const selectBookings = ({
   bookings,
 }: FeedTables) => `select partner, reference_kind as "referenceKind", reference, state, revision,
-       event_id as "eventId", sequence::float8 as sequence, case when state = 'active' then payload end as payload,
+       coalesce(feed_event_id, event_id) as "eventId", sequence::float8 as sequence, case when state = 'active' then payload end as payload,
        created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"
      from ${bookings}`;

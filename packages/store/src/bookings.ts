@@ -16,6 +16,11 @@ export interface BookingIdentity {
 /** A booking without its payload. The log has the payload too. */
 export interface StoredBooking extends BookingIdentity {
   state: BookingState;
+  /**
+   * The event that the feed named last for the booking. It is another than that of the state if a late event with the
+   * same content has decided that: readers were told nothing, since nothing changed for them.
+   */
+  feedEventId: string;
   /** How many changes the booking has had. */
   revision: number;
   /**
@@ -27,7 +32,7 @@ export interface StoredBooking extends BookingIdentity {
   isContentRemoved: boolean;
 }
 
-export interface BookingToSave extends Omit<StoredBooking, "guestHashes" | "isContentRemoved"> {
+export interface BookingToSave extends Omit<StoredBooking, "feedEventId" | "guestHashes" | "isContentRemoved"> {
   /** Undefined: the stored ones stay. */
   guestHashes?: readonly string[] | undefined;
   /**
@@ -92,7 +97,7 @@ export async function readBookings(
  * the event that decided its state.
  */
 const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state,
-       event_id as "eventId", sequence, content_digest as "contentDigest",
+       event_id as "eventId", coalesce(feed_event_id, event_id) as "feedEventId", sequence, content_digest as "contentDigest",
        coalesce(content_event_id, case
          when content_digest is null then null
          when state = 'active' then event_id
@@ -102,6 +107,7 @@ const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "ref
        array_to_string(guest_hashes, ' ') as "guestHashes", created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"`;
 
 interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
+  feedEventId: string;
   revision: number;
   guestHashes: string | null;
   isContentRemoved: boolean;
@@ -111,14 +117,25 @@ interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
 }
 
 function toStoredBooking(row: BookingRow): StoredBooking {
-  const { bookingKey, partner, referenceKind, reference, revision, guestHashes, isContentRemoved, ...ofState } = row;
+  const {
+    bookingKey,
+    partner,
+    referenceKind,
+    reference,
+    feedEventId,
+    revision,
+    guestHashes,
+    isContentRemoved,
+    ...ofState
+  } = row;
   const { contentDigest, contentEventId, contentSequence, ...rest } = ofState;
   const content =
     contentDigest === null || contentEventId === null
       ? null
       : { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence: contentSequence };
   return {
-    ...{ bookingKey, partner, referenceKind, reference, revision, isContentRemoved, state: { ...rest, content } },
+    ...{ bookingKey, partner, referenceKind, reference, feedEventId, revision, isContentRemoved },
+    state: { ...rest, content },
     guestHashes: guestHashes?.split(" ").filter(Boolean) ?? null,
   };
 }
@@ -162,6 +179,8 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
     `update bookings set
        state = changed.state,
        event_id = changed.event_id,
+       feed_event_id = case when changed.revision = bookings.revision
+         then nullif(coalesce(bookings.feed_event_id, bookings.event_id), changed.event_id) end,
        sequence = changed.sequence,
        content_digest = changed.content_digest,
        content_event_id = changed.content_event_id,

@@ -192,7 +192,7 @@ async function eraseFromFeed(
   // Nobody has heard of a booking that was never stored.
   if (stored === undefined) return;
   const { eventId, sequence } = stored.state;
-  const change = { change: "erased", eventId, sequence, previousEventId: eventId } as const;
+  const change = { change: "erased", eventId, sequence, previousEventId: stored.feedEventId } as const;
   const { reference: marker } = identity;
   await appendChanges(client, [
     { partner, referenceKind, reference: marker, revision: stored.revision + 1, ...change },

@@ -290,19 +290,32 @@ function describeContents(expected: Map<string, FoldStep[]>): Record<string, str
 async function followFeed(): Promise<Record<string, string>> {
   const { rows } = await pool.query(
     `select booking_changes.partner, booking_changes.reference_kind as "referenceKind", booking_changes.reference,
-       change, revision, event.payload, previous.payload as "previousPayload", previous.kind as "previousKind"
+       change, revision, event_id as "eventId", previous_event_id as "previousEventId", event.payload,
+       previous.payload as "previousPayload", previous.kind as "previousKind"
      from booking_changes
      join booking_events as event on event.id = booking_changes.event_id
      left join booking_events as previous on previous.id = booking_changes.previous_event_id
      order by booking_changes.id`,
   );
-  const known: Record<string, string> = {};
+  const contents: Record<string, string> = {};
   const revisions: Record<string, number> = {};
-  for (const { change, revision, payload, previousPayload, previousKind, ...booking } of rows) {
+  const eventIds: Record<string, string> = {};
+  for (const {
+    change,
+    revision,
+    eventId,
+    previousEventId,
+    payload,
+    previousPayload,
+    previousKind,
+    ...booking
+  } of rows) {
     const name = nameBooking(booking);
-    const before = known[name];
+    const before = contents[name];
     expect(revision, "revision").toBe((revisions[name] ?? 0) + 1);
     revisions[name] = revision;
+    expect(previousEventId, "event of the change before").toBe(eventIds[name] ?? null);
+    eventIds[name] = eventId;
     const deleted = previousKind === "delete" ? "deleted" : undefined;
     const previous = previousKind === null ? undefined : (deleted ?? digestOf(previousPayload));
     expect(previous, "content before the change").toBe(before);
@@ -311,14 +324,23 @@ async function followFeed(): Promise<Record<string, string>> {
     const possible =
       before === undefined ? ["created", "deleted"] : before === "deleted" ? ["recreated"] : ["updated", "deleted"];
     expect(possible, `what may follow ${before}`).toContain(change);
-    known[name] = after;
+    contents[name] = after;
   }
   const { rows: bookings } = await pool.query(
-    `select partner, reference_kind as "referenceKind", reference, revision from bookings`,
+    `select partner, reference_kind as "referenceKind", reference, revision, event_id as "eventId",
+       feed_event_id as "feedEventId"
+     from bookings`,
   );
-  const stored = Object.fromEntries(bookings.map(({ revision, ...booking }) => [nameBooking(booking), revision]));
-  expect(stored, "revisions of the bookings").toEqual(revisions);
-  return known;
+  const toObject = (pick: (booking: (typeof bookings)[number]) => unknown) =>
+    Object.fromEntries(bookings.map((booking) => [nameBooking(booking), pick(booking)]));
+  expect(
+    toObject(({ revision }) => revision),
+    "revisions of the bookings",
+  ).toEqual(revisions);
+  const known = toObject(({ eventId, feedEventId }) => feedEventId ?? eventId);
+  expect(known, "events that the feed named last").toEqual(eventIds);
+  expect(bookings.filter(({ eventId, feedEventId }) => eventId === feedEventId)).toEqual([]);
+  return contents;
 }
 
 async function readLog() {

@@ -141,6 +141,19 @@ test("an erased booking leaves nothing of the guest, and readers of the feed get
   expect(await erase()).toEqual({ bookings: 0, events: 0, deadLetters: 0 });
 });
 
+test("readers of the feed are told of the event that they know, though a late one has decided the same since", async () => {
+  await apply(event(2, "create", { idempotencyKey: "key" }));
+  await apply(event(1, "create", { idempotencyKey: "key" }));
+  const { rows: bookings } = await pool.query("select event_id from bookings");
+  expect(bookings).toEqual([{ event_id: eventId(1) }]);
+  await erase();
+  const { rows } = await pool.query("select change, event_id, previous_event_id from booking_changes order by id");
+  expect(rows).toEqual([
+    { change: "created", event_id: eventId(2), previous_event_id: null },
+    { change: "erased", event_id: eventId(1), previous_event_id: eventId(2) },
+  ]);
+});
+
 test("later events of an erased booking are recorded without their content, and change nothing", async () => {
   await apply(event(5, "create"));
   await erase();

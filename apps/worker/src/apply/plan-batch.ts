@@ -29,6 +29,8 @@ import { type IncomingEvent, nameBooking } from "./incoming-event.ts";
 export interface TouchedBooking extends Readonly<BookingIdentity> {
   /** The booking before the batch, locked; null: there is none. */
   readonly stored: BookingState | null;
+  /** See {@link planBooking}. */
+  readonly feedEventId: string | null;
   /** The booking has a content, and no longer its payload. */
   readonly isContentRemoved: boolean;
   /** None of the booking's logged events has an id before this. */
@@ -85,9 +87,16 @@ export function groupByBooking(
 ): TouchedBooking[] {
   const storedByName = new Map(stored.map((booking) => [nameBooking(booking), booking]));
   return [...Map.groupBy(newEvents, nameBooking)].map(([name, ofBooking]) => {
-    const { state: stored = null, revision = 0, isContentRemoved = false, guestHashes } = storedByName.get(name) ?? {};
+    const booking = storedByName.get(name);
+    const {
+      state: stored = null,
+      feedEventId = null,
+      revision = 0,
+      isContentRemoved = false,
+      guestHashes,
+    } = booking ?? {};
     const firstId = stored === null ? startOfLog.id : firstIdOfBooking(stored);
-    const known = { stored, firstId, revision, isContentRemoved, guestHashes: guestHashes ?? [] };
+    const known = { stored, feedEventId, firstId, revision, isContentRemoved, guestHashes: guestHashes ?? [] };
     return { ...identityOf(ofBooking[0] as IncomingEvent), ...known, newEvents: ofBooking };
   });
 }
