@@ -254,6 +254,16 @@ test("the content of a booking that was deleted long ago goes with the hashes th
   expect(await findByEmail()).toEqual(["CANARY-1"]);
 });
 
+test("a content that was removed does not come back with a repetition of it", async () => {
+  const create = (number: number) => event(number, "create", { idempotencyKey: "key" });
+  await apply(create(1), event(2, "delete"));
+  await pool.query("update bookings set deleted_at = now() - interval '2 days'");
+  await maintain(pool, { ...keepAll, deletedRetentionDays: 1 });
+  expect(await apply(create(3))).toEqual(["duplicate"]);
+  const { rows } = await pool.query("select payload from booking_events");
+  expect(rows).toEqual([1, 2, 3].map(() => ({ payload: null })));
+});
+
 describe("a booking from before digests had a key", () => {
   const content = { consumerTripPartnerExternalReference: "CANARY-1", consumerEmail: email };
 

@@ -179,7 +179,7 @@ function toChanges({ work, plan }: PlannedWork): ChangeToInsert[] {
 
 function toLogEntries(works: readonly BookingWork[], planned: readonly PlannedWork[]): EventToInsert[] {
   const recorded = new Map(planned.flatMap(({ plan }) => [...plan.recorded]));
-  return works.flatMap(({ newEvents, settlement: { duplicates, reusing } }) =>
+  return works.flatMap(({ newEvents, isContentRemoved, settlement: { duplicates, reusing } }) =>
     newEvents.map((event): EventToInsert => {
       const duplicateOf = duplicates.get(event.id) ?? null;
       const step = recorded.get(event.id);
@@ -187,6 +187,8 @@ function toLogEntries(works: readonly BookingWork[], planned: readonly PlannedWo
         throw new Error("Every new event has an outcome: it counts in its booking, or it repeats a key.");
       return {
         ...event,
+        // It repeats a content that was removed, and maintenance would not find the booking again.
+        payload: duplicateOf !== null && isContentRemoved ? null : event.payload,
         outcome: step?.outcome ?? "duplicate",
         duplicateOf,
         warnings: reusing.has(event.id) ? ["key-reused"] : [],
