@@ -69,7 +69,7 @@ const questions: Record<string, (tables: FilledTables) => Query> = {
       partner: undefined,
     } as const;
     return async (pool) => {
-      const found = await findGuestBookings(pool, await openDigestKey(pool, undefined), search, []);
+      const found = await findGuestBookings(pool, await openDigestKey(pool, undefined), search);
       if (found.length !== 1)
         throw new IntegrityError(`${found.length} bookings of one guest were found: ${search.value}.`);
     };

@@ -78,7 +78,14 @@ describe("guests find", () => {
     expect(ofOne.stdout).not.toContain("CANARY-1");
   });
 
-  test.each(["+44 (0)20 7946-0958", "0044 20 7946 0958", "+442079460958"])("finds the number %s", async (number) => {
+  const spellings = [
+    "+44 (0)20 7946-0958",
+    "0044 20 7946 0958",
+    "+442079460958",
+    "+٤٤ ٢٠ ٧٩٤٦ ٠٩٥٨",
+    "＋４４２０７９４６０９５８",
+  ];
+  test.each(spellings)("finds the number %s", async (number) => {
     await apply(event(1, { consumerPhone: "+44 20.7946.0958" }));
     expect((await guests(["find", "--phone", number])).stdout).toContain("CANARY-1");
   });
@@ -89,6 +96,18 @@ describe("guests find", () => {
     expect((await guests(["find", "--reference", "CANARY-1", ...partner])).stdout).toContain("CANARY-1");
     expect((await guests(["find", "--reference", "C-1", ...partner])).stdout).toContain("CANARY-1");
     expect((await guests(["find", "--reference", "C-2", ...partner])).stdout).toBe("No bookings.\n");
+    // Of a partner that no partners file has.
+    expect((await guests(["find", "--reference", "C-1"])).stdout).toContain("CANARY-1");
+  });
+
+  test("finds a reference that only events have which were too old to be applied", async () => {
+    await pool.query("update log_retention set horizon = '2030-01-01'");
+    await apply(event(1));
+    await pool.query("update log_retention set horizon = null");
+    expect((await guests(["find", "--reference", "CANARY-1"])).stdout).toMatch(/acme +trip +CANARY-1 +expired/);
+    await guests(["erase", "--reference", "CANARY-1", ...reason, "--yes"]);
+    expect((await guests(["find", "--reference", "CANARY-1"])).stdout).toBe("No bookings.\n");
+    expect((await pool.query("select from booking_events where reference = 'CANARY-1'")).rowCount).toBe(0);
   });
 
   test("needs one value", async () => {

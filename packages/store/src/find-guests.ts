@@ -8,7 +8,8 @@ import { type GuestSearch, matchEnvelope, matchPayload } from "./guest-search.ts
 
 /** A guest's booking. */
 export interface GuestBooking extends BookingToErase {
-  state: "active" | "deleted";
+  /** `expired`: the log has events of it that were too old to be applied, and nothing else is stored. */
+  state: "active" | "deleted" | "expired";
   updatedAt: Date;
 }
 
@@ -17,24 +18,17 @@ const lettersPerPage = 200;
 const statementTimeoutMs = 15 * 60 * 1_000;
 
 /**
- * Finds the bookings of a guest: those that hold the value now, and those whose log does. The bookings must have been
- * converted; see {@link convertNextBookings}.
- *
- * @param partners whose trips are looked up by the consumer's reference; a hash has to be computed for each partner
+ * Finds the bookings of a guest: those that hold the value now, and those whose log does. By a consumer's reference, only
+ * trips that have it now. The bookings must have been converted; see {@link convertNextBookings}.
  */
-export function findGuestBookings(
-  pool: pg.Pool,
-  key: DigestKey,
-  search: GuestSearch,
-  partners: readonly string[],
-): Promise<GuestBooking[]> {
+export function findGuestBookings(pool: pg.Pool, key: DigestKey, search: GuestSearch): Promise<GuestBooking[]> {
   return inTransaction(pool, async (connection) => {
     const client = await allowLongStatements(connection, statementTimeoutMs);
     // PostgreSQL reads a GIN index only by a bitmap scan.
     await client.query("set local enable_bitmapscan to on");
     const candidates =
       search.by === "reference"
-        ? await findByReference(client, search, partners)
+        ? await findByReference(client, search)
         : await findByContact(client, possibleGuestHashes(key, search.by, search.value), search.partner);
     const found: GuestBooking[] = [];
     for (const candidate of candidates) if (await isOfGuest(client, candidate, search)) found.push(candidate);
@@ -52,7 +46,7 @@ interface CandidateRow {
   partner: string;
   referenceKind: ReferenceKind;
   reference: string;
-  state: "active" | "deleted";
+  state: GuestBooking["state"];
   updatedAt: Date;
   eventId: string;
   sequence: number;
@@ -68,21 +62,41 @@ async function findByContact(client: Queryable, hashes: string[], partner: strin
   return rows.map(toCandidate);
 }
 
-async function findByReference(
-  client: Queryable,
-  { value, partner }: GuestSearch,
-  partners: readonly string[],
-): Promise<Candidate[]> {
+/** A consumer's trips are found by a hash of the partner and the reference. */
+async function findByReference(client: Queryable, { value, partner }: GuestSearch): Promise<Candidate[]> {
+  const partners = partner === undefined ? await findPartners(client) : [partner];
   const { rows } = await client.query<CandidateRow>(
     `select ${candidateColumns} from bookings
      where reference = $1 and erased_at is null and ($2::text is null or partner = $2)
      union
      select ${candidateColumns} from bookings
      where consumer_hash = any(select hashtextextended(partner || ' ' || $1, 0) from unnest($3::text[]) as partner)
-       and ($2::text is null or partner = $2)`,
+       and ($2::text is null or partner = $2)
+     union all
+     (
+       select distinct on (booking_key) booking_key, partner, reference_kind, reference, outcome, received_at, id,
+         sequence, received_at
+       from booking_events
+       where outcome = 'expired' and reference = $1 and ($2::text is null or partner = $2)
+         and not exists (select from bookings where bookings.booking_key = booking_events.booking_key)
+       order by booking_key, sequence
+     )`,
     [value, partner ?? null, partners],
   );
   return rows.map(toCandidate);
+}
+
+/** The partners of all bookings, by one look into the index for each. The partners file may not have all of them. */
+async function findPartners(client: Queryable): Promise<string[]> {
+  const { rows } = await client.query<{ partner: string }>(
+    `with recursive known as (
+       select min(partner) as partner from bookings
+       union all
+       select (select min(partner) from bookings where partner > known.partner) from known where partner is not null
+     )
+     select partner from known where partner is not null`,
+  );
+  return rows.map(({ partner }) => partner);
 }
 
 function toCandidate({ eventId, sequence, createdAt, ...booking }: CandidateRow): Candidate {

@@ -13,7 +13,8 @@ export function contactsOf(payload: { [field: string]: unknown }): SentContacts 
 
 /**
  * Normalizes a contact, so that one guest's bookings are found however partners write the contact: an e-mail address in
- * lower case; the digits of a phone number, without those that E.164 leaves out. A number in national form stays one.
+ * lower case; the digits of a phone number in any script, without those that E.164 leaves out. A number in national form
+ * stays one.
  *
  * @returns undefined if there is none
  */
@@ -25,7 +26,18 @@ export function normalizeContact(kind: ContactKind, sent: unknown): string | und
 
 /** As `booking_phone` in SQL does, except for the leading `+`, which a search may lack. */
 function normalizePhone(sent: string): string {
-  return sent.replace(/\(0\)|\D/g, "").replace(/^00/, "");
+  const digits = hasOtherScript.test(sent) ? sent.normalize("NFKC").replace(/\p{Nd}/gu, toAsciiDigit) : sent;
+  return digits.replace(/\(0\)|\D/g, "").replace(/^00/, "");
+}
+
+const hasOtherScript = /[^\t-~]/;
+
+/** The digits of a script follow each other, and something else comes before its zero. */
+function toAsciiDigit(digit: string): string {
+  const code = digit.codePointAt(0) ?? 0;
+  let value = 0;
+  while (value < 9 && /\p{Nd}/u.test(String.fromCodePoint(code - value - 1))) value += 1;
+  return String(value);
 }
 
 /** The guests of a group. Every change of the hashes costs PostgreSQL an index entry for each of them. */

@@ -18,7 +18,8 @@ export function addFindCommand(guests: Command, context: Context): void {
     .description(
       "List the bookings that hold the value, or have held it, and the dead letters that do. Events that still wait " +
         "in the queue are not listed. Every address and number that was sent as consumerEmail or consumerPhone is " +
-        "found, whatever its case and punctuation; a number in national form only as such.",
+        "found, whatever its case and punctuation; a number in national form only as such. By a consumer's reference, " +
+        "only trips that have it now are found.",
     )
     .option(
       "--json",

@@ -1,5 +1,4 @@
 import { createInterface } from "node:readline/promises";
-import { readPartnersFile } from "@booking-events/partners";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import {
   convertNextBookings,
@@ -18,7 +17,6 @@ import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printLine } from "../../terminal/print.ts";
-import { partnersPath } from "../partners/change-file.ts";
 
 type Pool = ReturnType<typeof createPool>;
 
@@ -83,7 +81,7 @@ export async function findStored(
   search: GuestSearch,
 ): Promise<StoredFindings> {
   if (search.by !== "reference") await convertAll(context, pool, key);
-  const bookings = await findGuestBookings(pool, key, search, partnersOf(context, search));
+  const bookings = await findGuestBookings(pool, key, search);
   return { bookings, letters: await findGuestLetters(pool, search) };
 }
 
@@ -95,11 +93,4 @@ async function convertAll({ stderr }: Context, pool: Pool, key: DigestKey): Prom
     "Preparing older bookings, so that guests can be found. This is done once, and can be interrupted.",
   );
   while (await convertNextBookings(pool, key));
-}
-
-/** A consumer's trips are found by a hash of the partner and the reference. */
-function partnersOf(context: Context, { by, partner }: GuestSearch): string[] {
-  if (by !== "reference") return [];
-  if (partner !== undefined) return [partner];
-  return readPartnersFile(partnersPath(context)).partners.map(({ id }) => id);
 }
