@@ -195,6 +195,7 @@ describe("an invalid environment", () => {
     ["DATABASE_SCHEMA", 'a"b'],
     ["DATABASE_SCHEMA", "a.b"],
     ["DATABASE_SCHEMA", "pg_catalog"],
+    ["DATABASE_SCHEMA", "information_schema"],
     ["DATABASE_SCHEMA", "1st"],
     ["DATABASE_SCHEMA", "a".repeat(64)],
     ["PORT", "-1"],

@@ -140,8 +140,9 @@ export const variables = {
     v.pipe(
       v.string(),
       v.regex(
-        /^(?!pg_|\d)\w{1,63}$/,
-        "must be a name of up to 63 letters (a to z), digits and underscores, which begins with neither a digit nor pg_",
+        /^(?!pg_|\d|information_schema$)\w{1,63}$/,
+        "must be a name of up to 63 letters (a to z), digits and underscores, which begins with neither a digit nor " +
+          "pg_, and is not information_schema",
       ),
     ),
     "public",

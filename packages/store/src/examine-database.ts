@@ -11,6 +11,8 @@ export interface DatabaseExamination {
   /** As those, without a remedy. Empty if no standby is wanted. */
   standbyProblems: string[];
   isStandby: boolean;
+  /** Transactions are read-only by default. Managed services set that when the disk is full. */
+  isReadOnly: boolean;
   settings: LoggingSettings & { synchronousCommit: string; synchronousStandbys: string };
   migrations: MigrationStatus;
   /** How far PostgreSQL's clock is ahead of this host's. It is wrong by at most half of the time the answer took. */
@@ -67,9 +69,12 @@ async function measureClock(client: Queryable): Promise<number> {
 
 async function readSettings(
   client: Queryable,
-): Promise<Pick<DatabaseExamination, "isStandby" | "settings" | "folder">> {
-  const { rows } = await client.query<DatabaseExamination["settings"] & { isStandby: boolean; folder: string | null }>(
+): Promise<Pick<DatabaseExamination, "isStandby" | "isReadOnly" | "settings" | "folder">> {
+  const { rows } = await client.query<
+    DatabaseExamination["settings"] & { isStandby: boolean; isReadOnly: boolean; folder: string | null }
+  >(
     `select pg_is_in_recovery() as "isStandby",
+       current_setting('default_transaction_read_only')::boolean as "isReadOnly",
        case when pg_has_role('pg_read_all_settings', 'usage') then current_setting('data_directory') end as folder,
        current_setting('synchronous_commit') as "synchronousCommit",
        current_setting('synchronous_standby_names') as "synchronousStandbys",
@@ -81,8 +86,8 @@ async function readSettings(
        (select setting from pg_settings where name = 'log_parameter_max_length_on_error')::float8
          as "parameterMaxLengthOnError"`,
   );
-  const { isStandby, folder, ...settings } = rows[0] as (typeof rows)[0];
-  return { isStandby, folder, settings };
+  const { isStandby, isReadOnly, folder, ...settings } = rows[0] as (typeof rows)[0];
+  return { isStandby, isReadOnly, folder, settings };
 }
 
 /**

@@ -19,6 +19,8 @@ interface DatabaseSettings {
   synchronousCommit: string;
   bytes: number;
   isStandby: boolean;
+  /** Transactions are read-only by default. */
+  isReadOnly: boolean;
 }
 
 interface DatabaseData {
@@ -74,13 +76,17 @@ async function readSettings(client: Queryable): Promise<DatabaseSettings> {
   const { rows } = await client.query<DatabaseSettings>(
     `select current_setting('server_version') as version, current_setting('fsync') as fsync,
        current_setting('synchronous_commit') as "synchronousCommit",
-       pg_database_size(current_database())::float8 as bytes, pg_is_in_recovery() as "isStandby"`,
+       pg_database_size(current_database())::float8 as bytes, pg_is_in_recovery() as "isStandby",
+       current_setting('default_transaction_read_only')::boolean as "isReadOnly"`,
   );
   return rows[0] as DatabaseSettings;
 }
 
-function findWriteProblems({ isStandby }: DatabaseSettings): string[] {
-  return isStandby ? ["PostgreSQL is a read-only standby. Point DATABASE_URL at the primary."] : [];
+function findWriteProblems({ isStandby, isReadOnly }: DatabaseSettings): string[] {
+  if (isStandby) return ["PostgreSQL is a read-only standby. Point DATABASE_URL at the primary."];
+  return isReadOnly
+    ? ["PostgreSQL takes no writes, since default_transaction_read_only is on. Find out why, such as a full disk."]
+    : [];
 }
 
 async function readData(client: Queryable, now: Date): Promise<DatabaseData> {

@@ -102,6 +102,12 @@ test.each<[what: string, name: string, act: () => Promise<unknown>, undo: () => 
     () => execute(postgres.url, "alter table dead_letters set logged"),
   ],
   [
+    "PostgreSQL takes no writes",
+    "PostgreSQL takes writes",
+    () => execute(postgres.url, "alter database booking_events set default_transaction_read_only = on"),
+    () => execute(postgres.url, "begin read write; alter database booking_events reset all; commit"),
+  ],
+  [
     "a migration is missing",
     "The database is migrated",
     () => execute(postgres.url, "update schema_migrations set id = -id, name = 'x' || name where id = 1"),

@@ -183,6 +183,17 @@ test("an event that waits for long needs attention", async () => {
   expect(needsAttention).toContainEqual(expect.stringMatching(/^The oldest event has waited for [56] min/));
 });
 
+test("a database that takes no writes needs attention", async () => {
+  const database = new URL(url).pathname.slice(1);
+  await pool.query(`alter database ${database} set default_transaction_read_only = on`);
+  cleanups.push(() =>
+    pool.query(`set transaction read write; alter database ${database} reset default_transaction_read_only`),
+  );
+  expect((await readJson()).needsAttention).toContainEqual(
+    expect.stringMatching(/^PostgreSQL takes no writes, since default_transaction_read_only is on/),
+  );
+});
+
 test("missing migrations need attention", async () => {
   const { rows } = await pool.query(
     `delete from schema_migrations where id = (select max(id) from schema_migrations)

@@ -44,10 +44,15 @@ function checkDurability({ durabilityProblems }: DatabaseExamination): Check[] {
   });
 }
 
-function checkPrimary({ isStandby }: DatabaseExamination): Check {
+function checkPrimary({ isStandby, isReadOnly }: DatabaseExamination): Check {
   const subject = { name: "PostgreSQL takes writes", why: "Workers wait for a primary, and events with them." };
-  return isStandby
-    ? problem(subject, "it is a read-only standby", "Point DATABASE_URL at the primary.")
+  if (isStandby) return problem(subject, "it is a read-only standby", "Point DATABASE_URL at the primary.");
+  return isReadOnly
+    ? problem(
+        subject,
+        "default_transaction_read_only is on",
+        "Find out why, such as a full disk. Then switch it off where it was set: for the role, the database or the server.",
+      )
     : ok(subject, "it is a primary");
 }
 
