@@ -312,6 +312,38 @@ describe("bookings verify", () => {
     });
   });
 
+  test("reads a long log to its end, beside a short one", async () => {
+    await insertHistory(1);
+    const repetitions = Array.from({ length: 1_098 }, (_, index) => index + 3);
+    const after = (number: number): BookingState => {
+      const sequence = start + number * 1_000_000;
+      const { content, ...first } = state(1);
+      return { ...first, lastSequence: sequence, content: content && { ...content, newestKeylessSequence: sequence } };
+    };
+    await insertEvents(
+      pool,
+      repetitions.map((number) => event(number, "update", "unchanged", { contentDigest, after: after(number) })),
+    );
+    const trip = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
+    const key = { ...trip, bookingKey: bookingKey("acme", "trip", "TRIP-1") };
+    await updateBookings(pool, [{ ...key, state: after(1_100), revision: 1, keepsPayload: true, trip: null }]);
+    const other = { ...trip, reference: "TRIP-2", bookingKey: bookingKey("acme", "trip", "TRIP-2") };
+    const place = { eventId: eventId(2_000), sequence: start + 2_000_000_000, lastSequence: start + 2_000_000_000 };
+    const at = new Date(place.sequence / 1_000);
+    const content = { digest: contentDigest, eventId: place.eventId, newestKeylessSequence: place.sequence };
+    const ofOther = { ...state(1), ...place, content, createdAt: at, updatedAt: at };
+    await insertEvents(pool, [{ ...event(2_000, "create", "created", { contentDigest, after: ofOther }), ...other }]);
+    await insertBookings(pool, [{ ...other, state: ofOther, revision: 1, keepsPayload: false, trip: null }]);
+    expect(await ok("bookings", "verify")).toBe("2 bookings with 1101 events: 0 bookings differ from their logs.\n");
+
+    await pool.query("update booking_events set outcome = 'updated' where id = any($1)", [
+      [51, 1_100, 2_000].map(eventId),
+    ]);
+    const { stdout } = await ops("bookings", "verify");
+    for (const number of [51, 1_100]) expect(stdout).toContain(`Event ${eventId(number)} is recorded as updated`);
+    expect(stdout).toContain("2 bookings with 1101 events: 2 bookings differ from their logs.");
+  });
+
   test("compares a booking that is older than the log from where the log begins", async () => {
     await insertHistory(1);
     const hour = 3_600;

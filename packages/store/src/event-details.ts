@@ -211,23 +211,37 @@ export interface MisjudgedKey {
  * Finds events with idempotency keys whose recorded outcome differs from what the order of receipt says. Duplicates
  * with the warning `key-reused` are left out: they are from a release in which keys belonged to partners, and keep what
  * it recorded.
+ *
+ * @param limit for each booking
+ * @returns those of each booking, in the same order
  */
-export async function findMisjudgedKeys(client: Queryable, bookingKey: Buffer, limit: number): Promise<MisjudgedKey[]> {
-  const { rows } = await client.query<MisjudgedKey>(
-    `select id, not is_first_with_content as "isDuplicate", is_first_with_content and not is_first_use as "isReuse"
-     from (
-       select id, duplicate_of, warnings,
-         row_number() over (partition by idempotency_key order by sequence, id) = 1 as is_first_use,
-         row_number() over (partition by idempotency_key, kind, content_digest order by sequence, id) = 1
-           as is_first_with_content
-       from booking_events
-       where booking_key = $1 and idempotency_key is not null
-         and not (duplicate_of is not null and 'key-reused' = any (warnings))
-     ) as event
-     where (duplicate_of is null) <> is_first_with_content
-       or ('key-reused' = any (warnings)) <> (is_first_with_content and not is_first_use)
-     limit $2`,
-    [bookingKey, limit],
+export async function findMisjudgedKeys(
+  client: Queryable,
+  bookingKeys: Buffer[],
+  limit: number,
+): Promise<MisjudgedKey[][]> {
+  const { rows } = await client.query<MisjudgedKey & { number: number }>(
+    `select number::int, misjudged.*
+     from unnest($1::bytea[]) with ordinality as booking (key, number)
+     cross join lateral (
+       select id, not is_first_with_content as "isDuplicate", is_first_with_content and not is_first_use as "isReuse"
+       from (
+         select id, duplicate_of, warnings,
+           row_number() over (partition by idempotency_key order by sequence, id) = 1 as is_first_use,
+           row_number() over (partition by idempotency_key, kind, content_digest order by sequence, id) = 1
+             as is_first_with_content
+         from booking_events
+         where booking_key = booking.key and idempotency_key is not null
+           and not (duplicate_of is not null and 'key-reused' = any (warnings))
+       ) as event
+       where (duplicate_of is null) <> is_first_with_content
+         or ('key-reused' = any (warnings)) <> (is_first_with_content and not is_first_use)
+       limit $2
+     ) as misjudged`,
+    [bookingKeys, limit],
   );
-  return rows;
+  const byBooking = Map.groupBy(rows, ({ number }) => number);
+  return bookingKeys.map((_, index) =>
+    (byBooking.get(index + 1) ?? []).map(({ id, isDuplicate, isReuse }) => ({ id, isDuplicate, isReuse })),
+  );
 }

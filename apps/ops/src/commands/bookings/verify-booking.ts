@@ -2,6 +2,7 @@ import { type BookingState, foldEvent, isSameState, type LoggedEvent, recallCont
 import type { ReferenceKind } from "@booking-events/schema";
 import {
   findMisjudgedKeys,
+  type LogPage,
   type MisjudgedKey,
   type Queryable,
   readLog,
@@ -24,6 +25,8 @@ export interface Verification {
   differences: string[];
 }
 
+/** Most bookings have fewer events. They are read together, since PostgreSQL plans a query for longer than it runs. */
+const eventsReadTogether = 50;
 const pageSize = 1_000;
 /** After one difference, the rest of a long log may differ too. */
 const maxDifferences = 20;
@@ -31,13 +34,47 @@ const maxDifferences = 20;
 /** Ingest's clock gives an event its id, by which it is removed, and Redis' clock gives it its place. */
 const clockSkewMs = 5 * 60 * 1_000;
 
-/** Folds the booking's log again, and compares the outcomes, the states and the booking with what is stored. */
-export async function verifyBooking(
+interface VerifyOptions {
+  duplicateWindowMs: number;
+  horizon: Date | null;
+}
+
+/** Folds the bookings' logs again, and compares the outcomes, the states and the bookings with what is stored. */
+export async function verifyBookings(
   client: Queryable,
+  bookings: StoredBooking[],
+  options: VerifyOptions,
+): Promise<Verification[]> {
+  const bookingKeys = bookings.map(({ bookingKey }) => bookingKey);
+  const ranges = bookingKeys.map((bookingKey) => ({ bookingKey, from: startOfLog, limit: eventsReadTogether }));
+  const firstPages = await readLog(client, ranges);
+  const misjudged = await findMisjudgedKeys(client, bookingKeys, maxDifferences);
+  const verifications: Verification[] = [];
+  for (const [index, booking] of bookings.entries()) {
+    const pages = readPages(client, booking.bookingKey, firstPages[index]);
+    verifications.push(await verifyBooking(booking, pages, misjudged[index] ?? [], options));
+  }
+  return verifications;
+}
+
+/** @returns the booking's log. Each page after the first begins with the last event of the page before */
+async function* readPages(client: Queryable, bookingKey: Buffer, first: LogPage | undefined): AsyncGenerator<LogPage> {
+  let page = first;
+  while (page !== undefined) {
+    yield page;
+    const from = page.events.at(-1);
+    if (page.isEnd || from === undefined) return;
+    [page] = await readLog(client, [{ bookingKey, from, limit: pageSize }]);
+  }
+}
+
+async function verifyBooking(
   booking: StoredBooking,
-  { duplicateWindowMs, horizon }: { duplicateWindowMs: number; horizon: Date | null },
+  pages: AsyncIterable<LogPage>,
+  misjudged: MisjudgedKey[],
+  { duplicateWindowMs, horizon }: VerifyOptions,
 ): Promise<Verification> {
-  const { bookingKey, partner, referenceKind, reference } = booking;
+  const { partner, referenceKind, reference } = booking;
   const logBeginsAt = horizon === null ? null : new Date(horizon.getTime() + clockSkewMs);
   const isOlderThanLog = logBeginsAt !== null && booking.state.createdAt < logBeginsAt;
   const verification: Verification = {
@@ -47,15 +84,12 @@ export async function verifyBooking(
   // Until then, an event may repeat one that was removed.
   const provableFrom = isOlderThanLog ? (logBeginsAt.getTime() + duplicateWindowMs) * 1_000 : 0;
   let state: BookingState | null = null;
-  let from: Pick<LoggedEvent, "id" | "sequence"> = startOfLog;
-  let isEnd = false;
-  while (!isEnd) {
-    const [page] = await readLog(client, [{ bookingKey, from, limit: pageSize }]);
-    if (page === undefined) break;
-    for (const logged of page.events) {
+  let lastId: string | undefined;
+  for await (const { events } of pages) {
+    for (const logged of events) {
+      if (logged.id === lastId) continue;
+      lastId = logged.id;
       const event = recall(logged, booking.state, logBeginsAt);
-      // A page begins with the last event of the page before.
-      if (event.id === from.id) continue;
       if (event.sequence < provableFrom || (isOlderThanLog && state === null)) {
         verification.events += 1;
         state = event.after === null ? state : { ...event.after, createdAt: booking.state.createdAt };
@@ -65,14 +99,11 @@ export async function verifyBooking(
       compareEvent(verification, event, step, booking);
       state = step.after;
     }
-    from = page.events.at(-1) ?? from;
-    ({ isEnd } = page);
   }
   if (isOlderThanLog && state === null) return verification;
   compareBooking(verification, booking.state, state);
   // The first use of a key may have been removed.
-  const misjudged = isOlderThanLog ? [] : await findMisjudgedKeys(client, bookingKey, maxDifferences);
-  verification.differences.push(...misjudged.map(describeMisjudged));
+  if (!isOlderThanLog) verification.differences.push(...misjudged.map(describeMisjudged));
   verification.differences.splice(maxDifferences);
   return verification;
 }

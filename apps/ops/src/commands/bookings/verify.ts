@@ -7,7 +7,7 @@ import { readDatabase } from "../../database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printHeading, printJson, printLine } from "../../terminal/print.ts";
 import { describeReference, keysOf, referenceKindOption } from "./reference-kind.ts";
-import { type Verification, verifyBooking } from "./verify-booking.ts";
+import { type Verification, verifyBookings } from "./verify-booking.ts";
 
 const millisecondsPerHour = 60 * 60 * 1_000;
 const bookingsReadTogether = 200;
@@ -54,7 +54,7 @@ async function verify(
   const bookingKeys =
     reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
   const sum = { bookings: 0, events: 0, olderThanLog: 0, different: [] as Verification[] };
-  for await (const verification of verifyBookings(context, { partner, bookingKeys })) {
+  for await (const verification of verifyAll(context, { partner, bookingKeys })) {
     sum.bookings += 1;
     sum.events += verification.events;
     if (verification.isOlderThanLog) sum.olderThanLog += 1;
@@ -66,7 +66,7 @@ async function verify(
 }
 
 /** Each booking is compared with its log in one snapshot of the database. */
-async function* verifyBookings(
+async function* verifyAll(
   context: Context,
   filter: { partner: string | undefined; bookingKeys: Buffer[] | undefined },
 ): AsyncGenerator<Verification> {
@@ -76,9 +76,7 @@ async function* verifyBookings(
     const page = await readDatabase(context, async (client) => {
       const bookings = await readBookings(client, { ...filter, after, limit: bookingsReadTogether });
       const options = { duplicateWindowMs, horizon: await readLogHorizon(client) };
-      const verifications: Verification[] = [];
-      for (const booking of bookings) verifications.push(await verifyBooking(client, booking, options));
-      return { bookings, verifications };
+      return { bookings, verifications: await verifyBookings(client, bookings, options) };
     });
     yield* page.verifications;
     after = page.bookings.length < bookingsReadTogether ? undefined : page.bookings.at(-1)?.bookingKey;
