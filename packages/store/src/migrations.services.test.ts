@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { waitFor } from "@booking-events/harness";
-import { useTestDatabase } from "@booking-events/harness/test-database";
+import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { bookingFields } from "@booking-events/schema";
 import { PG_MIGRATE_LOCK_ID } from "node-pg-migrate";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { bookingKey } from "./booking-key.ts";
+import { createPool } from "./database.ts";
 import { migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
 import { migrateTo } from "./testing/migrate-to.ts";
 
@@ -35,6 +36,25 @@ describe("migrations", () => {
     await pool.query("delete from schema_migrations where name = '9999_from-the-future'");
     expect(await migrate(url)).toEqual([]);
   });
+});
+
+test("values are normalised in the same way whatever the database's locale is", async () => {
+  const name = `test_${randomBytes(8).toString("hex")}`;
+  const locale = "locale_provider icu icu_locale 'tr-TR' locale 'C' template template0";
+  await execute(url, `create database ${name} ${locale}`);
+  const databaseUrl = Object.assign(new URL(url), { pathname: `/${name}` }).href;
+  const turkish = createPool({ databaseUrl, applicationName: "test", maxConnections: 1, onError: () => {} });
+  try {
+    await migrate(databaseUrl);
+    const { rows } = await turkish.query(
+      `select booking_phone('+4٤٢٠٧١٨٣٨٧٥') as phone, booking_language('es-٤١٩') as digits, booking_language('IT-it') as language,
+         booking_email('IDA@EXAMPLE.COM') as email, booking_code('ist', 3, 3) as code`,
+    );
+    expect(rows).toEqual([{ phone: null, digits: null, language: "it-IT", email: "ida@example.com", code: "IST" }]);
+  } finally {
+    await turkish.end();
+    await execute(url, `drop database ${name} with (force)`);
+  }
 });
 
 test("migrations that deadlock with a worker are run again", async () => {
