@@ -8,6 +8,13 @@ const answerTimeoutMs = 35_000;
 /** How long to wait for a row that another follower or a migration has locked. */
 const lockTimeoutMs = 5_000;
 
+const idleInTransactionSessionTimeout = "25P03";
+
+export class FeedClient extends ServerClient {
+  /** PostgreSQL has ended the connection, because no statement came in the transaction for the time given to `begin`. */
+  wasIdleTooLong = false;
+}
+
 /**
  * A connection that asks for nothing at its start that PgBouncer refuses. Its types are pg's defaults, since consumers
  * use it too.
@@ -16,8 +23,8 @@ export async function connect(
   databaseUrl: string,
   applicationName: string,
   queryTimeoutMs = answerTimeoutMs,
-): Promise<pg.Client> {
-  const client = new ServerClient({
+): Promise<FeedClient> {
+  const client = new FeedClient({
     connectionString: databaseUrl,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
@@ -26,6 +33,10 @@ export async function connect(
   });
   // A connection that breaks fails the next query. Without a listener it would also end the process.
   client.on("error", () => {});
+  // PostgreSQL says why it ends a connection to the statement under way, or else to the listener above: here, to both.
+  client.connection.on("errorMessage", ({ code }: pg.DatabaseError) => {
+    if (code === idleInTransactionSessionTimeout) client.wasIdleTooLong = true;
+  });
   try {
     await client.connect();
     return client;

@@ -8,7 +8,7 @@ import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-data
 import { appendChanges, type ChangeToInsert, inTransaction, maintain, RollBack } from "@booking-events/store";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { FeedGapError, HandlingStopped } from "./errors.ts";
+import { FeedGapError, HandlerEndedTransaction, HandlerTimedOut, HandlingStopped } from "./errors.ts";
 import { type FollowOptions, follow } from "./follow.ts";
 import type { HandlingContext } from "./handle-changes.ts";
 import { type BookingChange, readChanges } from "./read-changes.ts";
@@ -329,6 +329,106 @@ describe("a change that can't be handled", () => {
     expect(error).toMatchObject({ change: { id: 3 }, cause });
     expect(await cursor()).toBe(2);
     expect(handled).toEqual([]);
+  });
+});
+
+describe("a change whose handler loses the transaction", () => {
+  type Client = HandlingContext["client"];
+
+  async function processOf(client: Client): Promise<number> {
+    const { rows } = await client.query("select pg_backend_pid() as pid");
+    return rows[0]?.pid;
+  }
+
+  function isRunning(pid: number): boolean {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  }
+
+  /** Not by `handlerTimeoutMs`, so that nothing else is too slow on a busy machine. */
+  const shortenLimit = (client: Client) => client.query("set local idle_in_transaction_session_timeout to 50");
+  const waitTooLong = async (client: Client) => {
+    const pid = await processOf(client);
+    await shortenLimit(client);
+    await waitFor(() => !isRunning(pid));
+  };
+  const blockTooLong = async (client: Client) => {
+    const pid = await processOf(client);
+    await shortenLimit(client);
+    while (isRunning(pid));
+  };
+
+  test.each([
+    ["waits too long", waitTooLong, HandlerTimedOut],
+    ["blocks the process too long", blockTooLong, HandlerTimedOut],
+    ["commits it", (client: Client) => client.query("commit"), HandlerEndedTransaction],
+    ["rolls it back", (client: Client) => client.query("rollback"), HandlerEndedTransaction],
+    ["begins another", (client: Client) => client.query("rollback; begin"), HandlerEndedTransaction],
+  ])("fails if it %s: those before it are committed, and the consumer decides", async (_, lose, expected) => {
+    await append(5);
+    const calls: number[] = [];
+    const failures: unknown[] = [];
+    const { logged } = start({
+      onChange: async ({ id }, { client }) => {
+        calls.push(id);
+        if (id === 3 || id === 4) await lose(client);
+      },
+      onError: async ({ error, change, attempt }) => {
+        failures.push({ error, id: change.id, attempt, cursor: await cursor() });
+        return attempt < 2 ? "retry" : "skip";
+      },
+    });
+    await waitFor(async () => expect(await cursor()).toBe(5));
+    const error = expect.any(expected);
+    expect(failures).toEqual([
+      { error, id: 3, attempt: 1, cursor: 2 },
+      { error, id: 3, attempt: 2, cursor: 2 },
+      { error, id: 4, attempt: 1, cursor: 3 },
+      { error, id: 4, attempt: 2, cursor: 3 },
+    ]);
+    expect(calls.filter((id) => id === 3 || id === 4)).toEqual([3, 3, 4, 4]);
+    expect(logged[0]).toContain(`reconnecting to PostgreSQL after a failure {"name":"test","changeId":3,`);
+    expect(logged[0]).toContain(expected.name);
+  });
+
+  test("is asked about again if the consumer loses the next transaction while it decides", async () => {
+    await append(2);
+    const attempts: number[] = [];
+    const { handled } = start({
+      onChange: async ({ id }, { client }) => {
+        if (id === 1) await client.query("rollback");
+        handled.push(id);
+      },
+      onError: async ({ attempt }, { client }) => {
+        attempts.push(attempt);
+        if (attempts.length < 3) await client.query("rollback");
+        return "skip";
+      },
+    });
+    await waitFor(async () => expect(await cursor()).toBe(2));
+    expect(attempts).toEqual([1, 1, 1]);
+    expect(handled).toEqual([1, 2]);
+  });
+
+  test("has not failed if the connection broke for another reason", async () => {
+    await append(3);
+    let breaks = 2;
+    const { logged } = start({
+      onChange: async ({ id }, { client }) => {
+        await client.query("insert into handled (change_id) values ($1)", [id]);
+        if (id !== 2 || breaks === 0) return;
+        breaks -= 1;
+        const pid = await processOf(client);
+        await pool.query("select pg_terminate_backend($1)", [pid]);
+        await waitFor(() => !isRunning(pid));
+      },
+      onError: async () => "stop",
+    });
+    await waitFor(async () => expect(await readHandled()).toEqual([1, 2, 3]));
+    expect(logged).toHaveLength(2);
   });
 });
 

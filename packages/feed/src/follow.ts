@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { defaultSchema, type Queryable } from "@booking-events/store";
 import type pg from "pg";
-import { begin, connect, disconnect } from "./connect.ts";
+import { begin, connect, disconnect, type FeedClient } from "./connect.ts";
 import { createCursor, isAtEnd, lockCursor, moveCursor } from "./cursors.ts";
-import { FeedGapError, HandlingStopped } from "./errors.ts";
+import { FeedGapError, HandlingStopped, TransactionLost } from "./errors.ts";
 import { readCompletePage } from "./feed-position.ts";
 import { type Handled, type Handlers, handleChanges } from "./handle-changes.ts";
 import { consoleLogger, type FeedLogger, nameError } from "./logger.ts";
 import { growingPauseMs } from "./pauses.ts";
+import type { BookingChange } from "./read-changes.ts";
 import { createStandby, keepConfirmed, type Standby } from "./read-from-standby.ts";
 import { type FeedTables, tablesIn } from "./tables.ts";
 import { type SnapshotBooking, type SnapshotContext, SnapshotFailed, takeSnapshot } from "./take-snapshot.ts";
@@ -44,7 +45,8 @@ export interface FollowOptions {
   pageSize?: number;
   /**
    * How long a handler may go without a statement in its transaction. Then PostgreSQL rolls the transaction back, and
-   * another follower takes over, since the process may be frozen. Default: 60,000 ms.
+   * another follower takes over, since the process may be frozen. If this one goes on, the change has failed with a
+   * `HandlerTimedOut`. Default: 60,000 ms.
    */
   handlerTimeoutMs?: number;
   /** Told of lost connections and of changes that can't be handled. Default: the console. */
@@ -106,9 +108,12 @@ interface Follower extends Handlers {
   signal: AbortSignal;
   wakeUps: WakeUps;
   standby: Standby | undefined;
-  client: pg.Client | undefined;
-  /** The change that could not be handled, and how often this process has tried. */
-  failing: { id: number; attempts: number } | undefined;
+  client: FeedClient | undefined;
+  /**
+   * The change that could not be handled, how often `onError` was asked about it in this process, and the failure that
+   * it is still to be asked about.
+   */
+  failing: { id: number; attempts: number; undecided?: TransactionLost } | undefined;
 }
 
 function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
@@ -146,7 +151,10 @@ async function followUntilAborted(follower: Follower): Promise<void> {
       if (error instanceof FeedGapError || error instanceof HandlingStopped) throw error;
       if (error instanceof SnapshotFailed) throw error.cause;
       failures += 1;
-      logger.warn({ name, code: nameError(error) }, "reconnecting to PostgreSQL after a failure");
+      const isLost = error instanceof TransactionLost;
+      if (isLost) keepForOnError(error, follower);
+      const details = { name, ...(isLost && { changeId: error.change.id }), code: nameError(error) };
+      logger.warn(details, "reconnecting to PostgreSQL after a failure");
       await pause(growingPauseMs(failures, longestReconnectPauseMs), signal);
     } finally {
       if (follower.client !== undefined) disconnect(follower.client);
@@ -155,7 +163,7 @@ async function followUntilAborted(follower: Follower): Promise<void> {
 }
 
 /** @param onProgress called when PostgreSQL has done what it was asked to */
-async function followOn(client: Queryable, follower: Follower, onProgress: () => void): Promise<void> {
+async function followOn(client: FeedClient, follower: Follower, onProgress: () => void): Promise<void> {
   const { wakeUps, pollIntervalMs, signal } = follower;
   while (!signal.aborted) {
     const atEnd = await isAtEnd(client, follower);
@@ -173,7 +181,7 @@ async function setUpCursor(client: Queryable, follower: Follower): Promise<void>
 }
 
 /** One transaction: the changes of a page, and the cursor past those that were handled. */
-async function takePage(client: Queryable, follower: Follower): Promise<void> {
+async function takePage(client: FeedClient, follower: Follower): Promise<void> {
   const { tables, pageSize, pollIntervalMs, handlerTimeoutMs, failing, signal } = follower;
   await begin(client, { isolation: "read committed", idleTimeoutMs: handlerTimeoutMs });
   const cursor = await lockCursor(client, follower);
@@ -186,8 +194,10 @@ async function takePage(client: Queryable, follower: Follower): Promise<void> {
   const fromStandby = await follower.standby?.readPage(page);
   const confirmed = fromStandby && (await keepConfirmed(client, fromStandby, tables));
   const changes = confirmed?.length ? confirmed : await readCompletePage(client, page);
-  const attemptsBefore = (id: number) => (failing?.id === id ? failing.attempts : 0);
-  const { lastId, failure } = await handleChanges(changes, { ...follower, client, attemptsBefore });
+  const { lastId, failure } = await handleChanges(isolate(changes, failing?.id), {
+    ...{ ...follower, client, undecided: failing?.undecided },
+    attemptsBefore: (id) => attemptsBefore(id, follower),
+  });
   if (lastId !== undefined) await moveCursor(client, follower, lastId);
   await client.query("commit");
   if (failure !== undefined) await dealWith(failure, follower);
@@ -195,11 +205,27 @@ async function takePage(client: Queryable, follower: Follower): Promise<void> {
   else if (changes.length === 0) await follower.wakeUps.wait(pollIntervalMs);
 }
 
+/** Those before a change that has failed, or it alone: if it loses the transaction, that undoes nothing else. */
+function isolate(changes: BookingChange[], failingId: number | undefined): BookingChange[] {
+  const place = changes.findIndex(({ id }) => id === failingId);
+  return place === -1 ? changes : changes.slice(0, Math.max(place, 1));
+}
+
 async function dealWith(failure: NonNullable<Handled["failure"]>, follower: Follower): Promise<void> {
   const { change, attempt, nextStep, error } = failure;
   if (nextStep === "stop") throw new HandlingStopped(change, error);
   follower.failing = { id: change.id, attempts: attempt };
   await pause(growingPauseMs(attempt, longestRetryPauseMs), follower.signal);
+}
+
+/** `onError` writes in a transaction, so it is asked in the next one. */
+function keepForOnError(lost: TransactionLost, follower: Follower): void {
+  const { id } = lost.change;
+  follower.failing = { id, attempts: attemptsBefore(id, follower), undecided: lost };
+}
+
+function attemptsBefore(id: number, { failing }: Follower): number {
+  return failing?.id === id ? failing.attempts : 0;
 }
 
 /** Ends early when the signal aborts. */

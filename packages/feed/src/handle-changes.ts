@@ -1,4 +1,7 @@
 import type { Queryable } from "@booking-events/store";
+import pg from "pg";
+import type { FeedClient } from "./connect.ts";
+import { HandlerEndedTransaction, HandlerTimedOut, type TransactionLost } from "./errors.ts";
 import { type FeedLogger, nameError } from "./logger.ts";
 import type { BookingChange } from "./read-changes.ts";
 
@@ -15,7 +18,10 @@ export interface HandlingContext {
 export type NextStep = "retry" | "skip" | "stop";
 
 export interface Failure {
-  /** What `onChange` threw. Its own writes in the transaction are rolled back. */
+  /**
+   * What `onChange` threw, or a `HandlerTimedOut` or `HandlerEndedTransaction`. Its own writes in the transaction are
+   * rolled back.
+   */
   error: unknown;
   change: BookingChange;
   /** How often this process has tried, from 1. */
@@ -34,28 +40,43 @@ export interface Handled {
   failure?: Failure & { nextStep: "retry" | "stop" };
 }
 
+/** Of a transaction that has ended: there is none, or another one, which has no such savepoint. */
+const noActiveTransaction = "25P01";
+const invalidSavepoint = "3B001";
+
+interface HandlingOptions extends Handlers, HandlingContext {
+  client: FeedClient;
+  name: string;
+  handlerTimeoutMs: number;
+  logger: FeedLogger;
+  /** How often a change has failed before. */
+  attemptsBefore: (id: number) => number;
+  /** A failure that `onError` has not been asked about, because its transaction was gone. */
+  undecided: TransactionLost | undefined;
+}
+
 /**
  * Gives the changes to the consumer, one after the other, until one can't be handled or the signal aborts. Each has a
  * savepoint, so that its failure doesn't undo those before it.
  *
- * @param options.attemptsBefore how often a change has failed before
- * @throws what the connection throws: roll all of it back
+ * @throws TransactionLost, to be given back as `undecided` on another connection; what the connection throws: roll all
+ *   of it back
  */
-export async function handleChanges(
-  changes: BookingChange[],
-  options: Handlers & HandlingContext & { logger: FeedLogger; name: string; attemptsBefore: (id: number) => number },
-): Promise<Handled> {
-  const { onChange, onError, client, signal, logger, name, attemptsBefore } = options;
+export async function handleChanges(changes: BookingChange[], options: HandlingOptions): Promise<Handled> {
+  const { onChange, onError, client, signal, logger, name, attemptsBefore, undecided } = options;
   const context = { client, signal };
   let lastId: number | undefined;
   for (const change of changes) {
     if (signal.aborted) break;
+    const isUndecided = undecided?.change.id === change.id;
     await client.query("savepoint change");
-    const handling = await attempt(client, () => onChange(change, context));
+    const handling: Attempted<void> = isUndecided
+      ? { isDone: false, error: undecided }
+      : await attempt(change, options, () => onChange(change, context));
     if (!handling.isDone) {
       if (signal.aborted) break;
       const failure = { error: handling.error, change, attempt: attemptsBefore(change.id) + 1 };
-      const decision = await attempt(client, () => onError(failure, context));
+      const decision = await attempt(change, options, () => onError(failure, context));
       const nextStep = decision.isDone ? decision.result : "stop";
       const details = { name, changeId: change.id, attempt: failure.attempt, code: nameError(failure.error) };
       logger.warn(details, `a change could not be handled: ${nextStep}`);
@@ -70,14 +91,28 @@ export async function handleChanges(
 type Attempted<Result> = { isDone: true; result: Result } | { isDone: false; error: unknown };
 
 /** Rolls back what failed work has written, even if the work has caught PostgreSQL's error. */
-async function attempt<Result>(client: Queryable, work: () => Promise<Result>): Promise<Attempted<Result>> {
+async function attempt<Result>(
+  change: BookingChange,
+  { client, handlerTimeoutMs }: HandlingOptions,
+  work: () => Promise<Result>,
+): Promise<Attempted<Result>> {
   try {
     const result = await work();
     // Fails if a statement has failed since the savepoint.
     await client.query("release savepoint change");
     return { isDone: true, result };
   } catch (error) {
-    await client.query("rollback to savepoint change");
+    try {
+      await client.query("rollback to savepoint change");
+    } catch (lost) {
+      if (client.wasIdleTooLong) throw new HandlerTimedOut(change, handlerTimeoutMs, error);
+      if (hasEndedTransaction(lost)) throw new HandlerEndedTransaction(change, error);
+      throw lost;
+    }
     return { isDone: false, error };
   }
+}
+
+function hasEndedTransaction(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && (error.code === noActiveTransaction || error.code === invalidSavepoint);
 }

@@ -1,4 +1,4 @@
-export { FeedGapError, HandlingStopped } from "./errors.ts";
+export { FeedGapError, HandlerEndedTransaction, HandlerTimedOut, HandlingStopped } from "./errors.ts";
 export { type FollowOptions, follow } from "./follow.ts";
 export { type Cell, type FollowCellsOptions, followCells } from "./follow-cells.ts";
 export type { Failure, HandlingContext, NextStep } from "./handle-changes.ts";
