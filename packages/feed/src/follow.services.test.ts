@@ -10,7 +10,7 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FeedGapError, HandlerEndedTransaction, HandlerTimedOut, HandlingStopped } from "./errors.ts";
 import { type FollowOptions, follow } from "./follow.ts";
-import type { HandlingContext } from "./handle-changes.ts";
+import { type HandlingContext, maxHandlingMs } from "./handle-changes.ts";
 import { type BookingChange, readChanges } from "./read-changes.ts";
 import type { SnapshotBooking } from "./take-snapshot.ts";
 
@@ -508,6 +508,24 @@ test("the next change waits until the consumer has dealt with the last one", asy
   await waitFor(async () => expect(await cursor()).toBe(200));
   await stop();
   expect(most).toBe(1);
+});
+
+test("maintenance of the log gets its lock between slow handlers of a page", async () => {
+  await append(2);
+  const { promise: maintained, resolve: haveMaintained } = Promise.withResolvers<void>();
+  const { handled } = start({
+    onChange: async ({ id }) => {
+      if (id === 1) {
+        void pool.query("lock table booking_events in access exclusive mode").then(() => haveMaintained());
+        await untilBlocked(pool, 1);
+        await sleep(maxHandlingMs);
+      } else {
+        await maintained;
+      }
+      handled.push(id);
+    },
+  });
+  await waitFor(() => expect(handled).toEqual([1, 2]));
 });
 
 describe("a snapshot", () => {

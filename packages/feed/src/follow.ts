@@ -41,7 +41,7 @@ export interface FollowOptions {
   signal: AbortSignal;
   /** How often to look for changes if no notification comes, and whether to take over. Default: 1,000 ms. */
   pollIntervalMs?: number;
-  /** How many changes share a transaction. Default: 64. */
+  /** How many changes share a transaction, unless their handlers take more than a second. Default: 64. */
   pageSize?: number;
   /**
    * How long a handler may go without a statement in its transaction. Then PostgreSQL rolls the transaction back, and

@@ -36,9 +36,15 @@ export interface Handlers {
 export interface Handled {
   /** The last change that was handled or skipped; undefined: none was. */
   lastId: number | undefined;
-  /** Why the changes after it were not handled. Undefined: all were, or the signal has aborted. */
+  /** Why the changes after it were not handled. Undefined: all were, the time is up, or the signal has aborted. */
   failure?: Failure & { nextStep: "retry" | "stop" };
 }
+
+/**
+ * After this time, the transaction is committed and the rest of the page is left to the next one. It has read the log,
+ * so maintenance waits for it before it can change partitions.
+ */
+export const maxHandlingMs = 1_000;
 
 /** Of a transaction that has ended: there is none, or another one, which has no such savepoint. */
 const noActiveTransaction = "25P01";
@@ -56,8 +62,8 @@ interface HandlingOptions extends Handlers, HandlingContext {
 }
 
 /**
- * Gives the changes to the consumer, one after the other, until one can't be handled or the signal aborts. Each has a
- * savepoint, so that its failure doesn't undo those before it.
+ * Gives the changes to the consumer, one after the other, until one can't be handled, the time is up, or the signal
+ * aborts. Each has a savepoint, so that its failure doesn't undo those before it.
  *
  * @throws TransactionLost, to be given back as `undecided` on another connection; what the connection throws: roll all
  *   of it back
@@ -65,9 +71,10 @@ interface HandlingOptions extends Handlers, HandlingContext {
 export async function handleChanges(changes: BookingChange[], options: HandlingOptions): Promise<Handled> {
   const { onChange, onError, client, signal, logger, name, attemptsBefore, undecided } = options;
   const context = { client, signal };
+  const endMs = performance.now() + maxHandlingMs;
   let lastId: number | undefined;
   for (const change of changes) {
-    if (signal.aborted) break;
+    if (signal.aborted || performance.now() > endMs) break;
     const isUndecided = undecided?.change.id === change.id;
     await client.query("savepoint change");
     const handling: Attempted<void> = isUndecided
