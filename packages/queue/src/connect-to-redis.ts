@@ -2,7 +2,13 @@ import { connect as connectTcp, type NetConnectOpts, type Socket, Socket as TcpS
 import { connect as connectTls } from "node:tls";
 import { AbstractConnector, Redis, type RedisOptions } from "ioredis";
 import { sharePrimaries } from "./primaries.ts";
-import type { RedisAddress, RedisCluster, RedisSentinels, RedisServers } from "./redis-servers.ts";
+import {
+  formatAddress,
+  type RedisAddress,
+  type RedisCluster,
+  type RedisSentinels,
+  type RedisServers,
+} from "./redis-servers.ts";
 
 export interface QueueLocation {
   redisServers: RedisServers;
@@ -23,15 +29,28 @@ const readyTimeoutMs = 2_000;
  */
 export function connectToRedis({ redisServers, prefix }: QueueLocation, options: ConnectionOptions): Redis {
   if (typeof redisServers === "string") return new Redis(redisServers, options);
-  const { username, password, isEncrypted } = redisServers;
   return new Redis({
     ...options,
-    ...(username ? { username } : {}),
-    ...(password ? { password } : {}),
-    ...(isEncrypted ? { tls: {} } : {}),
+    ...toAccessOptions(redisServers),
     Connector: createConnector(redisServers, prefix),
     reconnectOnError: (error) => (isFromFormerPrimary(error) ? resend : false),
   });
+}
+
+/** Opens a connection to this server, whatever its role is, as the same user as to the others. */
+export function connectToServer(redisServers: RedisServers, address: RedisAddress, options: ConnectionOptions): Redis {
+  if (typeof redisServers !== "string") return new Redis({ ...options, ...address, ...toAccessOptions(redisServers) });
+  const url = new URL(redisServers);
+  url.host = formatAddress(address);
+  return new Redis(url.href, options);
+}
+
+function toAccessOptions({ username, password, isEncrypted }: RedisCluster | RedisSentinels): ConnectionOptions {
+  return {
+    ...(username ? { username } : {}),
+    ...(password ? { password } : {}),
+    ...(isEncrypted ? { tls: {} } : {}),
+  };
 }
 
 const connectTimeoutMs = 1_500;

@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import type { Redis } from "ioredis";
 import { connectToRedis, type QueueLocation } from "./connect-to-redis.ts";
 import { findShardCount, type ShardedQueue } from "./for-each-shard.ts";
 import { queueName } from "./queue-name.ts";
 import { parseInfo } from "./redis-durability.ts";
+import { type ReplicaRewrite, rewriteAppendOnlyFile, rewriteOnReplicas } from "./rewrite-append-only-files.ts";
 import { defineScript, runScript } from "./run-script.ts";
 import { locateShard, shardNumbers } from "./shards.ts";
 
@@ -26,13 +25,16 @@ export interface QueuedEvents {
   read(): AsyncGenerator<QueuedJob[]>;
   /** @returns false if a worker holds the event at the moment, or if it has left the queue */
   takeOut(job: Pick<QueuedJob, "shard" | "jobId">): Promise<boolean>;
-  /**
-   * Makes each Redis rewrite its append-only file without what has left the queue, and waits until that is done.
-   *
-   * @returns undefined, or why it could not
-   */
-  rewriteAppendOnlyFile(): Promise<string | undefined>;
+  /** Makes each Redis and its replicas rewrite their append-only files without what has left the queue. */
+  rewriteAppendOnlyFiles(): Promise<Rewritten>;
   close(): void;
+}
+
+/** What became of the append-only files. */
+export interface Rewritten {
+  /** Why a primary could not rewrite its file; undefined if all have. */
+  problem: string | undefined;
+  replicas: ReplicaRewrite[];
 }
 
 /** Keys that one call of SCAN looks at. */
@@ -41,9 +43,6 @@ const keysPerScan = 1_000;
 const eventsPerRead = 100;
 const connectTimeoutMs = 5_000;
 const commandTimeoutMs = 10_000;
-const pollIntervalMs = 100;
-/** A rewrite of 10 GB takes minutes. */
-const rewriteTimeoutMs = 15 * 60 * 1_000;
 
 /**
  * KEYS: the queue's active, wait, delayed, failed, prioritized, stalled; the job and its lock.
@@ -77,11 +76,14 @@ export async function openQueuedEvents(queue: ShardedQueue): Promise<QueuedEvent
       for (const shard of shards) yield* shard.read();
     },
     takeOut: async ({ shard, jobId }) => (await shards[shard]?.takeOut(jobId)) ?? false,
-    async rewriteAppendOnlyFile() {
+    async rewriteAppendOnlyFiles() {
       const runIds = await Promise.all(shards.map((shard) => shard.readRunId()));
       const oneOfEachServer = shards.filter((_, shard) => runIds.indexOf(runIds[shard] ?? "") === shard);
-      const problems = await Promise.all(oneOfEachServer.map((shard) => shard.rewriteAppendOnlyFile()));
-      return problems.find((problem) => problem !== undefined);
+      const results = await Promise.all(oneOfEachServer.map((shard) => shard.rewriteAppendOnlyFiles()));
+      return {
+        problem: results.find(({ problem }) => problem !== undefined)?.problem,
+        replicas: results.flatMap(({ replicas }) => replicas),
+      };
     },
     close() {
       for (const shard of shards) shard.close();
@@ -128,40 +130,14 @@ function openShard(location: QueueLocation, shard: number) {
       const keys = [...lists, queueKey(jobId), queueKey(`${jobId}:lock`)];
       return (await runScript<number>(redis, takeOutScript, keys, [jobId])) === 1;
     },
-    rewriteAppendOnlyFile: () => rewriteAppendOnlyFile(redis),
+    rewriteAppendOnlyFiles: async (): Promise<Rewritten> => ({
+      problem: await rewriteAppendOnlyFile(redis),
+      replicas: await rewriteOnReplicas(redis, location.redisServers),
+    }),
     close: () => redis.disconnect(),
   };
 }
 
 function escapePattern(text: string): string {
   return text.replace(/[\\*?[\]]/g, "\\$&");
-}
-
-async function rewriteAppendOnlyFile(redis: Redis): Promise<string | undefined> {
-  if ((await readPersistence(redis)).get("aof_enabled") !== "1") return undefined;
-  try {
-    // A rewrite that is already running may have copied what has left the queue since.
-    await untilRewritten(redis);
-    await redis.bgrewriteaof();
-  } catch (error) {
-    if (error instanceof Error && error.name === "ReplyError") return error.message;
-    throw error;
-  }
-  const after = await untilRewritten(redis);
-  return after.get("aof_last_bgrewrite_status") === "ok" ? undefined : "the rewrite failed; see Redis' log";
-}
-
-async function untilRewritten(redis: Redis): Promise<ReadonlyMap<string, string>> {
-  const giveUpAtMs = Date.now() + rewriteTimeoutMs;
-  for (;;) {
-    const facts = await readPersistence(redis);
-    const isRunning = ["aof_rewrite_in_progress", "aof_rewrite_scheduled"].some((name) => facts.get(name) === "1");
-    if (!isRunning) return facts;
-    if (Date.now() > giveUpAtMs) throw new Error("Redis did not finish the rewrite of its append-only file in time.");
-    await sleep(pollIntervalMs);
-  }
-}
-
-async function readPersistence(redis: Redis): Promise<ReadonlyMap<string, string>> {
-  return parseInfo(await redis.info("persistence"));
 }

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { examineRedis } from "./examine-redis.ts";
 import { setQueuePaused } from "./pause-queue.ts";
 import { createProducer } from "./producer.ts";
+import { openQueuedEvents } from "./queued-events.ts";
 import type { RedisServers } from "./redis-servers.ts";
 import { anEvent, longEnough, postAndConsume, untilServedAgain } from "./testing/post-and-consume.ts";
 
@@ -81,6 +82,17 @@ describe("in a cluster", { timeout: 90_000 }, () => {
       minReplicasToWrite: 0,
       requiresFullCoverage: false,
       replicaCount: 1,
+    });
+  });
+
+  test("an operator's command has the replica rewrite its append-only file, too", async () => {
+    const prefix = uniquePrefix();
+    const queued = await openQueuedEvents({ redisServers: serversAt(cluster.nodes), prefix, shardCount: 1 });
+    onTestFinished(() => queued.close());
+    const [replica] = await cluster.replicasOf(await cluster.primaryOf(prefix));
+    expect(await queued.rewriteAppendOnlyFiles()).toEqual({
+      problem: undefined,
+      replicas: [{ host: "127.0.0.1", port: replica?.port, problem: undefined }],
     });
   });
 

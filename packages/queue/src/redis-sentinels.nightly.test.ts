@@ -9,6 +9,7 @@ import { type RedisSentinels, startRedisSentinels } from "@booking-events/harnes
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createProducer } from "./producer.ts";
 import { queueName } from "./queue-name.ts";
+import { openQueuedEvents } from "./queued-events.ts";
 import type { RedisServers } from "./redis-servers.ts";
 import { anEvent, longEnough, postAndConsume, untilServedAgain } from "./testing/post-and-consume.ts";
 
@@ -52,6 +53,18 @@ describe("behind sentinels", { timeout: 90_000 }, () => {
         "Redis does not answer (WRONGPASS). Check that it runs and that REDIS_SENTINELS is right.",
       ]),
     );
+  });
+
+  test("an operator's command has the replicas rewrite their append-only files, too", async () => {
+    const queue = { redisServers: knownToSentinels(), prefix: uniquePrefix(), shardCount: 1 };
+    const queued = await openQueuedEvents(queue);
+    onTestFinished(() => queued.close());
+    const primary = await servers.primary();
+    const others = servers.nodes.filter((node) => node !== primary);
+    const { problem, replicas } = await queued.rewriteAppendOnlyFiles();
+    expect(problem).toBeUndefined();
+    const rewritten = others.map(({ port }) => ({ host: "127.0.0.1", port, problem: undefined }));
+    expect(replicas.toSorted((a, b) => a.port - b.port)).toEqual(rewritten.toSorted((a, b) => a.port - b.port));
   });
 
   test("a failover by hand loses nothing", async () => {

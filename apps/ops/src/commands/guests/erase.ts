@@ -74,7 +74,7 @@ async function eraseEverywhere(
     printCounts(context, await eraseGuest(erasing, found, options));
   });
   if (options.dryRun) return;
-  await forgetInRedis(context, queue.rewriteAppendOnlyFile);
+  await forgetInRedis(context, queue.rewriteAppendOnlyFiles);
   await forgetInPostgres(context, options);
 }
 
@@ -100,17 +100,26 @@ function printCounts({ stdout, stderr }: Context, counts: Counts): void {
     );
 }
 
-/** Applied events too are in the append-only file until it is rewritten. */
+/** Applied events too are in the append-only files until these are rewritten. */
 async function forgetInRedis(
   { stdout, stderr }: Context,
-  rewriteAppendOnlyFile: () => Promise<string | undefined>,
+  rewriteAppendOnlyFiles: QueuedEvents["rewriteAppendOnlyFiles"],
 ): Promise<void> {
-  const problem = await rewriteAppendOnlyFile();
+  const { problem, replicas } = await rewriteAppendOnlyFiles();
   if (problem === undefined) printLine(stdout, "Redis has rewritten its append-only file.");
   else
     printLine(
       stderr,
       `Redis' append-only file still has the events (${problem}). Let its operator run: redis-cli BGREWRITEAOF`,
+    );
+  const failed = replicas.filter((replica) => replica.problem !== undefined);
+  if (replicas.length > 0)
+    printLine(stdout, `${replicas.length - failed.length} of ${replicas.length} replicas have rewritten theirs.`);
+  for (const replica of failed)
+    printLine(
+      stderr,
+      `The append-only file of the replica ${replica.host}:${replica.port} may still have the events ` +
+        `(${replica.problem}). Let its operator run: redis-cli -h ${replica.host} -p ${replica.port} BGREWRITEAOF`,
     );
 }
 
