@@ -1,5 +1,5 @@
 -- Gives the events whose sequence lies in the future the last places before now, in the order that they have.
--- When and how: "The sequence is far ahead" in docs/runbook.md. No worker may run meanwhile. To run it twice does no
+-- When and how: "The sequence is far ahead or behind" in docs/runbook.md. No worker may run meanwhile. To run it twice does no
 -- harm.
 
 begin;

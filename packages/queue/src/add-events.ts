@@ -5,7 +5,7 @@ import { jobOptionsText } from "./job-options.ts";
 import { queueName } from "./queue-name.ts";
 import { clockPrecisionMs, createRedisClock, type RedisClock } from "./redis-clock.ts";
 import { defineScript, runScript } from "./run-script.ts";
-import { SequenceTooFarAhead, sequenceKey, takeSequenceInLua } from "./sequence.ts";
+import { SequenceTooFarAhead, SequenceTooFarBehind, sequenceKey, takeSequenceInLua } from "./sequence.ts";
 
 /** An event that ingest has accepted. The queue adds the version and the sequence. */
 export interface AcceptedEvent extends Omit<EventEnvelope, "version" | "sequence"> {
@@ -51,8 +51,8 @@ export const listNames = ["wait", "active", "meta", "marker"] as const;
  * Adds all events to the queue in the given order, or none, and returns their sequence numbers.
  *
  * @param deadlineMs when to give up, as a value of `performance.now()`
- * @throws SequenceTooFarAhead; what ioredis throws. Redis adds nothing after the deadline, however late it reads the
- *   command, or if its clock was set back in the meantime, because it cannot tell then
+ * @throws SequenceTooFarAhead, SequenceTooFarBehind; what ioredis throws. Redis adds nothing after the deadline,
+ *   however late it reads the command, or if its clock was set back in the meantime, because it cannot tell then
  */
 export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promise<number[]>;
 
@@ -77,8 +77,8 @@ local clock = time[1] * 1000000 + time[2]
 local clockText = string.format('%.0f', clock)
 if clock < tonumber(ARGV[1]) then return { clockText, 'set back' } end
 if clock > tonumber(ARGV[2]) then return { clockText, 'too late' } end
-local first = takeSequence(KEYS[1], clock, tonumber(ARGV[5]), (#ARGV - 6) / 4)
-if not first then return { clockText, 'too far ahead' } end
+local first, refusal = takeSequence(KEYS[1], clock, tonumber(ARGV[5]), (#ARGV - 6) / 4)
+if not first then return { clockText, refusal } end
 local sequence = first
 for place = 7, #ARGV, 4 do
   local start = '{"version":' .. ARGV[6] .. ',"sequence":' .. string.format('%.0f', sequence) .. ','
@@ -114,6 +114,8 @@ export function createEventAdder(redis: Redis, prefix: string, clock: RedisClock
     if (firstOrReason === "set back") throw new Error("Redis' clock was set back while the events were in transit.");
     if (firstOrReason === "too far ahead")
       throw new SequenceTooFarAhead("The sequence numbers would be too far ahead of this host's clock.");
+    if (firstOrReason === "too far behind")
+      throw new SequenceTooFarBehind("The sequence numbers would be too far behind this host's clock.");
     return events.map((_, index) => Number(firstOrReason) + index);
   };
 }

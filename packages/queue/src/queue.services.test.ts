@@ -13,7 +13,7 @@ import { type Consumer, createConsumer, DelayDelivery, type Delivery, ReleaseDel
 import { jobOptions } from "./job-options.ts";
 import { createProducer, EnqueueError, enqueueDeadlineMs, type Producer } from "./producer.ts";
 import { queueName } from "./queue-name.ts";
-import { maxAheadMs, sequenceKey } from "./sequence.ts";
+import { maxDeviationMs, sequenceKey } from "./sequence.ts";
 import type { GivenUpEvent } from "./sweep-failed.ts";
 import { dumpQueue } from "./testing/dump-queue.ts";
 
@@ -602,7 +602,7 @@ describe("when Redis is unhealthy", () => {
     const producer = produce();
     await enqueue(producer, anEvent(1));
     // As after Redis' clock was set forward together with the clock of an ingest.
-    await redis.set(sequenceKey(prefix), (Date.now() + maxAheadMs + 60_000) * 1_000);
+    await redis.set(sequenceKey(prefix), (Date.now() + maxDeviationMs + 60_000) * 1_000);
     const before = await dumpQueue(redis, prefix);
     const refusal = await producer.enqueue(anEvent(2)).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ name: "EnqueueError", cause: { name: "SequenceTooFarAhead" } });
@@ -610,6 +610,25 @@ describe("when Redis is unhealthy", () => {
     expect(await producer.findProblems()).toEqual([expect.stringContaining("last sequence number")]);
     await redis.set(sequenceKey(prefix), Date.now() * 1_000);
     await enqueue(producer, anEvent(2));
+  });
+
+  test("an event whose sequence would be far behind is refused, and accepted once it would not be", async () => {
+    const producer = produce();
+    await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+    const before = await dumpQueue(redis, prefix);
+    // As with an empty Redis whose clock is 500 days behind.
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 500 * 86_400_000 });
+    try {
+      const refusal = await producer.enqueue(anEvent(1)).catch((error: unknown) => error);
+      expect(refusal).toMatchObject({ name: "EnqueueError", cause: { name: "SequenceTooFarBehind" } });
+      expect(await producer.findProblems()).toEqual([
+        expect.stringMatching(/^Redis has no data, and its clock is \d+ minutes behind/),
+      ]);
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(await dumpQueue(redis, prefix)).toEqual(before);
+    await enqueue(producer, anEvent(1));
   });
 
   test.each([

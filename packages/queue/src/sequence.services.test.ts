@@ -5,7 +5,7 @@ import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { findSequenceProblems, maxAheadMs, sequenceKey, takeSequenceInLua } from "./sequence.ts";
+import { findSequenceProblems, maxDeviationMs, sequenceKey, takeSequenceInLua } from "./sequence.ts";
 
 let redis: Redis;
 let prefix: string;
@@ -64,7 +64,7 @@ test("a block of numbers is consecutive", async () => {
 });
 
 test("when the clock is behind the last number, numbers continue from it", async () => {
-  const last = await setLastAhead(redis, maxAheadMs / 2);
+  const last = await setLastAhead(redis, maxDeviationMs / 2);
   expect(await takeSequence(redis, 1)).toBe(last + 1);
   expect(await takeSequence(redis, 1)).toBe(last + 2);
 });
@@ -77,21 +77,21 @@ test("after Redis has lost its data, new numbers are still larger than the old o
 
 describe("a number too far ahead of the host's clock", () => {
   test("is not assigned, and the sequence does not change", async () => {
-    const last = await setLastAhead(redis, maxAheadMs + 60_000);
+    const last = await setLastAhead(redis, maxDeviationMs + 60_000);
     expect(await takeSequence(redis, 1)).toBeNaN();
     expect(await redis.get(sequenceKey(prefix))).toBe(String(last));
     // A host whose clock agrees with the last number.
-    expect(await takeSequence(redis, 1, Date.now() + maxAheadMs)).toBe(last + 1);
+    expect(await takeSequence(redis, 1, Date.now() + maxDeviationMs)).toBe(last + 1);
   });
 
   test("may not be the last of a block", async () => {
-    expect(await takeSequence(redis, (maxAheadMs + 60_000) * 1_000)).toBeNaN();
+    expect(await takeSequence(redis, (maxDeviationMs + 60_000) * 1_000)).toBeNaN();
     expect(await redis.exists(sequenceKey(prefix))).toBe(0);
   });
 
   test("is reported to the operator, with the clock that is wrong", async () => {
     expect(await findSequenceProblems(redis, prefix)).toEqual([]);
-    await setLastAhead(redis, maxAheadMs + 60_000);
+    await setLastAhead(redis, maxDeviationMs + 60_000);
     expect(await findSequenceProblems(redis, prefix)).toEqual([
       expect.stringMatching(/^The last sequence number is [56] minutes ahead of this host's clock\./),
     ]);
@@ -103,12 +103,37 @@ describe("a number too far ahead of the host's clock", () => {
   });
 
   test("is reported in the same words by each check, so it is not logged several times a second", async () => {
-    await setLastAhead(redis, maxAheadMs + 90_000);
+    await setLastAhead(redis, maxDeviationMs + 90_000);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
     onTestFinished(() => void vi.useRealTimers());
     const told = await findSequenceProblems(redis, prefix);
     vi.setSystemTime(Date.now() + 1_234);
     expect(await findSequenceProblems(redis, prefix)).toEqual(told);
+  });
+});
+
+describe("a first number too far behind the host's clock", () => {
+  const behindMs = maxDeviationMs + 60_000;
+
+  test("is not assigned, and the sequence does not change", async () => {
+    expect(await takeSequence(redis, 1, Date.now() + behindMs)).toBeNaN();
+    expect(await redis.exists(sequenceKey(prefix))).toBe(0);
+    expect(await takeSequence(redis, 1, Date.now() + maxDeviationMs - 60_000)).not.toBeNaN();
+  });
+
+  test("is none that follows another, however far behind both are", async () => {
+    const last = await setLastAhead(redis, 0);
+    expect(await takeSequence(redis, 1, Date.now() + 1_000 * behindMs)).toBeGreaterThan(last);
+  });
+
+  test("is reported to the operator, with the clocks that differ", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(await findSequenceProblems(redis, prefix)).toEqual([
+      expect.stringMatching(/^Redis has no data, and its clock is (59|60) minutes behind this host's\. Correct/),
+    ]);
+    await setLastAhead(redis, -3_600_000);
+    expect(await findSequenceProblems(redis, prefix)).toEqual([]);
   });
 });
 
@@ -138,7 +163,7 @@ describe("a server that is killed and starts again", () => {
   }
 
   test("continues after its last number even if its clock is behind", async () => {
-    const last = await setLastAhead(client, maxAheadMs / 2);
+    const last = await setLastAhead(client, maxDeviationMs / 2);
     await killAndRestart();
     expect(await takeSequence(client, 1)).toBe(last + 1);
   });

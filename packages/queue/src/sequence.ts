@@ -2,25 +2,31 @@ import type { Redis } from "ioredis";
 import { createRedisClock, type RedisClock } from "./redis-clock.ts";
 
 /**
- * How far a sequence number may be ahead of the host's clock, in milliseconds. Clocks synchronized by NTP differ by far
- * less. Numbers that are ahead do no harm as long as Redis keeps its data. But if it loses the data, new events would
- * be ordered before those with such numbers until the clock has caught up.
+ * How far a sequence number may be ahead of the host's clock or behind it, in milliseconds. Clocks synchronized by NTP
+ * differ by far less. Numbers that are ahead do no harm as long as Redis keeps its data. But if it loses the data, new
+ * events would be ordered before those with such numbers until the clock has caught up. The first number after such a loss
+ * must not be behind: new events would be ordered before stored ones, or even before the log, and not be applied.
  */
-export const maxAheadMs = 5 * 60_000;
+export const maxDeviationMs = 5 * 60_000;
 
 /** The key of the last assigned sequence number. */
 export function sequenceKey(prefix: string): string {
   return `${prefix}:sequence`;
 }
 
-/** No number was assigned, because it would have been ahead of the host's clock by more than {@link maxAheadMs}. */
+/** No number was assigned, because it would have been ahead of the host's clock by more than {@link maxDeviationMs}. */
 export class SequenceTooFarAhead extends Error {
   override name = "SequenceTooFarAhead";
 }
 
+/** No number was assigned, because it would have been the first, and as far behind the host's clock. */
+export class SequenceTooFarBehind extends Error {
+  override name = "SequenceTooFarBehind";
+}
+
 /**
  * Defines `takeSequence(lastKey, clock, hostMs, count)` in Lua. It assigns consecutive sequence numbers and returns the
- * first. If they would be too far ahead of `hostMs`, the clock of the calling host, it assigns none and returns nil.
+ * first. If they would be too far from `hostMs`, the clock of the calling host, it assigns none and returns nil and why.
  * The numbers are the order of receipt across all ingest processes: microseconds of Redis' clock, always larger than
  * the last number.
  *
@@ -32,9 +38,11 @@ export class SequenceTooFarAhead extends Error {
  */
 export const takeSequenceInLua = `
 local function takeSequence(lastKey, clock, hostMs, count)
-  local first = math.max(clock, tonumber(redis.call('GET', lastKey) or '0') + 1)
+  local known = redis.call('GET', lastKey)
+  local first = math.max(clock, tonumber(known or '0') + 1)
   local last = first + count - 1
-  if last > (hostMs + ${maxAheadMs}) * 1000 then return nil end
+  if last > (hostMs + ${maxDeviationMs}) * 1000 then return nil, 'too far ahead' end
+  if not known and first < (hostMs - ${maxDeviationMs}) * 1000 then return nil, 'too far behind' end
   redis.call('SET', lastKey, string.format('%.0f', last))
   return first
 end
@@ -54,13 +62,18 @@ export async function findSequenceProblems(
   const [clockMs, last] = await Promise.all([clock.read(), redis.get(sequenceKey(prefix))]);
   const hostMs = Date.now();
   const clockAheadMs = Math.round(clockMs - hostMs);
-  if (clockAheadMs > maxAheadMs)
+  if (clockAheadMs > maxDeviationMs)
     return [`Redis' clock is ${toMinutes(clockAheadMs)} ahead of this host's. Correct the wrong clock.`];
   const lastAheadMs = Math.round(Number(last ?? 0) / 1_000 - hostMs);
-  if (lastAheadMs > maxAheadMs)
+  if (lastAheadMs > maxDeviationMs)
     return [
       `The last sequence number is ${toMinutes(lastAheadMs)} ahead of this host's clock. If that clock is ` +
-        `right, see "The sequence is far ahead" in docs/runbook.md.`,
+        `right, see "The sequence is far ahead or behind" in docs/runbook.md.`,
+    ];
+  // After a last number, the next ones are in order whatever the clock says.
+  if (last === null && clockAheadMs < -maxDeviationMs)
+    return [
+      `Redis has no data, and its clock is ${toMinutes(-clockAheadMs)} behind this host's. Correct the wrong clock.`,
     ];
   return [];
 }

@@ -129,8 +129,8 @@ function checkSequence({ sequenceProblems }: RedisExamination): Check {
   const subject = { name: "Events get sequence numbers", why: "They are the order in which events count." };
   const [sentence] = sequenceProblems;
   return sentence === undefined
-    ? ok(subject, "the last number is not ahead of the clock")
-    : problem(subject, sentence, 'See "The sequence is far ahead" in docs/runbook.md.');
+    ? ok(subject, "the next number is near this host's clock")
+    : problem(subject, sentence, 'See "The sequence is far ahead or behind" in docs/runbook.md.');
 }
 
 function checkPassword(url: URL, servers: RedisServers): Check {
