@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleepByTimer } from "node:timers/promises";
 import type { Logger } from "@booking-events/runtime";
 import type { LogStatus, Maintained } from "@booking-events/store";
 import { describeFault } from "./deliver/describe-fault.ts";
@@ -13,6 +13,7 @@ const intervalIfMoreMs = 10_000;
  * fails is logged and tried again, and events are applied meanwhile.
  *
  * @param options.maintain one bounded run
+ * @param options.sleep rejects when the signal aborts
  */
 export async function maintainRegularly(options: {
   maintain: () => Promise<Maintained>;
@@ -20,11 +21,12 @@ export async function maintainRegularly(options: {
   metrics: MaintenanceMetrics;
   logger: Logger;
   signal: AbortSignal;
+  sleep?: (delayMs: number, value: undefined, options: { signal: AbortSignal }) => Promise<unknown>;
 }): Promise<void> {
-  const { maintain, readStatus, metrics, logger, signal } = options;
+  const { maintain, readStatus, metrics, logger, signal, sleep = sleepByTimer } = options;
   const reportProblems = createProblemReport(logger);
   while (!signal.aborted) {
-    let hasMore = true;
+    let hasMore = false;
     try {
       const done = await maintain();
       hasMore = done.hasMore;

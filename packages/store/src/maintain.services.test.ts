@@ -383,3 +383,99 @@ test("a long step ends when the signal aborts", async () => {
   stopping.abort();
   expect((await maintained).partitioning).toEqual([]);
 });
+
+describe("a step that fails", () => {
+  const rules: RetentionRules = { retentionDays: 400, deletedRetentionDays: 30, deadLetterRetentionDays: 90 };
+  const longAgo = monthsFromNow(-30);
+
+  beforeEach(async () => {
+    await pool.query("drop schema public cascade; create schema public");
+    await migrate(url);
+    await createOldPartition();
+    await pool.query(
+      `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, last_sequence,
+         revision, payload, created_at, updated_at, deleted_at)
+       values ('\\x00', 'acme', 'trip', 'TRIP-1', 'deleted', gen_random_uuid(), 1, 1, 1, '{"name":"Guest"}', $1, $1, $1)`,
+      [longAgo],
+    );
+    await pool.query(
+      `insert into dead_letters (event_id, error_code, error, attempts, envelope, failed_at, resolved_at)
+       values (gen_random_uuid(), 'X', 'x', 1, '', $1, $1)`,
+      [longAgo],
+    );
+  });
+
+  async function createOldPartition(): Promise<void> {
+    const name = partitionOf(longAgo);
+    const month = longAgo.toISOString().slice(0, 7);
+    await pool.query(
+      `create table ${name} (like booking_events including all);
+       do $$ begin execute format('alter table booking_events attach partition ${name} for values from (%L) to (%L)',
+         first_event_id('${month}-01Z'), first_event_id('${month}-01Z'::timestamptz + interval '28 days')); end $$`,
+    );
+  }
+
+  /** Instead of creating partitions. */
+  async function failBy(statement: string): Promise<void> {
+    await pool.query(
+      `create or replace function create_log_partitions(months_ahead integer) returns setof text language plpgsql
+       as $$ begin ${statement}; end $$`,
+    );
+  }
+
+  test("is reported with what an operator has to drop, and keeps no other from its work", async () => {
+    await pool.query(`create view old_events as select from ${partitionOf(longAgo)}`);
+    await pool.query("drop index bookings_by_return");
+    const { problems, removed, builtIndexes, droppedPartitions } = await maintain(pool, rules);
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^PostgreSQL could not drop an old partition \(2BP01\): .*view old_events depends on table/,
+      ),
+    ]);
+    expect(removed).toMatchObject({ bookings: 1, dead_letters: 1 });
+    expect([builtIndexes, droppedPartitions]).toEqual([["bookings_by_return"], []]);
+    await pool.query("drop view old_events");
+    expect(await maintain(pool, rules)).toMatchObject({
+      problems: [],
+      droppedPartitions: [partitionOf(longAgo)],
+    });
+  });
+
+  test("is reported without what the tables hold", async () => {
+    await pool.query("alter table bookings add constraint kept check (payload is not null)");
+    await failBy(`perform 'Guest'::integer`);
+    const { problems, removed } = await maintain(pool, rules);
+    expect(problems).toEqual([
+      "PostgreSQL could not create a partition (22P02): its own log says why.",
+      expect.stringMatching(/^PostgreSQL could not remove the content .* \(23514\): .*"kept"\.$/),
+    ]);
+    expect(problems.join()).not.toContain("Guest");
+    expect(removed.dead_letters).toBe(1);
+  });
+
+  test("because it takes too long is reported, too", async () => {
+    await failBy("perform pg_sleep(3600)");
+    const limits = { statementTimeoutMs: 1_000 };
+    const options = { databaseUrl: url, applicationName: "test", maxConnections: 2, onError: () => {} };
+    const hasty = createPool({ ...options, limits });
+    try {
+      const { problems, removed } = await maintain(hasty, rules);
+      expect(problems).toEqual([
+        "PostgreSQL could not create a partition (57014): canceling statement due to statement timeout.",
+      ]);
+      expect(removed).toMatchObject({ bookings: 1, dead_letters: 1 });
+    } finally {
+      await hasty.end();
+    }
+  });
+
+  test("because of a deadlock is tried again later, as if a table were locked", async () => {
+    await failBy("raise exception using errcode = 'deadlock_detected'");
+    expect(await maintain(pool, rules)).toMatchObject({ problems: [], isLocked: true, removed: { bookings: 1 } });
+  });
+
+  test("because its connection ends ends the run", async () => {
+    await failBy("perform pg_terminate_backend(pg_backend_pid())");
+    await expect(maintain(pool, rules)).rejects.toMatchObject({ code: "57P01" });
+  });
+});

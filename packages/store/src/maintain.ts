@@ -50,6 +50,14 @@ const lockNotAvailable = "55P03";
 const deadlockDetected = "40P01";
 const insufficientPrivilege = "42501";
 const notInPrerequisiteState = "55000";
+const dependentObjectsStillExist = "2BP01";
+/** The server stops, or the transaction took too long. */
+const endsConnection = /^(08|57P|25P03|25P04)/;
+/**
+ * Classes of SQLSTATE whose messages name objects, limits and files. A message of a data exception (22), or one that a
+ * trigger raises (P0), may quote values.
+ */
+const classesThatNameObjects = new Set(["0A", "23", "2B", "40", "42", "53", "54", "55", "57", "58", "XX"]);
 
 /** Another process maintains the database. */
 class Busy extends RollBack {
@@ -59,12 +67,12 @@ class Busy extends RollBack {
 /**
  * Partitions the log, creates the partitions of the next months, and removes what is older than the rules say. Any
  * process may call this at any time: one at a time does something. Each step is a short transaction, and the next run
- * goes on after a run that was cut off.
+ * goes on after a run that was cut off. A step that fails keeps no other from its work.
  *
  * @param options.signal aborts the run between two steps, or ends a long one
  * @param options.digestKey for bookings from before migration 0010, which have digests without a key. Undefined: they
  *   are left alone
- * @throws what PostgreSQL or its connection throws, except for what {@link Maintained.problems} describes
+ * @throws if there is no connection to PostgreSQL, or it breaks
  */
 export async function maintain(
   pool: pg.Pool,
@@ -76,14 +84,14 @@ export async function maintain(
     ...{ removedOpenLetters: 0, createdPartitions: [], droppedPartitions: [], builtIndexes: [], partitioning: [] },
     ...{ problems: [], hasMore: false, isLocked: false, isBusy: false },
   };
-  for (const job of jobs) {
+  for (const [what, job] of jobs) {
     if (signal?.aborted) break;
     try {
       await work({ pool, rules, done, signal, digestKey }, job);
     } catch (error) {
       if (signal?.aborted) break;
       if (error instanceof Busy) return { ...done, isBusy: true };
-      if (!noteProblem(done, error)) throw error;
+      if (!noteProblem(done, what, error)) throw error;
     }
   }
   return done;
@@ -100,16 +108,16 @@ interface Run {
 /** Does one bounded step, and returns whether there may be more. */
 type Job = (run: Run) => Promise<boolean>;
 
-const jobs: Job[] = [
-  partitionLog,
-  createPartitions,
-  dropPartition,
-  deleteEvents,
-  deleteChanges,
-  removeDeletedContent,
-  deleteDeadLetters,
-  buildIndex,
-  convertBookings,
+const jobs: [what: string, job: Job][] = [
+  ["partition the log", partitionLog],
+  ["create a partition", createPartitions],
+  ["drop an old partition", dropPartition],
+  ["delete old events", deleteEvents],
+  ["delete old changes", deleteChanges],
+  ["remove the content of deleted bookings", removeDeletedContent],
+  ["delete old dead letters", deleteDeadLetters],
+  ["build an index", buildIndex],
+  ["convert bookings of an older release", convertBookings],
 ];
 
 async function work(run: Run, job: Job): Promise<void> {
@@ -122,23 +130,32 @@ async function work(run: Run, job: Job): Promise<void> {
 }
 
 /** @returns whether the others can go on, although this job has failed */
-function noteProblem(done: Maintained, error: unknown): boolean {
-  if (!(error instanceof pg.DatabaseError)) return false;
+function noteProblem(done: Maintained, what: string, error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError) || error.code === undefined || endsConnection.test(error.code)) return false;
   switch (error.code) {
     case lockNotAvailable:
+    case deadlockDetected:
       done.isLocked = true;
-      return true;
+      break;
     case notInPrerequisiteState:
       done.problems.push(error.message);
-      return true;
+      break;
     case insufficientPrivilege:
       done.problems.push(
         `The database refuses maintenance (${error.message}). Run deploy/postgres-grants.sql, or npm run ops -- maintain with the owner's DATABASE_URL.`,
       );
-      return true;
+      break;
     default:
-      return false;
+      done.problems.push(`PostgreSQL could not ${what} (${error.code}): ${describeCause(error)}.`);
   }
+  return true;
+}
+
+/** Tells an operator what to do, and nothing of what the tables hold. */
+function describeCause({ code = "", message, detail }: pg.DatabaseError): string {
+  if (!classesThatNameObjects.has(code.slice(0, 2))) return "its own log says why";
+  // Details of other errors quote rows.
+  return code === dependentObjectsStillExist ? [message, ...(detail?.split("\n") ?? [])].join("; ") : message;
 }
 
 /** Locks must come soon, and one process at a time may work. */
@@ -263,14 +280,10 @@ async function buildIndex({ pool, signal, done }: Run): Promise<boolean> {
     done.builtIndexes.push(name);
     done.hasMore = true;
   } catch (error) {
-    if (!(error instanceof pg.DatabaseError)) throw error;
-    if (error.code === lockNotAvailable || error.code === deadlockDetected) done.isLocked = true;
-    else if (error.code === insufficientPrivilege)
-      done.problems.push(
-        `An index is missing, and this role may not build it (${error.message}). Run npm run ops -- maintain with the owner's DATABASE_URL.`,
-      );
-    // The table may have been dropped meanwhile. If not, the next run says so.
-    else done.problems.push(`An index is missing, and PostgreSQL cannot build it (${error.message}).`);
+    if (!(error instanceof pg.DatabaseError) || error.code !== insufficientPrivilege) throw error;
+    done.problems.push(
+      `An index is missing, and this role may not build it (${error.message}). Run npm run ops -- maintain with the owner's DATABASE_URL.`,
+    );
   }
   return false;
 }
