@@ -36,7 +36,7 @@ grant select, insert, update on dead_letters to booking_events_worker;
 -- It removes what is too old by functions that run with the rights of the owner, and delete nothing of the last day.
 grant select on log_retention to booking_events_worker;
 grant execute on function partition_log, create_log_partitions, drop_log_partition, delete_old_events,
-  delete_old_changes, remove_deleted_content, delete_old_dead_letters to booking_events_worker;
+  delete_old_changes, remove_deleted_content, empty_deleted_bookings, delete_old_dead_letters to booking_events_worker;
 grant select, update on digest_key to booking_events_worker;
 -- At its start it looks for missing migrations. PostgreSQL shows a table's primary key, which node-pg-migrate looks
 -- for, only to those who may do more with the table than read it; a reference to it is the least.

@@ -68,6 +68,15 @@ async function logBefore(id: string, receivedAt: Date): Promise<void> {
   );
 }
 
+async function insertDeletedBooking(reference: string, deletedAt: Date): Promise<void> {
+  await pool.query(
+    `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, last_sequence,
+       revision, payload, guest_hashes, created_at, updated_at, deleted_at)
+     values ($1, 'acme', 'trip', $2, 'deleted', gen_random_uuid(), 1, 1, 1, '{"name":"Guest"}', '{1}', $3, $3, $3)`,
+    [bookingKey("acme", "trip", reference), reference, deletedAt],
+  );
+}
+
 describe("a log without partitions that has events", () => {
   const old = idAt(monthsFromNow(-20));
   const recent = idAt(now);
@@ -384,6 +393,78 @@ test("a long step ends when the signal aborts", async () => {
   expect((await maintained).partitioning).toEqual([]);
 });
 
+describe("the content of deleted bookings", () => {
+  const rules = { ...keepAll, deletedRetentionDays: 30 };
+  const manyEvents = 24_000;
+
+  beforeEach(async () => {
+    await pool.query("drop schema public cascade; create schema public");
+    await migrate(url);
+    // Half of the events are in another partition.
+    await insertDeletedBooking("LARGE", monthsFromNow(-3));
+    await pool.query(
+      `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
+         content_digest, outcome, received_at)
+       select (left(case when n % 2 = 0 then $1 else $2 end, 24) || lpad(n::text, 12, '0'))::uuid, 'acme', 'update',
+         'trip', 'LARGE', $3, n, '{"name":"Guest"}', '\\x00', 'updated', now()
+       from generate_series(1, $4::integer) as n`,
+      [idAt(monthsFromNow(-3)), idAt(now), bookingKey("acme", "trip", "LARGE"), manyEvents],
+    );
+    await insertDeletedBooking("SMALL", monthsFromNow(-2));
+    await log(idAt(monthsFromNow(-2)), monthsFromNow(-2), "SMALL");
+  });
+
+  async function readBookings(): Promise<unknown[]> {
+    const { rows } = await pool.query(
+      `select reference, payload is not null or guest_hashes <> '{}' as "hasContent", content_removed_at is not null as
+         "isRemoved", (
+           select count(*)::int from booking_events as event where event.booking_key = bookings.booking_key
+             and payload is not null
+         ) as events
+       from bookings order by reference`,
+    );
+    return rows;
+  }
+  const removed = ["LARGE", "SMALL"].map((reference) => ({ reference, hasContent: false, isRemoved: true, events: 0 }));
+
+  test("is removed from a bounded number of events at a time, however many a booking has", async () => {
+    await pool.query(
+      `create table emptied (events integer);
+       create function count_emptied() returns trigger language plpgsql
+         as $$ begin insert into emptied select count(*) from changed having count(*) > 0; return null; end $$;
+       create trigger count_emptied after update on booking_events referencing new table as changed
+         execute function count_emptied()`,
+    );
+    const { problems, removed: counts, hasMore } = await maintain(pool, rules);
+    expect([problems, counts.bookings, hasMore]).toEqual([[], 2, false]);
+    expect(await readBookings()).toEqual(removed);
+    const { rows } = await pool.query<{ events: number }>("select events from emptied");
+    expect(rows.map(({ events }) => events)).toEqual([20_000, 4_000, 1]);
+  });
+
+  test("leads to a booking until its last event is empty, and a later run goes on", async () => {
+    const { rows } = await pool.query("select * from empty_deleted_bookings(30, 500, $1)", [manyEvents - 1]);
+    expect(rows).toEqual([{ emptied_bookings: 0, emptied_events: manyEvents - 1 }]);
+    expect(await readBookings()).toEqual([
+      { reference: "LARGE", hasContent: true, isRemoved: false, events: 1 },
+      { reference: "SMALL", hasContent: true, isRemoved: false, events: 1 },
+    ]);
+    await log(idAt(monthsFromNow(-3), manyEvents + 1), monthsFromNow(-3), "LARGE");
+    expect((await maintain(pool, rules)).removed.bookings).toBe(2);
+    expect(await readBookings()).toEqual(removed);
+  });
+
+  test("is removed by a worker of the release before, too", async () => {
+    let bookings = 0;
+    for (let calls = 0; calls < 4; calls += 1) {
+      const { rows } = await pool.query("select remove_deleted_content(30, 500) as count");
+      bookings += rows[0].count;
+    }
+    expect(bookings).toBe(2);
+    expect(await readBookings()).toEqual(removed);
+  });
+});
+
 describe("a step that fails", () => {
   const rules: RetentionRules = { retentionDays: 400, deletedRetentionDays: 30, deadLetterRetentionDays: 90 };
   const longAgo = monthsFromNow(-30);
@@ -392,12 +473,7 @@ describe("a step that fails", () => {
     await pool.query("drop schema public cascade; create schema public");
     await migrate(url);
     await createOldPartition();
-    await pool.query(
-      `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, last_sequence,
-         revision, payload, created_at, updated_at, deleted_at)
-       values ('\\x00', 'acme', 'trip', 'TRIP-1', 'deleted', gen_random_uuid(), 1, 1, 1, '{"name":"Guest"}', $1, $1, $1)`,
-      [longAgo],
-    );
+    await insertDeletedBooking("TRIP-1", longAgo);
     await pool.query(
       `insert into dead_letters (event_id, error_code, error, attempts, envelope, failed_at, resolved_at)
        values (gen_random_uuid(), 'X', 'x', 1, '', $1, $1)`,

@@ -38,10 +38,12 @@ export interface Maintained {
 /** Everybody waits behind a statement that waits for a table. A later run tries again instead. */
 const lockTimeoutMs = 1_000;
 /** Reading a log of a hundred million events takes minutes. Nobody waits for that. */
-const validationTimeoutMs = 60 * 60 * 1_000;
+const readingTimeoutMs = 60 * 60 * 1_000;
 /** A batch of this size takes well under a second. */
 const rowsPerBatch = 5_000;
 const bookingsPerBatch = 500;
+/** To empty so many takes half a second, and to find them among a million of a booking that are empty, up to 5 s. */
+const eventsPerBatch = 20_000;
 const stepsPerRun = 20;
 /** If maintenance fails for longer, events go to the default partition. */
 const monthsAhead = 2;
@@ -181,12 +183,17 @@ async function partitionLog(run: Run): Promise<boolean> {
 }
 
 /** Cancels the statement when the signal aborts. */
-async function queryForLong<Row extends pg.QueryResultRow>({ pool, signal }: Run, client: Queryable, text: string) {
+async function queryForLong<Row extends pg.QueryResultRow>(
+  { pool, signal }: Run,
+  client: Queryable,
+  text: string,
+  values?: unknown[],
+) {
   const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
   const cancel = () => void pool.query("select pg_cancel_backend($1)", [rows[0]?.pid]).catch(() => {});
   signal?.addEventListener("abort", cancel, { once: true });
   try {
-    return await (await allowLongStatements(client, validationTimeoutMs)).query<Row>(text);
+    return await (await allowLongStatements(client, readingTimeoutMs)).query<Row>(text, values);
   } finally {
     signal?.removeEventListener("abort", cancel);
   }
@@ -221,9 +228,21 @@ async function deleteChanges(run: Run): Promise<boolean> {
   return deleteBatch(run, "booking_changes", run.rules.retentionDays, "delete_old_changes", rowsPerBatch);
 }
 
+/** Of a booking with millions of events, each step reads those again that are empty already. */
 async function removeDeletedContent(run: Run): Promise<boolean> {
-  if (run.rules.deletedRetentionDays === 0) return false;
-  return deleteBatch(run, "bookings", run.rules.deletedRetentionDays, "remove_deleted_content", bookingsPerBatch);
+  const { deletedRetentionDays } = run.rules;
+  if (deletedRetentionDays === 0) return false;
+  const { rows } = await step(run, (client) =>
+    queryForLong<{ bookings: number; events: number }>(
+      run,
+      client,
+      "select emptied_bookings as bookings, emptied_events as events from empty_deleted_bookings($1, $2, $3)",
+      [deletedRetentionDays, bookingsPerBatch, eventsPerBatch],
+    ),
+  );
+  const { bookings = 0, events = 0 } = rows[0] ?? {};
+  run.done.removed.bookings += bookings;
+  return bookings === bookingsPerBatch || events === eventsPerBatch;
 }
 
 async function deleteBatch(
