@@ -148,6 +148,7 @@ unless on (namespace) max_over_time(ALERTS{alertname="${name}",alertstate="firin
   const acceptFailed = "namespace:ingest_requests_failed:rate5m";
   const applied = "namespace:booking_events_applied:rate5m";
   const appliedLate = "namespace:booking_events_applied_late:rate5m";
+  const expired = 'booking_events_processed_total{outcome="expired"}';
   const ofPartner = "namespace_partner:ingest_requests:rate5m";
   const refusedOfPartner = "namespace_partner:ingest_requests_refused:rate5m";
   const ofPartners = "namespace:ingest_requests_of_partners:rate5m";
@@ -330,6 +331,23 @@ or (
       {
         summary: "{{ $value }} acknowledged events could not be applied: {{ $labels.code }}.",
         description: "npm run ops -- dead-letters list shows them. Correct the cause, then replay them.",
+      },
+    ),
+    alert(
+      "EventsExpired",
+      "page",
+      {
+        // Of a series that begins with its first event, Prometheus knows no increase.
+        expr: `
+sum by (namespace, partner) (
+  (${expired} unless ${expired} offset ${d("30m")})
+  or increase(${expired}[${d("30m")}])
+) > 0`,
+      },
+      {
+        summary:
+          "{{ $value | humanize }} acknowledged events of partner {{ $labels.partner }} were older than the log.",
+        description: "They are not applied, and their content is lost. Check all clocks: npm run ops -- doctor",
       },
     ),
     alert(

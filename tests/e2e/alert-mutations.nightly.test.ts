@@ -142,6 +142,12 @@ describe.skipIf(findPrometheus() === undefined).each<Fault>([
     end: () => own.pool.query("delete from dead_letters"),
   },
   {
+    breaks: "the log begins tomorrow, so events are older than it",
+    alert: "EventsExpired page partner=acme",
+    begin: () => own.pool.query("update log_retention set horizon = now() + interval '1 day'"),
+    end: () => own.pool.query("update log_retention set horizon = null"),
+  },
+  {
     breaks: "somebody guesses secrets",
     alert: "SecretGuessing ticket",
     begin: () => load.set("guesses", 100),

@@ -173,6 +173,8 @@ const held = 'booking_events_backlog{state="held"}';
 const oldestAge = "booking_events_backlog_oldest_age_seconds";
 const maintained = "booking_events_maintenance_success_timestamp_seconds";
 const waitsForDatabase = (instance: string) => `booking_events_paused{dependency="postgresql",instance="${instance}"}`;
+const expired = (partner: string) =>
+  `booking_events_processed_total{kind="create",outcome="expired",partner="${partner}"}`;
 const letters = (code: string, instance: string) =>
   `booking_events_dead_letters_open{code="${code}",instance="${instance}"}`;
 
@@ -425,6 +427,28 @@ const scenarios: Scenario[] = [
     name: "DeadLettersOpen: none is open",
     change: { [letters("22003", "a")]: gauge(0) },
     expected: { "10m": [], "1h": [] },
+  },
+
+  {
+    name: "events are older than the log: the first of a partner, and further ones of another",
+    length: "2h",
+    change: {
+      [expired("acme")]: gauge([10, null], 1),
+      [expired("zenith")]: counter([60, 0], [70, 3], 0),
+    },
+    expected: {
+      "9m": [],
+      "10m": ["EventsExpired page partner=acme"],
+      "39m": ["EventsExpired page partner=acme"],
+      "45m": [],
+      "65m": ["EventsExpired page partner=zenith"],
+      "110m": [],
+    },
+  },
+  {
+    name: "EventsExpired: some did long ago",
+    change: { [expired("acme")]: gauge(7) },
+    expected: { "31m": [], "1h": [] },
   },
 
   {

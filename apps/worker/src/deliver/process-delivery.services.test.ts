@@ -13,7 +13,7 @@ import {
   resolveDeadLetter,
   writeDeadLetter,
 } from "@booking-events/store";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { applyEvents } from "../apply/apply-events.ts";
 import { createBatchApplier } from "../apply/apply-in-batches.ts";
 import type { QueuedEvent } from "../apply/read-envelope.ts";
@@ -78,6 +78,18 @@ test("a valid event is applied", async () => {
   await processDelivery(delivery(envelope()), options());
   const { rows } = await pool.query("select partner, reference, state from bookings");
   expect(rows).toEqual([{ partner: "acme", reference: "TRIP-1", state: "active" }]);
+});
+
+test("an event that is older than the log is logged as a warning that says what to do, without its content", async () => {
+  const logged: unknown[] = [];
+  const logger = createLogger({ name: "test", level: "info" }, { write: (line) => logged.push(JSON.parse(line)) });
+  await pool.query("update log_retention set horizon = now()");
+  onTestFinished(async () => void (await pool.query("update log_retention set horizon = null")));
+  await processDelivery(delivery(envelope()), options({ logger }));
+  expect(logged).toMatchObject([
+    { level: "warn", eventId, partner: "acme", outcome: "expired", msg: expect.stringContaining("docs/runbook.md") },
+  ]);
+  expect(JSON.stringify(logged)).not.toMatch(/Canary|TRIP-1/);
 });
 
 describe("an immediate dead letter", () => {

@@ -54,6 +54,10 @@ export interface ProcessOptions {
   signal: AbortSignal;
 }
 
+/** The event was accepted, and its content is lost: only its partner can send it again. */
+const expiredMessage =
+  'event recorded without its content and not applied, since it is older than the log: see "EventsExpired" in docs/runbook.md';
+
 /**
  * How long an event of a later release waits for its next delivery, at least. Ten thousand such events then cost about
  * a hundred deliveries a second. A worker manages thousands.
@@ -83,7 +87,9 @@ export async function processDelivery(delivery: Delivery, options: ProcessOption
     const { eventId, partner, kind, sequence, outcome } = await releaseOnStop(() => options.apply(delivery), options);
     if (isReplay) await throughOutages(() => options.closeDeadLetter(eventId, outcome), options);
     options.count({ kind, partner, outcome, queuedAtMs: delivery.queuedAtMs });
-    options.logger.info({ eventId, partner, kind, sequence, outcome, attempt }, "event applied");
+    const logged = { eventId, partner, kind, sequence, outcome, attempt };
+    if (outcome === "expired") options.logger.warn(logged, expiredMessage);
+    else options.logger.info(logged, "event applied");
   } catch (error) {
     // If the claim was lost, another process decides about the event.
     if (error instanceof ReleaseDelivery || error instanceof LostClaim) throw error;
