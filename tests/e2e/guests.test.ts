@@ -1,6 +1,6 @@
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { execute, useTestDatabase } from "@booking-events/harness/test-database";
-import { type Ran, runOps } from "@booking-events/ops/testing/run-ops";
+import { type Ran, runOps, spawnUnreadOps } from "@booking-events/ops/testing/run-ops";
 import { createProducer } from "@booking-events/queue";
 import type { EventEnvelope } from "@booking-events/schema";
 import { writeDeadLetter } from "@booking-events/store";
@@ -169,6 +169,15 @@ describe("guests erase", () => {
     expect((await runOps(["dead-letters", "replay", event(3).eventId, "--yes"], { environment })).stdout).toMatch(
       /resolved +erased/,
     );
+  });
+
+  test("erases everything, though nobody reads what it prints", { timeout: 60_000 }, async () => {
+    await apply(event(1));
+    await writeLetter(event(2));
+    await enqueue(event(3));
+    expect(await spawnUnreadOps(["guests", "erase", "--email", email, ...reason, "--yes"], environment)).toBe(0);
+    const { rows } = await pool.query("select bookings, dead_letters, jobs from erasures");
+    expect(rows).toEqual([{ bookings: 3, dead_letters: 1, jobs: 1 }]);
   });
 
   test("finishes what an earlier run has left", async () => {

@@ -11,4 +11,9 @@ export interface Context {
   stderr: Output;
   environment: Record<string, string | undefined>;
   now: () => Date;
+  /**
+   * A command without an end calls this first: the process then ends, with success, when the reader of its output has
+   * gone. The output of other commands is dropped from then on, and they finish.
+   */
+  endWithReader: () => void;
 }

@@ -5,11 +5,16 @@ import { runProgram } from "./program.ts";
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(signal, () => process.exit(128 + constants.signals[signal]));
 }
-// EPIPE: the reader of the pipe, such as `head`, needs no more output.
+let endsWithReader = false;
+// EPIPE: the reader of the pipe, such as `head`, needs no more output. What the command does, and its exit code, matter
+// all the same.
 for (const output of [process.stdout, process.stderr]) {
   output.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
-    process.exit(0);
+    if (endsWithReader) process.exit(0);
+    output.write = () => true;
+    // For a command that waits until the reader has taken the last output. It must not see the error.
+    output.emit("drain");
   });
 }
 
@@ -19,4 +24,7 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   stderr: process.stderr,
   environment: process.env,
   now: () => new Date(),
+  endWithReader() {
+    endsWithReader = true;
+  },
 });

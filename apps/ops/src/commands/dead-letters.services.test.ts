@@ -3,7 +3,7 @@ import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-data
 import { createProducer, type Producer } from "@booking-events/queue";
 import { bookingKey, insertEvents, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type Ran, runOps } from "../testing/run-ops.ts";
+import { type Ran, runOps, spawnUnreadOps } from "../testing/run-ops.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 2 });
 let environment: Record<string, string>;
@@ -122,6 +122,18 @@ describe("replay", () => {
     expect((await ops(["show", eventId])).stdout).toMatch(/: applied meanwhile: created\n[\s\S]*Resolved .* by Ada\n/);
   });
 
+  test("events are queued, though nobody reads what it prints", { timeout: 60_000 }, async () => {
+    await insertLetter(envelope);
+    expect(await spawnUnreadOps(["dead-letters", "replay", "--all", "--yes", "--no-wait"], environment)).toBe(0);
+    expect(await isMarked()).toBe(true);
+    const queue = await watchQueue();
+    try {
+      expect(await queue.measureLoad()).toMatchObject({ backlog: 1 });
+    } finally {
+      await queue.close();
+    }
+  });
+
   test("an event is queued only after its letter was marked, so one closed in between is not queued", async () => {
     await insertLetter(envelope);
     const holder = await pool.connect();
@@ -225,6 +237,16 @@ test("an event that was applied meanwhile can't be discarded, and its letter is 
   expect(exitCode).toBe(1);
   const { rows } = await pool.query("select resolution from dead_letters order by event_id");
   expect(rows).toEqual([{ resolution: "applied meanwhile: created" }, { resolution: "discarded: a test" }]);
+});
+
+test("discard closes all letters, though nobody reads what it prints", { timeout: 60_000 }, async () => {
+  await insertLetter(envelope);
+  await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2") });
+  const both = [eventId, eventId.replace(/1$/, "2")];
+  const args = ["dead-letters", "discard", ...both, "--reason", "a test", "--yes"];
+  expect(await spawnUnreadOps(args, environment)).toBe(0);
+  const { rows } = await pool.query("select resolution from dead_letters");
+  expect(rows).toEqual([{ resolution: "discarded: a test" }, { resolution: "discarded: a test" }]);
 });
 
 test("discard says if the worker closes the letter at the same moment, after a replay", async () => {

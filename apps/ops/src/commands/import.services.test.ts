@@ -9,7 +9,7 @@ import { createConsumer, createProducer, type Delivery } from "@booking-events/q
 import { type EventEnvelope, parseEnvelopeText } from "@booking-events/schema";
 import { writeDeadLetter } from "@booking-events/store";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { runOps } from "../testing/run-ops.ts";
+import { runOps, spawnUnreadOps } from "../testing/run-ops.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 2 });
 const asOf = new Date(Math.floor(Date.now() / 1_000) * 1_000 - 3_600_000).toISOString();
@@ -124,6 +124,19 @@ test("bad lines are reported with their numbers and without their values, and al
   expect(report.map((one) => JSON.parse(one).line)).toEqual([2, 3, 4, 5, 6, 7, 9]);
   expect(JSON.parse(report[0] ?? "").violationList[0].propertyPath).toEqual(["consumerPhone"]);
   expect(stderr + report.join()).not.toMatch(/canary/i);
+});
+
+test.each([
+  ["nobody reads the reports", { isBegunToRead: false }],
+  ["their reader goes away", { isBegunToRead: true }],
+])("every line is imported, though %s", { timeout: 60_000 }, async (_what, reader) => {
+  // The reports of these are longer than a pipe holds, so the import waits for the reader.
+  const rejected = Array.from({ length: 5_000 }, () => line("R", { consumerEmail: "canary@" }));
+  const file = join(folder, "bookings");
+  writeFileSync(file, [line("A"), ...rejected, line("B")].join("\n"));
+  expect(await spawnUnreadOps(["import", file, "--partner", "acme", "--as-of", asOf], environment, reader)).toBe(1);
+  const again = await importFile(file, "--json");
+  expect(JSON.parse(again.stdout)).toEqual({ lines: 5_002, queued: 0, known: 2, rejected: 5_000 });
 });
 
 test("it waits for room, so at most a tenth of MAX_BACKLOG waits because of it", async () => {

@@ -203,8 +203,8 @@ async function openRejections({ stderr }: Context, path: string | undefined, pro
   return {
     async report(rejection: Rejection): Promise<void> {
       progress.hide();
-      for (const text of describeRejection(rejection)) printLine(stderr, printable(text));
-      if (stderr.writableNeedDrain) await once(stderr, "drain");
+      const texts = describeRejection(rejection).map((text) => `${printable(text)}\n`);
+      if (!stderr.write(texts.join(""))) await once(stderr, "drain");
       if (file !== undefined && !file.write(`${JSON.stringify(rejection)}\n`)) await once(file, "drain");
     },
     async end(): Promise<void> {

@@ -16,7 +16,7 @@ import {
 import { version } from "@booking-events/runtime";
 import { writeDeadLetter } from "@booking-events/store";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { runOps } from "../testing/run-ops.ts";
+import { runOps, spawnUnreadOps } from "../testing/run-ops.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 2 });
 const now = new Date();
@@ -234,4 +234,12 @@ test.each([
   );
   expect(withoutPostgres).toMatchObject({ exitCode: 1, queue: { counts: { waiting: 0 } } });
   expect(JSON.stringify([withoutRedis, withoutPostgres])).not.toContain("canary");
+});
+
+test.each([
+  ["tells by its exit code that something needs attention", [], 1],
+  ["ends with success if it would go on forever", ["--watch"], 0],
+])("without a reader it %s", { timeout: 60_000 }, async (_what, args, exitCode) => {
+  const environment = { REDIS_URL: "redis://127.0.0.1:1", DATABASE_URL: url, PARTNERS_FILE: "/nowhere/partners.json" };
+  expect(await spawnUnreadOps(["status", ...args], environment)).toBe(exitCode);
 });

@@ -48,6 +48,7 @@ async function showOnce(context: Context, { json }: StatusOptions): Promise<void
 
 async function watch(context: Context, { json }: StatusOptions): Promise<never> {
   const { stdout } = context;
+  context.endWithReader();
   for (;;) {
     const status = await readStatus(context);
     const concerns = findConcerns(status);

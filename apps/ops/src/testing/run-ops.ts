@@ -34,6 +34,7 @@ export async function runOps(
     stderr: stderr.stream,
     environment: options.environment ?? {},
     now: () => options.now ?? new Date(),
+    endWithReader: () => {},
   });
   return { exitCode, stdout: stdout.collected(), stderr: stderr.collected() };
 }
@@ -48,6 +49,26 @@ export async function spawnOps(args: string[], environment: Record<string, strin
   });
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   return { exitCode: child.exitCode, stdout, stderr };
+}
+
+/**
+ * As above, but the reader of the output goes away: before there is any, as with `2>&1 | true`, or after the first
+ * report on stderr, as with `2>&1 | head`.
+ */
+export async function spawnUnreadOps(
+  args: string[],
+  environment: Record<string, string>,
+  { isBegunToRead = false } = {},
+): Promise<number | null> {
+  const child = spawn(process.execPath, ["--conditions=@booking-events/source", main, ...args], {
+    env: { ...compileCache, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  if (isBegunToRead) await once(child.stderr, "readable");
+  child.stdout.destroy();
+  child.stderr.destroy();
+  await once(child, "exit");
+  return child.exitCode;
 }
 
 function createCollector(): { stream: Writable; collected: () => string } {

@@ -34,6 +34,7 @@ type Pool = ReturnType<typeof createPool>;
 
 /** Prints the newest events, and then new ones as they are applied. Never returns. */
 export async function followEvents(context: Context, filter: EventFilter, options: { json: boolean }): Promise<never> {
+  context.endWithReader();
   const database = readDatabaseSettings(context.environment);
   const shown = createShownEvents();
   return withDatabase(context, async (pool) => {
