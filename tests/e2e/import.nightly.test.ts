@@ -86,6 +86,24 @@ test("an import wins over what partners sent before its time, and loses to what 
   expect(await read("select id from booking_changes where reference <> 'MORE'")).toHaveLength(changes.length);
 });
 
+test("a rejected line that is corrected in place wins over earlier lines, and an imported one with a later time", async () => {
+  const asOf = new Date();
+  const lines = (name: string) => [payload("A", "Canary first"), name, payload("B", "Canary")];
+  const child = startImport(lines(payload("A", "Canary second").slice(1)), asOf);
+  const [stdout] = await Promise.all([text(child.stdout), once(child, "close")]);
+  expect(JSON.parse(stdout)).toEqual({ lines: 3, queued: 2, known: 0, rejected: 1 });
+  await waitFor(async () => expect(await bookings()).toHaveLength(2));
+  const nameOfA = async () => (await bookings())[0].name;
+
+  const corrected = lines(payload("A", "Canary second"));
+  expect(await runImport(corrected, asOf)).toEqual({ lines: 3, queued: 1, known: 2, rejected: 0 });
+  await waitFor(async () => expect(await nameOfA()).toBe("Canary second"));
+
+  const later = new Date(asOf.getTime() + 1);
+  expect(await runImport([payload("A", "Canary third")], later)).toMatchObject({ queued: 1 });
+  await waitFor(async () => expect(await nameOfA()).toBe("Canary third"));
+});
+
 test("an import that was killed goes on when it is run again, and no line counts twice", async () => {
   const lines = Array.from({ length: 20_000 }, (_, index) => payload(`T-${index}`, `Canary ${index}`));
   const asOf = new Date();

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { comparePlaces } from "@booking-events/bookings";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { partner } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
@@ -91,6 +92,21 @@ test("the import runs again: what waits or is a dead letter is not queued again"
   });
   const ran = await importLines(`${lines}${line("C")}\n`, "--json");
   expect(JSON.parse(ran.stdout)).toEqual({ lines: 3, queued: 2, known: 1, rejected: 0 });
+});
+
+test("a line corrected in place keeps its number, so it wins over earlier lines of its booking", async () => {
+  const lines = (name: unknown) => `${line("A")}\n${line("A", { consumerGivenName: name })}\n${line("B")}\n`;
+  const { stdout, stderr } = await importLines(lines(null));
+  expect(stdout).toBe("3 lines: 2 queued, 0 known already, 1 rejected.\n");
+  expect(stderr).toMatch(/Correct the rejected lines in place, and run the same command on the whole file again\./);
+  expect((await importLines(lines("Corrected"))).stdout).toBe("3 lines: 1 queued, 2 known already, 0 rejected.\n");
+  const events = takeEvents();
+  await waitFor(() => expect(events).toHaveLength(3));
+  const inOrder = events.toSorted((one, other) =>
+    comparePlaces({ id: one.eventId, sequence: one.sequence }, { id: other.eventId, sequence: other.sequence }),
+  );
+  expect(inOrder.map(({ payload }) => payload.consumerGivenName)).toEqual(["Canary", "Corrected", "Canary"]);
+  expect(inOrder[1]?.idempotencyKey).toMatch(/-2$/);
 });
 
 test("bad lines are reported with their numbers and without their values, and all others are queued", async () => {

@@ -49,7 +49,10 @@ export function addImportCommand(program: Command, context: Context): void {
       `
 Lines that break a rule are rejected, with their numbers and never their values; all others are imported. If the
 import ends early, run the same command again: lines that were queued before are recognised by the file's content and
-the time, and not queued again. Import corrected lines from a file of their own, with the same time.
+the time, and not queued again.
+
+Of two lines of a booking, the one with the higher number wins. So correct rejected lines in place, and run the same
+command on the whole file again. To correct a line that was imported already, import it with a later time.
 
 The import waits while the queue is long, so partners' events are neither refused nor delayed for more than about two
 seconds. It needs PARTNERS_FILE, REDIS_URL and DATABASE_URL, and MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER and
@@ -239,6 +242,7 @@ function summarize({ stdout }: Context, { counts }: Progress, { dryRun, json }: 
   else printLine(stdout, `${lines} lines: ${queued} queued, ${known} known already, ${rejected} rejected.`);
   if (rejected === 0) return;
   throw new CommandFailure(
-    "Correct the rejected lines, and import them from a file of their own with the same --as-of.",
+    "Correct the rejected lines in place, and run the same command on the whole file again. To change other lines, " +
+      "which were imported already, a later --as-of is needed.",
   );
 }
