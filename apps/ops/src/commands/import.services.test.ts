@@ -6,8 +6,9 @@ import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { partner } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import { createConsumer, createProducer, type Delivery } from "@booking-events/queue";
+import { createConsumer, createProducer, type Delivery, type Producer } from "@booking-events/queue";
 import { type EventEnvelope, parseEnvelopeText } from "@booking-events/schema";
+import { startRedis } from "@booking-events/scripts/services";
 import { writeDeadLetter } from "@booking-events/store";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { runOps, spawnUnreadOps } from "../testing/run-ops.ts";
@@ -60,6 +61,14 @@ function takeEvents(): EventEnvelope[] {
   cleanups.push(() => consumer.close());
   consumer.start();
   return events;
+}
+
+/** To see how many events wait. */
+function createTestProducer(): Producer {
+  const { REDIS_URL = "", QUEUE_PREFIX = "" } = environment;
+  const producer = createProducer({ redisServers: REDIS_URL, prefix: QUEUE_PREFIX, onError: () => {} });
+  cleanups.push(() => producer.close());
+  return producer;
 }
 
 test("each line becomes an event, which all have the sequence of the time and ids in the order of the lines", async () => {
@@ -162,11 +171,7 @@ test("it waits for room, so at most a tenth of MAX_BACKLOG waits because of it",
   const importing = importLines(lines, "--json").finally(() => {
     isDone = true;
   });
-  const producer = createProducer({
-    ...{ redisServers: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "" },
-    onError: () => {},
-  });
-  cleanups.push(() => producer.close());
+  const producer = createTestProducer();
   await waitFor(async () => expect(await producer.measureLoad()).toMatchObject({ backlog: 5 }));
   expect(isDone).toBe(false);
   const events = takeEvents();
@@ -221,5 +226,20 @@ test("while Redis is unavailable, nothing is imported", async () => {
   expect(ran).toMatchObject({
     exitCode: 1,
     stderr: expect.stringMatching(/Redis does not answer \(ECONNREFUSED\)\..*Nothing was imported/),
+  });
+});
+
+test("if Redis stops while the import waits for room, the message names Redis", { timeout: 60_000 }, async () => {
+  const server = await startRedis({ dir: join(folder, "redis") });
+  cleanups.push(() => server.stop());
+  environment = { ...environment, REDIS_URL: server.url, MAX_BACKLOG: "50" };
+  const producer = createTestProducer();
+  const importing = importLines(Array.from({ length: 12 }, (_, index) => line(`T${index}`)).join("\n"));
+  await waitFor(async () => expect(await producer.measureLoad()).toMatchObject({ backlog: 5 }));
+  await server.stop();
+  expect(await importing).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: "Redis does not answer. Check that it runs, and run the same command again.\n",
   });
 });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { NumberedEvent, ShardedProducer } from "@booking-events/queue";
+import type { NumberedEvent, QueueLoad, ShardedProducer } from "@booking-events/queue";
 import { findProcessed, listDeadLetters, type Queryable } from "@booking-events/store";
+import { CommandFailure } from "../../terminal/command-failure.ts";
 
 /**
  * An import adds no event while more than this wait in the queue, so that partners' events wait about two seconds behind
@@ -66,9 +67,20 @@ async function waitForRoom(
   // A few large calls cost Redis less than many small ones.
   const wanted = Math.min(eventsTogether, limit);
   for (;;) {
-    const { backlog, memoryShare } = await producer.measureLoad();
+    const { backlog, memoryShare } = await measureLoad(producer);
     if (limit - backlog >= wanted && memoryShare < memoryHighWater * maxMemoryShare) return wanted;
     onWait(backlog);
     await sleep(pollIntervalMs);
+  }
+}
+
+/** A plain error would be taken for one of PostgreSQL's driver. */
+async function measureLoad(producer: ShardedProducer): Promise<QueueLoad> {
+  try {
+    return await producer.measureLoad();
+  } catch (error) {
+    throw new CommandFailure("Redis does not answer. Check that it runs, and run the same command again.", {
+      cause: error,
+    });
   }
 }
