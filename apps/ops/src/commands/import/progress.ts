@@ -1,5 +1,6 @@
 import type { Context } from "../../context.ts";
 import { printLine } from "../../terminal/print.ts";
+import type { Shortage } from "./queue-events.ts";
 
 export interface Counts {
   lines: number;
@@ -12,7 +13,7 @@ export interface Progress {
   counts: Readonly<Counts>;
   count: (what: keyof Counts, by?: number) => void;
   /** Call this while the queue has no room. */
-  wait: (backlog: number) => void;
+  wait: (shortage: Shortage) => void;
   /** Call this before another line is printed. */
   hide: () => void;
 }
@@ -23,7 +24,7 @@ const longWaitMs = 10_000;
 const eraseLine = "\r\u001b[K";
 
 /** On a terminal, shows how far the import is. */
-export function createProgress({ stderr }: Context): Progress {
+export function createProgress({ stderr }: Pick<Context, "stderr">): Progress {
   const counts: Counts = { lines: 0, queued: 0, known: 0, rejected: 0 };
   const startedAtMs = performance.now();
   let shownAtMs = startedAtMs;
@@ -53,11 +54,11 @@ export function createProgress({ stderr }: Context): Progress {
       isWaitReported = false;
       if (what === "lines") show();
     },
-    wait(backlog) {
-      show(`, waiting: ${backlog} events are in the queue`);
+    wait({ reason, advice }) {
+      show(`, waiting: ${reason}`);
       if (stderr.isTTY === true || isWaitReported || performance.now() - countedAtMs < longWaitMs) return;
       isWaitReported = true;
-      printLine(stderr, `Waiting, since ${backlog} events are in the queue. Check that the worker runs.`);
+      printLine(stderr, `Waiting, since ${reason}. ${advice}`);
     },
     hide,
   };

@@ -26,6 +26,14 @@ export interface Queued {
   known: number;
 }
 
+/** Why an import waits. */
+export interface Shortage {
+  /** A clause. */
+  reason: string;
+  /** What the operator can do if it lasts. A sentence. */
+  advice: string;
+}
+
 /**
  * Queues the events that are neither in the log nor dead letters nor in the queue, when there is room.
  *
@@ -35,7 +43,7 @@ export async function queueEvents(
   events: NumberedEvent[],
   services: { producer: ShardedProducer; pool: Queryable },
   limits: QueueLimits,
-  onWait: (backlog: number) => void,
+  onWait: (shortage: Shortage) => void,
 ): Promise<Queued> {
   const fresh = await findNew(services.pool, events);
   let queued = 0;
@@ -61,17 +69,37 @@ async function findNew(pool: Queryable, events: NumberedEvent[]): Promise<Number
 async function waitForRoom(
   producer: ShardedProducer,
   { maxBacklog, memoryHighWater }: QueueLimits,
-  onWait: (backlog: number) => void,
+  onWait: (shortage: Shortage) => void,
 ): Promise<number> {
   const limit = Math.max(1, Math.min(maxImportBacklog, Math.floor(maxBacklog * maxBacklogShare)));
   // A few large calls cost Redis less than many small ones.
   const wanted = Math.min(eventsTogether, limit);
+  const memoryLimit = memoryHighWater * maxMemoryShare;
   for (;;) {
     const { backlog, memoryShare } = await measureLoad(producer);
-    if (limit - backlog >= wanted && memoryShare < memoryHighWater * maxMemoryShare) return wanted;
-    onWait(backlog);
+    if (memoryShare >= memoryLimit) onWait(describeMemory(memoryShare, memoryLimit, backlog));
+    else if (limit - backlog < wanted) onWait(describeBacklog(backlog));
+    else return wanted;
     await sleep(pollIntervalMs);
   }
+}
+
+function describeMemory(share: number, limit: number, backlog: number): Shortage {
+  return {
+    reason: `Redis uses ${toPercent(share)} of its maxmemory; an import waits above ${toPercent(limit)}`,
+    advice:
+      backlog > 0
+        ? "Check that the worker runs, or raise maxmemory."
+        : "Raise maxmemory, or find out what fills Redis.",
+  };
+}
+
+function describeBacklog(backlog: number): Shortage {
+  return { reason: `${backlog} events are in the queue`, advice: "Check that the worker runs." };
+}
+
+function toPercent(share: number): string {
+  return `${Math.round(share * 100)} %`;
 }
 
 /** A plain error would be taken for one of PostgreSQL's driver. */
