@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { comparePlaces } from "@booking-events/bookings";
@@ -204,11 +204,34 @@ test.each([
 test.each([
   ["a missing file", (ran: typeof importFile) => ran("/no/such/file"), /can't be read \(ENOENT\)/],
   ["a folder", (ran: typeof importFile) => ran(tmpdir()), /can't be read \(EISDIR\)/],
+  ["a name that is too long", (ran: typeof importFile) => ran("x".repeat(300)), /can't be read \(ENAMETOOLONG\)/],
   ["an unknown partner", (ran: typeof importFile) => ran("-", "--partner", "acmee"), /no partner acmee/],
   ["a report that can't be written", (ran: typeof importFile) => ran("-", "--rejected", "/no/x"), /can't be written/],
+  [
+    "a report whose name is too long",
+    (ran: typeof importFile) => ran("-", "--rejected", "x".repeat(300)),
+    /can't be written \(ENAMETOOLONG\)/,
+  ],
 ])("%s fails with a sentence", async (_what, run, message) => {
   expect(await run(importFile)).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(message) });
 });
+
+test.skipIf(!existsSync("/dev/full"))(
+  "a disk without space for the report ends the import with a sentence",
+  async () => {
+    const lines = `${line("A")}\n${"{}\n".repeat(3)}`;
+    for (const args of [[], ["--dry-run"]]) {
+      const { exitCode, stdout, stderr } = await importLines(lines, "--rejected", "/dev/full", ...args);
+      expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+      expect(stderr).toMatch(
+        /^(Line .*\n)+\/dev\/full can't be written \(ENOSPC\)\. .*run the same command again\.\n$/,
+      );
+    }
+    // Whether or not the valid line was queued before the report failed.
+    const { queued, known, rejected } = JSON.parse((await importLines(lines, "--json")).stdout);
+    expect([queued + known, rejected]).toEqual([1, 3]);
+  },
+);
 
 test("the report does not replace the file with the bookings", async () => {
   const file = join(folder, "bookings");

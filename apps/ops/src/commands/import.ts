@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createReadStream, createWriteStream, statSync, type WriteStream } from "node:fs";
+import { createReadStream, createWriteStream, type Stats, statSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import { readPartnersFile } from "@booking-events/partners";
 import { EnqueueError, type NumberedEvent } from "@booking-events/queue";
@@ -122,9 +122,18 @@ function requirePartner(context: Context, partner: string): void {
 }
 
 /** Otherwise the file would be emptied before it is read. */
-function isSameFile(one: string, other: string | undefined): boolean {
-  const [first, second] = [one, other ?? ""].map((path) => statSync(path, { throwIfNoEntry: false }));
+function isSameFile(input: string, output: string | undefined): boolean {
+  if (output === undefined) return false;
+  const [first, second] = [findFile(input, unreadable), findFile(output, unwritable)];
   return first !== undefined && first.ino === second?.ino && first.dev === second.dev;
+}
+
+function findFile(path: string, toFailure: (path: string, error: unknown) => CommandFailure): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw toFailure(path, error);
+  }
 }
 
 async function openInput({ stdin }: Context, file: string): Promise<AsyncIterable<Buffer | string>> {
@@ -145,7 +154,9 @@ async function* readStream(stream: AsyncIterable<Buffer>, file: string): AsyncGe
 }
 
 function unreadable(file: string, error: unknown): CommandFailure {
-  return new CommandFailure(`${file} can't be read (${describeCode(error)}).`, { cause: error });
+  return new CommandFailure(`${file} can't be read (${describeCode(error)}). Check its name and its permissions.`, {
+    cause: error,
+  });
 }
 
 /** @yields events to queue together */
@@ -208,22 +219,40 @@ async function openRejections({ stderr }: Context, path: string | undefined, pro
       progress.hide();
       const texts = describeRejection(rejection).map((text) => `${printable(text)}\n`);
       if (!stderr.write(texts.join(""))) await once(stderr, "drain");
-      if (file !== undefined && !file.write(`${JSON.stringify(rejection)}\n`)) await once(file, "drain");
+      await file?.write(`${JSON.stringify(rejection)}\n`);
     },
     async end(): Promise<void> {
-      if (file === undefined) return;
-      file.end();
-      await finished(file);
+      await file?.close();
     },
   };
 }
 
-async function openOutput(path: string): Promise<WriteStream> {
+async function openOutput(path: string) {
+  const orFail = (error: unknown) => {
+    throw unwritable(path, error);
+  };
   const file = createWriteStream(path);
-  await once(file, "open").catch((error: Error) => {
-    throw new CommandFailure(`${path} can't be written (${describeCode(error)}).`, { cause: error });
-  });
-  return file;
+  await once(file, "open").catch(orFail);
+  // An error is reported by the next call.
+  file.on("error", () => {});
+  return {
+    async write(text: string): Promise<void> {
+      if (file.errored !== null) orFail(file.errored);
+      if (!file.write(text)) await once(file, "drain").catch(orFail);
+    },
+    async close(): Promise<void> {
+      file.end();
+      await finished(file).catch(orFail);
+    },
+  };
+}
+
+function unwritable(path: string, error: unknown): CommandFailure {
+  return new CommandFailure(
+    `${path} can't be written (${describeCode(error)}). Check its name, its permissions and the space on its disk, and ` +
+      "run the same command again.",
+    { cause: error },
+  );
 }
 
 function describeCode(error: unknown): string {
