@@ -239,6 +239,13 @@ test("an event that was applied meanwhile can't be discarded, and its letter is 
   expect(rows).toEqual([{ resolution: "applied meanwhile: created" }, { resolution: "discarded: a test" }]);
 });
 
+test("discard shows why a letter is closed already, which can't control the terminal", async () => {
+  await insertLetter(envelope);
+  await ops(["discard", eventId, "--reason", "a \u001b[2Jtest\u202e", "--yes"]);
+  const { stdout } = await ops(["discard", eventId, "--reason", "again", "--yes"]);
+  expect(stdout).toBe(`${eventId} is already closed: discarded: a \\u001b[2Jtest\\u202e\n`);
+});
+
 test("discard closes all letters, though nobody reads what it prints", { timeout: 60_000 }, async () => {
   await insertLetter(envelope);
   await insertLetter(envelope, { eventId: eventId.replace(/1$/, "2") });

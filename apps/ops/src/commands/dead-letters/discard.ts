@@ -6,6 +6,7 @@ import { parseNote } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
+import { printable } from "../../terminal/printable.ts";
 import { collectEventIds, defaultName, describeLetters, findLetters } from "./letters.ts";
 
 export function addDiscardCommand(deadLetters: Command, context: Context): void {
@@ -76,5 +77,5 @@ async function discardOne(
 }
 
 function describeClosed(eventId: string, resolution: string | null): string {
-  return `${eventId} is already closed: ${resolution}`;
+  return printable(`${eventId} is already closed: ${resolution}`);
 }
