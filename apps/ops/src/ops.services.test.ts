@@ -454,6 +454,12 @@ describe("bookings verify", () => {
 
   test("says so if there is no such booking", async () => {
     expect(await ops("bookings", "verify", "acme", "TRIP-9")).toMatchObject({ exitCode: 1 });
+    await insertHistory(1);
+    expect(await ops("bookings", "verify", "acmee")).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: "Partner acmee has no bookings. See which partners there are: npm run ops -- partners list\n",
+    });
   });
 });
 

@@ -44,6 +44,17 @@ test("says so if there is nothing to count", async () => {
   expect(await run()).toEqual({ exitCode: 0, stdout: "All values could be normalised.\n", stderr: "" });
 });
 
+test("says so if all values of a partner could be normalised, or if it has no bookings", async () => {
+  await book("acme", "A-1", "+34600000000");
+  expect(await run("acme")).toEqual({ exitCode: 0, stdout: "All values could be normalised.\n", stderr: "" });
+  for (const args of [[], ["--json"]])
+    expect(await run("acmee", ...args)).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: "Partner acmee has no bookings. See which partners there are: npm run ops -- partners list\n",
+    });
+});
+
 test("says what to do if it takes too long", async () => {
   await book("acme", "A-1", "canary");
   // As if there were too many bookings.

@@ -1,10 +1,11 @@
-import { countUnreadableValues, type UnreadableValues } from "@booking-events/store";
+import { countUnreadableValues, type Queryable, readBookings, type UnreadableValues } from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printJson, printLine, printTable, withReferenceKind } from "../../terminal/print.ts";
+import { noBookings } from "./no-bookings.ts";
 
 /** The SQLSTATE of a statement that took too long. */
 const queryCanceled = "57014";
@@ -34,7 +35,11 @@ async function showUnreadable(context: Context, partner: string | undefined, jso
 
 async function count(context: Context, partner: string | undefined): Promise<UnreadableValues[]> {
   try {
-    return await readDatabase(context, (client) => countUnreadableValues(client, { partner }));
+    return await readDatabase(context, async (client) => {
+      const counts = await countUnreadableValues(client, { partner });
+      if (partner !== undefined && counts.length === 0) await requireBookings(client, partner);
+      return counts;
+    });
   } catch (error) {
     if (!(error instanceof CommandFailure) || (error.cause as { code?: unknown })?.code !== queryCanceled) throw error;
     throw new CommandFailure(
@@ -43,6 +48,10 @@ async function count(context: Context, partner: string | undefined): Promise<Unr
       { cause: error },
     );
   }
+}
+
+async function requireBookings(client: Queryable, partner: string): Promise<void> {
+  if ((await readBookings(client, { partner, limit: 1 })).length === 0) throw noBookings(partner);
 }
 
 const columns: Column<UnreadableValues>[] = [

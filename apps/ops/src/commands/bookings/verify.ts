@@ -6,6 +6,7 @@ import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printHeading, printJson, printLine } from "../../terminal/print.ts";
+import { noBookings } from "./no-bookings.ts";
 import { describeReference, keysOf, referenceKindOption } from "./reference-kind.ts";
 import { type Verification, verifyBookings } from "./verify-booking.ts";
 
@@ -60,8 +61,10 @@ async function verify(
     if (verification.isOlderThanLog) sum.olderThanLog += 1;
     if (verification.differences.length > 0) sum.different.push(verification);
   }
-  if (bookingKeys !== undefined && sum.bookings === 0)
-    throw new CommandFailure(`Partner ${partner} has no booking ${reference}.`);
+  if (partner !== undefined && sum.bookings === 0)
+    throw reference === undefined
+      ? noBookings(partner)
+      : new CommandFailure(`Partner ${partner} has no booking ${reference}.`);
   printSum(context, sum, json === true);
 }
 
