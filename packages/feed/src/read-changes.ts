@@ -17,7 +17,7 @@ export interface BookingChange {
   eventId: string;
   /** The place of that event in the order of receipt, in microseconds. */
   sequence: number;
-  /** The event that decided the state before; null: there was no booking. */
+  /** The event of the booking's change before; null: there was no booking. */
   previousEventId: string | null;
   /** When the transaction that changed the booking began. */
   changedAt: Date;

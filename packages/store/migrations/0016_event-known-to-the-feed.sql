@@ -8,3 +8,6 @@ alter table bookings add column feed_event_id uuid;
 
 comment on column bookings.feed_event_id is
   'The event that the booking''s last change in the feed named. Null: it is event_id.';
+comment on column booking_changes.previous_event_id is
+  'The event of the booking''s change before. Unless the booking was deleted, its payload is the old content. '
+  'Null: there was no booking.';

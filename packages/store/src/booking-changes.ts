@@ -16,7 +16,7 @@ export interface ChangeToInsert {
   /** The event that decided the new state. */
   eventId: string;
   sequence: number;
-  /** The event that decided the state before; null: there was no booking. */
+  /** The event of the booking's change before; null: there was no booking. */
   previousEventId: string | null;
 }
 
