@@ -48,18 +48,23 @@ export async function runFollowers(options: {
     let handled: number | null = null;
     let movedAtMs = performance.now();
     while (performance.now() < movedAtMs + noProgressMs) {
-      const { rows } = await pool.query<{ handled: number | null; last: number }>(
-        `select feed_cursors.last_id as handled, feed_position.last_id as last
-         from feed_position left join feed_cursors on name = $1`,
-        [cursorName],
-      );
-      const cursor = rows[0] ?? { handled: null, last: 0 };
+      // On a busy machine, PostgreSQL may not accept a connection in time.
+      const cursor = await readCursor().catch(() => ({ handled, last: undefined }));
       if (cursor.handled === cursor.last) return true;
       if (cursor.handled !== handled) movedAtMs = performance.now();
       handled = cursor.handled;
       await sleep(lookIntervalMs);
     }
     return false;
+  }
+
+  async function readCursor(): Promise<{ handled: number | null; last: number }> {
+    const { rows } = await pool.query<{ handled: number | null; last: number }>(
+      `select feed_cursors.last_id as handled, feed_position.last_id as last
+       from feed_position left join feed_cursors on name = $1`,
+      [cursorName],
+    );
+    return rows[0] ?? { handled: null, last: 0 };
   }
 
   return {
