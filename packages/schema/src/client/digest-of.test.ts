@@ -31,6 +31,13 @@ test("the order of fields, and what JSON leaves out, make no difference", async 
   const digest = await digestOf({ b: 1, a: [{ d: -0, c: null }] });
 
   expect(await digestOf({ a: [{ c: null, d: 0 }], b: 1, e: undefined })).toBe(digest);
+  class Booking {
+    b = 1;
+    toJSON() {
+      return this;
+    }
+  }
+  expect(await digestOf(new Booking())).toBe(expectedOf({ b: 1 }));
   expect(await digestOf({ a: [{ c: undefined, d: new Date(0) }, undefined] })).toBe(
     expectedOf({ a: [{ d: "1970-01-01T00:00:00.000Z" }, null] }),
   );

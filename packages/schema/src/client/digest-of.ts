@@ -15,8 +15,9 @@ export async function digestOf(payload: object): Promise<string> {
  *
  * @returns undefined for what JSON leaves out
  */
-function toCanonicalJson(value: unknown): string | undefined {
-  if (hasToJson(value)) return toCanonicalJson(value.toJSON());
+function toCanonicalJson(sent: unknown): string | undefined {
+  // Once, as JSON.stringify does: the result may have the method too.
+  const value = hasToJson(sent) ? sent.toJSON() : sent;
   if (Array.isArray(value)) return `[${value.map((item) => toCanonicalJson(item) ?? "null").join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const names = Object.keys(value).sort((one, other) => (one < other ? -1 : 1));
