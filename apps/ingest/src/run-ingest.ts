@@ -66,11 +66,11 @@ const entries = {
   SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
 };
 
-/** With a longer mean delay of the event loop, nobody is answered in time. */
+/** With a longer median delay of the event loop, nobody is answered in time. */
 const maxEventLoopDelayMs = 250;
 
 /** The parts of ingest that a test may replace, to make one stop or fail at a chosen point. */
-const ingestParts = { createProducer, createPartnerLimiter, watchFreezes, watchLoad };
+const ingestParts = { createProducer, createPartnerLimiter, watchFreezes };
 export type IngestParts = typeof ingestParts;
 
 /**
@@ -148,7 +148,7 @@ async function startServices({ settings, logger, metrics, expectPartners, parts 
   );
   const certificates = new AbortController();
   exportCertificates(metrics, { redis: listUrls(redis.redisServers) }, certificates.signal);
-  const load = await parts.watchLoad({
+  const load = await watchLoad({
     measureLoads: producer.shards.map(({ measureLoad }) => measureLoad),
     limits: {
       maxBacklog: settings.MAX_BACKLOG,

@@ -1,7 +1,8 @@
+import { createHistogram } from "node:perf_hooks";
 import { waitFor } from "@booking-events/harness";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { intervalOfEachShard, type LoadShedder, watchLoad } from "./shed-load.ts";
+import { intervalOfEachShard, type LoadShedder, medianDelayMs, watchLoad } from "./shed-load.ts";
 
 type Load = { backlog: number; memoryShare: number };
 
@@ -97,13 +98,25 @@ test("while Redis does not answer the last result applies, and it is updated whe
 test("a process that cannot keep up refuses events until it can", async () => {
   await watch({ backlog: 0, memoryShare: 0 }, limits);
   await waitFor(() => {
-    const endAtMs = performance.now() + 600;
+    const endAtMs = performance.now() + 350;
     while (performance.now() < endAtMs);
     return shedder.isOverloaded();
   });
   expect(shedder.warnings()).toEqual([expect.stringContaining("is delayed by at most 225 ms")]);
   expect(await isGaugeSet("maxEventLoopDelayMs")).toBe(true);
   await waitFor(() => !shedder.isOverloaded());
+});
+
+test.each([
+  ["a pause that has just ended", [3_000], undefined],
+  ["one pause and turns on time", [3_000, 20, 20], 0],
+  ["turns that all are late", [320, 3_000, 320], 300],
+])("%s: a process is late if most turns are, not because of one pause", (_, samplesMs, delayMs) => {
+  const delays = createHistogram();
+  for (const sampleMs of samplesMs) delays.record(sampleMs * 1_000_000);
+  const median = medianDelayMs(delays);
+  if (delayMs === undefined) expect(median).toBeUndefined();
+  else expect(median).toBeCloseTo(delayMs, 0);
 });
 
 test("the limits are exported, so a dashboard or an alert does not have to repeat them", async () => {

@@ -1,4 +1,4 @@
-import { monitorEventLoopDelay } from "node:perf_hooks";
+import { type Histogram, monitorEventLoopDelay } from "node:perf_hooks";
 import type { Producer, QueueLoad } from "@booking-events/queue";
 import { Gauge, type Logger, type Registry, repeat } from "@booking-events/runtime";
 
@@ -15,7 +15,7 @@ export interface LoadLimits {
   maxBacklog: number;
   /** As a share of Redis' maxmemory. At 1, Redis refuses events and workers cannot take any out either. */
   memoryHighWater: number;
-  /** Mean delay of this process's event loop between two checks. Partners wait several times as long. */
+  /** Median delay of this process's event loop between two checks. Partners wait several times as long. */
   maxEventLoopDelayMs: number;
 }
 
@@ -29,9 +29,10 @@ const redisIntervalMs = 100;
 const longestShardIntervalMs = 800;
 /** Limits how many of a large number of shards are measured in each interval. */
 const maxShardsPerInterval = 8;
-/** Long enough that a single garbage collection does not determine the mean. */
 const delayIntervalMs = 500;
 const delayResolutionMs = 20;
+/** With these, no single pause is the median, however long: a garbage collection, or a machine that was busy. */
+const minDelaySamples = 3;
 const nanosecondsPerMs = 1_000_000;
 
 /**
@@ -77,10 +78,10 @@ export async function watchLoad(options: {
   }
 
   function checkDelay(): void {
-    // The mean of a histogram without samples is NaN.
-    const delayMs = delays.mean / nanosecondsPerMs - delayResolutionMs;
+    const delayMs = medianDelayMs(delays);
+    if (delayMs === undefined) return;
     delays.reset();
-    update("maxEventLoopDelayMs", Number.isNaN(delayMs) ? 0 : delayMs);
+    update("maxEventLoopDelayMs", delayMs);
   }
 
   /** The last known loads of the shards that answer. */
@@ -99,7 +100,7 @@ export async function watchLoad(options: {
     update("memoryHighWater", Math.max(...Array.from(loads.values(), ({ memoryShare }) => memoryShare)));
   }
 
-  checkDelay();
+  update("maxEventLoopDelayMs", 0);
   await Promise.all(measureLoads.map((measureLoad, shard) => checkShard(shard, measureLoad)));
   void repeat(checkDelay, delayIntervalMs, stopping.signal);
   const shardIntervalMs = intervalOfEachShard(measureLoads.length);
@@ -114,6 +115,12 @@ export async function watchLoad(options: {
       delays.disable();
     },
   };
+}
+
+/** @returns undefined if there are too few samples to tell one long pause from a process that cannot keep up */
+export function medianDelayMs(delays: Pick<Histogram, "count" | "percentile">): number | undefined {
+  if (delays.count < minDelaySamples) return undefined;
+  return delays.percentile(50) / nanosecondsPerMs - delayResolutionMs;
 }
 
 /**
