@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { DEMO_PARTNER } from "./demo-partner.ts";
+import { untilAnswers } from "./local-server.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
 const DEMO_REFERENCE = "DEMO-1";
@@ -11,7 +13,9 @@ const demoBooking = JSON.stringify({
   consumerTripReturnDate: "2027-06-21",
 });
 
-const TRY_TIMEOUT_MS = 10_000;
+const ANSWER_TIMEOUT_MS = 10_000;
+const TRY_TIMEOUT_MS = 30_000;
+const RETRY_INTERVAL_MS = 500;
 
 export interface Welcome {
   url: string;
@@ -52,18 +56,33 @@ Logs are in .data/log, data in .data. Warnings and errors follow here. Ctrl-C st
 `;
 }
 
-/** Sends the demo booking as a dry run. It proves that ingest accepts the secret and the payload. */
+/**
+ * Sends the demo booking as a dry run. It proves that ingest accepts the secret and the payload. A 503 is tried again:
+ * a busy machine makes a process that has just started slow.
+ */
 export async function tryDemoBooking(url: string, secret: string, stop: AbortSignal): Promise<void> {
+  const tooLate = (lastFailure: unknown) => notAccepted(String(lastFailure));
+  await untilAnswers(() => tryOnce(url, secret, stop), { timeoutMs: TRY_TIMEOUT_MS, tooLate, signal: stop });
+}
+
+async function tryOnce(url: string, secret: string, stop: AbortSignal): Promise<void> {
   const response = await fetch(createUrl(url, secret), {
     method: "POST",
     headers: { "content-type": "application/json", "x-dry-run": "true" },
     body: demoBooking,
-    signal: AbortSignal.any([stop, AbortSignal.timeout(TRY_TIMEOUT_MS)]),
+    signal: AbortSignal.any([stop, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
   });
   const answer = await response.text();
   if (response.ok) return;
-  throw new SetupProblem(
-    `Everything runs, but a dry run of the demo booking was answered with ${response.status} ${answer}`,
+  const refusal = `${response.status} ${answer}`;
+  if (response.status !== 503) throw notAccepted(refusal);
+  await sleep(RETRY_INTERVAL_MS);
+  throw new Error(refusal);
+}
+
+function notAccepted(reason: string): SetupProblem {
+  return new SetupProblem(
+    `Everything runs, but a dry run of the demo booking was not accepted: ${reason}`,
     "The log may say why: .data/log/ingest.log",
   );
 }
