@@ -40,7 +40,7 @@ export async function checkIngest(options: {
   });
   try {
     await ingest.untilReady();
-    if (!(await accepts(ingest))) throw new Error("Ingest does not accept an event before the first wrong one.");
+    await untilAccepts(ingest, "Ingest does not accept an event before the first wrong one.");
     const handlesBefore = await countHandles(ingest);
     const statuses = await fuzzIngest({ ...options, port: ingest.port });
     await checkAfterwards(ingest, handlesBefore);
@@ -52,10 +52,7 @@ export async function checkIngest(options: {
 }
 
 async function checkAfterwards(ingest: AppProcess, handlesBefore: number): Promise<void> {
-  // It may still be shedding load.
-  await waitFor(() => accepts(ingest), { timeoutMs: 15_000 }).catch((cause) => {
-    throw new Error("Ingest no longer accepts an event.", { cause });
-  });
+  await untilAccepts(ingest, "Ingest no longer accepts an event.");
   await waitFor(
     async () => {
       const handles = await countHandles(ingest);
@@ -70,6 +67,13 @@ async function checkAfterwards(ingest: AppProcess, handlesBefore: number): Promi
   const lines = output.split("\n");
   const bad = lines.find((line) => neverLogged.some((pattern) => line.includes(pattern)));
   if (bad !== undefined) throw new Error(`The log has a line that it must not have: ${bad.slice(0, 500)}`);
+}
+
+/** It may be shedding load, or Redis may be slow: a sender would try a 503 again, too. */
+async function untilAccepts(ingest: AppProcess, problem: string): Promise<void> {
+  await waitFor(() => accepts(ingest), { timeoutMs: 15_000 }).catch((cause) => {
+    throw new Error(problem, { cause });
+  });
 }
 
 async function accepts({ url }: AppProcess): Promise<boolean> {
