@@ -22,7 +22,6 @@ interface EngineOptions {
   network: Network;
   /** Of the queue and its shards. */
   prefixes: readonly string[];
-  sentinelsAskEveryMs?: number | undefined;
   signal: AbortSignal;
 }
 
@@ -70,10 +69,9 @@ async function startCluster({ dir, network, prefixes, signal }: EngineOptions): 
   };
 }
 
-async function startSentinels({ dir, network, sentinelsAskEveryMs, signal }: EngineOptions): Promise<RedisEngine> {
+async function startSentinels({ dir, network, signal }: EngineOptions): Promise<RedisEngine> {
   const redis = await startRedisSentinels({
     ...{ dir, replicas: 2, sentinels: 3, downAfterMs: nodeTimeoutMs, network, signal },
-    infoIntervalMs: sentinelsAskEveryMs,
   });
   const pickPrimary = () => redis.primary();
   const isReplaced = async (node: RedisNode) => (await redis.primary()) !== node;

@@ -14,7 +14,7 @@ import type { SystemOptions } from "./start-system.ts";
 
 export interface ChaosOptions
   extends RunOptions,
-    Pick<SystemOptions, "redis" | "sentinelsAskEveryMs" | "replicasToConfirm" | "postgres" | "delayMs"> {
+    Pick<SystemOptions, "redis" | "replicasToConfirm" | "postgres" | "delayMs"> {
   seed: number;
   faults: readonly Fault[];
   postMs: number;

@@ -39,8 +39,6 @@ export interface SystemOptions {
   isForFaults?: boolean;
   /** Default: one Redis. */
   redis?: RedisEngineName | undefined;
-  /** Default: Redis' own 10 s. Until it is asked, a server that comes back does not know that it was replaced. */
-  sentinelsAskEveryMs?: number | undefined;
   /** Of them, replicas that must have an event before it is accepted. Default: 0. */
   replicasToConfirm?: number | undefined;
   /** Default: one PostgreSQL. */
