@@ -1,6 +1,7 @@
 import { follow } from "@booking-events/feed";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
+import { execute } from "@booking-events/harness/test-database";
 import { afterEach, expect, test } from "vitest";
 import { printedByOps } from "./run-ops.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
@@ -95,5 +96,21 @@ test("a worker whose schema must not be created says so in a sentence, and waits
     await worker.stop("SIGTERM");
   } finally {
     await pool.query(`drop schema if exists other cascade; drop role ${role}`);
+  }
+}, 60_000);
+
+test("a worker whose database has another encoding than UTF8 ends, and says why", async () => {
+  const { environment, start } = surroundings();
+  const url = environment["DATABASE_URL"] as string;
+  const name = `latin_${process.pid}`;
+  await execute(url, `create database ${name} encoding 'LATIN1' locale 'C' template template0`);
+  try {
+    const settings = { DATABASE_URL: Object.assign(new URL(url), { pathname: `/${name}` }).href };
+    const worker = await start("worker", { environment: settings, isReady: false });
+    expect(await worker.exited).toBe(1);
+    expect(worker.output()).toContain("has the encoding LATIN1, which can't hold every event.");
+    await expect(printedByOps(["migrate"], { ...environment, ...settings })).rejects.toThrow("has the encoding LATIN1");
+  } finally {
+    await execute(url, `drop database ${name} with (force)`);
   }
 }, 60_000);

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@booking-events/runtime";
-import { DigestKeyError, NewerSchemaError, SchemaRefusedError } from "@booking-events/store";
+import { DatabaseEncodingError, DigestKeyError, NewerSchemaError, SchemaRefusedError } from "@booking-events/store";
 import { describeFault } from "./deliver/describe-fault.ts";
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
+const finalErrors = [DatabaseEncodingError, DigestKeyError, NewerSchemaError];
 
 export interface Migration {
   /**
@@ -12,7 +13,7 @@ export interface Migration {
    * its tables.
    *
    * @returns the names of the migrations that were run
-   * @throws NewerSchemaError, DigestKeyError, since waiting does not help; `signal.reason` when the signal aborts
+   * @throws one of {@link finalErrors}, since waiting does not help; `signal.reason` when the signal aborts
    */
   run(): Promise<string[]>;
   isDone(): boolean;
@@ -37,7 +38,7 @@ export function createMigration(options: {
       isDone = true;
       return migrations;
     } catch (error) {
-      if (error instanceof NewerSchemaError || error instanceof DigestKeyError) throw error;
+      if (finalErrors.some((type) => error instanceof type)) throw error;
       const { code } = describeFault(error);
       if (faultCode === null) logger.error({ code }, describeWaiting(error));
       faultCode = code;

@@ -1,6 +1,7 @@
 import { createHmac, hash } from "node:crypto";
 import type pg from "pg";
 import { inTransaction, type Queryable, RollBack } from "./database.ts";
+import { safeMessage } from "./safe-message.ts";
 import { sha256 } from "./sha256.ts";
 
 /**
@@ -21,9 +22,6 @@ export interface DigestKey {
    */
   hashContact(contact: string): string;
 }
-
-/** Marks errors whose messages may be logged. The runtime package has the same symbol, and must not be imported here. */
-const safeMessage = Symbol.for("booking-events.safeMessage");
 
 /** The process has another key than the one that the database's digests were made with. */
 export class DigestKeyError extends RollBack {

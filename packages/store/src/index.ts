@@ -86,7 +86,13 @@ export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guest-sea
 export { toJsonbText } from "./jsonb-text.ts";
 export { readLogHorizon } from "./log-horizon.ts";
 export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";
-export { type MigrationStatus, migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
+export {
+  DatabaseEncodingError,
+  type MigrationStatus,
+  migrate,
+  NewerSchemaError,
+  SchemaRefusedError,
+} from "./migrate.ts";
 export {
   type Comparison,
   compareBookings,

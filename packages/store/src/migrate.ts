@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { PG_MIGRATE_LOCK_ID, runner } from "node-pg-migrate";
 import { type Client, escapeIdentifier, escapeLiteral } from "pg";
 import { beginWithLimits, defaultSchema, type Queryable } from "./database.ts";
+import { safeMessage } from "./safe-message.ts";
 import { ServerClient } from "./server-client.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../migrations", import.meta.url));
@@ -17,6 +18,13 @@ const maxTries = 5;
 /** The database's schema is newer than this release. */
 export class NewerSchemaError extends Error {
   override name = "NewerSchemaError";
+  readonly [safeMessage] = true;
+}
+
+/** The database can't hold every text that an event may have. Its encoding is set when it is created. */
+export class DatabaseEncodingError extends Error {
+  override name = "DatabaseEncodingError";
+  readonly [safeMessage] = true;
 }
 
 /** The tables' schema does not exist, or must not be used. */
@@ -34,8 +42,8 @@ export class SchemaRefusedError extends Error {
  *
  * @param options.schema where the tables are. Default: `public`
  * @returns the names of the migrations that were run
- * @throws NewerSchemaError if a newer release has migrated the database already; SchemaRefusedError; what PostgreSQL
- *   throws, such as 55P03 if a table stays locked for 10 s. Try again then
+ * @throws NewerSchemaError if a newer release has migrated the database already; DatabaseEncodingError;
+ *   SchemaRefusedError; what PostgreSQL throws, such as 55P03 if a table stays locked for 10 s. Try again then
  */
 export async function migrate(
   databaseUrl: string,
@@ -62,6 +70,7 @@ async function tryToMigrate(databaseUrl: string, schema: string): Promise<string
   await client.connect();
   try {
     await client.query(beginAlone(schema));
+    await refuseOtherEncodings(client);
     await provideSchema(client, schema);
     await refuseNewerSchema(client);
     const applied = await runner({
@@ -93,6 +102,19 @@ function beginAlone(schema: string): string {
       ? String(PG_MIGRATE_LOCK_ID)
       : `hashtextextended(${escapeLiteral(schema)}, ${PG_MIGRATE_LOCK_ID})`;
   return `${beginWithLimits({ schema, statementTimeoutMs: 0, lockTimeoutMs })}; select pg_advisory_xact_lock(${key})`;
+}
+
+async function refuseOtherEncodings(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string; encoding: string }>(
+    "select current_database() as name, current_setting('server_encoding') as encoding",
+  );
+  for (const { name, encoding } of rows) {
+    if (encoding === "UTF8") continue;
+    throw new DatabaseEncodingError(
+      `The database ${escapeIdentifier(name)} has the encoding ${encoding}, which can't hold every event. ` +
+        "Create one with: create database … encoding 'UTF8' template template0",
+    );
+  }
 }
 
 async function provideSchema(client: Client, schema: string): Promise<void> {

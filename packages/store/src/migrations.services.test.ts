@@ -7,7 +7,7 @@ import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { bookingKey } from "./booking-key.ts";
 import { createPool } from "./database.ts";
-import { migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
+import { DatabaseEncodingError, migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
 import { migrateTo } from "./testing/migrate-to.ts";
 
 const { pool, url } = useTestDatabase();
@@ -56,6 +56,21 @@ test("values are normalised in the same way whatever the database's locale is", 
     await execute(url, `drop database ${name} with (force)`);
   }
 });
+
+test.each(["LATIN1", "SQL_ASCII"])(
+  "a database in %s is refused in a sentence, before an event is lost",
+  async (encoding) => {
+    const name = `test_${randomBytes(8).toString("hex")}`;
+    await execute(url, `create database ${name} encoding '${encoding}' locale 'C' template template0`);
+    try {
+      const refused = migrate(Object.assign(new URL(url), { pathname: `/${name}` }).href);
+      await expect(refused).rejects.toThrow(DatabaseEncodingError);
+      await expect(refused).rejects.toThrow(`The database "${name}" has the encoding ${encoding}, `);
+    } finally {
+      await execute(url, `drop database ${name} with (force)`);
+    }
+  },
+);
 
 test("migrations that deadlock with a worker are run again", async () => {
   await migrateTo(7, { pool, url });

@@ -1,4 +1,4 @@
-import { migrate, NewerSchemaError, SchemaRefusedError } from "@booking-events/store";
+import { DatabaseEncodingError, migrate, NewerSchemaError, SchemaRefusedError } from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { describeDatabaseError, readDatabaseSettings } from "../database.ts";
@@ -16,14 +16,16 @@ export function addMigrateCommand(program: Command, context: Context): void {
     .action(() => migrateDatabase(context));
 }
 
+const explained = [DatabaseEncodingError, NewerSchemaError, SchemaRefusedError];
+
 async function migrateDatabase({ environment, stdout }: Context): Promise<void> {
   const database = readDatabaseSettings(environment);
   let applied: string[];
   try {
     applied = await migrate(database.databaseUrl, database);
   } catch (error) {
-    if (error instanceof NewerSchemaError || error instanceof SchemaRefusedError)
-      throw new CommandFailure(error.message, { cause: error });
+    if (explained.some((type) => error instanceof type))
+      throw new CommandFailure((error as Error).message, { cause: error });
     throw describeDatabaseError(error, database);
   }
   for (const name of applied) printLine(stdout, `Applied ${name}`);
