@@ -246,5 +246,6 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
   const ingestServer = createServer({ handle: app.callback(), connections, observe });
   // First, because it closes connections of this process to itself.
   ingestServer.server.prependListener("connection", freezes.trackConnection);
+  freezes.begin();
   return ingestServer;
 }

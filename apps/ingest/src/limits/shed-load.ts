@@ -63,7 +63,6 @@ export async function watchLoad(options: {
   const stopping = new AbortController();
   const exceeded = new Map<Measure, number>();
   const delays = monitorEventLoopDelay({ resolution: delayResolutionMs });
-  delays.enable();
 
   function update(measure: Measure, value: number): void {
     const limit = limits[measure];
@@ -102,6 +101,8 @@ export async function watchLoad(options: {
 
   update("maxEventLoopDelayMs", 0);
   await Promise.all(measureLoads.map((measureLoad, shard) => checkShard(shard, measureLoad)));
+  // Not before: nobody waits for a process that starts.
+  delays.enable();
   void repeat(checkDelay, delayIntervalMs, stopping.signal);
   const shardIntervalMs = intervalOfEachShard(measureLoads.length);
   // Each by itself, so that a shard that does not answer delays no other.

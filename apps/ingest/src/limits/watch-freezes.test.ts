@@ -29,6 +29,7 @@ beforeEach(() => {
   const logger = createLogger({ name: "test", level: "silent" });
   vi.spyOn(logger, "warn").mockImplementation(warn);
   watch = watchFreezes({ logger, metrics });
+  watch.begin();
   open = connectNow();
 });
 
@@ -80,6 +81,17 @@ test("a running process is not frozen", () => {
   freeze(longestUnnoticedMs - tickIntervalMs);
   expect(watch.wasFrozen(open)).toBe(false);
   expect(warn).not.toHaveBeenCalled();
+});
+
+test("a slow start is no freeze, because nobody could send anything", async () => {
+  watch.stop();
+  watch = watchFreezes({ logger: createLogger({ name: "test", level: "silent" }), metrics: createMetrics("test") });
+  freeze(10_000);
+  watch.recordLostTime(10_000);
+  watch.begin();
+  expect(watch.wasFrozen(connectNow())).toBe(false);
+  freeze(longestUnnoticedMs + 1);
+  expect(watch.wasFrozen(open)).toBe(true);
 });
 
 test("two slow turns are a freeze, because what is read may have arrived at the start of the first", () => {

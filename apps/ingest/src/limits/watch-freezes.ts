@@ -3,6 +3,8 @@ import { Counter, type Logger, type Registry } from "@booking-events/runtime";
 import { watchAccepts } from "./watch-accepts.ts";
 
 export interface FreezeWatch {
+  /** Call this before the server listens. A slow start keeps no request waiting, so what happened until now is no freeze. */
+  begin(): void;
   /** Call this for each new connection when it is accepted. */
   trackConnection(socket: Socket): void;
   /**
@@ -87,12 +89,19 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
     return true;
   }
 
-  const ticking = setInterval(() => {
+  function tick(): void {
     findFreeze();
     [tickBefore, lastTick] = [lastTick, readClocks()];
-  }, freezeLimits.tickIntervalMs);
+  }
+
+  let ticking: NodeJS.Timeout | undefined;
 
   return {
+    begin() {
+      lastTick = readClocks();
+      tickBefore = lastTick;
+      ticking = setInterval(tick, freezeLimits.tickIntervalMs);
+    },
     trackConnection(socket) {
       findFreeze();
       const waitedMs = accepts.measureWait(socket);
@@ -105,7 +114,9 @@ export function watchFreezes({ logger, metrics }: { logger: Logger; metrics: Reg
       return performance.now() < Math.max(refusedUntilMs, lateUntilMs.get(socket) ?? refusedUntilMs);
     },
     isAccepting: accepts.isAccepting,
-    recordLostTime: (lostMs) => void recordFreeze(lostMs, performance.now()),
+    recordLostTime(lostMs) {
+      if (ticking !== undefined) recordFreeze(lostMs, performance.now());
+    },
     stop: () => clearInterval(ticking),
   };
 }
