@@ -83,7 +83,7 @@ test("a running process is not frozen", () => {
   expect(warn).not.toHaveBeenCalled();
 });
 
-test("a slow start is no freeze, because nobody could send anything", async () => {
+test("a slow start is no freeze, because nobody could send anything", () => {
   watch.stop();
   watch = watchFreezes({ logger: createLogger({ name: "test", level: "silent" }), metrics: createMetrics("test") });
   freeze(10_000);
