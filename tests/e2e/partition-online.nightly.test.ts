@@ -32,6 +32,14 @@ async function fillLog(): Promise<void> {
   }
 }
 
+/** An index of a partitioned table is valid if each partition has its part. */
+async function validIndexes(): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    "select indexrelid::regclass::text as name from pg_index where indrelid = 'booking_events'::regclass and indisvalid",
+  );
+  return rows.map(({ name }) => name);
+}
+
 /** A UUIDv7 of that time. */
 function idAt(time: number, number: number): string {
   const hex = time.toString(16).padStart(12, "0");
@@ -93,14 +101,12 @@ test(`a log of ${events} events gets partitions while a worker applies others at
   await sleep(measuredMs);
   const start = performance.now();
   const steps: string[] = [];
-  const built: string[] = [];
   for (let hasMore = true; hasMore; ) {
-    const { partitioning, builtIndexes, problems, ...done } = await maintain(pool, {
+    const { partitioning, problems, ...done } = await maintain(pool, {
       ...{ retentionDays: 0, deletedRetentionDays: 0, deadLetterRetentionDays: 0 },
     });
     expect(problems).toEqual([]);
     steps.push(...partitioning);
-    built.push(...builtIndexes);
     hasMore = done.hasMore;
   }
   const end = performance.now();
@@ -113,7 +119,9 @@ test(`a log of ${events} events gets partitions while a worker applies others at
       `${Math.round(worker.longestPauseMs(start, end))} ms`,
   );
   expect(steps).toEqual(["prepared", "validated", "attached"]);
-  expect(built).toEqual([expect.stringMatching(/_by_partner$/), expect.stringMatching(/_by_outcome$/)]);
+  expect(await validIndexes()).toEqual(
+    expect.arrayContaining(["booking_events_by_outcome", "booking_events_by_partner"]),
+  );
   expect((await pool.query("select count(*)::int as count from booking_events")).rows).toEqual([
     { count: events + applied },
   ]);
