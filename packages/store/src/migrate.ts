@@ -106,15 +106,14 @@ function beginAlone(schema: string): string {
 
 async function refuseOtherEncodings(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string; encoding: string }>(
-    "select current_database() as name, current_setting('server_encoding') as encoding",
+    `select current_database() as name, current_setting('server_encoding') as encoding
+     where current_setting('server_encoding') <> 'UTF8'`,
   );
-  for (const { name, encoding } of rows) {
-    if (encoding === "UTF8") continue;
-    throw new DatabaseEncodingError(
-      `The database ${escapeIdentifier(name)} has the encoding ${encoding}, which can't hold every event. ` +
-        "Create one with: create database … encoding 'UTF8' template template0",
-    );
-  }
+  if (rows[0] === undefined) return;
+  throw new DatabaseEncodingError(
+    `The database ${escapeIdentifier(rows[0].name)} has the encoding ${rows[0].encoding}, which can't hold every ` +
+      "event. Create one with: create database … encoding 'UTF8' template template0",
+  );
 }
 
 async function provideSchema(client: Client, schema: string): Promise<void> {

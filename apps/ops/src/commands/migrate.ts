@@ -16,16 +16,18 @@ export function addMigrateCommand(program: Command, context: Context): void {
     .action(() => migrateDatabase(context));
 }
 
-const explained = [DatabaseEncodingError, NewerSchemaError, SchemaRefusedError];
-
 async function migrateDatabase({ environment, stdout }: Context): Promise<void> {
   const database = readDatabaseSettings(environment);
   let applied: string[];
   try {
     applied = await migrate(database.databaseUrl, database);
   } catch (error) {
-    if (explained.some((type) => error instanceof type))
-      throw new CommandFailure((error as Error).message, { cause: error });
+    if (
+      error instanceof DatabaseEncodingError ||
+      error instanceof NewerSchemaError ||
+      error instanceof SchemaRefusedError
+    )
+      throw new CommandFailure(error.message, { cause: error });
     throw describeDatabaseError(error, database);
   }
   for (const name of applied) printLine(stdout, `Applied ${name}`);
