@@ -40,6 +40,7 @@ export { formatShards, locateShard, namingShards, shardNumbers, shardOf, shardsO
 export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";
 export { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
 export { readWarningCounts, toDay, type WarningCount, warningDaysKept } from "./warning-counts.ts";
+export { fetchIntervalMs } from "./worker-backend.ts";
 export { type WorkerIdentity, workerHeartbeatIntervalMs } from "./worker-registry.ts";
 
 // All imports, including ioredis, have been evaluated at this point.

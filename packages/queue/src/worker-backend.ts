@@ -70,11 +70,8 @@ function keepTextOfJobs(backend: RedisQueueBackend): void {
   };
 }
 
-/**
- * How often events are fetched while they keep coming. The worker's batches begin at the same interval, so this hardly
- * delays an event.
- */
-const fetchIntervalMs = 20;
+/** How often events are fetched while they keep coming: whenever `performance.now()` is a multiple of it. */
+export const fetchIntervalMs = 20;
 
 /** After a fetch has failed. BullMQ's worker, which has begun events and expects others, would ask again immediately. */
 const failurePauseMs = 1_000;

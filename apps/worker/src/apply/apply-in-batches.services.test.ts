@@ -2,7 +2,7 @@ import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
 import type { PoolClient } from "pg";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 import { type BatchLimits, createBatchApplier } from "./apply-in-batches.ts";
 
@@ -21,7 +21,8 @@ const limits: BatchLimits = {
   maxCharacters: 1_000_000,
   maxJsonValues: 100_000,
   maxConcurrentBatches: 1,
-  minIntervalMs: 0,
+  // So short that it never delays a batch.
+  interval: { lengthMs: 0.001, offsetMs: 0 },
 };
 
 /** Applies events in a real transaction, unless the test replaces it. Records the size of each batch. */
@@ -95,18 +96,44 @@ test("events that come while a batch is applied form the next batches, none larg
   expect(batchSizes).toEqual([1, 8, 8, 4]);
 });
 
-test("events that come soon after a batch began wait for more, unless they fill a batch", async () => {
-  const soon = createApplier({ minIntervalMs: 200 });
-  await soon(createEvent(0));
-  const second = soon(createEvent(1));
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  await Promise.all([second, soon(createEvent(2))]);
-  expect(batchSizes.splice(0)).toEqual([1, 2]);
+describe("in one interval", () => {
+  beforeEach(() => vi.useFakeTimers({ toFake: ["performance", "setTimeout"], now: 0 }));
+  afterEach(() => void vi.useRealTimers());
 
-  const neverAlone = createApplier({ minIntervalMs: 2 ** 30, maxEvents: 2 });
-  await neverAlone(createEvent(3));
-  await Promise.all([createEvent(4), createEvent(5)].map(neverAlone));
-  expect(batchSizes).toEqual([1, 2]);
+  const interval = { lengthMs: 20, offsetMs: 3 };
+  const turn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+  test("events that come after a batch began wait for more, until the interval ends", async () => {
+    const apply = createApplier({ interval, maxConcurrentBatches: 2 });
+    vi.advanceTimersByTime(3);
+    const applied = [apply(createEvent(0))];
+    await turn();
+    vi.advanceTimersByTime(1);
+    applied.push(apply(createEvent(1)));
+    vi.advanceTimersByTime(18);
+    applied.push(apply(createEvent(2)));
+    await turn();
+    expect(batchSizes).toEqual([1]);
+    vi.advanceTimersByTime(1);
+    await Promise.all(applied);
+    expect(batchSizes).toEqual([1, 2]);
+  });
+
+  test("a batch that began late does not delay the one of the next interval", async () => {
+    const apply = createApplier({ interval });
+    vi.advanceTimersByTime(22);
+    await apply(createEvent(0));
+    vi.advanceTimersByTime(1);
+    await apply(createEvent(1));
+    expect(batchSizes).toEqual([1, 1]);
+  });
+
+  test("a full batch begins immediately", async () => {
+    const apply = createApplier({ interval, maxEvents: 2 });
+    await apply(createEvent(3));
+    await Promise.all([createEvent(4), createEvent(5)].map(apply));
+    expect(batchSizes).toEqual([1, 2]);
+  });
 });
 
 test("a batch has no more characters and JSON values than allowed, and an event with more is alone", async () => {

@@ -13,19 +13,22 @@ import {
 
 export interface BatchLimits extends BatchSize {
   maxConcurrentBatches: number;
-  /**
-   * A batch that is not full begins no sooner than this after the batch before it, in milliseconds. Events that arrive
-   * one by one then share a transaction: they wait a little longer, and PostgreSQL has much less to do.
-   */
-  minIntervalMs: number;
+  /** At most one batch that is not full begins in each interval, so events that arrive one by one share a transaction. */
+  interval: Interval;
+}
+
+/** Divides time into equal parts, one of which begins `offsetMs` after the process started. */
+interface Interval {
+  lengthMs: number;
+  offsetMs: number;
 }
 
 const defaultMaxAsideMs = 5_000;
 
 /**
  * Creates a function that applies one event, in a transaction with other events that wait at the same time. Events that
- * arrive while batches are being applied, or shortly after one began, form the next batches. So an idle worker applies
- * an event at once, and a busy worker pays for one transaction per batch. Events are parsed when a batch takes them;
+ * arrive while batches are being applied, or later in the interval in which one began, form the next batches. So an idle
+ * worker applies an event at once, and a busy worker pays for one transaction per batch. Events are parsed when a batch takes them;
  * until then they are kept as text.
  *
  * Two batches never hold events of the same booking at the same time, and the events of a booking keep the order in
@@ -52,12 +55,12 @@ export function createBatchApplier(options: {
   const aside = createAside({ applyBatch, maxAsideMs, signal, rejectWaiting, onTurn: startSoon });
   let batches = 0;
   let isStarting = false;
-  let startedAtMs = Number.NEGATIVE_INFINITY;
+  let nextAtMs = Number.NEGATIVE_INFINITY;
   let isPausing = false;
 
   function startSoon(): void {
     if (isStarting || waiting.length === 0 || batches >= limits.maxConcurrentBatches) return;
-    const pauseMs = startedAtMs + limits.minIntervalMs - performance.now();
+    const pauseMs = nextAtMs - performance.now();
     if (pauseMs > 0 && waiting.length < limits.maxEvents) startAfter(pauseMs);
     else startThisTurn();
   }
@@ -85,7 +88,7 @@ export function createBatchApplier(options: {
     waiting = left;
     // All events that wait depend on events that are being applied. The end of those starts the next batch.
     if (batch.events.length === 0) return;
-    startedAtMs = performance.now();
+    nextAtMs = endOf(limits.interval);
     void runBatch({ ...batch, events: batch.events.map(busy.hold) });
     startSoon();
   }
@@ -124,6 +127,11 @@ export function createBatchApplier(options: {
       waiting.push({ ...event, resolve, reject });
       startSoon();
     });
+}
+
+function endOf({ lengthMs, offsetMs }: Interval): number {
+  const intervals = Math.floor((performance.now() - offsetMs) / lengthMs) + 1;
+  return intervals * lengthMs + offsetMs;
 }
 
 /** The bookings of events that are being applied, in a batch or apart. */

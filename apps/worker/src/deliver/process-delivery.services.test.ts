@@ -51,7 +51,13 @@ function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
   return {
     apply: createBatchApplier({
       applyBatch: (envelopes) => outageGate.run(() => applyEvents(pool, envelopes, { duplicateWindowMs: 0 })),
-      limits: { maxEvents: 1, maxCharacters: 1, maxJsonValues: 1, maxConcurrentBatches: 1, minIntervalMs: 0 },
+      limits: {
+        maxEvents: 1,
+        maxCharacters: 1,
+        maxJsonValues: 1,
+        maxConcurrentBatches: 1,
+        interval: { lengthMs: 1, offsetMs: 0 },
+      },
       signal: new AbortController().signal,
     }),
     readBytes: async ({ text }) => Buffer.from(text),
