@@ -1,6 +1,8 @@
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { builtApps } from "@booking-events/harness/app-process";
 import { version } from "@booking-events/runtime";
 import { build } from "@booking-events/scripts/build";
 import { findOrInstallRedis } from "@booking-events/scripts/services";
@@ -52,6 +54,11 @@ else await main();
 async function main(): Promise<void> {
   const unknown = positionals.find((wanted) => !scenarios.some(({ name }) => name === wanted));
   if (unknown !== undefined) throw new Error(`There is no scenario ${unknown}. See npm run bench -- --help`);
+  const otherClone = values.beside === undefined ? undefined : resolve(values.beside);
+  const notBuilt = [...builtApps.ingest, ...builtApps.worker].find(
+    (path) => otherClone !== undefined && !existsSync(join(otherClone, path)),
+  );
+  if (notBuilt !== undefined) throw new Error(`${otherClone} has no ${notBuilt}. Run npm run build there.`);
   const signal = stopRequested({ force: () => process.exit(130) });
   await findOrInstallRedis({ say, signal });
   await build(signal);
@@ -64,7 +71,7 @@ async function main(): Promise<void> {
       ? { rounds: 1, measureMs: 1_000, warmUpMs: 1_000, isSmoke: true }
       : { rounds: Number(values.rounds), measureMs, warmUpMs: Math.max(minWarmUpMs, measureMs), isSmoke: false }),
     profileDir: values.profile,
-    otherClone: values.beside === undefined ? undefined : resolve(values.beside),
+    otherClone,
     say,
     signal,
   });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { createReport } from "./report.ts";
+import { runRounds } from "./rounds.ts";
 import type { Comparison, Measurement } from "./scenario.ts";
 import { quantile } from "./statistics.ts";
 
@@ -25,10 +26,17 @@ test("a ratio above 1 means better, also where less is better", () => {
   expect(ratio).toMatchObject({ median: 1.5, isMet: true });
 });
 
-test("a figure that the operating system does not provide meets no target", () => {
-  const measurements = { ours: [{ cpuUs: Number.NaN }], textbook: [{ cpuUs: Number.NaN }] };
-  const ratio = compare(measurements, { figure: "cpuUs", of: "ours", to: "textbook", atLeast: 1 });
-  expect(ratio).toMatchObject({ median: Number.NaN, isMet: false });
+test("a figure that the machine does not provide meets no target, and is not compared without one", async () => {
+  const { signal } = new AbortController();
+  const lines: string[] = [];
+  const measure = async () => ({ p50Ms: 1, cpuUs: Number.NaN });
+  const options = { rounds: 2, say: (line: string) => void lines.push(line), signal };
+  const measurements = await runRounds(options, "load", { ours: measure, textbook: measure });
+  expect(measurements["ours"]).toEqual([{ p50Ms: 1 }, { p50Ms: 1 }]);
+  expect(lines[0]).toBe("load, round 1 of 2, ours: p50Ms 1.000");
+  const comparison: Comparison = { figure: "cpuUs", of: "ours", to: "textbook" };
+  expect(compare(measurements, { ...comparison, atLeast: 1 })).toMatchObject({ median: Number.NaN, isMet: false });
+  expect(compare(measurements, comparison)).toBeUndefined();
 });
 
 function eventsPerSecond(...values: number[]): Measurement[] {

@@ -22,7 +22,9 @@ export function createReport(machine: string, rounds: number, sections: Section[
     rounds,
     sections: sections.map((section) => ({
       ...section,
-      ratios: section.comparisons.map((comparison) => toRatio(section, comparison)),
+      ratios: section.comparisons
+        .map((comparison) => toRatio(section, comparison))
+        .filter(({ median, atLeast }) => !Number.isNaN(median) || atLeast !== undefined),
     })),
   };
 }
