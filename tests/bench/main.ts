@@ -54,11 +54,7 @@ else await main();
 async function main(): Promise<void> {
   const unknown = positionals.find((wanted) => !scenarios.some(({ name }) => name === wanted));
   if (unknown !== undefined) throw new Error(`There is no scenario ${unknown}. See npm run bench -- --help`);
-  const otherClone = values.beside === undefined ? undefined : resolve(values.beside);
-  const notBuilt = [...builtApps.ingest, ...builtApps.worker].find(
-    (path) => otherClone !== undefined && !existsSync(join(otherClone, path)),
-  );
-  if (notBuilt !== undefined) throw new Error(`${otherClone} has no ${notBuilt}. Run npm run build there.`);
+  const otherClone = values.beside === undefined ? undefined : requireBuilt(resolve(values.beside));
   const signal = stopRequested({ force: () => process.exit(130) });
   await findOrInstallRedis({ say, signal });
   await build(signal);
@@ -77,4 +73,10 @@ async function main(): Promise<void> {
   });
   if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(report, null, 2)}\n`);
   printReport(report);
+}
+
+function requireBuilt(clone: string): string {
+  const missing = [...builtApps.ingest, ...builtApps.worker].find((path) => !existsSync(join(clone, path)));
+  if (missing !== undefined) throw new Error(`${clone} has no ${missing}. Run npm run build there.`);
+  return clone;
 }

@@ -96,7 +96,7 @@ test("events that come while a batch is applied form the next batches, none larg
   expect(batchSizes).toEqual([1, 8, 8, 4]);
 });
 
-describe("in one interval", () => {
+describe("with an interval", () => {
   beforeEach(() => vi.useFakeTimers({ toFake: ["performance", "setTimeout"], now: 0 }));
   afterEach(() => void vi.useRealTimers());
 

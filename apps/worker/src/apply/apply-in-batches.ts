@@ -28,8 +28,8 @@ const defaultMaxAsideMs = 5_000;
 /**
  * Creates a function that applies one event, in a transaction with other events that wait at the same time. Events that
  * arrive while batches are being applied, or later in the interval in which one began, form the next batches. So an idle
- * worker applies an event at once, and a busy worker pays for one transaction per batch. Events are parsed when a batch takes them;
- * until then they are kept as text.
+ * worker applies an event at once, and a busy worker pays for one transaction per batch. Events are parsed when a batch
+ * takes them; until then they are kept as text.
  *
  * Two batches never hold events of the same booking at the same time, and the events of a booking keep the order in
  * which they came.
@@ -88,7 +88,7 @@ export function createBatchApplier(options: {
     waiting = left;
     // All events that wait depend on events that are being applied. The end of those starts the next batch.
     if (batch.events.length === 0) return;
-    nextAtMs = endOf(limits.interval);
+    nextAtMs = endOfCurrent(limits.interval);
     void runBatch({ ...batch, events: batch.events.map(busy.hold) });
     startSoon();
   }
@@ -129,9 +129,10 @@ export function createBatchApplier(options: {
     });
 }
 
-function endOf({ lengthMs, offsetMs }: Interval): number {
-  const intervals = Math.floor((performance.now() - offsetMs) / lengthMs) + 1;
-  return intervals * lengthMs + offsetMs;
+/** @returns when the interval that has begun ends, on the clock of `performance.now()` */
+function endOfCurrent({ lengthMs, offsetMs }: Interval): number {
+  const ended = Math.floor((performance.now() - offsetMs) / lengthMs);
+  return (ended + 1) * lengthMs + offsetMs;
 }
 
 /** The bookings of events that are being applied, in a batch or apart. */
