@@ -1,5 +1,6 @@
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import type { RequestListener, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { waitFor } from "@booking-events/harness";
 import { createMetrics } from "@booking-events/runtime";
@@ -55,7 +56,7 @@ async function startServer(maxConnections: number) {
     (await metrics.getSingleMetric("ingest_connections_closed_total")?.get())?.values.find(
       ({ labels }) => labels["reason"] === reason,
     )?.value ?? 0;
-  return { connections, waiting, open, closed, count };
+  return { connections, waiting, open, closed, count, port };
 }
 
 test("a new connection replaces the oldest one that never sent a valid secret", async () => {
@@ -102,4 +103,19 @@ test("if all are busy, the new one is closed; once one is idle, there is room ag
   const next = await open("/partner");
   await closed(busy[0] as Socket);
   expect([next.closed, busy[1]?.closed]).toEqual([false, false]);
+});
+
+test("a connection that was reset before it was accepted is closed, and what it sent is not handled", async () => {
+  const { count, port } = await startServer(2);
+  const requests: string[] = [];
+  server.server.on("request", ({ url = "" }: IncomingMessage) => requests.push(url));
+  // Nothing is accepted while this process waits for the other one.
+  const client = `
+    const socket = require("node:net").connect(${port}, "127.0.0.1");
+    socket.write("GET /partner HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n", () => socket.resetAndDestroy());`;
+  expect(spawnSync(process.execPath, ["-e", client], { timeout: 20_000 })).toMatchObject({ status: 0 });
+  const answer = await fetch(`http://127.0.0.1:${port}/partner/later`);
+  expect(answer.ok).toBe(true);
+  expect(requests).toEqual(["/partner/later"]);
+  expect(await count("gone")).toBe(1);
 });

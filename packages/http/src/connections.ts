@@ -17,7 +17,10 @@ export interface Connection {
 
 /** Tracks the open connections, and closes one to make room for a new one. */
 export interface Connections {
-  /** Adds a new connection, or closes it if all others are busy. Ignores one that has been closed. */
+  /**
+   * Adds a new connection, or closes it if all others are busy or its client has reset it. Ignores one that has been
+   * closed.
+   */
   open(socket: Socket): void;
   /** Returns undefined if the connection has been closed. */
   of(socket: Socket): Connection | undefined;
@@ -43,6 +46,13 @@ export function createConnections(options: {
 
   function open(socket: Socket): void {
     if (socket.destroyed) return;
+    // The client reset it while it waited to be accepted. What it sent before can still be read, but nobody waits for the
+    // answer. A flood of such connections delays all others by the time that each of them takes.
+    if (socket.remoteAddress === undefined) {
+      countClosed("gone");
+      socket.destroy();
+      return;
+    }
     if (connections.size >= options.maxConnections && !makeRoom()) {
       countClosed("refused");
       socket.destroy();
@@ -131,9 +141,9 @@ function createMetrics(
     name: `${app}_connections_closed_total`,
     help:
       "Connections closed because of MAX_CONNECTIONS, by reason: stranger or idle, to make room for a new one; " +
-      "or refused, because all others were busy.",
+      "or refused, because all others were busy. Or gone: the client had reset it before it was accepted.",
     labelNames: ["reason"],
     registers: [metrics],
   });
-  return (reason: "stranger" | "idle" | "refused") => closed.inc({ reason });
+  return (reason: "stranger" | "idle" | "refused" | "gone") => closed.inc({ reason });
 }
