@@ -70,6 +70,8 @@ async function streamAnswer(
   moreHeaders: Answer["headers"],
 ): Promise<void> {
   res.writeHead(status, { ...headersOfEveryAnswer, ...headers, ...moreHeaders, "X-Request-Id": requestIdOf(res.req) });
+  // The body may take minutes to begin, and a proxy waits for headers only so long.
+  res.flushHeaders();
   await stream(res);
   res.end();
 }
