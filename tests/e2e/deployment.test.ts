@@ -207,6 +207,12 @@ test("whoever uses the folders of the host waits until they belong to the user o
   expect(services["backup"]?.user).toBe("1000:1000");
 });
 
+test("the operator's key of digests reaches whoever computes digests", () => {
+  const holders = Object.keys(services).filter((name) => "DIGEST_KEY" in (services[name]?.environment ?? {}));
+  expect(holders).toEqual(["worker", "lookup", "ops"]);
+  for (const name of holders) expect(services[name]?.environment?.["DIGEST_KEY"]).toBe("$" + "{DIGEST_KEY:-}");
+});
+
 test("every variable of an app is one that the apps know", () => {
   for (const name of ["ingest", "ingest-2", "worker", "lookup", "ops"]) {
     for (const variable of Object.keys(withStandbys.services[name]?.environment ?? {})) {
