@@ -74,7 +74,10 @@ function toChange(row: ChangeRow): BookingChange {
   return { ...row, payload: toPayload(row.payload), previousPayload: toPayload(row.previousPayload) };
 }
 
-/** The log has only payloads that satisfied the contract. */
+/**
+ * The log has only payloads that satisfied the contract when they were received. Where a release changed it, older ones
+ * may differ from the type.
+ */
 function toPayload(json: string | null): BookingInput | null {
   return json === null ? null : (parseJson(json) as BookingInput);
 }

@@ -213,6 +213,7 @@ describe("statements of a transaction that are sent together", () => {
   });
 
   test("reach no connection after the rollback, even if one of them is followed by another", async () => {
+    let insertingTwo: Promise<unknown> | undefined;
     const transaction = inTransaction(pool, async (client) => {
       const insert = (note: string | null) => client.query("insert into notes values ($1)", [note]);
       const insertTwo = async () => {
@@ -220,10 +221,11 @@ describe("statements of a transaction that are sent together", () => {
         await sleep(50);
         await insert("seven");
       };
-      return settleAll([insertTwo(), insert(null)]);
+      insertingTwo = insertTwo();
+      return settleAll([insertingTwo, insert(null)]);
     });
     await expect(transaction).rejects.toThrow();
-    await sleep(100);
+    await expect(insertingTwo).rejects.toThrow();
     expect((await pool.query("select from notes where note in ('six', 'seven')")).rowCount).toBe(0);
   });
 });

@@ -14,8 +14,6 @@ export interface WorkerMetrics {
   countWarning: (code: WarningCode) => void;
   countSweepFault: () => void;
   observeBatch: (batch: { events: number; characters: number }) => void;
-  /** Returns how many events have been finished or failed an attempt since the start. It shows that work goes on. */
-  countFinished: () => number;
 }
 
 /**
@@ -35,7 +33,6 @@ export function createWorkerMetrics(
   },
 ): WorkerMetrics {
   const registers = [registry];
-  let finished = 0;
   const processed = createTallies({
     name: "booking_events_processed_total",
     help: "Finished deliveries, by the event's kind, its outcome and its partner.",
@@ -129,7 +126,6 @@ export function createWorkerMetrics(
 
   return {
     count({ kind, outcome, partner, queuedAtMs }) {
-      finished += 1;
       processed(kind ?? "unknown", outcome, toLabel(partner)).count += 1;
       // The clocks of two hosts may differ.
       if (queuedAtMs !== undefined) delays.observe(Math.max(0, Date.now() - queuedAtMs) / 1_000);
@@ -141,6 +137,5 @@ export function createWorkerMetrics(
     countSweepFault: () => sweepFaults.inc(),
     countFault: (code) => faults.inc({ code }),
     countWarning: (code) => warned.inc({ code }),
-    countFinished: () => finished,
   };
 }
