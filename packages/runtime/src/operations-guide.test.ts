@@ -44,6 +44,13 @@ describe("the operations guide's table of environment variables", () => {
     expect(named.toSorted()).toEqual([...new Set(read)].toSorted());
   });
 
+  test("names what ops reads", () => {
+    const read = Array.from(readSource("apps/ops").matchAll(/\bvariables\.([A-Z_]+)/g), ([, name]) => name);
+    const named = rows.filter(([, , processes = ""]) => processes.split(", ").includes("ops")).map(([, name]) => name);
+    expect(read.length).toBeGreaterThan(4);
+    expect(named).toEqual(expect.arrayContaining(read));
+  });
+
   test("has the defaults of the code", () => {
     for (const [, name = "", , documented] of rows.filter(([, name]) => name !== "ADMIN_PORT")) {
       const { success, output } = v.safeParse(v.object({ [name]: ofOneProcess.get(name) ?? v.never() }), {});
