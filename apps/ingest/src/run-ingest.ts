@@ -6,6 +6,7 @@ import {
   createPartnerLimiter,
   createRequestObserver,
   createServer,
+  hasKnownSecret,
   type PartnerFacingServer,
   servePartners,
   watchPartnersFile,
@@ -243,7 +244,11 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     tracing: context.tracing,
     logger,
   });
-  const ingestServer = createServer({ handle: app.callback(), connections, observe });
+  const ingestServer = createServer({
+    handle: app.callback(),
+    hasKnownSecret: (req) => hasKnownSecret(partners.registry(), req),
+    ...{ connections, observe },
+  });
   // First, because it closes connections of this process to itself.
   ingestServer.server.prependListener("connection", freezes.trackConnection);
   freezes.begin();

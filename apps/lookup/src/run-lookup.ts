@@ -6,6 +6,7 @@ import {
   createPartnerLimiter,
   createRequestObserver,
   createServer,
+  hasKnownSecret,
   type PartnerFacingServer,
   servePartners,
   serverLimits,
@@ -75,6 +76,8 @@ const comparisonTimeoutMs = 10_000;
 const bookingsPerPage = 2_000;
 /** For a list of a million references over a slow line. */
 const listTimeoutMs = 300_000;
+/** A chunk for each line, which has at least a reference. */
+const minListPieceBytes = 16;
 /** In an outage, partners get an answer within 2 s. Redis, which is asked first, may take most of the first one. */
 const databaseDeadlineMs = 1_000;
 
@@ -228,8 +231,12 @@ function createLookupServer(
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
     ...{ observe, logger },
   });
-  const limits = { ...serverLimits, requestTimeoutMs: listTimeoutMs };
-  return createServer({ handle: app.callback(), connections, observe, limits });
+  return createServer({
+    handle: app.callback(),
+    hasKnownSecret: (req) => hasKnownSecret(partners.registry(), req),
+    ...{ connections, observe },
+    limits: { ...serverLimits, requestTimeoutMs: listTimeoutMs, minPieceBytes: minListPieceBytes },
+  });
 }
 
 /** The key is read when it is first needed, since PostgreSQL may be down before. */

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { KnownSecret, PartnerRegistry } from "@booking-events/partners";
 import type { Answer, EventKind } from "@booking-events/schema";
 import { Refusal } from "./refusal.ts";
@@ -25,6 +26,16 @@ export function authenticate(
   if (!(nowMs < expiresAtMs)) throw refuse("expired-secret");
   if (kind !== null && !partner.kinds.includes(kind)) throw refuse("kind-not-allowed");
   return known;
+}
+
+/** Whether the path has the secret of a partner, valid or not. */
+export function hasKnownSecret(registry: PartnerRegistry, { url = "" }: IncomingMessage): boolean {
+  const secret = /^(?:https?:\/\/[^/?#]*)?\/booking-event\/\w+\/([^/?#]+)/i.exec(url)?.[1] ?? "";
+  try {
+    return registry.findSecret(decodeURIComponent(secret)) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 export class SecretRefused extends Refusal {

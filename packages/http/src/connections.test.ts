@@ -26,7 +26,7 @@ async function startServer(maxConnections: number) {
     if (req.url?.endsWith("wait")) waiting.push(res);
     else setImmediate(() => res.end());
   };
-  server = createServer({ handle, connections, observe: () => {} });
+  server = createServer({ handle, hasKnownSecret: () => true, connections, observe: () => {} });
   server.server.listen(0, "127.0.0.1");
   await once(server.server, "listening");
   const { port } = server.server.address() as AddressInfo;

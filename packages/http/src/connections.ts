@@ -91,7 +91,9 @@ export function createConnections(options: {
     // Otherwise the last request of each idle connection would stay in memory.
     connection.newestResponse = undefined;
     if (!connections.has(connection.socket)) return;
-    connection.afterAnswers?.();
+    const { afterAnswers } = connection;
+    connection.afterAnswers = undefined;
+    afterAnswers?.();
     if (connection.authenticRequests > 0) idle.add(connection);
   }
 

@@ -3,13 +3,14 @@ import {
   type IncomingMessage,
   type RequestListener,
   type Server,
-  type ServerResponse,
+  ServerResponse,
 } from "node:http";
 import type { Socket } from "node:net";
 import { type Answer, answers } from "@booking-events/schema";
 import type { Connection, Connections } from "./connections.ts";
 import { createEventId } from "./event-id.ts";
 import { findHostFault } from "./host-header.ts";
+import { joinChunks } from "./join-chunks.ts";
 import type { ObserveRequest } from "./observe-requests.ts";
 import { requestIdOf } from "./request-id.ts";
 import { discardInput, sendAnswer, sendAnswerOnSocket } from "./send-answer.ts";
@@ -28,6 +29,8 @@ export const serverLimits = {
   maxHeaderBytes: 8_192,
   /** Per connection: requests passed to the app whose answers have not been handed to the kernel completely. */
   maxRequestsUnderWay: 16,
+  /** The average size of the pieces of a body that has more than 1,000. */
+  minPieceBytes: 64,
   /** How long a connection may have no traffic while an answer waits to be read. Longer than any answer takes. */
   unreadAnswerTimeoutMs: 15_000,
 };
@@ -48,11 +51,13 @@ export interface PartnerFacingServer {
  */
 export function createServer(options: {
   handle: RequestListener;
+  /** Whether the request has a secret of a partner. Otherwise, its chunks are not parsed. */
+  hasKnownSecret: (req: IncomingMessage) => boolean;
   connections: Connections;
   observe: ObserveRequest;
   limits?: typeof serverLimits;
 }): PartnerFacingServer {
-  const { handle, connections, observe, limits = serverLimits } = options;
+  const { handle, hasKnownSecret, connections, observe, limits = serverLimits } = options;
   let isStopping = false;
 
   const server = createHttpServer({
@@ -63,7 +68,12 @@ export function createServer(options: {
     maxHeaderSize: limits.maxHeaderBytes,
     // The app answers instead, because Node's answer has no body.
     requireHostHeader: false,
-    IncomingMessage: stopParserAt((socket) => !acceptsRequests(connections.of(socket))),
+    IncomingMessage: joinChunks(
+      stopParserAt((req) => !acceptsRequests(connections.of(req.socket)) || isChunkedByStranger(req)),
+      limits.minPieceBytes,
+      (req) =>
+        answerClientError(chunksTooSmall, { connection: connections.of(req.socket), socket: req.socket, observe }),
+    ),
     // No other protocol is supported, and a server may ignore the request to upgrade (RFC 9110, section 7.8).
     shouldUpgradeCallback: () => false,
   });
@@ -77,6 +87,11 @@ export function createServer(options: {
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     answerClientError(error, { connection: connections.of(socket), socket, observe });
   });
+
+  /** Each chunk costs as much as a small request, before the answer can close the connection. */
+  function isChunkedByStranger(req: IncomingMessage): boolean {
+    return req.headers["transfer-encoding"] !== undefined && !hasKnownSecret(req);
+  }
 
   function acceptsRequests(connection: Connection | undefined): connection is Connection {
     if (connection === undefined || isClosing(connection)) return false;
@@ -117,6 +132,8 @@ export function createServer(options: {
       const requestId = requestIdOf(req);
       observe({ requestId, method: req.method, status, outcome, ip: socket.remoteAddress });
       afterAnswers(connection, () => sendAnswerOnSocket(socket, answer, requestId));
+    } else if (acceptsRequests(connection)) {
+      handleWithoutBody(req, socket, connection);
     } else {
       observe({
         requestId: requestIdOf(req),
@@ -129,6 +146,19 @@ export function createServer(options: {
     }
   }
 
+  /** Answers a request as if its body never arrived. Its answer follows those of earlier requests. */
+  function handleWithoutBody(req: IncomingMessage, socket: Socket, connection: Connection): void {
+    afterAnswers(connection, () => {
+      const res = new ServerResponse(req);
+      res.assignSocket(socket);
+      res.once("finish", () => socket.destroySoon());
+      discardInput(socket, () => socket.pause());
+      connections.beginRequest(connection, res);
+      res.shouldKeepAlive = false;
+      handle(req, res);
+    });
+  }
+
   return {
     server,
     stop() {
@@ -138,9 +168,11 @@ export function createServer(options: {
   };
 }
 
-/** Answers a request that Node could not read: too slow, too large, or not HTTP. */
+const chunksTooSmall = { code: "CHUNKS_TOO_SMALL" };
+
+/** Answers a request that could not be read: too slow, too large, in too many pieces, or not HTTP. */
 function answerClientError(
-  error: NodeJS.ErrnoException,
+  error: Pick<NodeJS.ErrnoException, "code">,
   { connection, socket, observe }: { connection: Connection | undefined; socket: Socket; observe: ObserveRequest },
 ): void {
   if (error.code === "ECONNRESET" || connection === undefined) {
@@ -205,6 +237,8 @@ function toAnswer(code: string | undefined): Answer {
       return answers.requestTimeout;
     case "HPE_HEADER_OVERFLOW":
       return answers.headersTooLarge;
+    case chunksTooSmall.code:
+      return answers.chunksTooSmall;
     default:
       return answers.malformedHttp;
   }

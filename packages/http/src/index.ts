@@ -1,4 +1,5 @@
 export { type AdmissionOptions, admitPartner } from "./admit-partner.ts";
+export { hasKnownSecret } from "./authenticate.ts";
 export { boundConnections } from "./bound-connections.ts";
 export { type Connection, type Connections, createConnections } from "./connections.ts";
 export { createServer, type PartnerFacingServer, serverLimits } from "./create-server.ts";

@@ -62,6 +62,23 @@ test("it stops at any kind of request: with a body, for an upgrade, or with Expe
   }
 });
 
+test("it knows the URL and the headers, and what follows them is not parsed", async () => {
+  const Message = stopParserAt(({ url, headers }) => url === "/y" && headers["transfer-encoding"] === "chunked");
+  const server = createServer({ IncomingMessage: Message, shouldUpgradeCallback: () => false }, (_req, res) =>
+    res.end(),
+  );
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  client.on("error", () => {});
+  opened.push(server, { close: () => client.destroy() });
+  const stopped = once(server, "upgrade") as Promise<[IncomingMessage, Socket, Buffer]>;
+  client.write(`${request}POST /y HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n \r\n`);
+  const [message, socket, rest] = await stopped;
+  expect([message.url, rest.toString()]).toEqual(["/y", "1\r\n \r\n"]);
+  socket.destroy();
+});
+
 test("a server that accepts every request behaves as without it", async () => {
   const { server, client, counts } = await startServer(Number.POSITIVE_INFINITY);
   let handedOver = 0;

@@ -5,7 +5,13 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { waitFor } from "@booking-events/harness";
-import { type Connection, connect, type RequestParts, requestBytes } from "@booking-events/harness/http-client";
+import {
+  type Connection,
+  connect,
+  exchange,
+  type RequestParts,
+  requestBytes,
+} from "@booking-events/harness/http-client";
 import { acmeSecret } from "@booking-events/harness/partners";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
@@ -19,6 +25,44 @@ beforeAll(async () => {
   ingest = await startIngest();
 });
 afterAll(() => ingest.close());
+
+describe("a body in small chunks", () => {
+  test("is read: any in up to 1,000, and more if they have 64 bytes on average", async () => {
+    const long = booking.replace("}", `,"consumerTripVenueName":"${"x".repeat(900)}"}`);
+    for (const [body, chunkBytes] of [
+      [long, 1],
+      [long.padEnd(20_000), 20],
+      [long.padEnd(65_536), 64],
+    ] as const) {
+      const answer = await exchange(ingest.port, { path: create, body, chunkBytes });
+      expect([chunkBytes, answer.status]).toEqual([chunkBytes, 200]);
+    }
+    const encoded = `/booking-event/create/%${acmeSecret.charCodeAt(0).toString(16)}${acmeSecret.slice(1)}`;
+    expect(await exchange(ingest.port, { path: encoded, body: booking, chunkBytes: 10 })).toMatchObject({
+      status: 200,
+    });
+  });
+
+  test("gets 400 if there are more and they are smaller, before the body ends", async () => {
+    const connection = await connect(ingest.port);
+    const headers = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
+    connection.send(requestBytes({ path: create, headers }));
+    connection.send("1\r\n \r\n".repeat(1_001));
+    const answer = await connection.answer();
+    expect(answer).toMatchObject({ status: 400, headers: { Connection: "close" } });
+    expect(JSON.parse(answer.body)).toMatchObject({ code: "chunks-too-small" });
+    await connection.closed;
+  });
+
+  test("is not parsed without a known secret", async () => {
+    const connection = await connect(ingest.port);
+    const sent = requestBytes({ path: "/booking-event/create/nobody", headers: { "Transfer-Encoding": "chunked" } });
+    // Parsed, this would be an error.
+    connection.send(Buffer.concat([sent, Buffer.from("no chunk\r\n")]));
+    expect(await connection.answer()).toMatchObject({ status: 403, headers: { Connection: "close" } });
+    await connection.closed;
+  });
+});
 
 describe("a large body that is refused", () => {
   const uploadBytes = 300_000_000;

@@ -109,6 +109,21 @@ describe("a small heap", () => {
   );
 });
 
+test("a heap of 96 MB is enough for 60 bodies in chunks of one byte: each is refused, and others are served", async () => {
+  const main = await start({ heapMiB: 96 });
+  const headers = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
+  const head = requestBytes({ path: create, headers });
+  const bytes = Buffer.concat([head, Buffer.from("1\r\n \r\n".repeat(60_000))]);
+  for (let i = 0; i < 60; i += 1) (await open(main.port)).write(bytes);
+  // A slow machine refuses some before their bodies are read.
+  const refused = /^ingest_requests_total\{.*status="(?:400|503)".*\} (\d+)$/gm;
+  await waitFor(async () => {
+    const counts = Array.from((await main.metrics()).matchAll(refused), ([, count]) => Number(count));
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(60);
+  });
+  await expectToServe(main);
+}, 60_000);
+
 describe("file descriptors", () => {
   test("never run out: idle connections make room for a partner's", async () => {
     const main = await start({ openFiles: 100 });

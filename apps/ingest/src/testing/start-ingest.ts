@@ -7,6 +7,7 @@ import {
   type Connections,
   createConnections,
   createServer,
+  hasKnownSecret,
   type PartnerFacingServer,
   serverLimits,
 } from "@booking-events/http";
@@ -70,6 +71,7 @@ export async function startIngest(
   });
   const server = createServer({
     ...{ handle: app.callback(), connections, observe, limits: { ...serverLimits, ...limits } },
+    hasKnownSecret: (req) => hasKnownSecret(registry, req),
   });
   server.server.listen(0, "127.0.0.1");
   await once(server.server, "listening");
