@@ -57,6 +57,19 @@ test("a single statement has the limits of a transaction, and its failure is its
   expect(rows).toEqual([{ timeout: "30s" }]);
 });
 
+test("times are read as such, whatever style the database has", async () => {
+  const { pathname } = new URL(url);
+  await pool.query(`alter database ${pathname.slice(1)} set datestyle to 'German'`);
+  const other = createPool({ databaseUrl: url, applicationName: "test", maxConnections: 1, onError: () => {} });
+  try {
+    const { rows } = await other.query("select timestamptz '2026-01-02 03:04:05Z' as at");
+    expect(rows).toEqual([{ at: new Date("2026-01-02T03:04:05Z") }]);
+  } finally {
+    await other.end();
+    await pool.query(`alter database ${pathname.slice(1)} reset datestyle`);
+  }
+});
+
 test("the names in a jsonb do not depend on what was parsed before", async () => {
   JSON.parse('{"a":0,"x\\\\":0}');
   const { rows } = await pool.query(`select '{"a":0,"x\\n":0}'::jsonb as value`);

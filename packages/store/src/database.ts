@@ -272,6 +272,8 @@ export function beginWithLimits(limits: Partial<TransactionLimits> = {}): string
     `set local lock_timeout to ${limits.lockTimeoutMs ?? lockTimeoutMs}`,
     `set local idle_in_transaction_session_timeout to ${limits.idleTimeoutMs ?? idleInTransactionTimeoutMs}`,
     `set local tcp_user_timeout to ${tcpUserTimeoutMs}`,
+    // pg reads times in no other style, and returns null or text instead.
+    "set local datestyle to iso",
     ...(limits.schema === undefined ? [] : [`set local search_path to ${pg.escapeIdentifier(limits.schema)}`]),
   ].join("; ");
 }
