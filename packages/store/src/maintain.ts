@@ -59,7 +59,7 @@ const endsConnection = /^(08|57P|25P03|25P04)/;
  * Classes of SQLSTATE whose messages name objects, limits and files. A message of a data exception (22), or one that a
  * trigger raises (P0), may quote values.
  */
-const classesThatNameObjects = new Set(["0A", "23", "2B", "40", "42", "53", "54", "55", "57", "58", "XX"]);
+const classesThatNameObjects = new Set(["0A", "23", "25", "2B", "40", "42", "53", "54", "55", "57", "58", "XX"]);
 
 /** Another process maintains the database. */
 class Busy extends RollBack {

@@ -30,7 +30,7 @@ async function maintainDatabase(context: Context): Promise<void> {
       const lines = describe(done);
       hasDoneAnything ||= lines.length > 0;
       for (const line of lines) printLine(context.stdout, line);
-      if (done.problems.length > 0) throw new CommandFailure(done.problems.join("\n"));
+      if (done.problems.length > 0) throw new CommandFailure(done.problems.join(" "));
       if (done.isBusy) throw new CommandFailure("Another process maintains the database. Try again later.");
       if (done.isLocked)
         throw new CommandFailure("Others have locked a table for more than a second. Try again later.");

@@ -11,10 +11,12 @@ import {
   createLastUseWriter,
   createProducer,
   createTokenBuckets,
+  queueName,
   setQueuePaused,
 } from "@booking-events/queue";
 import { version } from "@booking-events/runtime";
 import { writeDeadLetter } from "@booking-events/store";
+import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { runOps, spawnUnreadOps } from "../testing/run-ops.ts";
 
@@ -181,6 +183,15 @@ test("an event that waits for long needs attention", async () => {
   await queueEvent(now);
   const { needsAttention } = await readJson({}, new Date(now.getTime() + 6 * minuteMs));
   expect(needsAttention).toContainEqual(expect.stringMatching(/^The oldest event has waited for [56] min/));
+});
+
+test("events that wait for another attempt need attention", async () => {
+  await ingestAndWorker();
+  const redis = new Redis(redisUrl());
+  await redis.zadd(`${prefix}:${queueName}:delayed`, Date.now() + 60_000, randomUUID());
+  redis.disconnect();
+  const { needsAttention } = await readJson();
+  expect(needsAttention).toEqual([expect.stringMatching(/^Events failed and wait for another attempt: 1\./)]);
 });
 
 test("a database that takes no writes needs attention", async () => {

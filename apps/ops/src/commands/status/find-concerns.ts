@@ -25,7 +25,7 @@ export function findConcerns(status: Status): string[] {
 }
 
 function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
-  const { isPaused, workers, unservedShards, ingestCount, oldestQueuedAt, redis } = queue;
+  const { isPaused, counts, workers, unservedShards, ingestCount, oldestQueuedAt, redis } = queue;
   const ageMs = oldestQueuedAt === null ? 0 : at.getTime() - oldestQueuedAt.getTime();
   const memoryShare = redis.maxBytes === 0 ? 0 : redis.usedBytes / redis.maxBytes;
   return [
@@ -38,6 +38,9 @@ function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
       : []),
     ...(ageMs > maxAgeMs && !isPaused
       ? [`The oldest event has waited for ${describeAge(ageMs)}. Look for the cause: npm run ops -- doctor`]
+      : []),
+    ...(counts.delayed > 0
+      ? [`Events failed and wait for another attempt: ${counts.delayed}. See why in the worker's log.`]
       : []),
     ...(memoryShare > maxMemoryShare
       ? [`Redis uses ${Math.round(100 * memoryShare)} % of its maxmemory. See "RedisMemoryHigh" in docs/runbook.md.`]
