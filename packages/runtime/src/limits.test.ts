@@ -87,7 +87,7 @@ describe("the partner guide has the limits of the code", () => {
     const pattern = /A list has up to (.+?) lines of up to (.+?) and arrives within (\d+) minutes/;
     const [, lines = "", bytes = "", minutes] = pattern.exec(read("docs/partner-guide.md")) ?? [];
     expect([lines, bytes, `${minutes} min`].map(toNumber)).toEqual([
-      readConstant(list, "maxReferences"),
+      readConstant(list, "maxLines"),
       readConstant(list, "maxLineBytes"),
       readConstant("apps/lookup/src/run-lookup.ts", "listTimeoutMs"),
     ]);

@@ -32,8 +32,8 @@ export const unsupportedListType = refused(
   "unsupported-type",
   "The Content-Type is missing or not supported. Send UTF-8 with Content-Type: application/x-ndjson.",
 );
-export const listTooLong = (maxReferences: number): Answer =>
-  refused(413, "list-too-long", `The list has more than ${maxReferences} references.`);
+export const listTooLong = (maxLines: number): Answer =>
+  refused(413, "list-too-long", `The list has more than ${maxLines} lines.`);
 export const tooManyDifferences = refused(
   413,
   "too-many-differences",

@@ -86,9 +86,10 @@ describe("refused with the number of its line", () => {
 });
 
 test("a list that is too long is refused", async () => {
-  const limits = { ...listLimits, maxReferences: 2 };
-  expect(await read(['{"reference":"A"}\n{"reference":"B"}\n\n'], limits)).toHaveLength(1);
+  const limits = { ...listLimits, maxLines: 2 };
+  expect(await read(['{"reference":"A"}\n{"reference":"B"}\n'], limits)).toHaveLength(1);
   expect(await refusalOf(['{"reference":"A"}\n{"reference":"B"}\n{"reference":"C"}'], limits)).toBe(
-    "413 The list has more than 2 references.",
+    "413 The list has more than 2 lines.",
   );
+  expect(await refusalOf(["\n".repeat(4)], limits)).toBe("413 The list has more than 2 lines.");
 });

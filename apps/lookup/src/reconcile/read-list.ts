@@ -12,7 +12,7 @@ export interface ListedReference {
 }
 
 export const listLimits = {
-  maxReferences: 2_000_000,
+  maxLines: 2_000_000,
   /** A reference of 1,024 characters takes up to 12 KiB as JSON, if each is written as two escapes. */
   maxLineBytes: 16_384,
   /** References that are compared together. */
@@ -23,19 +23,16 @@ const newline = 0x0a;
 
 /**
  * Reads a list of NDJSON lines, in pages. The body is read only as fast as its pages are used, and at most a page, a
- * line and what Node has received are held. Empty lines are skipped.
+ * line and what Node has received are held. Empty lines are skipped, but count.
  *
  * @throws Refusal for the first invalid line, and for a list that is too long; ClientGone
  */
 export async function* readList(req: IncomingMessage, limits = listLimits): AsyncGenerator<ListedReference[]> {
-  const lines = createLineSplitter(limits.maxLineBytes);
+  const lines = createLineSplitter(limits);
   let page: ListedReference[] = [];
-  let references = 0;
   for await (const chunk of chunksOf(req)) {
     for (const [line, number] of lines.split(chunk)) {
       if (line.trim() === "") continue;
-      references += 1;
-      if (references > limits.maxReferences) throw new Refusal(lookupAnswers.listTooLong(limits.maxReferences));
       page.push(parseLine(line, number));
       if (page.length < limits.referencesPerPage) continue;
       yield page;
@@ -56,7 +53,7 @@ async function* chunksOf(req: IncomingMessage): AsyncGenerator<Buffer> {
   yield Buffer.from([newline]);
 }
 
-function createLineSplitter(maxLineBytes: number) {
+function createLineSplitter({ maxLines, maxLineBytes }: typeof listLimits) {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let rest: Buffer = Buffer.alloc(0);
   let lineNumber = 0;
@@ -76,7 +73,10 @@ function createLineSplitter(maxLineBytes: number) {
       let start = 0;
       for (let end = bytes.indexOf(newline); end !== -1; end = bytes.indexOf(newline, start)) {
         lineNumber += 1;
-        yield [decode(bytes.subarray(start, end)), lineNumber];
+        // One more, since we add a newline to the last line, which may have one.
+        if (lineNumber > maxLines + 1 || (lineNumber > maxLines && end > start))
+          throw new Refusal(lookupAnswers.listTooLong(maxLines));
+        if (end > start) yield [decode(bytes.subarray(start, end)), lineNumber];
         start = end + 1;
       }
       rest = bytes.subarray(start);
