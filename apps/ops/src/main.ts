@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import { constants } from "node:os";
 import { runProgram } from "./program.ts";
 
@@ -10,12 +11,25 @@ let endsWithReader = false;
 // all the same.
 for (const output of [process.stdout, process.stderr]) {
   output.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+    if (error.code !== "EPIPE") exitUnwritten(error);
     if (endsWithReader) process.exit(0);
     output.write = () => true;
     // For a command that waits until the reader has taken the last output. It must not see the error.
     output.emit("drain");
   });
+}
+
+/** A full disk, for example. What was lost may be a secret that nobody else has. */
+function exitUnwritten({ code }: NodeJS.ErrnoException): never {
+  const message =
+    `The output could not be written (${code}). What the command changed stays. ` +
+    "After partners add or rotate, rotate again: the new secret was lost.\n";
+  // Asynchronous, standard error would be the next to fail.
+  try {
+    writeSync(process.stderr.fd, message);
+  } finally {
+    process.exit(1);
+  }
 }
 
 process.exitCode = await runProgram(process.argv.slice(2), {

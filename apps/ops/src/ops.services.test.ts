@@ -1,6 +1,10 @@
 import { spawn } from "node:child_process";
 import { hash, randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import type { BookingState, Outcome } from "@booking-events/bookings";
@@ -681,3 +685,23 @@ test("a reader that closes the pipe ends the command quietly", async () => {
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   expect({ stdout, stderr, exitCode: child.exitCode }).toEqual({ stdout: "[\n", stderr: "", exitCode: 0 });
 });
+
+// A device of Linux on which no write succeeds.
+test.skipIf(!existsSync("/dev/full"))(
+  "output that can't be written is one sentence, which says what to do",
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), "booking-events-ops-"));
+    const full = openSync("/dev/full", "w");
+    try {
+      const PARTNERS_FILE = join(folder, "partners.json");
+      const ran = await spawnOps(["partners", "add", "acme", "--name", "Acme"], { PARTNERS_FILE }, full);
+      expect(ran).toMatchObject({
+        exitCode: 1,
+        stderr: expect.stringMatching(/\nThe output could not be [^\n]*ENOSPC[^\n]*\n$/),
+      });
+    } finally {
+      closeSync(full);
+      await rm(folder, { recursive: true });
+    }
+  },
+);

@@ -42,12 +42,17 @@ export async function runOps(
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
 /** Runs a command in a process of its own, like an operator, from source. */
-export async function spawnOps(args: string[], environment: Record<string, string>): Promise<Ran> {
+export async function spawnOps(
+  args: string[],
+  environment: Record<string, string>,
+  output: number | "pipe" = "pipe",
+): Promise<Ran> {
   const child = spawn(process.execPath, ["--conditions=@booking-events/source", main, ...args], {
     env: { ...compileCache, ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", output, "pipe"],
   });
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  const read = (stream: Readable | null) => (stream === null ? "" : text(stream));
+  const [stdout, stderr] = await Promise.all([read(child.stdout), read(child.stderr), once(child, "close")]);
   return { exitCode: child.exitCode, stdout, stderr };
 }
 
