@@ -13,6 +13,8 @@ const idleInTransactionSessionTimeout = "25P03";
 export class FeedClient extends ServerClient {
   /** PostgreSQL has ended the connection, because no statement came in the transaction for the time given to `begin`. */
   wasIdleTooLong = false;
+  /** Called when that happens. */
+  onIdleTooLong: (() => void) | undefined;
 }
 
 /**
@@ -35,7 +37,9 @@ export async function connect(
   client.on("error", () => {});
   // PostgreSQL says why it ends a connection to the statement under way, or else to the listener above: here, to both.
   client.connection.on("errorMessage", ({ code }: pg.DatabaseError) => {
-    if (code === idleInTransactionSessionTimeout) client.wasIdleTooLong = true;
+    if (code !== idleInTransactionSessionTimeout) return;
+    client.wasIdleTooLong = true;
+    client.onIdleTooLong?.();
   });
   try {
     await client.connect();

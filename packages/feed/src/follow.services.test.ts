@@ -355,6 +355,10 @@ describe("a change whose handler loses the transaction", () => {
     await shortenLimit(client);
     await waitFor(() => !isRunning(pid));
   };
+  const neverSettle = async (client: Client) => {
+    await shortenLimit(client);
+    await new Promise(() => {});
+  };
   const blockTooLong = async (client: Client) => {
     const pid = await processOf(client);
     await shortenLimit(client);
@@ -363,6 +367,7 @@ describe("a change whose handler loses the transaction", () => {
 
   test.each([
     ["waits too long", waitTooLong, HandlerTimedOut],
+    ["never settles", neverSettle, HandlerTimedOut],
     ["blocks the process too long", blockTooLong, HandlerTimedOut],
     ["commits it", (client: Client) => client.query("commit"), HandlerEndedTransaction],
     ["rolls it back", (client: Client) => client.query("rollback"), HandlerEndedTransaction],
