@@ -2,7 +2,6 @@ import {
   type AdmissionOptions,
   admitPartner,
   type ChargePartner,
-  ClientGone,
   createPartnerFacingApp,
   type ObserveRequest,
   Refusal,
@@ -93,11 +92,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const { partner, secretId } = await admitPartner(ctx, kind, options, () => {
       ctx.state.span = startRequestSpan(options.tracing, ctx.req, kind);
     });
-    const body = await readBody(ctx).catch((error: unknown) => {
-      // Parsing it may have cost more than any body that is accepted.
-      if (error instanceof ClientGone) chargePartner(partner, options.bodyLimitBytes, 0);
-      throw error;
-    });
+    const body = await readBody(ctx);
     const receivedAt = new Date().toISOString();
     const read = () => readEvent(ctx, kind, body, (values) => chargePartner(partner, body.bytes, values));
     const { payload, payloadJson, warnings, idempotencyKey, isDryRun } = await options.takeTurn(

@@ -76,8 +76,6 @@ const comparisonTimeoutMs = 10_000;
 const bookingsPerPage = 2_000;
 /** For a list of a million references over a slow line. */
 const listTimeoutMs = 300_000;
-/** A chunk for each line, which has at least a reference. */
-const minListPieceBytes = 16;
 /** In an outage, partners get an answer within 2 s. Redis, which is asked first, may take most of the first one. */
 const databaseDeadlineMs = 1_000;
 
@@ -235,7 +233,7 @@ function createLookupServer(
     handle: app.callback(),
     hasKnownSecret: (req) => hasKnownSecret(partners.registry(), req),
     ...{ connections, observe },
-    limits: { ...serverLimits, requestTimeoutMs: listTimeoutMs, minPieceBytes: minListPieceBytes },
+    limits: { ...serverLimits, requestTimeoutMs: listTimeoutMs },
   });
 }
 

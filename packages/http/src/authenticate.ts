@@ -31,10 +31,15 @@ export function authenticate(
 /** Whether the path has the secret of a partner, valid or not. */
 export function hasKnownSecret(registry: PartnerRegistry, { url = "" }: IncomingMessage): boolean {
   const secret = /^(?:https?:\/\/[^/?#]*)?\/booking-event\/\w+\/([^/?#]+)/i.exec(url)?.[1] ?? "";
+  return registry.findSecret(decode(secret)) !== undefined;
+}
+
+/** As the router does: what can't be decoded is taken as it is. */
+function decode(segment: string): string {
   try {
-    return registry.findSecret(decodeURIComponent(secret)) !== undefined;
+    return decodeURIComponent(segment);
   } catch {
-    return false;
+    return segment;
   }
 }
 

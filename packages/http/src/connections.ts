@@ -94,7 +94,7 @@ export function createConnections(options: {
     const { afterAnswers } = connection;
     connection.afterAnswers = undefined;
     afterAnswers?.();
-    if (connection.authenticRequests > 0) idle.add(connection);
+    if (connection.authenticRequests > 0 && connection.requestsUnderWay === 0) idle.add(connection);
   }
 
   return {

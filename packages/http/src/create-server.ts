@@ -13,7 +13,7 @@ import { findHostFault } from "./host-header.ts";
 import { joinChunks } from "./join-chunks.ts";
 import type { ObserveRequest } from "./observe-requests.ts";
 import { requestIdOf } from "./request-id.ts";
-import { discardInput, sendAnswer, sendAnswerOnSocket } from "./send-answer.ts";
+import { discardInput, endGently, sendAnswer, sendAnswerOnSocket } from "./send-answer.ts";
 import { stopParserAt } from "./stop-parser.ts";
 
 export const serverLimits = {
@@ -29,8 +29,6 @@ export const serverLimits = {
   maxHeaderBytes: 8_192,
   /** Per connection: requests passed to the app whose answers have not been handed to the kernel completely. */
   maxRequestsUnderWay: 16,
-  /** The average size of the pieces of a body that has more than 1,000. */
-  minPieceBytes: 64,
   /** How long a connection may have no traffic while an answer waits to be read. Longer than any answer takes. */
   unreadAnswerTimeoutMs: 15_000,
 };
@@ -70,9 +68,6 @@ export function createServer(options: {
     requireHostHeader: false,
     IncomingMessage: joinChunks(
       stopParserAt((req) => !acceptsRequests(connections.of(req.socket)) || isChunkedByStranger(req)),
-      limits.minPieceBytes,
-      (req) =>
-        answerClientError(chunksTooSmall, { connection: connections.of(req.socket), socket: req.socket, observe }),
     ),
     // No other protocol is supported, and a server may ignore the request to upgrade (RFC 9110, section 7.8).
     shouldUpgradeCallback: () => false,
@@ -90,7 +85,7 @@ export function createServer(options: {
 
   /** Each chunk costs as much as a small request, before the answer can close the connection. */
   function isChunkedByStranger(req: IncomingMessage): boolean {
-    return req.headers["transfer-encoding"] !== undefined && !hasKnownSecret(req);
+    return /\bchunked\s*$/i.test(req.headers["transfer-encoding"] ?? "") && !hasKnownSecret(req);
   }
 
   function acceptsRequests(connection: Connection | undefined): connection is Connection {
@@ -146,13 +141,20 @@ export function createServer(options: {
     }
   }
 
-  /** Answers a request as if its body never arrived. Its answer follows those of earlier requests. */
+  /** Answers a stranger's request as if its body never arrived. Its answer follows those of earlier requests. */
   function handleWithoutBody(req: IncomingMessage, socket: Socket, connection: Connection): void {
+    discardInput(socket, () => socket.pause());
     afterAnswers(connection, () => {
+      // The list of partners may have changed meanwhile, and the body is lost.
+      if (hasKnownSecret(req)) {
+        socket.destroy();
+        return;
+      }
       const res = new ServerResponse(req);
       res.assignSocket(socket);
-      res.once("finish", () => socket.destroySoon());
-      discardInput(socket, () => socket.pause());
+      res.once("finish", () => endGently(socket));
+      // Node has set its own time-out after the answer before.
+      socket.setTimeout(limits.unreadAnswerTimeoutMs);
       connections.beginRequest(connection, res);
       res.shouldKeepAlive = false;
       handle(req, res);
@@ -168,11 +170,9 @@ export function createServer(options: {
   };
 }
 
-const chunksTooSmall = { code: "CHUNKS_TOO_SMALL" };
-
-/** Answers a request that could not be read: too slow, too large, in too many pieces, or not HTTP. */
+/** Answers a request that Node could not read: too slow, too large, or not HTTP. */
 function answerClientError(
-  error: Pick<NodeJS.ErrnoException, "code">,
+  error: NodeJS.ErrnoException,
   { connection, socket, observe }: { connection: Connection | undefined; socket: Socket; observe: ObserveRequest },
 ): void {
   if (error.code === "ECONNRESET" || connection === undefined) {
@@ -237,8 +237,6 @@ function toAnswer(code: string | undefined): Answer {
       return answers.requestTimeout;
     case "HPE_HEADER_OVERFLOW":
       return answers.headersTooLarge;
-    case chunksTooSmall.code:
-      return answers.chunksTooSmall;
     default:
       return answers.malformedHttp;
   }

@@ -90,9 +90,16 @@ export function sendAnswerOnSocket(socket: Socket, answer: Answer, requestId: st
     "Content-Length": Buffer.byteLength(answer.body),
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join("")}\r\n${answer.body}`);
+  socket.write(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join("")}\r\n${answer.body}`);
   discardInput(socket, () => socket.destroy());
+  endGently(socket);
+}
+
+/** Gives the client time to read what was sent, and to stop sending, before the connection is closed. */
+export function endGently(socket: Socket): void {
+  socket.end();
   const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once("end", () => socket.destroy());
   socket.once("close", () => clearTimeout(timer));
 }
 

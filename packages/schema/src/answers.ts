@@ -37,12 +37,6 @@ export const malformedHttp = refused(
   "malformed-http",
   "The request is not valid HTTP/1.1, or its method is unknown. Send a POST request with a Host header.",
 );
-/** Each piece costs as much as a whole body. */
-export const chunksTooSmall = refused(
-  400,
-  "chunks-too-small",
-  "The body came in too many small pieces. Send it with a Content-Length header, or in fewer and larger chunks.",
-);
 export const repeatedHost = refused(400, "repeated-host", "The request has more than one Host header. Send only one.");
 export const twoContentTypes = refused(
   400,
