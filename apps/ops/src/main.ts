@@ -24,7 +24,7 @@ function exitUnwritten({ code }: NodeJS.ErrnoException): never {
   const message =
     `The output could not be written (${code}). What the command changed stays. ` +
     "After partners add or rotate, rotate again: the new secret was lost.\n";
-  // Asynchronous, standard error would be the next to fail.
+  // The process would end before an asynchronous write.
   try {
     writeSync(process.stderr.fd, message);
   } finally {
