@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const root = join(import.meta.dirname, "../..");
 const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
   .split("\n")
-  .filter((page) => page !== "" && !page.startsWith("docs/adr/") && existsSync(join(root, page)));
+  .filter((page) => page !== "" && existsSync(join(root, page)));
 const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 /** Folders that exist in a working copy and not in a clone, and a file that does not exist yet. */

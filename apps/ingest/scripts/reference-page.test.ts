@@ -84,7 +84,7 @@ describe("rendering the guide", () => {
   const guide = (text: string) => `# Title\n\n<!-- fields -->\n\nA table.\n\n<!-- /fields -->\n\n${text}\n`;
 
   test("fails for a link that readers of the page cannot follow", () => {
-    expect(() => renderGuide(guide("[x](adr/0005.md)"), html``)).toThrow("The guide links to adr/0005.md");
+    expect(() => renderGuide(guide("[x](adr/json.md)"), html``)).toThrow("The guide links to adr/json.md");
     expect(renderGuide(guide("[x](#title)"), html``).body.text).toContain('<a href="#title">x</a>');
   });
 

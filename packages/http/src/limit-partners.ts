@@ -57,7 +57,7 @@ const tryAgainMs = 1_000;
 /**
  * A payload takes one token for each started `tokenBytes`, or for each started `tokenValues` of JSON, whichever is more.
  * An ordinary booking, of 1 to 2 KB and about 40 values, takes one. The largest that is accepted takes 8: it costs
- * ingest, the worker and PostgreSQL many times as much (ADR 8).
+ * ingest, the worker and PostgreSQL many times as much.
  */
 export const tokenBytes = 8_192;
 export const tokenValues = 250;

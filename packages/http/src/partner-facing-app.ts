@@ -52,7 +52,7 @@ export function createPartnerFacingApp<State extends RequestState>(options: {
     // Hops are counted from the right. Addresses further left were written by the client.
     maxIpsCount: trustedProxyHops,
   });
-  // The router reads the host of each request, although our routes apply to any. Koa would split the header (ADR 27).
+  // The router reads the host of each request, although our routes apply to any. Koa would split the header.
   Object.defineProperty(app.context, "host", { value: "" });
   // Only errors after a response has been sent get here, and Koa would print them completely.
   app.on("error", (error) => logger.debug({ err: error }, "response failed"));

@@ -6,7 +6,7 @@ const key = Symbol("requestId");
 
 /**
  * Returns the request's id. The answer has it as `X-Request-Id`, the log as `requestId`, and an accepted event as its
- * own id (ADR 29). It is made at the first call: when the event is about to be queued, or with the answer.
+ * own id. It is made at the first call: when the event is about to be queued, or with the answer.
  */
 export function requestIdOf(req: IncomingMessage & { [key]?: string }): string {
   req[key] ??= createEventId();

@@ -7,7 +7,7 @@ const answerMarginMs = 200;
  * Returns a function that waits until replicas have all that was written over this connection before. It throws if they
  * are fewer than needed, or if the connection was replaced since `connection`: ioredis sends an unanswered WAIT again,
  * and the replicas of another primary would confirm what that one has. It also throws while the primary is being
- * replaced: the server that takes its place may lack what another replica still confirms (ADR 38).
+ * replaced: the server that takes its place may lack what another replica still confirms.
  *
  * @param needed how many replicas must confirm; 0: the function does nothing
  * @param options.connectionNumber returns a number that changes with each connection
@@ -23,7 +23,7 @@ export function createReplicaConfirmation(
     knowsWaitAof = true;
   });
 
-  /** Redis 7.2 tells whether replicas have it on disk. Older ones tell whether they have it (ADR 38). */
+  /** Redis 7.2 tells whether replicas have it on disk. Older ones tell whether they have it. */
   async function countReplicas(waitMs: number): Promise<number> {
     if (knowsWaitAof) {
       try {

@@ -25,7 +25,7 @@ const readyTimeoutMs = 2_000;
  * Opens a connection to the server that stores the keys with this prefix.
  *
  * In a cluster or behind sentinels, each connection and reconnection leads to the server that is then the primary. One
- * ordinary connection is enough, because all keys of a prefix are on one server (ADR 38).
+ * ordinary connection is enough, because all keys of a prefix are on one server.
  */
 export function connectToRedis({ redisServers, prefix }: QueueLocation, options: ConnectionOptions): Redis {
   if (typeof redisServers === "string") return new Redis(redisServers, options);

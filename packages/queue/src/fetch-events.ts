@@ -33,7 +33,7 @@ export interface FetchedEvents {
  * wait, so nobody is woken in vain.
  *
  * KEYS: the queue's wait, active, prioritized, pc (the counter of prioritized jobs), delayed, meta and marker. Some hardly
- * ever exist, so Redis refuses the script while it moves the slot (ADR 38).
+ * ever exist, so Redis refuses the script while it moves the slot.
  * ARGV: the prefix of job keys, the time (epoch milliseconds), the duration of the locks (milliseconds), the locks'
  * token, the maximum number of events, how many bytes of memory they may take, which only the last one may exceed, and
  * the options of our jobs.

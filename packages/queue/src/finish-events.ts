@@ -19,7 +19,7 @@ interface FinishedJob {
  * reached. BullMQ fetches the next job in the same call instead.
  *
  * KEYS: the queue's active and stalled, the number of finished events, wait, meta and marker, and prioritized, which
- * hardly ever exists: Redis refuses a script with such a key while it moves the slot (ADR 38), so no event on another
+ * hardly ever exists: Redis refuses a script with such a key while it moves the slot, so no event on another
  * node seems to be missing.
  * ARGV: the prefix of job keys; then for each event its id and its lock's token.
  * Returns a BullMQ error code for each event, or 0.

@@ -2,8 +2,7 @@ import type { QueueLocation } from "./connect-to-redis.ts";
 
 /**
  * The queue consists of shards, each with a prefix and so a hash tag of its own: Redis Cluster stores a shard on one node
- * and can place each shard on another (ADR 39). Shard 0 has the prefix of the queue, so that a queue with one shard has
- * the keys that it had before there were shards.
+ * and can place each shard on another. Shard 0 has the prefix of the queue, as a queue with one shard has.
  */
 export function shardPrefix(prefix: string, shard: number): string {
   return shard === 0 ? prefix : addToHashTag(prefix, String(shard));

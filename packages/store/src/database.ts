@@ -155,7 +155,7 @@ export const staleStatement = ["0A000", "26000", "42P05"] as const;
 
 /**
  * Like {@link inTransaction}, but PostgreSQL parses each statement with values only once for a connection, and plans it
- * once a second. For a few events, that takes it much longer than to run the statements (ADR 41).
+ * once a second. For a few events, that takes it much longer than to run the statements.
  *
  * The texts of the statements stay prepared until the connection ends, so there must be few.
  *

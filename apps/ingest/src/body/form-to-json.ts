@@ -35,7 +35,7 @@ let buffer = new Uint8Array(4_096);
  * twice.
  *
  * V8 makes a slow hash table of an object to which many fields are added one by one, but not of one that it parses. So
- * for a booking, this and the parsing take less time than adding the fields, and the event's JSON costs nothing (ADR 27).
+ * for a booking, this and the parsing take less time than adding the fields, and the event's JSON costs nothing.
  *
  * @returns the text, which has no escape `\u`, and the number of names in it
  */

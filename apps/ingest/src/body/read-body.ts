@@ -54,7 +54,7 @@ export function createBodyReader(limitBytes: number): ReadBody {
 
 /**
  * Takes a body that Node has already received. Most bodies arrive together with their headers, and reading them as a
- * stream takes several times as long (ADR 27). Returns undefined if a part is missing, or if the body is chunked.
+ * stream takes several times as long. Returns undefined if a part is missing, or if the body is chunked.
  */
 function takeArrivedBody(req: IncomingMessage): Promise<Buffer> | undefined {
   if (req.readableLength !== Number(req.headers["content-length"])) return undefined;
