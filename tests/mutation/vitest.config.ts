@@ -19,8 +19,8 @@ export default defineConfig({
     testTimeout: 10_000,
     include: [
       "apps/ingest/src/body/decode-body.test.ts",
-      "apps/ingest/src/limits/take-turns.test.ts",
-      "packages/http/src/limit-partners.test.ts",
+      "apps/ingest/src/load/take-turns.test.ts",
+      "packages/http/src/partners/limit-partners.test.ts",
       "apps/worker/src/deliver/{describe-fault,wait-out-outage}.test.ts",
       "tests/chaos/fold-against-oracle.test.ts",
       "packages/bookings/src/{fold,plan-booking,settle-keys}.test.ts",

@@ -26,10 +26,10 @@ import type { DecodedBody } from "./body/decode-body.ts";
 import { describeViolations } from "./body/describe-violations.ts";
 import { readEventOptions } from "./body/event-options.ts";
 import { type Body, createBodyReader } from "./body/read-body.ts";
-import type { TakeTurn } from "./limits/take-turns.ts";
-import type { CountUnknownFields } from "./log/count-unknown-fields.ts";
-import type { RecordWarnings } from "./log/record-warnings.ts";
-import { endRequestSpan, enqueueTraced, startRequestSpan } from "./log/trace-requests.ts";
+import type { TakeTurn } from "./load/take-turns.ts";
+import type { CountUnknownFields } from "./observe/count-unknown-fields.ts";
+import type { RecordWarnings } from "./observe/record-warnings.ts";
+import { endRequestSpan, enqueueTraced, startRequestSpan } from "./observe/trace-requests.ts";
 import { answerWithPage, type Pages } from "./pages/pages.ts";
 
 export interface AppOptions extends AdmissionOptions {

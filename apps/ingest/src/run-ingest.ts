@@ -34,14 +34,14 @@ import {
   variables,
 } from "@booking-events/runtime";
 import { createApp } from "./app.ts";
-import { exportSecretExpiry } from "./auth/export-secret-expiry.ts";
-import { watchLoad } from "./limits/shed-load.ts";
-import { createTurns } from "./limits/take-turns.ts";
-import { freezeLimits, watchFreezes } from "./limits/watch-freezes.ts";
-import { createUnknownFieldCounter } from "./log/count-unknown-fields.ts";
-import { createViolationCounter } from "./log/count-violations.ts";
-import { createRefusalRecorder } from "./log/record-refusals.ts";
-import { createWarningRecorder } from "./log/record-warnings.ts";
+import { freezeLimits, watchFreezes } from "./freezes/watch-freezes.ts";
+import { watchLoad } from "./load/shed-load.ts";
+import { createTurns } from "./load/take-turns.ts";
+import { createUnknownFieldCounter } from "./observe/count-unknown-fields.ts";
+import { createViolationCounter } from "./observe/count-violations.ts";
+import { exportSecretExpiry } from "./observe/export-secret-expiry.ts";
+import { createRefusalRecorder } from "./observe/record-refusals.ts";
+import { createWarningRecorder } from "./observe/record-warnings.ts";
 import { countPageReads } from "./pages/count-page-reads.ts";
 import { loadPages } from "./pages/pages.ts";
 import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";

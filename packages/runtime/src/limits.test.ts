@@ -54,7 +54,7 @@ describe("ARCHITECTURE.md has the limits of the code", () => {
 });
 
 describe("the partner guide has the limits of the code", () => {
-  const server = "packages/http/src/create-server.ts";
+  const server = "packages/http/src/server/create-server.ts";
   const constants: Record<string, number> = {
     body: Number(v.parse(variables.BODY_LIMIT_BYTES, undefined)),
     "URL and headers together": readConstant(server, "maxHeaderBytes"),
@@ -74,7 +74,7 @@ describe("the partner guide has the limits of the code", () => {
   });
 
   test("in its text", () => {
-    const limiter = "packages/http/src/limit-partners.ts";
+    const limiter = "packages/http/src/partners/limit-partners.ts";
     const pattern =
       /payload over (.+?) or (\d+) JSON values counts as several requests: one for each started (.+?) or (\d+)/;
     const [, ...documented] = pattern.exec(read("docs/partner-guide.md")) ?? [];

@@ -18,7 +18,7 @@ import { answers, type EventEnvelope } from "@booking-events/schema";
 import { Redis } from "ioredis";
 import { expect } from "vitest";
 import { type AppOptions, createApp } from "../app.ts";
-import { createTurns } from "../limits/take-turns.ts";
+import { createTurns } from "../load/take-turns.ts";
 import { loadPages } from "../pages/pages.ts";
 
 export interface TestIngest {

@@ -7,13 +7,13 @@ import {
 } from "node:http";
 import type { Socket } from "node:net";
 import { type Answer, answers } from "@booking-events/schema";
+import { createEventId } from "../answers/event-id.ts";
+import { requestIdOf } from "../answers/request-id.ts";
+import { discardInput, endGently, sendAnswer, sendAnswerOnSocket } from "../answers/send-answer.ts";
+import { findHostFault } from "../app/host-header.ts";
+import type { ObserveRequest } from "../log/observe-requests.ts";
 import type { Connection, Connections } from "./connections.ts";
-import { createEventId } from "./event-id.ts";
-import { findHostFault } from "./host-header.ts";
 import { joinChunks } from "./join-chunks.ts";
-import type { ObserveRequest } from "./observe-requests.ts";
-import { requestIdOf } from "./request-id.ts";
-import { discardInput, endGently, sendAnswer, sendAnswerOnSocket } from "./send-answer.ts";
 import { stopParserAt } from "./stop-parser.ts";
 
 export const serverLimits = {

@@ -14,7 +14,7 @@ import {
 } from "@booking-events/harness/http-client";
 import { acmeSecret } from "@booking-events/harness/partners";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
+import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 const create = `/booking-event/create/${acmeSecret}`;
 const booking = '{"consumerTripPartnerExternalReference":"T-1"}';

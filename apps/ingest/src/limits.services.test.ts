@@ -10,7 +10,7 @@ import { createTokenBuckets } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
+import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 /** Longer than a healthy Redis takes on a busy machine. */
 const deadlineMs = 1_000;

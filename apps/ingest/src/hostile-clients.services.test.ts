@@ -6,7 +6,7 @@ import { connect, exchange } from "@booking-events/harness/http-client";
 import { acmeSecret } from "@booking-events/harness/partners";
 import { serverLimits } from "@booking-events/http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
+import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 const create = `/booking-event/create/${acmeSecret}`;
 const booking = '{"consumerTripPartnerExternalReference":"TRIP-1"}';

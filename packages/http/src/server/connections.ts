@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Counter, Gauge, type Registry } from "@booking-events/runtime";
-import type { PartnerFacingApp } from "./partner-facing-app.ts";
+import type { PartnerFacingApp } from "../app/partner-facing-app.ts";
 
 export interface Connection {
   readonly socket: Socket;

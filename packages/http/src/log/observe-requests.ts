@@ -1,9 +1,9 @@
 import { isIP } from "node:net";
 import type { Partner } from "@booking-events/partners";
 import { Counter, createTallies, Histogram, type Logger, type Registry } from "@booking-events/runtime";
+import type { FieldViolation, Refusal } from "../answers/refusal.ts";
+import type { PartnerFacingApp } from "../app/partner-facing-app.ts";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
-import type { PartnerFacingApp } from "./partner-facing-app.ts";
-import type { FieldViolation, Refusal } from "./refusal.ts";
 
 /** What may be logged about a request. Never its URL, which contains the secret, or any part of its body. */
 export interface ObservedRequest {

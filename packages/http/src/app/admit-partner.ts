@@ -2,12 +2,12 @@ import type { Socket } from "node:net";
 import type { Partner, PartnerRegistry } from "@booking-events/partners";
 import { answers, type EventKind } from "@booking-events/schema";
 import type Koa from "koa";
-import { authenticate } from "./authenticate.ts";
-import type { LimitPartner } from "./limit-partners.ts";
+import { Refusal } from "../answers/refusal.ts";
+import { authenticate } from "../partners/authenticate.ts";
+import type { LimitPartner } from "../partners/limit-partners.ts";
+import type { RecordUse } from "../partners/record-last-use.ts";
+import type { AnswerGuess } from "../partners/throttle-guessing.ts";
 import { ClientGone, type RequestState } from "./partner-facing-app.ts";
-import type { RecordUse } from "./record-last-use.ts";
-import { Refusal } from "./refusal.ts";
-import type { AnswerGuess } from "./throttle-guessing.ts";
 
 export interface AdmissionOptions {
   /** Returns the partners of the version of the file that is in use. */

@@ -6,7 +6,7 @@ import { createPartnerRegistry } from "@booking-events/partners";
 import { answers } from "@booking-events/schema";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
+import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 /** Compares what is sent with the OpenAPI document, so that a generated client understands every answer. */
 

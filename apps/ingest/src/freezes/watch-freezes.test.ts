@@ -2,7 +2,7 @@ import { Socket } from "node:net";
 import { enqueueDeadlineMs } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { turnLimits } from "./take-turns.ts";
+import { turnLimits } from "../load/take-turns.ts";
 import { type FreezeWatch, freezeLimits, watchFreezes } from "./watch-freezes.ts";
 
 const { tickIntervalMs, longestUnnoticedMs, longestAcceptMs, refusalMs } = freezeLimits;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { KnownSecret, PartnerRegistry } from "@booking-events/partners";
 import type { Answer, EventKind } from "@booking-events/schema";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../answers/refusal.ts";
 
 /**
  * Finds the partner of a secret. Every refusal is looked up, counted and answered in the same way, so neither the

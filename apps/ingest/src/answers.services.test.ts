@@ -8,7 +8,7 @@ import {
 } from "@booking-events/harness/http-client";
 import { acmeSecret } from "@booking-events/harness/partners";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
+import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 /** Tests each row of the table of answers as bytes on a real connection. */
 

@@ -1,6 +1,6 @@
 import { createPartnerRegistry, type Partner, type PartnerRegistry, parsePartnersFile } from "@booking-events/partners";
 import { Counter, Gauge, type Logger, type Registry, repeat } from "@booking-events/runtime";
-import type { PartnerFacingApp } from "./partner-facing-app.ts";
+import type { PartnerFacingApp } from "../app/partner-facing-app.ts";
 import { createReaderWithTimeout, describeReadError, type ReadText, readRegularFile } from "./read-regular-file.ts";
 
 export interface PartnersFileWatch {

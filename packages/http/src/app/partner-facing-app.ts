@@ -3,14 +3,13 @@ import { describeError, type Logger } from "@booking-events/runtime";
 import { type Answer, answers } from "@booking-events/schema";
 import type { Router } from "@koa/router";
 import type Koa from "koa";
-
-import { SecretRefused } from "./authenticate.ts";
+import { Refusal } from "../answers/refusal.ts";
+import { requestIdOf } from "../answers/request-id.ts";
+import { isStreamed, type PageAnswer, type StreamedAnswer, sendAnswer } from "../answers/send-answer.ts";
+import type { ObservedRequest } from "../log/observe-requests.ts";
+import { SecretRefused } from "../partners/authenticate.ts";
 import { findHostFault } from "./host-header.ts";
-import type { ObservedRequest } from "./observe-requests.ts";
 import { QuietKoa } from "./quiet-koa.ts";
-import { Refusal } from "./refusal.ts";
-import { requestIdOf } from "./request-id.ts";
-import { isStreamed, type PageAnswer, type StreamedAnswer, sendAnswer } from "./send-answer.ts";
 
 /** The processes that partners connect to. The name is the prefix of a process's metrics. */
 export type PartnerFacingApp = "ingest" | "lookup";

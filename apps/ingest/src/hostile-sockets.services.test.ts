@@ -8,7 +8,7 @@ import { connect, exchange, requestBytes } from "@booking-events/harness/http-cl
 import { acmeSecret, partnersFile } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type ProcessResources, type RunningMain, startMain } from "../testing/run-main.ts";
+import { type ProcessResources, type RunningMain, startMain } from "./testing/run-main.ts";
 
 /** Tests what sockets can do to a whole process, so ingest runs as one. */
 const create = `/booking-event/create/${acmeSecret}`;
