@@ -1,4 +1,4 @@
-import { addNumberedEvents } from "@booking-events/queue/add-numbered-events";
+import { addNumberedEvents } from "@booking-events/queue/add/add-numbered-events";
 import { type EventEnvelope, envelopeVersion } from "@booking-events/schema";
 import { Redis } from "ioredis";
 import { v7 } from "uuid";

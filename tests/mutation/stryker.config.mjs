@@ -7,7 +7,7 @@ export default {
     "packages/bookings/src/fold.ts",
     "packages/bookings/src/plan-booking.ts",
     "packages/bookings/src/settle-keys.ts",
-    "packages/queue/src/retry-policy.ts",
+    "packages/queue/src/events/retry-policy.ts",
     "packages/runtime/src/graceful-shutdown.ts",
     "apps/ingest/src/body/decode-body.ts",
     "packages/schema/src/exact-double.ts",

@@ -24,7 +24,7 @@ export default defineConfig({
       "apps/worker/src/deliver/{describe-fault,wait-out-outage}.test.ts",
       "tests/chaos/fold-against-oracle.test.ts",
       "packages/bookings/src/{fold,plan-booking,settle-keys}.test.ts",
-      "packages/queue/src/retry-policy.test.ts",
+      "packages/queue/src/events/retry-policy.test.ts",
       "packages/runtime/src/graceful-shutdown.test.ts",
       "packages/schema/src/{exact-double,lossless-json,parse-json-exactly,parse-json-object}.test.ts",
     ],

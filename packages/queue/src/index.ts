@@ -1,47 +1,53 @@
-import { restoreStringMethods } from "./restore-string-methods.ts";
+import { restoreStringMethods } from "./redis/restore-string-methods.ts";
 
-export type { AcceptedEvent } from "./add-events.ts";
-export type { NumberedEvent } from "./add-numbered-events.ts";
-export type { QueueLocation } from "./connect-to-redis.ts";
+export type { AcceptedEvent } from "./add/add-events.ts";
+export type { NumberedEvent } from "./add/add-numbered-events.ts";
+export {
+  createProducer,
+  EnqueueError,
+  enqueueDeadlineMs,
+  type Producer,
+  type ProducerOptions,
+} from "./add/producer.ts";
+export { createShardedProducer, type ShardedProducer } from "./add/sharded-producer.ts";
+export { digestSubject } from "./events/event-subject.ts";
+export { queueName } from "./events/queue-name.ts";
+export { maxAttempts } from "./events/retry-policy.ts";
+export { gatherPerTurn } from "./gather-per-turn.ts";
+export { examineRedis, type RedisExamination } from "./look/examine-redis.ts";
+export { findQueuedEvents, type QueuedEvent, type QueueSearch } from "./look/find-queued-events.ts";
+export { setQueuePaused } from "./look/pause-queue.ts";
+export type { QueueLoad } from "./look/queue-load.ts";
+export type { WaitingEvent } from "./look/queue-reader.ts";
+export { createStateReader, type QueueState, type ShardState } from "./look/queue-state.ts";
+export { openQueuedEvents, type QueuedEvents } from "./look/queued-events.ts";
+export { type QueueStatus, readQueueStatus } from "./look/read-queue-status.ts";
+export { createShardedReader } from "./look/sharded-reader.ts";
+export { type WorkerIdentity, workerHeartbeatIntervalMs } from "./look/worker-registry.ts";
+export { type LastUses, readLastUses, type SecretUse } from "./partners/last-use.ts";
+export {
+  createLastUseWriter,
+  createRefusalWriter,
+  createWarningWriter,
+  type RecordWriter,
+} from "./partners/record-writer.ts";
+export { type RecordedRefusal, readRefusals } from "./partners/refusals.ts";
+export { createTokenBuckets, type TokenBuckets } from "./partners/token-buckets.ts";
+export { readWarningCounts, toDay, type WarningCount, warningDaysKept } from "./partners/warning-counts.ts";
+export type { QueueLocation } from "./redis/connect-to-redis.ts";
+export { listUrls, nameVariable, type RedisServers } from "./redis/redis-servers.ts";
+export { forEachShard, type ShardedQueue, type ShardResult, valuesOf } from "./shards/for-each-shard.ts";
+export { formatShards, locateShard, namingShards, shardNumbers, shardOf, shardsOf } from "./shards/shards.ts";
 export {
   type Consumer,
   createConsumer,
   DelayDelivery,
   type Delivery,
   ReleaseDelivery,
-} from "./consumer.ts";
-export { digestSubject } from "./event-subject.ts";
-export { examineRedis, type RedisExamination } from "./examine-redis.ts";
-export { findQueuedEvents, type QueuedEvent, type QueueSearch } from "./find-queued-events.ts";
-export { forEachShard, type ShardedQueue, type ShardResult, valuesOf } from "./for-each-shard.ts";
-export { gatherPerTurn } from "./gather-per-turn.ts";
-export type { HoldLimits } from "./held-events.ts";
-export { type LastUses, readLastUses, type SecretUse } from "./last-use.ts";
-export { setQueuePaused } from "./pause-queue.ts";
-export { createProducer, EnqueueError, enqueueDeadlineMs, type Producer, type ProducerOptions } from "./producer.ts";
-export type { QueueLoad } from "./queue-load.ts";
-export { queueName } from "./queue-name.ts";
-export type { WaitingEvent } from "./queue-reader.ts";
-export { createStateReader, type QueueState, type ShardState } from "./queue-state.ts";
-export { openQueuedEvents, type QueuedEvents } from "./queued-events.ts";
-export { type QueueStatus, readQueueStatus } from "./read-queue-status.ts";
-export {
-  createLastUseWriter,
-  createRefusalWriter,
-  createWarningWriter,
-  type RecordWriter,
-} from "./record-writer.ts";
-export { listUrls, nameVariable, type RedisServers } from "./redis-servers.ts";
-export { type RecordedRefusal, readRefusals } from "./refusals.ts";
-export { maxAttempts } from "./retry-policy.ts";
-export { createShardedProducer, type ShardedProducer } from "./sharded-producer.ts";
-export { createShardedReader } from "./sharded-reader.ts";
-export { formatShards, locateShard, namingShards, shardNumbers, shardOf, shardsOf } from "./shards.ts";
-export { type GivenUpEvent, LostClaim, type Verdict } from "./sweep-failed.ts";
-export { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
-export { readWarningCounts, toDay, type WarningCount, warningDaysKept } from "./warning-counts.ts";
-export { fetchIntervalMs } from "./worker-backend.ts";
-export { type WorkerIdentity, workerHeartbeatIntervalMs } from "./worker-registry.ts";
+} from "./take/consumer.ts";
+export type { HoldLimits } from "./take/held-events.ts";
+export { type GivenUpEvent, LostClaim, type Verdict } from "./take/sweep-failed.ts";
+export { fetchIntervalMs } from "./take/worker-backend.ts";
 
 // All imports, including ioredis, have been evaluated at this point.
 restoreStringMethods();

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { queueName } from "../queue-name.ts";
+import { queueName } from "../events/queue-name.ts";
 
 const ofOneSide = [":events:events", ":events:id", ":events:meta", ":events:finished"];
 

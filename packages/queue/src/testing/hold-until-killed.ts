@@ -1,5 +1,5 @@
 /** A process that holds as many events as it may, and prints their number, until it is killed. */
-import { createConsumer } from "../consumer.ts";
+import { createConsumer } from "../take/consumer.ts";
 
 const [redisServers = "", prefix = "", concurrency = ""] = process.argv.slice(2);
 let held = 0;

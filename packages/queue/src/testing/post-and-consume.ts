@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { expect } from "vitest";
-import type { AcceptedEvent } from "../add-events.ts";
-import { createConsumer } from "../consumer.ts";
-import { createProducer, enqueueDeadlineMs } from "../producer.ts";
-import type { RedisServers } from "../redis-servers.ts";
+import type { AcceptedEvent } from "../add/add-events.ts";
+import { createProducer, enqueueDeadlineMs } from "../add/producer.ts";
+import type { RedisServers } from "../redis/redis-servers.ts";
+import { createConsumer } from "../take/consumer.ts";
 
 const pauseMs = 5;
 const maxHeldBytes = 1_000_000;

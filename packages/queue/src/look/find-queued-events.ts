@@ -1,0 +1,200 @@
+import { bookingReferenceOf, type EventEnvelope, type EventKind, parseEnvelopeText } from "@booking-events/schema";
+import type { Redis } from "ioredis";
+import { subjectOf } from "../events/event-subject.ts";
+import { queueName, replayJobName } from "../events/queue-name.ts";
+import { defineScript, runScript } from "../redis/run-script.ts";
+import { withConnection } from "../redis/with-connection.ts";
+import { findShardCount, type ShardedQueue } from "../shards/for-each-shard.ts";
+import { locateShard, shardsOf } from "../shards/shards.ts";
+
+/** An event of a booking in the queue. */
+export interface QueuedEvent {
+  eventId: string;
+  /** The kind, or null if an operator put the event back. */
+  kind: EventKind | null;
+  /**
+   * `waiting`: for a worker. `delayed`: for its next attempt. `held`: by a worker. `given-up`: for a worker that tries
+   * it alone.
+   */
+  state: "waiting" | "delayed" | "held" | "given-up";
+  /** Null if this release can't read it. */
+  envelope: EventEnvelope | null;
+  failedAttempts: number;
+  /** Why the last attempt failed: a code and a sentence that holds nothing of the event. */
+  lastFailure: string | null;
+  nextAttemptAt: Date | null;
+  heldSince: Date | null;
+}
+
+export interface QueueSearch {
+  events: QueuedEvent[];
+  /** How many events were in the queue, and how many of them were looked at. */
+  total: number;
+  looked: number;
+}
+
+/** As many as may wait with the default of `MAX_BACKLOG`. */
+const defaultMaxLooked = 1_000_000;
+/** The search ends after this many events of the booking. More say nothing new, and need memory. */
+const maxFound = 1_000;
+/** Small enough that others wait for Redis about a millisecond. */
+const pageSize = 1_000;
+/** BullMQ keeps the time of the next attempt in the upper bits of the score. */
+const delayedScoreUnit = 0x1000;
+
+/**
+ * Finds the events of a booking in the shards of the queue that may have them, at most 11. Redis has no index for that, so this looks at the subject of each event.
+ * Events move while it looks: one that moves from a list that is read later to one that was read before is missed.
+ *
+ * @throws what ioredis throws when Redis does not answer within 2 s
+ */
+export async function findQueuedEvents(
+  options: ShardedQueue & { partner: string; reference: string; maxLooked?: number },
+): Promise<QueueSearch> {
+  const { partner, reference, maxLooked = defaultMaxLooked } = options;
+  const shards = shardsOf(subjectOf(partner, reference), await findShardCount(options));
+  const ofShard = Math.ceil(maxLooked / shards.length);
+  const searches = await Promise.all(
+    shards.map((shard) => {
+      const wanted = { ...locateShard(options, shard), partner, reference, maxLooked: ofShard };
+      return withConnection(wanted, (redis) => search(redis, wanted));
+    }),
+  );
+  return {
+    events: searches.flatMap(({ events }) => events),
+    total: searches.reduce((sum, { total }) => sum + total, 0),
+    looked: searches.reduce((sum, { looked }) => sum + looked, 0),
+  };
+}
+
+interface Wanted {
+  prefix: string;
+  partner: string;
+  reference: string;
+  maxLooked: number;
+}
+
+/** In the order in which events move, as far as possible. */
+const lists = [
+  { name: "delayed", state: "delayed", isSorted: true },
+  { name: "prioritized", state: "waiting", isSorted: true },
+  { name: "wait", state: "waiting", isSorted: false },
+  { name: "active", state: "held", isSorted: false },
+  { name: "failed", state: "given-up", isSorted: true },
+] as const;
+type List = (typeof lists)[number];
+
+async function search(redis: Redis, wanted: Wanted): Promise<QueueSearch> {
+  const queueKey = (name: string) => `${wanted.prefix}:${queueName}:${name}`;
+  const sizes = await Promise.all(
+    lists.map(({ name, isSorted }) => (isSorted ? redis.zcard(queueKey(name)) : redis.llen(queueKey(name)))),
+  );
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  const subject = subjectOf(wanted.partner, wanted.reference);
+  const { maxLooked } = wanted;
+  const found = new Map<string, QueuedEvent>();
+  let looked = 0;
+  for (const list of lists) {
+    for (let from = 0; looked < maxLooked && found.size < maxFound; from += pageSize) {
+      const size = Math.min(pageSize, maxLooked - looked);
+      const page = await look(redis, queueKey, list, { from, size, subject });
+      for (const event of await readEvents(redis, queueKey, list, page, wanted)) found.set(event.eventId, event);
+      looked += page.size;
+      if (page.size < pageSize) break;
+    }
+  }
+  return { events: [...found.values()], total: Math.max(total, looked), looked };
+}
+
+/**
+ * Looks at a page of a list or a sorted set, and returns its size, and then the id and the score of each event that has
+ * the subject or none. An event that was put back has none.
+ *
+ * Events are added at the start and leave at the end. So a page may repeat events of the page before, but leaves none
+ * out.
+ *
+ * KEYS: the list.
+ * ARGV: whether it is sorted (1), the first and the last place, the prefix of job keys, the subject.
+ */
+const lookScript = defineScript(`
+local isSorted = ARGV[1] == '1'
+local page = isSorted and redis.call('ZRANGE', KEYS[1], ARGV[2], ARGV[3], 'REV', 'WITHSCORES')
+  or redis.call('LRANGE', KEYS[1], ARGV[2], ARGV[3])
+local step = isSorted and 2 or 1
+local found = { #page / step }
+for place = 1, #page, step do
+  local subject = redis.pcall('HGET', ARGV[4] .. page[place], 'subject')
+  if not subject or subject == ARGV[5] then
+    found[#found + 1] = page[place]
+    found[#found + 1] = isSorted and page[place + 1] or '0'
+  end
+end
+return found
+`);
+
+interface Page {
+  size: number;
+  candidates: { eventId: string; score: number }[];
+}
+
+async function look(
+  redis: Redis,
+  queueKey: (name: string) => string,
+  { name, isSorted }: List,
+  range: { from: number; size: number; subject: string },
+): Promise<Page> {
+  const [size, ...pairs] = await runScript<[number, ...string[]]>(
+    redis,
+    lookScript,
+    [queueKey(name)],
+    [isSorted ? 1 : 0, range.from, range.from + range.size - 1, queueKey(""), range.subject],
+  );
+  const candidates = Array.from({ length: pairs.length / 2 }, (_, index) => ({
+    eventId: pairs[2 * index] ?? "",
+    score: Number(pairs[2 * index + 1]),
+  }));
+  return { size, candidates };
+}
+
+async function readEvents(
+  redis: Redis,
+  queueKey: (name: string) => string,
+  list: List,
+  { candidates }: Page,
+  { partner, reference }: Wanted,
+): Promise<QueuedEvent[]> {
+  const keys = candidates.map(({ eventId }) => queueKey(eventId));
+  const jobs = await readFields(redis, keys, ["name", "data", "atm", "failedReason", "processedOn", "subject"]);
+  return candidates.flatMap(({ eventId, score }, index) => {
+    const [name = null, data = null, failedAttempts, lastFailure = null, processedOn = null, subject] =
+      jobs[index] ?? [];
+    // The event has been applied meanwhile.
+    if (data === null) return [];
+    const parsed = parseEnvelopeText(data);
+    const envelope = parsed.success ? parsed.envelope : null;
+    const isOfBooking =
+      envelope === null
+        ? subject === subjectOf(partner, reference)
+        : envelope.partner === partner && bookingReferenceOf(envelope.payload) === reference;
+    if (!isOfBooking) return [];
+    return {
+      eventId,
+      kind: envelope?.kind ?? (name === replayJobName ? null : (name as EventKind)),
+      state: list.state,
+      envelope,
+      failedAttempts: Number(failedAttempts ?? 0),
+      lastFailure,
+      nextAttemptAt: list.state === "delayed" ? new Date(Math.floor(score / delayedScoreUnit)) : null,
+      heldSince: list.state === "held" && processedOn !== null ? new Date(Number(processedOn)) : null,
+    };
+  });
+}
+
+/** @returns the fields of each job, in the same order. Another program may have put anything in the place of a job */
+async function readFields(redis: Redis, keys: string[], fields: string[]): Promise<(string | null)[][]> {
+  if (keys.length === 0) return [];
+  const pipeline = redis.pipeline();
+  for (const key of keys) pipeline.hmget(key, ...fields);
+  const answers = (await pipeline.exec()) ?? [];
+  return answers.map(([error, values]) => (error === null ? (values as (string | null)[]) : []));
+}

@@ -1,0 +1,139 @@
+import type { Redis } from "ioredis";
+import { queueName } from "../events/queue-name.ts";
+import { findDurabilityProblems } from "../redis/durability.ts";
+import { defineScript, runScript } from "../redis/run-script.ts";
+import { settleWithin } from "../redis/settle-within.ts";
+import { toMemoryShare } from "./queue-load.ts";
+import { heartbeatValidMs, workersKey } from "./worker-registry.ts";
+
+/** What a shard of the queue looks like. It is the same for every process that reads it. */
+export interface ShardState {
+  /** Events that wait for a worker. */
+  waiting: number;
+  /** Events that wait for their next attempt. */
+  delayed: number;
+  /** Events that workers hold. */
+  held: number;
+  /** Events that the queue has given up, until a worker tries each alone. */
+  givenUp: number;
+  /** How long ago the oldest event that waits or is held was queued; 0 if there is none. In milliseconds. */
+  oldestAgeMs: number;
+  /** How many events workers have finished since Redis has counted them. */
+  finished: number;
+  /** Used memory as a share of `maxmemory`; 0 if Redis has no limit. */
+  memoryShare: number;
+  /** Whether Redis keeps what it confirms, as far as `INFO` shows. Only ingest may read the settings of fsync. */
+  isDurable: boolean;
+  /** Whether an operator has paused the queue. */
+  isPaused: boolean;
+  /** Workers that take events of the shard. A worker is the same text in each of its shards. */
+  workers: string[];
+}
+
+/** What all shards of the queue look like together. */
+export interface QueueState extends Omit<ShardState, "workers"> {
+  workers: number;
+  /** False if some shards did not answer. The last known state of each of them is included. */
+  isComplete: boolean;
+}
+
+/** The key of the number of finished events. */
+export function finishedKey(prefix: string): string {
+  return `${prefix}:${queueName}:finished`;
+}
+
+/**
+ * KEYS: the queue's wait, prioritized, active, delayed, failed and meta, the number of finished events, the workers.
+ * ARGV: the prefix of job keys, for how many seconds a worker's record is valid.
+ *
+ * The event that has waited longest is the last of its list, so its age takes two commands however many wait. Another
+ * program may have put anything in the place of a job, or its time.
+ */
+const readScript = defineScript(`
+local wait, prioritized, active, delayed, failed, meta, finished, workers = unpack(KEYS)
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local oldest = now
+for _, list in ipairs({ wait, active }) do
+  local id = redis.call('LINDEX', list, -1)
+  local fields = id and redis.pcall('HMGET', ARGV[1] .. id, 'timestamp') or {}
+  local queuedAt = tonumber(fields[1] or nil)
+  if queuedAt and queuedAt < oldest then oldest = queuedAt end
+end
+return {
+  redis.call('LLEN', wait) + redis.call('ZCARD', prioritized),
+  redis.call('ZCARD', delayed),
+  redis.call('LLEN', active),
+  redis.call('ZCARD', failed),
+  now - oldest,
+  tonumber(redis.call('GET', finished) or 0),
+  redis.call('HMGET', meta, 'paused')[1] and 1 or 0,
+  redis.call('ZRANGE', workers, time[1] - tonumber(ARGV[2]), '+inf', 'BYSCORE'),
+}
+`);
+
+/** @throws what ioredis throws when Redis does not answer */
+export async function readShardState(redis: Redis, prefix: string): Promise<ShardState> {
+  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const keys = [
+    ...["wait", "prioritized", "active", "delayed", "failed", "meta"].map(queueKey),
+    finishedKey(prefix),
+    workersKey(prefix),
+  ];
+  const [answer, info] = await Promise.all([
+    runScript<[...number[], string[]]>(redis, readScript, keys, [queueKey(""), heartbeatValidMs / 1_000]),
+    redis.info(),
+  ]);
+  const workers = answer.at(-1) as string[];
+  const [waiting = 0, delayed = 0, held = 0, givenUp = 0, oldestAgeMs = 0, finished = 0, paused = 0] =
+    answer as number[];
+  return {
+    ...{ waiting, delayed, held, givenUp, oldestAgeMs, finished, workers },
+    memoryShare: toMemoryShare(info),
+    isDurable: findDurabilityProblems({ info, config: null }).length === 0,
+    isPaused: paused === 1,
+  };
+}
+
+/** Leaves time for the answer to a scrape. A shard whose Redis is frozen must not delay what is known of the others. */
+const shardDeadlineMs = 800;
+
+/**
+ * Returns a function that reads the state of all shards. It throws if no shard answers.
+ *
+ * @param readers returns a function for each shard that is served at the moment
+ */
+export function createStateReader(
+  readers: () => Iterable<readonly [shard: number, read: () => Promise<ShardState>]>,
+): () => Promise<QueueState> {
+  let known = new Map<number, ShardState>();
+
+  return async () => {
+    const reading = [...readers()].map(async ([shard, read]): Promise<[number, ShardState]> => {
+      return [shard, await settleWithin(shardDeadlineMs, read())];
+    });
+    const results = await Promise.allSettled(reading);
+    const answers = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+    if (answers.length === 0) throw new Error("No shard of the queue answers.");
+    const served = new Set(Array.from(readers(), ([shard]) => shard));
+    known = new Map([...known, ...answers].filter(([shard]) => served.has(shard)));
+    return mergeStates([...known.values()], answers.length === results.length);
+  };
+}
+
+function mergeStates(states: ShardState[], isComplete: boolean): QueueState {
+  const sum = (toNumber: (state: ShardState) => number) => states.reduce((total, state) => total + toNumber(state), 0);
+  return {
+    waiting: sum(({ waiting }) => waiting),
+    delayed: sum(({ delayed }) => delayed),
+    held: sum(({ held }) => held),
+    givenUp: sum(({ givenUp }) => givenUp),
+    finished: sum(({ finished }) => finished),
+    oldestAgeMs: Math.max(...states.map(({ oldestAgeMs }) => oldestAgeMs)),
+    memoryShare: Math.max(...states.map(({ memoryShare }) => memoryShare)),
+    isDurable: states.every(({ isDurable }) => isDurable),
+    isPaused: states.some(({ isPaused }) => isPaused),
+    workers: new Set(states.flatMap(({ workers }) => workers)).size,
+    isComplete,
+  };
+}

@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis } from "ioredis";
+import { findSequenceProblems } from "../events/sequence.ts";
+import { type LastUses, readLastUses } from "../partners/last-use.ts";
+import { countIngests } from "../partners/token-buckets.ts";
+import type { QueueLocation } from "../redis/connect-to-redis.ts";
+import { findDurabilityProblems, parseInfo, type RedisFacts, readRedisFacts } from "../redis/durability.ts";
+import { withConnection } from "../redis/with-connection.ts";
+import { forEachShard, type ShardedQueue, valuesOf } from "../shards/for-each-shard.ts";
+import { namingShards } from "../shards/shards.ts";
+import { createStateReader, type QueueState, readShardState, type ShardState } from "./queue-state.ts";
+import { parseWorker, type WorkerIdentity } from "./worker-registry.ts";
+
+/** How many events are in the queue. */
+export interface QueueCounts {
+  waiting: number;
+  /** By workers. */
+  held: number;
+  /** Until their next attempt. */
+  delayed: number;
+}
+
+export interface QueueStatus {
+  /** Of the Redis whose memory is the fullest, if the shards are on several. */
+  redis: RedisSettings;
+  /** Why Redis cannot store events safely, in sentences for an operator. */
+  problems: string[];
+  isPaused: boolean;
+  counts: QueueCounts;
+  /** When the oldest event that waits or is held was queued; null: there is none. */
+  oldestQueuedAt: Date | null;
+  /**
+   * How long it takes until no event waits, at the pace of the last second. Infinity: no fewer events wait than a
+   * second before.
+   */
+  drainMs: number;
+  workers: WorkerIdentity[];
+  /** The shards of which no worker takes events. */
+  unservedShards: number[];
+  shardCount: number;
+  /** Null: unknown, because the Redis that knows it does not answer. */
+  ingestCount: number | null;
+  /** Null: unknown, as above. */
+  lastUses: LastUses | null;
+}
+
+interface RedisSettings {
+  version: string;
+  isAppendOnly: boolean;
+  /** Null: Redis does not permit to read it. */
+  appendFsync: string | null;
+  evictionPolicy: string;
+  usedBytes: number;
+  /** 0: no limit. */
+  maxBytes: number;
+}
+
+interface Confirmation {
+  /** How many replicas must have an event before it counts as queued. Default: 0. */
+  replicasToConfirm?: number;
+}
+
+type ConfirmedQueue = ShardedQueue & Confirmation;
+
+/** A shorter time would say little about a queue that is worked off in batches. */
+const paceIntervalMs = 1_000;
+
+/**
+ * Reads what an operator must know of Redis and the queue. The cost does not depend on the length of the queue.
+ *
+ * @throws what ioredis throws when no shard's Redis answers within 2 s
+ */
+export async function readQueueStatus(queue: ConfirmedQueue): Promise<QueueStatus> {
+  const [results, ingestCount, lastUses] = await Promise.all([
+    forEachShard(queue, readShard),
+    countIngests(queue).catch(() => null),
+    readLastUses(queue).catch(() => null),
+  ]);
+  const answers = results.flatMap((result) => ("value" in result ? [{ ...result.value, shard: result.shard }] : []));
+  if (answers.length === 0) valuesOf(results);
+  const state = await createStateReader(() => answers.map(({ shard, after }) => [shard, async () => after]))();
+  return {
+    redis: answers.map(({ redis }) => redis).reduce((one, other) => (shareOf(other) > shareOf(one) ? other : one)),
+    problems: describeProblems(results),
+    isPaused: state.isPaused,
+    counts: toCounts(state),
+    oldestQueuedAt: toOldest(state),
+    drainMs: measurePace(answers),
+    workers: [...new Set(answers.flatMap(({ after }) => after.workers))].map(parseWorker),
+    unservedShards: answers.flatMap(({ shard, after }) => (after.workers.length === 0 ? [shard] : [])),
+    shardCount: results.length,
+    ...{ ingestCount, lastUses },
+  };
+}
+
+interface ShardReading {
+  redis: RedisSettings;
+  problems: string[];
+  before: ShardState;
+  after: ShardState;
+}
+
+async function readShard(location: QueueLocation & Confirmation): Promise<ShardReading> {
+  const { prefix } = location;
+  return withConnection(location, async (redis) => {
+    const [facts, sequenceProblems, states] = await Promise.all([
+      readRedisFacts(redis),
+      findSequenceProblems(redis, prefix),
+      readTwice(redis, prefix),
+    ]);
+    return {
+      redis: toSettings(facts),
+      problems: [...findDurabilityProblems(facts, location), ...sequenceProblems],
+      ...states,
+    };
+  });
+}
+
+/** @returns the state of the shard a moment ago and now */
+async function readTwice(redis: Redis, prefix: string): Promise<{ before: ShardState; after: ShardState }> {
+  const before = await readShardState(redis, prefix);
+  if (before.waiting === 0) return { before, after: before };
+  await sleep(paceIntervalMs);
+  return { before, after: await readShardState(redis, prefix) };
+}
+
+function describeProblems(results: Awaited<ReturnType<typeof forEachShard<ShardReading>>>): string[] {
+  const [first] = results;
+  if (results.length === 1 && first !== undefined && "value" in first) return first.value.problems;
+  return namingShards(
+    results.map((result) => [
+      result.shard,
+      "value" in result ? result.value.problems : ["Redis does not answer. Check that it runs."],
+    ]),
+  );
+}
+
+function toCounts({ waiting, held, delayed }: QueueState): QueueCounts {
+  return { waiting, held, delayed };
+}
+
+function toOldest({ waiting, held, oldestAgeMs }: QueueState): Date | null {
+  return waiting + held === 0 ? null : new Date(Date.now() - oldestAgeMs);
+}
+
+function toSettings({ info, config }: RedisFacts): RedisSettings {
+  const facts = parseInfo(info);
+  return {
+    version: facts.get("redis_version") ?? "?",
+    isAppendOnly: facts.get("aof_enabled") === "1",
+    appendFsync: config?.get("appendfsync") ?? null,
+    evictionPolicy: facts.get("maxmemory_policy") ?? "?",
+    usedBytes: Number(facts.get("used_memory") ?? 0),
+    maxBytes: Number(facts.get("maxmemory") ?? 0),
+  };
+}
+
+function shareOf({ usedBytes, maxBytes }: RedisSettings): number {
+  return maxBytes === 0 ? 0 : usedBytes / maxBytes;
+}
+
+/** @returns how long it takes until no event waits. The queue is empty when its slowest shard is */
+function measurePace(shards: ShardReading[]): number {
+  const times = shards.map(({ before, after }) => {
+    if (before.waiting === 0) return 0;
+    const fewer = before.waiting - after.waiting;
+    return fewer <= 0 ? Number.POSITIVE_INFINITY : (after.waiting / fewer) * paceIntervalMs;
+  });
+  return Math.max(...times);
+}

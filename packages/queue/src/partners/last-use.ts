@@ -1,0 +1,71 @@
+import type { Redis } from "ioredis";
+import type { QueueLocation } from "../redis/connect-to-redis.ts";
+import { withConnection } from "../redis/with-connection.ts";
+import { companionPrefix } from "../shards/shards.ts";
+
+/** When a partner last used one of its secrets. It contains neither the secret nor its digest. */
+export interface SecretUse {
+  partner: string;
+  secretId: string;
+  usedAt: Date;
+}
+
+/** Writes one field for each secret. Processes may overwrite each other's times, which differ by a few seconds. */
+export async function writeLastUses(redis: Redis, prefix: string, uses: SecretUse[]): Promise<void> {
+  const fields = uses.map(({ partner, secretId, usedAt }): [string, string] => [
+    toField(partner, secretId),
+    usedAt.toISOString(),
+  ]);
+  if (fields.length > 0) await redis.hset(keyOf(prefix), new Map(fields));
+}
+
+/**
+ * Reads the last use of every secret.
+ *
+ * @throws what ioredis throws when Redis does not answer within 2 s
+ */
+export async function readLastUses(location: QueueLocation): Promise<LastUses> {
+  const { prefix } = location;
+  const [before, now] = await Promise.all([
+    withConnection(location, (redis) => redis.hgetall(formerKeyOf(prefix))),
+    withConnection({ ...location, prefix: companionPrefix(prefix, "last-use") }, (redis) =>
+      redis.hgetall(keyOf(prefix)),
+    ),
+  ]);
+  // The times are ISO 8601, so the later one is the larger text.
+  const fields = new Map(Object.entries(before));
+  for (const [field, usedAt] of Object.entries(now)) if (usedAt > (fields.get(field) ?? "")) fields.set(field, usedAt);
+  return {
+    of(partner, secretId) {
+      const usedAt = fields.get(toField(partner, secretId));
+      return usedAt === undefined ? null : new Date(usedAt);
+    },
+    ofPartner(partner) {
+      const times = [...fields].flatMap(([field, usedAt]) =>
+        field.startsWith(toField(partner, "")) ? [Date.parse(usedAt)] : [],
+      );
+      return times.length === 0 ? null : new Date(Math.max(...times));
+    },
+  };
+}
+
+export interface LastUses {
+  /** Returns null if no use is known. */
+  of(partner: string, secretId: string): Date | null;
+  /** The last use of any of its secrets. Returns null if no use is known. */
+  ofPartner(partner: string): Date | null;
+}
+
+function keyOf(prefix: string): string {
+  return `${companionPrefix(prefix, "last-use")}:secrets`;
+}
+
+/** Earlier releases wrote this. By the last uses, an operator decides whether a secret can be revoked. */
+function formerKeyOf(prefix: string): string {
+  return `${prefix}:last-use`;
+}
+
+/** Neither id contains a slash. */
+function toField(partner: string, secretId: string): string {
+  return `${partner}/${secretId}`;
+}

@@ -1,0 +1,52 @@
+import { redisUrl, uniquePrefix } from "@booking-events/harness";
+import { Redis } from "ioredis";
+import { afterAll, expect, test } from "vitest";
+import { companionPrefix } from "../shards/shards.ts";
+import { addWarningCounts, readWarningCounts, type WarningCount } from "./warning-counts.ts";
+
+const redis = new Redis(redisUrl());
+const prefix = uniquePrefix();
+const now = new Date("2026-11-22T00:30:00Z");
+
+afterAll(async () => {
+  const keys = await redis.keys(`${prefix.replaceAll(/[[\]*?]/g, "\\$&")}:*`);
+  if (keys.length > 0) await redis.del(keys);
+  redis.disconnect();
+});
+
+const read = (partner: string, at = now) => readWarningCounts({ redisServers: redisUrl(), prefix, partner, now: at });
+const phone = { partner: "acme", day: "2026-11-22", field: "consumerPhone", code: "unreadable-phone", count: 1 };
+
+test("counts of a partner and day add up, whoever adds them", async () => {
+  const name = { ...phone, field: "consumerGivenName", code: "similar-name" };
+  await addWarningCounts(redis, prefix, [phone, { ...name, count: 3 }, { ...phone, day: "2026-11-21", count: 40 }]);
+  await addWarningCounts(redis, prefix, [
+    { ...phone, count: 5 },
+    { ...phone, partner: "other", count: 7 },
+  ]);
+
+  const expected: WarningCount[] = [
+    { ...phone, count: 6 },
+    { ...name, count: 3 },
+    { ...phone, day: "2026-11-21", count: 40 },
+  ];
+  expect(await read("acme")).toEqual(expected);
+  expect(await read("other")).toEqual([{ ...phone, partner: "other", count: 7 }]);
+  expect(await read("nobody")).toEqual([]);
+});
+
+test("seven days are read, and every hash expires", async () => {
+  expect(await read("acme", new Date("2026-11-28T23:59:59Z"))).toHaveLength(2);
+  expect(await read("acme", new Date("2026-11-29T00:00:00Z"))).toEqual([]);
+  for (const key of await redis.keys(`${companionPrefix(prefix, "warnings")}:*`)) {
+    const leftMs = await redis.pttl(key);
+    expect(leftMs).toBeGreaterThan(6.9 * 24 * 3_600_000);
+    expect(leftMs).toBeLessThanOrEqual(7 * 24 * 3_600_000);
+  }
+});
+
+test("nothing to add is nothing to do, and an error of one command is thrown", async () => {
+  await addWarningCounts(redis, prefix, []);
+  await redis.set(`${companionPrefix(prefix, "warnings")}:broken:2026-11-22`, "not a hash");
+  await expect(addWarningCounts(redis, prefix, [phone, { ...phone, partner: "broken" }])).rejects.toThrow("WRONGTYPE");
+});

@@ -1,0 +1,346 @@
+import { hostname } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { DelayedError, type Job, raw2NextJobData, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
+import type { Redis } from "ioredis";
+import { EventJob, EventQueue, EventWorker, type JobContent } from "../events/event-job.ts";
+import { queueName, replayJobName } from "../events/queue-name.ts";
+import { maxAttempts, retryDelayMs } from "../events/retry-policy.ts";
+import { isQueuePaused } from "../look/pause-queue.ts";
+import { readShardState, type ShardState } from "../look/queue-state.ts";
+import { recordWorker, removeWorker, type WorkerIdentity } from "../look/worker-registry.ts";
+import { connectToRedis, type QueueLocation } from "../redis/connect-to-redis.ts";
+import { watchOutage } from "../redis/watch-outage.ts";
+import { forgetShardCount, readShardCounts } from "../shards/shard-counts.ts";
+import { createHeldEvents, type HeldEvents, type HoldLimits } from "./held-events.ts";
+import { keepLocks } from "./keep-locks.ts";
+import { createEventReleaser } from "./release-events.ts";
+import { createSweep, type GivenUpEvent, type Verdict } from "./sweep-failed.ts";
+import { createWorkerBackend } from "./worker-backend.ts";
+
+/** A delivery of an event: the first one, a retry, or a repetition after a crash. */
+export interface Delivery {
+  /** The unchanged text from Redis. Redis is a boundary, so it may not be an envelope, or even JSON. */
+  text: string;
+  /**
+   * Events with the same subject are usually about the same booking, and can be processed together in order. Events
+   * with different subjects may be about the same booking too: only the text decides.
+   */
+  subject: string;
+  /** The event's id in the queue, for an event whose data cannot be read. */
+  jobId: string;
+  /** The number of this attempt, starting at 1. */
+  attempt: number;
+  isLastAttempt: boolean;
+  /** Whether an operator put the event back after it had failed. */
+  isReplay: boolean;
+  /** When ingest queued the event, in epoch milliseconds. */
+  queuedAtMs: number;
+  /**
+   * Which part of the job around the text is damaged, as a sentence without any values; null if none is. If there is
+   * damage, the text is all that is known about the event.
+   */
+  damage: string | null;
+}
+
+export interface Consumer {
+  /** Starts to process deliveries. Waits for Redis without limit, and reconnects by itself. */
+  start(): void;
+  isConnected(): boolean;
+  /** Returns why Redis does not answer, in a sentence for an operator; null: the connection is ready. */
+  connectionProblem(): string | null;
+  /** The number of events in the queue, without those being handled. */
+  countBacklog(): Promise<{ waiting: number; delayed: number }>;
+  /**
+   * Whether an operator has paused the queue. Then no worker takes events.
+   *
+   * @throws if the connection is not ready
+   */
+  isPaused(): Promise<boolean>;
+  /** Records that this worker is alive. The worker calls this every `workerHeartbeatIntervalMs`. */
+  recordAlive(): Promise<void>;
+  /** @throws as above */
+  readState(): Promise<ShardState>;
+  /**
+   * Processes the events that BullMQ has moved to the failed set by itself. It does so when an event was active too
+   * often while its worker died, or while Redis was frozen so long that the worker seemed dead. Each event stays in
+   * Redis until `judge` decides what happens to it. An event that cannot be handled does not delay the others.
+   *
+   * @param sweeping.onFault called with what `judge` threw; returns whether to continue with the other events
+   * @returns the number of handled events
+   */
+  sweepFailed(sweeping: {
+    judge: (event: GivenUpEvent<Delivery>) => Promise<Verdict>;
+    onFault: (jobId: string, error: unknown) => boolean;
+  }): Promise<number>;
+  /**
+   * Returns the delivery's text as the bytes in Redis. If they are not UTF-8, another program wrote them, and the text
+   * has U+FFFD where they could not be decoded. Call this while the delivery is being handled or judged.
+   */
+  readBytes(delivery: Pick<Delivery, "jobId" | "text">): Promise<Buffer>;
+  /** Changes the limits. Events that are held stay. */
+  limitTo(limits: HoldLimits): void;
+  /** Whether no event waits, is held by any worker, or waits for its next attempt. @throws as above */
+  isEmpty(): Promise<boolean>;
+  /** The numbers of shards that are recorded beside this shard, which must be shard 0. @throws as above */
+  readShardCounts(): Promise<number[]>;
+  /** Removes such a number, if nobody uses it any more. @throws as above */
+  forgetShardCount(shardCount: number): Promise<boolean>;
+  /**
+   * Accepts no more deliveries, and resolves when the active ones are done. There is no time limit; the caller sets
+   * one.
+   */
+  drain(): Promise<void>;
+  /** Closes the connections even if deliveries are active. */
+  close(): Promise<void>;
+}
+
+/**
+ * Thrown by a handler that was told to stop before it could apply the event. The event goes back to the head of the
+ * queue, and no attempt is counted. Events released while the consumer drains keep their order.
+ */
+export class ReleaseDelivery extends Error {
+  override name = "ReleaseDelivery";
+}
+
+/**
+ * Thrown by a handler to have the event delivered again after a delay. No attempt is counted, and other events are
+ * delivered in the meantime.
+ */
+export class DelayDelivery extends Error {
+  override name = "DelayDelivery";
+  readonly delayMs: number;
+
+  constructor(delayMs: number) {
+    super("The event will be delivered again later.");
+    this.delayMs = delayMs;
+  }
+}
+
+/**
+ * How long a delivery stays with a worker that shows no sign of life, and how often other workers check for such
+ * deliveries. BullMQ's default of 30 s for each would delay recovery unnecessarily.
+ */
+const defaultRecovery = { lockDurationMs: 10_000, stalledCheckIntervalMs: 5_000 };
+/**
+ * How often an event may be active while its worker dies or seems to die. Then a sweep tries it alone, because until
+ * then any event that the worker held could have caused these deaths.
+ */
+const maxStalledCount = 25;
+const longestReconnectDelayMs = 1_000;
+/**
+ * How long released events wait for the others while the consumer drains. An event released later is placed before them
+ * although it may be newer. An event that takes longer waits for a database that does not answer.
+ */
+const releaseWaitMs = 1_000;
+/** The length of BullMQ's event stream, which we do not read. */
+const bullmqEventsKept = 1_000;
+/**
+ * After this time without a byte, Redis is assumed to have disappeared without closing the connection. Longer than the
+ * longest blocking read, which is 10 s.
+ */
+const socketTimeoutMs = 30_000;
+
+export interface ConsumerOptions extends QueueLocation, HoldLimits {
+  /** The version of the worker, for operators. */
+  version?: string;
+  /**
+   * Applies one event. It returns when the event needs no further delivery, and throws to have it delivered again
+   * later. The error's message must contain nothing of the event, because BullMQ stores it in Redis.
+   */
+  handle: (delivery: Delivery) => Promise<void>;
+  /** Called for connection errors and failures inside BullMQ. */
+  onError: (error: Error) => void;
+  /** Called with an id in the queue that had no job and was removed. */
+  onMissingJob?: (jobId: string) => void;
+  recovery?: { lockDurationMs: number; stalledCheckIntervalMs: number };
+}
+
+export function createConsumer(options: ConsumerOptions): Consumer {
+  const { prefix, onError, onMissingJob = () => {} } = options;
+  const identity: WorkerIdentity = { version: options.version ?? "?", host: hostname(), pid: process.pid };
+  const { lockDurationMs } = options.recovery ?? defaultRecovery;
+  const redis = connect(options);
+  const describeOutage = watchOutage(redis, options.redisServers);
+  const held = createHeldEvents(options);
+  const closing = new AbortController();
+  /** Set while the consumer drains: resolves when all released events can go back together. */
+  let allSettled: Promise<unknown> | undefined;
+  const handleJob = createJobHandler({ ...options, redis, held, whenAllSettled: () => allSettled });
+  const worker = createWorker(options, { redis, held, handleJob });
+  const queue = createQueue(options, redis);
+
+  return {
+    start() {
+      worker.run().catch(onError);
+      void keepLocks({
+        locked: held.locked,
+        renew: (jobIds, tokens) => queue.backend.extendLocks(jobIds, tokens, lockDurationMs),
+        lockDurationMs,
+        onError,
+        signal: closing.signal,
+      });
+    },
+    isConnected: () => redis.status === "ready",
+    connectionProblem: () => (redis.status === "ready" ? null : describeOutage()),
+    async countBacklog() {
+      const { waiting = 0, delayed = 0 } = await queue.getJobCounts("waiting", "delayed");
+      return { waiting, delayed };
+    },
+    isPaused: () => ifConnected(redis, () => isQueuePaused(redis, prefix)),
+    recordAlive: () => recordWorker(redis, prefix, identity),
+    readState: () => ifConnected(redis, () => readShardState(redis, prefix)),
+    sweepFailed: createSweep({
+      ...{ redis, prefix, onMissingJob },
+      toDelivery: (fields, jobId) => toFailedDelivery(queue, fields, jobId),
+    }),
+    readBytes: (delivery) => readBytes(redis, prefix, delivery),
+    limitTo: held.limitTo,
+    async isEmpty() {
+      const state = await ifConnected(redis, () => readShardState(redis, prefix));
+      const { waiting, delayed, held: active, givenUp } = state;
+      return waiting + delayed + active + givenUp === 0;
+    },
+    readShardCounts: () => ifConnected(redis, () => readShardCounts(redis, prefix)),
+    forgetShardCount: (shardCount) => ifConnected(redis, () => forgetShardCount(redis, prefix, shardCount)),
+    async drain() {
+      held.stop();
+      // If this fails, the record expires.
+      removeWorker(redis, prefix, identity).catch(() => {});
+      allSettled ??= Promise.race([held.whenSettled(), sleep(releaseWaitMs, undefined, { ref: false })]);
+      await worker.pause();
+    },
+    async close() {
+      held.stop();
+      closing.abort();
+      await worker.close(true);
+      redis.disconnect();
+    },
+  };
+}
+
+/** A worker waits for Redis without limit. A commandTimeout would also end the blocking read for the next job. */
+function connect(options: ConsumerOptions): Redis {
+  const redis = connectToRedis(options, {
+    connectionName: "booking-events-worker",
+    maxRetriesPerRequest: null,
+    socketTimeout: socketTimeoutMs,
+    retryStrategy: (attempt) => Math.min(attempt * 100, longestReconnectDelayMs),
+  });
+  redis.on("error", options.onError);
+  return redis;
+}
+
+/**
+ * Callers ask regularly, and give up before Redis answers. In a long outage, their questions would pile up in the
+ * connection until it is ready again.
+ */
+async function ifConnected<Answer>(redis: Redis, ask: () => Promise<Answer>): Promise<Answer> {
+  if (redis.status !== "ready") throw new Error("There is no connection to Redis.");
+  return ask();
+}
+
+type HandleJob = (job: Job<JobContent>, token?: string) => Promise<void>;
+
+/** @param options.whenAllSettled returns what a released event waits for before it goes back */
+function createJobHandler(options: {
+  redis: Redis;
+  prefix: string;
+  held: HeldEvents;
+  handle: ConsumerOptions["handle"];
+  whenAllSettled: () => Promise<unknown> | undefined;
+}): HandleJob {
+  const { held, handle, whenAllSettled } = options;
+  const releaseEvent = createEventReleaser(options.redis, options.prefix);
+
+  /** @throws WaitingError, which tells BullMQ to leave the job alone */
+  async function release(job: Job<JobContent>, token: string): Promise<never> {
+    held.settle(job);
+    await whenAllSettled();
+    held.remove(job);
+    // Only an operator can have set a priority.
+    if (job.priority > 0) await job.moveToWait(token);
+    else await releaseEvent({ jobId: job.id ?? "", token });
+    throw new WaitingError();
+  }
+
+  return async function handleJob(job, token = "") {
+    try {
+      await handle(toDelivery(job));
+    } catch (error) {
+      if (error instanceof ReleaseDelivery) return await release(job, token);
+      if (error instanceof DelayDelivery) {
+        await job.moveToDelayed(Date.now() + error.delayMs, token);
+        throw new DelayedError();
+      }
+      throw toStorableError(error);
+    } finally {
+      held.remove(job);
+    }
+  };
+}
+
+function createWorker(
+  { prefix, onError, onMissingJob = () => {}, recovery = defaultRecovery }: ConsumerOptions,
+  { redis, held, handleJob }: { redis: Redis; held: HeldEvents; handleJob: HandleJob },
+): EventWorker {
+  const { lockDurationMs, stalledCheckIntervalMs } = recovery;
+  const workerOptions: WorkerOptions = {
+    connection: redis,
+    prefix,
+    autorun: false,
+    lockDuration: lockDurationMs,
+    skipLockRenewal: true,
+    stalledInterval: stalledCheckIntervalMs,
+    maxStalledCount,
+    settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
+  };
+  const createBackend = createWorkerBackend({
+    ...{ redis, prefix, lockDurationMs, held, onMissingJob },
+    begin: (json, jobId, token) => worker.begin(json, jobId, token),
+    stalled: { maxStalledCount, stalledCheckIntervalMs, lockDurationMs },
+  });
+  const worker = new EventWorker(queueName, handleJob, { ...workerOptions, createBackend, onFetched: held.hold });
+  return worker.on("error", onError);
+}
+
+/** Waits for Redis like the worker; adds no events. */
+function createQueue({ prefix, onError }: ConsumerOptions, redis: Redis): EventQueue {
+  const queue = new EventQueue(queueName, {
+    connection: redis,
+    prefix,
+    streams: { events: { maxLen: bullmqEventsKept } },
+  });
+  return queue.on("error", onError);
+}
+
+async function readBytes(redis: Redis, prefix: string, { jobId, text }: Pick<Delivery, "jobId" | "text">) {
+  const mayBeDamaged = text.includes("\uFFFD");
+  const job = `${prefix}:${queueName}:${jobId}`;
+  // The job is missing if another worker has finished it in the meantime.
+  return (mayBeDamaged ? await redis.hgetBuffer(job, "data") : null) ?? Buffer.from(text);
+}
+
+function toFailedDelivery(queue: EventQueue, fields: unknown[], jobId: string): Delivery {
+  const json = raw2NextJobData([fields, jobId, 0, 0])[0];
+  const job = EventJob.fromJSON<JobContent, unknown, string>(queue, json, jobId);
+  // BullMQ counted moving the job to the failed set as an attempt.
+  return toDelivery(job, Math.max(1, job.attemptsMade));
+}
+
+function toDelivery(job: Job<JobContent>, attempt = job.attemptsMade + 1): Delivery {
+  return {
+    text: job.data.text,
+    subject: job.data.subject,
+    jobId: job.id ?? "",
+    attempt,
+    isLastAttempt: attempt >= (job.opts.attempts ?? maxAttempts),
+    isReplay: job.name === replayJobName,
+    queuedAtMs: job.timestamp,
+    damage: job.data.damage,
+  };
+}
+
+/** BullMQ stores an error's message and stack. A thrown value that is not an error would leave the job stuck. */
+function toStorableError(error: unknown): Error {
+  return error instanceof Error ? error : new UnrecoverableError("The handler threw something that is not an error.");
+}

@@ -1,0 +1,28 @@
+import type { Redis } from "ioredis";
+import { queueName } from "../events/queue-name.ts";
+import { defineScript, runScript } from "../redis/run-script.ts";
+
+/**
+ * KEYS: the queue's active and stalled, the job and its lock.
+ * ARGV: the job's id. If the job exists in the meantime, it is kept.
+ */
+const removeMissingJobScript = defineScript(`
+local active, stalled, job, lock = unpack(KEYS)
+if redis.call('HEXISTS', job, 'name') == 1 then return 0 end
+redis.call('LREM', active, 1, ARGV[1])
+redis.call('SREM', stalled, ARGV[1])
+return redis.call('DEL', job, lock)
+`);
+
+/**
+ * Returns a function that removes an id from the queue whose job does not exist, for example after Redis was killed or
+ * an operator deleted a key. There is nothing to apply. Processing it like a job would create an empty dead letter,
+ * possibly for an event that was applied.
+ */
+export function createMissingJobRemover(redis: Redis, prefix: string): (jobId: string) => Promise<void> {
+  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  return async (jobId) => {
+    const keys = [queueKey("active"), queueKey("stalled"), queueKey(jobId), queueKey(`${jobId}:lock`)];
+    await runScript(redis, removeMissingJobScript, keys, [jobId]);
+  };
+}
