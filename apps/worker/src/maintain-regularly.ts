@@ -1,7 +1,7 @@
 import { setTimeout as sleepByTimer } from "node:timers/promises";
 import type { Logger } from "@booking-events/runtime";
 import type { LogStatus, Maintained } from "@booking-events/store";
-import { describeFault } from "./deliver/describe-fault.ts";
+import { describeFault } from "./outages/describe-fault.ts";
 import type { MaintenanceMetrics } from "./watch/maintenance-metrics.ts";
 
 const intervalMs = 10 * 60 * 1_000;

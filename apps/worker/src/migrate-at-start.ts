@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@booking-events/runtime";
 import { DatabaseEncodingError, DigestKeyError, NewerSchemaError, SchemaRefusedError } from "@booking-events/store";
-import { describeFault } from "./deliver/describe-fault.ts";
+import { describeFault } from "./outages/describe-fault.ts";
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;

@@ -48,19 +48,19 @@ import {
   readLogStatus,
 } from "@booking-events/store";
 import type { Pool } from "pg";
-import { applyAlone } from "./apply/apply-alone.ts";
-import type { ApplyBatch } from "./apply/apply-aside.ts";
 import { applyEvents } from "./apply/apply-events.ts";
-import { createBatchApplier } from "./apply/apply-in-batches.ts";
 import type { RecordedWarning } from "./apply/plan-batch.ts";
 import { traceBatches } from "./apply/trace-batches.ts";
+import { applyAlone } from "./batches/apply-alone.ts";
+import type { ApplyBatch } from "./batches/apply-aside.ts";
+import { createBatchApplier } from "./batches/apply-in-batches.ts";
 import { createDeadLetters } from "./deliver/dead-letters.ts";
-import { describeFault } from "./deliver/describe-fault.ts";
 import { type ProcessOptions, processDelivery } from "./deliver/process-delivery.ts";
 import { createLetterCloser, createSweep } from "./deliver/sweep-given-up.ts";
-import { createOutageGate, type OutageGate } from "./deliver/wait-out-outage.ts";
 import { maintainRegularly } from "./maintain-regularly.ts";
 import { createMigration, type Migration } from "./migrate-at-start.ts";
+import { describeFault } from "./outages/describe-fault.ts";
+import { createOutageGate, type OutageGate } from "./outages/wait-out-outage.ts";
 import { lookForShardsIntervalMs, type ServedShard, type ShardService, serveShards } from "./shards/serve-shards.ts";
 import { findProblems, type WorkerState } from "./watch/find-problems.ts";
 import { createMaintenanceMetrics } from "./watch/maintenance-metrics.ts";

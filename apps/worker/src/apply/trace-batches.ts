@@ -2,7 +2,7 @@ import type { Outcome } from "@booking-events/bookings";
 import { queueName } from "@booking-events/queue";
 import type { Span, Tracing } from "@booking-events/runtime";
 import type { EventEnvelope } from "@booking-events/schema";
-import type { ApplyBatch, ApplyMode } from "./apply-aside.ts";
+import type { ApplyBatch, ApplyMode } from "../batches/apply-aside.ts";
 
 type SampledEvent = EventEnvelope & { traceparent: string };
 

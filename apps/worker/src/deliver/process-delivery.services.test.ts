@@ -15,10 +15,10 @@ import {
 } from "@booking-events/store";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { applyEvents } from "../apply/apply-events.ts";
-import { createBatchApplier } from "../apply/apply-in-batches.ts";
-import type { QueuedEvent } from "../apply/read-envelope.ts";
+import { createBatchApplier } from "../batches/apply-in-batches.ts";
+import type { QueuedEvent } from "../batches/read-envelope.ts";
+import { createOutageGate } from "../outages/wait-out-outage.ts";
 import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
-import { createOutageGate } from "./wait-out-outage.ts";
 
 const never = new AbortController().signal;
 const eventId = "0199a000-0000-7000-8000-000000000001";

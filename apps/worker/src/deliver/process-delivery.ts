@@ -11,10 +11,10 @@ import {
 import { inSpan, type Logger, type Span, safeMessage, type Tracing } from "@booking-events/runtime";
 import { bookingReferenceOf, parseEnvelopeText, referenceKindOf } from "@booking-events/schema";
 import type { DeadLetterToWrite } from "@booking-events/store";
-import { InvalidEnvelope, LaterVersion, type QueuedEvent } from "../apply/read-envelope.ts";
-import type { AppliedEvent } from "../apply/take-batch.ts";
-import { describeFault, isConstraintViolation } from "./describe-fault.ts";
-import type { OutageGate } from "./wait-out-outage.ts";
+import { InvalidEnvelope, LaterVersion, type QueuedEvent } from "../batches/read-envelope.ts";
+import type { AppliedEvent } from "../batches/take-batch.ts";
+import { describeFault, isConstraintViolation } from "../outages/describe-fault.ts";
+import type { OutageGate } from "../outages/wait-out-outage.ts";
 
 export interface ProcessedEvent {
   /** Null if the event can't be read. */

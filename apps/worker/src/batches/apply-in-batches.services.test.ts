@@ -3,7 +3,7 @@ import { useTestDatabase } from "@booking-events/harness/test-database";
 import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
 import type { PoolClient } from "pg";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { applyEvents } from "./apply-events.ts";
+import { applyEvents } from "../apply/apply-events.ts";
 import { type BatchLimits, createBatchApplier } from "./apply-in-batches.ts";
 
 const { pool } = useTestDatabase();

@@ -1,6 +1,6 @@
 import type { Outcome } from "@booking-events/bookings";
 import type { EventEnvelope } from "@booking-events/schema";
-import { isLockTimeout } from "./apply-events.ts";
+import { isLockTimeout } from "../apply/apply-events.ts";
 import { readEnvelope } from "./read-envelope.ts";
 import { rejectEvents, resolveEvents, type WaitingEvent } from "./take-batch.ts";
 
