@@ -55,7 +55,7 @@ export function printReport({ machine, rounds, sections }: Report): void {
   }
 }
 
-export function toMedians(rounds: Measurement[]): Measurement {
+function toMedians(rounds: Measurement[]): Measurement {
   const figures = Object.keys(rounds[0] ?? {}) as Figure[];
   const medianOf = (figure: Figure) =>
     quantile(

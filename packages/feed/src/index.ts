@@ -1,6 +1,5 @@
 export { FeedGapError, HandlerEndedTransaction, HandlerTimedOut, HandlingStopped } from "./errors.ts";
 export { type FollowOptions, follow } from "./follow.ts";
-export { type Cell, type FollowCellsOptions, followCells } from "./follow-cells.ts";
 export type { Failure, HandlingContext, NextStep } from "./handle-changes.ts";
 export type { FeedLogger } from "./logger.ts";
 export { type BookingChange, readChanges } from "./read-changes.ts";

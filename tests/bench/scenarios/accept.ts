@@ -57,7 +57,7 @@ async function compare(bench: Bench, { connections, type }: (typeof loads)[numbe
 }
 
 /** Posts as many events as one ingest, or a baseline of it, accepts. */
-export async function measureAccept(
+async function measureAccept(
   bench: Bench,
   program: readonly string[],
   requests: Pick<Load, "connections" | "body" | "contentType" | "hasIds">,

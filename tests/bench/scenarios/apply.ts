@@ -115,7 +115,7 @@ function measure(
   });
 }
 
-export function createNewBookings(count: number): EventEnvelope[] {
+function createNewBookings(count: number): EventEnvelope[] {
   return range(count).map((index) => create(index, "create", `TRIP-${index}`));
 }
 

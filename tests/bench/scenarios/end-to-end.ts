@@ -13,12 +13,12 @@ import { fullBooking, newBookings } from "../sample-events.ts";
 import { type Bench, IntegrityError, type Measurement, type Scenario } from "../scenario.ts";
 import { timeMs, toLatency } from "../statistics.ts";
 
-export const connections = 64;
+const connections = 64;
 const searchSteps = 8;
 /** By which the search raises a rate that is sustained. */
 const raise = 1.4;
 /** A rate is sustained if at the end no more events wait than arrive in this time. */
-export const sustainedBacklogS = 0.25;
+const sustainedBacklogS = 0.25;
 /** Events a second that are followed to their rows under load. */
 const followRate = 20;
 const sendIntervalMs = 5;
@@ -54,10 +54,7 @@ interface Pipeline {
   follow(): Promise<void>;
 }
 
-export async function withPipeline(
-  bench: Bench,
-  measure: (pipeline: Pipeline) => Promise<Measurement>,
-): Promise<Measurement> {
+async function withPipeline(bench: Bench, measure: (pipeline: Pipeline) => Promise<Measurement>): Promise<Measurement> {
   const { services } = bench;
   return services.withDatabase(async (database) => {
     const queuePrefix = newQueuePrefix();
@@ -121,7 +118,7 @@ async function followOneByOne(bench: Bench, pipeline: Pipeline): Promise<Measure
  * Raises the rate until it is not sustained, and then halves the interval between the highest that was and the lowest
  * that was not.
  */
-export async function findSustainedRate(bench: Bench, pipeline: Pipeline): Promise<number> {
+async function findSustainedRate(bench: Bench, pipeline: Pipeline): Promise<number> {
   const { eventsPerSecond } = await load(pipeline, bench.warmUpMs);
   await untilApplied(bench, pipeline);
   let [rate, low, high] = [eventsPerSecond / 2, 0, Number.POSITIVE_INFINITY];

@@ -1,7 +1,6 @@
 import type { Scenario } from "../scenario.ts";
 import { accept } from "./accept.ts";
 import { apply } from "./apply.ts";
-import { cells } from "./cells.ts";
 import { endToEnd } from "./end-to-end.ts";
 import { growth, growthOfShort } from "./growth.ts";
 import { lateEvents } from "./late-events.ts";
@@ -13,7 +12,6 @@ import { shards } from "./shards.ts";
 export const scenarios: readonly Scenario[] = [
   accept,
   apply,
-  cells,
   endToEnd,
   growth,
   growthOfShort,
