@@ -108,11 +108,7 @@ describe("every pod", () => {
   test.each([
     ["ingest", ["REDIS_URL"], ["REDIS_PASSWORD"]],
     ["worker", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD", "DIGEST_KEY"]],
-    [
-      "lookup",
-      ["REDIS_URL", "DATABASE_URL"],
-      ["REDIS_PASSWORD", "DATABASE_PASSWORD", "DATABASE_READ_URL", "DATABASE_READ_PASSWORD", "DIGEST_KEY"],
-    ],
+    ["lookup", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD", "DIGEST_KEY"]],
     ["ops", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD", "DIGEST_KEY"]],
     ["migrate", ["DATABASE_URL"], ["DATABASE_PASSWORD"]],
   ])("of %s gets its own credentials, and no others, from its own Secret", (component, required, optional) => {

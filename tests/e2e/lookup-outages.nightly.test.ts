@@ -1,8 +1,5 @@
-import { join } from "node:path";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { connect, requestBytes } from "@booking-events/harness/http-client";
-import { startPostgresStandby } from "@booking-events/harness/postgres-standby";
-import { execute } from "@booking-events/harness/test-database";
 import { migrate } from "@booking-events/store";
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
@@ -64,33 +61,6 @@ test("while Redis is down, what PostgreSQL knows is answered, and everything els
     async () => expect(await ask(lookup, "01a1fb0c-d72c-7345-a7ee-38bfa851309c")).toMatchObject({ status: 404 }),
     recovery,
   );
-});
-
-test("with a standby, a receipt is right at once, even while the standby's replay is paused or the standby is down", async () => {
-  const standby = await startPostgresStandby({ primary: own.postgres, dir: join(own.folder, "standby") });
-  try {
-    const environment = { DATABASE_READ_URL: standby.url };
-    const [ingest, worker, lookup] = await Promise.all([
-      own.start("ingest"),
-      own.start("worker"),
-      own.start("lookup", { environment }),
-    ]);
-    const untilApplied = async (eventId: string) => {
-      // What the worker's log and the empty queue say, lookup must know too.
-      await waitFor(() => worker.output().includes(eventId), recovery);
-      expect(await ask(lookup, eventId)).toMatchObject({ status: 200, body: { status: "applied" } });
-    };
-    await untilApplied(await post(ingest));
-    await execute(standby.url, "select pg_wal_replay_pause()");
-    for (let count = 0; count < 3; count += 1) await untilApplied(await post(ingest));
-    const { body } = await lookup.readiness();
-    expect(body).toMatchObject({ ready: true, warnings: [expect.stringContaining("DATABASE_READ_URL")] });
-    await execute(standby.url, "select pg_wal_replay_resume()");
-    standby.kill("SIGKILL");
-    await untilApplied(await post(ingest));
-  } finally {
-    await standby.stop();
-  }
 });
 
 test("while PostgreSQL or Redis is frozen, questions are refused instead of waiting", async () => {

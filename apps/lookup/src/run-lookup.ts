@@ -33,9 +33,7 @@ import {
   withDeadline,
 } from "@booking-events/runtime";
 import {
-  type CurrentReader,
   compareBookings,
-  createCurrentReader,
   createPool,
   type DigestKey,
   findPartnerBooking,
@@ -57,7 +55,6 @@ const entries = {
   ADMIN_PORT: adminPort(9103),
   ...redisVariables,
   DATABASE_URL: variables.DATABASE_URL,
-  DATABASE_READ_URL: variables.DATABASE_READ_URL,
   DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
   DIGEST_KEY: variables.DIGEST_KEY,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
@@ -93,7 +90,7 @@ export async function runLookup(environment: NodeJS.ProcessEnv): Promise<void> {
     createServer: (isStopping) => createLookupServer(context, services, isStopping),
     closeConnections: () => stopServices(services),
     findProblems: () => findProblems(context, services),
-    findWarnings: () => findWarnings(services),
+    findWarnings: services.partners.warnings,
   });
 }
 
@@ -124,25 +121,18 @@ async function startServices({ settings, logger, metrics }: Context) {
     group: "lookups",
     onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
   });
-  const connect = (databaseUrl: string, maxConnections: number, statementTimeoutMs: number) =>
+  const openPool = (maxConnections: number, statementTimeoutMs: number) =>
     createPool({
-      databaseUrl,
+      databaseUrl: settings.DATABASE_URL,
       schema: settings.DATABASE_SCHEMA,
       applicationName: "booking-events-lookup",
       maxConnections,
       onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
       limits: { connectTimeoutMs: databaseDeadlineMs, statementTimeoutMs, isReadOnly: true },
     });
-  const openReader = (maxConnections: number, statementTimeoutMs: number) => {
-    const [primary, standby] = [settings.DATABASE_URL, settings.DATABASE_READ_URL].map((url) =>
-      url === undefined ? undefined : connect(url, maxConnections, statementTimeoutMs),
-    ) as [Pool, Pool | undefined];
-    const end = async () => void (await Promise.all([primary.end(), standby?.end()]));
-    return { ...createCurrentReader(primary, standby), primary, end };
-  };
-  const database = openReader(maxDatabaseConnections, databaseDeadlineMs);
+  const database = openPool(maxDatabaseConnections, databaseDeadlineMs);
   // Lists have connections of their own, so receipts never wait for them.
-  const listDatabase = openReader(maxReconciliations, comparisonTimeoutMs);
+  const listDatabase = openPool(maxReconciliations, comparisonTimeoutMs);
   const lastUseWriter = createLastUseWriter({
     ...redis,
     connectionName: "booking-events-lookup",
@@ -152,13 +142,13 @@ async function startServices({ settings, logger, metrics }: Context) {
     writeLastUses: lastUseWriter.write,
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
-  const digestKey = createDigestKeyReader(database.primary, settings.DIGEST_KEY);
+  const digestKey = createDigestKeyReader(database, settings.DIGEST_KEY);
   const certificates = new AbortController();
-  const postgresql = [settings.DATABASE_URL, settings.DATABASE_READ_URL ?? []].flat();
-  exportCertificates(metrics, { redis: listUrls(redis.redisServers), postgresql }, certificates.signal);
+  const servers = { redis: listUrls(redis.redisServers), postgresql: [settings.DATABASE_URL] };
+  exportCertificates(metrics, servers, certificates.signal);
   const checkDatabase = createDatabaseCheck(
     // Without the right key, lookup would take erased bookings for missing ones.
-    () => Promise.all([probeReads(database.primary), digestKey()]),
+    () => Promise.all([probeReads(database), digestKey()]),
     (error) => describeError(error).code ?? describeError(error).type,
   );
   const checkRedis = createDatabaseCheck(queue.ping, () => "no answer" as const);
@@ -207,20 +197,16 @@ function createLookupServer(
     receipts: {
       findWaiting: queue.findEvent,
       findRecorded: (partner, eventId) =>
-        withDeadline(
-          database.read((client) => findRecordedEvent(client, partner, eventId)),
-          databaseDeadlineMs,
-        ),
+        withDeadline(findRecordedEvent(database, partner, eventId), databaseDeadlineMs),
     },
     findBooking: (partner, booking) =>
       withDeadline(
-        digestKey().then((key) => database.read((client) => findPartnerBooking(client, key, { partner, ...booking }))),
+        digestKey().then((key) => findPartnerBooking(database, key, { partner, ...booking })),
         databaseDeadlineMs,
       ),
     reconciliation: {
       async compare(listed) {
-        const key = await digestKey();
-        return listDatabase.read((client) => compareBookings(client, key, listed));
+        return compareBookings(listDatabase, await digestKey(), listed);
       },
       readBookings: (partner, createdBefore) => readBookings(listDatabase, partner, createdBefore),
       isShuttingDown,
@@ -246,23 +232,17 @@ function createDigestKeyReader(database: Pool, secret: string | undefined): () =
   };
 }
 
-async function* readBookings(
-  database: CurrentReader,
-  partner: string,
-  createdBefore: Date,
-): AsyncGenerator<ListedHere[]> {
+async function* readBookings(database: Pool, partner: string, createdBefore: Date): AsyncGenerator<ListedHere[]> {
   let after = startOfPartnerBookings;
   for (;;) {
     const range = { after, createdBefore, limit: bookingsPerPage };
-    const page = await database.read((client) => listPartnerBookings(client, partner, range));
+    const page = await listPartnerBookings(database, partner, range);
     const last = page.at(-1);
     if (last === undefined) return;
     yield page;
     after = last;
   }
 }
-
-const standbyAvoided = "The standby of DATABASE_READ_URL is behind or does not answer: the primary answers instead.";
 
 async function findProblems({ settings }: Context, services: Services): Promise<string[]> {
   const { partners, checkDatabase, checkRedis } = services;
@@ -277,8 +257,4 @@ async function findProblems({ settings }: Context, services: Services): Promise<
           `PostgreSQL cannot be read (${databaseProblem}). Check that it runs, and that DATABASE_URL and DIGEST_KEY are right.`,
         ]),
   ];
-}
-
-function findWarnings({ partners, database }: Services): string[] {
-  return [...partners.warnings(), ...(database.isStandbyAvoided() ? [standbyAvoided] : [])];
 }

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { defaultSchema, type Queryable } from "@booking-events/store";
-import type pg from "pg";
 import { begin, connect, disconnect, type FeedClient } from "./connect.ts";
 import { createCursor, isAtEnd, lockCursor, moveCursor } from "./cursors.ts";
 import { FeedGapError, HandlingStopped, TransactionLost } from "./errors.ts";
@@ -9,7 +8,6 @@ import { type Handled, type Handlers, handleChanges } from "./handle-changes.ts"
 import { consoleLogger, type FeedLogger, nameError } from "./logger.ts";
 import { growingPauseMs } from "./pauses.ts";
 import type { BookingChange } from "./read-changes.ts";
-import { createStandby, keepConfirmed, type Standby } from "./read-from-standby.ts";
 import { type FeedTables, tablesIn } from "./tables.ts";
 import { type SnapshotBooking, type SnapshotContext, SnapshotFailed, takeSnapshot } from "./take-snapshot.ts";
 import { createWakeUps, type WakeUps } from "./wake-ups.ts";
@@ -19,12 +17,6 @@ export interface FollowOptions {
   name: string;
   /** PostgreSQL's URL. If it leads through PgBouncer in transaction mode, give `listenUrl` too. */
   database: string;
-  /**
-   * A standby's URL, to read changes and the snapshot from. `database` stays the primary: it has the cursor, and what
-   * handlers write. If the standby fails, is behind for `pollIntervalMs`, or has not followed this primary, the primary
-   * is read from.
-   */
-  readDatabase?: string;
   /** Where the service's tables are. Default: `"public"`. */
   schema?: string;
   /** For LISTEN: a direct connection to PostgreSQL, or null to poll only. Default: `database`. */
@@ -107,7 +99,6 @@ interface Follower extends Handlers {
   logger: FeedLogger;
   signal: AbortSignal;
   wakeUps: WakeUps;
-  standby: Standby | undefined;
   client: FeedClient | undefined;
   /**
    * The change that could not be handled, how often `onError` was asked about it in this process, and the failure that
@@ -119,7 +110,7 @@ interface Follower extends Handlers {
 function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
   const { name, database, from = "beginning", onSnapshot, pageSize = defaultPageSize } = options;
   const { listenUrl = database, logger = consoleLogger, pollIntervalMs = defaultPollIntervalMs } = options;
-  const { handlerTimeoutMs = defaultHandlerTimeoutMs, schema = defaultSchema, readDatabase } = options;
+  const { handlerTimeoutMs = defaultHandlerTimeoutMs, schema = defaultSchema } = options;
   if (name === "") throw new TypeError("name must not be empty.");
   if (from === "snapshot" && onSnapshot === undefined) throw new TypeError('from: "snapshot" needs onSnapshot.');
   if (!Number.isInteger(pageSize) || pageSize < 1) throw new TypeError("pageSize must be a whole number from 1.");
@@ -129,10 +120,6 @@ function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
     onError: options.onError ?? (async () => "retry"),
     onSnapshot: onSnapshot ?? (async () => {}),
     wakeUps: createWakeUps(listenUrl, { name, schema, logger, signal }),
-    standby:
-      readDatabase === undefined
-        ? undefined
-        : createStandby(readDatabase, { name, waitMs: pollIntervalMs, logger, signal }),
     client: undefined,
     failing: undefined,
   };
@@ -175,8 +162,7 @@ async function followOn(client: FeedClient, follower: Follower, onProgress: () =
 }
 
 async function setUpCursor(client: Queryable, follower: Follower): Promise<void> {
-  const snapshot = (source?: pg.Client) => takeSnapshot(client, source, follower);
-  if (follower.from === "snapshot") await (follower.standby?.use(snapshot) ?? snapshot());
+  if (follower.from === "snapshot") await takeSnapshot(client, follower);
   else await createCursor(client, follower, follower.from);
 }
 
@@ -190,10 +176,7 @@ async function takePage(client: FeedClient, follower: Follower): Promise<void> {
     // Another follower is active. Look again later whether it still is.
     return pause(pollIntervalMs, signal);
   }
-  const page = { after: cursor, limit: pageSize, tables };
-  const fromStandby = await follower.standby?.readPage(page);
-  const confirmed = fromStandby && (await keepConfirmed(client, fromStandby, tables));
-  const changes = confirmed?.length ? confirmed : await readCompletePage(client, page);
+  const changes = await readCompletePage(client, { after: cursor, limit: pageSize, tables });
   const { lastId, failure } = await handleChanges(isolate(changes, failing?.id), {
     ...{ ...follower, client, undecided: failing?.undecided },
     attemptsBefore: (id) => attemptsBefore(id, follower),

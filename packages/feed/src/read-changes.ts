@@ -28,8 +28,7 @@ export interface BookingChange {
 }
 
 /**
- * Reads a page of the feed. Call it with the id of the last change that you have dealt with, 0 at first; on a replica,
- * too. Applying the changes in order gives every booking's state. A later change of a booking overrides an earlier one,
+ * Reads a page of the feed. Call it with the id of the last change that you have dealt with, 0 at first. Applying the changes in order gives every booking's state. A later change of a booking overrides an earlier one,
  * even if its sequence is lower: it corrects the booking after a late event.
  *
  * Nothing is missing between a change and the one before it if its id is one more. Only changes from before migration

@@ -1,5 +1,5 @@
 import type { BookingInput, ReferenceKind } from "@booking-events/schema";
-import { type Queryable, timelineOfServer } from "@booking-events/store";
+import type { Queryable } from "@booking-events/store";
 import { begin } from "./connect.ts";
 import { readPosition } from "./feed-position.ts";
 import type { FeedTables } from "./tables.ts";
@@ -42,14 +42,10 @@ const bookingsPerPage = 200;
  * Sets up the cursor and gives all bookings as they are at its position, in one transaction. Does nothing if the cursor
  * exists.
  *
- * @param client of the primary
- * @param standby where the bookings are read; the cursor begins at its position. Undefined, or the standby has not
- *   followed this primary: on the primary
  * @throws SnapshotFailed; what the connection throws: roll all of it back
  */
 export async function takeSnapshot(
   client: Queryable,
-  standby: Queryable | undefined,
   options: {
     name: string;
     tables: FeedTables;
@@ -60,37 +56,25 @@ export async function takeSnapshot(
 ): Promise<void> {
   const { name, tables, onSnapshot, handlerTimeoutMs, signal } = options;
   await begin(client, { isolation: "repeatable read", idleTimeoutMs: handlerTimeoutMs });
-  if (standby !== undefined) await begin(standby, { isolation: "repeatable read", idleTimeoutMs: handlerTimeoutMs });
-  const source = standby !== undefined && (await isOfSameTimeline(client, standby)) ? standby : client;
-  // Before the bookings are read: another follower that sets up the same cursor waits here and then fails, so there is one snapshot.
+  // Before the bookings are read: another follower that sets up the same cursor waits here and then fails, so there is
+  // one snapshot.
   const { rows: cursors } = await client.query<{ position: number }>(
     `insert into ${tables.cursors} (name, last_id) values ($1, $2)
      on conflict do nothing
      returning last_id::float8 as position`,
-    [name, (await readPosition(source, tables)).lastId],
+    [name, (await readPosition(client, tables)).lastId],
   );
   const position = cursors[0]?.position;
   if (position !== undefined) {
-    await source.query(`declare bookings_at_position no scroll cursor for ${selectBookings(tables)}`);
+    await client.query(`declare bookings_at_position no scroll cursor for ${selectBookings(tables)}`);
     for (let isEnd = false; !isEnd; ) {
       signal.throwIfAborted();
-      const { rows } = await source.query<SnapshotBooking>(`fetch ${bookingsPerPage} from bookings_at_position`);
+      const { rows } = await client.query<SnapshotBooking>(`fetch ${bookingsPerPage} from bookings_at_position`);
       isEnd = rows.length < bookingsPerPage;
       if (rows.length > 0) await give(client, () => onSnapshot(rows, { client, position }));
     }
   }
   await client.query("commit");
-}
-
-/** A standby of another timeline may have bookings that the primary never had, or has with other content. */
-async function isOfSameTimeline(primary: Queryable, standby: Queryable): Promise<boolean> {
-  const [expected, found] = await Promise.all([primary, standby].map(readTimeline));
-  return expected === found;
-}
-
-async function readTimeline(server: Queryable): Promise<number | undefined> {
-  const { rows } = await server.query<{ timeline: number }>(`select ${timelineOfServer} as timeline`);
-  return rows[0]?.timeline;
 }
 
 async function give(client: Queryable, toConsumer: () => Promise<void>): Promise<void> {

@@ -16,24 +16,7 @@ const wholeNumber = (minimum: number, maximum: number) =>
 const passwordVariables = {
   REDIS_URL: "REDIS_PASSWORD",
   DATABASE_URL: "DATABASE_PASSWORD",
-  DATABASE_READ_URL: "DATABASE_READ_PASSWORD",
 } as const;
-
-/** As libpq names them. */
-const sessionKinds = ["any", "read-write", "read-only", "primary", "standby", "prefer-standby"];
-
-const databaseUrl = (name: keyof typeof passwordVariables) =>
-  v.pipe(
-    connectionUrl(name, "postgres:", "postgresql:"),
-    v.check(
-      (value) => {
-        const [url = ""] = splitHosts(value);
-        const wanted = URL.canParse(url) ? new URL(url).searchParams.get("target_session_attrs") : null;
-        return wanted === null || sessionKinds.includes(wanted);
-      },
-      `must have one of ${sessionKinds.join(", ")} as its target_session_attrs, or none`,
-    ),
-  );
 
 const connectionUrl = (name: keyof typeof passwordVariables, ...protocols: string[]) => {
   const wanted = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`;
@@ -130,10 +113,14 @@ export const variables = {
   ADMIN_HOST: v.optional(address, "127.0.0.1"),
   ...redisVariables,
   REDIS_REPLICAS_TO_CONFIRM: v.optional(wholeNumber(0, 10), "0"),
-  DATABASE_URL: databaseUrl("DATABASE_URL"),
+  DATABASE_URL: v.pipe(
+    connectionUrl("DATABASE_URL", "postgres:", "postgresql:"),
+    v.check(
+      (value) => !/[?&]target_session_attrs=(?!read-write([&#]|$))/.test(value),
+      "must have read-write as its target_session_attrs, or none",
+    ),
+  ),
   DATABASE_PASSWORD: v.optional(v.string(), ""),
-  DATABASE_READ_URL: v.optional(databaseUrl("DATABASE_READ_URL")),
-  DATABASE_READ_PASSWORD: v.optional(v.string(), ""),
   DATABASE_STANDBYS_TO_CONFIRM: v.optional(wholeNumber(0, 100), "0"),
   /** A name that PostgreSQL neither shortens nor keeps for itself. */
   DATABASE_SCHEMA: v.optional(

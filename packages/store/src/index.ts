@@ -104,7 +104,6 @@ export {
   startOfPartnerBookings,
 } from "./partner-bookings.ts";
 export { probeWrites } from "./probe-writes.ts";
-export { type CurrentReader, createCurrentReader, timelineOfServer } from "./read-current.ts";
 export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./read-database-status.ts";
 export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";
 export { findRecordedEvent, probeReads, type RecordedEvent } from "./receipts.ts";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { parseJson } from "@booking-events/schema";
 import pg from "pg";
-import { chooseServer, readServers, type Servers } from "./choose-server.ts";
+import { chooseServer, readServers } from "./choose-server.ts";
 
 const defaultConnectTimeoutMs = 5_000;
 /** Of the time for connecting. The rest is for the connection to the server that was chosen. */
@@ -10,16 +10,16 @@ const choiceShare = 0.5;
 export type ServerConfig = pg.ClientConfig & { connectionString: string };
 
 /**
- * A client whose URL may name several hosts. It finds the right one each time it connects, so a pool of such clients
- * follows a failover. The driver itself knows one host. With one host and no `target_session_attrs`, nothing is asked.
+ * A client whose URL may name several hosts. It finds the one that takes writes each time it connects, so a pool of such
+ * clients follows a failover. The driver itself knows one host.
  */
 export class ServerClient extends pg.Client {
-  readonly #servers: Servers;
+  readonly #servers: string[];
   readonly #limitMs: number;
 
   constructor(config: ServerConfig) {
     const servers = readServers(config.connectionString);
-    super({ ...config, connectionString: servers.urls[0] });
+    super({ ...config, connectionString: servers[0] });
     this.setTypeParser(pg.types.builtins.JSONB, parseJson);
     this.#servers = servers;
     this.#limitMs = choiceShare * (config.connectionTimeoutMillis || defaultConnectTimeoutMs);
@@ -31,7 +31,7 @@ export class ServerClient extends pg.Client {
       this.connect((error: Error | null) => (error ? reject(error) : resolve(this)));
       return promise;
     }
-    if (this.#servers.wanted === undefined) return super.connect(callback);
+    if (this.#servers.length === 1) return super.connect(callback);
     chooseServer(this.#servers, this.#limitMs).then((url) => {
       Object.assign(this, hostAndPort(url));
       super.connect(callback);
@@ -65,7 +65,7 @@ const lookIntervalMs = 1_000;
  */
 export function leaveFormerPrimary(pool: pg.Pool, databaseUrl: string): () => void {
   const servers = readServers(databaseUrl);
-  if (servers.urls.length === 1 || !(servers.wanted === "read-write" || servers.wanted === "primary")) return () => {};
+  if (servers.length === 1) return () => {};
   const clients = new Set<pg.PoolClient>();
   const busySince = new Map<pg.PoolClient, number>();
   let isLooking = false;
