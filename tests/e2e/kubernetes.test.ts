@@ -262,8 +262,8 @@ describe("workers are scaled", () => {
 
   test("by metrics that exist, in the namespace of the deployment", () => {
     expect(others).toEqual([]);
-    const tables = readFileSync("docs/operations.md", "utf8");
-    const documented = Array.from(tables.matchAll(/^\| `(\w+)/gm), ([, name]) => name);
+    const metrics = readFileSync("docs/operations/metrics.md", "utf8");
+    const documented = Array.from(metrics.matchAll(/`(\w+)/g), ([, name]) => name);
     const used = [...trigger.metadata.query.matchAll(/(\w+)\{([^}]*)\}/g)];
     expect(used).toHaveLength(3);
     for (const [, name, labels] of used) {

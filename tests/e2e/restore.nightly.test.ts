@@ -14,7 +14,7 @@ import { duplicateWindowMs, type SteadyLoad, startLoad, writeLoadPartners } from
 import { useOwnServices } from "./surroundings.ts";
 
 /**
- * Backs PostgreSQL up as docs/operations.md describes, destroys it under load, restores it, and counts what is lost.
+ * Backs PostgreSQL up as docs/operations/change.md describes, destroys it under load, restores it, and counts what is lost.
  */
 const folder = mkdtempSync(join(tmpdir(), "booking-events-restore-"));
 const archive = mkdtempSync(join(folder, "archive-"));

@@ -26,7 +26,7 @@ function findMissingScripts(text: string): string[] {
 }
 
 test("a file or a script that does not exist would be found", () => {
-  expect(findMissingFiles("`tests/none.test.ts`, `tests/e2e/whole-way`, `docs/operations.md`")).toEqual([
+  expect(findMissingFiles("`tests/none.test.ts`, `tests/e2e/whole-way`, `docs/runbook.md`")).toEqual([
     "tests/none.test.ts",
   ]);
   expect(findMissingScripts("`npm run none`, `npm run verify`")).toEqual(["none"]);

@@ -68,7 +68,7 @@ Environment:
   REDIS_URL       the queue: required for status, doctor, queue, dead-letters replay, import,
                   guests erase, refusals and partners warnings; others show more with it. For a
                   cluster or sentinels, REDIS_CLUSTER or REDIS_SENTINELS instead: see
-                  docs/operations.md
+                  docs/operations/variables.md
   DIGEST_KEY      the worker's, if it has one: required for guests
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
   QUEUE_SHARDS    the number of its shards, if it is not 1

@@ -64,7 +64,7 @@ function checkStandbys({ settings, standbyProblems }: DatabaseExamination): Chec
   };
   if (standbyProblems.length > 0)
     return standbyProblems.map((sentence) =>
-      problem(subject, sentence, 'See "A standby of PostgreSQL" in docs/operations.md.'),
+      problem(subject, sentence, 'See "A standby of PostgreSQL" in docs/operations/grow.md.'),
     );
   if (synchronousStandbys === "") return [ok(subject, "there are no synchronous standbys")];
   // Where it is off, the transactions of workers switch it on.

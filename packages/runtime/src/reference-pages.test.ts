@@ -5,14 +5,7 @@ import { describe, expect, test } from "vitest";
 import { redisVariables, tracingSwitches, tracingVariables, variables } from "./environment.ts";
 
 const root = join(import.meta.dirname, "../../..");
-const guide = readFileSync(join(root, "docs/operations.md"), "utf8");
-
-/** Returns the rows of the table under a heading, as lists of cells. */
-function readTable(heading: string): string[][] {
-  const section = guide.split(`${heading}\n`)[1]?.split(/^#/m)[0] ?? "";
-  const rows = section.split("\n").filter((line) => line.startsWith("| `"));
-  return rows.map((row) => row.split("|").map((cell) => cell.trim().replaceAll("`", "")));
-}
+const readPage = (name: string) => readFileSync(join(root, "docs/operations", name), "utf8");
 
 /** Returns the source code of an app or a package without its tests. */
 function readSource(folder: string): string {
@@ -26,8 +19,11 @@ const worker = readSource("apps/worker");
 const lookup = readSource("apps/lookup");
 const partnerFacingApps = ["ingest", "lookup"];
 
-describe("the operations guide's table of environment variables", () => {
-  const rows = readTable("## Environment");
+describe("the table of environment variables", () => {
+  const lines = readPage("variables.md")
+    .split("\n")
+    .filter((line) => line.startsWith("| `"));
+  const rows = lines.map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
   const ofOneProcess = new Map(Object.entries<v.GenericSchema>(variables));
 
   test("names every variable once", () => {
@@ -74,21 +70,57 @@ describe("the operations guide's table of environment variables", () => {
   });
 });
 
-test.each(Object.keys({ ...tracingSwitches, ...tracingVariables }))("the operations guide names %s", (name) => {
-  expect(guide.split("\n### Traces\n")[1]?.split(/^#+ /m)[0]).toMatch(new RegExp(`\\b${name}\\b`));
+test.each(Object.keys({ ...tracingSwitches, ...tracingVariables }))("the page on traces names %s", (name) => {
+  expect(readPage("watch.md").split("\n## Traces\n")[1]).toMatch(new RegExp(`\\b${name}\\b`));
 });
 
-test("the operations guide's table of metrics has every metric, with its labels", () => {
+interface Metric {
+  /** With its labels, such as `ingest_shedding{measure}`. */
+  name: string;
+  help: string;
+}
+
+/** The metrics that the sources define. Those of all partner-facing processes have the process in the name. */
+function findMetrics(): Metric[] {
   const text = /"[^"]*"(?:\s+\+\s+"[^"]*")*/.source;
-  const metric = new RegExp(`name: "(\\w+)",\\s+help:\\s+${text},\\s+(?:labelNames: \\[(.*)\\],)?`, "g");
+  const metric = new RegExp(`name: "(\\w+)",\\s+help:\\s+(${text}),\\s+(?:labelNames: \\[(.*)\\],)?`, "g");
   const shared = partnerFacingApps.map((app) =>
     readSource("packages/http").replaceAll(/`\$\{app\}(_\w+)`/g, `"${app}$1"`),
   );
   const source = [ingest, worker, lookup, readSource("packages/runtime"), ...shared].join("\n");
-  const ofCode = Array.from(source.matchAll(metric), ([, name, labels = ""]) => {
-    return labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`;
+  return Array.from(source.matchAll(metric), ([, name = "", help = "", labels = ""]) => ({
+    name: labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`,
+    help: help.replaceAll(/"\s+\+\s+"|^"|"$/g, ""),
+  }));
+}
+
+/** One entry for metrics that differ only in their process. */
+function describeMetrics(metrics: Metric[]): string {
+  const byHelp = Map.groupBy(metrics, ({ help }) => help);
+  const entries = Array.from(byHelp, ([help, same]) => {
+    const names = same.map(({ name }) => name).toSorted();
+    return `- ${names.map((name) => `\`${name}\``).join(", ")}: ${help}`;
   });
-  const named = readTable("### Metrics").map(([, name]) => name);
-  expect(ofCode.length).toBeGreaterThan(15);
-  expect(named.toSorted()).toEqual(ofCode.toSorted());
+  return `# Metrics
+
+[What to watch](watch.md#metrics). \`npx vitest run packages/runtime/src/reference-pages -u\` writes this page from the code.
+
+${entries.toSorted().join("\n")}
+`;
+}
+
+test("the page of metrics is that of the code: otherwise, run this test with -u", async () => {
+  const metrics = findMetrics();
+  expect(metrics.length).toBeGreaterThan(15);
+  await expect(describeMetrics(metrics)).toMatchFileSnapshot(join(root, "docs/operations/metrics.md"));
+});
+
+test("the page on watching names metrics that exist", () => {
+  const names = new Set(findMetrics().map(({ name }) => name.split("{")[0]));
+  const named = Array.from(
+    readPage("watch.md").matchAll(/`((?:ingest|lookup|booking_events)_\w+)/g),
+    ([, name]) => name,
+  );
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((name) => !names.has(name))).toEqual([]);
 });
