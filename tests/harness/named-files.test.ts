@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "../..");
@@ -36,4 +36,15 @@ test.each(pages)("%s names files and scripts that exist", (page) => {
   const text = readFileSync(join(root, page), "utf8");
   expect(findMissingFiles(text)).toEqual([]);
   expect(findMissingScripts(text)).toEqual([]);
+});
+
+test("docs/guarantees.md names tests that exist", () => {
+  const text = readFileSync(join(root, "docs/guarantees.md"), "utf8");
+  const promises = text.split("\n## ")[1] ?? "";
+  const named = Array.from(promises.matchAll(/`([a-z][a-z.-]+)`/g), ([, name]) => name);
+  const tests = execFileSync("git", ["ls-files", "*.test.ts"], { cwd: root, encoding: "utf8" })
+    .split("\n")
+    .map((path) => basename(path));
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((name) => !tests.some((file) => file.startsWith(`${name}.`)))).toEqual([]);
 });
