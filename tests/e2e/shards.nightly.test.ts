@@ -132,18 +132,6 @@ test("a shard whose events no worker can take does not stop the others, and its 
   expect(await worker.stop("SIGTERM")).toBe(0);
 }, 60_000);
 
-test("a worker takes events of the shards that it is given", async () => {
-  const references = referencesOf(4);
-  const ingest = await surroundings().start("ingest", withShards(4));
-  await Promise.all(references.map((reference) => post(ingest, reference)));
-  const environment = { QUEUE_SHARDS: "4", WORKER_SHARDS: "1-2" };
-  const worker = await surroundings().start("worker", { environment });
-  await waitFor(async () => expect(await countApplied()).toBe(2), patiently);
-  expect((await appliedReferences()).toSorted()).toEqual([references[1], references[2]].toSorted());
-  expect(await redis.llen(keyOf(0, `${queueName}:wait`))).toBe(1);
-  expect(await worker.stop("SIGTERM")).toBe(0);
-}, 60_000);
-
 test("commands and lookup with a wrong QUEUE_SHARDS miss no shard", async () => {
   const references = referencesOf(4);
   const [ingest, lookup] = await Promise.all([

@@ -79,7 +79,6 @@ const entries = {
   DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
   QUEUE_SHARDS: variables.QUEUE_SHARDS,
-  WORKER_SHARDS: variables.WORKER_SHARDS,
   CONCURRENCY: variables.CONCURRENCY,
   BATCH_SIZE: variables.BATCH_SIZE,
   DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS,
@@ -303,7 +302,6 @@ function createDelivery(context: Context, database: Database): DeliveryParts {
   const applyBatch = createApplyBatch(context, database, workerMetrics);
   const process = createProcessOptions(context, database, { workerMetrics, laterVersions, applyBatch });
   const shards = serveShards({
-    shards: settings.WORKER_SHARDS,
     shardCount: settings.QUEUE_SHARDS,
     limits: { concurrency: settings.CONCURRENCY, maxHeldBytes },
     open: (shard, limits) =>

@@ -36,7 +36,6 @@ test("a variable that is not set has its documented default", () => {
     DEAD_LETTER_RETENTION_DAYS: 90,
     QUEUE_PREFIX: "{booking-events}",
     QUEUE_SHARDS: 1,
-    WORKER_SHARDS: "all",
     LOG_LEVEL: "info",
     SHUTDOWN_DELAY_MS: 0,
     SHUTDOWN_TIMEOUT_MS: 15_000,
@@ -208,18 +207,7 @@ describe("an invalid environment", () => {
     ["QUEUE_SHARDS", "3"],
     ["QUEUE_SHARDS", "0"],
     ["QUEUE_SHARDS", "2048"],
-    ["WORKER_SHARDS", "some"],
-    ["WORKER_SHARDS", "3-1"],
-    ["WORKER_SHARDS", "0-3,,7"],
-    ["WORKER_SHARDS", "1024"],
   ])("%s may not be %s", (name, value) => {
     expect(messageFor({ ...required, [name]: value })).toMatch(new RegExp(`^ {2}${name} `, "m"));
   });
-});
-
-test("the shards of a worker are all, or a list with ranges", () => {
-  const parse = (WORKER_SHARDS: string) =>
-    parseEnvironment({ WORKER_SHARDS: variables.WORKER_SHARDS }, { WORKER_SHARDS });
-  expect(parse("all")).toEqual({ WORKER_SHARDS: "all" });
-  expect(parse("7,0-2,2")).toEqual({ WORKER_SHARDS: [7, 0, 1, 2] });
 });

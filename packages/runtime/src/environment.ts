@@ -58,23 +58,6 @@ const shardCount = v.pipe(
   v.check((value) => Number.isInteger(Math.log2(value)), "must be a power of two, such as 8"),
 );
 
-const shardList = v.pipe(
-  v.string(),
-  v.regex(/^(all|\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*)$/, "must be all, or a list of shards such as 0-3,7"),
-  v.transform((text) => (text === "all" ? text : parseShards(text))),
-  v.check((shards) => shards.length > 0, "must have ranges whose second number is not smaller than the first"),
-  v.check((shards) => shards === "all" || shards.every((shard) => shard < maxShards), `must be below ${maxShards}`),
-);
-
-/** @returns no shards if a range is reversed */
-function parseShards(text: string): number[] {
-  const ranges = text.split(",").map((range) => {
-    const [first = 0, last = first] = range.split("-").map(Number);
-    return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
-  });
-  return ranges.some(({ length }) => length === 0) ? [] : [...new Set(ranges.flat())];
-}
-
 const port = wholeNumber(0, 65_535);
 const address = v.pipe(v.string(), v.nonEmpty("must be an address to listen on"));
 const addressList = v.pipe(
@@ -163,7 +146,6 @@ export const variables = {
     "{booking-events}",
   ),
   QUEUE_SHARDS: v.optional(shardCount, "1"),
-  WORKER_SHARDS: v.optional(shardList, "all"),
   LOG_LEVEL: v.optional(
     v.picklist(
       ["fatal", "error", "warn", "info", "debug", "trace", "silent"],

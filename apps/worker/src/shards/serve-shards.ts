@@ -37,17 +37,16 @@ const answerLimitMs = 2_000;
  * Serves the shards of the queue. Each has a consumer with a part of the worker's slots, so that events of one shard that
  * cannot be finished never take the slots of another.
  *
- * @param options.shards the shards to serve; `all`: as many as are configured or recorded by senders
+ * @param options.shardCount how many shards are configured. Senders may have recorded more
  * @param options.limits of all shards together
  */
 export function serveShards<Served extends ServedShard>(options: {
-  shards: number[] | "all";
   shardCount: number;
   limits: HoldLimits;
   open: (shard: number, limits: HoldLimits) => Served;
   logger: Logger;
 }): ShardService<Served> {
-  const { shards, shardCount, limits, open, logger } = options;
+  const { shardCount, limits, open, logger } = options;
   const served = new Map<number, Served>();
   const watching = new Map<number, AbortController>();
   let isStarted = false;
@@ -92,7 +91,7 @@ export function serveShards<Served extends ServedShard>(options: {
     await Promise.allSettled(closing.map((consumer) => withDeadline(consumer.close(), answerLimitMs)));
   }
 
-  setUp(shards === "all" ? shardNumbers(shardCount) : shards);
+  setUp(shardNumbers(shardCount));
   return {
     current: () => served,
     start() {
@@ -101,7 +100,7 @@ export function serveShards<Served extends ServedShard>(options: {
     },
     async look() {
       const recorder = served.get(0)?.consumer;
-      if (shards !== "all" || recorder === undefined) return;
+      if (recorder === undefined) return;
       const recorded = await withDeadline(recorder.readShardCounts(), answerLimitMs);
       if (isStopping) return;
       const [largest = shardCount, next = shardCount] = [...recorded, shardCount].toSorted((a, b) => b - a);

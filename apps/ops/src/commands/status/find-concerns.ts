@@ -34,7 +34,7 @@ function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
     ...(ingestCount === 0 ? ["No ingest runs, so partners cannot send events. Start one."] : []),
     ...(workers.length === 0 ? ["No worker takes events. Start one, or look at its log."] : []),
     ...(workers.length > 0 && unservedShards.length > 0
-      ? [`No worker takes events of shards ${formatShards(unservedShards)}. Check WORKER_SHARDS of the workers.`]
+      ? [`No worker takes events of shards ${formatShards(unservedShards)}. Look at the logs of the workers.`]
       : []),
     ...(ageMs > maxAgeMs && !isPaused
       ? [`The oldest event has waited for ${describeAge(ageMs)}. Look for the cause: npm run ops -- doctor`]
