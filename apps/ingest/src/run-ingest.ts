@@ -19,7 +19,7 @@ import {
   createStateReader,
   createTokenBuckets,
   createWarningWriter,
-  listUrls,
+  exportQueueMetrics,
 } from "@booking-events/queue";
 import {
   adminPort,
@@ -27,7 +27,7 @@ import {
   createMetrics,
   createTracing,
   exportCertificates,
-  exportQueueMetrics,
+  listUrls,
   parseEnvironment,
   redisVariables,
   toRedisServers,

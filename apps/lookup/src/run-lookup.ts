@@ -12,13 +12,7 @@ import {
   serverLimits,
   watchPartnersFile,
 } from "@booking-events/http";
-import {
-  createLastUseWriter,
-  createShardedReader,
-  createTokenBuckets,
-  listUrls,
-  nameVariable,
-} from "@booking-events/queue";
+import { createLastUseWriter, createShardedReader, createTokenBuckets } from "@booking-events/queue";
 import {
   adminPort,
   createDatabaseCheck,
@@ -26,6 +20,8 @@ import {
   createMetrics,
   describeError,
   exportCertificates,
+  listUrls,
+  nameVariable,
   parseEnvironment,
   redisVariables,
   toRedisServers,

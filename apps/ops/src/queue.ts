@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { createShardedProducer, type ShardedProducer, type ShardedQueue } from "@booking-events/queue";
 import {
-  createShardedProducer,
   listUrls,
   nameVariable,
+  parseEnvironment,
   type RedisServers,
-  type ShardedProducer,
-  type ShardedQueue,
-} from "@booking-events/queue";
-import { parseEnvironment, redisVariables, toRedisServers, variables } from "@booking-events/runtime";
+  redisVariables,
+  toRedisServers,
+  variables,
+} from "@booking-events/runtime";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
 
@@ -69,7 +70,7 @@ export function knowsRedis(environment: Context["environment"]): boolean {
 }
 
 /** How ioredis and our own deadlines say that Redis does not answer. */
-const silence = /^(Connection is closed|Command timed out|No answer within)/;
+const silence = /^(Connection is closed|Command timed out|No result within)/;
 
 /** @returns a sentence for the operator, without the URL's password. An error of another origin is returned unchanged */
 export function describeRedisError(error: unknown, redisServers: RedisServers): unknown {

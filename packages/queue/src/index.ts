@@ -13,8 +13,8 @@ export { createShardedProducer, type ShardedProducer } from "./add/sharded-produ
 export { digestSubject } from "./events/event-subject.ts";
 export { queueName } from "./events/queue-name.ts";
 export { maxAttempts } from "./events/retry-policy.ts";
-export { gatherPerTurn } from "./gather-per-turn.ts";
 export { examineRedis, type RedisExamination } from "./look/examine-redis.ts";
+export { exportQueueMetrics } from "./look/export-queue-metrics.ts";
 export { findQueuedEvents, type QueuedEvent, type QueueSearch } from "./look/find-queued-events.ts";
 export { setQueuePaused } from "./look/pause-queue.ts";
 export type { QueueLoad } from "./look/queue-load.ts";
@@ -35,7 +35,6 @@ export { type RecordedRefusal, readRefusals } from "./partners/refusals.ts";
 export { createTokenBuckets, type TokenBuckets } from "./partners/token-buckets.ts";
 export { readWarningCounts, toDay, type WarningCount, warningDaysKept } from "./partners/warning-counts.ts";
 export type { QueueLocation } from "./redis/connect-to-redis.ts";
-export { listUrls, nameVariable, type RedisServers } from "./redis/redis-servers.ts";
 export { forEachShard, type ShardedQueue, type ShardResult, valuesOf } from "./shards/for-each-shard.ts";
 export { formatShards, locateShard, namingShards, shardNumbers, shardOf, shardsOf } from "./shards/shards.ts";
 export {

@@ -1,13 +1,22 @@
 export { createDatabaseCheck } from "./check-database.ts";
 export { adminPort, parseEnvironment, redisVariables, variables } from "./environment.ts";
 export { exportCertificates } from "./export-certificates.ts";
+export { gatherPerTurn } from "./gather-per-turn.ts";
 export { type GracefulShutdown, installGracefulShutdown, type ShutdownPhase } from "./graceful-shutdown.ts";
 export { type FindProblems, type FindWarnings, startHealthServer } from "./health-server.ts";
 export { listen } from "./listen.ts";
 export { createLogger, describeError, type Logger, safeMessage } from "./logger.ts";
 export { Counter, createMetrics, createTallies, Gauge, Histogram, type Registry, type Tally } from "./metrics.ts";
-export { exportQueueMetrics } from "./queue-metrics.ts";
-export { toRedisServers } from "./redis-servers.ts";
+export {
+  formatAddress,
+  listUrls,
+  nameVariable,
+  type RedisAddress,
+  type RedisCluster,
+  type RedisSentinels,
+  type RedisServers,
+  toRedisServers,
+} from "./redis-servers.ts";
 export { repeat } from "./repeat.ts";
 export { shutdownPhases } from "./shutdown-phases.ts";
 export { splitHosts } from "./split-hosts.ts";

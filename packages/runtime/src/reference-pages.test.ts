@@ -87,7 +87,9 @@ function findMetrics(): Metric[] {
   const shared = partnerFacingApps.map((app) =>
     readSource("packages/http").replaceAll(/`\$\{app\}(_\w+)`/g, `"${app}$1"`),
   );
-  const source = [ingest, worker, lookup, readSource("packages/runtime"), ...shared].join("\n");
+  const source = [ingest, worker, lookup, readSource("packages/runtime"), readSource("packages/queue"), ...shared].join(
+    "\n",
+  );
   return Array.from(source.matchAll(metric), ([, name = "", help = "", labels = ""]) => ({
     name: labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`,
     help: help.replaceAll(/"\s+\+\s+"|^"|"$/g, ""),

@@ -1,4 +1,5 @@
-import { forEachShard, formatShards, type RedisServers, setQueuePaused, valuesOf } from "@booking-events/queue";
+import { forEachShard, formatShards, setQueuePaused, valuesOf } from "@booking-events/queue";
+import type { RedisServers } from "@booking-events/runtime";
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { describeRedisError, readRedisSettings } from "../queue.ts";

@@ -5,7 +5,7 @@ import {
   type KeyUses,
   type Refolding,
 } from "@booking-events/bookings";
-import { gatherPerTurn } from "@booking-events/queue";
+import { gatherPerTurn } from "@booking-events/runtime";
 import {
   findCreatesAround,
   findKeyUses,

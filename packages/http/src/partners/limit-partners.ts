@@ -1,7 +1,6 @@
 import type { Partner } from "@booking-events/partners";
 import type { TokenBuckets } from "@booking-events/queue";
-import { gatherPerTurn } from "@booking-events/queue";
-import { Counter, Gauge, type Logger, type Registry } from "@booking-events/runtime";
+import { Counter, Gauge, gatherPerTurn, type Logger, type Registry } from "@booking-events/runtime";
 import { maxJsonValues } from "@booking-events/schema";
 import type { PartnerFacingApp } from "../app/partner-facing-app.ts";
 import { describePolicy, describeQuota } from "./rate-limit-headers.ts";

@@ -1,16 +1,15 @@
+import { gatherPerTurn, withDeadline } from "@booking-events/runtime";
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { jobOptions } from "../events/job-options.ts";
 import { queueName, replayJobName } from "../events/queue-name.ts";
 import { findSequenceProblems } from "../events/sequence.ts";
-import { gatherPerTurn } from "../gather-per-turn.ts";
 import { measureQueueLoad, type QueueLoad } from "../look/queue-load.ts";
 import { readShardState, type ShardState } from "../look/queue-state.ts";
 import { createRedisClock } from "../redis/clock.ts";
 import { createReplicaConfirmation } from "../redis/confirm-replicas.ts";
 import { connectFailingFast, leadsToUndisputedPrimary, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { findDurabilityProblems, findRunWithCompleteAof, readRedisFacts } from "../redis/durability.ts";
-import { settleWithin } from "../redis/settle-within.ts";
 import { watchOutage } from "../redis/watch-outage.ts";
 import { recordShardCount } from "../shards/shard-counts.ts";
 import { type AcceptedEvent, createEventAdder, serializeEvent } from "./add-events.ts";
@@ -140,7 +139,7 @@ export function createProducer(options: ProducerOptions): Producer {
       return result;
     }
     try {
-      return await settleWithin(msLeft(), addAndConfirm());
+      return await withDeadline(addAndConfirm(), msLeft());
     } catch (error) {
       throw new EnqueueError("The event could not be queued, or Redis did not confirm it in time.", { cause: error });
     }
@@ -160,7 +159,7 @@ export function createProducer(options: ProducerOptions): Producer {
           findSequenceProblems(redis, options.prefix, clock),
           replicasToConfirm === 0 || isUndisputed(),
         ]);
-        const [facts, sequenceProblems, mayConfirm] = await settleWithin(enqueueDeadlineMs, checks);
+        const [facts, sequenceProblems, mayConfirm] = await withDeadline(checks, enqueueDeadlineMs);
         const problems = findDurabilityProblems(facts, { runWithCompleteAof, replicasToConfirm });
         isDurable = problems.length === 0;
         runWithCompleteAof = findRunWithCompleteAof(facts, runWithCompleteAof);
@@ -171,13 +170,13 @@ export function createProducer(options: ProducerOptions): Producer {
     },
     connectionNumber: () => connectionNumber,
     onConnected: (listener) => void redis.on("ready", listener),
-    measureLoad: () => settleWithin(enqueueDeadlineMs, measureQueueLoad(redis, queue)),
+    measureLoad: () => withDeadline(measureQueueLoad(redis, queue), enqueueDeadlineMs),
     async readState() {
-      const state = await settleWithin(enqueueDeadlineMs, readShardState(redis, options.prefix));
+      const state = await withDeadline(readShardState(redis, options.prefix), enqueueDeadlineMs);
       return { ...state, isDurable: state.isDurable && isDurable };
     },
     recordShardCount: (shardCount) =>
-      settleWithin(enqueueDeadlineMs, recordShardCount(redis, options.prefix, shardCount)),
+      withDeadline(recordShardCount(redis, options.prefix, shardCount), enqueueDeadlineMs),
     async close() {
       await queue.close();
       redis.disconnect();

@@ -1,6 +1,6 @@
+import { withDeadline } from "@booking-events/runtime";
 import { queueName } from "../events/queue-name.ts";
 import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redis.ts";
-import { settleWithin } from "../redis/settle-within.ts";
 import { readShardCounts } from "../shards/shard-counts.ts";
 
 /** An event in the queue. */
@@ -39,13 +39,13 @@ export function createQueueReader(options: QueueLocation & { onError: (error: Er
   return {
     async findEvent(eventId) {
       const reading = redis.hmget(`${options.prefix}:${queueName}:${eventId}`, "name", "subject");
-      const [name, subject] = await settleWithin(readDeadlineMs, reading);
+      const [name, subject] = await withDeadline(reading, readDeadlineMs);
       if (name == null && subject == null) return undefined;
       return { partner: subject?.split(" ", 1)[0] ?? null };
     },
-    readShardCounts: () => settleWithin(readDeadlineMs, readShardCounts(redis, options.prefix)),
+    readShardCounts: () => withDeadline(readShardCounts(redis, options.prefix), readDeadlineMs),
     async ping() {
-      await settleWithin(readDeadlineMs, redis.ping());
+      await withDeadline(redis.ping(), readDeadlineMs);
     },
     close: () => redis.disconnect(),
   };

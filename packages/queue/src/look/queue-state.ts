@@ -1,8 +1,8 @@
+import { withDeadline } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
 import { queueName } from "../events/queue-name.ts";
 import { findDurabilityProblems } from "../redis/durability.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
-import { settleWithin } from "../redis/settle-within.ts";
 import { toMemoryShare } from "./queue-load.ts";
 import { heartbeatValidMs, workersKey } from "./worker-registry.ts";
 
@@ -110,7 +110,7 @@ export function createStateReader(
 
   return async () => {
     const reading = [...readers()].map(async ([shard, read]): Promise<[number, ShardState]> => {
-      return [shard, await settleWithin(shardDeadlineMs, read())];
+      return [shard, await withDeadline(read(), shardDeadlineMs)];
     });
     const results = await Promise.allSettled(reading);
     const answers = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));

@@ -1,6 +1,6 @@
+import { withDeadline } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
 import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redis.ts";
-import { settleWithin } from "../redis/settle-within.ts";
 import { type Companion, companionPrefix } from "../shards/shards.ts";
 import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { type RecordedRefusal, writeRefusals } from "./refusals.ts";
@@ -46,7 +46,7 @@ function createRecordWriter<Entry>(
   const location = { ...options, prefix: companionPrefix(options.prefix, companion) };
   const redis = connectFailingFast(location, onError, { connectionName, enableOfflineQueue: true });
   return {
-    write: (entries) => settleWithin(writeDeadlineMs, write(redis, options.prefix, entries)),
+    write: (entries) => withDeadline(write(redis, options.prefix, entries), writeDeadlineMs),
     close: () => redis.disconnect(),
   };
 }

@@ -1,4 +1,4 @@
-import { formatAddress, type RedisAddress } from "./redis-servers.ts";
+import { formatAddress, type RedisAddress } from "@booking-events/runtime";
 
 /** What one node of a cluster knows of all. */
 export interface ClusterView {

@@ -7,13 +7,13 @@ import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { createNetwork, type Network } from "@booking-events/harness/network";
 import { type RedisCluster, startRedisCluster } from "@booking-events/harness/redis-cluster";
 import { killMachine, type RedisNode } from "@booking-events/harness/redis-node";
+import type { RedisServers } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createProducer } from "../add/producer.ts";
 import { examineRedis } from "../look/examine-redis.ts";
 import { setQueuePaused } from "../look/pause-queue.ts";
 import { openQueuedEvents } from "../look/queued-events.ts";
 import { anEvent, longEnough, postAndConsume, untilServedAgain } from "../testing/post-and-consume.ts";
-import type { RedisServers } from "./redis-servers.ts";
 
 let dir: string;
 /** Data is under way for some time, and is lost when a machine dies. */

@@ -1,14 +1,14 @@
 import { connect as connectTcp, type NetConnectOpts, type Socket, Socket as TcpSocket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { AbstractConnector, Redis, type RedisOptions } from "ioredis";
-import { sharePrimaries } from "./primaries.ts";
 import {
   formatAddress,
   type RedisAddress,
   type RedisCluster,
   type RedisSentinels,
   type RedisServers,
-} from "./redis-servers.ts";
+} from "@booking-events/runtime";
+import { AbstractConnector, Redis, type RedisOptions } from "ioredis";
+import { sharePrimaries } from "./primaries.ts";
 
 export interface QueueLocation {
   redisServers: RedisServers;
@@ -60,8 +60,9 @@ const longestReconnectDelayMs = 500;
 
 /**
  * Opens a connection for work that somebody waits for. It fails fast: with the defaults of BullMQ and ioredis, a command
- * waits without limit while Redis is down. Each wait needs its own deadline instead of ioredis' commandTimeout, which
- * sets a timer for each command of a batch.
+ * waits without limit while Redis is down. Each wait needs its own deadline, because a command in transit when its
+ * connection breaks may never settle (ioredis issue 2193). ioredis' commandTimeout would set a timer for each command of
+ * a batch.
  *
  * @param onError called for each connection error; ioredis reconnects by itself
  * @param options further options, or others than these

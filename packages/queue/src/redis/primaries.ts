@@ -1,8 +1,13 @@
+import {
+  formatAddress,
+  gatherPerTurn,
+  type RedisAddress,
+  type RedisCluster,
+  type RedisSentinels,
+  withDeadline,
+} from "@booking-events/runtime";
 import { Redis } from "ioredis";
-import { gatherPerTurn } from "../gather-per-turn.ts";
 import { type ClusterView, findSlotOwner, listNodes, parseClusterView, slotOf } from "./cluster-nodes.ts";
-import { formatAddress, type RedisAddress, type RedisCluster, type RedisSentinels } from "./redis-servers.ts";
-import { settleWithin } from "./settle-within.ts";
 
 /** Knows which server is the primary that stores a prefix. */
 export interface Primaries {
@@ -81,7 +86,7 @@ function createPrimaries<View>(directory: Directory<View>): Primaries {
     const redis = known === undefined || known.status === "end" ? connect(directory, address) : known;
     connections.set(key, redis);
     try {
-      return await settleWithin(lookDeadlineMs, directory.ask(redis, address));
+      return await withDeadline(directory.ask(redis, address), lookDeadlineMs);
     } catch (error) {
       redis.disconnect();
       // Another question to the same server may have failed before, and the next one has opened a new connection.

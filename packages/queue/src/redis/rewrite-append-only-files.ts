@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { RedisAddress, RedisServers } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
 import { parseInfo } from "./durability.ts";
-import type { RedisAddress, RedisServers } from "./redis-servers.ts";
 import { withServer } from "./with-connection.ts";
 
 /** What became of a replica's append-only file. */

@@ -6,12 +6,12 @@ import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { createNetwork, type Network } from "@booking-events/harness/network";
 import { killMachine } from "@booking-events/harness/redis-node";
 import { type RedisSentinels, startRedisSentinels } from "@booking-events/harness/redis-sentinels";
+import type { RedisServers } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createProducer } from "../add/producer.ts";
 import { queueName } from "../events/queue-name.ts";
 import { openQueuedEvents } from "../look/queued-events.ts";
 import { anEvent, longEnough, postAndConsume, untilServedAgain } from "../testing/post-and-consume.ts";
-import type { RedisServers } from "./redis-servers.ts";
 
 let dir: string;
 /** Data is under way for some time, and is lost when a machine dies. */

@@ -1,5 +1,5 @@
+import { nameVariable, type RedisServers } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
-import { nameVariable, type RedisServers } from "./redis-servers.ts";
 
 /**
  * Remembers why a connection broke until it is ready again.

@@ -1,6 +1,6 @@
+import { type RedisAddress, type RedisServers, withDeadline } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
 import { connectToRedis, connectToServer, type QueueLocation } from "./connect-to-redis.ts";
-import type { RedisAddress, RedisServers } from "./redis-servers.ts";
 
 const timeoutMs = 2_000;
 const options = {
@@ -40,22 +40,12 @@ async function runConnected<Result>(redis: Redis, work: (redis: Redis) => Promis
     reason = error;
   });
   try {
-    await connect(redis).catch((error: unknown) => {
+    // ioredis limits how long the connection takes, but not how long Redis takes to say that it is ready.
+    await withDeadline(redis.connect(), timeoutMs).catch((error: unknown) => {
       throw reason ?? error;
     });
     return await work(redis);
   } finally {
     redis.disconnect();
-  }
-}
-
-/** ioredis limits how long the connection takes, but not how long Redis takes to say that it is ready. */
-async function connect(redis: Redis): Promise<void> {
-  const { promise: expired, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`No answer within ${timeoutMs} ms.`)), timeoutMs);
-  try {
-    await Promise.race([redis.connect(), expired]);
-  } finally {
-    clearTimeout(timer);
   }
 }

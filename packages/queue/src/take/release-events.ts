@@ -1,6 +1,6 @@
+import { gatherPerTurn } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
 import { queueName } from "../events/queue-name.ts";
-import { gatherPerTurn } from "../gather-per-turn.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 
 interface LockedJob {

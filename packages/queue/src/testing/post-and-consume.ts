@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
+import type { RedisServers } from "@booking-events/runtime";
 import { expect } from "vitest";
 import type { AcceptedEvent } from "../add/add-events.ts";
 import { createProducer, enqueueDeadlineMs } from "../add/producer.ts";
-import type { RedisServers } from "../redis/redis-servers.ts";
 import { createConsumer } from "../take/consumer.ts";
 
 const pauseMs = 5;

@@ -1,4 +1,5 @@
-import { listUrls, type RedisExamination, type RedisServers } from "@booking-events/queue";
+import type { RedisExamination } from "@booking-events/queue";
+import { listUrls, type RedisServers } from "@booking-events/runtime";
 import { type Check, ok, problem, unknown } from "./check.ts";
 import { checkClock, checkDisk, checkEncryption, isLoopback, isServiceName } from "./check-host.ts";
 

@@ -1,21 +1,5 @@
-import { Gauge, type Registry } from "prom-client";
-import { withDeadline } from "./with-deadline.ts";
-
-interface QueueState {
-  waiting: number;
-  delayed: number;
-  held: number;
-  givenUp: number;
-  oldestAgeMs: number;
-  /** How many events have left the queue so far. */
-  finished: number;
-  memoryShare: number;
-  isDurable: boolean;
-  isPaused: boolean;
-  workers: number;
-  /** Whether each shard of the queue has answered. */
-  isComplete: boolean;
-}
+import { Gauge, type Registry, withDeadline } from "@booking-events/runtime";
+import type { QueueState } from "./queue-state.ts";
 
 /** Prometheus gives up after 10 s by default. */
 const scrapeLimitMs = 1_000;

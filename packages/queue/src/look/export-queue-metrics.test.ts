@@ -1,6 +1,6 @@
+import { createMetrics, type Registry } from "@booking-events/runtime";
 import { beforeEach, expect, test } from "vitest";
-import { createMetrics, type Registry } from "./metrics.ts";
-import { createDrainEstimator, exportQueueMetrics } from "./queue-metrics.ts";
+import { createDrainEstimator, exportQueueMetrics } from "./export-queue-metrics.ts";
 
 const empty = {
   isComplete: true,
