@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { createTracing } from "./create-tracing.ts";
 import { createLogger } from "./logger.ts";
 import { StartError } from "./start-error.ts";
-import { createTracing } from "./tracing.ts";
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" };
 
