@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defaultExclude, defineConfig } from "vitest/config";
 
@@ -9,7 +10,11 @@ const needServices = ["**/*.services.test.ts"];
 const needBuiltApps = ["tests/e2e/**/*.test.ts", "tests/**/*.services.test.ts"];
 const takeMinutes = ["**/*.nightly.test.ts"];
 
-export const resolving = { resolve: { conditions }, ssr: { resolve: { conditions } } };
+export const resolving = {
+  resolve: { conditions },
+  // Of the tests, and of the files in `globalSetup`.
+  environments: { ssr: { resolve: { conditions } }, __vitest__: { resolve: { conditions } } },
+};
 
 const inRoot = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 
@@ -29,12 +34,15 @@ export const withBuiltApps = {
 export default defineConfig({
   ...resolving,
   test: {
-    // More than the two CPUs of a small machine, because tests of outages mostly wait.
-    maxWorkers: 3,
+    // One more than the CPUs, because tests of outages mostly wait. The PostgreSQL that all share has connections for a
+    // dozen files at once.
+    maxWorkers: Math.min(availableParallelism() + 1, 12),
     // To load the modules again for each file is a third of what tests with services execute. So a test must leave
     // nothing behind that others see.
     isolate: false,
-    ...{ restoreMocks: true, unstubEnvs: true, unstubGlobals: true },
+    restoreMocks: true,
+    unstubEnvs: true,
+    unstubGlobals: true,
     projects: [
       {
         extends: true,

@@ -6,6 +6,7 @@ import { isRunning, readRecord, saveRecord } from "@booking-events/scripts/proce
 import { startPostgres, startRedis } from "@booking-events/scripts/services";
 import { migrate } from "@booking-events/store";
 import pg from "pg";
+import type { ProvidedContext } from "vitest";
 import type { TestProject } from "vitest/node";
 
 declare module "vitest" {
@@ -20,8 +21,31 @@ declare module "vitest" {
 const DIR_PREFIX = "booking-events-vitest-";
 const TEMPLATE_DATABASE = "template_booking_events";
 
-/** Before the first test, starts a Redis and a PostgreSQL, and creates a migrated database to clone. */
+interface SharedServices {
+  urls: Pick<ProvidedContext, "redisUrl" | "postgresUrl">;
+  stop(): Promise<void>;
+}
+
+/** Vitest loads this file again for each project, so what the projects share is here. */
+const run = globalThis as { bookingEventsServices?: Promise<SharedServices> | undefined };
+
+/** Before the first test, starts a Redis and a PostgreSQL for all projects, and creates a migrated database to clone. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  run.bookingEventsServices ??= startServices();
+  const { urls, stop } = await run.bookingEventsServices;
+  project.provide("redisUrl", urls.redisUrl);
+  project.provide("postgresUrl", urls.postgresUrl);
+  project.provide("templateDatabase", TEMPLATE_DATABASE);
+
+  return async () => {
+    // All tests of all projects have ended.
+    if (run.bookingEventsServices === undefined) return;
+    run.bookingEventsServices = undefined;
+    await stop();
+  };
+}
+
+async function startServices(): Promise<SharedServices> {
   await cleanUpAfterKilledRuns();
   const dir = mkdtempSync(join(tmpdir(), DIR_PREFIX));
   chmodSync(dir, 0o711); // If we are root, PostgreSQL's user must pass through.
@@ -35,14 +59,13 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     }),
   ]);
   await createTemplate(postgres.url);
-  project.provide("redisUrl", redis.url);
-  project.provide("postgresUrl", postgres.url);
-  project.provide("templateDatabase", TEMPLATE_DATABASE);
-
-  return async () => {
-    await Promise.all([redis.stop(), postgres.stop()]);
-    rmSync(postgres.home, { recursive: true, force: true });
-    rmSync(dir, { recursive: true, force: true });
+  return {
+    urls: { redisUrl: redis.url, postgresUrl: postgres.url },
+    async stop() {
+      await Promise.all([redis.stop(), postgres.stop()]);
+      rmSync(postgres.home, { recursive: true, force: true });
+      rmSync(dir, { recursive: true, force: true });
+    },
   };
 }
 
