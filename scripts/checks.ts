@@ -2,8 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { buildCommand } from "./build.ts";
 import { binary, root } from "./clone.ts";
+import { say } from "./progress.ts";
+import { together } from "./together.ts";
 
-interface Check {
+export interface Check {
   name: string;
   /** One of node_modules/.bin. */
   program: string;
@@ -11,38 +13,92 @@ interface Check {
   environment?: NodeJS.ProcessEnv;
 }
 
-// In CI, Biome colours each character by itself, even in a file.
-const biomeArgs = ["ci", ".", ...(process.stdout.isTTY ? [] : ["--colors=off"])];
-const staticChecks: readonly Check[] = [
-  { name: "Format and lint (`npm run format` fixes most of it)", program: "biome", args: biomeArgs },
-  { name: "Types", program: "tsc", args: ["--noEmit", "-p", "tsconfig.json"] },
+const isTerminal = process.stdout.isTTY === true;
+
+const sourceChecks: readonly Check[] = [
+  {
+    name: "Format and lint (`npm run format` fixes most of it)",
+    program: "biome",
+    // In CI, Biome would colour each character by itself, even in a file.
+    args: ["ci", ".", `--colors=${isTerminal ? "force" : "off"}`],
+  },
+  { name: "Types", program: "tsc", args: ["--noEmit", "-p", "tsconfig.json", ...(isTerminal ? ["--pretty"] : [])] },
   { name: "Unused code and dependencies", program: "knip", args: [] },
-  { name: "Build", ...buildCommand },
 ];
 
 /**
- * Runs every check and then the tests, up to the first that fails.
+ * Checks the sources, builds, and runs the tests.
  *
- * @returns the exit code: 0 if all is well, else that of the check that failed
+ * @returns the exit code: 0 if all is well, else that of what failed first
  */
-export async function runChecks(vitestArgs: readonly string[], stop: AbortSignal): Promise<number> {
+export function runChecks(vitestArgs: readonly string[], stop: AbortSignal): Promise<number> {
   const reporters = ["--reporter=default", "--reporter=./scripts/summary-reporter.ts"];
+  const build = { name: "Build", ...buildCommand };
   const tests = { name: "Tests", program: "vitest", args: ["run", ...reporters, ...vitestArgs] };
-  for (const check of [...staticChecks, tests]) {
-    console.log(`\n── ${check.name}`);
-    const exitCode = await runCheck(check, stop);
-    if (stop.aborted) return 130;
-    if (exitCode === 0) continue;
-    console.error(`\n✗ ${check.name}: failed.`);
-    return exitCode;
-  }
-  return 0;
+  say("Beside the build and the tests, format, lint, types and unused code are checked, and print only what is wrong.");
+  return runBeside({ shown: [build, tests], quiet: sourceChecks, stop });
 }
 
-async function runCheck({ program, args, environment }: Check, stop: AbortSignal): Promise<number> {
-  const env = { ...process.env, ...environment };
-  const child = spawn(binary(program), args, { cwd: root, env, stdio: ["ignore", "inherit", "inherit"] });
-  stop.addEventListener("abort", () => child.kill("SIGINT"));
+/**
+ * Runs both lists at the same time, each in its order: checks whose output is shown as it comes, and quiet ones whose
+ * output is shown if they fail. The first failure stops everything else, so that it is the last that is printed.
+ *
+ * @returns as above
+ */
+export async function runBeside(checks: {
+  shown: readonly Check[];
+  quiet: readonly Check[];
+  stop: AbortSignal;
+}): Promise<number> {
+  try {
+    await together(checks.stop, [
+      async (signal) => {
+        for (const check of checks.shown) {
+          if (!signal.aborted) say(`\n── ${check.name}`);
+          await run(check, "inherit", signal);
+        }
+      },
+      async (signal) => {
+        for (const check of checks.quiet) await run(check, "pipe", signal);
+      },
+    ]);
+  } catch (error) {
+    if (!(error instanceof CheckFailed)) throw error;
+    if (!checks.stop.aborted) say(`\n${error.output}\n✗ ${error.message}`);
+    return checks.stop.aborted ? 130 : error.exitCode;
+  }
+  return checks.stop.aborted ? 130 : 0;
+}
+
+class CheckFailed extends Error {
+  readonly exitCode: number;
+  readonly output: string;
+
+  constructor(name: string, exitCode: number, output: string) {
+    super(`${name}: failed.`);
+    this.exitCode = exitCode;
+    this.output = output;
+  }
+}
+
+/** @throws CheckFailed, unless it was told to stop */
+async function run(check: Check, output: "inherit" | "pipe", signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const colors = isTerminal ? { FORCE_COLOR: "1" } : {};
+  const child = spawn(binary(check.program), check.args, {
+    cwd: root,
+    env: { ...process.env, ...colors, ...check.environment },
+    stdio: ["ignore", output, output],
+  });
+  let printed = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      printed += text;
+    });
+  }
+  const interrupt = () => child.kill("SIGINT");
+  signal.addEventListener("abort", interrupt);
   const [code] = await once(child, "close");
-  return code ?? 1;
+  signal.removeEventListener("abort", interrupt);
+  if (code !== 0 && !signal.aborted) throw new CheckFailed(check.name, code ?? 1, printed);
 }

@@ -1,0 +1,39 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import { type Check, runBeside } from "./checks.ts";
+
+const ends = (name: string, script: string): Check => ({ name, program: "node", args: ["--eval", script] });
+/** Ends by a signal only. */
+const tests = ends("Tests", "setInterval(() => {}, 1_000)");
+const { signal: neverStopped } = new AbortController();
+
+let printed = "";
+beforeEach(() => {
+  printed = "";
+  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+    printed += text;
+    return true;
+  });
+});
+
+test("checks that succeed run in their order, print nothing if they are quiet, and the result is 0", async () => {
+  const quiet = [ends("Format", "console.log('fine')"), ends("Types", "console.log('fine')")];
+  expect(await runBeside({ shown: [ends("Build", ""), ends("Tests", "")], quiet, stop: neverStopped })).toBe(0);
+  expect(printed).toBe("\n── Build\n\n── Tests\n");
+});
+
+test("a quiet check that fails ends the tests, and its output and name are the last that is printed", async () => {
+  const types = ends("Types", "console.log('wrong type'); console.error('in a.ts'); process.exitCode = 2");
+  expect(await runBeside({ shown: [tests], quiet: [types, tests], stop: neverStopped })).toBe(2);
+  expect(printed).toMatch(/── Tests\n\n(wrong type|in a\.ts)\n(wrong type|in a\.ts)\n\n✗ Types: failed\.\n$/);
+});
+
+test("after a build that fails there are no tests", async () => {
+  const build = ends("Build", "process.exitCode = 3");
+  expect(await runBeside({ shown: [build, tests], quiet: [tests], stop: neverStopped })).toBe(3);
+  expect(printed).toBe("\n── Build\n\n\n✗ Build: failed.\n");
+});
+
+test("being told to stop is no failure of a check", async () => {
+  expect(await runBeside({ shown: [tests], quiet: [tests], stop: AbortSignal.timeout(200) })).toBe(130);
+  expect(printed).toBe("\n── Tests\n");
+});
