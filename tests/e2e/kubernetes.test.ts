@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
+import { readMetricNames } from "@booking-events/harness/metric-names";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import { findPrometheus } from "@booking-events/scripts/services";
 import { describe, expect, test } from "vitest";
@@ -262,12 +263,11 @@ describe("workers are scaled", () => {
 
   test("by metrics that exist, in the namespace of the deployment", () => {
     expect(others).toEqual([]);
-    const metrics = readFileSync("docs/operations/metrics.md", "utf8");
-    const documented = Array.from(metrics.matchAll(/`(\w+)/g), ([, name]) => name);
+    const names = readMetricNames();
     const used = [...trigger.metadata.query.matchAll(/(\w+)\{([^}]*)\}/g)];
     expect(used).toHaveLength(3);
     for (const [, name, labels] of used) {
-      expect(documented).toContain(name);
+      expect(names).toContain(name);
       expect(labels).toContain(`namespace="${metadata.namespace}"`);
     }
   });

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
+import { readMetricNames } from "./metric-names.ts";
 
 const root = join(import.meta.dirname, "../..");
 const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
@@ -47,4 +48,12 @@ test("docs/guarantees.md names tests that exist", () => {
     .map((path) => basename(path));
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((name) => !tests.some((file) => file.startsWith(`${name}.`)))).toEqual([]);
+});
+
+test.each(["docs/operations/watch.md", "docs/runbook.md"])("%s names metrics that exist", (page) => {
+  const text = readFileSync(join(root, page), "utf8");
+  const named = Array.from(text.matchAll(/`((?:ingest|lookup|booking_events)_\w+)/g), ([, name = ""]) => name);
+  expect(named.length).toBeGreaterThan(1);
+  const names = readMetricNames();
+  expect(named.filter((name) => !names.includes(name))).toEqual([]);
 });

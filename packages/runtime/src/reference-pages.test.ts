@@ -17,7 +17,6 @@ function readSource(folder: string): string {
 const ingest = readSource("apps/ingest");
 const worker = readSource("apps/worker");
 const lookup = readSource("apps/lookup");
-const partnerFacingApps = ["ingest", "lookup"];
 
 describe("the table of environment variables", () => {
   const lines = readPage("variables.md")
@@ -72,57 +71,4 @@ describe("the table of environment variables", () => {
 
 test.each(Object.keys({ ...tracingSwitches, ...tracingVariables }))("the page on traces names %s", (name) => {
   expect(readPage("watch.md").split("\n## Traces\n")[1]).toMatch(new RegExp(`\\b${name}\\b`));
-});
-
-interface Metric {
-  /** With its labels, such as `ingest_shedding{measure}`. */
-  name: string;
-  help: string;
-}
-
-/** The metrics that the sources define. Those of all partner-facing processes have the process in the name. */
-function findMetrics(): Metric[] {
-  const text = /"[^"]*"(?:\s+\+\s+"[^"]*")*/.source;
-  const metric = new RegExp(`name: "(\\w+)",\\s+help:\\s+(${text}),\\s+(?:labelNames: \\[(.*)\\],)?`, "g");
-  const shared = partnerFacingApps.map((app) =>
-    readSource("packages/http").replaceAll(/`\$\{app\}(_\w+)`/g, `"${app}$1"`),
-  );
-  const source = [ingest, worker, lookup, readSource("packages/runtime"), readSource("packages/queue"), ...shared].join(
-    "\n",
-  );
-  return Array.from(source.matchAll(metric), ([, name = "", help = "", labels = ""]) => ({
-    name: labels === "" ? name : `${name}{${labels.replaceAll(/[" ]/g, "")}}`,
-    help: help.replaceAll(/"\s+\+\s+"|^"|"$/g, ""),
-  }));
-}
-
-/** One entry for metrics that differ only in their process. */
-function describeMetrics(metrics: Metric[]): string {
-  const byHelp = Map.groupBy(metrics, ({ help }) => help);
-  const entries = Array.from(byHelp, ([help, same]) => {
-    const names = same.map(({ name }) => name).toSorted();
-    return `- ${names.map((name) => `\`${name}\``).join(", ")}: ${help}`;
-  });
-  return `# Metrics
-
-[What to watch](watch.md#metrics). \`npx vitest run packages/runtime/src/reference-pages -u\` writes this page from the code.
-
-${entries.toSorted().join("\n")}
-`;
-}
-
-test("the page of metrics is that of the code: otherwise, run this test with -u", async () => {
-  const metrics = findMetrics();
-  expect(metrics.length).toBeGreaterThan(15);
-  await expect(describeMetrics(metrics)).toMatchFileSnapshot(join(root, "docs/operations/metrics.md"));
-});
-
-test("the page on watching names metrics that exist", () => {
-  const names = new Set(findMetrics().map(({ name }) => name.split("{")[0]));
-  const named = Array.from(
-    readPage("watch.md").matchAll(/`((?:ingest|lookup|booking_events)_\w+)/g),
-    ([, name]) => name,
-  );
-  expect(named.length).toBeGreaterThan(5);
-  expect(named.filter((name) => !names.has(name))).toEqual([]);
 });
