@@ -5,7 +5,7 @@ import { execute } from "@booking-events/harness/test-database";
 import { migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type RunningApp, useOwnServices } from "./surroundings.ts";
+import { emptyTables, type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-outage-tests-0123456789";
 /** How long a test waits for a recovery. It asserts no time. */
@@ -26,14 +26,26 @@ beforeAll(async () => {
   own.environment["DATABASE_URL"] = serviceUrl.href;
 });
 
-beforeEach(async () => {
-  own.environment["QUEUE_PREFIX"] = uniquePrefix();
-  await own.pool.query("truncate bookings, booking_events, booking_changes, dead_letters");
-});
+beforeEach(() => emptyTables(own.pool));
 
 afterAll(() => redisAdmin.disconnect());
 
-const { start } = own;
+/** The same processes survive every outage of these tests, one after the other. */
+function runBoth(): Promise<[RunningApp, RunningApp]> {
+  return Promise.all([own.running("ingest"), own.running("worker")]);
+}
+
+/** Starts processes that share no event with the ones above. */
+function onQueueOfItsOwn() {
+  const environment = { QUEUE_PREFIX: uniquePrefix() };
+  return (name: "ingest" | "worker", more: { isReady?: false } = {}) => own.start(name, { environment, ...more });
+}
+
+/** What a process has logged since a point in a test. */
+function logSince(app: RunningApp): () => Record<string, unknown>[] {
+  const linesBefore = app.logLines().length;
+  return () => app.logLines().slice(linesBefore);
+}
 
 function post(ingest: RunningApp, reference: string): Promise<Response> {
   return fetch(`${ingest.url}/booking-event/create/${secret}`, {
@@ -66,7 +78,8 @@ async function expectUnavailable(ingest: RunningApp): Promise<void> {
 }
 
 test("PostgreSQL may lose what it commits: the worker is not ready and says so, and applies events all the same", async () => {
-  const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+  const [ingest, worker] = await runBoth();
+  const logged = logSince(worker);
   const setFsync = async (change: string) => {
     await execute(own.postgres.url, `alter system ${change}`);
     await own.pool.query("select pg_reload_conf()");
@@ -78,9 +91,7 @@ test("PostgreSQL may lose what it commits: the worker is not ready and says so, 
       expect(await worker.readiness()).toEqual({ status: 503, body: { ready: false, problems: [problem] } });
     }, recovery);
     await waitFor(() =>
-      expect(worker.logLines()).toContainEqual(
-        expect.objectContaining({ level: "error", problems: expect.any(Array) }),
-      ),
+      expect(logged()).toContainEqual(expect.objectContaining({ level: "error", problems: expect.any(Array) })),
     );
     await untilAccepted(ingest, "AT-RISK");
     await untilApplied("AT-RISK");
@@ -133,7 +144,8 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
   }
 
   test.each(outages)("%s", async (_, begin, end) => {
-    const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+    const [ingest, worker] = await runBoth();
+    const logged = logSince(worker);
     await untilAccepted(ingest, "BEFORE");
     await untilApplied("BEFORE");
 
@@ -149,12 +161,10 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
 
     for (const reference of ["DURING-1", "DURING-2", "DURING-3"]) await untilApplied(reference);
     await waitFor(async () => expect((await worker.readiness()).status).toBe(200), recovery);
-    const appliedAttempts = () =>
-      worker.logLines().flatMap(({ msg, attempt }) => (msg === "event applied" ? [attempt] : []));
+    const appliedAttempts = () => logged().flatMap(({ msg, attempt }) => (msg === "event applied" ? [attempt] : []));
     // Logged after the commit, so the bookings may be visible earlier.
     await waitFor(() => expect(appliedAttempts()).toEqual([1, 1, 1, 1]));
-    const lines = worker.logLines();
-    expect(lines.filter(({ msg }) => String(msg).startsWith("PostgreSQL is unavailable"))).toHaveLength(1);
+    expect(logged().filter(({ msg }) => String(msg).startsWith("PostgreSQL is unavailable"))).toHaveLength(1);
     expect((await own.pool.query("select 1 from dead_letters")).rowCount).toBe(0);
   });
 
@@ -178,6 +188,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
   }
 
   test("a worker that starts while it is out migrates and applies when it is back", async () => {
+    const start = onQueueOfItsOwn();
     const ingest = await start("ingest");
     await untilAccepted(ingest, "EARLY");
     await withoutPostgres(async () => untilUnready(await start("worker", { isReady: false })));
@@ -185,6 +196,7 @@ describe("PostgreSQL out: the worker waits, says so, and loses no attempt", () =
   });
 
   test("a worker that is stopped meanwhile shuts down cleanly, and another applies the event", async () => {
+    const start = onQueueOfItsOwn();
     const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
     await withoutPostgres(async () => {
       await untilAccepted(ingest, "HANDED-OVER");
@@ -204,13 +216,14 @@ describe("one booking in trouble keeps no other waiting", () => {
   const others = ["OTHER-1", "OTHER-2", "OTHER-3"];
 
   /** The worker must not think that PostgreSQL is unavailable. */
-  async function expectReady(worker: RunningApp): Promise<void> {
+  async function expectReady(worker: RunningApp, logged: () => Record<string, unknown>[]): Promise<void> {
     expect(await worker.readiness()).toMatchObject({ status: 200 });
-    expect(worker.logLines().filter(({ msg }) => String(msg).startsWith("PostgreSQL is unavailable"))).toEqual([]);
+    expect(logged().filter(({ msg }) => String(msg).startsWith("PostgreSQL is unavailable"))).toEqual([]);
   }
 
   test("because PostgreSQL cancels what is done for it: it is tried again later", async () => {
-    const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+    const [ingest, worker] = await runBoth();
+    const logged = logSince(worker);
     await own.pool.query(`
       create function cancel() returns trigger language plpgsql as
         $$ begin raise exception 'cancelled' using errcode = '57014'; end $$;
@@ -220,9 +233,9 @@ describe("one booking in trouble keeps no other waiting", () => {
       for (const reference of ["TROUBLE", ...others]) await untilAccepted(ingest, reference);
       for (const reference of others) await untilApplied(reference);
       await waitFor(() =>
-        expect(worker.logLines()).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "57014" })),
+        expect(logged()).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "57014" })),
       );
-      await expectReady(worker);
+      await expectReady(worker, logged);
     } finally {
       await own.pool.query("drop trigger cancel on booking_events; drop function cancel");
     }
@@ -231,7 +244,8 @@ describe("one booking in trouble keeps no other waiting", () => {
   });
 
   test("because somebody keeps its row locked: it is tried again when that is over", async () => {
-    const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+    const [ingest, worker] = await runBoth();
+    const logged = logSince(worker);
     await untilAccepted(ingest, "TROUBLE");
     await untilApplied("TROUBLE");
     const holder = await own.pool.connect();
@@ -240,10 +254,10 @@ describe("one booking in trouble keeps no other waiting", () => {
     for (const reference of ["TROUBLE", ...others]) await untilAccepted(ingest, reference);
     for (const reference of others) await untilApplied(reference);
     await waitFor(
-      () => expect(worker.logLines()).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "55P03" })),
+      () => expect(logged()).toContainEqual(expect.objectContaining({ msg: "attempt failed", code: "55P03" })),
       recovery,
     );
-    await expectReady(worker);
+    await expectReady(worker, logged);
     await holder.query("rollback");
     holder.release();
     await waitFor(async () => {
@@ -301,7 +315,7 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
   }
 
   test.each(outages)("%s", async (_, begin, end) => {
-    const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
+    const [ingest, worker] = await runBoth();
     await untilAccepted(ingest, "BEFORE");
     await untilApplied("BEFORE");
 
@@ -322,6 +336,7 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
   test("at the start of both: they start, say so, and work when it is there", async () => {
     own.redis.kill("SIGKILL");
     await own.redis.ended();
+    const start = onQueueOfItsOwn();
     const [ingest, worker] = await Promise.all([
       start("ingest", { isReady: false }),
       start("worker", { isReady: false }),
@@ -340,7 +355,7 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
   });
 
   test("wiped: new events are applied after the old ones", async () => {
-    const [ingest] = await Promise.all([start("ingest"), start("worker")]);
+    const [ingest] = await runBoth();
     await untilAccepted(ingest, "BEFORE");
     await untilApplied("BEFORE");
     await redisAdmin.flushall();

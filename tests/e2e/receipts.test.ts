@@ -7,20 +7,24 @@ import { createProducer } from "@booking-events/queue";
 import type { EventEnvelope } from "@booking-events/schema";
 import { openDigestKey, recordIfErased, writeDeadLetter } from "@booking-events/store";
 import { applyEvents } from "@booking-events/worker/apply/apply-events";
-import { beforeEach, describe, expect, test } from "vitest";
-import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type RunningApp, shareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-receipt-tests-0123456789";
 const otherSecret = "a-secret-of-another-partner-0123456789ab";
-const surroundings = prepareSurroundings(secret);
-const start = (name: "ingest" | "worker" | "lookup") => surroundings().start(name);
+const slowSecret = "a-secret-of-a-slow-partner-0123456789abc";
+const deletersSecret = "a-secret-of-a-partner-that-deletes-01234";
+/** Until the first test that asks for a worker, all events wait. */
+const shared = shareSurroundings(secret);
+const { running } = shared;
 
-beforeEach(() => {
-  const path = surroundings().environment["PARTNERS_FILE"] ?? "";
-  writePartnersFile(path, [
+beforeAll(() => {
+  writePartnersFile(shared.environment["PARTNERS_FILE"] ?? "", [
     partner("acme", { [secret]: null, "a-secret-of-yesterday": "2026-01-01T00:00:00Z" }, { rateLimit: noLimit }),
     partner("zenith", { [otherSecret]: null }, { rateLimit: noLimit }),
     partner("closed", { "a-secret-of-a-closed-partner": null }, { enabled: false }),
+    partner("slow", { [slowSecret]: null }, { rateLimit: { perSecond: 0.01, burst: 2 } }),
+    partner("deleter", { [deletersSecret]: null }, { kinds: ["delete"], rateLimit: noLimit }),
   ]);
 });
 
@@ -81,88 +85,31 @@ function envelope(number: number, more: Partial<EventEnvelope> = {}): EventEnvel
   };
 }
 
-test("an event is waiting from the moment of its 200, and is never missing on its way into the database", async () => {
-  const [ingest, lookup] = await Promise.all([start("ingest"), start("lookup")]);
-  const postAndAsk = async (index: number) => {
-    const eventId = await post(ingest, `TRIP-${index}`);
-    expect(await receipt(lookup, eventId)).toEqual({ eventId, status: "waiting" });
-    return eventId;
-  };
-  const eventIds = await Promise.all(Array.from({ length: 100 }, (_, index) => postAndAsk(index)));
-  // Events move while they are asked for. A receipt that is not 200 fails the test.
-  const starting = start("worker");
-  await waitFor(
-    async () => {
-      eventIds.push(await post(ingest, `TRIP-${eventIds.length}`));
-      const receipts = await Promise.all(eventIds.map((eventId) => receipt(lookup, eventId)));
-      for (const one of receipts) expect(one).toMatchObject({ status: expect.stringMatching(/^(waiting|applied)$/) });
-      expect(receipts.filter((one) => (one as { status: string }).status === "waiting")).toEqual([]);
-    },
-    { timeoutMs: 30_000 },
-  );
-  await starting;
-});
-
-test("an applied event's receipt says what it did, and which event decides the booking now", async () => {
-  const [ingest, , lookup] = await Promise.all([start("ingest"), start("worker"), start("lookup")]);
-  const created = await post(ingest, "TRIP-1");
-  await untilReceipt(lookup, created, { status: "applied", outcome: "created", decidedBy: created });
-  const updated = await post(ingest, "TRIP-1", { kind: "update", payload: { note: "new" } });
-  await untilReceipt(lookup, updated, { status: "applied", outcome: "updated", decidedBy: updated });
-  await untilReceipt(lookup, created, { status: "applied", outcome: "created", decidedBy: updated });
-  const deleted = await post(ingest, "TRIP-1", { kind: "delete" });
-  await untilReceipt(lookup, deleted, { status: "applied", outcome: "deleted", decidedBy: deleted });
-});
-
-test("a duplicate's receipt names the event that it repeats, by its key or by its content", async () => {
-  const [ingest, , lookup] = await Promise.all([start("ingest"), start("worker"), start("lookup")]);
-  const keyed = await post(ingest, "TRIP-1", { key: "K" });
-  const keyedAgain = await post(ingest, "TRIP-1", { key: "K" });
-  await untilReceipt(lookup, keyedAgain, { status: "duplicate", duplicateOf: keyed, decidedBy: keyed });
-
-  const created = await post(ingest, "TRIP-2");
-  await untilReceipt(lookup, created, { status: "applied", outcome: "created", decidedBy: created });
-  const deleted = await post(ingest, "TRIP-2", { kind: "delete" });
-  await untilReceipt(lookup, deleted, { status: "applied", outcome: "deleted", decidedBy: deleted });
-  const createdAgain = await post(ingest, "TRIP-2");
-  const updatedAgain = await post(ingest, "TRIP-2", { kind: "update" });
-  for (const duplicate of [createdAgain, updatedAgain])
-    await untilReceipt(lookup, duplicate, { status: "duplicate", duplicateOf: created, decidedBy: deleted });
-});
-
-test("a sender's likely mistake is in the receipt, too", async () => {
-  const [ingest, , lookup] = await Promise.all([start("ingest"), start("worker"), start("lookup")]);
-  const first = await post(ingest, "TRIP-1", { key: "K" });
-  const other = await post(ingest, "TRIP-1", { key: "K", payload: { note: "other" } });
-  await untilReceipt(lookup, other, {
-    ...{ status: "applied", outcome: "updated", decidedBy: other, warnings: ["key-reused"] },
-  });
-  await untilReceipt(lookup, first, { status: "applied", outcome: "created", decidedBy: other });
-});
-
 describe("events whose end needs special circumstances", () => {
   const options = { duplicateWindowMs: 72 * 3_600_000 };
 
   test("superseded: a later event was applied first", async () => {
-    const lookup = await start("lookup");
+    const lookup = await running("lookup");
     const [earlier, later] = [envelope(1), envelope(2)];
-    await applyEvents(surroundings().pool, [later], options);
-    await applyEvents(surroundings().pool, [earlier], options);
+    await applyEvents(shared.pool, [later], options);
+    await applyEvents(shared.pool, [earlier], options);
     const { eventId } = earlier;
     expect(await receipt(lookup, eventId)).toEqual({ eventId, status: "superseded", decidedBy: later.eventId });
   });
 
   test("expired: the event is older than the log", async () => {
-    const lookup = await start("lookup");
-    await surroundings().pool.query("update log_retention set horizon = now()");
+    const lookup = await running("lookup");
+    const { rows } = await shared.pool.query("select horizon from log_retention");
+    await shared.pool.query("update log_retention set horizon = now()");
     const old = envelope(1);
-    await applyEvents(surroundings().pool, [old], options);
+    await applyEvents(shared.pool, [old], options);
+    await shared.pool.query("update log_retention set horizon = $1", [rows[0].horizon]);
     expect(await receipt(lookup, old.eventId)).toEqual({ eventId: old.eventId, status: "expired" });
   });
 
   test("failed: with the code of the dead letter, until an operator replays it", async () => {
-    const lookup = await start("lookup");
-    const { pool, environment } = surroundings();
+    const lookup = await running("lookup");
+    const { pool, environment } = shared;
     const failed = envelope(1);
     const { eventId, kind, sequence } = failed;
     await writeDeadLetter(pool, {
@@ -182,8 +129,8 @@ describe("events whose end needs special circumstances", () => {
   });
 
   test("erased: an operator has erased the booking", async () => {
-    const lookup = await start("lookup");
-    const { pool } = surroundings();
+    const lookup = await running("lookup");
+    const { pool } = shared;
     const [before, after] = [envelope(1), envelope(2)];
     await applyEvents(pool, [before], options);
     const key = await openDigestKey(pool, undefined);
@@ -200,16 +147,75 @@ describe("events whose end needs special circumstances", () => {
   });
 
   async function onlyBookingKey(): Promise<Buffer> {
-    const { rows } = await surroundings().pool.query("select booking_key from bookings");
+    const { rows } = await shared.pool.query("select booking_key from bookings");
     return rows[0].booking_key;
   }
 });
 
+test("an event is waiting from the moment of its 200, and is never missing on its way into the database", async () => {
+  const [ingest, lookup] = await Promise.all([running("ingest"), running("lookup")]);
+  const postAndAsk = async (index: number) => {
+    const eventId = await post(ingest, `TRIP-${index}`);
+    expect(await receipt(lookup, eventId)).toEqual({ eventId, status: "waiting" });
+    return eventId;
+  };
+  const eventIds = await Promise.all(Array.from({ length: 100 }, (_, index) => postAndAsk(index)));
+  // Events move while they are asked for. A receipt that is not 200 fails the test.
+  const starting = running("worker");
+  await waitFor(
+    async () => {
+      eventIds.push(await post(ingest, `TRIP-${eventIds.length}`));
+      const receipts = await Promise.all(eventIds.map((eventId) => receipt(lookup, eventId)));
+      for (const one of receipts) expect(one).toMatchObject({ status: expect.stringMatching(/^(waiting|applied)$/) });
+      expect(receipts.filter((one) => (one as { status: string }).status === "waiting")).toEqual([]);
+    },
+    { timeoutMs: 30_000 },
+  );
+  await starting;
+});
+
+test("an applied event's receipt says what it did, and which event decides the booking now", async () => {
+  const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
+  const created = await post(ingest, "TRIP-1");
+  await untilReceipt(lookup, created, { status: "applied", outcome: "created", decidedBy: created });
+  const updated = await post(ingest, "TRIP-1", { kind: "update", payload: { note: "new" } });
+  await untilReceipt(lookup, updated, { status: "applied", outcome: "updated", decidedBy: updated });
+  await untilReceipt(lookup, created, { status: "applied", outcome: "created", decidedBy: updated });
+  const deleted = await post(ingest, "TRIP-1", { kind: "delete" });
+  await untilReceipt(lookup, deleted, { status: "applied", outcome: "deleted", decidedBy: deleted });
+});
+
+test("a duplicate's receipt names the event that it repeats, by its key or by its content", async () => {
+  const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
+  const keyed = await post(ingest, "TRIP-1", { key: "K" });
+  const keyedAgain = await post(ingest, "TRIP-1", { key: "K" });
+  await untilReceipt(lookup, keyedAgain, { status: "duplicate", duplicateOf: keyed, decidedBy: keyed });
+
+  const created = await post(ingest, "TRIP-2");
+  await untilReceipt(lookup, created, { status: "applied", outcome: "created", decidedBy: created });
+  const deleted = await post(ingest, "TRIP-2", { kind: "delete" });
+  await untilReceipt(lookup, deleted, { status: "applied", outcome: "deleted", decidedBy: deleted });
+  const createdAgain = await post(ingest, "TRIP-2");
+  const updatedAgain = await post(ingest, "TRIP-2", { kind: "update" });
+  for (const duplicate of [createdAgain, updatedAgain])
+    await untilReceipt(lookup, duplicate, { status: "duplicate", duplicateOf: created, decidedBy: deleted });
+});
+
+test("a sender's likely mistake is in the receipt, too", async () => {
+  const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
+  const first = await post(ingest, "TRIP-1", { key: "K" });
+  const other = await post(ingest, "TRIP-1", { key: "K", payload: { note: "other" } });
+  await untilReceipt(lookup, other, {
+    ...{ status: "applied", outcome: "updated", decidedBy: other, warnings: ["key-reused"] },
+  });
+  await untilReceipt(lookup, first, { status: "applied", outcome: "created", decidedBy: other });
+});
+
 test("what is not the partner's own event gets the same 404, byte for byte", async () => {
-  const [ingest, lookup] = await Promise.all([start("ingest"), start("lookup")]);
+  const [ingest, lookup] = await Promise.all([running("ingest"), running("lookup")]);
   const waiting = await post(ingest, "TRIP-1", { secret: otherSecret });
   const applied = envelope(1, { partner: "zenith" });
-  await applyEvents(surroundings().pool, [applied], { duplicateWindowMs: 0 });
+  await applyEvents(shared.pool, [applied], { duplicateWindowMs: 0 });
   const foreign = [waiting, applied.eventId];
   const unknown = ["01a1fb0c-d72c-7345-a7ee-38bfa851309c", "01a1fb0c-d72c-4345-a7ee-38bfa851309c"];
   const malformed = ["x", "%00", "%F0%9F%92%A9", "wait", "..", `${waiting}%20`, "'", "a".repeat(2_000)];
@@ -229,7 +235,7 @@ test("what is not the partner's own event gets the same 404, byte for byte", asy
 });
 
 test("a stranger gets the 403 of every other path, whether the event exists or not", async () => {
-  const [ingest, lookup] = await Promise.all([start("ingest"), start("lookup")]);
+  const [ingest, lookup] = await Promise.all([running("ingest"), running("lookup")]);
   const eventId = await post(ingest, "TRIP-1");
   for (const stranger of ["", "unknown", "a-secret-of-yesterday", "a-secret-of-a-closed-partner", "%E0%A4%A"]) {
     for (const id of [eventId, "x"]) {
@@ -241,27 +247,23 @@ test("a stranger gets the 403 of every other path, whether the event exists or n
 });
 
 test("a partner asks with any of its secrets, even if it may send nothing by it", async () => {
-  const path = surroundings().environment["PARTNERS_FILE"] ?? "";
-  writePartnersFile(path, [partner("acme", { [secret]: null }, { kinds: ["delete"], rateLimit: noLimit })]);
-  const lookup = await start("lookup");
-  const event = envelope(1);
-  await applyEvents(surroundings().pool, [event], { duplicateWindowMs: 0 });
-  expect(await ask(lookup, event.eventId)).toMatchObject({ status: 200 });
+  const lookup = await running("lookup");
+  const event = envelope(1, { partner: "deleter" });
+  await applyEvents(shared.pool, [event], { duplicateWindowMs: 0 });
+  expect(await ask(lookup, event.eventId, deletersSecret)).toMatchObject({ status: 200 });
 });
 
 test("questions have the partner's rate limit, and take nothing from its events", async () => {
-  const path = surroundings().environment["PARTNERS_FILE"] ?? "";
-  writePartnersFile(path, [partner("acme", { [secret]: null }, { rateLimit: { perSecond: 0.01, burst: 2 } })]);
-  const [ingest, lookup] = await Promise.all([start("ingest"), start("lookup")]);
-  const eventId = await post(ingest, "TRIP-1");
+  const [ingest, lookup] = await Promise.all([running("ingest"), running("lookup")]);
+  const eventId = await post(ingest, "TRIP-1", { secret: slowSecret });
   const statuses = [];
-  for (let asked = 0; asked < 3; asked += 1) statuses.push((await ask(lookup, eventId)).status);
+  for (let asked = 0; asked < 3; asked += 1) statuses.push((await ask(lookup, eventId, slowSecret)).status);
   expect(statuses).toEqual([200, 200, 429]);
-  await post(ingest, "TRIP-2");
+  await post(ingest, "TRIP-2", { secret: slowSecret });
 });
 
 test("other paths and methods get 404 and 405 with Allow", async () => {
-  const lookup = await start("lookup");
+  const lookup = await running("lookup");
   const path = `/booking-event/receipt/${secret}/01a1fb0c-d72c-7345-a7ee-38bfa851309c`;
   for (const other of ["/", "/booking-event/receipt", `/booking-event/create/${secret}`, `${path}/more`]) {
     expect(await exchange(lookup.port, { method: "GET", path: other })).toMatchObject({ status: 404 });

@@ -5,17 +5,17 @@ import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { printedByOps } from "./run-ops.ts";
-import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
+import { type RunningApp, shareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-reconcile-tests-01234567";
 const otherSecret = "a-secret-of-another-partner-0123456789ab";
-const surroundings = prepareSurroundings(secret);
-const start = (name: "ingest" | "worker" | "lookup") => surroundings().start(name);
+const shared = shareSurroundings(secret);
+const { running } = shared;
 
-beforeEach(() => {
-  writePartnersFile(surroundings().environment["PARTNERS_FILE"] ?? "", [
+beforeAll(() => {
+  writePartnersFile(shared.environment["PARTNERS_FILE"] ?? "", [
     partner("acme", { [secret]: null }, { rateLimit: noLimit }),
     partner("zenith", { [otherSecret]: null }, { rateLimit: noLimit }),
   ]);
@@ -45,7 +45,7 @@ async function post(ingest: RunningApp, kind: string, payload: object, bySecret 
 
 async function untilApplied(count: number): Promise<void> {
   await waitFor(async () => {
-    const { rows } = await surroundings().pool.query("select count(*)::int as count from booking_events");
+    const { rows } = await shared.pool.query("select count(*)::int as count from booking_events");
     expect(rows).toEqual([{ count }]);
   });
 }
@@ -71,7 +71,7 @@ const noDifference = { missing: 0, different: 0, "deleted-here": 0, erased: 0, u
 const updatedAt = expect.stringMatching(/^2\d{3}-.*Z$/);
 
 test("a list is answered with what differs, and with a summary", async () => {
-  const [ingest, , lookup] = await Promise.all([start("ingest"), start("worker"), start("lookup")]);
+  const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
   const { payload } = JSON.parse(await readFile("packages/schema/examples/full-booking.json", "utf8"));
   const reference = payload.consumerTripPartnerExternalReference;
   const consumer = { consumerPartnerExternalReference: "TRIP-SAME", note: 1.5 };
@@ -108,7 +108,7 @@ test("a list is answered with what differs, and with a summary", async () => {
 });
 
 test("an empty list is answered with every active booking", async () => {
-  const [ingest, , lookup] = await Promise.all([start("ingest"), start("worker"), start("lookup")]);
+  const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
   await post(ingest, "create", trip("TRIP-1"));
   await post(ingest, "create", { consumerPartnerExternalReference: "CONSUMER-1" });
   await untilApplied(2);
@@ -123,7 +123,7 @@ test("an empty list is answered with every active booking", async () => {
 });
 
 test("a booking is described without its content, with the digest that its partner computes", async () => {
-  const [ingest, , lookup] = await Promise.all([start("ingest"), start("worker"), start("lookup")]);
+  const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
   const { payload } = JSON.parse(await readFile("packages/schema/examples/full-booking.json", "utf8"));
   const reference = payload.consumerTripPartnerExternalReference;
   const ask = async (query: string, bySecret = secret) => {
@@ -159,11 +159,11 @@ test("a booking is described without its content, with the digest that its partn
 });
 
 test("an erased booking is called so, because sending it again would change nothing", async () => {
-  const [ingest, , lookup] = await Promise.all([start("ingest"), start("worker"), start("lookup")]);
+  const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
   await post(ingest, "create", trip("TRIP-1"));
   await untilApplied(1);
   const erase = ["guests", "erase", "--partner", "acme", "--reference", "TRIP-1", "--reason", "request", "--yes"];
-  await printedByOps(erase, surroundings().environment);
+  await printedByOps(erase, shared.environment);
   expect(await reconcile(lookup, [{ reference: "TRIP-1" }])).toEqual([
     { reference: "TRIP-1", result: "erased" },
     { summary: { ...noDifference, references: 1, same: 0, erased: 1 } },
@@ -188,7 +188,7 @@ describe("a list that cannot be compared", () => {
       /^Invalid secret$/,
     ],
   ])("%s", async (_what, status, request, message) => {
-    const lookup = await start("lookup");
+    const lookup = await running("lookup");
     const answer = await exchange(lookup.port, { path, ...request });
     expect([answer.status, JSON.parse(answer.body)]).toMatchObject([
       status,
@@ -197,14 +197,14 @@ describe("a list that cannot be compared", () => {
   });
 
   test("gets 405 for another method", async () => {
-    const lookup = await start("lookup");
+    const lookup = await running("lookup");
     expect(await exchange(lookup.port, { method: "GET", path })).toMatchObject({
       ...{ status: 405, headers: { Allow: "POST" } },
     });
   });
 
   test("waits for nobody: a partner's second list is refused while its first is under way, and receipts are not", async () => {
-    const lookup = await start("lookup");
+    const lookup = await running("lookup");
     const slow = await connect(lookup.port);
     const request = requestBytes({ path, headers, body: '{"reference":"A"}\n'.repeat(2) });
     slow.send(request.subarray(0, -5));
@@ -222,7 +222,7 @@ describe("a list that cannot be compared", () => {
   });
 
   test("a client that breaks off leaves its place to others", async () => {
-    const lookup = await start("lookup");
+    const lookup = await running("lookup");
     for (let round = 0; round < 5; round += 1) {
       const broken = await connect(lookup.port);
       broken.send(requestBytes({ path, headers, body: '{"reference":"A"}\n' }).subarray(0, -5));
@@ -235,7 +235,7 @@ describe("a list that cannot be compared", () => {
 });
 
 test("a client that reads the answer slowly gets all of it, and others are answered meanwhile", async () => {
-  const lookup = await start("lookup");
+  const lookup = await running("lookup");
   const references = 200_000;
   const lines = Array.from({ length: references }, (_, index) => `{"reference":"NEVER-${index}"}\n`).join("");
   const slow = await connect(lookup.port);
@@ -259,7 +259,7 @@ test("a client that reads the answer slowly gets all of it, and others are answe
 });
 
 test("neither a secret nor a reference is in the log or the metrics", async () => {
-  const lookup = await start("lookup");
+  const lookup = await shared.start("lookup");
   await reconcile(lookup, [{ reference: "canary-1" }]);
   await fetch(`${lookup.url}/booking-event/booking/${secret}?reference=canary-2`);
   await fetch(`${lookup.url}/booking-event/receipt/${secret}/canary-3`);

@@ -18,7 +18,7 @@ export type RunningApp = AppProcess;
  * @param options.entry another entry point, run from source
  */
 export function runApp(
-  name: "ingest" | "worker" | "lookup",
+  name: AppName,
   environment: Record<string, string>,
   options: { entry?: string } = {},
 ): Promise<RunningApp> {
@@ -31,15 +31,59 @@ export function runApp(
   });
 }
 
+type AppName = "ingest" | "worker" | "lookup";
+
 /** What the processes of a test need: a partner, a queue and a database. */
 export interface Surroundings {
   environment: Record<string, string>;
   pool: ReturnType<typeof createPool>;
   /** Starts an app and, unless `isReady` is false, waits until it is ready. The end of the test kills it. */
   start(
-    name: "ingest" | "worker" | "lookup",
+    name: AppName,
     more?: { environment?: Record<string, string>; entry?: string; isReady?: false },
   ): Promise<RunningApp>;
+}
+
+/** Surroundings that all tests of a file share. To start a process takes longer than most tests. */
+export interface SharedSurroundings extends Surroundings {
+  folder: string;
+  /** The app that all tests share, ready. The first test that asks for it starts it, the end of the file kills it. */
+  running(name: AppName): Promise<RunningApp>;
+}
+
+/**
+ * Prepares them for all tests of the file, on the Redis and PostgreSQL that all tests share. Each test begins with
+ * empty tables.
+ *
+ * @param secret of the partner acme
+ */
+export function shareSurroundings(secret: string): SharedSurroundings {
+  const { surroundings, killApps, killSharedApps } = useSurroundings(secret);
+  let database: Awaited<ReturnType<typeof createTestDatabase>>;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    surroundings.pool = openPool(database.url);
+    const services = { REDIS_URL: redisUrl(), DATABASE_URL: database.url, QUEUE_PREFIX: uniquePrefix() };
+    Object.assign(surroundings.environment, services);
+  });
+
+  beforeEach(() => emptyTables(surroundings.pool));
+
+  afterEach(killApps);
+
+  afterAll(async () => {
+    await killSharedApps();
+    await surroundings.pool?.end();
+    await database?.drop();
+  });
+
+  return surroundings;
+}
+
+/** Of what is known about bookings. */
+export async function emptyTables(pool: Surroundings["pool"]): Promise<void> {
+  await pool.query("truncate bookings, booking_events, booking_changes, dead_letters");
 }
 
 /**
@@ -69,15 +113,14 @@ export function prepareSurroundings(secret: string): () => Surroundings {
 }
 
 /** With a Redis and a PostgreSQL of the file's own, whose tests may stop and change them. */
-export interface OwnServices extends Surroundings {
-  folder: string;
+export interface OwnServices extends SharedSurroundings {
   redis: DataServer;
   postgres: PostgresServer;
 }
 
 /** Prepares them once for all tests of the file. Before that, the result has no services. */
 export function useOwnServices(secret: string, settings: Readonly<Record<string, string>> = {}): OwnServices {
-  const { surroundings, killApps } = useSurroundings(secret);
+  const { surroundings, killApps, killSharedApps } = useSurroundings(secret);
   const own = surroundings as OwnServices;
 
   beforeAll(async () => {
@@ -92,6 +135,7 @@ export function useOwnServices(secret: string, settings: Readonly<Record<string,
   afterEach(killApps);
 
   afterAll(async () => {
+    await killSharedApps();
     await own.pool?.end();
     await Promise.all([own.redis?.stop(), own.postgres?.stop()]);
     if (own.postgres) await rm(own.postgres.home, { recursive: true, force: true });
@@ -102,7 +146,8 @@ export function useOwnServices(secret: string, settings: Readonly<Record<string,
 
 function useSurroundings(secret: string) {
   const apps: RunningApp[] = [];
-  const surroundings: Surroundings & { folder: string } = {
+  const shared = new Map<AppName, RunningApp>();
+  const surroundings: SharedSurroundings = {
     folder: "",
     environment: {},
     pool: undefined as unknown as Surroundings["pool"], // Until the services run.
@@ -110,6 +155,12 @@ function useSurroundings(secret: string) {
       const app = await runApp(name, { ...surroundings.environment, ...environment }, options);
       apps.push(app);
       if (isReady) await app.untilReady();
+      return app;
+    },
+    async running(name) {
+      const app = shared.get(name) ?? (await runApp(name, surroundings.environment));
+      shared.set(name, app);
+      await app.untilReady();
       return app;
     },
   };
@@ -122,8 +173,12 @@ function useSurroundings(secret: string) {
   });
 
   afterAll(() => rm(surroundings.folder, { recursive: true, force: true }));
-  const killApps = () => Promise.all(apps.splice(0).map((app) => app.stop("SIGKILL")));
-  return { surroundings, killApps };
+  const kill = (some: readonly RunningApp[]) => Promise.all(some.map((app) => app.stop("SIGKILL")));
+  return {
+    surroundings,
+    killApps: () => kill(apps.splice(0)),
+    killSharedApps: () => kill([...shared.values()]),
+  };
 }
 
 function openPool(databaseUrl: string): ReturnType<typeof createPool> {
