@@ -327,17 +327,6 @@ test("the worker maintains the tables though it does not own them, and ops leave
   expect(owned).toMatchObject({ exitCode: 0, stdout: "Nothing to do.\n" });
 }, 60_000);
 
-test.each<[Process, string]>([
-  ["ingest", "XADD {booking-events}:refusals:of:acme * refusal {}"],
-  ["ingest", "ZADD {booking-events}:refusals:partners 1 acme"],
-  ["ingest", "HINCRBY {booking-events}:warnings:acme:2026-11-22 field 1"],
-  ["lookup", "SET {booking-events}:rate-limit:lookups:acme 1"],
-  ["lookup", "ZADD {booking-events}:lookups 1 process"],
-  ["lookup", "HSET {booking-events}:last-use acme/s1 2026-11-22T12:00:00.000Z"],
-])("the keys of the release before are permitted until its last process has stopped: %s may %s", async (name, line) => {
-  expect(await redisAdmin.call("ACL", "DRYRUN", `booking-events-${name}`, ...line.split(" "))).toBe("OK");
-});
-
 describe("what a process does not need is refused", () => {
   const job = "{booking-events}:events:01a1fb0c-d72c-7345-a7ee-38bfa851309c";
 
@@ -366,7 +355,8 @@ describe("what a process does not need is refused", () => {
     ["lookup", ["LRANGE", "{booking-events}:events:wait", "0", "-1"]],
     ["lookup", ["GET", "{booking-events-limits}:rate-limit:acme"]],
     ["lookup", ["HGETALL", "{booking-events-7}:events:x"]],
-    ["worker", ["HGETALL", "{booking-events-last-use}:secrets"]],
+    ["lookup", ["HSET", "{booking-events-records}:warnings:acme:2026-11-22", "field", "1"]],
+    ["worker", ["HGETALL", "{booking-events-records}:last-use"]],
     ["ops", ["RPOP", "{booking-events}:events:wait"]],
     ["ops", ["DEL", "another:key"]],
     ["ops", ["BGSAVE"]],

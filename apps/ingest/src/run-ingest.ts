@@ -12,14 +12,12 @@ import {
   watchPartnersFile,
 } from "@booking-events/http";
 import {
-  createLastUseWriter,
   createProducer,
-  createRefusalWriter,
   createShardedProducer,
   createStateReader,
   createTokenBuckets,
-  createWarningWriter,
   exportQueueMetrics,
+  openRecords,
 } from "@booking-events/queue";
 import {
   adminPort,
@@ -159,46 +157,41 @@ async function startServices({ settings, logger, metrics, expectPartners, parts 
     logger,
     metrics,
   });
-  const recording = {
+  const records = openRecords({
     ...redis,
     connectionName: "booking-events-ingest",
-    onError: (error: Error) => logger.debug({ err: error }, "Redis connection for records failed"),
-  };
-  const writers = {
-    lastUses: createLastUseWriter(recording),
-    refusals: createRefusalWriter(recording),
-    warnings: createWarningWriter(recording),
-  };
+    onError: (error) => logger.debug({ err: error }, "Redis connection for records failed"),
+  });
   const lastUse = createLastUseRecorder({
-    writeLastUses: writers.lastUses.write,
+    write: records.writeLastUses,
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
   const refusals = createRefusalRecorder({
-    writeRefusals: writers.refusals.write,
+    write: records.writeRefusals,
     onError: (error) => logger.debug({ err: error }, "recording refusals failed"),
     metrics,
   });
   const warnings = createWarningRecorder({
-    addWarningCounts: writers.warnings.write,
+    write: records.addWarningCounts,
     onError: (error) => logger.debug({ err: error }, "counting warnings in Redis failed"),
     metrics,
   });
   return {
     ...{ partners, freezes, producer, tokenBuckets, queue, certificates, load },
-    ...{ writers, lastUse, refusals, warnings },
+    ...{ records, lastUse, refusals, warnings },
   };
 }
 
 async function stopServices(services: Services): Promise<void> {
   const { partners, freezes, producer, tokenBuckets, queue, certificates, load } = services;
-  const { writers, lastUse, refusals, warnings } = services;
+  const { records, lastUse, refusals, warnings } = services;
   partners.stop();
   queue.stop();
   certificates.abort();
   load.stop();
   freezes.stop();
   await Promise.all([lastUse.stop(), refusals.stop(), warnings.stop()]);
-  for (const writer of Object.values(writers)) writer.close();
+  records.close();
   tokenBuckets.close();
   await producer.close();
 }

@@ -12,7 +12,7 @@ import {
   serverLimits,
   watchPartnersFile,
 } from "@booking-events/http";
-import { createLastUseWriter, createShardedReader, createTokenBuckets } from "@booking-events/queue";
+import { createShardedReader, createTokenBuckets, openRecords } from "@booking-events/queue";
 import {
   adminPort,
   createDatabaseCheck,
@@ -129,13 +129,13 @@ async function startServices({ settings, logger, metrics }: Context) {
   const database = openPool(maxDatabaseConnections, databaseDeadlineMs);
   // Lists have connections of their own, so receipts never wait for them.
   const listDatabase = openPool(maxReconciliations, comparisonTimeoutMs);
-  const lastUseWriter = createLastUseWriter({
+  const records = openRecords({
     ...redis,
     connectionName: "booking-events-lookup",
     onError: (error) => logger.debug({ err: error }, "Redis connection for records failed"),
   });
   const lastUse = createLastUseRecorder({
-    writeLastUses: lastUseWriter.write,
+    write: records.writeLastUses,
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
   const digestKey = createDigestKeyReader(database, settings.DIGEST_KEY);
@@ -149,17 +149,17 @@ async function startServices({ settings, logger, metrics }: Context) {
   );
   const checkRedis = createDatabaseCheck(queue.ping, () => "no answer" as const);
   return {
-    ...{ partners, queue, certificates, tokenBuckets, database, listDatabase, digestKey, lastUseWriter, lastUse },
+    ...{ partners, queue, certificates, tokenBuckets, database, listDatabase, digestKey, records, lastUse },
     ...{ checkDatabase, checkRedis },
   };
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, queue, certificates, tokenBuckets, database, listDatabase, lastUseWriter, lastUse } = services;
+  const { partners, queue, certificates, tokenBuckets, database, listDatabase, records, lastUse } = services;
   partners.stop();
   certificates.abort();
   await lastUse.stop();
-  lastUseWriter.close();
+  records.close();
   tokenBuckets.close();
   queue.close();
   await Promise.all([database.end(), listDatabase.end()]);

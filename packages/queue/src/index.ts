@@ -25,12 +25,8 @@ export { type QueueStatus, readQueueStatus } from "./look/read-queue-status.ts";
 export { createShardedReader } from "./look/sharded-reader.ts";
 export { type WorkerIdentity, workerHeartbeatIntervalMs } from "./look/worker-registry.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./partners/last-use.ts";
-export {
-  createLastUseWriter,
-  createRefusalWriter,
-  createWarningWriter,
-  type RecordWriter,
-} from "./partners/record-writer.ts";
+export { Recorder } from "./partners/recorder.ts";
+export { openRecords, type Records } from "./partners/records.ts";
 export { type RecordedRefusal, readRefusals } from "./partners/refusals.ts";
 export { createTokenBuckets, type TokenBuckets } from "./partners/token-buckets.ts";
 export { readWarningCounts, toDay, type WarningCount, warningDaysKept } from "./partners/warning-counts.ts";

@@ -18,9 +18,9 @@ function refused(more: Partial<ObservedRequest> = {}): ObservedRequest {
   return { requestId: "request-1", partner: "acme", status: 422, outcome: "invalid-data", ip: "192.0.2.1", ...more };
 }
 
-function startRecorder(writeRefusals: (refusals: RecordedRefusal[]) => Promise<void>) {
+function startRecorder(write: (refusals: RecordedRefusal[]) => Promise<void>) {
   const registry = metrics();
-  const recorder = createRefusalRecorder({ writeRefusals, onError: () => {}, metrics: registry, limits });
+  const recorder = createRefusalRecorder({ write, onError: () => {}, metrics: registry, limits });
   return {
     ...recorder,
     async dropped() {

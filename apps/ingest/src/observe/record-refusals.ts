@@ -1,14 +1,7 @@
 import { isIP } from "node:net";
 import type { ObserveRequest } from "@booking-events/http";
-import type { RecordedRefusal, RecordWriter } from "@booking-events/queue";
+import { type RecordedRefusal, Recorder, type Records } from "@booking-events/queue";
 import { createTallies, type Registry } from "@booking-events/runtime";
-
-export interface RefusalRecorder {
-  /** Never waits and never throws. */
-  record: ObserveRequest;
-  /** Writes what has not been written. Never throws. */
-  stop(): Promise<void>;
-}
 
 const recordingLimits = {
   intervalMs: 1_000,
@@ -21,18 +14,18 @@ const recordingLimits = {
 const maxViolationsRecorded = 10;
 
 /**
- * Keeps refusals in Redis, so that an operator can look them up without the log of every process. They are written
- * together, apart from requests. What is too much, or can't be written, is dropped and counted.
+ * Keeps refusals in Redis, so that an operator can look them up without the log of every process. What is too much, or
+ * can't be written, is dropped and counted.
  *
  * @param options.onError called for each failed write
  */
 export function createRefusalRecorder(options: {
-  writeRefusals: RecordWriter<RecordedRefusal>["write"];
+  write: Records["writeRefusals"];
   onError: (error: unknown) => void;
   metrics: Registry;
   limits?: typeof recordingLimits;
-}): RefusalRecorder {
-  const { writeRefusals, onError, limits = recordingLimits } = options;
+}): { record: ObserveRequest; stop(): Promise<void> } {
+  const { write, onError, limits = recordingLimits } = options;
   const dropped = createTallies({
     name: "ingest_refusals_dropped_total",
     help: "Refusals that were not recorded, by reason: too-many at once, or redis did not take them.",
@@ -41,55 +34,42 @@ export function createRefusalRecorder(options: {
   });
   const [tooMany, lost] = [dropped("too-many"), dropped("redis")];
   const ofSender = new Map<string | undefined, number>();
-  let waiting: RecordedRefusal[] = [];
-  let writing: Promise<void> | undefined;
-
-  async function write(): Promise<void> {
-    const refusals = waiting;
-    waiting = [];
-    ofSender.clear();
-    if (refusals.length === 0) return;
-    try {
-      await writeRefusals(refusals);
-    } catch (error) {
-      lost.count += refusals.length;
+  const recorder = new Recorder<RecordedRefusal>({
+    ...limits,
+    write(refusals) {
+      ofSender.clear();
+      return write(refusals);
+    },
+    onFailure(error, refusals) {
+      lost.count += refusals.size;
       onError(error);
-    }
-  }
+    },
+  });
 
-  /** One write at a time. While Redis is slow, refusals wait, and are dropped beyond the limits. */
-  function writeNext(): void {
-    writing ??= write().finally(() => {
-      writing = undefined;
-    });
-  }
-
-  const timer = setInterval(writeNext, limits.intervalMs).unref();
   return {
     record(request) {
       const { status, partner } = request;
       if (status === undefined || status < 400) return;
       const count = ofSender.get(partner) ?? 0;
-      if (count >= limits.maxOfSender || waiting.length >= limits.maxWaiting) {
-        tooMany.count += 1;
-        return;
-      }
-      ofSender.set(partner, count + 1);
-      waiting.push(toRefusal(request, status));
+      const isKept =
+        count < limits.maxOfSender && recorder.set(`${partner ?? "*"} ${count}`, toRefusal(request, status));
+      if (isKept) ofSender.set(partner, count + 1);
+      else tooMany.count += 1;
     },
-    async stop() {
-      clearInterval(timer);
-      await writing;
-      await write();
-    },
+    stop: () => recorder.stop(),
   };
 }
 
 function toRefusal(request: Parameters<ObserveRequest>[0], status: number): RecordedRefusal {
   const { requestId, partner, secretId, kind, outcome, violations = [], ip } = request;
   return {
-    ...{ requestId, at: new Date(), status, code: outcome },
-    ...{ partner: partner ?? null, secretId: secretId ?? null, kind: kind ?? null },
+    requestId,
+    at: new Date(),
+    status,
+    code: outcome,
+    partner: partner ?? null,
+    secretId: secretId ?? null,
+    kind: kind ?? null,
     violations: violations.slice(0, maxViolationsRecorded).map(({ field, rule }) => `${field}:${rule}`),
     // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
     ip: ip !== undefined && isIP(ip) !== 0 ? ip : null,

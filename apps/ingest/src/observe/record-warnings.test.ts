@@ -16,13 +16,13 @@ const ofPhone = (field: FieldWarning["field"] = "consumerPhone"): FieldWarning =
 };
 const phone = { partner: "acme", day: "2026-11-22", field: "consumerPhone", code: "unreadable-phone" };
 
-function startRecorder(addWarningCounts: (counts: WarningCount[]) => Promise<void>, maxWaiting = 500) {
+function startRecorder(write: (counts: WarningCount[]) => Promise<void>, maxWaiting = 500) {
   const registry = createMetrics("test");
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const limits = { intervalMs: 1_000, maxWaiting };
   return {
-    ...createWarningRecorder({ addWarningCounts, onError, metrics: registry, limits }),
+    ...createWarningRecorder({ write, onError, metrics: registry, limits }),
     errors,
     async series() {
       const { values = [] } = (await registry.getSingleMetric("ingest_warnings_total")?.get()) ?? {};

@@ -1,15 +1,8 @@
-import { type RecordWriter, toDay, type WarningCount } from "@booking-events/queue";
+import { Recorder, type Records, toDay, type WarningCount } from "@booking-events/queue";
 import { createTallies, type Registry } from "@booking-events/runtime";
 import type { FieldWarning } from "@booking-events/schema";
 
 export type RecordWarnings = (partner: string, warnings: readonly FieldWarning[]) => void;
-
-export interface WarningRecorder {
-  /** Never waits and never throws. */
-  record: RecordWarnings;
-  /** Writes what has not been written. Never throws. */
-  stop(): Promise<void>;
-}
 
 const recordingLimits = {
   intervalMs: 1_000,
@@ -18,64 +11,39 @@ const recordingLimits = {
 };
 
 /**
- * Counts warnings in the metrics, and per day in Redis, so that an operator can look them up for a partner. Counts are
- * written together, apart from requests. If Redis does not take them, they are dropped, because they may have been
- * added even so. The metrics have them all.
+ * Counts warnings in the metrics, and per day in Redis, so that an operator can look them up for a partner. If Redis does
+ * not take counts, they are dropped, because they may have been added even so. The metrics have them all.
  *
  * @param options.onError called for each failed write
  */
 export function createWarningRecorder(options: {
-  addWarningCounts: RecordWriter<WarningCount>["write"];
+  write: Records["addWarningCounts"];
   onError: (error: unknown) => void;
   metrics: Registry;
   limits?: typeof recordingLimits;
-}): WarningRecorder {
-  const { addWarningCounts, onError, limits = recordingLimits } = options;
+}): { record: RecordWarnings; stop(): Promise<void> } {
+  const { write, onError, limits = recordingLimits } = options;
+  const recorder = new Recorder<WarningCount>({ ...limits, write, onFailure: onError });
   const tallyOf = createTallies({
     name: "ingest_warnings_total",
     help: "Warnings in answers. The field is the listed one that was meant or that has the value.",
     labelNames: ["partner", "field", "code"],
     registers: [options.metrics],
   });
-  let waiting = new Map<string, WarningCount>();
-  let writing: Promise<void> | undefined;
-
-  async function write(): Promise<void> {
-    const counts = [...waiting.values()];
-    waiting = new Map();
-    if (counts.length === 0) return;
-    try {
-      await addWarningCounts(counts);
-    } catch (error) {
-      onError(error);
-    }
-  }
-
-  /** One write at a time. While Redis is slow, counts wait. */
-  function writeNext(): void {
-    writing ??= write().finally(() => {
-      writing = undefined;
-    });
-  }
 
   function count(partner: string, { field, code }: FieldWarning): void {
     tallyOf(partner, field, code).count += 1;
     const day = toDay(new Date());
     const key = `${partner} ${day} ${field} ${code}`;
-    const known = waiting.get(key);
+    const known = recorder.get(key);
     if (known !== undefined) known.count += 1;
-    else if (waiting.size < limits.maxWaiting) waiting.set(key, { partner, day, field, code, count: 1 });
+    else recorder.set(key, { partner, day, field, code, count: 1 });
   }
 
-  const timer = setInterval(writeNext, limits.intervalMs).unref();
   return {
     record(partner, warnings) {
       for (const warning of warnings) count(partner, warning);
     },
-    async stop() {
-      clearInterval(timer);
-      await writing;
-      await write();
-    },
+    stop: () => recorder.stop(),
   };
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { createWarningWriter } from "@booking-events/queue";
+import { openRecords } from "@booking-events/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runOps } from "../testing/run-ops.ts";
 
@@ -23,7 +23,7 @@ test("warnings shows how often each field got which warning in seven days, and w
   expect(await run("warnings", "acme")).toEqual({
     ...{ exitCode: 0, stdout: "acme got no warnings in 7 days.\n", stderr: "" },
   });
-  const writer = createWarningWriter({ ...settings(), connectionName: "test", onError: () => {} });
+  const records = openRecords({ ...settings(), connectionName: "test", onError: () => {} });
   const name = { partner: "acme", field: "consumerGivenName", code: "similar-name" };
   const phone = { partner: "acme", field: "consumerPhone", code: "unreadable-phone" };
   const counts = [
@@ -34,8 +34,8 @@ test("warnings shows how often each field got which warning in seven days, and w
     { ...phone, partner: "other", day: "2026-11-22", count: 9_000 },
   ];
   // The writer does not wait for a connection that is still being opened.
-  await waitFor(() => writer.write(counts).then(() => true));
-  writer.close();
+  await waitFor(() => records.addWarningCounts(counts).then(() => true));
+  records.close();
 
   const { exitCode, stdout } = await run("warnings", "acme");
   expect(exitCode).toBe(0);

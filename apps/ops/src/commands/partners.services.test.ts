@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { createLastUseWriter } from "@booking-events/queue";
+import { openRecords } from "@booking-events/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Ran, runOps } from "../testing/run-ops.ts";
 
@@ -16,12 +16,12 @@ beforeAll(async () => {
   path = join(folder, "partners.json");
   await partners(["add", "acme"]);
   await partners(["rotate", "acme"]);
-  const writer = createLastUseWriter({
+  const records = openRecords({
     ...{ redisServers: redisUrl(), prefix, connectionName: "test", onError: () => {} },
   });
   // The writer does not wait for a connection that is still being opened.
-  await waitFor(() => writer.write([{ partner: "acme", secretId: "s1", usedAt }]).then(() => true));
-  writer.close();
+  await waitFor(() => records.writeLastUses([{ partner: "acme", secretId: "s1", usedAt }]).then(() => true));
+  records.close();
 });
 
 afterAll(() => rm(folder, { recursive: true }));

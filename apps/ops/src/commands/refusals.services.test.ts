@@ -1,5 +1,5 @@
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { createRefusalWriter } from "@booking-events/queue";
+import { openRecords } from "@booking-events/queue";
 import { expect, test } from "vitest";
 import { runOps } from "../testing/run-ops.ts";
 
@@ -15,7 +15,7 @@ async function ok(...args: string[]): Promise<string> {
 
 test("shows what ingest refused, why, and by which secret", async () => {
   expect(await ok()).toBe("No such refusals are recorded.\n");
-  const writer = createRefusalWriter({
+  const records = openRecords({
     ...{ redisServers: redisUrl(), prefix: environment.QUEUE_PREFIX, connectionName: "test", onError: () => {} },
   });
   const common = { requestId, kind: "create", ip: "192.0.2.1" };
@@ -26,8 +26,8 @@ test("shows what ingest refused, why, and by which secret", async () => {
     { ...stranger, code: "unknown-secret", violations: [] },
   ];
   // The writer does not wait for a connection that is still being opened.
-  await waitFor(() => writer.write(refusals).then(() => true));
-  writer.close();
+  await waitFor(() => records.writeRefusals(refusals).then(() => true));
+  records.close();
 
   const shown = await ok("--partner", "acme", "--since", "1h");
   expect(shown.split("\n")).toHaveLength(3);

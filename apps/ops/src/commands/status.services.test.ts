@@ -8,9 +8,9 @@ import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harne
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import {
   createConsumer,
-  createLastUseWriter,
   createProducer,
   createTokenBuckets,
+  openRecords,
   queueName,
   setQueuePaused,
 } from "@booking-events/queue";
@@ -162,11 +162,13 @@ test("an enabled partner is silent if it pauses for longer than in the week befo
   await runOps(["partners", "add", "busy"], { environment: withoutIt });
   expect((await readJson(withoutIt)).needsAttention).toEqual([]);
 
-  const writer = createLastUseWriter({
+  const records = openRecords({
     ...{ redisServers: redisUrl(), prefix, connectionName: "test", onError: () => {} },
   });
-  cleanups.push(() => writer.close());
-  await waitFor(() => writer.write([{ partner: "busy-and-silent", secretId: "s1", usedAt: now }]).then(() => true));
+  cleanups.push(() => records.close());
+  await waitFor(() =>
+    records.writeLastUses([{ partner: "busy-and-silent", secretId: "s1", usedAt: now }]).then(() => true),
+  );
   expect((await readJson()).needsAttention).toEqual([]);
 });
 

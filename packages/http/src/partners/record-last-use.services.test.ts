@@ -1,22 +1,22 @@
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { createLastUseWriter, readLastUses } from "@booking-events/queue";
+import { openRecords, readLastUses } from "@booking-events/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLastUseRecorder } from "./record-last-use.ts";
 
 const prefix = uniquePrefix();
-const writer = createLastUseWriter({
+const records = openRecords({
   ...{ redisServers: redisUrl(), prefix, connectionName: "test", onError: () => {} },
 });
 
 // It does not wait for a connection that is still being opened.
-beforeAll(() => waitFor(() => writer.write([]).then(() => true)));
-afterAll(() => writer.close());
+beforeAll(() => waitFor(() => records.writeLastUses([]).then(() => true)));
+afterAll(() => records.close());
 
 const read = () => readLastUses({ redisServers: redisUrl(), prefix });
 
 function create(more: Partial<Parameters<typeof createLastUseRecorder>[0]> = {}) {
   return createLastUseRecorder({
-    writeLastUses: writer.write,
+    write: records.writeLastUses,
     onError: () => {},
     ...more,
   });
@@ -53,7 +53,7 @@ test("a failed write is reported and retried; what was written is not written ag
   const outage = new Error("Redis is out");
   const results = [Promise.reject(outage), Promise.resolve()];
   const recorder = create({
-    async writeLastUses(uses) {
+    async write(uses) {
       written.push(uses.map(({ partner }) => partner));
       await results.shift();
     },

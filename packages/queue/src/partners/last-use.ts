@@ -26,22 +26,16 @@ export async function writeLastUses(redis: Redis, prefix: string, uses: SecretUs
  */
 export async function readLastUses(location: QueueLocation): Promise<LastUses> {
   const { prefix } = location;
-  const [before, now] = await Promise.all([
-    withConnection(location, (redis) => redis.hgetall(formerKeyOf(prefix))),
-    withConnection({ ...location, prefix: companionPrefix(prefix, "last-use") }, (redis) =>
-      redis.hgetall(keyOf(prefix)),
-    ),
-  ]);
-  // The times are ISO 8601, so the later one is the larger text.
-  const fields = new Map(Object.entries(before));
-  for (const [field, usedAt] of Object.entries(now)) if (usedAt > (fields.get(field) ?? "")) fields.set(field, usedAt);
+  const fields = await withConnection({ ...location, prefix: companionPrefix(prefix, "records") }, (redis) =>
+    redis.hgetall(keyOf(prefix)),
+  );
   return {
     of(partner, secretId) {
-      const usedAt = fields.get(toField(partner, secretId));
+      const usedAt = fields[toField(partner, secretId)];
       return usedAt === undefined ? null : new Date(usedAt);
     },
     ofPartner(partner) {
-      const times = [...fields].flatMap(([field, usedAt]) =>
+      const times = Object.entries(fields).flatMap(([field, usedAt]) =>
         field.startsWith(toField(partner, "")) ? [Date.parse(usedAt)] : [],
       );
       return times.length === 0 ? null : new Date(Math.max(...times));
@@ -57,12 +51,7 @@ export interface LastUses {
 }
 
 function keyOf(prefix: string): string {
-  return `${companionPrefix(prefix, "last-use")}:secrets`;
-}
-
-/** Earlier releases wrote this. By the last uses, an operator decides whether a secret can be revoked. */
-function formerKeyOf(prefix: string): string {
-  return `${prefix}:last-use`;
+  return `${companionPrefix(prefix, "records")}:last-use`;
 }
 
 /** Neither id contains a slash. */

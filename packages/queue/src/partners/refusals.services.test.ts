@@ -48,7 +48,7 @@ test("a flood of one sender, or of strangers, takes a bounded part of Redis, and
     expect(left[0]).toEqual(many.at(-1));
   }
   expect(await read({ partner: "zenith" })).toHaveLength(1);
-  const bytes = await redis.memory("USAGE", `${companionPrefix(prefix, "refusals")}:of:acme`, "SAMPLES", 0);
+  const bytes = await redis.memory("USAGE", `${companionPrefix(prefix, "records")}:refusals:of:acme`, "SAMPLES", 0);
   expect(bytes).toBeLessThan(1.5 * refusalLimits.maxStored * refusalLimits.maxBytes);
 });
 
@@ -59,14 +59,14 @@ test("no entry is larger than the limit", async () => {
 
 test("what is too old is not shown, and is removed with the next refusal or by itself", async () => {
   const old = refusal(0, { at: new Date(nowMs - refusalLimits.maxAgeMs - 1) });
-  const stream = `${companionPrefix(prefix, "refusals")}:of:acme`;
+  const stream = `${companionPrefix(prefix, "records")}:refusals:of:acme`;
   await redis.xadd(stream, `${old.at.getTime()}-0`, "refusal", JSON.stringify(old));
-  await redis.zadd(`${companionPrefix(prefix, "refusals")}:partners`, old.at.getTime(), "gone");
+  await redis.zadd(`${companionPrefix(prefix, "records")}:refusals:partners`, old.at.getTime(), "gone");
   expect(await read({ partner: "acme" })).toEqual([]);
   await writeRefusals(redis, prefix, [refusal(1)]);
   expect(await redis.xlen(stream)).toBe(1);
-  expect(await redis.zrange(`${companionPrefix(prefix, "refusals")}:partners`, "0", "-1")).toEqual(["acme"]);
-  for (const key of await redis.keys(`${companionPrefix(prefix, "refusals")}:*`)) {
+  expect(await redis.zrange(`${companionPrefix(prefix, "records")}:refusals:partners`, "0", "-1")).toEqual(["acme"]);
+  for (const key of await redis.keys(`${companionPrefix(prefix, "records")}:refusals:*`)) {
     expect(await redis.pttl(key)).toBeGreaterThan(0);
   }
 });

@@ -78,7 +78,7 @@ export async function readRefusals(
   options: QueueLocation & { partner?: string | null | undefined; since: Date },
 ): Promise<RecordedRefusal[]> {
   const { prefix, partner, since } = options;
-  return withConnection({ ...options, prefix: companionPrefix(prefix, "refusals") }, async (redis) => {
+  return withConnection({ ...options, prefix: companionPrefix(prefix, "records") }, async (redis) => {
     const senders = partner === undefined ? await redis.zrange(indexKey(prefix), "0", "-1") : [partner ?? strangers];
     const found = await Promise.all(senders.map((sender) => readOf(redis, prefix, sender)));
     const oldest = Math.max(since.getTime(), Date.now() - refusalLimits.maxAgeMs);
@@ -99,9 +99,9 @@ async function readOf(redis: Redis, prefix: string, sender: string): Promise<Rec
 }
 
 function streamKey(prefix: string, sender: string): string {
-  return `${companionPrefix(prefix, "refusals")}:of:${sender}`;
+  return `${companionPrefix(prefix, "records")}:refusals:of:${sender}`;
 }
 
 function indexKey(prefix: string): string {
-  return `${companionPrefix(prefix, "refusals")}:partners`;
+  return `${companionPrefix(prefix, "records")}:refusals:partners`;
 }

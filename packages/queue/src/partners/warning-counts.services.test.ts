@@ -38,7 +38,7 @@ test("counts of a partner and day add up, whoever adds them", async () => {
 test("seven days are read, and every hash expires", async () => {
   expect(await read("acme", new Date("2026-11-28T23:59:59Z"))).toHaveLength(2);
   expect(await read("acme", new Date("2026-11-29T00:00:00Z"))).toEqual([]);
-  for (const key of await redis.keys(`${companionPrefix(prefix, "warnings")}:*`)) {
+  for (const key of await redis.keys(`${companionPrefix(prefix, "records")}:warnings:*`)) {
     const leftMs = await redis.pttl(key);
     expect(leftMs).toBeGreaterThan(6.9 * 24 * 3_600_000);
     expect(leftMs).toBeLessThanOrEqual(7 * 24 * 3_600_000);
@@ -47,6 +47,6 @@ test("seven days are read, and every hash expires", async () => {
 
 test("nothing to add is nothing to do, and an error of one command is thrown", async () => {
   await addWarningCounts(redis, prefix, []);
-  await redis.set(`${companionPrefix(prefix, "warnings")}:broken:2026-11-22`, "not a hash");
+  await redis.set(`${companionPrefix(prefix, "records")}:warnings:broken:2026-11-22`, "not a hash");
   await expect(addWarningCounts(redis, prefix, [phone, { ...phone, partner: "broken" }])).rejects.toThrow("WRONGTYPE");
 });

@@ -45,7 +45,7 @@ export async function readWarningCounts(
 ): Promise<WarningCount[]> {
   const { prefix, partner, now } = options;
   const days = Array.from({ length: warningDaysKept }, (_, age) => toDay(new Date(now.getTime() - age * dayMs)));
-  return withConnection({ ...options, prefix: companionPrefix(prefix, "warnings") }, async (redis) => {
+  return withConnection({ ...options, prefix: companionPrefix(prefix, "records") }, async (redis) => {
     const hashes = await Promise.all(days.map((day) => redis.hgetall(toKey(prefix, partner, day))));
     return hashes.flatMap((hash, age) =>
       Object.entries(hash).map(([name, count]) => {
@@ -62,5 +62,5 @@ export function toDay(time: Date): string {
 }
 
 function toKey(prefix: string, partner: string, day: string): string {
-  return `${companionPrefix(prefix, "warnings")}:${partner}:${day}`;
+  return `${companionPrefix(prefix, "records")}:warnings:${partner}:${day}`;
 }

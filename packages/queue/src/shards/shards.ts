@@ -12,8 +12,11 @@ export function locateShard<Location extends QueueLocation>(queue: Location, sha
   return { ...queue, prefix: shardPrefix(queue.prefix, shard) };
 }
 
-/** What is kept in Redis beside the queue. Each has a hash tag of its own. */
-export type Companion = "limits" | "last-use" | "refusals" | "warnings";
+/**
+ * What is kept in Redis beside the queue, each with a hash tag of its own: rate limits, and records of last uses, refusals
+ * and warnings.
+ */
+type Companion = "limits" | "records";
 
 export function companionPrefix(prefix: string, companion: Companion): string {
   return addToHashTag(prefix, companion);
