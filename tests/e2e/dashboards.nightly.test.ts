@@ -1,39 +1,35 @@
-import { writeFileSync } from "node:fs";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort, waitFor } from "@booking-events/harness";
 import { partner } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { createCertificate } from "@booking-events/scripts/certificates";
-import { createDashboards, type Panel } from "@booking-events/scripts/observability/dashboards";
-import { createRules } from "@booking-events/scripts/observability/rules";
 import { findPrometheus } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readRuleGroups } from "./alert-rules.ts";
 import { type Prometheus, startPrometheus } from "./prometheus.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-dashboard-tests-01234567";
 const weekMs = 7 * 86_400_000;
 
-const panels = Object.values(createDashboards()).flatMap((dashboard) =>
-  dashboard.panels.flatMap((panel): [string, Panel][] =>
-    panel.type === "row" ? [] : [[`${dashboard.title}: ${panel.title}`, panel]],
+interface Dashboard {
+  title: string;
+  panels: { title: string; targets?: { expr: string }[] }[];
+}
+
+const dashboards: Dashboard[] = globSync("deploy/observability/dashboards/*.json").map((file) =>
+  JSON.parse(readFileSync(file, "utf8")),
+);
+/** The panel of each query. */
+const queries = new Map(
+  dashboards.flatMap(({ title, panels }) =>
+    panels.flatMap((panel) => (panel.targets ?? []).map(({ expr }) => [expr, `${title}: ${panel.title}`] as const)),
   ),
 );
-const queries = panels.flatMap(([, { targets }]) => targets.map(({ expr }) => expr));
-const expressions = [...queries, ...createRules().flatMap(({ rules }) => rules.map(({ expr }) => expr))];
-
-test("no two panels have the same place or name", () => {
-  expect(new Set(panels.map(([name]) => name)).size).toBe(panels.length);
-  for (const { panels: own } of Object.values(createDashboards())) {
-    const cells = own.flatMap(({ gridPos: { x, y, w, h } }) =>
-      Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
-    );
-    expect(new Set(cells).size).toBe(cells.length);
-    for (const { gridPos } of own) expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
-  }
-});
+const rules = readRuleGroups().flatMap((group) => group.rules);
 
 describe.skipIf(findPrometheus() === undefined)("with a Prometheus that scrapes ingest and worker under load", () => {
   const own = useOwnServices(secret);
@@ -59,7 +55,7 @@ describe.skipIf(findPrometheus() === undefined)("with a Prometheus that scrapes 
       dir: join(own.folder, "prometheus"),
       jobs: { ingest: [ingest.adminPort], worker: [worker.adminPort] },
       interval: "500ms",
-      groups: createRules(),
+      groups: readRuleGroups(),
       backfill: aWeekAgo("namespace_partner:ingest_requests:rate5m", { partner: "acme" }),
     });
     apps = [ingest, worker, lookup];
@@ -69,8 +65,8 @@ describe.skipIf(findPrometheus() === undefined)("with a Prometheus that scrapes 
 
   // In one test, because the end of a test stops the apps.
   test("every query of every panel returns data, and the rules and panels use metrics that exist", async () => {
-    expect(queries.length).toBeGreaterThan(50);
-    const missing = new Map(panels.flatMap(([name, { targets }]) => targets.map(({ expr }) => [expr, name])));
+    expect(queries.size).toBeGreaterThan(50);
+    const missing = new Map(queries);
     await waitFor(
       async () => {
         for (const expr of missing.keys()) {
@@ -83,12 +79,10 @@ describe.skipIf(findPrometheus() === undefined)("with a Prometheus that scrapes 
     );
     stopping.abort();
     await sending;
-    const recorded = createRules().flatMap(({ rules }) =>
-      rules.flatMap((rule) => ("record" in rule ? [rule.record] : [])),
-    );
+    const recorded = rules.flatMap(({ record }) => record ?? []);
     const exported = (await Promise.all(apps.map((app) => app.metrics()))).flatMap(namesIn);
     const known = new Set([...exported, ...recorded, "up", "ALERTS", "probe_ssl_earliest_cert_expiry"]);
-    const used = new Set(expressions.flatMap(findMetrics));
+    const used = new Set([...queries.keys(), ...rules.map(({ expr }) => expr)].flatMap(findMetrics));
     expect(used.size).toBeGreaterThan(40);
     expect([...used].filter((name) => !known.has(name))).toEqual([]);
   });

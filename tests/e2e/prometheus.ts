@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type LocalServer, startServer } from "@booking-events/scripts/local-server";
-import type { RuleGroup } from "@booking-events/scripts/observability/rules";
 import { stringify } from "yaml";
+import type { RuleGroup } from "./alert-rules.ts";
 
 export interface Prometheus extends LocalServer {
   /** @returns the series that a query has now, or in the last minute as a range */

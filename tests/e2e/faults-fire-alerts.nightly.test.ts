@@ -4,19 +4,19 @@ import { freePort, waitFor } from "@booking-events/harness";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { setQueuePaused } from "@booking-events/queue";
-import { createRules } from "@booking-events/scripts/observability/rules";
 import { findPrometheus } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readRuleGroups, speedUp } from "./alert-rules.ts";
 import { type Prometheus, startPrometheus } from "./prometheus.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 /** A minute takes two seconds, so the rate over five minutes has several scrapes. */
-const scale = 30;
+const speed = 30;
 /** A process waits for a frozen Redis or PostgreSQL for a second, and then answers the scrape. */
 const scrapeInterval = "1500ms";
 /** Maintenance is every ten minutes, and durations that are not in the rules are not divided. */
-const excluded = ["MaintenanceStale"];
+const excluded = "MaintenanceStale";
 const settleMs = 15_000;
 /** Longer than all durations of the rules that lead to an alert here, with some scrapes. */
 const fireWithinMs = 60_000;
@@ -180,9 +180,9 @@ describe.skipIf(findPrometheus() === undefined).each<Fault>([
       dir: join(own.folder, `prometheus-${runs}`),
       jobs: { ingest: [ingest.adminPort], worker: workers.map(({ adminPort }) => adminPort) },
       interval: scrapeInterval,
-      groups: createRules(scale).map(({ rules, ...group }) => ({
+      groups: speedUp(readRuleGroups(), speed).map((group) => ({
         ...group,
-        rules: rules.filter((rule) => !("alert" in rule && excluded.includes(rule.alert))),
+        rules: group.rules.filter((rule) => rule.alert !== excluded),
       })),
       ...(history === undefined ? {} : { backfill: history() }),
     });
@@ -332,8 +332,8 @@ async function poison(): Promise<void> {
 function aWeekOf(name: string, labels: Record<string, string>): string {
   const text = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
   const stepS = 10;
-  const count = (8 * 86_400) / scale / stepS;
-  const endS = Math.floor(Date.now() / 1_000) - 3_600 / scale;
+  const count = (8 * 86_400) / speed / stepS;
+  const endS = Math.floor(Date.now() / 1_000) - 3_600 / speed;
   const times = Array.from({ length: count }, (_, index) => endS - (count - index) * stepS);
   return `# TYPE ${name} gauge\n${times.map((time) => `${name}{${text.join(",")}} 1 ${time}\n`).join("")}`;
 }
