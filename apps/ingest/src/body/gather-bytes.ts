@@ -10,7 +10,7 @@ const gatheredType = "text/plain";
  * A work-around for koa-body 8.0.1, which has no way to do only this. Its own decoders guess where we must refuse: they
  * replace invalid UTF-8, drop form fields after the first 1,000 keys, and turn repeated fields into arrays. And it checks
  * Content-Type and Content-Encoding more strictly than we do, so they are replaced. The report to koa-body is in
- * docs/upstream/koa-body.md.
+ * docs/upstream.md.
  *
  * @throws what raw-body throws, such as an error of type `entity.too.large`
  */

@@ -13,7 +13,7 @@ export function defineScript(text: string): Script {
 }
 
 /**
- * A work-around for ioredis 6.0.0, `Command.js` (docs/upstream/ioredis.md).
+ * A work-around for ioredis 6.0.0, `Command.js` (docs/upstream.md).
  *
  * Runs a script like ioredis' own `defineCommand`, but releases the arguments as soon as there is an answer. ioredis
  * keeps them in closures that V8 allocates in the old generation, so every event would stay in memory, and be copied,
