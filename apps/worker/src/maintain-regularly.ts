@@ -3,6 +3,7 @@ import type { Logger } from "@booking-events/runtime";
 import type { LogStatus, Maintained } from "@booking-events/store";
 import { describeFault } from "./outages/describe-fault.ts";
 import type { MaintenanceMetrics } from "./watch/maintenance-metrics.ts";
+import { ReportedProblems } from "./watch/reported-problems.ts";
 
 const intervalMs = 10 * 60 * 1_000;
 /** A run that has more to do lets others use the database before the next one. */
@@ -18,13 +19,15 @@ const intervalIfMoreMs = 10_000;
 export async function maintainRegularly(options: {
   maintain: () => Promise<Maintained>;
   readStatus: () => Promise<LogStatus>;
-  metrics: MaintenanceMetrics;
+  metrics: Pick<MaintenanceMetrics, "countRemoved" | "setStatus" | "noteSuccess">;
   logger: Logger;
   signal: AbortSignal;
   sleep?: (delayMs: number, value: undefined, options: { signal: AbortSignal }) => Promise<unknown>;
 }): Promise<void> {
   const { maintain, readStatus, metrics, logger, signal, sleep = sleepByTimer } = options;
-  const reportProblems = createProblemReport(logger);
+  const problems = new ReportedProblems((found) => {
+    if (found.length > 0) logger.error({ problems: found }, "the database is not fully maintained");
+  });
   while (!signal.aborted) {
     let hasMore = false;
     try {
@@ -33,7 +36,7 @@ export async function maintainRegularly(options: {
       metrics.countRemoved(done);
       metrics.setStatus(await readStatus());
       if (done.problems.length === 0 && !done.isBusy && !done.isLocked) metrics.noteSuccess();
-      reportProblems(done.problems);
+      problems.report(done.problems);
       if (hasDoneAnything(done)) logger.info(describe(done), "maintained the database");
       if (done.removedOpenLetters > 0)
         logger.warn(
@@ -42,20 +45,10 @@ export async function maintainRegularly(options: {
         );
     } catch (error) {
       if (signal.aborted) return;
-      reportProblems([`PostgreSQL failed with ${describeFault(error).code}.`]);
+      problems.report([`PostgreSQL failed with ${describeFault(error).code}.`]);
     }
     await sleep(hasMore ? intervalIfMoreMs : intervalMs, undefined, { signal }).catch(() => {});
   }
-}
-
-/** Each problem is logged once, and again if others have come or gone. */
-function createProblemReport(logger: Logger): (problems: string[]) => void {
-  let reported = "";
-  return (problems) => {
-    if (problems.join() !== reported && problems.length > 0)
-      logger.error({ problems }, "the database is not fully maintained");
-    reported = problems.join();
-  };
 }
 
 function hasDoneAnything({ removed, ...done }: Maintained): boolean {

@@ -1,63 +1,89 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@booking-events/runtime";
-import { DatabaseEncodingError, DigestKeyError, NewerSchemaError, SchemaRefusedError } from "@booking-events/store";
+import {
+  DatabaseEncodingError,
+  type DigestKey,
+  DigestKeyError,
+  migrate,
+  NewerSchemaError,
+  openDigestKey,
+  SchemaRefusedError,
+} from "@booking-events/store";
+import type { Pool } from "pg";
 import { describeFault } from "./outages/describe-fault.ts";
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
 const finalErrors = [DatabaseEncodingError, DigestKeyError, NewerSchemaError];
 
-export interface Migration {
+interface MigrationParts {
+  databaseUrl: string;
+  schema: string;
+  pool: Pool;
+  /** The setting `DIGEST_KEY`. Default: the key in the database. */
+  digestKey: string | undefined;
+  logger: Logger;
+  /** Aborts when the worker stops. */
+  signal: AbortSignal;
+}
+
+/** Migrates the database when the worker starts, and opens its key. The worker can do nothing without its tables. */
+export class Migration {
+  readonly #parts: MigrationParts;
+  #digestKey: DigestKey | undefined;
+  #faultCode: string | null = null;
+
+  constructor(parts: MigrationParts) {
+    this.#parts = parts;
+  }
+
+  isDone(): boolean {
+    return this.#digestKey !== undefined;
+  }
+
+  /** The code of the fault that delays the migration; null: there is none. */
+  currentFault(): string | null {
+    return this.#faultCode;
+  }
+
+  /** @throws before the migration is done */
+  digestKey(): DigestKey {
+    if (this.#digestKey === undefined) throw new Error("The key is read when the database has been migrated.");
+    return this.#digestKey;
+  }
+
   /**
-   * Migrates the database, and retries while PostgreSQL is unavailable or refuses. The worker can do nothing without
-   * its tables.
+   * Retries while PostgreSQL is unavailable or refuses.
    *
    * @returns the names of the migrations that were run
    * @throws one of {@link finalErrors}, since waiting does not help; `signal.reason` when the signal aborts
    */
-  run(): Promise<string[]>;
-  isDone(): boolean;
-  /** The code of the fault that delays the migration; null: there is none. */
-  currentFault(): string | null;
-}
+  async run(): Promise<string[]> {
+    const { signal } = this.#parts;
+    for (let delayMs = firstDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+      signal.throwIfAborted();
+      const migrations = await this.#attempt();
+      if (migrations !== undefined) return migrations;
+      await sleep(delayMs, undefined, { signal }).catch(() => {});
+    }
+  }
 
-export function createMigration(options: {
-  migrate: () => Promise<string[]>;
-  logger: Logger;
-  signal: AbortSignal;
-}): Migration {
-  const { migrate, logger, signal } = options;
-  let isDone = false;
-  let faultCode: string | null = null;
-
-  async function attempt(): Promise<string[] | undefined> {
+  async #attempt(): Promise<string[] | undefined> {
+    const { databaseUrl, schema, pool, digestKey, logger } = this.#parts;
     try {
-      const migrations = await migrate();
-      if (faultCode !== null) logger.info("PostgreSQL is available again");
-      faultCode = null;
-      isDone = true;
+      const migrations = await migrate(databaseUrl, { schema });
+      this.#digestKey = await openDigestKey(pool, digestKey);
+      if (this.#faultCode !== null) logger.info("PostgreSQL is available again");
+      this.#faultCode = null;
       return migrations;
     } catch (error) {
       if (finalErrors.some((type) => error instanceof type)) throw error;
       const { code } = describeFault(error);
-      if (faultCode === null) logger.error({ code }, describeWaiting(error));
-      faultCode = code;
+      if (this.#faultCode === null) logger.error({ code }, describeWaiting(error));
+      this.#faultCode = code;
       return undefined;
     }
   }
-
-  return {
-    async run() {
-      for (let delayMs = firstDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
-        signal.throwIfAborted();
-        const migrations = await attempt();
-        if (migrations !== undefined) return migrations;
-        await sleep(delayMs, undefined, { signal }).catch(() => {});
-      }
-    },
-    isDone: () => isDone,
-    currentFault: () => faultCode,
-  };
 }
 
 /** Of the messages, this one is known to hold only names. */

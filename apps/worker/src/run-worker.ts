@@ -1,29 +1,25 @@
 import {
-  type Consumer,
   createConsumer,
   createStateReader,
   exportQueueMetrics,
   fetchIntervalMs,
-  type HoldLimits,
   locateShard,
-  namingShards,
-  workerHeartbeatIntervalMs,
+  ReleaseDelivery,
 } from "@booking-events/queue";
 import {
   adminPort,
-  createDatabaseCheck,
   createLogger,
   createMetrics,
   createTracing,
   exportCertificates,
   type GracefulShutdown,
   installGracefulShutdown,
+  keepDoing,
   type Logger,
   listUrls,
   parseEnvironment,
   type Registry,
   redisVariables,
-  repeat,
   shutdownPhases,
   startHealthServer,
   type Tracing,
@@ -33,42 +29,33 @@ import {
   withDeadline,
 } from "@booking-events/runtime";
 import {
-  closeLettersOfApplied,
   countOpenDeadLetters,
   createPool,
-  type DigestKey,
   findDurabilityProblems,
   findStandbyProblems,
-  inTransaction,
   maintain,
-  migrate,
-  openDigestKey,
   probeWrites,
   type RetentionRules,
   readLogStatus,
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import { applyEvents } from "./apply/apply-events.ts";
-import type { RecordedWarning } from "./apply/plan-batch.ts";
-import { traceBatches } from "./apply/trace-batches.ts";
-import { applyAlone } from "./batches/apply-alone.ts";
-import type { ApplyBatch } from "./batches/apply-aside.ts";
-import { createBatchApplier } from "./batches/apply-in-batches.ts";
-import { createDeadLetters } from "./deliver/dead-letters.ts";
-import { type ProcessOptions, processDelivery } from "./deliver/process-delivery.ts";
-import { createLetterCloser, createSweep } from "./deliver/sweep-given-up.ts";
+import { Batches } from "./batches/apply-in-batches.ts";
+import { Transactions } from "./batches/transactions.ts";
+import { DeadLetters } from "./deliver/dead-letters.ts";
+import type { Worker } from "./deliver/process-delivery.ts";
+import { sweepDeadLetters, sweepIntervalMs } from "./deliver/sweep-given-up.ts";
 import { maintainRegularly } from "./maintain-regularly.ts";
-import { createMigration, type Migration } from "./migrate-at-start.ts";
-import { describeFault } from "./outages/describe-fault.ts";
-import { createOutageGate, type OutageGate } from "./outages/wait-out-outage.ts";
-import { lookForShardsIntervalMs, type ServedShard, type ShardService, serveShards } from "./shards/serve-shards.ts";
-import { findProblems, type WorkerState } from "./watch/find-problems.ts";
-import { createMaintenanceMetrics } from "./watch/maintenance-metrics.ts";
-import { type DurabilityWatch, durabilityIntervalMs, watchDurability } from "./watch/watch-durability.ts";
-import { type LaterVersions, watchLaterVersions } from "./watch/watch-later-versions.ts";
-import { type PauseWatch, pauseIntervalMs, watchPause } from "./watch/watch-pause.ts";
-import { lookIntervalMs, type ProgressWatch, watchProgress } from "./watch/watch-progress.ts";
-import { createWorkerMetrics, maxCodes, type WorkerMetrics } from "./watch/worker-metrics.ts";
+import { Migration } from "./migrate-at-start.ts";
+import { OutageGate } from "./outages/wait-out-outage.ts";
+import { ShardService, shardIntervalMs } from "./shards/serve-shards.ts";
+import { WorkerShard } from "./shards/worker-shard.ts";
+import { DatabaseHealth } from "./watch/database-health.ts";
+import { findProblems, findShardWarnings, isAnyConnected } from "./watch/find-problems.ts";
+import { MaintenanceMetrics } from "./watch/maintenance-metrics.ts";
+import { ReportedProblems } from "./watch/reported-problems.ts";
+import { LaterVersions } from "./watch/watch-later-versions.ts";
+import { exportWorkerState, maxCodes, WorkerMetrics } from "./watch/worker-metrics.ts";
 
 const entries = {
   ADMIN_HOST: variables.ADMIN_HOST,
@@ -111,8 +98,13 @@ const maxCharactersInBatch = 4 * 1_024 * 1_024;
 const maxJsonValuesInBatch = 100_000;
 /** For the text of the events that the worker holds: 3,000 with 11,000 characters each, or 512 of the largest. */
 const maxHeldBytes = 64 * 1_024 * 1_024;
-/** BullMQ gives up an event only after many crashes, so there is rarely anything to sweep. */
-const sweepIntervalMs = 30_000;
+/**
+ * For all events that are applied apart from the batches at the same time. They hold places in the worker that events in
+ * the queue wait for.
+ */
+const maxAsideMs = 5_000;
+const pauseIntervalMs = 1_000;
+const durabilityIntervalMs = 5_000;
 
 /** The parts of a worker that a test replaces, to stop the worker or let it fail at a chosen point. */
 const workerParts = { applyEvents, createConsumer, createPool };
@@ -123,15 +115,16 @@ interface Context {
   settings: ReturnType<typeof readSettings>;
   parts: WorkerParts;
   logger: Logger;
-  metrics: Registry;
+  registry: Registry;
   /** Undefined if traces are off. */
   tracing: Tracing | undefined;
-  /** Aborts when the worker stops. */
+  /** Aborts with a {@link ReleaseDelivery} when the worker stops. */
   signal: AbortSignal;
 }
 
 /**
- * Builds the worker and starts it. Resolves when the worker takes events, or when it was told to stop before that.
+ * Builds the worker and starts it. Resolves when the worker takes events, or when it was told to stop before that. What
+ * then happens to each event stands in {@link processDelivery}.
  *
  * @param parts replaces parts of the worker
  * @throws StartError
@@ -139,53 +132,48 @@ interface Context {
 export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<WorkerParts> = {}): Promise<void> {
   const settings = readSettings(environment);
   const stopping = new AbortController();
+  const { signal } = stopping;
   const logger = createLogger({ name: "worker", level: settings.LOG_LEVEL });
-  const context: Context = {
-    settings,
-    parts: { ...workerParts, ...parts },
+  const tracing = await createTracing({
+    serviceName: "booking-events-worker",
+    environment,
+    shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
     logger,
-    metrics: createMetrics("worker"),
-    tracing: await createTracing({
-      serviceName: "booking-events-worker",
-      environment,
-      shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
-      logger,
-    }),
-    signal: stopping.signal,
-  };
-  exportCertificates(
-    context.metrics,
-    { redis: listUrls(toRedisServers(settings)), postgresql: settings.DATABASE_URL },
-    stopping.signal,
-  );
+  });
+  const registry = createMetrics("worker");
+  const context: Context = { settings, parts: { ...workerParts, ...parts }, logger, registry, tracing, signal };
+  const urls = { redis: listUrls(toRedisServers(settings)), postgresql: settings.DATABASE_URL };
+  exportCertificates(registry, urls, signal);
+
   const database = createDatabase(context);
-  const delivery = createDelivery(context, database);
+  const worker = createWorker(context, database);
+  const queue = createQueue(context, database, worker);
   const healthServer = await startHealthServer({
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
-    findProblems: createProblemFinder(context, database, delivery),
+    findProblems: () => findProblems(queue.shards.current(), database.health, database.durability, signal),
     findWarnings: () => [
-      ...delivery.laterVersions.findWarnings(),
-      ...delivery.pauseWatch.findWarnings(),
-      ...findShardWarnings(delivery.shards.current()),
+      ...worker.laterVersions.findWarnings(),
+      ...queue.pause.current,
+      ...findShardWarnings(queue.shards.current()),
     ],
-    metrics: context.metrics,
+    metrics: registry,
   });
   const shutdown = installGracefulShutdown({
     timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
-    logger: context.logger,
+    logger,
     phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
       async finishWork() {
-        stopping.abort(new Error("The worker is stopping."));
-        await delivery.shards.drain();
+        stopping.abort(new ReleaseDelivery("The worker is stopping."));
+        await queue.shards.drain();
       },
       async closeConnections() {
         healthServer.close();
-        await Promise.all([delivery.shards.close(), database.pool.end(), context.tracing?.shutdown()]);
+        await Promise.all([queue.shards.close(), database.pool.end(), tracing?.shutdown()]);
       },
     }),
   });
-  await start(context, database, delivery, shutdown);
+  await start(context, database, worker, queue, shutdown);
 }
 
 function readSettings(environment: NodeJS.ProcessEnv) {
@@ -196,17 +184,12 @@ interface Database {
   pool: Pool;
   outageGate: OutageGate;
   migration: Migration;
-  /** @throws before the migration is done */
-  digestKey: () => DigestKey;
-  durabilityWatch: DurabilityWatch;
-  maintainRegularly: () => Promise<void>;
-  isOut: () => boolean;
-  /** Asks PostgreSQL. @returns why it does not answer; null: it does */
-  check: () => Promise<string | null>;
+  health: DatabaseHealth;
+  durability: ReportedProblems;
+  maintenanceMetrics: MaintenanceMetrics;
 }
 
-function createDatabase(context: Context): Database {
-  const { settings, parts, logger, metrics, signal } = context;
+function createDatabase({ settings, parts, logger, registry, signal }: Context): Database {
   const pool = parts.createPool({
     databaseUrl: settings.DATABASE_URL,
     schema: settings.DATABASE_SCHEMA,
@@ -214,52 +197,149 @@ function createDatabase(context: Context): Database {
     maxConnections,
     onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
   });
-  const outageGate = createOutageGate({
+  const outageGate = new OutageGate({
     probe: () => probeWrites(pool),
     signal,
-    onChange: (outage) => {
+    onChange(outage) {
       if (outage === null) logger.info("PostgreSQL is available again: applying events");
       else logger.error({ code: outage.code }, "PostgreSQL is unavailable: waiting for it. No event loses an attempt.");
     },
   });
-  const maintenanceMetrics = createMaintenanceMetrics(metrics);
-  let digestKey: DigestKey | undefined;
-  const migration = createMigration({
-    async migrate() {
-      const names = await migrate(settings.DATABASE_URL, { schema: settings.DATABASE_SCHEMA });
-      digestKey = await openDigestKey(pool, settings.DIGEST_KEY);
-      return names;
-    },
+  const migration = new Migration({
+    databaseUrl: settings.DATABASE_URL,
+    schema: settings.DATABASE_SCHEMA,
+    pool,
+    digestKey: settings.DIGEST_KEY,
     logger,
     signal,
   });
-  return {
+  const health = new DatabaseHealth({ pool, migration, outageGate });
+  // The worker goes on. Events that it applied before are at the same risk, and if it stopped, the backlog would grow
+  // until ingest refuses events.
+  const durability = new ReportedProblems((problems) => {
+    if (problems.length === 0) logger.info("PostgreSQL keeps committed data again");
+    else logger.error({ problems }, "PostgreSQL may lose applied events in a crash of its machine");
+  });
+  const maintenanceMetrics = new MaintenanceMetrics(registry);
+  return { pool, outageGate, migration, health, durability, maintenanceMetrics };
+}
+
+function createWorker({ settings, parts, logger, registry, tracing, signal }: Context, database: Database) {
+  const { pool, outageGate, migration } = database;
+  const digestKey = () => migration.digestKey();
+  const metrics = new WorkerMetrics(registry);
+  const transactions = new Transactions({
     pool,
     outageGate,
-    migration,
-    digestKey() {
-      if (digestKey === undefined) throw new Error("The key is read when the database has been migrated.");
-      return digestKey;
+    applyEvents: parts.applyEvents,
+    digestKey,
+    duplicateWindowMs: settings.DUPLICATE_WINDOW_HOURS * millisecondsPerHour,
+    metrics,
+    tracing,
+    logger,
+  });
+  const batches = new Batches({
+    transactions,
+    limits: {
+      maxEvents: settings.BATCH_SIZE,
+      maxCharacters: maxCharactersInBatch,
+      maxJsonValues: maxJsonValuesInBatch,
+      maxConcurrentBatches,
+      interval: batchInterval,
+      maxAsideMs,
     },
-    durabilityWatch: watchDurability({
-      findProblems: async () => [
-        ...(await findDurabilityProblems(pool)),
-        ...(await findStandbyProblems(pool, settings.DATABASE_STANDBYS_TO_CONFIRM)),
-      ],
-      logger,
-    }),
-    maintainRegularly: () =>
-      maintainRegularly({
-        maintain: () => maintain(pool, toRetentionRules(settings), { signal, digestKey }),
-        readStatus: () => readLogStatus(pool),
-        ...{ metrics: maintenanceMetrics, logger, signal },
+    metrics,
+    signal,
+  });
+  const deadLetters = new DeadLetters({ pool, outageGate, digestKey });
+  const laterVersions = new LaterVersions(logger);
+  return { batches, transactions, deadLetters, metrics, laterVersions, tracing, logger, signal } satisfies Worker;
+}
+
+interface Queue {
+  shards: ShardService<WorkerShard>;
+  /** That an operator has paused the queue. The worker is still ready: a restart would not help. */
+  pause: ReportedProblems;
+}
+
+function createQueue(context: Context, database: Database, worker: Worker): Queue {
+  const { settings, parts, logger, registry } = context;
+  const pause = new ReportedProblems((problems) => {
+    if (problems.length === 0) logger.info("the queue is resumed");
+    else logger.warn("the queue is paused: no events are taken until it is resumed");
+  });
+  const shards = new ShardService({
+    shardCount: settings.QUEUE_SHARDS,
+    limits: { concurrency: settings.CONCURRENCY, maxHeldBytes },
+    open: (shard, limits) =>
+      new WorkerShard({
+        location: locateShard({ redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX }, shard),
+        limits,
+        createConsumer: parts.createConsumer,
+        worker,
+        isDatabaseOut: () => database.health.isOut(),
+        isPaused: () => pause.current.length > 0,
+        logger: settings.QUEUE_SHARDS > 1 || shard > 0 ? logger.child({ shard }) : logger,
       }),
-    isOut: () => migration.currentFault() !== null || outageGate.currentOutage() !== null,
-    check: createDatabaseCheck(
-      () => pool.query("select 1"),
-      (error) => describeFault(error).code,
-    ),
-  };
+    logger,
+  });
+  const current = () => [...shards.current()];
+  exportQueueMetrics(
+    registry,
+    createStateReader(() => current().map(([shard, { consumer }]) => [shard, consumer.readState])),
+  );
+  exportWorkerState(registry, {
+    isDatabaseOut: () => database.health.isOut(),
+    isDatabaseUp: () => database.health.answers(),
+    isRedisConnected: () => isAnyConnected(shards.current()),
+    countOpenLetters: () => countOpenDeadLetters(database.pool, maxCodes),
+    isStuck: () => current().some(([, shard]) => shard.isStuck()),
+  });
+  return { shards, pause };
+}
+
+async function start(
+  { settings, logger, signal }: Context,
+  { pool, migration, durability, maintenanceMetrics }: Database,
+  worker: Worker,
+  { shards, pause }: Queue,
+  shutdown: GracefulShutdown,
+): Promise<void> {
+  try {
+    const migrations = await migration.run();
+    shards.start();
+    // If Redis or PostgreSQL does not answer, that is reported elsewhere.
+    keepDoing(() => shards.look(), shardIntervalMs, signal);
+    keepDoing(async () => pause.report(await findPause(shards.current())), pauseIntervalMs, signal);
+    keepDoing(() => sweepDeadLetters(worker), sweepIntervalMs, signal);
+    const standbys = settings.DATABASE_STANDBYS_TO_CONFIRM;
+    keepDoing(async () => durability.report(await findRisks(pool, standbys)), durabilityIntervalMs, signal);
+    void maintainRegularly({
+      maintain: () => maintain(pool, toRetentionRules(settings), { signal, digestKey: migration.digestKey() }),
+      readStatus: () => readLogStatus(pool),
+      metrics: maintenanceMetrics,
+      logger,
+      signal,
+    });
+    logger.info({ version, migrations, concurrency: settings.CONCURRENCY }, "ready to take events");
+  } catch (error) {
+    if (!signal.aborted) shutdown.fail("stopping: the database can't be used", error);
+  }
+}
+
+/** @throws if no shard answers */
+async function findPause(shards: ReadonlyMap<number, WorkerShard>): Promise<string[]> {
+  const reading = Array.from(shards.values(), ({ consumer }) => withDeadline(consumer.isPaused(), pauseIntervalMs));
+  const results = await Promise.allSettled(reading);
+  if (results.every(({ status }) => status === "rejected")) throw new Error("No shard of the queue answers.");
+  return results.some((result) => result.status === "fulfilled" && result.value)
+    ? ["An operator has paused the queue: events wait in Redis. To go on: npm run ops -- queue resume"]
+    : [];
+}
+
+/** Returns why PostgreSQL may lose committed events. */
+async function findRisks(pool: Pool, standbysToConfirm: number): Promise<string[]> {
+  return [...(await findDurabilityProblems(pool)), ...(await findStandbyProblems(pool, standbysToConfirm))];
 }
 
 function toRetentionRules(settings: Context["settings"]): RetentionRules {
@@ -268,226 +348,4 @@ function toRetentionRules(settings: Context["settings"]): RetentionRules {
     deletedRetentionDays: settings.DELETED_RETENTION_DAYS,
     deadLetterRetentionDays: settings.DEAD_LETTER_RETENTION_DAYS,
   };
-}
-
-interface DeliveryParts {
-  shards: ShardService<WorkerShard>;
-  pauseWatch: PauseWatch;
-  laterVersions: LaterVersions;
-  closeLetters: () => Promise<void>;
-}
-
-interface WorkerShard extends ServedShard {
-  consumer: Consumer;
-  progressWatch: ProgressWatch;
-}
-
-/** Takes events from the queue and applies them. */
-function createDelivery(context: Context, database: Database): DeliveryParts {
-  const { settings, logger, metrics, signal } = context;
-  const current = () => shards.current();
-  const pauseWatch = watchPause({ readPaused: () => readPaused(current()), logger });
-  exportQueueMetrics(
-    metrics,
-    createStateReader(() => Array.from(current(), ([shard, { consumer }]) => [shard, consumer.readState])),
-  );
-  const workerMetrics = createWorkerMetrics(metrics, {
-    isDatabaseOut: database.isOut,
-    isDatabaseUp: async () => (await database.check()) === null,
-    isRedisConnected: () => [...current().values()].some(({ consumer }) => consumer.isConnected()),
-    countOpenLetters: () => countOpenDeadLetters(database.pool, maxCodes),
-    isStuck: () => [...current().values()].some(({ progressWatch }) => progressWatch.isStuck()),
-  });
-  const laterVersions = watchLaterVersions({ logger });
-  const applyBatch = createApplyBatch(context, database, workerMetrics);
-  const process = createProcessOptions(context, database, { workerMetrics, laterVersions, applyBatch });
-  const shards = serveShards({
-    shardCount: settings.QUEUE_SHARDS,
-    limits: { concurrency: settings.CONCURRENCY, maxHeldBytes },
-    open: (shard, limits) =>
-      openShard(context, database, { shard, limits, process, pauseWatch, workerMetrics, applyBatch }),
-    logger,
-  });
-  const closeLetters = createLetterCloser({
-    closeLetters: () => database.outageGate.run(() => inTransaction(database.pool, closeLettersOfApplied)),
-    countFault: workerMetrics.countSweepFault,
-    ...{ logger, signal },
-  });
-  return { shards, pauseWatch, laterVersions, closeLetters };
-}
-
-/** @throws if no shard answers */
-async function readPaused(shards: ReadonlyMap<number, WorkerShard>): Promise<boolean> {
-  const reading = Array.from(shards.values(), ({ consumer }) => withDeadline(consumer.isPaused(), pauseIntervalMs));
-  const results = await Promise.allSettled(reading);
-  if (results.every(({ status }) => status === "rejected")) throw new Error("No shard of the queue answers.");
-  return results.some((result) => result.status === "fulfilled" && result.value);
-}
-
-/** Creates what takes the events of one shard. All shards' events are applied together. */
-function openShard(
-  context: Context,
-  database: Database,
-  parts: {
-    shard: number;
-    limits: HoldLimits;
-    process: Omit<ProcessOptions, "readBytes">;
-    pauseWatch: PauseWatch;
-    workerMetrics: WorkerMetrics;
-    applyBatch: ApplyBatch;
-  },
-): WorkerShard {
-  const { settings } = context;
-  const { shard, limits, pauseWatch, workerMetrics, applyBatch } = parts;
-  const hasOthers = settings.QUEUE_SHARDS > 1 || shard > 0;
-  const logger = hasOthers ? context.logger.child({ shard }) : context.logger;
-  let finished = 0;
-  const consumer = context.parts.createConsumer({
-    ...locateShard({ redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX }, shard),
-    ...{ version, ...limits },
-    handle: (delivery) => processDelivery(delivery, processOptions),
-    onError: (error) => logger.debug({ err: error }, "lost Redis: the queue reconnects by itself"),
-    onMissingJob: (eventId) =>
-      logger.error({ eventId }, "dropped an event from the queue, since Redis has only its id"),
-  });
-  const processOptions: ProcessOptions = {
-    ...parts.process,
-    readBytes: (delivery) => consumer.readBytes(delivery),
-    count(delivery) {
-      finished += 1;
-      workerMetrics.count(delivery);
-    },
-  };
-  const progressWatch = watchProgress({
-    countWaiting: async () => (await consumer.countBacklog()).waiting,
-    countFinished: () => finished,
-    isWaitingForDatabase: database.isOut,
-    isPaused: pauseWatch.isPaused,
-    logger,
-  });
-  const sweep = createSweep({
-    sweepFailed: consumer.sweepFailed,
-    process: processOptions,
-    applyAlone: (event) =>
-      applyAlone(event, (envelopes) => applyBatch(envelopes, { isAlone: true, waitsForLocks: true })),
-    countFault: workerMetrics.countSweepFault,
-    logger,
-    signal: context.signal,
-  });
-  return {
-    ...{ consumer, progressWatch },
-    startWatches(signal) {
-      keepDoing(consumer.recordAlive, workerHeartbeatIntervalMs, signal);
-      keepDoing(() => progressWatch.look(Date.now()), lookIntervalMs, signal);
-      keepDoing(async () => (pauseWatch.isPaused() ? undefined : sweep()), sweepIntervalMs, signal);
-    },
-  };
-}
-
-function createApplyBatch(
-  { settings, parts, logger, tracing }: Context,
-  { pool, digestKey }: Database,
-  metrics: WorkerMetrics,
-): ApplyBatch {
-  const duplicateWindowMs = settings.DUPLICATE_WINDOW_HOURS * millisecondsPerHour;
-  const onWarning = (warning: RecordedWarning) => {
-    metrics.countWarning(warning.code);
-    logger.warn(warning, "event recorded with a warning");
-  };
-  return traceBatches(tracing, (envelopes, mode, batch) =>
-    parts.applyEvents(pool, envelopes, { digestKey: digestKey(), duplicateWindowMs, onWarning, batch, ...mode }),
-  );
-}
-
-function createProcessOptions(
-  { settings, logger, signal, tracing }: Context,
-  { pool, outageGate, digestKey }: Database,
-  parts: { workerMetrics: WorkerMetrics; laterVersions: LaterVersions; applyBatch: ApplyBatch },
-): Omit<ProcessOptions, "readBytes"> {
-  const { workerMetrics, laterVersions, applyBatch } = parts;
-  return {
-    apply: createBatchApplier({
-      applyBatch: (envelopes, mode) => outageGate.run(() => applyBatch(envelopes, mode)),
-      limits: {
-        maxEvents: settings.BATCH_SIZE,
-        maxCharacters: maxCharactersInBatch,
-        maxJsonValues: maxJsonValuesInBatch,
-        maxConcurrentBatches,
-        interval: batchInterval,
-      },
-      onBatch: workerMetrics.observeBatch,
-      signal,
-    }),
-    ...createDeadLetters(pool, digestKey),
-    outageGate,
-    count: workerMetrics.count,
-    countFault: workerMetrics.countFault,
-    onLaterVersion: laterVersions.note,
-    tracing,
-    logger,
-    signal,
-  };
-}
-
-function createProblemFinder(
-  { signal }: Context,
-  { outageGate, migration, durabilityWatch, check }: Database,
-  { shards }: DeliveryParts,
-): () => Promise<string[]> {
-  const state: WorkerState = {
-    isStopping: () => signal.aborted,
-    redisProblems: () => (isAnyConnected(shards.current()) ? [] : findRedisProblems(shards.current())),
-    databaseOutage: () => outageGate.currentOutage()?.code ?? migration.currentFault(),
-    isMigrated: migration.isDone,
-    checkDatabase: check,
-    durabilityProblems: durabilityWatch.problems,
-    stuckShards: () =>
-      [...shards.current()].filter(([, { progressWatch }]) => progressWatch.isStuck()).map(([shard]) => shard),
-    isSharded: () => shards.current().size > 1,
-  };
-  return () => findProblems(state);
-}
-
-/** An outage of some shards does not stop the others. */
-function findShardWarnings(shards: ReadonlyMap<number, WorkerShard>): string[] {
-  return isAnyConnected(shards) ? findRedisProblems(shards) : [];
-}
-
-function isAnyConnected(shards: ReadonlyMap<number, WorkerShard>): boolean {
-  return [...shards.values()].some(({ consumer }) => consumer.isConnected());
-}
-
-function findRedisProblems(shards: ReadonlyMap<number, WorkerShard>): string[] {
-  const problems = Array.from(shards, ([shard, { consumer }]): [number, string[]] => {
-    const problem = consumer.connectionProblem();
-    return [shard, problem === null ? [] : [problem]];
-  });
-  return shards.size === 1 ? problems.flatMap(([, ofShard]) => ofShard) : namingShards(problems);
-}
-
-async function start(
-  { settings, logger, signal }: Context,
-  { migration, durabilityWatch, maintainRegularly }: Database,
-  { shards, pauseWatch, closeLetters }: DeliveryParts,
-  shutdown: GracefulShutdown,
-): Promise<void> {
-  try {
-    const migrations = await migration.run();
-    shards.start();
-    keepDoing(shards.look, lookForShardsIntervalMs, signal);
-    keepDoing(pauseWatch.look, pauseIntervalMs, signal);
-    keepDoing(closeLetters, sweepIntervalMs, signal);
-    keepDoing(durabilityWatch.look, durabilityIntervalMs, signal);
-    void maintainRegularly();
-    logger.info({ version, migrations, concurrency: settings.CONCURRENCY }, "ready to take events");
-  } catch (error) {
-    if (!signal.aborted) shutdown.fail("stopping: the database can't be used", error);
-  }
-}
-
-/** Runs `work` now, and then at the interval, until the signal aborts. */
-function keepDoing(work: () => Promise<void>, intervalMs: number, signal: AbortSignal): void {
-  // A failure is reported elsewhere, and the next run tries again.
-  const attempt = () => work().catch(() => {});
-  void attempt().then(() => repeat(attempt, intervalMs, signal));
 }

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { Gauge, type Registry } from "./metrics.ts";
-import { repeat } from "./repeat.ts";
+import { keepDoing } from "./repeat.ts";
 import { splitHosts } from "./split-hosts.ts";
 
-const lookIntervalMs = 10 * 60_000;
+const certificateIntervalMs = 10 * 60_000;
 const connectTimeoutMs = 5_000;
 const defaultPorts = { redis: 6_379, postgresql: 5_432 };
 /** PostgreSQL's SSLRequest: the length of the message, and the code that stands in the place of a version. */
@@ -40,7 +40,7 @@ export function exportCertificates(
     }
   }
 
-  void look().then(() => repeat(look, lookIntervalMs, signal));
+  keepDoing(look, certificateIntervalMs, signal);
 }
 
 function demandsTls(url: string): boolean {

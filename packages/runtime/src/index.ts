@@ -19,7 +19,7 @@ export {
   type RedisServers,
   toRedisServers,
 } from "./redis-servers.ts";
-export { repeat } from "./repeat.ts";
+export { keepDoing, repeat } from "./repeat.ts";
 export { shutdownPhases } from "./shutdown-phases.ts";
 export { splitHosts } from "./split-hosts.ts";
 export { exitOnStartError, StartError } from "./start-error.ts";

@@ -12,3 +12,13 @@ export async function repeat(work: () => void | Promise<void>, intervalMs: numbe
     if (!signal.aborted) await work();
   }
 }
+
+/**
+ * Starts to repeat the work, of which the first run starts now.
+ *
+ * @param work reports by itself if it fails, and is repeated all the same
+ */
+export function keepDoing(work: () => Promise<void>, intervalMs: number, signal: AbortSignal): void {
+  const attempt = () => work().catch(() => {});
+  void attempt().then(() => repeat(attempt, intervalMs, signal));
+}

@@ -24,21 +24,25 @@ import { DatabaseError, type Pool } from "pg";
 import { type IncomingEvent, nameBooking, toIncomingEvent } from "./incoming-event.ts";
 import { groupByBooking, planBatch, type RecordedWarning, settleBooking, toWarning } from "./plan-batch.ts";
 import { LeftOut, readHistory, refoldBookings } from "./read-history.ts";
-import { type Phases, tracePhases } from "./trace-batches.ts";
+import { PhaseSpans } from "./trace-batches.ts";
 import { Race, writeBatch } from "./write-batch.ts";
 
-export interface ApplyOptions {
+export interface ApplyMode {
+  /**
+   * The events are of one booking, and no other events wait for them. So the transaction may wait for the booking's
+   * lock, and read its whole log.
+   */
+  isAlone: boolean;
+  /** The transaction waits for locked bookings, for a second each. Otherwise their events have no outcome. */
+  waitsForLocks: boolean;
+}
+
+/** Default mode: not alone. An event that is alone waits for locks. */
+export interface ApplyOptions extends Partial<ApplyMode> {
   /** Default: the key in the database. */
   digestKey?: DigestKey;
   /** An event received later than this after another one does not repeat it. */
   duplicateWindowMs: number;
-  /**
-   * The events are of one booking, and no other events wait for them. So the transaction may wait for the booking's
-   * lock, and read its whole log. Default: false.
-   */
-  isAlone?: boolean;
-  /** The transaction waits for locked bookings, for a second each. Default: the same as `isAlone`. */
-  waitsForLocks?: boolean;
   /** Called with each warning once it is in the log. */
   onWarning?: (warning: RecordedWarning) => void;
   /** The span of these events, if they are traced. */
@@ -79,7 +83,7 @@ export async function applyEvents(
   const digestKey = options.digestKey ?? (await openDigestKey(pool, undefined));
   let events = [...distinct.values()].map((envelope) => toIncomingEvent(envelope, digestKey)).sort(comparePlaces);
   let waitsForLocks = options.waitsForLocks ?? options.isAlone === true;
-  const phases = tracePhases(options.batch);
+  const phases = new PhaseSpans(options.batch);
   for (let races = 0; events.length > 0; ) {
     try {
       phases.enter("begin");
@@ -133,7 +137,7 @@ interface Applied {
 async function applyInTransaction(
   client: Queryable,
   all: IncomingEvent[],
-  options: ApplyOptions & { digestKey: DigestKey; waitsForLocks: boolean; phases: Phases },
+  options: ApplyOptions & { digestKey: DigestKey; waitsForLocks: boolean; phases: PhaseSpans },
 ): Promise<Applied> {
   const { digestKey, duplicateWindowMs, phases } = options;
   phases.enter("lock");

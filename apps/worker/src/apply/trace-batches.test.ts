@@ -4,7 +4,7 @@ import { type OtlpReceiver, startOtlpReceiver } from "@booking-events/harness/ot
 import { createLogger, createTracing, type Span, type Tracing } from "@booking-events/runtime";
 import type { EventEnvelope } from "@booking-events/schema";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { traceBatches } from "./trace-batches.ts";
+import { traceBatch } from "./trace-batches.ts";
 
 let collector: OtlpReceiver;
 let tracing: Tracing;
@@ -37,8 +37,6 @@ function envelope(traceparent: string | null): EventEnvelope {
   };
 }
 
-const mode = { isAlone: false, waitsForLocks: false };
-
 async function exportedSpans(name: string) {
   await tracing.shutdown();
   return collector.spans().filter((span) => span.name === name);
@@ -48,7 +46,7 @@ test("each sampled event of a batch is traced, and the batch has links to the fi
   const sampled = Array.from({ length: 200 }, (_, index) => envelope(toTraceparent(index + 1)));
   const envelopes = [envelope(null), ...sampled];
   const outcomes = new Map<string, Outcome>(envelopes.map(({ eventId }) => [eventId, "created"]));
-  await traceBatches(tracing, async () => outcomes)(envelopes, mode);
+  await traceBatch(tracing, envelopes, async () => outcomes);
   const events = await exportedSpans("apply event");
   expect(events.map(({ traceId }) => Number(traceId))).toEqual(sampled.map((_, index) => index + 1));
   expect(new Set(events.map(({ attributes }) => attributes["booking_events.outcome"]))).toEqual(new Set(["created"]));
@@ -62,7 +60,7 @@ test("each sampled event of a batch is traced, and the batch has links to the fi
 test("an event that is left out of its transaction has the outcome left-out", async () => {
   const envelopes = [envelope(toTraceparent(1)), envelope(toTraceparent(2))];
   const applied = new Map<string, Outcome>([[String(envelopes[0]?.eventId), "updated"]]);
-  expect(await traceBatches(tracing, async () => applied)(envelopes, mode)).toBe(applied);
+  expect(await traceBatch(tracing, envelopes, async () => applied)).toBe(applied);
   const outcomes = (await exportedSpans("apply event")).map(({ attributes }) => attributes["booking_events.outcome"]);
   expect(outcomes).toEqual(["updated", "left-out"]);
 });
@@ -70,7 +68,7 @@ test("an event that is left out of its transaction has the outcome left-out", as
 test("a batch that fails has the error's code, and not its message", async () => {
   const error = Object.assign(new Error("canary"), { code: "22000", detail: "canary" });
   const fail = () => Promise.reject(error);
-  await expect(traceBatches(tracing, fail)([envelope(toTraceparent(1))], mode)).rejects.toBe(error);
+  await expect(traceBatch(tracing, [envelope(toTraceparent(1))], fail)).rejects.toBe(error);
   for (const name of ["apply batch", "apply event"]) {
     const [span] = await exportedSpans(name);
     expect(span).toMatchObject({ hasFailed: true, attributes: { "error.type": "22000" } });
@@ -80,10 +78,10 @@ test("a batch that fails has the error's code, and not its message", async () =>
 
 test("a batch without sampled events is not traced", async () => {
   const spans: (Span | undefined)[] = [];
-  await traceBatches(tracing, async (_envelopes, _mode, span) => {
+  await traceBatch(tracing, [envelope(null)], async (span) => {
     spans.push(span);
     return new Map();
-  })([envelope(null)], mode);
+  });
   expect(spans).toEqual([undefined]);
   await tracing.shutdown();
   expect(collector.connectionCount()).toBe(0);

@@ -2,7 +2,6 @@ import type { Outcome } from "@booking-events/bookings";
 import { queueName } from "@booking-events/queue";
 import type { Span, Tracing } from "@booking-events/runtime";
 import type { EventEnvelope } from "@booking-events/schema";
-import type { ApplyBatch, ApplyMode } from "../batches/apply-aside.ts";
 
 type SampledEvent = EventEnvelope & { traceparent: string };
 
@@ -14,40 +13,35 @@ const messaging = {
 };
 
 /**
- * Traces each transaction that has an event of a sampled trace. It gets one span `apply batch`, in a trace of its own,
- * with links to its events. Each of the events gets a span `apply event` in its own trace, with a link to the batch.
- *
- * @param apply its last argument is the span of the batch
+ * Traces a transaction that has an event of a sampled trace. It gets one span `apply batch`, in a trace of its own, with
+ * links to its events. Each of the events gets a span `apply event` in its own trace, with a link to the batch.
  */
-export function traceBatches(
+export async function traceBatch(
   tracing: Tracing | undefined,
-  apply: (envelopes: EventEnvelope[], mode: ApplyMode, batch?: Span) => Promise<ReadonlyMap<string, Outcome>>,
-): ApplyBatch {
-  if (tracing === undefined) return (envelopes, mode) => apply(envelopes, mode);
-
-  return async (envelopes, mode) => {
-    const sampled = envelopes.filter(isSampled);
-    if (sampled.length === 0) return apply(envelopes, mode);
-    const batch = tracing.startSpan("apply batch", {
-      kind: "consumer",
-      links: sampled.map(({ traceparent }) => traceparent),
-      attributes: { ...messaging, "messaging.batch.message_count": envelopes.length },
-    });
-    const events = sampled.map((envelope) => ({ envelope, span: startEventSpan(tracing, envelope, batch) }));
-    try {
-      const outcomes = await apply(envelopes, mode, batch);
-      for (const { envelope, span } of events) {
-        // Without an outcome, the event was left out of the transaction and is applied apart.
-        span.setAttributes({ "booking_events.outcome": outcomes.get(envelope.eventId) ?? "left-out" });
-      }
-      return outcomes;
-    } catch (error) {
-      for (const { span } of [{ span: batch }, ...events]) span.fail(error);
-      throw error;
-    } finally {
-      for (const { span } of [{ span: batch }, ...events]) span.end();
+  envelopes: EventEnvelope[],
+  apply: (batch: Span | undefined) => Promise<ReadonlyMap<string, Outcome>>,
+): Promise<ReadonlyMap<string, Outcome>> {
+  const sampled = tracing === undefined ? [] : envelopes.filter(isSampled);
+  if (tracing === undefined || sampled.length === 0) return apply(undefined);
+  const batch = tracing.startSpan("apply batch", {
+    kind: "consumer",
+    links: sampled.map(({ traceparent }) => traceparent),
+    attributes: { ...messaging, "messaging.batch.message_count": envelopes.length },
+  });
+  const events = sampled.map((envelope) => ({ envelope, span: startEventSpan(tracing, envelope, batch) }));
+  try {
+    const outcomes = await apply(batch);
+    for (const { envelope, span } of events) {
+      // Without an outcome, the event was left out of the transaction and is applied apart.
+      span.setAttributes({ "booking_events.outcome": outcomes.get(envelope.eventId) ?? "left-out" });
     }
-  };
+    return outcomes;
+  } catch (error) {
+    for (const { span } of [{ span: batch }, ...events]) span.fail(error);
+    throw error;
+  } finally {
+    for (const { span } of [{ span: batch }, ...events]) span.end();
+  }
 }
 
 function isSampled(envelope: EventEnvelope): envelope is SampledEvent {
@@ -70,34 +64,31 @@ function startEventSpan(tracing: Tracing, { eventId, partner, kind, traceparent 
 }
 
 /** The phases of a transaction as spans, one after the other. Without a batch, nothing is traced. */
-export interface Phases {
-  /** Ends the current phase. */
-  enter(name: "begin" | "lock" | "read" | "write" | "commit"): void;
-  leave(): void;
-  /** Ends the current phase, if there is one, because of the error. */
-  fail(error: unknown): void;
-}
+export class PhaseSpans {
+  readonly #batch: Span | undefined;
+  #current: Span | undefined;
 
-export function tracePhases(batch: Span | undefined): Phases {
-  let current: Span | undefined;
-
-  function leave(): void {
-    current?.end();
-    current = undefined;
+  constructor(batch: Span | undefined) {
+    this.#batch = batch;
   }
 
-  return {
-    enter(name) {
-      leave();
-      current = batch?.startChild(name, {
-        kind: "client",
-        attributes: { "db.system.name": "postgresql", "db.operation.name": name },
-      });
-    },
-    leave,
-    fail(error) {
-      current?.fail(error);
-      leave();
-    },
-  };
+  /** Ends the current phase. */
+  enter(name: "begin" | "lock" | "read" | "write" | "commit"): void {
+    this.leave();
+    this.#current = this.#batch?.startChild(name, {
+      kind: "client",
+      attributes: { "db.system.name": "postgresql", "db.operation.name": name },
+    });
+  }
+
+  leave(): void {
+    this.#current?.end();
+    this.#current = undefined;
+  }
+
+  /** Ends the current phase, if there is one, because of the error. */
+  fail(error: unknown): void {
+    this.#current?.fail(error);
+    this.leave();
+  }
 }

@@ -1,26 +1,13 @@
-import type { Outcome } from "@booking-events/bookings";
-import type { EventEnvelope } from "@booking-events/schema";
 import { isLockTimeout } from "../apply/apply-events.ts";
 import { readEnvelope } from "./read-envelope.ts";
-import { rejectEvents, resolveEvents, type WaitingEvent } from "./take-batch.ts";
-
-/**
- * Applies all of the events in one transaction, or none. Returns outcomes by the events' ids. Events without an outcome
- * must be applied alone: with other events of their booking only.
- */
-export type ApplyBatch = (envelopes: EventEnvelope[], mode: ApplyMode) => Promise<ReadonlyMap<string, Outcome>>;
-
-export interface ApplyMode {
-  /** The events are of one booking, and no other events wait for them. */
-  isAlone: boolean;
-  /** The transaction waits for locked bookings, for a second at most. Otherwise their events have no outcome. */
-  waitsForLocks: boolean;
-}
-
-export interface Aside {
-  /** Applies each group of events by itself. */
-  add(groups: WaitingEvent[][], options?: { waitsForLocks: boolean }): void;
-}
+import type { Transactions } from "./transactions.ts";
+import {
+  groupByBooking,
+  rejectEvents,
+  resolveEvents,
+  type WaitingEvent,
+  type WaitingEvents,
+} from "./waiting-events.ts";
 
 /** Events that are applied apart from the batches. */
 interface Group {
@@ -43,39 +30,53 @@ class HeldUp extends Error {
   override name = "HeldUp";
 }
 
+interface AsideParts {
+  transactions: Pick<Transactions, "applyTogether">;
+  /** The events that wait for a batch. */
+  waiting: Pick<WaitingEvents, "rejectBooking">;
+  /** A group that has not ended after this time fails. */
+  maxAsideMs: number;
+  /** Aborts when the worker stops. The groups fail with its reason then. */
+  signal: AbortSignal;
+  /** Called after each group. */
+  onTurn: () => void;
+}
+
 /**
  * Applies groups of events that could not be applied in a batch, one group at a time, apart from the batches. A group
  * that fails is halved, until single events fail. So a faulty event costs the other events of its batch one
  * transaction.
- *
- * @param options.maxAsideMs a group that is not settled after this time fails. Its events hold places in the worker
- *   that events in the queue wait for
- * @param options.signal aborts when the worker stops. The groups fail with its reason then
- * @param options.rejectWaiting rejects the events of one booking that wait for a batch
- * @param options.onTurn called after each group
  */
-export function createAside(options: {
-  applyBatch: ApplyBatch;
-  maxAsideMs: number;
-  signal: AbortSignal;
-  rejectWaiting: (subject: string, error: unknown) => void;
-  onTurn: () => void;
-}): Aside {
-  const { applyBatch, maxAsideMs, signal, rejectWaiting, onTurn } = options;
-  const groups: Group[] = [];
-  let isApplying = false;
+export class Aside {
+  readonly #parts: AsideParts;
+  readonly #groups: Group[] = [];
+  #isApplying = false;
 
-  async function applyGroups(): Promise<void> {
-    isApplying = true;
-    for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
-      if (signal.aborted) rejectEvents(group.events, signal.reason);
-      else await applyGroup(group);
-      onTurn();
-    }
-    isApplying = false;
+  constructor(parts: AsideParts) {
+    this.#parts = parts;
   }
 
-  async function applyGroup(group: Group): Promise<void> {
+  /** Applies each group of events by itself. */
+  add(parts: WaitingEvent[][], { waitsForLocks }: { waitsForLocks: boolean }): void {
+    const common = { addedAtMs: performance.now(), isTried: false, waitsForLocks, lockTimeouts: 0 };
+    // Before the groups that have been tried.
+    this.#groups.unshift(...parts.map((events) => ({ ...common, events })));
+    if (!this.#isApplying && this.#groups.length > 0) void this.#applyGroups();
+  }
+
+  async #applyGroups(): Promise<void> {
+    const { signal, onTurn } = this.#parts;
+    this.#isApplying = true;
+    for (let group = this.#groups.shift(); group !== undefined; group = this.#groups.shift()) {
+      if (signal.aborted) rejectEvents(group.events, signal.reason);
+      else await this.#applyGroup(group);
+      onTurn();
+    }
+    this.#isApplying = false;
+  }
+
+  async #applyGroup(group: Group): Promise<void> {
+    const { transactions, maxAsideMs, signal } = this.#parts;
     const { events, addedAtMs, isTried } = group;
     if (isTried && performance.now() - addedAtMs > maxAsideMs)
       return rejectEvents(events, new HeldUp("Other events that had to be applied apart took too long."));
@@ -83,49 +84,36 @@ export function createAside(options: {
     try {
       const envelopes = events.map(({ text }) => readEnvelope(text));
       const mode = { isAlone, waitsForLocks: isAlone || group.waitsForLocks };
-      const left = resolveEvents({ events, envelopes }, await applyBatch(envelopes, mode));
-      tryAgain(group, groupByBooking(left));
+      const left = resolveEvents({ events, envelopes }, await transactions.applyTogether(envelopes, mode));
+      this.#tryAgain(group, groupByBooking(left));
     } catch (error) {
       if (signal.aborted) rejectEvents(events, signal.reason);
-      else if (isLockTimeout(error) && isAlone) tryAgainForLock(group, error);
-      else if (isLockTimeout(error) && group.waitsForLocks) tryAgain(group, groupByBooking(events));
+      else if (isLockTimeout(error) && isAlone) this.#tryAgainForLock(group, error);
+      else if (isLockTimeout(error) && group.waitsForLocks) this.#tryAgain(group, groupByBooking(events));
       else if (events.length === 1) rejectEvents(events, error);
-      else tryAgain(group, halve(events));
+      else this.#tryAgain(group, halve(events));
     }
   }
 
-  function tryAgain(group: Group, parts: WaitingEvent[][]): void {
-    groups.push(...parts.map((events) => ({ ...group, events, isTried: true })));
+  #tryAgain(group: Group, parts: WaitingEvent[][]): void {
+    this.#groups.push(...parts.map((events) => ({ ...group, events, isTried: true })));
   }
 
-  function tryAgainForLock(group: Group, error: unknown): void {
+  #tryAgainForLock(group: Group, error: unknown): void {
     const lockTimeouts = group.lockTimeouts + 1;
     if (lockTimeouts < maxLockTimeouts) {
-      tryAgain({ ...group, lockTimeouts }, [group.events]);
+      this.#tryAgain({ ...group, lockTimeouts }, [group.events]);
       return;
     }
     rejectEvents(group.events, error);
     // Something keeps the booking locked. If all of its events waited for that here, they would fill the worker.
     const [{ subject }] = group.events as [WaitingEvent];
-    rejectWaiting(subject, error);
+    this.#parts.waiting.rejectBooking(subject, error);
   }
-
-  return {
-    add(parts, { waitsForLocks } = { waitsForLocks: false }) {
-      const common = { addedAtMs: performance.now(), isTried: false, waitsForLocks, lockTimeouts: 0 };
-      // Before the groups that have been tried.
-      groups.unshift(...parts.map((events) => ({ ...common, events })));
-      if (!isApplying && groups.length > 0) void applyGroups();
-    },
-  };
 }
 
 function isOfOneBooking(events: WaitingEvent[]): boolean {
   return events.every(({ subject }) => subject === events[0]?.subject);
-}
-
-function groupByBooking(events: WaitingEvent[]): WaitingEvent[][] {
-  return [...Map.groupBy(events, ({ subject }) => subject).values()];
 }
 
 function halve(events: WaitingEvent[]): WaitingEvent[][] {

@@ -4,7 +4,8 @@ import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
 import type { PoolClient } from "pg";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { applyEvents } from "../apply/apply-events.ts";
-import { type BatchLimits, createBatchApplier } from "./apply-in-batches.ts";
+import { Batches, type BatchLimits } from "./apply-in-batches.ts";
+import type { Transactions } from "./transactions.ts";
 
 const { pool } = useTestDatabase();
 /** The sizes of all batches, in the order in which they began. */
@@ -23,25 +24,27 @@ const limits: BatchLimits = {
   maxConcurrentBatches: 1,
   // So short that it never delays a batch.
   interval: { lengthMs: 0.001, offsetMs: 0 },
+  maxAsideMs: 5_000,
 };
 
 /** Applies events in a real transaction, unless the test replaces it. Records the size of each batch. */
 function createApplier({
-  applyBatch = (envelopes, how) => applyEvents(pool, envelopes, { duplicateWindowMs: 0, ...how }),
+  applyTogether = (envelopes, mode) => applyEvents(pool, envelopes, { duplicateWindowMs: 0, ...mode }),
   signal = never,
-  maxAsideMs = 5_000,
   ...more
-}: Partial<BatchLimits & Pick<Parameters<typeof createBatchApplier>[0], "applyBatch" | "signal" | "maxAsideMs">> = {}) {
-  const apply = createBatchApplier({
-    applyBatch(envelopes, how) {
-      batchSizes.push(envelopes.length);
-      return applyBatch(envelopes, how);
+}: Partial<BatchLimits & Pick<Transactions, "applyTogether"> & { signal: AbortSignal }> = {}) {
+  const batches = new Batches({
+    transactions: {
+      applyTogether(envelopes, mode) {
+        batchSizes.push(envelopes.length);
+        return applyTogether(envelopes, mode);
+      },
     },
     limits: { ...limits, ...more },
+    metrics: { observeBatch() {} },
     signal,
-    maxAsideMs,
   });
-  return async (envelope: EventEnvelope) => (await apply(toQueued(envelope))).outcome;
+  return async (envelope: EventEnvelope) => (await batches.applyInBatch(toQueued(envelope))).outcome;
 }
 
 function toQueued(envelope: EventEnvelope) {
@@ -148,14 +151,17 @@ test("a batch has no more characters and JSON values than allowed, and an event 
 });
 
 test("an event that can't be read fails alone, and its error holds no value of it", async () => {
-  const apply = createBatchApplier({
-    applyBatch: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }),
+  const batches = new Batches({
+    transactions: { applyTogether: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }) },
     limits,
+    metrics: { observeBatch() {} },
     signal: never,
   });
   const bad = ["canary", "{", JSON.stringify({ ...createEvent(1), kind: "canary" })];
   const results = await Promise.allSettled(
-    [...bad.map((text) => ({ text, subject: text })), toQueued(createEvent(2))].map(apply),
+    [...bad.map((text) => ({ text, subject: text })), toQueued(createEvent(2))].map((event) =>
+      batches.applyInBatch(event),
+    ),
   );
   expect(
     results.map((result) => (result.status === "rejected" ? result.reason.problem : result.value.outcome)),
@@ -171,7 +177,7 @@ test("an event that can't be read fails alone, and its error holds no value of i
 test("no more batches than allowed are applied concurrently", async () => {
   let [running, most] = [0, 0];
   const apply = createApplier({
-    async applyBatch(envelopes) {
+    async applyTogether(envelopes) {
       running += 1;
       most = Math.max(most, running);
       const outcomes = await applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
@@ -188,7 +194,7 @@ test("no more batches than allowed are applied concurrently", async () => {
 test("partners take turns: many events of one don't keep those of another out of the next batch", async () => {
   const partnersByBatch: string[][] = [];
   const apply = createApplier({
-    applyBatch(envelopes) {
+    applyTogether(envelopes) {
       partnersByBatch.push(envelopes.map(({ partner }) => partner));
       return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
     },
@@ -204,7 +210,7 @@ test("concurrent batches have events of different bookings, in the order in whic
   const together: string[] = [];
   const running: number[] = [];
   const apply = createApplier({
-    async applyBatch(envelopes) {
+    async applyTogether(envelopes) {
       const numbers = sequenceOf(envelopes);
       running.push(...numbers);
       together.push(running.join());
@@ -262,7 +268,7 @@ describe("an event that fails although PostgreSQL takes others", () => {
 test("partners whose events were in a batch with failing ones are applied in the next try", async () => {
   const triedPartners: string[] = [];
   const apply = createApplier({
-    applyBatch(envelopes) {
+    applyTogether(envelopes) {
       triedPartners.push([...new Set(envelopes.map(({ partner }) => partner))].join());
       if (envelopes.some(({ partner }) => partner === "acme")) return Promise.reject(new Error("every event fails"));
       return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
@@ -275,7 +281,7 @@ test("partners whose events were in a batch with failing ones are applied in the
 });
 
 test("events that are not settled in time fail, to be tried again later", async () => {
-  const apply = createApplier({ applyBatch: () => Promise.reject(new Error("every event fails")), maxAsideMs: 0 });
+  const apply = createApplier({ applyTogether: () => Promise.reject(new Error("every event fails")), maxAsideMs: 0 });
   const results = await Promise.allSettled(createEvents(64).map(apply));
   expect(results.map((result) => result.status === "rejected" && result.reason.name)).toEqual(Array(64).fill("HeldUp"));
   // The batch and the group, but no half of the group.
@@ -304,7 +310,7 @@ test("one transaction waits for many bookings that another worker has locked", a
 test("a batch that failed for another reason than its events is applied undivided", async () => {
   let failures = 1;
   const apply = createApplier({
-    applyBatch(envelopes) {
+    applyTogether(envelopes) {
       if (failures-- > 0) return Promise.reject(new Error("the connection broke"));
       return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
     },
@@ -356,7 +362,7 @@ describe("a booking that stays locked", () => {
 test("when the worker stops, a batch that fails is not divided", async () => {
   const stopping = new AbortController();
   const apply = createApplier({
-    applyBatch() {
+    applyTogether() {
       stopping.abort(new Error("stopping"));
       return Promise.reject(stopping.signal.reason);
     },
@@ -371,7 +377,7 @@ test("when the worker stops, waiting and new events fail immediately, and a runn
   const stopping = new AbortController();
   const release = Promise.withResolvers<void>();
   const apply = createApplier({
-    async applyBatch(envelopes) {
+    async applyTogether(envelopes) {
       await release.promise;
       return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
     },

@@ -1,5 +1,7 @@
-import { type ApplyBatch, createAside } from "./apply-aside.ts";
+import type { WorkerMetrics } from "../watch/worker-metrics.ts";
+import { Aside } from "./apply-aside.ts";
 import type { QueuedEvent } from "./read-envelope.ts";
+import type { Transactions } from "./transactions.ts";
 import {
   type AppliedEvent,
   type Batch,
@@ -7,14 +9,18 @@ import {
   groupByPartner,
   rejectEvents,
   resolveEvents,
-  takeBatch,
-  type WaitingEvent,
-} from "./take-batch.ts";
+  WaitingEvents,
+} from "./waiting-events.ts";
 
 export interface BatchLimits extends BatchSize {
   maxConcurrentBatches: number;
   /** At most one batch that is not full begins in each interval, so events that arrive one by one share a transaction. */
   interval: Interval;
+  /**
+   * Events that are applied apart from the batches fail if that takes longer. They hold places in the worker that events
+   * in the queue wait for.
+   */
+  maxAsideMs: number;
 }
 
 /** Divides time into equal parts, one of which begins `offsetMs` after the process started. */
@@ -23,146 +29,113 @@ interface Interval {
   offsetMs: number;
 }
 
-const defaultMaxAsideMs = 5_000;
+export interface BatchParts {
+  transactions: Pick<Transactions, "applyTogether">;
+  limits: BatchLimits;
+  /** Aborts when the worker stops. Events that wait, and batches that fail, then fail with its reason. */
+  signal: AbortSignal;
+  metrics: Pick<WorkerMetrics, "observeBatch">;
+}
 
 /**
- * Creates a function that applies one event, in a transaction with other events that wait at the same time. Events that
- * arrive while batches are being applied, or later in the interval in which one began, form the next batches. So an idle
- * worker applies an event at once, and a busy worker pays for one transaction per batch. Events are parsed when a batch
- * takes them; until then they are kept as text.
+ * Applies events that wait at the same time in one transaction. Events that arrive while batches are being applied, or
+ * later in the interval in which one began, form the next batches. So an idle worker applies an event at once, and a busy
+ * worker pays for one transaction per batch. Events are parsed when a batch takes them; until then they are kept as text.
  *
  * Two batches never hold events of the same booking at the same time, and the events of a booking keep the order in
  * which they came.
  *
  * Events of a batch that fails, and of bookings that can't be applied together with others, are applied apart from the
- * batches: see {@link createAside}. An event fails only after it has failed twice, the second time alone, or when its
- * group was not settled in time.
- *
- * @param options.signal aborts when the worker stops. Events that wait, and batches that fail, then fail with its
- *   reason
+ * batches: see {@link Aside}. An event fails only after it has failed twice, the second time alone, or when its group did
+ * not end in time.
  */
-export function createBatchApplier(options: {
-  applyBatch: ApplyBatch;
-  limits: BatchLimits;
-  signal: AbortSignal;
-  maxAsideMs?: number;
-  /** Called before each batch is applied. */
-  onBatch?: (batch: { events: number; characters: number }) => void;
-}): (event: QueuedEvent) => Promise<AppliedEvent> {
-  const { applyBatch, limits, signal, maxAsideMs = defaultMaxAsideMs, onBatch } = options;
-  let waiting: WaitingEvent[] = [];
-  const busy = createBusyBookings();
-  const aside = createAside({ applyBatch, maxAsideMs, signal, rejectWaiting, onTurn: startSoon });
-  let batches = 0;
-  let isStarting = false;
-  let nextAtMs = Number.NEGATIVE_INFINITY;
-  let isPausing = false;
+export class Batches {
+  readonly #parts: BatchParts;
+  readonly #waiting = new WaitingEvents();
+  readonly #aside: Aside;
+  #running = 0;
+  /** Of `performance.now()`. */
+  #nextAtMs = Number.NEGATIVE_INFINITY;
+  #startsThisTurn = false;
+  #startsLater = false;
 
-  function startSoon(): void {
-    if (isStarting || waiting.length === 0 || batches >= limits.maxConcurrentBatches) return;
-    const pauseMs = nextAtMs - performance.now();
-    if (pauseMs > 0 && waiting.length < limits.maxEvents) startAfter(pauseMs);
-    else startThisTurn();
+  constructor(parts: BatchParts) {
+    this.#parts = parts;
+    const { transactions, limits, signal } = parts;
+    this.#aside = new Aside({
+      transactions,
+      waiting: this.#waiting,
+      maxAsideMs: limits.maxAsideMs,
+      signal,
+      onTurn: () => this.#startSoon(),
+    });
+    signal.addEventListener("abort", () => this.#waiting.rejectAll(signal.reason), { once: true });
   }
 
-  function startThisTurn(): void {
-    isStarting = true;
+  /** @throws InvalidEnvelope, LaterVersion; why the event could not be applied; the signal's reason when it aborts */
+  async applyInBatch(event: QueuedEvent): Promise<AppliedEvent> {
+    this.#parts.signal.throwIfAborted();
+    const applied = this.#waiting.add(event);
+    this.#startSoon();
+    return applied;
+  }
+
+  #startSoon(): void {
+    const { maxConcurrentBatches, maxEvents } = this.#parts.limits;
+    if (this.#startsThisTurn || this.#waiting.count === 0 || this.#running >= maxConcurrentBatches) return;
+    const pauseMs = this.#nextAtMs - performance.now();
+    if (pauseMs > 0 && this.#waiting.count < maxEvents) this.#startAfter(pauseMs);
+    else this.#startThisTurn();
+  }
+
+  #startThisTurn(): void {
+    this.#startsThisTurn = true;
     // The queue hands over all that came in one answer from Redis within one turn of the event loop.
     setImmediate(() => {
-      isStarting = false;
-      startBatch();
+      this.#startsThisTurn = false;
+      this.#startBatch();
     });
   }
 
-  function startAfter(pauseMs: number): void {
-    if (isPausing) return;
-    isPausing = true;
+  #startAfter(pauseMs: number): void {
+    if (this.#startsLater) return;
+    this.#startsLater = true;
     setTimeout(() => {
-      isPausing = false;
-      startSoon();
+      this.#startsLater = false;
+      this.#startSoon();
     }, pauseMs);
   }
 
-  function startBatch(): void {
-    const { batch, left } = takeBatch(waiting, busy.has, limits);
-    waiting = left;
+  #startBatch(): void {
+    const batch = this.#waiting.takeBatch(this.#parts.limits);
     // All events that wait depend on events that are being applied. The end of those starts the next batch.
     if (batch.events.length === 0) return;
-    nextAtMs = endOfCurrent(limits.interval);
-    void runBatch({ ...batch, events: batch.events.map(busy.hold) });
-    startSoon();
-  }
-
-  async function runBatch(batch: Batch): Promise<void> {
-    batches += 1;
-    onBatch?.({ events: batch.events.length, characters: batch.characters });
-    try {
-      const outcomes = await applyBatch(batch.envelopes, { isAlone: false, waitsForLocks: false });
-      const left = resolveEvents(batch, outcomes);
-      if (left.length > 0) aside.add([left], { waitsForLocks: true });
-    } catch {
-      if (signal.aborted) rejectEvents(batch.events, signal.reason);
-      // If the connection or another transaction was the reason, the second try succeeds.
-      else aside.add(groupByPartner(batch.events));
-    }
-    batches -= 1;
-    startSoon();
-  }
-
-  function rejectWaiting(subject: string, error: unknown): void {
-    const ofBooking = (event: WaitingEvent) => event.subject === subject;
-    rejectEvents(waiting.filter(ofBooking), error);
-    waiting = waiting.filter((event) => !ofBooking(event));
-  }
-
-  function rejectAllWaiting(): void {
-    rejectEvents(waiting, signal.reason);
-    waiting = [];
-  }
-  signal.addEventListener("abort", rejectAllWaiting, { once: true });
-
-  return (event) =>
-    new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      waiting.push({ ...event, resolve, reject });
-      startSoon();
+    this.#nextAtMs = endOfCurrent(this.#parts.limits.interval);
+    this.#running += 1;
+    void applyBatch(batch, this.#aside, this.#parts).then(() => {
+      this.#running -= 1;
+      this.#startSoon();
     });
+    this.#startSoon();
+  }
+}
+
+/** Applies the batch in one transaction. What can't be applied so goes aside. Never throws. */
+async function applyBatch(batch: Batch, aside: Aside, { transactions, metrics, signal }: BatchParts): Promise<void> {
+  metrics.observeBatch({ events: batch.events.length, characters: batch.characters });
+  try {
+    const outcomes = await transactions.applyTogether(batch.envelopes, { isAlone: false, waitsForLocks: false });
+    const left = resolveEvents(batch, outcomes);
+    if (left.length > 0) aside.add([left], { waitsForLocks: true });
+  } catch {
+    if (signal.aborted) rejectEvents(batch.events, signal.reason);
+    // If the connection or another transaction was the reason, the second try succeeds.
+    else aside.add(groupByPartner(batch.events), { waitsForLocks: false });
+  }
 }
 
 /** @returns when the interval that has begun ends, on the clock of `performance.now()` */
 function endOfCurrent({ lengthMs, offsetMs }: Interval): number {
   const ended = Math.floor((performance.now() - offsetMs) / lengthMs);
   return (ended + 1) * lengthMs + offsetMs;
-}
-
-/** The bookings of events that are being applied, in a batch or apart. */
-function createBusyBookings() {
-  const counts = new Map<string, number>();
-
-  function free(subject: string): void {
-    const others = (counts.get(subject) ?? 0) - 1;
-    if (others > 0) counts.set(subject, others);
-    else counts.delete(subject);
-  }
-
-  return {
-    has: (subject: string) => counts.has(subject),
-    /** The booking is busy until the event that this returns is resolved or rejected. */
-    hold(event: WaitingEvent): WaitingEvent {
-      const { text, subject } = event;
-      counts.set(subject, (counts.get(subject) ?? 0) + 1);
-      return {
-        text,
-        subject,
-        resolve(applied) {
-          free(subject);
-          event.resolve(applied);
-        },
-        reject(error) {
-          free(subject);
-          event.reject(error);
-        },
-      };
-    },
-  };
 }

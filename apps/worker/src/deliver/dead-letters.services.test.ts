@@ -6,9 +6,11 @@ import {
   type DigestKey,
   eraseBooking,
   openDigestKey,
+  probeWrites,
 } from "@booking-events/store";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createDeadLetters } from "./dead-letters.ts";
+import { OutageGate } from "../outages/wait-out-outage.ts";
+import { DeadLetters } from "./dead-letters.ts";
 
 const { pool } = useTestDatabase({ maxConnections: 4 });
 let digestKey: DigestKey;
@@ -29,7 +31,12 @@ const letter: DeadLetterToWrite = {
   envelope: Buffer.from(JSON.stringify(envelope)),
 };
 
-const write = () => createDeadLetters(pool, () => digestKey).writeDeadLetter(letter);
+const outageGate = new OutageGate({
+  probe: () => probeWrites(pool),
+  onChange() {},
+  signal: new AbortController().signal,
+});
+const write = () => new DeadLetters({ pool, outageGate, digestKey: () => digestKey }).writeLetter(letter);
 
 async function erase() {
   const erasureId = await beginErasure(pool, { by: "test", reason: "test", search: "email" });

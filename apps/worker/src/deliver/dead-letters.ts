@@ -1,6 +1,7 @@
 import type { Outcome } from "@booking-events/bookings";
 import { parseEnvelopeText } from "@booking-events/schema";
 import {
+  closeLettersOfApplied,
   type DeadLetterToWrite,
   type DigestKey,
   findDeadLetter,
@@ -11,26 +12,47 @@ import {
   writeDeadLetter,
 } from "@booking-events/store";
 import type { Pool } from "pg";
-import type { ProcessOptions } from "./process-delivery.ts";
+import type { OutageGate } from "../outages/wait-out-outage.ts";
 
-export type DeadLetters = Pick<ProcessOptions, "writeDeadLetter" | "isDeadLetterClosed" | "closeDeadLetter">;
+/** What the worker does with dead letters, each in a transaction of its own. All methods wait out outages. */
+export class DeadLetters {
+  readonly #pool: Pool;
+  readonly #outageGate: OutageGate;
+  readonly #digestKey: () => DigestKey;
 
-/** What processing a delivery does with dead letters, each in a transaction of its own. */
-export function createDeadLetters(pool: Pool, digestKey: () => DigestKey): DeadLetters {
-  return {
-    writeDeadLetter: (letter) =>
-      inTransaction(pool, async (client) => {
-        // The dead letter would hold what an operator has erased.
-        const outcome = await recordOfErased(client, digestKey(), letter);
-        return outcome ?? writeDeadLetter(client, letter);
-      }),
-    isDeadLetterClosed: (eventId) =>
-      inTransaction(pool, async (client) => (await findDeadLetter(client, eventId))?.resolvedAt != null),
-    closeDeadLetter: (eventId, outcome) =>
-      inTransaction(pool, (client) =>
-        resolveDeadLetter(client, { eventId, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
-      ),
-  };
+  constructor(parts: { pool: Pool; outageGate: OutageGate; digestKey: () => DigestKey }) {
+    this.#pool = parts.pool;
+    this.#outageGate = parts.outageGate;
+    this.#digestKey = parts.digestKey;
+  }
+
+  /** @returns the event's outcome if it is in the log. Then no dead letter is written */
+  writeLetter(letter: DeadLetterToWrite): Promise<Outcome | undefined> {
+    return this.#inTransaction(async (client) => {
+      // The dead letter would hold what an operator has erased.
+      const outcome = await recordOfErased(client, this.#digestKey(), letter);
+      return outcome ?? writeDeadLetter(client, letter);
+    });
+  }
+
+  /** Whether the event's dead letter is closed, for example because it was discarded after the replay began. */
+  isLetterClosed(eventId: string): Promise<boolean> {
+    return this.#inTransaction(async (client) => (await findDeadLetter(client, eventId))?.resolvedAt != null);
+  }
+
+  /** Closes the dead letter of an event that has been applied. */
+  async closeLetter(eventId: string, outcome: Outcome): Promise<void> {
+    const resolution = { eventId, resolvedBy: "worker", resolution: `replayed: ${outcome}` };
+    await this.#inTransaction((client) => resolveDeadLetter(client, resolution));
+  }
+
+  async closeLettersOfApplied(): Promise<void> {
+    await this.#inTransaction(closeLettersOfApplied);
+  }
+
+  #inTransaction<Result>(work: (client: Queryable) => Promise<Result>): Promise<Result> {
+    return this.#outageGate.throughOutages(() => inTransaction(this.#pool, work));
+  }
 }
 
 /** @returns undefined unless the event's booking has been erased */

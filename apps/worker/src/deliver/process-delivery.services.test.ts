@@ -5,25 +5,31 @@ import { DelayDelivery, LostClaim, ReleaseDelivery } from "@booking-events/queue
 import { createLogger } from "@booking-events/runtime";
 import {
   closeLettersOfApplied,
-  findDeadLetter,
+  type DigestKey,
   listDeadLetters,
   markReplayed,
   NotBegun,
+  openDigestKey,
   probeWrites,
   resolveDeadLetter,
-  writeDeadLetter,
 } from "@booking-events/store";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { applyEvents } from "../apply/apply-events.ts";
-import { createBatchApplier } from "../batches/apply-in-batches.ts";
-import type { QueuedEvent } from "../batches/read-envelope.ts";
-import { createOutageGate } from "../outages/wait-out-outage.ts";
-import { judgeGivenUp, type ProcessOptions, processDelivery } from "./process-delivery.ts";
+import { Batches } from "../batches/apply-in-batches.ts";
+import { type TransactionParts, Transactions } from "../batches/transactions.ts";
+import { OutageGate } from "../outages/wait-out-outage.ts";
+import { DeadLetters } from "./dead-letters.ts";
+import { processDelivery, type Worker } from "./process-delivery.ts";
+import { judgeGivenUp } from "./sweep-given-up.ts";
 
 const never = new AbortController().signal;
 const eventId = "0199a000-0000-7000-8000-000000000001";
 
 const { pool } = useTestDatabase();
+let digestKey: DigestKey;
+beforeAll(async () => {
+  digestKey = await openDigestKey(pool, undefined);
+});
 
 beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, dead_letters"));
 
@@ -46,34 +52,62 @@ function delivery(data: unknown, more: Partial<Delivery> = {}): Delivery {
   return { ...job, jobId: eventId, attempt: 1, isLastAttempt: false, isReplay: false, queuedAtMs: 0, ...more };
 }
 
-function options(more: Partial<ProcessOptions> = {}): ProcessOptions {
-  const outageGate = createOutageGate({ probe: () => probeWrites(pool), onChange: () => {}, signal: never });
-  return {
-    apply: createBatchApplier({
-      applyBatch: (envelopes) => outageGate.run(() => applyEvents(pool, envelopes, { duplicateWindowMs: 0 })),
-      limits: {
-        maxEvents: 1,
-        maxCharacters: 1,
-        maxJsonValues: 1,
-        maxConcurrentBatches: 1,
-        interval: { lengthMs: 1, offsetMs: 0 },
-      },
-      signal: new AbortController().signal,
-    }),
-    readBytes: async ({ text }) => Buffer.from(text),
-    writeDeadLetter: (letter) => writeDeadLetter(pool, letter),
-    isDeadLetterClosed: async (id) => (await findDeadLetter(pool, id))?.resolvedAt != null,
-    closeDeadLetter: (id, outcome) =>
-      resolveDeadLetter(pool, { eventId: id, resolvedBy: "worker", resolution: `replayed: ${outcome}` }),
-    count: () => {},
-    countFault: () => {},
-    onLaterVersion: () => {},
+const queue = { readBytes: async ({ text }: { text: string }) => Buffer.from(text) };
+
+type Replaced = Partial<Pick<TransactionParts, "applyEvents" | "outageGate"> & Worker>;
+
+/** The real parts of a worker, unless the test replaces them. */
+function createWorker(replaced: Replaced = {}): Worker {
+  const { signal = never, logger = createLogger({ name: "test", level: "silent" }) } = replaced;
+  const outageGate = replaced.outageGate ?? createGate(signal);
+  const metrics = { countProcessed() {}, countFault() {}, countSweepFault() {}, countWarning() {}, observeBatch() {} };
+  const transactions = new Transactions({
+    pool,
     outageGate,
-    logger: createLogger({ name: "test", level: "silent" }),
-    signal: new AbortController().signal,
-    ...more,
+    applyEvents: replaced.applyEvents ?? applyEvents,
+    digestKey: () => digestKey,
+    duplicateWindowMs: 0,
+    metrics,
+    tracing: undefined,
+    logger,
+  });
+  const limits = {
+    maxEvents: 1,
+    maxCharacters: 1,
+    maxJsonValues: 1,
+    maxConcurrentBatches: 1,
+    interval: { lengthMs: 1, offsetMs: 0 },
+    maxAsideMs: 5_000,
+  };
+  return {
+    batches: new Batches({ transactions, limits, metrics, signal }),
+    transactions,
+    deadLetters: new DeadLetters({ pool, outageGate, digestKey: () => digestKey }),
+    metrics,
+    laterVersions: { note() {} },
+    logger,
+    signal,
+    ...replaced,
   };
 }
+
+/** Metrics that note the outcomes and codes that are counted. */
+function countInto(counted: string[]): Worker["metrics"] {
+  return {
+    countProcessed: ({ outcome }) => void counted.push(outcome),
+    countFault: (code) => void counted.push(code),
+    countSweepFault() {},
+  };
+}
+
+function createGate(signal: AbortSignal, probe = () => probeWrites(pool)): OutageGate {
+  return new OutageGate({ probe, onChange() {}, signal });
+}
+
+const process = (event: Delivery, replaced?: Replaced) => processDelivery(event, queue, createWorker(replaced));
+const failWith = (error: Error) => () => Promise.reject(error);
+/** PostgreSQL says that it can't hold the content. */
+const refuseContent = () => pool.query("select $1::date", ["canary"]) as never;
 
 async function readDeadLetters() {
   const { rows } = await pool.query("select * from dead_letters order by event_id");
@@ -81,7 +115,7 @@ async function readDeadLetters() {
 }
 
 test("a valid event is applied", async () => {
-  await processDelivery(delivery(envelope()), options());
+  await process(delivery(envelope()));
   const { rows } = await pool.query("select partner, reference, state from bookings");
   expect(rows).toEqual([{ partner: "acme", reference: "TRIP-1", state: "active" }]);
 });
@@ -91,7 +125,7 @@ test("an event that is older than the log is logged as a warning that says what 
   const logger = createLogger({ name: "test", level: "info" }, { write: (line) => logged.push(JSON.parse(line)) });
   await pool.query("update log_retention set horizon = now()");
   onTestFinished(async () => void (await pool.query("update log_retention set horizon = null")));
-  await processDelivery(delivery(envelope()), options({ logger }));
+  await process(delivery(envelope()), { logger });
   expect(logged).toMatchObject([
     { level: "warn", eventId, partner: "acme", outcome: "expired", msg: expect.stringContaining("docs/runbook.md") },
   ]);
@@ -115,7 +149,7 @@ describe("an immediate dead letter", () => {
       /u0000/,
     ],
   ])("for an envelope with %s keeps what was queued", async (_, data, message) => {
-    await processDelivery(delivery(data), options());
+    await process(delivery(data));
     const letters = await readDeadLetters();
     expect(letters).toMatchObject([
       { event_id: eventId, error_code: "INVALID_ENVELOPE", attempts: 1, resolved_at: null },
@@ -126,15 +160,15 @@ describe("an immediate dead letter", () => {
 
   test("for data that is not JSON keeps it byte for byte", async () => {
     const bytes = Buffer.from([0x7b, 0xff, 0xc3, 0x28]);
-    await processDelivery({ ...delivery(null), text: bytes.toString() }, options({ readBytes: async () => bytes }));
+    const queue = { readBytes: async () => bytes };
+    await processDelivery({ ...delivery(null), text: bytes.toString() }, queue, createWorker());
     const [letter] = await readDeadLetters();
     expect(letter).toMatchObject({ error_code: "INVALID_ENVELOPE", error: expect.stringContaining("must be JSON") });
     expect(letter.envelope).toEqual(bytes);
   });
 
   test("for an event that PostgreSQL refuses names its partner, kind and reference", async () => {
-    const apply = () => pool.query("select $1::date", ["canary"]) as never;
-    await processDelivery(delivery(envelope()), options({ apply }));
+    await process(delivery(envelope()), { applyEvents: refuseContent });
     expect(await readDeadLetters()).toMatchObject([
       { event_id: eventId, partner: "acme", kind: "create", reference: "TRIP-1", error_code: "22007", attempts: 1 },
     ]);
@@ -144,21 +178,20 @@ describe("an immediate dead letter", () => {
     ["trip", { consumerTripPartnerExternalReference: "R", consumerPartnerExternalReference: "C" }],
     ["consumer", { consumerPartnerExternalReference: "R" }],
   ])("says whether its reference is of a trip or of a consumer: %s", async (kind, payload) => {
-    const apply = () => pool.query("select $1::date", ["canary"]) as never;
-    await processDelivery(delivery(envelope({ payload })), options({ apply }));
+    await process(delivery(envelope({ payload })), { applyEvents: refuseContent });
     expect(await readDeadLetters()).toMatchObject([{ reference: "R", reference_kind: kind }]);
   });
 
   test("is written once, however often the event is delivered", async () => {
-    await processDelivery(delivery("text"), options());
-    await processDelivery(delivery("text"), options());
+    await process(delivery("text"));
+    await process(delivery("text"));
     expect(await readDeadLetters()).toHaveLength(1);
   });
 
   test("has an id of its own for a job that no ingest has queued", async () => {
-    await processDelivery(delivery("text", { jobId: "7" }), options());
-    await processDelivery(delivery("text", { jobId: "7" }), options());
-    await processDelivery(delivery("text", { jobId: "8" }), options());
+    await process(delivery("text", { jobId: "7" }));
+    await process(delivery("text", { jobId: "7" }));
+    await process(delivery("text", { jobId: "8" }));
     expect(await readDeadLetters()).toHaveLength(2);
   });
 });
@@ -169,7 +202,7 @@ test("an event that an earlier release accepted is applied, even if this one wou
     consumerPhone: 42,
     consumerTripBookingDate: "2026-06-14",
   };
-  await processDelivery(delivery(envelope({ payload })), options());
+  await process(delivery(envelope({ payload })));
   expect((await pool.query("select payload from bookings")).rows).toEqual([{ payload }]);
   expect(await readDeadLetters()).toEqual([]);
 });
@@ -177,30 +210,26 @@ test("an event that an earlier release accepted is applied, even if this one wou
 test("an event of a later version waits for a worker that knows it, loses no attempt, and is reported", async () => {
   const reported: string[] = [];
   const counted: string[] = [];
-  const processing = options({
-    onLaterVersion: (id) => reported.push(id),
-    count: ({ outcome }) => counted.push(outcome),
-    countFault: (code) => counted.push(code),
+  const processed = process(delivery(envelope({ version: 2 }), { isLastAttempt: true }), {
+    laterVersions: { note: (id) => void reported.push(id) },
+    metrics: countInto(counted),
   });
-  const processed = processDelivery(delivery(envelope({ version: 2 }), { isLastAttempt: true }), processing);
   await expect(processed).rejects.toThrow(DelayDelivery);
   expect([reported, counted]).toEqual([[eventId], ["later-version"]]);
   expect(await readDeadLetters()).toEqual([]);
 });
 
 describe("an attempt that fails by a bug", () => {
-  const apply = async () => {
-    throw new TypeError("cannot read Canary");
-  };
+  const failing = { applyEvents: failWith(new TypeError("cannot read Canary")) };
 
   test("is repeated, and its error holds nothing of the content", async () => {
-    const failure = processDelivery(delivery(envelope()), options({ apply }));
+    const failure = process(delivery(envelope()), failing);
     await expect(failure).rejects.toThrow("TypeError: The worker failed to apply the event (TypeError).");
     expect(await readDeadLetters()).toEqual([]);
   });
 
   test("leaves a dead letter if it was the last", async () => {
-    await processDelivery(delivery(envelope(), { attempt: 15, isLastAttempt: true }), options({ apply }));
+    await process(delivery(envelope(), { attempt: 15, isLastAttempt: true }), failing);
     const letters = await readDeadLetters();
     expect(letters).toMatchObject([{ event_id: eventId, error_code: "TypeError", attempts: 15 }]);
     expect(letters[0].error).not.toContain("Canary");
@@ -208,15 +237,13 @@ describe("an attempt that fails by a bug", () => {
 });
 
 describe("an event that an operator puts back into the queue", () => {
-  const apply = async () => {
-    throw new TypeError("a bug that a new release has fixed");
-  };
+  const failing = { applyEvents: failWith(new TypeError("a bug that a new release has fixed")) };
   const last = { attempt: 15, isLastAttempt: true };
 
   test("is applied, and its dead letter is closed with the outcome", async () => {
-    await processDelivery(delivery(envelope(), last), options({ apply }));
+    await process(delivery(envelope(), last), failing);
     expect(await markReplayed(pool, eventId, "olga")).toBe(true);
-    await processDelivery(delivery(envelope(), { isReplay: true }), options());
+    await process(delivery(envelope(), { isReplay: true }));
     expect(await readDeadLetters()).toMatchObject([
       { event_id: eventId, replayed_by: "olga", resolved_by: "worker", resolution: "replayed: created" },
     ]);
@@ -225,27 +252,27 @@ describe("an event that an operator puts back into the queue", () => {
   });
 
   test("and that was applied meanwhile changes nothing, and its dead letter is closed", async () => {
-    await processDelivery(delivery(envelope(), last), options({ apply }));
-    await processDelivery(delivery(envelope()), options());
+    await process(delivery(envelope(), last), failing);
+    await process(delivery(envelope()));
     await markReplayed(pool, eventId, "olga");
-    await processDelivery(delivery(envelope(), { isReplay: true }), options());
+    await process(delivery(envelope(), { isReplay: true }));
     expect(await readDeadLetters()).toMatchObject([{ resolution: "replayed: created" }]);
     expect((await pool.query("select * from booking_changes")).rowCount).toBe(1);
   });
 
   test("and whose dead letter was discarded meanwhile is not applied", async () => {
-    await processDelivery(delivery(envelope(), last), options({ apply }));
+    await process(delivery(envelope(), last), failing);
     await markReplayed(pool, eventId, "olga");
     await resolveDeadLetter(pool, { eventId, resolvedBy: "olga", resolution: "discarded: sent again" });
-    await processDelivery(delivery(envelope(), { isReplay: true }), options());
+    await process(delivery(envelope(), { isReplay: true }));
     expect(await readDeadLetters()).toMatchObject([{ resolution: "discarded: sent again" }]);
     expect((await pool.query("select 1 from booking_events")).rowCount).toBe(0);
   });
 
   test("and that fails again still has one dead letter, which counts all attempts", async () => {
-    await processDelivery(delivery(envelope(), last), options({ apply }));
+    await process(delivery(envelope(), last), failing);
     await markReplayed(pool, eventId, "olga");
-    await processDelivery(delivery(envelope(), { ...last, isReplay: true }), options({ apply }));
+    await process(delivery(envelope(), { ...last, isReplay: true }), failing);
     expect(await readDeadLetters()).toMatchObject([{ attempts: 30, resolved_at: null }]);
   });
 });
@@ -253,12 +280,10 @@ describe("an event that an operator puts back into the queue", () => {
 describe("an event that the queue has given up", () => {
   const stalled = "job stalled more than allowable limit";
 
-  function judge(more: Partial<GivenUpEvent<Delivery>> = {}, { applyAlone, ...others }: Partial<JudgeOptions> = {}) {
-    const processing = options(others);
+  function judge(more: Partial<GivenUpEvent<Delivery>> = {}, replaced: Replaced = {}) {
     const event = { delivery: delivery(envelope()), reason: stalled, deaths: 0, runTrial: inTrial, ...more };
-    return judgeGivenUp(event, { ...processing, applyAlone: applyAlone ?? processing.apply });
+    return judgeGivenUp(event, queue, createWorker(replaced));
   }
-  type JudgeOptions = Parameters<typeof judgeGivenUp>[1];
   let runningTrials = 0;
   const inTrial: GivenUpEvent<Delivery>["runTrial"] = async (work) => {
     runningTrials += 1;
@@ -274,7 +299,7 @@ describe("an event that the queue has given up", () => {
   });
 
   test("and that fails in the trial goes back into the queue, with its attempts", async () => {
-    expect(await judge({}, { applyAlone: () => Promise.reject(new TypeError("a bug")) })).toBe("put back");
+    expect(await judge({}, { applyEvents: failWith(new TypeError("a bug")) })).toBe("put back");
     expect(await readDeadLetters()).toEqual([]);
   });
 
@@ -286,8 +311,8 @@ describe("an event that the queue has given up", () => {
   });
 
   test("becomes one dead letter if workers have died of trying it alone", async () => {
-    const applyAlone = () => Promise.reject(new Error("must not be tried again"));
-    for (let times = 0; times < 2; times += 1) expect(await judge({ deaths: 3 }, { applyAlone })).toBe("take out");
+    const applyEvents = failWith(new Error("must not be tried again"));
+    for (let times = 0; times < 2; times += 1) expect(await judge({ deaths: 3 }, { applyEvents })).toBe("take out");
     expect(await readDeadLetters()).toMatchObject([{ event_id: eventId, partner: "acme", error_code: "STALLED" }]);
   });
 
@@ -301,20 +326,16 @@ describe("an event that the queue has given up", () => {
     ["for another reason", { reason: "Missing lock" }],
     ["because its job is damaged", { delivery: delivery(envelope(), { damage: "The queued job has no name." }) }],
   ])("%s, and that another delivery applied, is only taken out", async (_, event) => {
-    await processDelivery(delivery(envelope()), options());
+    await process(delivery(envelope()));
     expect(await judge(event)).toBe("take out");
     expect(await readDeadLetters()).toEqual([]);
   });
 
   test("is not in a trial while it waits for PostgreSQL", async () => {
     let isOut = true;
-    const outageGate = createOutageGate({
-      probe: () => (isOut ? Promise.reject(new NotBegun()) : Promise.resolve()),
-      onChange: () => {},
-      signal: never,
-    });
-    const applyAlone = (event: QueuedEvent) => (isOut ? Promise.reject(new NotBegun()) : options().apply(event));
-    const judged = judge({}, { outageGate, applyAlone });
+    const failIfOut = () => (isOut ? Promise.reject(new NotBegun()) : Promise.resolve());
+    const outageGate = createGate(never, failIfOut);
+    const judged = judge({}, { outageGate, applyEvents: (...args) => failIfOut().then(() => applyEvents(...args)) });
     await waitFor(() => expect(outageGate.currentOutage()).not.toBeNull());
     expect(runningTrials).toBe(0);
     isOut = false;
@@ -324,25 +345,25 @@ describe("an event that the queue has given up", () => {
 
 describe("no event is both in the log and among the dead letters", () => {
   test("if a delivery fails after another one was applied", async () => {
-    await processDelivery(delivery(envelope()), options());
-    const failing = { apply: () => Promise.reject(new TypeError("a bug")) };
-    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
+    await process(delivery(envelope()));
+    const failing = { applyEvents: failWith(new TypeError("a bug")) };
+    await process(delivery(envelope(), { isLastAttempt: true }), failing);
     expect(await readDeadLetters()).toEqual([]);
   });
 
   test("if a replay fails after another delivery was applied: its letter is closed", async () => {
-    const failing = { apply: () => Promise.reject(new TypeError("a bug")) };
-    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
+    const failing = { applyEvents: failWith(new TypeError("a bug")) };
+    await process(delivery(envelope(), { isLastAttempt: true }), failing);
     await markReplayed(pool, eventId, "olga");
-    await processDelivery(delivery(envelope()), options());
-    await processDelivery(delivery(envelope(), { isLastAttempt: true, isReplay: true }), options(failing));
+    await process(delivery(envelope()));
+    await process(delivery(envelope(), { isLastAttempt: true, isReplay: true }), failing);
     expect(await readDeadLetters()).toMatchObject([{ resolution: "applied meanwhile: created" }]);
   });
 
   test("after the next sweep, if a delivery fails while another one is applied", async () => {
-    const failing = { apply: () => Promise.reject(new TypeError("a bug")) };
-    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
-    await processDelivery(delivery(envelope()), options());
+    const failing = { applyEvents: failWith(new TypeError("a bug")) };
+    await process(delivery(envelope(), { isLastAttempt: true }), failing);
+    await process(delivery(envelope()));
     expect(await closeLettersOfApplied(pool)).toBe(1);
     expect(await readDeadLetters()).toMatchObject([
       { resolved_by: "worker", resolution: "applied meanwhile: created" },
@@ -351,11 +372,11 @@ describe("no event is both in the log and among the dead letters", () => {
   });
 
   test("after the next sweep, if it is replayed while its failed delivery is retried and applied", async () => {
-    const failing = { apply: () => Promise.reject(new TypeError("a bug")) };
-    await processDelivery(delivery(envelope(), { isLastAttempt: true }), options(failing));
+    const failing = { applyEvents: failWith(new TypeError("a bug")) };
+    await process(delivery(envelope(), { isLastAttempt: true }), failing);
     await markReplayed(pool, eventId, "olga");
     // The queue still has the event, so the replay adds nothing.
-    await processDelivery(delivery(envelope()), options());
+    await process(delivery(envelope()));
     // The replay itself may be about to close the letter.
     expect(await closeLettersOfApplied(pool)).toBe(0);
     await pool.query(
@@ -367,7 +388,7 @@ describe("no event is both in the log and among the dead letters", () => {
 });
 
 test("an event whose job is damaged becomes a dead letter with its bytes, even if its text can be read", async () => {
-  await processDelivery(delivery(envelope(), { damage: "The queued job's opts are not a JSON object." }), options());
+  await process(delivery(envelope(), { damage: "The queued job's opts are not a JSON object." }));
   const [letter] = await readDeadLetters();
   expect(letter).toMatchObject({ event_id: eventId, partner: "acme", error_code: "INVALID_ENVELOPE" });
   expect(letter.error).toContain("opts are not a JSON object");
@@ -376,15 +397,15 @@ test("an event whose job is damaged becomes a dead letter with its bytes, even i
 
 test("an event that waits for the database goes back to the queue when the worker stops", async () => {
   const stopping = new AbortController();
-  const outageGate = createOutageGate({ probe: () => Promise.reject(), onChange: () => {}, signal: stopping.signal });
-  const waiting = processDelivery(
-    delivery(envelope(), { isLastAttempt: true }),
-    options({
-      apply: () => outageGate.run(() => Promise.reject(new NotBegun())),
-      signal: stopping.signal,
-    }),
-  );
-  stopping.abort(new Error("stopping"));
+  const { signal } = stopping;
+  const outageGate = createGate(signal, failWith(new NotBegun()));
+  const waiting = process(delivery(envelope(), { isLastAttempt: true }), {
+    outageGate,
+    applyEvents: failWith(new NotBegun()),
+    signal,
+  });
+  await waitFor(() => expect(outageGate.currentOutage()).not.toBeNull());
+  stopping.abort(new ReleaseDelivery("stopping"));
   await expect(waiting).rejects.toThrow(ReleaseDelivery);
   expect(await readDeadLetters()).toEqual([]);
 });
@@ -393,10 +414,11 @@ describe("a violated constraint", () => {
   const eventIds = Array.from({ length: 30 }, (_, index) => eventId.replace(/..$/, String(10 + index)));
 
   test("loses no event: if the feed's position is behind its rows, all wait until it is fixed", async () => {
-    const processing = options();
+    const outageGate = createGate(never);
+    const worker = createWorker({ outageGate });
     const deliver = (id: string) => {
       const payload = { consumerTripPartnerExternalReference: id };
-      return processDelivery(delivery(envelope({ eventId: id, payload }), { isLastAttempt: true }), processing);
+      return processDelivery(delivery(envelope({ eventId: id, payload }), { isLastAttempt: true }), queue, worker);
     };
     for (const id of eventIds.slice(0, 12)) await deliver(id);
     const { rows } = await pool.query<{ first: number; last: number }>(
@@ -406,7 +428,7 @@ describe("a violated constraint", () => {
     // As after restoring one of the tables.
     await setPosition((rows[0]?.first ?? 0) - 1);
     const delivered = Promise.all(eventIds.slice(12).map(deliver));
-    await waitFor(() => expect(processing.outageGate.currentOutage()?.code).toBe("23505"));
+    await waitFor(() => expect(outageGate.currentOutage()?.code).toBe("23505"));
     await setPosition(rows[0]?.last);
     await delivered;
     expect((await pool.query("select 1 from booking_events")).rowCount).toBe(30);
@@ -416,15 +438,12 @@ describe("a violated constraint", () => {
   test("of some events only uses up an attempt, is logged as an error, and is counted by its code", async () => {
     const logged: unknown[] = [];
     const counted: string[] = [];
-    const apply = () => pool.query("insert into dead_letters (event_id) values (null)") as never;
+    const applyEvents = () => pool.query("insert into dead_letters (event_id) values (null)") as never;
     const logger = createLogger({ name: "test", level: "warn" }, { write: (line) => logged.push(JSON.parse(line)) });
-    const failure = processDelivery(
-      delivery(envelope()),
-      options({ apply, logger, countFault: (code) => counted.push(code) }),
-    );
+    const failure = process(delivery(envelope()), { applyEvents, logger, metrics: countInto(counted) });
     await expect(failure).rejects.toThrow("23502");
     expect(logged).toMatchObject([{ level: "error", code: "23502", attempt: 1, msg: "attempt failed" }]);
-    expect(counted).toEqual(["23502"]);
+    expect(counted).toEqual(["attempt-failed", "23502"]);
     expect(await readDeadLetters()).toEqual([]);
   });
 });

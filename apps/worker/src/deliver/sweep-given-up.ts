@@ -1,56 +1,77 @@
-import type { Consumer } from "@booking-events/queue";
-import type { Logger } from "@booking-events/runtime";
-import { judgeGivenUp, type ProcessOptions } from "./process-delivery.ts";
+import { type Consumer, DelayDelivery, type Delivery, type GivenUpEvent, type Verdict } from "@booking-events/queue";
+import { AttemptFailed, makeDeadLetter, processDelivery, type Worker } from "./process-delivery.ts";
+
+/** BullMQ gives up an event only after many crashes, so there is rarely anything to sweep. */
+export const sweepIntervalMs = 30_000;
+
+type Queue = Pick<Consumer, "sweepFailed" | "readBytes">;
 
 /**
- * Creates a function that handles what a shard of the queue has given up: events whose workers died repeatedly, and jobs that are
- * not events. Each is applied or becomes a dead letter. The function never throws; the next sweep tries again.
+ * Handles what a shard of the queue has given up: events whose workers died repeatedly, and jobs that are not events.
+ * Each is applied or becomes a dead letter. Never throws; the next sweep tries again.
  */
-export function createSweep(options: {
-  sweepFailed: Consumer["sweepFailed"];
-  process: ProcessOptions;
-  applyAlone: Parameters<typeof judgeGivenUp>[1]["applyAlone"];
-  countFault: () => void;
-  logger: Logger;
-  signal: AbortSignal;
-}): () => Promise<void> {
-  const { sweepFailed, process, applyAlone, countFault, logger, signal } = options;
-
-  function onFault(eventId: string, error: unknown): boolean {
-    if (signal.aborted) return false;
-    countFault();
-    logger.error({ eventId, err: error }, "could not handle an event that the queue had given up");
-    return true;
+export async function sweepGivenUp(queue: Queue, worker: Worker): Promise<void> {
+  const { metrics, logger, signal } = worker;
+  try {
+    const count = await queue.sweepFailed({
+      judge: (event) => judgeGivenUp(event, queue, worker),
+      onFault(eventId, error) {
+        if (signal.aborted) return false;
+        metrics.countSweepFault();
+        logger.error({ eventId, err: error }, "could not handle an event that the queue had given up");
+        return true;
+      },
+    });
+    if (count > 0) logger.warn({ count }, "handled events that the queue had given up");
+  } catch (error) {
+    if (signal.aborted) return;
+    metrics.countSweepFault();
+    logger.error({ err: error }, "could not look for events that the queue has given up");
   }
-
-  return async function sweep() {
-    try {
-      const judge = (event: Parameters<typeof judgeGivenUp>[0]) => judgeGivenUp(event, { ...process, applyAlone });
-      const count = await sweepFailed({ judge, onFault });
-      if (count > 0) logger.warn({ count }, "handled events that the queue had given up");
-    } catch (error) {
-      if (signal.aborted) return;
-      countFault();
-      logger.error({ err: error }, "could not look for events that the queue has given up");
-    }
-  };
 }
 
-/** Creates a function that closes dead letters of events that are in the log. It never throws. */
-export function createLetterCloser(options: {
-  closeLetters: () => Promise<unknown>;
-  countFault: () => void;
-  logger: Logger;
-  signal: AbortSignal;
-}): () => Promise<void> {
-  const { closeLetters, countFault, logger, signal } = options;
-  return async () => {
-    try {
-      await closeLetters();
-    } catch (error) {
-      if (signal.aborted) return;
-      countFault();
-      logger.error({ err: error }, "could not close the dead letters of applied events");
-    }
-  };
+/** Something else may kill a worker while it tries an event alone, but not this often. */
+const maxDeaths = 3;
+
+/**
+ * Decides about an event that BullMQ has given up by itself.
+ *
+ * BullMQ gives up an event whose workers died repeatedly. That says little about the event: the worker held many
+ * others, and a worker also seems dead if Redis hangs. So the event is tried alone. It becomes a dead letter only if
+ * workers die of that.
+ *
+ * @throws ReleaseDelivery if the worker stops first; LostClaim if another process has taken the event over
+ */
+export async function judgeGivenUp(
+  { delivery, reason, deaths, runTrial }: GivenUpEvent<Delivery>,
+  queue: Pick<Consumer, "readBytes">,
+  worker: Worker,
+): Promise<Verdict> {
+  if (!/stalled/.test(reason) && delivery.damage === null) {
+    await makeDeadLetter(delivery, { code: "GIVEN_UP", message: "The queue gave up the event." }, queue, worker);
+    return "take out";
+  }
+  if (deaths >= maxDeaths) {
+    const message = "Every worker that tried the event alone died.";
+    await makeDeadLetter(delivery, { code: "STALLED", message }, queue, worker);
+    return "take out";
+  }
+  try {
+    await processDelivery(delivery, queue, worker, runTrial);
+    return "take out";
+  } catch (error) {
+    if (error instanceof AttemptFailed || error instanceof DelayDelivery) return "put back";
+    throw error;
+  }
+}
+
+/** Closes dead letters of events that are in the log. Never throws; the next sweep tries again. */
+export async function sweepDeadLetters({ deadLetters, metrics, logger, signal }: Worker): Promise<void> {
+  try {
+    await deadLetters.closeLettersOfApplied();
+  } catch (error) {
+    if (signal.aborted) return;
+    metrics.countSweepFault();
+    logger.error({ err: error }, "could not close the dead letters of applied events");
+  }
 }

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { FormerPrimary, NotBegun } from "@booking-events/store";
 import { DatabaseError } from "pg";
 import { describe, expect, test } from "vitest";
-import { createOutageGate } from "./wait-out-outage.ts";
+import { OutageGate } from "./wait-out-outage.ts";
 
 const never = new AbortController().signal;
 
@@ -12,7 +12,7 @@ function createGate({ signal = never } = {}) {
   const failure = { ofProbe: new NotBegun() as Error };
   const changes: string[] = [];
   const delaysMs: number[] = [];
-  const gate = createOutageGate({
+  const gate = new OutageGate({
     async probe() {
       database.probes += 1;
       database.probesAtOnce += 1;
@@ -42,7 +42,7 @@ describe("work whose connection breaks while PostgreSQL takes writes", () => {
       if (failure) throw failure;
       return "done";
     };
-    expect(await gate.run(work)).toBe("done");
+    expect(await gate.throughOutages(work)).toBe("done");
     expect(changes).toEqual([]);
   });
 
@@ -53,7 +53,7 @@ describe("work whose connection breaks while PostgreSQL takes writes", () => {
       trials += 1;
       throw lost();
     };
-    await expect(gate.run(work)).rejects.toThrow("Connection terminated unexpectedly");
+    await expect(gate.throughOutages(work)).rejects.toThrow("Connection terminated unexpectedly");
     expect(trials).toBe(2);
   });
 });
@@ -69,7 +69,7 @@ describe("while PostgreSQL is unavailable", () => {
       if (database.isOut) throw failure();
       return "done";
     };
-    const results = Promise.all(Array.from({ length: 20 }, () => gate.run(work)));
+    const results = Promise.all(Array.from({ length: 20 }, () => gate.throughOutages(work)));
     await expect.poll(() => database.probes).toBeGreaterThan(2);
     expect(gate.currentOutage()).not.toBeNull();
     database.isOut = false;
@@ -90,7 +90,7 @@ describe("while PostgreSQL is unavailable", () => {
       if (trials === 1) throw failure();
       return "done";
     };
-    expect(await gate.run(work)).toBe("done");
+    expect(await gate.throughOutages(work)).toBe("done");
     expect(changes).toEqual(["out", "back"]);
   });
 
@@ -100,7 +100,7 @@ describe("while PostgreSQL is unavailable", () => {
     let trials = 0;
     const results = Promise.all(
       Array.from({ length: 5 }, () =>
-        gate.run(async () => {
+        gate.throughOutages(async () => {
           trials += 1;
           if (database.isOut) throw new NotBegun();
         }),
@@ -115,7 +115,7 @@ describe("while PostgreSQL is unavailable", () => {
   test("the delays between probes double, up to five seconds", async () => {
     const { gate, database, delaysMs } = createGate();
     database.isOut = true;
-    const result = gate.run(async () => {
+    const result = gate.throughOutages(async () => {
       if (database.isOut) throw new NotBegun();
     });
     await expect.poll(() => database.probes).toBeGreaterThan(8);
@@ -129,7 +129,7 @@ describe("while PostgreSQL is unavailable", () => {
     database.isOut = true;
     const refused = Object.assign(new Error("refused"), { code: "ECONNREFUSED", syscall: "connect" });
     failure.ofProbe = new NotBegun("not begun", { cause: refused });
-    const result = gate.run(async () => {
+    const result = gate.throughOutages(async () => {
       if (database.isOut) throw new NotBegun();
     });
     await expect.poll(() => gate.currentOutage()?.code).toBe("ECONNREFUSED");
@@ -141,7 +141,7 @@ describe("while PostgreSQL is unavailable", () => {
     const stopping = new AbortController();
     const { gate, database } = createGate({ signal: stopping.signal });
     database.isOut = true;
-    const waiting = gate.run(() => Promise.reject(new NotBegun()));
+    const waiting = gate.throughOutages(() => Promise.reject(new NotBegun()));
     await expect.poll(() => gate.currentOutage()).not.toBeNull();
     const { probes } = database;
     stopping.abort();
@@ -153,7 +153,7 @@ describe("while PostgreSQL is unavailable", () => {
   test("a worker that stops does not wait for a probe that hangs", async () => {
     const stopping = new AbortController();
     let isProbing = false;
-    const gate = createOutageGate({
+    const gate = new OutageGate({
       probe() {
         isProbing = true;
         return new Promise(() => {});
@@ -162,7 +162,7 @@ describe("while PostgreSQL is unavailable", () => {
       signal: stopping.signal,
       sleep: () => nextTurn(),
     });
-    const waiting = gate.run(() => Promise.reject(new NotBegun()));
+    const waiting = gate.throughOutages(() => Promise.reject(new NotBegun()));
     await expect.poll(() => isProbing).toBe(true);
     const reason = new Error("stopping");
     stopping.abort(reason);
@@ -173,7 +173,7 @@ describe("while PostgreSQL is unavailable", () => {
     const stopping = new AbortController();
     const { gate, database } = createGate({ signal: stopping.signal });
     database.isOut = true;
-    const waiting = Array.from({ length: 5 }, () => gate.run(() => Promise.reject(new NotBegun())));
+    const waiting = Array.from({ length: 5 }, () => gate.throughOutages(() => Promise.reject(new NotBegun())));
     const reason = new Error("stopping");
     stopping.abort(reason);
     for (const outcome of await Promise.allSettled(waiting)) expect(outcome).toEqual({ status: "rejected", reason });
@@ -184,8 +184,8 @@ describe("while PostgreSQL takes writes", () => {
   test("work that fails by itself is rejected, whatever its error says, and makes no other work wait", async () => {
     const { gate, changes } = createGate();
     const outOfMemory = Object.assign(new Error("out of memory"), { code: "53200" });
-    await expect(gate.run(() => Promise.reject(outOfMemory))).rejects.toBe(outOfMemory);
-    expect(await gate.run(async () => "others")).toBe("others");
+    await expect(gate.throughOutages(() => Promise.reject(outOfMemory))).rejects.toBe(outOfMemory);
+    expect(await gate.throughOutages(async () => "others")).toBe("others");
     expect(changes).toEqual([]);
   });
 
@@ -197,16 +197,16 @@ describe("while PostgreSQL takes writes", () => {
       if (trials < 4) throw new NotBegun();
       return "done";
     };
-    expect(await gate.run(work)).toBe("done");
+    expect(await gate.throughOutages(work)).toBe("done");
     expect(changes).toEqual(["out", "back", "out", "back", "out", "back"]);
   });
 
   test("a failure is judged by a probe that began after it, not by an earlier one", async () => {
     const { gate, database } = createGate();
     const bug = new Error("a bug");
-    await expect(gate.run(() => Promise.reject(bug))).rejects.toBe(bug);
+    await expect(gate.throughOutages(() => Promise.reject(bug))).rejects.toBe(bug);
     database.isOut = true;
-    const waiting = gate.run(async () => {
+    const waiting = gate.throughOutages(async () => {
       if (database.isOut) throw new Error("Connection terminated");
       return "done";
     });
@@ -218,8 +218,8 @@ describe("while PostgreSQL takes writes", () => {
   test("slow work makes no other work wait", async () => {
     const { gate } = createGate();
     const { promise, resolve } = Promise.withResolvers<string>();
-    const slow = gate.run(() => promise);
-    expect(await gate.run(async () => "fast")).toBe("fast");
+    const slow = gate.throughOutages(() => promise);
+    expect(await gate.throughOutages(async () => "fast")).toBe("fast");
     resolve("slow");
     expect(await slow).toBe("slow");
   });

@@ -13,15 +13,17 @@ const longestDelayMs = 5_000;
  */
 const maxLostConnections = 1;
 
-export interface OutageGate {
-  /**
-   * Runs `work`, and runs it again while PostgreSQL is unavailable.
-   *
-   * @throws what `work` throws although PostgreSQL takes writes; `signal.reason` if the signal aborts during the wait
-   */
-  run<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** The fault that the worker waits for; null: there is none. */
-  currentOutage(): Fault | null;
+/** Rejects when the signal aborts. */
+type Sleep = (delayMs: number, value: undefined, options: { signal: AbortSignal }) => Promise<unknown>;
+
+export interface OutageGateOptions {
+  /** Resolves when PostgreSQL takes a write. */
+  probe: () => Promise<void>;
+  /** Called when an outage begins, and with null when it ends. */
+  onChange: (outage: Fault | null) => void;
+  /** Aborts when the worker stops. All work that waits is released then. */
+  signal: AbortSignal;
+  sleep?: Sleep;
 }
 
 /**
@@ -32,83 +34,91 @@ export interface OutageGate {
  *
  * While PostgreSQL is unavailable, one probe at a time runs, with growing delays, and all work waits until a probe
  * succeeds. Work that fails by itself never makes other work wait.
- *
- * @param options.probe resolves when PostgreSQL takes a write
- * @param options.onChange called when an outage begins, and with null when it ends
- * @param options.signal aborts when the worker stops. All work that waits is released then
- * @param options.sleep rejects when the signal aborts
  */
-export function createOutageGate(options: {
-  probe: () => Promise<void>;
-  onChange: (outage: Fault | null) => void;
-  signal: AbortSignal;
-  sleep?: (delayMs: number, value: undefined, options: { signal: AbortSignal }) => Promise<unknown>;
-}): OutageGate {
-  const { probe, onChange, signal, sleep = sleepByTimer } = options;
-  const stopped = once(signal, "abort");
-  let outage: Fault | null = null;
+export class OutageGate {
+  readonly #probe: () => Promise<void>;
+  readonly #onChange: (outage: Fault | null) => void;
+  readonly #signal: AbortSignal;
+  readonly #sleep: Sleep;
+  readonly #stopped: Promise<unknown>;
+  #outage: Fault | null = null;
   /** Settles when the outage ends or the worker stops. */
-  let recovery: Promise<unknown> | null = null;
-  let probing: Promise<boolean> | null = null;
+  #recovery: Promise<unknown> | null = null;
+  #probing: Promise<boolean> | null = null;
 
-  function startOutage(error: unknown): void {
-    if (recovery !== null) return;
-    outage = describeFault(error);
-    onChange(outage);
-    // A running probe can take long to fail. When the worker stops, nothing waits for that.
-    recovery = Promise.race([stopped, recover()]).finally(() => {
-      recovery = null;
-    });
+  constructor({ probe, onChange, signal, sleep = sleepByTimer }: OutageGateOptions) {
+    this.#probe = probe;
+    this.#onChange = onChange;
+    this.#signal = signal;
+    this.#sleep = sleep;
+    this.#stopped = once(signal, "abort");
   }
 
-  /** Resolves when the outage ends; rejects when the worker stops. */
-  async function recover(): Promise<void> {
-    for (let delayMs = firstDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
-      await sleep(delayMs, undefined, { signal });
+  /** The fault that the worker waits for; null: there is none. */
+  currentOutage(): Fault | null {
+    return this.#outage;
+  }
+
+  /**
+   * Runs `work`, and runs it again while PostgreSQL is unavailable.
+   *
+   * @throws what `work` throws although PostgreSQL takes writes; `signal.reason` if the signal aborts during the wait
+   */
+  async throughOutages<Result>(work: () => Promise<Result>): Promise<Result> {
+    for (let lostConnections = 0; ; ) {
+      await this.#recovery;
+      this.#signal.throwIfAborted();
       try {
-        await probe();
-        outage = null;
-        onChange(null);
-        return;
+        return await work();
       } catch (error) {
-        outage = describeFault(error);
+        if (isOfServer(error)) this.#startOutage(error);
+        else if (describeFault(error).isOfContent) throw error;
+        else if (await this.#takesWrites()) {
+          if (!isConnectionLost(error) || lostConnections === maxLostConnections) throw error;
+          lostConnections += 1;
+        }
       }
     }
   }
 
   /** Work that fails at the same time shares one probe. */
-  function takesWrites(): Promise<boolean> {
-    probing ??= probe()
+  #takesWrites(): Promise<boolean> {
+    this.#probing ??= this.#probe()
       .then(() => true)
       .catch((error: unknown) => {
-        startOutage(error);
+        this.#startOutage(error);
         return false;
       })
       .finally(() => {
-        probing = null;
+        this.#probing = null;
       });
-    return probing;
+    return this.#probing;
   }
 
-  return {
-    async run(work) {
-      for (let lostConnections = 0; ; ) {
-        await recovery;
-        signal.throwIfAborted();
-        try {
-          return await work();
-        } catch (error) {
-          if (isOfServer(error)) startOutage(error);
-          else if (describeFault(error).isOfContent) throw error;
-          else if (await takesWrites()) {
-            if (!isConnectionLost(error) || lostConnections === maxLostConnections) throw error;
-            lostConnections += 1;
-          }
-        }
+  #startOutage(error: unknown): void {
+    if (this.#recovery !== null) return;
+    this.#outage = describeFault(error);
+    this.#onChange(this.#outage);
+    // A running probe can take long to fail. When the worker stops, nothing waits for that.
+    this.#recovery = Promise.race([this.#stopped, this.#recover()]).finally(() => {
+      this.#recovery = null;
+    });
+  }
+
+  /** Resolves when the outage ends; rejects when the worker stops. */
+  async #recover(): Promise<void> {
+    for (let delayMs = firstDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+      await this.#sleep(delayMs, undefined, { signal: this.#signal });
+      try {
+        await this.#probe();
+        this.#outage = null;
+        this.#onChange(null);
+        return;
+      } catch (error) {
+        this.#outage = describeFault(error);
       }
-    },
-    currentOutage: () => outage,
-  };
+    }
+  }
 }
 
 /** What pg and the operating system say. A PostgreSQL that ends a connection in good order gives an SQLSTATE. */

@@ -1,7 +1,7 @@
 import type { HoldLimits } from "@booking-events/queue";
 import { createLogger } from "@booking-events/runtime";
 import { beforeEach, expect, test } from "vitest";
-import { type ServedShard, serveShards } from "./serve-shards.ts";
+import { type ServedShard, ShardService } from "./serve-shards.ts";
 
 /** What senders have recorded, and what is in the queue. */
 let recorded: number[];
@@ -51,7 +51,7 @@ function open(shard: number, share: HoldLimits): ServedShard {
 
 function serve(shardCount: number) {
   const logger = createLogger({ name: "test", level: "silent" });
-  return serveShards({ shardCount, limits: { concurrency: 100, maxHeldBytes: 1_000 }, open, logger });
+  return new ShardService({ shardCount, limits: { concurrency: 100, maxHeldBytes: 1_000 }, open, logger });
 }
 
 const served = (service: ReturnType<typeof serve>) => [...service.current().keys()];

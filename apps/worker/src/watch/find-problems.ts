@@ -1,38 +1,50 @@
-import { formatShards } from "@booking-events/queue";
+import { type Consumer, formatShards, namingShards } from "@booking-events/queue";
+import type { DatabaseHealth } from "./database-health.ts";
+import type { ReportedProblems } from "./reported-problems.ts";
 
-export interface WorkerState {
-  isStopping: () => boolean;
-  /** Returns why Redis answers for no shard. Empty: it answers for one. */
-  redisProblems: () => string[];
-  /** The code of the fault of the current outage of PostgreSQL; null: there is no outage. */
-  databaseOutage: () => string | null;
-  isMigrated: () => boolean;
-  /** Asks PostgreSQL. @returns why it does not answer; null: it does */
-  checkDatabase: () => Promise<string | null>;
-  durabilityProblems: () => string[];
-  stuckShards: () => number[];
-  isSharded: () => boolean;
-}
+type Shards = ReadonlyMap<
+  number,
+  { consumer: Pick<Consumer, "isConnected" | "connectionProblem">; isStuck: () => boolean }
+>;
 
 /** Returns why the worker is not ready, in sentences for an operator. Empty: it is ready. */
-export async function findProblems(state: WorkerState): Promise<string[]> {
-  const stuck = state.stuckShards();
-  const where = state.isSharded() ? ` in shards ${formatShards(stuck)}` : "";
+export async function findProblems(
+  shards: Shards,
+  database: DatabaseHealth,
+  durability: ReportedProblems,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const databaseProblem = await database.findProblem();
   return [
-    ...(state.isStopping() ? ["The worker is stopping."] : []),
-    ...state.redisProblems(),
-    ...(await findDatabaseProblems(state)),
-    ...state.durabilityProblems(),
-    ...(stuck.length > 0 ? [`Events are waiting${where}, and none is finished. Restart this worker.`] : []),
+    ...(signal.aborted ? ["The worker is stopping."] : []),
+    // An outage of some shards does not stop the others.
+    ...(isAnyConnected(shards) ? [] : findRedisProblems(shards)),
+    ...(databaseProblem === null ? [] : [databaseProblem]),
+    ...durability.current,
+    ...findStuckShards(shards),
   ];
 }
 
-async function findDatabaseProblems(state: WorkerState): Promise<string[]> {
-  const outage = state.databaseOutage();
-  if (outage !== null)
-    return [`PostgreSQL is unavailable (${outage}). Check that it runs and takes writes. The worker waits for it.`];
-  if (!state.isMigrated()) return ["The database is being migrated."];
-  const problem = await state.checkDatabase();
-  if (problem === null) return [];
-  return [`PostgreSQL does not answer (${problem}). Check that it runs and that DATABASE_URL is right.`];
+/** Returns what an operator should know of shards although the worker is ready. */
+export function findShardWarnings(shards: Shards): string[] {
+  return isAnyConnected(shards) ? findRedisProblems(shards) : [];
+}
+
+export function isAnyConnected(shards: Shards): boolean {
+  return [...shards.values()].some(({ consumer }) => consumer.isConnected());
+}
+
+function findRedisProblems(shards: Shards): string[] {
+  const problems = Array.from(shards, ([shard, { consumer }]): [number, string[]] => {
+    const problem = consumer.connectionProblem();
+    return [shard, problem === null ? [] : [problem]];
+  });
+  return shards.size === 1 ? problems.flatMap(([, ofShard]) => ofShard) : namingShards(problems);
+}
+
+function findStuckShards(shards: Shards): string[] {
+  const stuck = [...shards].filter(([, shard]) => shard.isStuck()).map(([number]) => number);
+  if (stuck.length === 0) return [];
+  const where = shards.size > 1 ? ` in shards ${formatShards(stuck)}` : "";
+  return [`Events are waiting${where}, and none is finished. Restart this worker.`];
 }

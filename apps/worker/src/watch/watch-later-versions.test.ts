@@ -1,12 +1,12 @@
 import { createLogger } from "@booking-events/runtime";
 import { expect, test } from "vitest";
-import { watchLaterVersions } from "./watch-later-versions.ts";
+import { LaterVersions } from "./watch-later-versions.ts";
 
 test("events of a later release are logged once a minute at most, and are a warning while they come", () => {
   let nowMs = 1_000_000;
   const logged: unknown[] = [];
   const logger = createLogger({ name: "test", level: "info" }, { write: (line) => logged.push(JSON.parse(line)) });
-  const versions = watchLaterVersions({ logger, now: () => nowMs });
+  const versions = new LaterVersions(logger, () => nowMs);
   expect(versions.findWarnings()).toEqual([]);
   for (let number = 0; number < 10_000; number += 1) versions.note(`event-${number}`);
   expect(logged).toMatchObject([{ level: "error", eventId: "event-0", deliveries: 1 }]);

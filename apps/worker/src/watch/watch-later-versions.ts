@@ -4,31 +4,34 @@ import type { Logger } from "@booking-events/runtime";
 const silenceAfterMs = 3 * 60_000;
 const logEveryMs = 60_000;
 
-export interface LaterVersions {
-  /** Notes a delivery of an event that only a later release can read. */
-  note(eventId: string): void;
-  /** Says what an operator should do while there are such events. */
-  findWarnings(): string[];
-}
-
 /** Logs that events wait for a later release, once a minute at most, however many there are. */
-export function watchLaterVersions(options: { logger: Logger; now?: () => number }): LaterVersions {
-  const { logger, now = Date.now } = options;
-  let loggedAtMs = Number.NEGATIVE_INFINITY;
-  let notedAtMs = Number.NEGATIVE_INFINITY;
-  let deliveries = 0;
-  return {
-    note(eventId) {
-      notedAtMs = now();
-      deliveries += 1;
-      if (notedAtMs - loggedAtMs < logEveryMs) return;
-      logger.error({ eventId, deliveries }, "events wait for a worker of the later release that accepted them");
-      loggedAtMs = notedAtMs;
-      deliveries = 0;
-    },
-    findWarnings: () =>
-      now() - notedAtMs < silenceAfterMs
-        ? ["Some events can be read by a later release only. Run a worker of that release."]
-        : [],
-  };
+export class LaterVersions {
+  readonly #logger: Logger;
+  readonly #now: () => number;
+  #loggedAtMs = Number.NEGATIVE_INFINITY;
+  #notedAtMs = Number.NEGATIVE_INFINITY;
+  #deliveries = 0;
+
+  constructor(logger: Logger, now: () => number = Date.now) {
+    this.#logger = logger;
+    this.#now = now;
+  }
+
+  /** Notes a delivery of an event that only a later release can read. */
+  note(eventId: string): void {
+    this.#notedAtMs = this.#now();
+    this.#deliveries += 1;
+    if (this.#notedAtMs - this.#loggedAtMs < logEveryMs) return;
+    const deliveries = this.#deliveries;
+    this.#logger.error({ eventId, deliveries }, "events wait for a worker of the later release that accepted them");
+    this.#loggedAtMs = this.#notedAtMs;
+    this.#deliveries = 0;
+  }
+
+  /** Says what an operator should do while there are such events. */
+  findWarnings(): string[] {
+    return this.#now() - this.#notedAtMs < silenceAfterMs
+      ? ["Some events can be read by a later release only. Run a worker of that release."]
+      : [];
+  }
 }

@@ -1,49 +1,32 @@
 import { createLogger } from "@booking-events/runtime";
 import { expect, test } from "vitest";
-import { stuckAfterMs, watchProgress } from "./watch-progress.ts";
+import { ProgressWatch, stuckAfterMs } from "./watch-progress.ts";
 
-function createWatch() {
-  const facts = { waiting: 5, finished: 0, isWaitingForDatabase: false, isPaused: false };
-  const watch = watchProgress({
-    countWaiting: async () => facts.waiting,
-    countFinished: () => facts.finished,
-    isWaitingForDatabase: () => facts.isWaitingForDatabase,
-    isPaused: () => facts.isPaused,
-    logger: createLogger({ name: "test", level: "silent" }),
-  });
-  return { facts, watch };
+function createWatch({ waiting = 5 } = {}) {
+  const queue = { countBacklog: async () => ({ waiting, delayed: 0 }) };
+  return new ProgressWatch(queue, createLogger({ name: "test", level: "silent" }));
 }
 
 test("a worker is stuck if events wait and none is finished for a minute, until one is", async () => {
-  const { facts, watch } = createWatch();
-  await watch.look(0);
-  await watch.look(stuckAfterMs - 1);
+  const watch = createWatch();
+  await watch.look(0, false);
+  await watch.look(stuckAfterMs - 1, false);
   expect(watch.isStuck()).toBe(false);
-  await watch.look(stuckAfterMs);
+  await watch.look(stuckAfterMs, false);
   expect(watch.isStuck()).toBe(true);
-  facts.finished += 1;
-  await watch.look(stuckAfterMs + 1);
+  watch.noteProgress();
+  await watch.look(stuckAfterMs + 1, false);
   expect(watch.isStuck()).toBe(false);
 });
 
-test.each<[name: string, change: Partial<ReturnType<typeof createWatch>["facts"]>]>([
-  ["nothing waits", { waiting: 0 }],
-  ["the database is unavailable", { isWaitingForDatabase: true }],
-  ["the queue is paused", { isPaused: true }],
-])("a worker is not stuck while %s", async (_, change) => {
-  const { facts, watch } = createWatch();
-  Object.assign(facts, change);
+test.each([
+  ["while nothing waits", createWatch({ waiting: 0 }), { isHeldUp: false, finishes: false }],
+  ["while something else holds it up", createWatch(), { isHeldUp: true, finishes: false }],
+  ["while events are finished, however many wait", createWatch(), { isHeldUp: false, finishes: true }],
+])("a worker is not stuck %s", async (_, watch, { isHeldUp, finishes }) => {
   for (let nowMs = 0; nowMs <= 3 * stuckAfterMs; nowMs += stuckAfterMs / 2) {
-    await watch.look(nowMs);
-    expect(watch.isStuck()).toBe(false);
-  }
-});
-
-test("a worker is not stuck while events are finished, however many wait", async () => {
-  const { facts, watch } = createWatch();
-  for (let nowMs = 0; nowMs <= 3 * stuckAfterMs; nowMs += stuckAfterMs / 2) {
-    facts.finished += 1;
-    await watch.look(nowMs);
+    if (finishes) watch.noteProgress();
+    await watch.look(nowMs, isHeldUp);
     expect(watch.isStuck()).toBe(false);
   }
 });

@@ -1,52 +1,56 @@
+import type { Consumer } from "@booking-events/queue";
 import type { Logger } from "@booking-events/runtime";
 
-export interface ProgressWatch {
-  /** Whether events are waiting, and none has been finished for {@link stuckAfterMs}. */
-  isStuck(): boolean;
-  /** Looks once. The worker calls this every {@link lookIntervalMs}. */
-  look(nowMs: number): Promise<void>;
-}
-
-export const lookIntervalMs = 5_000;
+/** How often a worker looks whether it is stuck. */
+export const progressIntervalMs = 5_000;
 /** Much longer than a batch may take: see the limits in `database.ts` of the store. */
 export const stuckAfterMs = 60_000;
 
 /**
  * Notices a worker that is stuck in a shard: events wait, PostgreSQL is available, the queue is not paused, and nothing
- * happens. This has been seen with queue workers whose blocking connection died unnoticed. The log, `/readyz` and a metric report it. A restart fixes
- * it, and loses nothing.
- *
- * @param options.countWaiting counts events that a worker could take now; rejects if Redis is down, which is reported
- *   elsewhere
- * @param options.countFinished a number that grows with each event that is finished
- * @param options.isWaitingForDatabase whether there is a known reason for the standstill
- * @param options.isPaused the same
+ * happens. This has been seen with queue workers whose blocking connection died unnoticed. The log, `/readyz` and a
+ * metric report it. A restart fixes it, and loses nothing.
  */
-export function watchProgress(options: {
-  countWaiting: () => Promise<number>;
-  countFinished: () => number;
-  isWaitingForDatabase: () => boolean;
-  isPaused: () => boolean;
-  logger: Logger;
-}): ProgressWatch {
-  let finishedBefore = options.countFinished();
-  let progressAtMs = Number.NEGATIVE_INFINITY;
-  let stuck = false;
+export class ProgressWatch {
+  readonly #queue: Pick<Consumer, "countBacklog">;
+  readonly #logger: Logger;
+  #hasProgress = false;
+  #progressAtMs = Number.NEGATIVE_INFINITY;
+  #isStuck = false;
 
-  return {
-    isStuck: () => stuck,
-    async look(nowMs) {
-      const waiting = await options.countWaiting().catch(() => 0);
-      const finished = options.countFinished();
-      const isHeldUp = options.isWaitingForDatabase() || options.isPaused();
-      const hasReason = waiting === 0 || finished !== finishedBefore || isHeldUp;
-      finishedBefore = finished;
-      if (hasReason || progressAtMs === Number.NEGATIVE_INFINITY) progressAtMs = nowMs;
-      const isStuckNow = nowMs - progressAtMs >= stuckAfterMs;
-      if (isStuckNow && !stuck)
-        options.logger.error({ waiting }, "stuck: events are waiting, and none is finished. Restart this worker.");
-      if (!isStuckNow && stuck) options.logger.info("no longer stuck");
-      stuck = isStuckNow;
-    },
-  };
+  constructor(queue: Pick<Consumer, "countBacklog">, logger: Logger) {
+    this.#queue = queue;
+    this.#logger = logger;
+  }
+
+  /** Notes that a delivery has ended. */
+  noteProgress(): void {
+    this.#hasProgress = true;
+  }
+
+  /** Whether events are waiting, and none has been finished for {@link stuckAfterMs}. */
+  isStuck(): boolean {
+    return this.#isStuck;
+  }
+
+  /**
+   * Looks once. The worker calls this every {@link progressIntervalMs}.
+   *
+   * @param isHeldUp whether there is a known reason for a standstill
+   */
+  async look(nowMs: number, isHeldUp: boolean): Promise<void> {
+    // If Redis is down, that is reported elsewhere.
+    const waiting = await this.#queue.countBacklog().then(
+      (backlog) => backlog.waiting,
+      () => 0,
+    );
+    const hasReason = waiting === 0 || this.#hasProgress || isHeldUp;
+    this.#hasProgress = false;
+    if (hasReason || this.#progressAtMs === Number.NEGATIVE_INFINITY) this.#progressAtMs = nowMs;
+    const isStuck = nowMs - this.#progressAtMs >= stuckAfterMs;
+    if (isStuck && !this.#isStuck)
+      this.#logger.error({ waiting }, "stuck: events are waiting, and none is finished. Restart this worker.");
+    if (!isStuck && this.#isStuck) this.#logger.info("no longer stuck");
+    this.#isStuck = isStuck;
+  }
 }

@@ -1,6 +1,6 @@
 import { createMetrics } from "@booking-events/runtime";
 import { beforeEach, expect, test } from "vitest";
-import { createWorkerMetrics, type WorkerMetrics } from "./worker-metrics.ts";
+import { exportWorkerState, WorkerMetrics } from "./worker-metrics.ts";
 
 let registry: ReturnType<typeof createMetrics>;
 let metrics: WorkerMetrics;
@@ -13,7 +13,8 @@ beforeEach(() => {
   letters = [{ errorCode: "22003", count: 2 }];
   isDatabaseOut = false;
   isDatabaseUp = true;
-  metrics = createWorkerMetrics(registry, {
+  metrics = new WorkerMetrics(registry);
+  exportWorkerState(registry, {
     isDatabaseOut: () => isDatabaseOut,
     isDatabaseUp: async () => isDatabaseUp,
     isRedisConnected: () => true,
@@ -30,8 +31,8 @@ async function scrape(): Promise<string> {
 }
 
 test("events are counted by kind, outcome and partner, and those that are applied by the time since they came", async () => {
-  metrics.count({ kind: "create", partner: "acme", outcome: "created", queuedAtMs: Date.now() - 20_000 });
-  metrics.count({ kind: null, partner: null, outcome: "dead" });
+  metrics.countProcessed({ kind: "create", partner: "acme", outcome: "created", queuedAtMs: Date.now() - 20_000 });
+  metrics.countProcessed({ kind: null, partner: null, outcome: "dead" });
   const text = await scrape();
   expect(text).toContain('booking_events_processed_total{kind="create",outcome="created",partner="acme"} 1\n');
   expect(text).toContain('booking_events_processed_total{kind="unknown",outcome="dead",partner="unknown"} 1\n');
@@ -41,12 +42,13 @@ test("events are counted by kind, outcome and partner, and those that are applie
 });
 
 test("a clock that is ahead makes no delay negative", async () => {
-  metrics.count({ kind: "create", partner: "acme", outcome: "created", queuedAtMs: Date.now() + 60_000 });
+  metrics.countProcessed({ kind: "create", partner: "acme", outcome: "created", queuedAtMs: Date.now() + 60_000 });
   expect(await scrape()).toContain("booking_events_apply_delay_seconds_sum{} 0\n");
 });
 
 test("a queue full of invented partners makes a bounded number of series", async () => {
-  for (let i = 0; i < 3_000; i += 1) metrics.count({ kind: "create", partner: `invented-${i}`, outcome: "created" });
+  for (let i = 0; i < 3_000; i += 1)
+    metrics.countProcessed({ kind: "create", partner: `invented-${i}`, outcome: "created" });
   const series = (await scrape()).match(/^booking_events_processed_total.*$/gm) ?? [];
   expect(series).toHaveLength(1_001);
   expect(series.at(-1)).toContain('partner="other"} 2000');

@@ -1,6 +1,13 @@
-import type { WarningCode } from "@booking-events/bookings";
-import { Counter, createTallies, Gauge, Histogram, type Registry, withDeadline } from "@booking-events/runtime";
-import type { ProcessOptions } from "../deliver/process-delivery.ts";
+import type { Outcome, WarningCode } from "@booking-events/bookings";
+import {
+  Counter,
+  createTallies,
+  Gauge,
+  Histogram,
+  type Registry,
+  type Tally,
+  withDeadline,
+} from "@booking-events/runtime";
 
 const scrapeLimitMs = 1_000;
 /** Redis is a boundary: another program may have queued events of partners that nobody knows. */
@@ -8,79 +15,125 @@ const maxPartners = 1_000;
 /** Of open dead letters. */
 export const maxCodes = 50;
 
-export interface WorkerMetrics {
-  count: ProcessOptions["count"];
-  countFault: ProcessOptions["countFault"];
-  countWarning: (code: WarningCode) => void;
-  countSweepFault: () => void;
-  observeBatch: (batch: { events: number; characters: number }) => void;
+/** A delivery that has ended. */
+export interface ProcessedDelivery {
+  /** Null if the event can't be read. */
+  kind: string | null;
+  partner: string | null;
+  outcome: Outcome | "dead" | "attempt-failed" | "later-version";
+  /** When ingest queued the event, if it has been applied; in epoch milliseconds. */
+  queuedAtMs?: number;
 }
 
-/**
- * @param options called at each scrape
- */
-export function createWorkerMetrics(
-  registry: Registry,
-  options: {
-    /** Whether the worker waits for PostgreSQL. */
-    isDatabaseOut: () => boolean;
-    /** Asks PostgreSQL, which may be down although no event has met that yet. */
-    isDatabaseUp: () => Promise<boolean>;
-    isRedisConnected: () => boolean;
-    /** The number of open dead letters by code. */
-    countOpenLetters: () => Promise<{ errorCode: string; count: number }[]>;
-    isStuck: () => boolean;
-  },
-): WorkerMetrics {
+/** What the worker counts while it works. */
+export class WorkerMetrics {
+  readonly #processed: (kind: string, outcome: string, partner: string) => Tally;
+  readonly #partners = new Set<string>();
+  readonly #delays: Histogram;
+  readonly #batchEvents: Histogram;
+  readonly #batchCharacters: Histogram;
+  readonly #faults: Counter;
+  readonly #warnings: Counter;
+  readonly #sweepFaults: Counter;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#processed = createTallies({
+      name: "booking_events_processed_total",
+      help: "Finished deliveries, by the event's kind, its outcome and its partner.",
+      labelNames: ["kind", "outcome", "partner"],
+      registers,
+    });
+    this.#delays = new Histogram({
+      name: "booking_events_apply_delay_seconds",
+      help: "Time from when an event was queued until it was applied, with all its attempts.",
+      buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200],
+      registers,
+    });
+    this.#batchEvents = new Histogram({
+      name: "booking_events_batch_events",
+      help: "Events in a transaction.",
+      buckets: [1, 2, 5, 10, 25, 50, 100, 200, 400, 800],
+      registers,
+    });
+    this.#batchCharacters = new Histogram({
+      name: "booking_events_batch_characters",
+      help: "Characters of JSON in a transaction.",
+      buckets: [1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6],
+      registers,
+    });
+    this.#faults = new Counter({
+      name: "booking_events_attempts_failed_total",
+      help: "Failed attempts to apply an event, by SQLSTATE or by the name of the error.",
+      labelNames: ["code"],
+      registers,
+    });
+    this.#warnings = new Counter({
+      name: "booking_events_warnings_total",
+      help: "Warnings recorded with events, by code: likely mistakes of senders that lose no data.",
+      labelNames: ["code"],
+      registers,
+    });
+    this.#sweepFaults = new Counter({
+      name: "booking_events_sweep_failures_total",
+      help: "Events given up by the queue that could not be handled, and failed searches for such events.",
+      registers,
+    });
+  }
+
+  countProcessed({ kind, outcome, partner, queuedAtMs }: ProcessedDelivery): void {
+    this.#processed(kind ?? "unknown", outcome, this.#toLabel(partner)).count += 1;
+    // The clocks of two hosts may differ.
+    if (queuedAtMs !== undefined) this.#delays.observe(Math.max(0, Date.now() - queuedAtMs) / 1_000);
+  }
+
+  observeBatch({ events, characters }: { events: number; characters: number }): void {
+    this.#batchEvents.observe(events);
+    this.#batchCharacters.observe(characters);
+  }
+
+  /** Counts a failed attempt by the code that the log has too. */
+  countFault(code: string): void {
+    this.#faults.inc({ code });
+  }
+
+  countWarning(code: WarningCode): void {
+    this.#warnings.inc({ code });
+  }
+
+  countSweepFault(): void {
+    this.#sweepFaults.inc();
+  }
+
+  #toLabel(partner: string | null): string {
+    if (partner === null) return "unknown";
+    if (this.#partners.has(partner)) return partner;
+    if (this.#partners.size >= maxPartners) return "other";
+    this.#partners.add(partner);
+    return partner;
+  }
+}
+
+/** What is asked at each scrape. */
+export interface WorkerState {
+  /** Whether the worker waits for PostgreSQL. */
+  isDatabaseOut: () => boolean;
+  /** Asks PostgreSQL, which may be down although no event has met that yet. */
+  isDatabaseUp: () => Promise<boolean>;
+  isRedisConnected: () => boolean;
+  /** The number of open dead letters by code. */
+  countOpenLetters: () => Promise<{ errorCode: string; count: number }[]>;
+  isStuck: () => boolean;
+}
+
+export function exportWorkerState(registry: Registry, state: WorkerState): void {
   const registers = [registry];
-  const processed = createTallies({
-    name: "booking_events_processed_total",
-    help: "Finished deliveries, by the event's kind, its outcome and its partner.",
-    labelNames: ["kind", "outcome", "partner"],
-    registers,
-  });
-  const partners = new Set<string>();
-  const delays = new Histogram({
-    name: "booking_events_apply_delay_seconds",
-    help: "Time from when an event was queued until it was applied, with all its attempts.",
-    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200],
-    registers,
-  });
-  const batchEvents = new Histogram({
-    name: "booking_events_batch_events",
-    help: "Events in a transaction.",
-    buckets: [1, 2, 5, 10, 25, 50, 100, 200, 400, 800],
-    registers,
-  });
-  const batchCharacters = new Histogram({
-    name: "booking_events_batch_characters",
-    help: "Characters of JSON in a transaction.",
-    buckets: [1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6],
-    registers,
-  });
-  const faults = new Counter({
-    name: "booking_events_attempts_failed_total",
-    help: "Failed attempts to apply an event, by SQLSTATE or by the name of the error.",
-    labelNames: ["code"],
-    registers,
-  });
-  const warned = new Counter({
-    name: "booking_events_warnings_total",
-    help: "Warnings recorded with events, by code: likely mistakes of senders that lose no data.",
-    labelNames: ["code"],
-    registers,
-  });
-  const sweepFaults = new Counter({
-    name: "booking_events_sweep_failures_total",
-    help: "Events given up by the queue that could not be handled, and failed searches for such events.",
-    registers,
-  });
   new Gauge({
     name: "booking_events_database_up",
     help: "0 while PostgreSQL does not answer, or takes no writes.",
     registers,
     async collect() {
-      this.set(!options.isDatabaseOut() && (await options.isDatabaseUp()) ? 1 : 0);
+      this.set(!state.isDatabaseOut() && (await state.isDatabaseUp()) ? 1 : 0);
     },
   });
   new Gauge({
@@ -89,8 +142,8 @@ export function createWorkerMetrics(
     labelNames: ["dependency"],
     registers,
     collect() {
-      this.set({ dependency: "postgresql" }, options.isDatabaseOut() ? 1 : 0);
-      this.set({ dependency: "redis" }, options.isRedisConnected() ? 0 : 1);
+      this.set({ dependency: "postgresql" }, state.isDatabaseOut() ? 1 : 0);
+      this.set({ dependency: "redis" }, state.isRedisConnected() ? 0 : 1);
     },
   });
   new Gauge({
@@ -100,8 +153,8 @@ export function createWorkerMetrics(
     registers,
     async collect() {
       // In an outage, the last figures stay.
-      if (options.isDatabaseOut()) return;
-      const letters = await withDeadline(options.countOpenLetters(), scrapeLimitMs).catch(() => undefined);
+      if (state.isDatabaseOut()) return;
+      const letters = await withDeadline(state.countOpenLetters(), scrapeLimitMs).catch(() => undefined);
       if (letters === undefined) return;
       this.reset();
       for (const { errorCode, count } of letters) this.set({ code: errorCode }, count);
@@ -112,30 +165,7 @@ export function createWorkerMetrics(
     help: "1 while events wait and none is finished, although PostgreSQL is available.",
     registers,
     collect() {
-      this.set(options.isStuck() ? 1 : 0);
+      this.set(state.isStuck() ? 1 : 0);
     },
   });
-
-  function toLabel(partner: string | null): string {
-    if (partner === null) return "unknown";
-    if (partners.has(partner)) return partner;
-    if (partners.size >= maxPartners) return "other";
-    partners.add(partner);
-    return partner;
-  }
-
-  return {
-    count({ kind, outcome, partner, queuedAtMs }) {
-      processed(kind ?? "unknown", outcome, toLabel(partner)).count += 1;
-      // The clocks of two hosts may differ.
-      if (queuedAtMs !== undefined) delays.observe(Math.max(0, Date.now() - queuedAtMs) / 1_000);
-    },
-    observeBatch({ events, characters }) {
-      batchEvents.observe(events);
-      batchCharacters.observe(characters);
-    },
-    countSweepFault: () => sweepFaults.inc(),
-    countFault: (code) => faults.inc({ code }),
-    countWarning: (code) => warned.inc({ code }),
-  };
 }

@@ -1,0 +1,75 @@
+import type { Outcome } from "@booking-events/bookings";
+import type { GivenUpEvent } from "@booking-events/queue";
+import type { Logger, Tracing } from "@booking-events/runtime";
+import type { EventEnvelope } from "@booking-events/schema";
+import type { DigestKey } from "@booking-events/store";
+import type { Pool } from "pg";
+import type { ApplyMode, applyEvents } from "../apply/apply-events.ts";
+import { traceBatch } from "../apply/trace-batches.ts";
+import type { OutageGate } from "../outages/wait-out-outage.ts";
+import type { WorkerMetrics } from "../watch/worker-metrics.ts";
+import { type QueuedEvent, readEnvelope } from "./read-envelope.ts";
+import type { AppliedEvent } from "./waiting-events.ts";
+
+/** By the events' ids. Events without an outcome were left out: they must be applied with others of their booking only. */
+export type Outcomes = ReadonlyMap<string, Outcome>;
+
+export interface TransactionParts {
+  pool: Pool;
+  outageGate: OutageGate;
+  applyEvents: typeof applyEvents;
+  digestKey: () => DigestKey;
+  duplicateWindowMs: number;
+  metrics: Pick<WorkerMetrics, "countWarning">;
+  /** Undefined if traces are off. */
+  tracing: Tracing | undefined;
+  logger: Logger;
+}
+
+/** Applies events in transactions of PostgreSQL, and waits out its outages. */
+export class Transactions {
+  readonly #parts: TransactionParts;
+
+  constructor(parts: TransactionParts) {
+    this.#parts = parts;
+  }
+
+  /** Applies all of the events in one transaction, or none. */
+  applyTogether(envelopes: EventEnvelope[], mode: ApplyMode): Promise<Outcomes> {
+    return this.#parts.outageGate.throughOutages(() => this.#apply(envelopes, mode));
+  }
+
+  /**
+   * Applies an event that may kill its worker, by itself. A trial ends when an outage begins: a worker that waits for
+   * PostgreSQL may die for any reason.
+   *
+   * @throws InvalidEnvelope, LaterVersion; why the event could not be applied
+   */
+  applyInTrial(event: QueuedEvent, runTrial: GivenUpEvent<unknown>["runTrial"]): Promise<AppliedEvent> {
+    return this.#parts.outageGate.throughOutages(() => runTrial(() => this.#applyAlone(event)));
+  }
+
+  async #applyAlone({ text }: QueuedEvent): Promise<AppliedEvent> {
+    const envelope = readEnvelope(text);
+    const { eventId, partner, kind, sequence } = envelope;
+    const outcome = (await this.#apply([envelope], { isAlone: true, waitsForLocks: true })).get(eventId);
+    if (outcome === undefined) throw new Error("An event that is applied alone always has an outcome.");
+    return { eventId, partner, kind, sequence, outcome };
+  }
+
+  #apply(envelopes: EventEnvelope[], mode: ApplyMode): Promise<Outcomes> {
+    const { pool, applyEvents, digestKey, duplicateWindowMs, metrics, tracing, logger } = this.#parts;
+    return traceBatch(tracing, envelopes, (batch) =>
+      applyEvents(pool, envelopes, {
+        ...mode,
+        digestKey: digestKey(),
+        duplicateWindowMs,
+        onWarning(warning) {
+          metrics.countWarning(warning.code);
+          logger.warn(warning, "event recorded with a warning");
+        },
+        batch,
+      }),
+    );
+  }
+}

@@ -1,0 +1,61 @@
+import {
+  type Consumer,
+  type createConsumer,
+  type HoldLimits,
+  type QueueLocation,
+  workerHeartbeatIntervalMs,
+} from "@booking-events/queue";
+import { keepDoing, type Logger, version } from "@booking-events/runtime";
+import { processDelivery, type Worker } from "../deliver/process-delivery.ts";
+import { sweepGivenUp, sweepIntervalMs } from "../deliver/sweep-given-up.ts";
+import { ProgressWatch, progressIntervalMs } from "../watch/watch-progress.ts";
+import type { ServedShard } from "./serve-shards.ts";
+
+interface WorkerShardParts {
+  location: QueueLocation;
+  limits: HoldLimits;
+  createConsumer: typeof createConsumer;
+  worker: Worker;
+  isDatabaseOut: () => boolean;
+  isPaused: () => boolean;
+  logger: Logger;
+}
+
+/** One shard of the queue: passes its events on to the worker, and sees that none is left lying. */
+export class WorkerShard implements ServedShard {
+  readonly consumer: Consumer;
+  readonly #parts: WorkerShardParts;
+  readonly #progress: ProgressWatch;
+
+  constructor(parts: WorkerShardParts) {
+    const { location, limits, logger } = parts;
+    this.#parts = parts;
+    this.consumer = parts.createConsumer({
+      ...location,
+      ...limits,
+      version,
+      handle: async (delivery) => {
+        try {
+          await processDelivery(delivery, this.consumer, parts.worker);
+        } finally {
+          this.#progress.noteProgress();
+        }
+      },
+      onError: (error) => logger.debug({ err: error }, "lost Redis: the queue reconnects by itself"),
+      onMissingJob: (eventId) =>
+        logger.error({ eventId }, "dropped an event from the queue, since Redis has only its id"),
+    });
+    this.#progress = new ProgressWatch(this.consumer, logger);
+  }
+
+  isStuck(): boolean {
+    return this.#progress.isStuck();
+  }
+
+  startWatches(signal: AbortSignal): void {
+    const { worker, isDatabaseOut, isPaused } = this.#parts;
+    keepDoing(() => this.consumer.recordAlive(), workerHeartbeatIntervalMs, signal);
+    keepDoing(() => this.#progress.look(Date.now(), isDatabaseOut() || isPaused()), progressIntervalMs, signal);
+    keepDoing(async () => (isPaused() ? undefined : sweepGivenUp(this.consumer, worker)), sweepIntervalMs, signal);
+  }
+}
