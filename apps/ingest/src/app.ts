@@ -1,9 +1,9 @@
 import {
   type AdmissionOptions,
   admitPartner,
-  type ChargePartner,
   createPartnerFacingApp,
   type ObserveRequest,
+  type PartnerLimiter,
   Refusal,
   type RequestState,
   requestIdOf,
@@ -33,7 +33,7 @@ import { endRequestSpan, enqueueTraced, startRequestSpan } from "./observe/trace
 import { answerWithPage, type Pages } from "./pages/pages.ts";
 
 export interface AppOptions extends AdmissionOptions {
-  chargePartner: ChargePartner;
+  limiter: Pick<PartnerLimiter, "take" | "charge">;
   takeTurn: TakeTurn;
   enqueue: Producer["enqueue"];
   countUnknownFields: CountUnknownFields;
@@ -86,7 +86,6 @@ function createRouter(options: AppOptions): Router<State> {
 /** Receives an event, from checking the secret to queueing. Each step throws a Refusal to end the request. */
 function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => Promise<void> {
   const readBody = createBodyReader(options.bodyLimitBytes);
-  const { chargePartner } = options;
 
   return async function receiveEvent(ctx) {
     const { partner, secretId } = await admitPartner(ctx, kind, options, () => {
@@ -94,7 +93,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     });
     const body = await readBody(ctx);
     const receivedAt = new Date().toISOString();
-    const read = () => readEvent(ctx, kind, body, (values) => chargePartner(partner, body.bytes, values));
+    const read = () => readEvent(ctx, kind, body, (values) => options.limiter.charge(partner, body.bytes, values));
     const { payload, payloadJson, warnings, idempotencyKey, isDryRun } = await options.takeTurn(
       partner.id,
       body.bytes,

@@ -14,7 +14,7 @@ import {
 } from "@booking-events/harness/http-client";
 import { acmeSecret } from "@booking-events/harness/partners";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
+import { limiterOf, startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 const create = `/booking-event/create/${acmeSecret}`;
 const booking = '{"consumerTripPartnerExternalReference":"T-1"}';
@@ -169,12 +169,12 @@ describe("a connection", () => {
   test("stays open if a request is refused before its body is read but the body has arrived", async () => {
     let requests = 0;
     const limited = await startIngest({
-      async limitPartner() {
+      limiter: limiterOf(async () => {
         requests += 1;
         const refused = requests % 2 === 0;
         await nextTurn();
         return refused ? { retryAfterS: 1, headers: {} } : { headers: {} };
-      },
+      }),
     });
     const connection = await connect(limited.port);
     const one = requestBytes({ path: create, body: booking });
@@ -191,10 +191,10 @@ describe("a connection", () => {
   test("serves no request after an answer that closes it", async () => {
     let requests = 0;
     const limited = await startIngest({
-      async limitPartner() {
+      limiter: limiterOf(async () => {
         requests += 1;
         return requests === 2 ? { retryAfterS: 1, headers: {} } : { headers: {} };
-      },
+      }),
     });
     const connection = await connect(limited.port);
     const one = requestBytes({ path: create, body: booking });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
 import { exchange, type RawAnswer } from "@booking-events/harness/http-client";
 import { partner } from "@booking-events/harness/partners";
-import { createGuessThrottle, createPartnerLimiter, guessLimits, type PartnerLimiter } from "@booking-events/http";
+import { createGuessThrottle, guessLimits, PartnerLimiter } from "@booking-events/http";
 import { createPartnerRegistry } from "@booking-events/partners";
 import { createTokenBuckets } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
@@ -52,7 +52,7 @@ afterAll(async () => {
 });
 
 async function start(): Promise<TestIngest> {
-  return startIngest({ partners: () => registry, ...createLimiter() });
+  return startIngest({ partners: () => registry, limiter: createLimiter() });
 }
 
 function createLimiter(): PartnerLimiter {
@@ -64,10 +64,9 @@ function createLimiter(): PartnerLimiter {
   const buckets = createTokenBuckets({ redisServers: redis.url, prefix: "{limits}", onError: () => {}, deadlineMs });
   closings.push(buckets.close);
   processCounts.push(buckets.processCount);
-  return createPartnerLimiter({
+  return new PartnerLimiter({
     app: "ingest",
-    takeTokens: buckets.take,
-    processCount: buckets.processCount,
+    tokenBuckets: buckets,
     logger: createLogger({ name: "test", level: "silent" }),
     metrics,
   });

@@ -6,7 +6,7 @@ import { createPartnerRegistry } from "@booking-events/partners";
 import { answers } from "@booking-events/schema";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
+import { limiterOf, startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 /** Compares what is sent with the OpenAPI document, so that a generated client understands every answer. */
 
@@ -32,7 +32,7 @@ let ingest: TestIngest;
 const seenStatuses = new Set<string>();
 
 beforeAll(async () => {
-  ingest = await startIngest({ limitPartner: async () => ({ headers: rateLimit }) }, limits);
+  ingest = await startIngest({ limiter: limiterOf(async () => ({ headers: rateLimit })) }, limits);
 });
 afterAll(() => ingest.close());
 
@@ -55,7 +55,7 @@ test.each<[string, number, RequestParts]>([
 });
 
 test.each<[string, number, Parameters<typeof startIngest>[0]]>([
-  ["over the rate limit", 429, { limitPartner: async () => ({ retryAfterS: 1, headers: rateLimit }) }],
+  ["over the rate limit", 429, { limiter: limiterOf(async () => ({ retryAfterS: 1, headers: rateLimit })) }],
   ["guessing", 429, { partners: () => nobodysRegistry, answerGuess: () => answers.tooManyGuesses(60) }],
   ["a bug", 500, { isShuttingDown: failing }],
   ["an outage", 503, { isQueueAvailable: () => false }],

@@ -3,7 +3,7 @@ import { acmeSecret } from "@booking-events/harness/partners";
 import { Refusal } from "@booking-events/http";
 import { answers } from "@booking-events/schema";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
+import { limiterOf, startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 /** Possible faults of a request, in the order in which they are reported: an earlier one hides a later one. */
 const faults = [
@@ -38,8 +38,9 @@ beforeAll(async () => {
   ingest = await startIngest({
     isShuttingDown: () => conditions.has("shutting down"),
     isOverloaded: () => conditions.has("overloaded"),
-    limitPartner: async () =>
+    limiter: limiterOf(async () =>
       conditions.has("over the rate limit") ? { retryAfterS: 7, headers: {} } : { headers: {} },
+    ),
     async takeTurn(_partner, _bytes, work) {
       if (conditions.has("too much to read")) throw new Refusal(answers.tooMuchToRead);
       return work();
@@ -88,7 +89,7 @@ test("a dry run needs no queue, and reports all other faults", async () => {
 });
 
 test("a request that waited during a freeze is refused right after its secret is checked", async () => {
-  const frozen = await startIngest({ wasFrozen: () => true, limitPartner: () => expect.unreachable() });
+  const frozen = await startIngest({ wasFrozen: () => true, limiter: limiterOf(() => expect.unreachable()) });
   try {
     expect((await exchange(frozen.port, requestWith(["invalid secret"]))).status).toBe(403);
     expect((await exchange(frozen.port, requestWith(["wrong type"]))).status).toBe(503);

@@ -3,11 +3,11 @@ import {
   createConnections,
   createGuessThrottle,
   createLastUseRecorder,
-  createPartnerLimiter,
   createRequestObserver,
   createServer,
   hasKnownSecret,
   type PartnerFacingServer,
+  PartnerLimiter,
   servePartners,
   watchPartnersFile,
 } from "@booking-events/http";
@@ -69,7 +69,7 @@ const entries = {
 const maxEventLoopDelayMs = 250;
 
 /** The parts of ingest that a test may replace, to make one stop or fail at a chosen point. */
-const ingestParts = { createProducer, createPartnerLimiter, watchFreezes };
+const ingestParts = { createProducer, watchFreezes };
 export type IngestParts = typeof ingestParts;
 
 /**
@@ -197,7 +197,7 @@ async function stopServices(services: Services): Promise<void> {
 }
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
-  const { settings, logger, metrics, parts } = context;
+  const { settings, logger, metrics } = context;
   const { partners, freezes, tokenBuckets, queue, load, lastUse, refusals, warnings } = services;
   const countViolations = createViolationCounter(metrics);
   const observe = countPageReads((request) => {
@@ -217,13 +217,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     recordUse: lastUse.record,
     isOverloaded: load.isOverloaded,
     wasFrozen: freezes.wasFrozen,
-    ...parts.createPartnerLimiter({
-      app: "ingest",
-      takeTokens: tokenBuckets.take,
-      processCount: tokenBuckets.processCount,
-      logger,
-      metrics,
-    }),
+    limiter: new PartnerLimiter({ app: "ingest", tokenBuckets, logger, metrics }),
     takeTurn: createTurns({ isAccepting: freezes.isAccepting }),
     enqueue: measureEnqueuing(queue.enqueue, metrics),
     countUnknownFields: createUnknownFieldCounter(metrics),

@@ -3,11 +3,11 @@ import {
   createConnections,
   createGuessThrottle,
   createLastUseRecorder,
-  createPartnerLimiter,
   createRequestObserver,
   createServer,
   hasKnownSecret,
   type PartnerFacingServer,
+  PartnerLimiter,
   servePartners,
   serverLimits,
   watchPartnersFile,
@@ -184,12 +184,7 @@ function createLookupServer(
     // Questions change nothing, so an answer that nobody waits for does no harm.
     isOverloaded: () => false,
     wasFrozen: () => false,
-    ...createPartnerLimiter({
-      app: "lookup",
-      takeTokens: tokenBuckets.take,
-      processCount: tokenBuckets.processCount,
-      ...{ logger, metrics },
-    }),
+    limiter: new PartnerLimiter({ app: "lookup", tokenBuckets, logger, metrics }),
     receipts: {
       findWaiting: queue.findEvent,
       findRecorded: (partner, eventId) =>

@@ -7,13 +7,7 @@ export { headerValues } from "./app/header-values.ts";
 export { ClientGone, createPartnerFacingApp, type RequestState } from "./app/partner-facing-app.ts";
 export { createRequestObserver, type ObservedRequest, type ObserveRequest } from "./log/observe-requests.ts";
 export { hasKnownSecret } from "./partners/authenticate.ts";
-export {
-  type ChargePartner,
-  createPartnerLimiter,
-  type LimitPartner,
-  type PartnerLimiter,
-  type RateLimitVerdict,
-} from "./partners/limit-partners.ts";
+export { PartnerLimiter, type RateLimitVerdict } from "./partners/limit-partners.ts";
 export { createLastUseRecorder, type RecordUse } from "./partners/record-last-use.ts";
 export { type AnswerGuess, createGuessThrottle, guessLimits } from "./partners/throttle-guessing.ts";
 export { watchPartnersFile } from "./partners/watch-partners-file.ts";

@@ -9,6 +9,7 @@ import {
   createServer,
   hasKnownSecret,
   type PartnerFacingServer,
+  type PartnerLimiter,
   serverLimits,
 } from "@booking-events/http";
 import { createPartnerRegistry } from "@booking-events/partners";
@@ -34,6 +35,11 @@ export interface TestIngest {
   close(): Promise<void>;
 }
 
+/** A limiter that judges each request as told, whatever payloads cost. */
+export function limiterOf(take: PartnerLimiter["take"]): AppOptions["limiter"] {
+  return { take, charge() {} };
+}
+
 /** Starts the app with the real server, a real socket and a real Redis, assembled as in `run-ingest.ts`. */
 export async function startIngest(
   overrides: Partial<AppOptions> = {},
@@ -54,8 +60,7 @@ export async function startIngest(
     recordUse: () => {},
     isOverloaded: () => false,
     wasFrozen: () => false,
-    limitPartner: async () => ({ headers: {} }),
-    chargePartner: () => {},
+    limiter: limiterOf(async () => ({ headers: {} })),
     takeTurn: createTurns({ isAccepting: () => false }),
     enqueue: (event) => producer.enqueue(event),
     countUnknownFields: () => {},

@@ -4,7 +4,7 @@ import { answers, type EventKind } from "@booking-events/schema";
 import type Koa from "koa";
 import { Refusal } from "../answers/refusal.ts";
 import { authenticate } from "../partners/authenticate.ts";
-import type { LimitPartner } from "../partners/limit-partners.ts";
+import type { PartnerLimiter } from "../partners/limit-partners.ts";
 import type { RecordUse } from "../partners/record-last-use.ts";
 import type { AnswerGuess } from "../partners/throttle-guessing.ts";
 import { ClientGone, type RequestState } from "./partner-facing-app.ts";
@@ -21,7 +21,7 @@ export interface AdmissionOptions {
   isOverloaded: () => boolean;
   /** True if data that is read now may have waited so long that its sender has given up and sent newer events. */
   wasFrozen: (socket: Socket) => boolean;
-  limitPartner: LimitPartner;
+  limiter: Pick<PartnerLimiter, "take">;
 }
 
 type Context = Koa.ParameterizedContext<RequestState>;
@@ -53,7 +53,7 @@ export async function admitPartner(
   if (options.isShuttingDown()) throw new Refusal(answers.shuttingDown);
   if (options.isOverloaded() || options.wasFrozen(ctx.req.socket)) throw new Refusal(answers.overloaded);
   // Every request with a valid secret takes a token, even a dry run or a request that is refused later.
-  const { retryAfterS, headers } = await options.limitPartner(partner);
+  const { retryAfterS, headers } = await options.limiter.take(partner);
   ctx.state.rateLimitHeaders = headers;
   if (retryAfterS !== undefined) throw new Refusal(answers.overRateLimit(retryAfterS));
   if (ctx.req.destroyed) throw new ClientGone();

@@ -12,19 +12,18 @@ interface BucketSize {
 interface TakenTokens {
   /** The number of wanted tokens, or fewer if there were fewer. */
   granted: number;
-  /** The tokens left in the bucket. */
+  /** The tokens left in the bucket, with fractions. Below zero, it owes them. */
   left: number;
-  /** The time until the next token is added, if fewer were granted than wanted. */
-  waitMs: number;
 }
 
 export interface TokenBuckets {
   /**
-   * Takes up to `wanted` tokens, at least 1, from a bucket that all processes share.
+   * Takes `debt` tokens from a bucket that all processes share, even if that leaves it below zero, and then up to
+   * `wanted` of those that are there.
    *
    * @throws if Redis refuses or does not answer in time
    */
-  take(id: string, size: BucketSize, wanted: number): Promise<TakenTokens>;
+  take(id: string, size: BucketSize, wanted: number, debt?: number): Promise<TakenTokens>;
   /** The number of processes that share the buckets, as last reported by Redis; 1 until then. */
   processCount(): number;
   close(): void;
@@ -38,31 +37,32 @@ const heartbeatIntervalMs = 1_000;
 const heartbeatValidS = 10;
 
 /**
- * A bucket is stored as the time at which it will be full again (GCRA), in a key that expires at that time. All times
- * are microseconds of Redis' clock, so the clocks of the ingest hosts do not matter. The expiry is a time and not a
- * duration, because Redis counts durations in whole milliseconds, since 7.2 from the start of the script. A key that
+ * A bucket is stored as its tokens and the time at which it had them, in a key that expires when the bucket is full. All
+ * times are microseconds of Redis' clock, so the clocks of the ingest hosts do not matter. The expiry is a time and not
+ * a duration, because Redis counts durations in whole milliseconds, since 7.2 from the start of the script. A key that
  * disappeared before its bucket is full would grant a whole burst.
  *
- * A time further ahead than an empty bucket comes from a clock that was set back or a limit that was raised, and counts
- * as an empty bucket. It must be overwritten, or the bucket would stay empty until that time. The script allows for
- * half a microsecond because the stored time is rounded.
+ * A time in the future comes from a clock that was set back: the bucket has what it had. The script allows for a
+ * millionth of a token because the sum of fractions may be less than a whole one.
+ *
+ * ARGV: the tokens added in a microsecond, the burst, the tokens wanted, the tokens owed.
  */
 const takeScript = `
-local interval = tonumber(ARGV[1])
-local capacity = interval * ARGV[2]
-local wanted = tonumber(ARGV[3])
+local rate, burst, wanted, debt = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local ahead = math.max(tonumber(redis.call('GET', KEYS[1]) or '0') - now, 0)
-local missing = math.min(ahead, capacity)
-local there = math.floor((capacity - missing + 0.5) / interval)
-local granted = math.min(wanted, there)
-missing = missing + granted * interval
-if missing ~= ahead then
-  local full = string.format('%.0f', now + missing)
-  redis.call('SET', KEYS[1], full, 'PXAT', string.format('%.0f', math.ceil(full / 1000)))
+local tokens = burst
+local stored = redis.call('GET', KEYS[1])
+if stored then
+  local had, at = string.match(stored, '(%S+) (%S+)')
+  tokens = math.min(burst, had + math.max(now - at, 0) * rate)
 end
-return { granted, there - granted, math.ceil(math.max(missing + interval - capacity, 0)) }
+tokens = tokens - debt
+local granted = math.min(wanted, math.max(math.floor(tokens + 0.000001), 0))
+tokens = tokens - granted
+local full = now + (burst - tokens) / rate
+redis.call('SET', KEYS[1], string.format('%.17g %.0f', tokens, now), 'PXAT', string.format('%.0f', math.ceil(full / 1000)))
+return { granted, string.format('%.6f', tokens) }
 `;
 
 /**
@@ -116,12 +116,11 @@ export function createTokenBuckets(
   const timer = setInterval(sendHeartbeat, heartbeatIntervalMs).unref();
 
   return {
-    async take(id, { perSecond, burst }, wanted) {
+    async take(id, { perSecond, burst }, wanted, debt = 0) {
       const key = `${prefix}:rate-limit:${scope}${id}`;
-      const taking = redis.eval(takeScript, 1, key, 1_000_000 / perSecond, burst, wanted);
-      const reply = await beforeDeadline(taking, deadlineMs);
-      const [granted, left, waitMicroseconds] = reply as [number, number, number];
-      return { granted, left, waitMs: waitMicroseconds / 1_000 };
+      const taking = redis.eval(takeScript, 1, key, perSecond / 1_000_000, burst, wanted, debt);
+      const [granted, left] = (await beforeDeadline(taking, deadlineMs)) as [number, string];
+      return { granted, left: Number(left) };
     },
     processCount: () => processes,
     close() {
