@@ -11,9 +11,6 @@ import { SecretRefused } from "../partners/authenticate.ts";
 import { findHostFault } from "./host-header.ts";
 import { QuietKoa } from "./quiet-koa.ts";
 
-/** The processes that partners connect to. The name is the prefix of a process's metrics. */
-export type PartnerFacingApp = "ingest" | "lookup";
-
 /** What is known about a request while it is processed. */
 export interface RequestState {
   partner?: string;

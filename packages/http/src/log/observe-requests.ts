@@ -2,7 +2,6 @@ import { isIP } from "node:net";
 import type { Partner } from "@booking-events/partners";
 import { Counter, createTallies, Histogram, type Logger, type Registry } from "@booking-events/runtime";
 import type { FieldViolation, Refusal } from "../answers/refusal.ts";
-import type { PartnerFacingApp } from "../app/partner-facing-app.ts";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
 
 /** What may be logged about a request. Never its URL, which contains the secret, or any part of its body. */
@@ -34,9 +33,13 @@ export interface ObservedRequest {
 
 export type ObserveRequest = (request: ObservedRequest) => void;
 
-/** Counts each request and logs each accepted one. Repeated refusals share one log line a second. */
+/**
+ * Counts each request and logs each accepted one. Repeated refusals share one log line a second.
+ *
+ * @param app the prefix of the metrics' names
+ */
 export function createRequestObserver(
-  app: PartnerFacingApp,
+  app: string,
   logger: Logger,
   metrics: Registry,
 ): {

@@ -1,6 +1,5 @@
 import { createPartnerRegistry, type Partner, type PartnerRegistry, parsePartnersFile } from "@booking-events/partners";
 import { Counter, Gauge, type Logger, type Registry, repeat } from "@booking-events/runtime";
-import type { PartnerFacingApp } from "../app/partner-facing-app.ts";
 import { createReaderWithTimeout, describeReadError, type ReadText, readRegularFile } from "./read-regular-file.ts";
 
 export interface PartnersFileWatch {
@@ -28,7 +27,8 @@ const maxReportedProblems = 5;
  * Resolves when the file has been read or the read has failed.
  */
 export async function watchPartnersFile(options: {
-  app: PartnerFacingApp;
+  /** The prefix of the metrics' names. */
+  app: string;
   path: string;
   logger: Logger;
   metrics: Registry;
@@ -86,7 +86,7 @@ export async function watchPartnersFile(options: {
   };
 }
 
-function createMetrics({ app, metrics }: { app: PartnerFacingApp; metrics: Registry }) {
+function createMetrics({ app, metrics }: { app: string; metrics: Registry }) {
   return {
     reloads: new Counter({
       name: `${app}_partners_file_reloads_total`,

@@ -1,7 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Counter, Gauge, type Registry } from "@booking-events/runtime";
-import type { PartnerFacingApp } from "../app/partner-facing-app.ts";
 
 export interface Connection {
   readonly socket: Socket;
@@ -32,12 +31,10 @@ export interface Connections {
 /**
  * When the limit is reached, a new connection replaces the oldest one that never sent a valid secret. If there is none,
  * it replaces the one that has been idle the longest. Opening many idle connections therefore locks nobody out.
+ *
+ * @param options.app the prefix of the metrics' names
  */
-export function createConnections(options: {
-  app: PartnerFacingApp;
-  maxConnections: number;
-  metrics: Registry;
-}): Connections {
+export function createConnections(options: { app: string; maxConnections: number; metrics: Registry }): Connections {
   const connections = new Map<Socket, Connection>();
   // A Set iterates in insertion order, so the oldest member comes first.
   const strangers = new Set<Connection>();
@@ -118,7 +115,7 @@ export function createConnections(options: {
 }
 
 function createMetrics(
-  { app, metrics }: { app: PartnerFacingApp; metrics: Registry },
+  { app, metrics }: { app: string; metrics: Registry },
   connections: ReadonlyMap<Socket, Connection>,
 ) {
   new Gauge({
