@@ -1,13 +1,12 @@
 import {
   boundConnections,
-  createConnections,
+  Connections,
   createGuessThrottle,
   createLastUseRecorder,
-  createRequestObserver,
-  createServer,
   hasKnownSecret,
-  type PartnerFacingServer,
+  PartnerFacingServer,
   PartnerLimiter,
+  RequestObserver,
   servePartners,
   watchPartnersFile,
 } from "@booking-events/http";
@@ -102,7 +101,7 @@ async function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts)
   const settings = parseEnvironment(entries, environment);
   const logger = createLogger({ name: "ingest", level: settings.LOG_LEVEL });
   const metrics = createMetrics("ingest");
-  const { observe, expectPartners, flush } = createRequestObserver("ingest", logger, metrics);
+  const observer = new RequestObserver("ingest", logger, metrics);
   const tracing = await createTracing({
     serviceName: "booking-events-ingest",
     environment,
@@ -110,19 +109,19 @@ async function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts)
     logger,
   });
   // Runs before the logger's own listener, which writes the last lines.
-  process.prependListener("exit", flush);
-  return { settings, logger, metrics, observe, expectPartners, tracing, parts };
+  process.prependListener("exit", () => observer.flush());
+  return { settings, logger, metrics, observer, tracing, parts };
 }
 
 /** Starts everything that keeps a connection, a timer or a watch. */
-async function startServices({ settings, logger, metrics, expectPartners, parts }: Context) {
+async function startServices({ settings, logger, metrics, observer, parts }: Context) {
   const redis = { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
   const partners = await watchPartnersFile({
     app: "ingest",
     path: settings.PARTNERS_FILE,
     logger,
     metrics,
-    onLoaded: expectPartners,
+    onLoaded: (known) => observer.expectPartners(known),
   });
   exportSecretExpiry(metrics, partners.registry);
   const freezes = parts.watchFreezes({ logger, metrics });
@@ -201,11 +200,11 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
   const { partners, freezes, tokenBuckets, queue, load, lastUse, refusals, warnings } = services;
   const countViolations = createViolationCounter(metrics);
   const observe = countPageReads((request) => {
-    context.observe(request);
+    context.observer.observe(request);
     countViolations(request);
     refusals.record(request);
   }, metrics);
-  const connections = createConnections({
+  const connections = new Connections({
     app: "ingest",
     maxConnections: boundConnections({ wanted: settings.MAX_CONNECTIONS, shards: settings.QUEUE_SHARDS, logger }),
     metrics,
@@ -213,7 +212,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
-    markAuthentic: connections.markAuthentic,
+    markAuthentic: (socket) => connections.markAuthentic(socket),
     recordUse: lastUse.record,
     isOverloaded: load.isOverloaded,
     wasFrozen: freezes.wasFrozen,
@@ -231,10 +230,11 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     tracing: context.tracing,
     logger,
   });
-  const ingestServer = createServer({
+  const ingestServer = new PartnerFacingServer({
     handle: app.callback(),
     hasKnownSecret: (req) => hasKnownSecret(partners.registry(), req),
-    ...{ connections, observe },
+    connections,
+    observe,
   });
   // First, because it closes connections of this process to itself.
   ingestServer.server.prependListener("connection", freezes.trackConnection);

@@ -1,13 +1,13 @@
 import {
   boundConnections,
-  createConnections,
+  Connections,
   createGuessThrottle,
   createLastUseRecorder,
-  createRequestObserver,
-  createServer,
   hasKnownSecret,
-  type PartnerFacingServer,
+  type ObservedRequest,
+  PartnerFacingServer,
   PartnerLimiter,
+  RequestObserver,
   servePartners,
   serverLimits,
   watchPartnersFile,
@@ -97,10 +97,10 @@ function createContext(environment: NodeJS.ProcessEnv) {
   const settings = parseEnvironment(entries, environment);
   const logger = createLogger({ name: "lookup", level: settings.LOG_LEVEL });
   const metrics = createMetrics("lookup");
-  const { observe, flush } = createRequestObserver("lookup", logger, metrics);
+  const observer = new RequestObserver("lookup", logger, metrics);
   // Runs before the logger's own listener, which writes the last lines.
-  process.prependListener("exit", flush);
-  return { settings, logger, metrics, observe };
+  process.prependListener("exit", () => observer.flush());
+  return { settings, logger, metrics, observe: (request: ObservedRequest) => observer.observe(request) };
 }
 
 /** Starts everything that keeps a connection, a timer or a watch. */
@@ -170,7 +170,7 @@ function createLookupServer(
   { partners, queue, tokenBuckets, database, listDatabase, digestKey, lastUse }: Services,
   isShuttingDown: () => boolean,
 ): PartnerFacingServer {
-  const connections = createConnections({
+  const connections = new Connections({
     app: "lookup",
     maxConnections: boundConnections({ wanted: settings.MAX_CONNECTIONS, shards: settings.QUEUE_SHARDS, logger }),
     metrics,
@@ -178,7 +178,7 @@ function createLookupServer(
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
-    markAuthentic: connections.markAuthentic,
+    markAuthentic: (socket) => connections.markAuthentic(socket),
     recordUse: lastUse.record,
     isShuttingDown,
     // Questions change nothing, so an answer that nobody waits for does no harm.
@@ -206,7 +206,7 @@ function createLookupServer(
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
     ...{ observe, logger },
   });
-  return createServer({
+  return new PartnerFacingServer({
     handle: app.callback(),
     hasKnownSecret: (req) => hasKnownSecret(partners.registry(), req),
     ...{ connections, observe },

@@ -42,7 +42,7 @@ function evaluate(expression: string, resolve: (name: string) => number): number
 }
 
 describe("the partner guide has the limits of the code", () => {
-  const server = "packages/http/src/server/create-server.ts";
+  const server = "packages/http/src/server/partner-facing-server.ts";
   const constants: Record<string, number> = {
     body: Number(v.parse(variables.BODY_LIMIT_BYTES, undefined)),
     "URL and headers together": readConstant(server, "maxHeaderBytes"),

@@ -10,12 +10,12 @@ import { StartError } from "./start-error.ts";
  */
 export async function listen(
   server: Server,
-  address: { host: string; port: number; backlog?: number; variables: { host: string; port: string } },
+  address: { host: string; port: number; backlog?: number | undefined; variables: { host: string; port: string } },
 ): Promise<void> {
   const { host, port, backlog, variables } = address;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
-  server.listen({ port, host, ...(backlog === undefined ? {} : { backlog }) }, resolve);
+  server.listen({ port, host, backlog }, resolve);
   try {
     await promise;
   } catch (error) {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
-import { createRequestObserver } from "@booking-events/http";
+import { RequestObserver } from "@booking-events/http";
 import { createPartnerRegistry } from "@booking-events/partners";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -119,7 +119,8 @@ test("reading pages is counted apart from events, and writes no log", async () =
   const logger = createLogger({ name: "test", level: "trace" });
   Object.assign(logger, { info: (...line: unknown[]) => lines.push(JSON.stringify(line)) });
   const metrics = createMetrics("test");
-  const observe = countPageReads(createRequestObserver("ingest", logger, metrics).observe, metrics);
+  const observer = new RequestObserver("ingest", logger, metrics);
+  const observe = countPageReads((request) => observer.observe(request), metrics);
   for (const status of [200, 304]) observe({ requestId: "x", method: "GET", status, outcome: "page", durationMs: 1 });
   expect(lines).toEqual([]);
   const exported = await metrics.metrics();

@@ -4,11 +4,9 @@ import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { partnersFile } from "@booking-events/harness/partners";
 import type { ObservedRequest } from "@booking-events/http";
 import {
-  type Connections,
-  createConnections,
-  createServer,
+  Connections,
   hasKnownSecret,
-  type PartnerFacingServer,
+  PartnerFacingServer,
   type PartnerLimiter,
   serverLimits,
 } from "@booking-events/http";
@@ -51,12 +49,12 @@ export async function startIngest(
   const producer = createProducer({ redisServers: redisUrl(), prefix, onError: () => {} });
   const redis = new Redis(redisUrl());
   const registry = createPartnerRegistry(partnersFile);
-  const connections = createConnections({ app: "ingest", maxConnections, metrics: createMetrics("test") });
+  const connections = new Connections({ app: "ingest", maxConnections, metrics: createMetrics("test") });
   const app = createApp({
     partners: () => registry,
     // Disabled, except in the tests of these features.
     answerGuess: () => answers.invalidSecret,
-    markAuthentic: connections.markAuthentic,
+    markAuthentic: (socket) => connections.markAuthentic(socket),
     recordUse: () => {},
     isOverloaded: () => false,
     wasFrozen: () => false,
@@ -74,9 +72,12 @@ export async function startIngest(
     logger: createLogger({ name: "test", level: "silent" }),
     ...overrides,
   });
-  const server = createServer({
-    ...{ handle: app.callback(), connections, observe, limits: { ...serverLimits, ...limits } },
+  const server = new PartnerFacingServer({
+    handle: app.callback(),
     hasKnownSecret: (req) => hasKnownSecret(registry, req),
+    connections,
+    observe,
+    limits: { ...serverLimits, ...limits },
   });
   server.server.listen(0, "127.0.0.1");
   await once(server.server, "listening");

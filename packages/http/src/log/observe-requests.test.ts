@@ -1,15 +1,15 @@
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { expect, test } from "vitest";
-import { createRequestObserver } from "./observe-requests.ts";
+import { RequestObserver } from "./observe-requests.ts";
 
 test("each accepted event has a line of its own, with its partner, kind, id and duration", () => {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line));
   const logger = createLogger({ name: "test", level: "info" }, { write });
-  const { observe } = createRequestObserver("ingest", logger, createMetrics("ingest"));
+  const observer = new RequestObserver("ingest", logger, createMetrics("ingest"));
   const accept = (partner: string, kind: string, eventId: string, durationMs: number) => {
     const ids = { requestId: eventId, partner, secretId: "s1", eventId };
-    observe({ ...ids, method: "POST", kind, status: 200, outcome: "accepted", durationMs });
+    observer.observe({ ...ids, method: "POST", kind, status: 200, outcome: "accepted", durationMs });
   };
 
   accept("acme", "create", "id-1", 1.26);

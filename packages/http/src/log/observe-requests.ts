@@ -33,101 +33,95 @@ export interface ObservedRequest {
 
 export type ObserveRequest = (request: ObservedRequest) => void;
 
-/**
- * Counts each request and logs each accepted one. Repeated refusals share one log line a second.
- *
- * @param app the prefix of the metrics' names
- */
-export function createRequestObserver(
-  app: string,
-  logger: Logger,
-  metrics: Registry,
-): {
-  observe: ObserveRequest;
+/** Counts each request and logs each accepted one. Repeated refusals share one log line a second. */
+export class RequestObserver {
+  readonly #logger: Logger;
+  readonly #refusals: RefusalCounter;
+  readonly #acceptedLoggers = new Map<string, Logger>();
+  readonly #requests: ReturnType<typeof createTallies>;
+  readonly #durations: Histogram;
+  readonly #refusedSecrets: Counter;
+
+  /** @param app the prefix of the metrics' names */
+  constructor(app: string, logger: Logger, metrics: Registry) {
+    this.#logger = logger;
+    this.#refusals = createRefusalCounter(logger);
+    this.#requests = createTallies({
+      name: `${app}_requests_total`,
+      help: "Requests by kind, status and, if authenticated, partner. Status none means that the client disconnected.",
+      labelNames: ["kind", "status", "partner"],
+      registers: [metrics],
+    });
+    this.#durations = new Histogram({
+      name: `${app}_request_duration_seconds`,
+      help: "Time from a request's headers to its answer, including reading its body.",
+      labelNames: ["status"],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
+      registers: [metrics],
+    });
+    this.#refusedSecrets = new Counter({
+      name: `${app}_refused_secrets_total`,
+      help: "Requests whose secret was refused, by cause and status. Status 429 means that their address is throttled.",
+      labelNames: ["cause", "status"],
+      registers: [metrics],
+    });
+  }
+
   /**
    * Exports what is expected of the partners as 0 until it happens. Otherwise Prometheus does not count the first event
    * after each start, and a partner that sends little would look silent.
    */
-  expectPartners: (partners: readonly Partner[]) => void;
-  flush: RefusalCounter["flush"];
-} {
-  const refusals = createRefusalCounter(logger);
-  const acceptedLoggers = new Map<string, Logger>();
-  const requests = createTallies({
-    name: `${app}_requests_total`,
-    help: "Requests by kind, status and, if authenticated, partner. Status none means that the client disconnected.",
-    labelNames: ["kind", "status", "partner"],
-    registers: [metrics],
-  });
-  const durations = new Histogram({
-    name: `${app}_request_duration_seconds`,
-    help: "Time from a request's headers to its answer, including reading its body.",
-    labelNames: ["status"],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
-    registers: [metrics],
-  });
-
-  const refusedSecrets = new Counter({
-    name: `${app}_refused_secrets_total`,
-    help: "Requests whose secret was refused, by cause and status. Status 429 means that their address is throttled.",
-    labelNames: ["cause", "status"],
-    registers: [metrics],
-  });
-
-  /** Its lines have in common what accepted events of the partner and kind do: pino writes it as JSON only once. */
-  function acceptedLoggerOf({ method, kind = "none", partner = "none", status, outcome }: ObservedRequest): Logger {
-    const key = `${kind} ${partner}`;
-    const known = acceptedLoggers.get(key);
-    if (known !== undefined) return known;
-    const created = logger.child({ method, partner, status, outcome, route: routeOf(kind) });
-    acceptedLoggers.set(key, created);
-    return created;
+  expectPartners(partners: readonly Partner[]): void {
+    for (const { id, enabled, kinds } of partners) {
+      if (enabled) for (const kind of kinds) this.#requests(kind, "200", id);
+    }
   }
 
-  function observe(request: ObservedRequest): void {
-    const {
-      requestId,
-      method,
-      kind,
-      partner,
-      secretId,
-      eventId,
-      status,
-      outcome,
-      durationMs,
-      violations = [],
-      cause,
-      err,
-    } = request;
-    const label = String(status ?? "none");
-    if (request.isSecretRefused) refusedSecrets.inc({ cause: outcome, status: label });
-    requests(kind ?? "none", label, partner ?? "none").count += 1;
-    if (durationMs !== undefined) durations.observe({ status: label }, durationMs / 1_000);
+  observe(request: ObservedRequest): void {
+    this.#count(request);
+    const { outcome, status, durationMs, eventId } = request;
     // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
     const ip = request.ip !== undefined && isIP(request.ip) !== 0 ? request.ip : undefined;
-    if (status !== 200 && refusals.countRepeat({ ...request, ip })) return;
+    if (status !== 200 && this.#refusals.countRepeat({ ...request, ip })) return;
     const roundedMs = durationMs === undefined ? undefined : Math.round(durationMs * 10) / 10;
     if (outcome === "accepted") {
       // The event's id is the request's.
-      acceptedLoggerOf(request).info({ eventId, durationMs: roundedMs }, "request");
-      return;
+      this.#acceptedLoggerOf(request).info({ eventId, durationMs: roundedMs }, "request");
+    } else {
+      this.#logger[status === 500 ? "error" : "info"](describe({ ...request, ip, durationMs: roundedMs }), "request");
     }
-    logger[status === 500 ? "error" : "info"](
-      {
-        ...{ requestId, secretId, method, partner, eventId, status, outcome, cause, err, ip },
-        violations: violations.length === 0 ? undefined : violations.map(({ field, rule }) => `${field}:${rule}`),
-        route: kind === undefined ? undefined : routeOf(kind),
-        durationMs: roundedMs,
-      },
-      "request",
-    );
   }
 
-  function expectPartners(partners: readonly Partner[]): void {
-    for (const { id, enabled, kinds } of partners) if (enabled) for (const kind of kinds) requests(kind, "200", id);
+  /** Logs the counts of refusals that have not been logged. */
+  flush(): void {
+    this.#refusals.flush();
   }
 
-  return { observe, expectPartners, flush: refusals.flush };
+  #count({ kind, partner, status, outcome, durationMs, isSecretRefused }: ObservedRequest): void {
+    const label = String(status ?? "none");
+    if (isSecretRefused) this.#refusedSecrets.inc({ cause: outcome, status: label });
+    this.#requests(kind ?? "none", label, partner ?? "none").count += 1;
+    if (durationMs !== undefined) this.#durations.observe({ status: label }, durationMs / 1_000);
+  }
+
+  /** Its lines have in common what accepted events of the partner and kind do: pino writes it as JSON only once. */
+  #acceptedLoggerOf({ method, kind = "none", partner = "none", status, outcome }: ObservedRequest): Logger {
+    const key = `${kind} ${partner}`;
+    const known = this.#acceptedLoggers.get(key);
+    if (known !== undefined) return known;
+    const created = this.#logger.child({ method, partner, status, outcome, route: routeOf(kind) });
+    this.#acceptedLoggers.set(key, created);
+    return created;
+  }
+}
+
+/** The fields of a log line. */
+function describe({ kind, violations = [], isSecretRefused: _, ...fields }: ObservedRequest): object {
+  return {
+    ...fields,
+    violations: violations.length === 0 ? undefined : violations.map(({ field, rule }) => `${field}:${rule}`),
+    route: kind === undefined ? undefined : routeOf(kind),
+  };
 }
 
 function routeOf(kind: string): string {

@@ -5,8 +5,8 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { waitFor } from "@booking-events/harness";
 import { createMetrics } from "@booking-events/runtime";
 import { afterEach, expect, test } from "vitest";
-import { createConnections } from "./connections.ts";
-import { createServer, type PartnerFacingServer } from "./create-server.ts";
+import { Connections } from "./connections.ts";
+import { PartnerFacingServer } from "./partner-facing-server.ts";
 
 let server: PartnerFacingServer;
 const clients: Socket[] = [];
@@ -19,14 +19,14 @@ afterEach(async () => {
 /** `/partner` has a valid secret; a path that ends in `wait` is answered when the test says so. */
 async function startServer(maxConnections: number) {
   const metrics = createMetrics("test");
-  const connections = createConnections({ app: "ingest", maxConnections, metrics });
+  const connections = new Connections({ app: "ingest", maxConnections, metrics });
   const waiting: ServerResponse[] = [];
   const handle: RequestListener = (req, res) => {
     if (req.url?.startsWith("/partner")) connections.markAuthentic(req.socket);
     if (req.url?.endsWith("wait")) waiting.push(res);
     else setImmediate(() => res.end());
   };
-  server = createServer({ handle, hasKnownSecret: () => true, connections, observe: () => {} });
+  server = new PartnerFacingServer({ handle, hasKnownSecret: () => true, connections, observe: () => {} });
   server.server.listen(0, "127.0.0.1");
   await once(server.server, "listening");
   const { port } = server.server.address() as AddressInfo;

@@ -14,105 +14,110 @@ export interface Connection {
   afterAnswers: (() => void) | undefined;
 }
 
-/** Tracks the open connections, and closes one to make room for a new one. */
-export interface Connections {
+/**
+ * Tracks the open connections. When the limit is reached, a new connection replaces the oldest one that never sent a
+ * valid secret. If there is none, it replaces the one that has been idle the longest. Opening many idle connections
+ * therefore locks nobody out.
+ */
+export class Connections {
+  readonly #maxConnections: number;
+  readonly #connections = new Map<Socket, Connection>();
+  // A Set iterates in insertion order, so the oldest member comes first.
+  readonly #strangers = new Set<Connection>();
+  readonly #idle = new Set<Connection>();
+  readonly #countClosed: (reason: ClosingReason) => void;
+
+  /** @param options.app the prefix of the metrics' names */
+  constructor(options: { app: string; maxConnections: number; metrics: Registry }) {
+    this.#maxConnections = options.maxConnections;
+    this.#countClosed = createMetrics(options, this.#connections);
+  }
+
   /**
    * Adds a new connection, or closes it if all others are busy or its client has reset it. Ignores one that has been
    * closed.
    */
-  open(socket: Socket): void;
-  /** Returns undefined if the connection has been closed. */
-  of(socket: Socket): Connection | undefined;
-  all(): Iterable<Connection>;
-  markAuthentic(socket: Socket): void;
-  beginRequest(connection: Connection, response: ServerResponse): void;
-}
-
-/**
- * When the limit is reached, a new connection replaces the oldest one that never sent a valid secret. If there is none,
- * it replaces the one that has been idle the longest. Opening many idle connections therefore locks nobody out.
- *
- * @param options.app the prefix of the metrics' names
- */
-export function createConnections(options: { app: string; maxConnections: number; metrics: Registry }): Connections {
-  const connections = new Map<Socket, Connection>();
-  // A Set iterates in insertion order, so the oldest member comes first.
-  const strangers = new Set<Connection>();
-  const idle = new Set<Connection>();
-  const countClosed = createMetrics(options, connections);
-
-  function open(socket: Socket): void {
+  open(socket: Socket): void {
     if (socket.destroyed) return;
     // The client reset it while it waited to be accepted. What it sent before can still be read, but nobody waits for the
     // answer. A flood of such connections delays all others by the time that each of them takes.
     if (socket.remoteAddress === undefined) {
-      countClosed("gone");
+      this.#countClosed("gone");
       socket.destroy();
       return;
     }
-    if (connections.size >= options.maxConnections && !makeRoom()) {
-      countClosed("refused");
+    if (this.#connections.size >= this.#maxConnections && !this.#makeRoom()) {
+      this.#countClosed("refused");
       socket.destroy();
       return;
     }
     const connection: Connection = {
-      ...{ socket, requestsUnderWay: 0, authenticRequests: 0, newestResponse: undefined },
+      socket,
+      requestsUnderWay: 0,
+      authenticRequests: 0,
+      newestResponse: undefined,
       afterAnswers: undefined,
     };
-    connections.set(socket, connection);
-    strangers.add(connection);
-    socket.once("close", () => forget(connection));
+    this.#connections.set(socket, connection);
+    this.#strangers.add(connection);
+    socket.once("close", () => this.#forget(connection));
   }
 
-  function makeRoom(): boolean {
-    for (const [dispensable, reason] of [[strangers, "stranger"] as const, [idle, "idle"] as const]) {
-      for (const connection of dispensable) {
-        countClosed(reason);
-        forget(connection);
-        connection.socket.destroy();
-        return true;
-      }
-    }
-    return false;
+  /** Returns undefined if the connection has been closed. */
+  of(socket: Socket): Connection | undefined {
+    return this.#connections.get(socket);
   }
 
-  function forget(connection: Connection): void {
-    connections.delete(connection.socket);
-    strangers.delete(connection);
-    idle.delete(connection);
+  all(): Iterable<Connection> {
+    return this.#connections.values();
   }
 
-  function endRequest(connection: Connection): void {
+  markAuthentic(socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
+    connection.authenticRequests += 1;
+    this.#strangers.delete(connection);
+  }
+
+  beginRequest(connection: Connection, response: ServerResponse): void {
+    connection.requestsUnderWay += 1;
+    connection.newestResponse = response;
+    this.#idle.delete(connection);
+    // "finish" is not emitted when the connection breaks.
+    response.once("close", () => this.#endRequest(connection));
+  }
+
+  #endRequest(connection: Connection): void {
     connection.requestsUnderWay -= 1;
     if (connection.requestsUnderWay > 0) return;
     // Otherwise the last request of each idle connection would stay in memory.
     connection.newestResponse = undefined;
-    if (!connections.has(connection.socket)) return;
+    if (!this.#connections.has(connection.socket)) return;
     const { afterAnswers } = connection;
     connection.afterAnswers = undefined;
     afterAnswers?.();
-    if (connection.authenticRequests > 0 && connection.requestsUnderWay === 0) idle.add(connection);
+    if (connection.authenticRequests > 0 && connection.requestsUnderWay === 0) this.#idle.add(connection);
   }
 
-  return {
-    open,
-    of: (socket) => connections.get(socket),
-    all: () => connections.values(),
-    markAuthentic(socket) {
-      const connection = connections.get(socket);
-      if (connection === undefined) return;
-      connection.authenticRequests += 1;
-      strangers.delete(connection);
-    },
-    beginRequest(connection, response) {
-      connection.requestsUnderWay += 1;
-      connection.newestResponse = response;
-      idle.delete(connection);
-      // "finish" is not emitted when the connection breaks.
-      response.once("close", () => endRequest(connection));
-    },
-  };
+  #makeRoom(): boolean {
+    const [oldestStranger] = this.#strangers;
+    const [longestIdle] = this.#idle;
+    const dispensable = oldestStranger ?? longestIdle;
+    if (dispensable === undefined) return false;
+    this.#countClosed(dispensable === oldestStranger ? "stranger" : "idle");
+    this.#forget(dispensable);
+    dispensable.socket.destroy();
+    return true;
+  }
+
+  #forget(connection: Connection): void {
+    this.#connections.delete(connection.socket);
+    this.#strangers.delete(connection);
+    this.#idle.delete(connection);
+  }
 }
+
+type ClosingReason = "stranger" | "idle" | "refused" | "gone";
 
 function createMetrics(
   { app, metrics }: { app: string; metrics: Registry },
@@ -144,5 +149,5 @@ function createMetrics(
     labelNames: ["reason"],
     registers: [metrics],
   });
-  return (reason: "stranger" | "idle" | "refused" | "gone") => closed.inc({ reason });
+  return (reason: ClosingReason) => closed.inc({ reason });
 }

@@ -10,7 +10,7 @@ import {
   startHealthServer,
   version,
 } from "@booking-events/runtime";
-import type { PartnerFacingServer } from "./create-server.ts";
+import type { PartnerFacingServer } from "./partner-facing-server.ts";
 
 /**
  * Serves partners until the process is told to stop. Resolves when it listens and says whether it is ready.
@@ -39,12 +39,12 @@ export async function servePartners(options: {
 }): Promise<void> {
   const { settings, createServer, closeConnections, findProblems, findWarnings, backlog, logger, metrics } = options;
   let isStopping = false;
-  const { server, stop } = createServer(() => isStopping);
+  const server = createServer(() => isStopping);
   const shutdown = installGracefulShutdown({
     phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
       finishWork() {
         isStopping = true;
-        return stop();
+        return server.stop();
       },
       async closeConnections() {
         healthServer.close();
@@ -55,8 +55,10 @@ export async function servePartners(options: {
     timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
     logger,
   });
-  await listen(server, {
-    ...{ host: settings.HOST, port: settings.PORT, ...(backlog === undefined ? {} : { backlog }) },
+  await listen(server.server, {
+    host: settings.HOST,
+    port: settings.PORT,
+    backlog,
     variables: { host: "HOST", port: "PORT" },
   });
   // Last, because a proxy sends requests as soon as it learns that the process is ready.
@@ -70,5 +72,5 @@ export async function servePartners(options: {
     findWarnings,
     metrics,
   });
-  logger.info({ version, host: settings.HOST, port: (server.address() as AddressInfo).port }, "ready");
+  logger.info({ version, host: settings.HOST, port: (server.server.address() as AddressInfo).port }, "ready");
 }

@@ -3,6 +3,7 @@ import {
   type IncomingMessage,
   type RequestListener,
   type Server,
+  type ServerOptions,
   ServerResponse,
 } from "node:http";
 import type { Socket } from "node:net";
@@ -33,104 +34,111 @@ export const serverLimits = {
   unreadAnswerTimeoutMs: 15_000,
 };
 
-export interface PartnerFacingServer {
-  server: Server;
+type Limits = typeof serverLimits;
+
+/** The HTTP server, with all limits that apply before or outside the app. */
+export class PartnerFacingServer {
+  readonly server: Server;
+  readonly #handle: RequestListener;
+  readonly #hasKnownSecret: (req: IncomingMessage) => boolean;
+  readonly #connections: Connections;
+  readonly #observe: ObserveRequest;
+  readonly #limits: Limits;
+  #isStopping = false;
+
+  /**
+   * @param options.handle marks a connection with a valid secret in `connections` before it returns
+   * @param options.hasKnownSecret whether the request has a secret of a partner. Otherwise, its chunks are not parsed
+   */
+  constructor(options: {
+    handle: RequestListener;
+    hasKnownSecret: (req: IncomingMessage) => boolean;
+    connections: Connections;
+    observe: ObserveRequest;
+    limits?: Limits;
+  }) {
+    this.#handle = options.handle;
+    this.#hasKnownSecret = options.hasKnownSecret;
+    this.#connections = options.connections;
+    this.#observe = options.observe;
+    this.#limits = options.limits ?? serverLimits;
+    this.server = createHttpServer({
+      ...toNodeOptions(this.#limits),
+      IncomingMessage: joinChunks(stopParserAt((req) => this.#mustStopParser(req))),
+    });
+    this.server.timeout = this.#limits.unreadAnswerTimeoutMs;
+    this.#listen();
+  }
+
   /**
    * Stops accepting requests, lets those in progress get their answers, and closes every connection. A client that is
    * still sending when the time is over is disconnected.
    */
-  stop(): Promise<void>;
-}
-
-/**
- * Creates the HTTP server, with all limits that apply before or outside the app.
- *
- * @param options.handle marks a connection with a valid secret in `connections` before it returns
- */
-export function createServer(options: {
-  handle: RequestListener;
-  /** Whether the request has a secret of a partner. Otherwise, its chunks are not parsed. */
-  hasKnownSecret: (req: IncomingMessage) => boolean;
-  connections: Connections;
-  observe: ObserveRequest;
-  limits?: typeof serverLimits;
-}): PartnerFacingServer {
-  const { handle, hasKnownSecret, connections, observe, limits = serverLimits } = options;
-  let isStopping = false;
-
-  const server = createHttpServer({
-    requestTimeout: limits.requestTimeoutMs,
-    headersTimeout: limits.headersTimeoutMs,
-    connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    maxHeaderSize: limits.maxHeaderBytes,
-    // The app answers instead, because Node's answer has no body.
-    requireHostHeader: false,
-    IncomingMessage: joinChunks(
-      stopParserAt((req) => !acceptsRequests(connections.of(req.socket)) || isChunkedByStranger(req)),
-    ),
-    // No other protocol is supported, and a server may ignore the request to upgrade (RFC 9110, section 7.8).
-    shouldUpgradeCallback: () => false,
-  });
-  server.timeout = limits.unreadAnswerTimeoutMs;
-  server.on("connection", connections.open);
-  // Without its own listener for an Expect header, Node would ask for the body before the secret is checked.
-  for (const event of ["request", "checkContinue", "checkExpectation"] as const) server.on(event, handleRequest);
-  for (const event of ["connect", "upgrade"] as const) {
-    server.on(event, (req, socket) => handleLastRequest(req, socket as Socket));
+  stop(): Promise<void> {
+    this.#isStopping = true;
+    const timeLimitMs = Math.min(this.#limits.requestTimeoutMs, this.#limits.longestStopMs);
+    return stopServer(this.server, this.#connections, timeLimitMs);
   }
-  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    answerClientError(error, { connection: connections.of(socket), socket, observe });
-  });
+
+  #listen(): void {
+    const { server } = this;
+    server.on("connection", (socket) => this.#connections.open(socket));
+    // Without its own listener for an Expect header, Node would ask for the body before the secret is checked.
+    for (const event of ["request", "checkContinue", "checkExpectation"] as const) {
+      server.on(event, (req, res) => this.#handleRequest(req, res));
+    }
+    for (const event of ["connect", "upgrade"] as const) {
+      server.on(event, (req, socket) => this.#handleLastRequest(req, socket as Socket));
+    }
+    server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+      answerClientError(error, { connection: this.#connections.of(socket), socket, observe: this.#observe });
+    });
+  }
+
+  #mustStopParser(req: IncomingMessage): boolean {
+    return !this.#acceptsRequests(this.#connections.of(req.socket)) || this.#isChunkedByStranger(req);
+  }
 
   /** Each chunk costs as much as a small request, before the answer can close the connection. */
-  function isChunkedByStranger(req: IncomingMessage): boolean {
-    return /\bchunked\s*$/i.test(req.headers["transfer-encoding"] ?? "") && !hasKnownSecret(req);
+  #isChunkedByStranger(req: IncomingMessage): boolean {
+    return /\bchunked\s*$/i.test(req.headers["transfer-encoding"] ?? "") && !this.#hasKnownSecret(req);
   }
 
-  function acceptsRequests(connection: Connection | undefined): connection is Connection {
+  #acceptsRequests(connection: Connection | undefined): connection is Connection {
     if (connection === undefined || isClosing(connection)) return false;
-    return connection.requestsUnderWay < limits.maxRequestsUnderWay;
+    return connection.requestsUnderWay < this.#limits.maxRequestsUnderWay;
   }
 
-  function handleRequest(req: IncomingMessage, res: ServerResponse): void {
-    const connection = connections.of(req.socket);
-    if (!acceptsRequests(connection)) {
+  #handleRequest(req: IncomingMessage, res: ServerResponse): void {
+    const connection = this.#connections.of(req.socket);
+    if (!this.#acceptsRequests(connection)) {
       // Only reached if the parser did not stop.
       req.socket.destroy();
       return;
     }
     const { authenticRequests } = connection;
     const { shouldKeepAlive } = res;
-    connections.beginRequest(connection, res);
+    this.#connections.beginRequest(connection, res);
     // A request without a valid secret closes its connection, so each further guess costs its sender a new one.
     res.shouldKeepAlive = false;
-    handle(req, res);
-    if (connection.authenticRequests > authenticRequests && !isStopping) res.shouldKeepAlive = shouldKeepAlive;
+    this.#handle(req, res);
+    if (connection.authenticRequests > authenticRequests && !this.#isStopping) res.shouldKeepAlive = shouldKeepAlive;
   }
 
   /**
    * Handles a request after which the parser has stopped. Node has removed its listeners from the socket, and without a
    * listener for errors a reset would end the process.
    */
-  function handleLastRequest(req: IncomingMessage, socket: Socket): void {
+  #handleLastRequest(req: IncomingMessage, socket: Socket): void {
     socket.on("error", () => socket.destroy());
-    socket.setTimeout(limits.unreadAnswerTimeoutMs, () => socket.destroy());
-    const connection = connections.of(socket);
+    socket.setTimeout(this.#limits.unreadAnswerTimeoutMs, () => socket.destroy());
+    const connection = this.#connections.of(socket);
     if (connection === undefined) {
       socket.destroy();
     } else if (isClosing(connection)) {
       // The connection closes after an earlier answer, so this request gets none.
-    } else if (acceptsRequests(connection) && req.method === "CONNECT") {
-      const answer = findHostFault(req) ?? answers.methodNotAllowed("POST");
-      const { status, code: outcome } = answer;
-      const requestId = requestIdOf(req);
-      observe({ requestId, method: req.method, status, outcome, ip: socket.remoteAddress });
-      afterAnswers(connection, () => sendAnswerOnSocket(socket, answer, requestId));
-    } else if (acceptsRequests(connection)) {
-      handleWithoutBody(req, socket, connection);
-    } else {
-      observe({
+    } else if (!this.#acceptsRequests(connection)) {
+      this.#observe({
         requestId: requestIdOf(req),
         method: req.method,
         outcome: "too-many-under-way",
@@ -138,15 +146,27 @@ export function createServer(options: {
       });
       discardInput(socket, () => socket.pause());
       closeAfterAnswers(connection);
+    } else if (req.method === "CONNECT") {
+      this.#refuseConnect(req, socket, connection);
+    } else {
+      this.#handleWithoutBody(req, socket, connection);
     }
   }
 
+  #refuseConnect(req: IncomingMessage, socket: Socket, connection: Connection): void {
+    const answer = findHostFault(req) ?? answers.methodNotAllowed("POST");
+    const { status, code: outcome } = answer;
+    const requestId = requestIdOf(req);
+    this.#observe({ requestId, method: req.method, status, outcome, ip: socket.remoteAddress });
+    afterAnswers(connection, () => sendAnswerOnSocket(socket, answer, requestId));
+  }
+
   /** Answers a stranger's request as if its body never arrived. Its answer follows those of earlier requests. */
-  function handleWithoutBody(req: IncomingMessage, socket: Socket, connection: Connection): void {
+  #handleWithoutBody(req: IncomingMessage, socket: Socket, connection: Connection): void {
     discardInput(socket, () => socket.pause());
     afterAnswers(connection, () => {
       // The list of partners may have changed meanwhile, and the body is lost.
-      if (hasKnownSecret(req)) {
+      if (this.#hasKnownSecret(req)) {
         socket.destroy();
         return;
       }
@@ -154,19 +174,25 @@ export function createServer(options: {
       res.assignSocket(socket);
       res.once("finish", () => endGently(socket));
       // Node has set its own time-out after the answer before.
-      socket.setTimeout(limits.unreadAnswerTimeoutMs);
-      connections.beginRequest(connection, res);
+      socket.setTimeout(this.#limits.unreadAnswerTimeoutMs);
+      this.#connections.beginRequest(connection, res);
       res.shouldKeepAlive = false;
-      handle(req, res);
+      this.#handle(req, res);
     });
   }
+}
 
+function toNodeOptions(limits: Limits): ServerOptions {
   return {
-    server,
-    stop() {
-      isStopping = true;
-      return stopServer(server, connections, Math.min(limits.requestTimeoutMs, limits.longestStopMs));
-    },
+    requestTimeout: limits.requestTimeoutMs,
+    headersTimeout: limits.headersTimeoutMs,
+    connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    maxHeaderSize: limits.maxHeaderBytes,
+    // The app answers instead, because Node's answer has no body.
+    requireHostHeader: false,
+    // No other protocol is supported, and a server may ignore the request to upgrade (RFC 9110, section 7.8).
+    shouldUpgradeCallback: () => false,
   };
 }
 
