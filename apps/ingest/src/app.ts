@@ -26,7 +26,7 @@ import type { DecodedBody } from "./body/decode-body.ts";
 import { describeViolations } from "./body/describe-violations.ts";
 import { readEventOptions } from "./body/event-options.ts";
 import { type Body, createBodyReader } from "./body/read-body.ts";
-import type { TakeTurn } from "./load/take-turns.ts";
+import type { Turns } from "./load/take-turns.ts";
 import type { CountUnknownFields } from "./observe/count-unknown-fields.ts";
 import type { RecordWarnings } from "./observe/record-warnings.ts";
 import { endRequestSpan, enqueueTraced, startRequestSpan } from "./observe/trace-requests.ts";
@@ -34,7 +34,7 @@ import { answerWithPage, type Pages } from "./pages/pages.ts";
 
 export interface AppOptions extends AdmissionOptions {
   limiter: Pick<PartnerLimiter, "take" | "charge">;
-  takeTurn: TakeTurn;
+  turns: Pick<Turns, "take">;
   enqueue: Producer["enqueue"];
   countUnknownFields: CountUnknownFields;
   recordWarnings: RecordWarnings;
@@ -70,7 +70,8 @@ export function createApp(options: AppOptions): Koa<State> {
       options.observe(request);
       if (span !== undefined) endRequestSpan(span, request);
     },
-    ...{ trustedProxyHops, logger },
+    trustedProxyHops,
+    logger,
   });
 }
 
@@ -94,7 +95,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     const body = await readBody(ctx);
     const receivedAt = new Date().toISOString();
     const read = () => readEvent(ctx, kind, body, (values) => options.limiter.charge(partner, body.bytes, values));
-    const { payload, payloadJson, warnings, idempotencyKey, isDryRun } = await options.takeTurn(
+    const { payload, payloadJson, warnings, idempotencyKey, isDryRun } = await options.turns.take(
       partner.id,
       body.bytes,
       read,

@@ -41,9 +41,11 @@ beforeAll(async () => {
     limiter: limiterOf(async () =>
       conditions.has("over the rate limit") ? { retryAfterS: 7, headers: {} } : { headers: {} },
     ),
-    async takeTurn(_partner, _bytes, work) {
-      if (conditions.has("too much to read")) throw new Refusal(answers.tooMuchToRead);
-      return work();
+    turns: {
+      async take(_partner, _bytes, work) {
+        if (conditions.has("too much to read")) throw new Refusal(answers.tooMuchToRead);
+        return work();
+      },
     },
     isQueueAvailable: () => !conditions.has("queue unavailable"),
   });

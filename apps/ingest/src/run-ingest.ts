@@ -24,16 +24,18 @@ import {
   createMetrics,
   createTracing,
   exportCertificates,
+  type Logger,
   listUrls,
   parseEnvironment,
+  type Registry,
   redisVariables,
   toRedisServers,
   variables,
 } from "@booking-events/runtime";
 import { createApp } from "./app.ts";
-import { freezeLimits, watchFreezes } from "./freezes/watch-freezes.ts";
+import { FreezeWatch, freezeLimits } from "./freezes/watch-freezes.ts";
 import { watchLoad } from "./load/shed-load.ts";
-import { createTurns } from "./load/take-turns.ts";
+import { Turns } from "./load/take-turns.ts";
 import { createUnknownFieldCounter } from "./observe/count-unknown-fields.ts";
 import { createViolationCounter } from "./observe/count-violations.ts";
 import { exportSecretExpiry } from "./observe/export-secret-expiry.ts";
@@ -68,8 +70,17 @@ const entries = {
 const maxEventLoopDelayMs = 250;
 
 /** The parts of ingest that a test may replace, to make one stop or fail at a chosen point. */
-const ingestParts = { createProducer, watchFreezes };
-export type IngestParts = typeof ingestParts;
+export interface IngestParts {
+  createProducer: typeof createProducer;
+  watchFreezes: (options: { logger: Logger; metrics: Registry }) => PublicPart<FreezeWatch>;
+}
+
+type PublicPart<Class> = Pick<Class, keyof Class>;
+
+const ingestParts: IngestParts = {
+  createProducer,
+  watchFreezes: (options) => new FreezeWatch(options),
+};
 
 /**
  * Constructs ingest and starts it. Resolves when it accepts events, or refuses them because Redis is unavailable.
@@ -132,7 +143,7 @@ async function startServices({ settings, logger, metrics, observer, parts }: Con
     replicasToConfirm: settings.REDIS_REPLICAS_TO_CONFIRM,
     // watchQueue logs problems and their end at a higher level.
     onError: (error) => logger.debug({ err: error }, "Redis connection failed"),
-    onTimeLost: freezes.recordLostTime,
+    onTimeLost: (lostMs) => freezes.recordLostTime(lostMs),
   });
   const tokenBuckets = createTokenBuckets({
     ...redis,
@@ -214,10 +225,10 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     answerGuess: createGuessThrottle(),
     markAuthentic: (socket) => connections.markAuthentic(socket),
     recordUse: lastUse.record,
-    isOverloaded: load.isOverloaded,
-    wasFrozen: freezes.wasFrozen,
+    isOverloaded: () => load.isOverloaded(),
+    wasFrozen: (socket) => freezes.wasFrozen(socket),
     limiter: new PartnerLimiter({ app: "ingest", tokenBuckets, logger, metrics }),
-    takeTurn: createTurns({ isAccepting: freezes.isAccepting }),
+    turns: new Turns({ isAccepting: () => freezes.isAccepting() }),
     enqueue: measureEnqueuing(queue.enqueue, metrics),
     countUnknownFields: createUnknownFieldCounter(metrics),
     recordWarnings: warnings.record,
@@ -237,7 +248,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     observe,
   });
   // First, because it closes connections of this process to itself.
-  ingestServer.server.prependListener("connection", freezes.trackConnection);
+  ingestServer.server.prependListener("connection", (socket) => freezes.trackConnection(socket));
   freezes.begin();
   return ingestServer;
 }

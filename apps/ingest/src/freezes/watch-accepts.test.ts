@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type AcceptWatch, watchAccepts } from "./watch-accepts.ts";
+import { AcceptWatch } from "./watch-accepts.ts";
 
 const eachMs = 10;
 /** Connections that wait at any time in a stream. */
@@ -20,7 +20,7 @@ let onAccepted: () => void;
 beforeEach(async () => {
   [begunAtMs, measured, probes, sockets, onAccepted] = [new Map(), [], 0, [], () => {}];
   lastPollMs = () => performance.now();
-  watch = watchAccepts(() => lastPollMs());
+  watch = new AcceptWatch(() => lastPollMs());
   server = createServer((socket) => {
     sockets.push(socket.on("error", () => {}));
     const acceptedAtMs = performance.now();

@@ -3,7 +3,7 @@ import { enqueueDeadlineMs } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { turnLimits } from "../load/take-turns.ts";
-import { type FreezeWatch, freezeLimits, watchFreezes } from "./watch-freezes.ts";
+import { FreezeWatch, freezeLimits } from "./watch-freezes.ts";
 
 const { tickIntervalMs, longestUnnoticedMs, longestAcceptMs, refusalMs } = freezeLimits;
 const turnMs = 10;
@@ -28,7 +28,7 @@ beforeEach(() => {
   metrics = createMetrics("test");
   const logger = createLogger({ name: "test", level: "silent" });
   vi.spyOn(logger, "warn").mockImplementation(warn);
-  watch = watchFreezes({ logger, metrics });
+  watch = new FreezeWatch({ logger, metrics });
   watch.begin();
   open = connectNow();
 });
@@ -85,7 +85,7 @@ test("a running process is not frozen", () => {
 
 test("a slow start is no freeze, because nobody could send anything", () => {
   watch.stop();
-  watch = watchFreezes({ logger: createLogger({ name: "test", level: "silent" }), metrics: createMetrics("test") });
+  watch = new FreezeWatch({ logger: createLogger({ name: "test", level: "silent" }), metrics: createMetrics("test") });
   freeze(10_000);
   watch.recordLostTime(10_000);
   watch.begin();

@@ -2,14 +2,6 @@ import { type Histogram, monitorEventLoopDelay } from "node:perf_hooks";
 import type { Producer, QueueLoad } from "@booking-events/queue";
 import { Gauge, type Logger, type Registry, repeat } from "@booking-events/runtime";
 
-export interface LoadShedder {
-  /** True while events must be refused. */
-  isOverloaded(): boolean;
-  /** Why events are refused, for an operator. Empty if they are not. */
-  warnings(): string[];
-  stop(): void;
-}
-
 export interface LoadLimits {
   /** Events in the queue. */
   maxBacklog: number;
@@ -38,51 +30,82 @@ const nanosecondsPerMs = 1_000_000;
 /**
  * Measures the backlog, Redis' memory and this process's delay several times a second, so requests need no checks of
  * their own. Resolves after the first check.
+ *
+ * @param options.measureLoads one for each shard of the queue
  */
 export async function watchLoad(options: {
-  /** One for each shard of the queue. */
   measureLoads: Producer["measureLoad"][];
   limits: LoadLimits;
   logger: Logger;
   metrics: Registry;
 }): Promise<LoadShedder> {
-  const { measureLoads, limits, logger } = options;
-  const shedding = new Gauge({
-    name: "ingest_shedding",
-    help: "1 while events are refused because of this measure: maxBacklog, memoryHighWater, maxEventLoopDelayMs.",
-    labelNames: ["measure"],
-    registers: [options.metrics],
-  });
-  const limit = new Gauge({
-    name: "ingest_shedding_limit",
-    help: "The limit of this measure: events, a share of Redis' maxmemory, milliseconds.",
-    labelNames: ["measure"],
-    registers: [options.metrics],
-  });
-  for (const [measure, value] of Object.entries(limits)) limit.set({ measure }, value);
-  const stopping = new AbortController();
-  const exceeded = new Map<Measure, number>();
-  const delays = monitorEventLoopDelay({ resolution: delayResolutionMs });
+  const shedder = new LoadShedder(options);
+  await watchShards(options.measureLoads, shedder);
+  // Not before: nobody waits for a process that starts.
+  watchDelay(shedder);
+  return shedder;
+}
 
-  function update(measure: Measure, value: number): void {
-    const limit = limits[measure];
-    const wasExceeded = exceeded.has(measure);
+/** Decides whether events must be refused, by what was last measured. */
+export class LoadShedder {
+  readonly #limits: LoadLimits;
+  readonly #logger: Logger;
+  readonly #shedding: Gauge;
+  readonly #exceeded = new Map<Measure, number>();
+  readonly #stopping = new AbortController();
+
+  constructor({ limits, logger, metrics }: { limits: LoadLimits; logger: Logger; metrics: Registry }) {
+    this.#limits = limits;
+    this.#logger = logger;
+    this.#shedding = new Gauge({
+      name: "ingest_shedding",
+      help: "1 while events are refused because of this measure: maxBacklog, memoryHighWater, maxEventLoopDelayMs.",
+      labelNames: ["measure"],
+      registers: [metrics],
+    });
+    const limit = new Gauge({
+      name: "ingest_shedding_limit",
+      help: "The limit of this measure: events, a share of Redis' maxmemory, milliseconds.",
+      labelNames: ["measure"],
+      registers: [metrics],
+    });
+    for (const [measure, value] of Object.entries(limits)) limit.set({ measure }, value);
+    this.update("maxEventLoopDelayMs", 0);
+  }
+
+  /** True while events must be refused. */
+  isOverloaded(): boolean {
+    return this.#exceeded.size > 0;
+  }
+
+  /** Why events are refused, for an operator. Empty if they are not. */
+  warnings(): string[] {
+    return Array.from(this.#exceeded, ([measure, value]) => describe(measure, value, this.#limits[measure]));
+  }
+
+  update(measure: Measure, value: number): void {
+    const limit = this.#limits[measure];
+    const wasExceeded = this.#exceeded.has(measure);
     const isExceeded = value > limit * (wasExceeded ? recoveredShare : 1);
-    if (isExceeded) exceeded.set(measure, value);
-    else exceeded.delete(measure);
-    shedding.set({ measure }, isExceeded ? 1 : 0);
+    if (isExceeded) this.#exceeded.set(measure, value);
+    else this.#exceeded.delete(measure);
+    this.#shedding.set({ measure }, isExceeded ? 1 : 0);
     if (isExceeded === wasExceeded) return;
-    if (isExceeded) logger.warn({ measure, value, limit }, "overloaded: events are refused");
-    else logger.info({ measure, value, limit }, "no longer overloaded by this measure");
+    if (isExceeded) this.#logger.warn({ measure, value, limit }, "overloaded: events are refused");
+    else this.#logger.info({ measure, value, limit }, "no longer overloaded by this measure");
   }
 
-  function checkDelay(): void {
-    const delayMs = medianDelayMs(delays);
-    if (delayMs === undefined) return;
-    delays.reset();
-    update("maxEventLoopDelayMs", delayMs);
+  get stopped(): AbortSignal {
+    return this.#stopping.signal;
   }
 
+  stop(): void {
+    this.#stopping.abort();
+  }
+}
+
+/** Resolves when each shard was measured once. */
+async function watchShards(measureLoads: Producer["measureLoad"][], shedder: LoadShedder): Promise<void> {
   /** The last known loads of the shards that answer. */
   const loads = new Map<number, QueueLoad>();
 
@@ -95,27 +118,31 @@ export async function watchLoad(options: {
       if (loads.size > 1) loads.delete(shard);
     }
     if (loads.size === 0) return;
-    update("maxBacklog", sum([...loads.values()].map(({ backlog }) => backlog)));
-    update("memoryHighWater", Math.max(...Array.from(loads.values(), ({ memoryShare }) => memoryShare)));
+    shedder.update("maxBacklog", sum([...loads.values()].map(({ backlog }) => backlog)));
+    shedder.update("memoryHighWater", Math.max(...Array.from(loads.values(), ({ memoryShare }) => memoryShare)));
   }
 
-  update("maxEventLoopDelayMs", 0);
   await Promise.all(measureLoads.map((measureLoad, shard) => checkShard(shard, measureLoad)));
-  // Not before: nobody waits for a process that starts.
-  delays.enable();
-  void repeat(checkDelay, delayIntervalMs, stopping.signal);
-  const shardIntervalMs = intervalOfEachShard(measureLoads.length);
+  const intervalMs = intervalOfEachShard(measureLoads.length);
   // Each by itself, so that a shard that does not answer delays no other.
   for (const [shard, measureLoad] of measureLoads.entries())
-    void repeat(() => checkShard(shard, measureLoad), shardIntervalMs, stopping.signal);
-  return {
-    isOverloaded: () => exceeded.size > 0,
-    warnings: () => [...exceeded].map(([measure, value]) => describe(measure, value, limits[measure])),
-    stop() {
-      stopping.abort();
-      delays.disable();
+    void repeat(() => checkShard(shard, measureLoad), intervalMs, shedder.stopped);
+}
+
+function watchDelay(shedder: LoadShedder): void {
+  const delays = monitorEventLoopDelay({ resolution: delayResolutionMs });
+  delays.enable();
+  shedder.stopped.addEventListener("abort", () => delays.disable());
+  void repeat(
+    () => {
+      const delayMs = medianDelayMs(delays);
+      if (delayMs === undefined) return;
+      delays.reset();
+      shedder.update("maxEventLoopDelayMs", delayMs);
     },
-  };
+    delayIntervalMs,
+    shedder.stopped,
+  );
 }
 
 /** @returns undefined if there are too few samples to tell one long pause from a process that cannot keep up */

@@ -1,24 +1,24 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
-import { createTurns, type TakeTurn, turnLimits } from "./take-turns.ts";
+import { Turns, turnLimits } from "./take-turns.ts";
 
 const { budgetMs, budgetWhileAcceptingMs, itemsWhileAccepting, longestWaitMs, maxWaitingBytes } = turnLimits;
 
 let nowMs: number;
 let done: string[];
 let isAccepting: boolean;
-let takeTurn: TakeTurn;
+let turns: Turns;
 
 beforeEach(() => {
   nowMs = 1_000_000;
   done = [];
   isAccepting = false;
-  takeTurn = createTurns({ isAccepting: () => isAccepting, now: () => nowMs });
+  turns = new Turns({ isAccepting: () => isAccepting, now: () => nowMs });
 });
 
 /** Work that takes the whole budget of a turn. */
 function work(partner: string, { takesMs = budgetMs, bytes = 1 } = {}): Promise<string> {
-  return takeTurn(partner, bytes, () => {
+  return turns.take(partner, bytes, () => {
     nowMs += takesMs;
     done.push(partner);
     return partner;
@@ -34,7 +34,7 @@ test("work runs immediately while the turn has time left", async () => {
 test("work beyond the turn's budget runs in later turns, in order of arrival", async () => {
   const order: number[] = [];
   const results = [1, 2, 3].map((number) =>
-    takeTurn("acme", 1, () => {
+    turns.take("acme", 1, () => {
       nowMs += budgetMs;
       order.push(number);
     }),
@@ -57,8 +57,8 @@ test("each turn has its budget once, however many items of work started it", asy
 
 test("by default it uses the process's clock", async () => {
   const results: number[] = [];
-  const takeOwnTurn = createTurns({ isAccepting: () => false });
-  for (const number of [1, 2]) void takeOwnTurn("acme", 1, () => results.push(number));
+  const own = new Turns({ isAccepting: () => false });
+  for (const number of [1, 2]) void own.take("acme", 1, () => results.push(number));
   expect(results).toEqual([1, 2]);
 });
 
@@ -101,7 +101,7 @@ test("newer work does not overtake what waited for connections to be accepted, a
   isAccepting = true;
   const order: string[] = [];
   const add = (name: string) =>
-    takeTurn("acme", 1, () => {
+    turns.take("acme", 1, () => {
       nowMs += budgetWhileAcceptingMs;
       order.push(name);
     });
@@ -222,7 +222,7 @@ test("finished work no longer counts even if more is waiting", async () => {
 
 test("an error in the work rejects only its caller's promise, whether it runs now or later", async () => {
   const fail = () =>
-    takeTurn("acme", 1, () => {
+    turns.take("acme", 1, () => {
       nowMs += budgetMs;
       throw new Error("malformed");
     });

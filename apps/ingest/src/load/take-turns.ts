@@ -1,14 +1,6 @@
 import { Refusal } from "@booking-events/http";
 import { answers } from "@booking-events/schema";
 
-/**
- * Runs the work now or in a later turn of the event loop, and returns its result.
- *
- * @param bytes the memory that the work occupies while it waits
- * @throws Refusal if too much of the partner's work is waiting or the work has waited too long; what the work throws
- */
-export type TakeTurn = <Result>(partner: string, bytes: number, work: () => Result) => Promise<Result>;
-
 export const turnLimits = {
   /**
    * The time for work in one turn of the event loop; the last item may exceed it. It is enough for several hundred
@@ -54,94 +46,107 @@ interface PartnerQueue {
  * The event loop accepts one connection in each turn. If each turn had work, the last of a few hundred new connections
  * would wait for seconds. So while connections are waiting, a turn with little work is followed by several without,
  * unless the work has waited for half of the time that it may.
- *
- * @param options.isAccepting whether connections may be waiting to be accepted
- * @param options.now a clock in milliseconds that is never set back
  */
-export function createTurns(options: { isAccepting: () => boolean; now?: () => number }): TakeTurn {
-  const { isAccepting, now = () => performance.now() } = options;
+export class Turns {
+  readonly #isAccepting: () => boolean;
+  readonly #now: () => number;
   /** By partner; the first one is served next. */
-  const queues = new Map<string, PartnerQueue>();
-  let spentMs = 0;
-  let itemsDone = 0;
-  let isTurnCounted = false;
+  readonly #queues = new Map<string, PartnerQueue>();
+  #spentMs = 0;
+  #itemsDone = 0;
+  #isTurnCounted = false;
   /** How many of the next turns have no work if connections are waiting. */
-  let turnsWithout = 0;
+  #turnsWithout = 0;
 
-  function spend<Result>(work: () => Result): Result {
-    countTurn();
-    const startedAtMs = now();
-    try {
-      return work();
-    } finally {
-      spentMs += now() - startedAtMs;
-      itemsDone += 1;
-      turnsWithout = turnLimits.itemsWhileAccepting;
-    }
+  /**
+   * @param options.isAccepting whether connections may be waiting to be accepted
+   * @param options.now a clock in milliseconds that is never set back
+   */
+  constructor({ isAccepting, now = () => performance.now() }: { isAccepting: () => boolean; now?: () => number }) {
+    this.#isAccepting = isAccepting;
+    this.#now = now;
   }
 
-  function hasTimeLeft(): boolean {
-    if (!isAccepting()) return spentMs < turnLimits.budgetMs;
-    return spentMs < turnLimits.budgetWhileAcceptingMs && itemsDone < turnLimits.itemsWhileAccepting;
-  }
-
-  /** Counts a turn from its first work. Work waits only after the turn's time has been spent. */
-  function countTurn(): void {
-    if (isTurnCounted) return;
-    isTurnCounted = true;
-    setImmediate(startTurn);
-  }
-
-  function startTurn(): void {
-    isTurnCounted = false;
-    if (isAccepting() && turnsWithout > 0 && !isUrgent()) {
-      turnsWithout -= 1;
-      spentMs = turnLimits.budgetMs;
-      countTurn();
-      return;
-    }
-    spentMs = 0;
-    itemsDone = 0;
-    for (const [partner, queue] of queues) {
-      if (!hasTimeLeft()) break;
-      queues.delete(partner);
-      startFirst(queue);
-      // The partner goes to the end, after those that this loop has yet to serve.
-      if (queue.waiting.length > 0) queues.set(partner, queue);
-    }
-  }
-
-  /** Whether the work that is next may soon have waited too long. */
-  function isUrgent(): boolean {
-    const [next] = queues.values();
-    const sinceMs = next?.waiting[0]?.sinceMs;
-    return sinceMs !== undefined && now() - sinceMs > turnLimits.longestWaitMs / 2;
-  }
-
-  function startFirst(queue: PartnerQueue): void {
-    const first = queue.waiting.shift();
-    if (first === undefined) return;
-    queue.bytes -= first.bytes;
-    if (now() - first.sinceMs > turnLimits.longestWaitMs) first.refuse(new Refusal(answers.tooMuchToRead));
-    else first.start();
-  }
-
-  return async (partner, bytes, work) => {
+  /**
+   * Runs the work now or in a later turn of the event loop, and returns its result.
+   *
+   * @param bytes the memory that the work occupies while it waits
+   * @throws Refusal if too much of the partner's work is waiting or the work has waited too long; what the work throws
+   */
+  async take<Result>(partner: string, bytes: number, work: () => Result): Promise<Result> {
     // A turn may have time left although work is waiting, since it has more as soon as no connection waits any more.
-    if (queues.size === 0 && hasTimeLeft()) return spend(work);
-    const queue = queues.get(partner) ?? { waiting: [], bytes: 0 };
+    if (this.#queues.size === 0 && this.#hasTimeLeft()) return this.#spend(work);
+    const queue = this.#queues.get(partner) ?? { waiting: [], bytes: 0 };
     if (queue.bytes + bytes > turnLimits.maxWaitingBytes) throw new Refusal(answers.tooMuchToRead);
     return new Promise((resolve, refuse) => {
       const start = () => {
         try {
-          resolve(spend(work));
+          resolve(this.#spend(work));
         } catch (error) {
           refuse(error);
         }
       };
-      queue.waiting.push({ sinceMs: now(), bytes, start, refuse });
+      queue.waiting.push({ sinceMs: this.#now(), bytes, start, refuse });
       queue.bytes += bytes;
-      queues.set(partner, queue);
+      this.#queues.set(partner, queue);
     });
-  };
+  }
+
+  #spend<Result>(work: () => Result): Result {
+    this.#countTurn();
+    const startedAtMs = this.#now();
+    try {
+      return work();
+    } finally {
+      this.#spentMs += this.#now() - startedAtMs;
+      this.#itemsDone += 1;
+      this.#turnsWithout = turnLimits.itemsWhileAccepting;
+    }
+  }
+
+  #hasTimeLeft(): boolean {
+    if (!this.#isAccepting()) return this.#spentMs < turnLimits.budgetMs;
+    return this.#spentMs < turnLimits.budgetWhileAcceptingMs && this.#itemsDone < turnLimits.itemsWhileAccepting;
+  }
+
+  /** Counts a turn from its first work. Work waits only after the turn's time has been spent. */
+  #countTurn(): void {
+    if (this.#isTurnCounted) return;
+    this.#isTurnCounted = true;
+    setImmediate(() => this.#startTurn());
+  }
+
+  #startTurn(): void {
+    this.#isTurnCounted = false;
+    if (this.#isAccepting() && this.#turnsWithout > 0 && !this.#isUrgent()) {
+      this.#turnsWithout -= 1;
+      this.#spentMs = turnLimits.budgetMs;
+      this.#countTurn();
+      return;
+    }
+    this.#spentMs = 0;
+    this.#itemsDone = 0;
+    for (const [partner, queue] of this.#queues) {
+      if (!this.#hasTimeLeft()) break;
+      this.#queues.delete(partner);
+      this.#startFirst(queue);
+      // The partner goes to the end, after those that this loop has yet to serve.
+      if (queue.waiting.length > 0) this.#queues.set(partner, queue);
+    }
+  }
+
+  /** Whether the work that is next may soon have waited too long. */
+  #isUrgent(): boolean {
+    const [next] = this.#queues.values();
+    const sinceMs = next?.waiting[0]?.sinceMs;
+    return sinceMs !== undefined && this.#now() - sinceMs > turnLimits.longestWaitMs / 2;
+  }
+
+  #startFirst(queue: PartnerQueue): void {
+    const first = queue.waiting.shift();
+    if (first === undefined) return;
+    queue.bytes -= first.bytes;
+    if (this.#now() - first.sinceMs > turnLimits.longestWaitMs) first.refuse(new Refusal(answers.tooMuchToRead));
+    else first.start();
+  }
 }

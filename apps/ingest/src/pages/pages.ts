@@ -40,7 +40,9 @@ function toPage(bytes: Buffer, type: string): Page {
   return {
     plain: { status: 200, code: pageCode, body: bytes, headers: { ...headers, ETag: `"${digest}"` } },
     gzipped: {
-      ...{ status: 200, code: pageCode, body: gzipSync(bytes, { level: 9 }) },
+      status: 200,
+      code: pageCode,
+      body: gzipSync(bytes, { level: 9 }),
       headers: { ...headers, "Content-Encoding": "gzip", ETag: `"${digest}-gzip"` },
     },
   };

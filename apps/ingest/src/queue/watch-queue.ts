@@ -2,19 +2,6 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Producer } from "@booking-events/queue";
 import type { Logger } from "@booking-events/runtime";
 
-export interface QueueWatch {
-  /** Why the queue cannot store events safely, for an operator. Empty if it can, as far as known. */
-  problems(): string[];
-  /**
-   * Runs work that sends an event to Redis.
-   *
-   * @throws QueueUnavailable if the queue has problems, or if the checked connection was replaced before the work was
-   *   done; what `work` throws
-   */
-  runWhileAvailable<Result>(work: () => Promise<Result>): Promise<Result>;
-  stop(): void;
-}
-
 /** The event may be in no Redis, or in one that could lose it. */
 class QueueUnavailable extends Error {
   override name = "QueueUnavailable";
@@ -35,77 +22,105 @@ const connectCheckIntervalMs = 20;
 
 const uncheckedConnection = "The connection to Redis is new and has not been checked yet.";
 
+type CheckedProducer = Pick<Producer, "findProblems" | "connectionNumber" | "onConnected">;
+
+/** Starts a watch. Resolves after its first check. */
+export async function watchQueue({
+  producer,
+  logger,
+}: {
+  producer: CheckedProducer;
+  logger: Logger;
+}): Promise<QueueWatch> {
+  const watch = new QueueWatch(producer, logger);
+  await watch.start();
+  return watch;
+}
+
 /**
  * Checks every second, and on each new connection, whether Redis answers and stores events safely, so requests need no
  * check of their own. While it does not, events are refused immediately, because Redis might accept one and lose it.
- * Resolves after the first check.
  */
-export async function watchQueue(options: {
-  producer: Pick<Producer, "findProblems" | "connectionNumber" | "onConnected">;
-  logger: Logger;
-}): Promise<QueueWatch> {
-  const { producer, logger } = options;
-  const stopping = new AbortController();
-  let problems: string[] = [];
-  let checkedConnection: number | undefined;
+export class QueueWatch {
+  readonly #producer: CheckedProducer;
+  readonly #logger: Logger;
+  readonly #stopping = new AbortController();
+  #problems: string[] = [];
+  #checkedConnection: number | undefined;
 
-  async function check(): Promise<CheckResult> {
-    return { connection: producer.connectionNumber(), problems: await producer.findProblems() };
+  constructor(producer: CheckedProducer, logger: Logger) {
+    this.#producer = producer;
+    this.#logger = logger;
   }
 
-  async function checkFirst(): Promise<void> {
+  async start(): Promise<void> {
+    await this.#checkFirst();
+    this.#producer.onConnected(() => void this.#check().then((result) => this.#update(result)));
+    void this.#keepChecking();
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** Why the queue cannot store events safely, for an operator. Empty if it can, as far as known. */
+  problems(): string[] {
+    const isChecked = this.#checkedConnection === this.#producer.connectionNumber();
+    return this.#problems.length > 0 || isChecked ? this.#problems : [uncheckedConnection];
+  }
+
+  /**
+   * Runs work that sends an event to Redis.
+   *
+   * @throws QueueUnavailable if the queue has problems, or if the checked connection was replaced before the work was
+   *   done; what `work` throws
+   */
+  async runWhileAvailable<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#requireAvailable();
+    const connection = this.#checkedConnection;
+    const result = await work();
+    // When its connection breaks, the client sends a command again, so the reply may come from another Redis.
+    this.#requireAvailable();
+    if (connection !== this.#checkedConnection)
+      throw new QueueUnavailable("The connection was replaced in the meantime.");
+    return result;
+  }
+
+  #requireAvailable(): void {
+    if (this.problems().length > 0) throw new QueueUnavailable("Redis could lose the event.");
+  }
+
+  async #checkFirst(): Promise<void> {
     const endAtMs = Date.now() + connectMs;
-    let result = await check();
+    let result = await this.#check();
     while (result.problems.length > 0 && Date.now() < endAtMs) {
       await wait(connectCheckIntervalMs);
-      result = await check();
+      result = await this.#check();
     }
-    update(result);
+    this.#update(result);
   }
 
-  function update(result: CheckResult): void {
+  async #keepChecking(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const intervalMs = this.problems().length === 0 ? checkIntervalMs : recheckIntervalMs;
+      await wait(intervalMs, undefined, { signal }).catch(() => {});
+      if (!signal.aborted) this.#update(await this.#check());
+    }
+  }
+
+  async #check(): Promise<CheckResult> {
+    return { connection: this.#producer.connectionNumber(), problems: await this.#producer.findProblems() };
+  }
+
+  #update({ connection, problems }: CheckResult): void {
     // A connection that has replaced the checked one gets its own check.
-    if (result.connection !== producer.connectionNumber() || stopping.signal.aborted) return;
-    if (result.problems.join() !== problems.join()) {
-      if (result.problems.length > 0)
-        logger.error({ problems: result.problems }, "queue unavailable: events are refused");
-      else logger.info("queue available again");
+    if (connection !== this.#producer.connectionNumber() || this.#stopping.signal.aborted) return;
+    if (problems.join() !== this.#problems.join()) {
+      if (problems.length > 0) this.#logger.error({ problems }, "queue unavailable: events are refused");
+      else this.#logger.info("queue available again");
     }
-    problems = result.problems;
-    checkedConnection = result.connection;
+    this.#problems = problems;
+    this.#checkedConnection = connection;
   }
-
-  async function keepChecking(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const intervalMs = currentProblems().length === 0 ? checkIntervalMs : recheckIntervalMs;
-      await wait(intervalMs, undefined, { signal: stopping.signal }).catch(() => {});
-      if (!stopping.signal.aborted) update(await check());
-    }
-  }
-
-  function currentProblems(): string[] {
-    const isChecked = checkedConnection === producer.connectionNumber();
-    return problems.length > 0 || isChecked ? problems : [uncheckedConnection];
-  }
-
-  function requireAvailable(): void {
-    if (currentProblems().length > 0) throw new QueueUnavailable("Redis could lose the event.");
-  }
-
-  await checkFirst();
-  producer.onConnected(() => void check().then(update));
-  void keepChecking();
-  return {
-    problems: currentProblems,
-    async runWhileAvailable(work) {
-      requireAvailable();
-      const connection = checkedConnection;
-      const result = await work();
-      // When its connection breaks, the client sends a command again, so the reply may come from another Redis.
-      requireAvailable();
-      if (connection !== checkedConnection) throw new QueueUnavailable("The connection was replaced in the meantime.");
-      return result;
-    },
-    stop: () => stopping.abort(),
-  };
 }

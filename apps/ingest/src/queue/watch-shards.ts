@@ -20,38 +20,20 @@ export interface ShardsWatch {
 }
 
 /** Watches each shard by itself, so that an outage of one stops only the events of its bookings. */
-export async function watchShards(options: {
-  producers: [Producer, ...Producer[]];
-  logger: Logger;
-}): Promise<ShardsWatch> {
+export async function watchShards(options: { producers: Producer[]; logger: Logger }): Promise<ShardsWatch> {
   const { producers, logger } = options;
-  const [producer, ...others] = producers;
-  if (others.length === 0) return watchOnlyShard(producer, await watchQueue({ producer, logger }));
-  return combine(
-    await Promise.all(
-      producers.map(async (each, shard) => {
-        const watch = await watchQueue({ producer: each, logger: logger.child({ shard }) });
-        return { producer: each, watch };
-      }),
-    ),
+  const hasOne = producers.length === 1;
+  const shards = await Promise.all(
+    producers.map(async (producer, shard) => {
+      return { producer, watch: await watchQueue({ producer, logger: hasOne ? logger : logger.child({ shard }) }) };
+    }),
   );
-}
-
-function watchOnlyShard(producer: Producer, watch: QueueWatch): ShardsWatch {
-  const isAvailable = () => watch.problems().length === 0;
-  return {
-    enqueue: (event) => watch.runWhileAvailable(() => producer.enqueue(event)),
-    isAvailable,
-    countUnavailable: () => (isAvailable() ? 0 : 1),
-    problems: watch.problems,
-    warnings: () => [],
-    stop: watch.stop,
-  };
-}
-
-function combine(shards: { producer: Producer; watch: QueueWatch }[]): ShardsWatch {
-  const isAvailable = () => shards.some(({ watch }) => watch.problems().length === 0);
-  const findProblems = () => namingShards(shards.map(({ watch }, shard) => [shard, watch.problems()]));
+  const countUnavailable = () => shards.filter(({ watch }) => watch.problems().length > 0).length;
+  const isAvailable = () => countUnavailable() < shards.length;
+  const findProblems = () =>
+    hasOne
+      ? shards.flatMap(({ watch }) => watch.problems())
+      : namingShards(shards.map(({ watch }, shard) => [shard, watch.problems()]));
   return {
     async enqueue(event) {
       const subject = digestSubject(event);
@@ -60,7 +42,7 @@ function combine(shards: { producer: Producer; watch: QueueWatch }[]): ShardsWat
       return shard.watch.runWhileAvailable(() => shard.producer.enqueue(event, subject));
     },
     isAvailable,
-    countUnavailable: () => shards.filter(({ watch }) => watch.problems().length > 0).length,
+    countUnavailable,
     problems: () => (isAvailable() ? [] : findProblems()),
     warnings: () => (isAvailable() ? findProblems() : []),
     stop() {

@@ -17,7 +17,7 @@ import { answers, type EventEnvelope } from "@booking-events/schema";
 import { Redis } from "ioredis";
 import { expect } from "vitest";
 import { type AppOptions, createApp } from "../app.ts";
-import { createTurns } from "../load/take-turns.ts";
+import { Turns } from "../load/take-turns.ts";
 import { loadPages } from "../pages/pages.ts";
 
 export interface TestIngest {
@@ -59,7 +59,7 @@ export async function startIngest(
     isOverloaded: () => false,
     wasFrozen: () => false,
     limiter: limiterOf(async () => ({ headers: {} })),
-    takeTurn: createTurns({ isAccepting: () => false }),
+    turns: new Turns({ isAccepting: () => false }),
     enqueue: (event) => producer.enqueue(event),
     countUnknownFields: () => {},
     recordWarnings: () => {},
