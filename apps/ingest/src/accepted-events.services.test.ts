@@ -26,29 +26,13 @@ beforeAll(async () => {
 });
 afterAll(() => ingest.close());
 
-describe.each(bookingFields)("$name", (field) => {
-  const valid = validValues[field.type];
-
-  test.each(["create", "update"])("is accepted by %s as JSON and as a form, and queued as sent", async (kind) => {
-    for (const value of [valid, ...(field.nullable ? [null] : [])]) {
-      const payload = { ...reference, [field.name]: value };
-      expect((await queuedAfter(postJson(kind, payload))).payload).toEqual(payload);
-    }
-    const payload = { ...reference, [field.name]: valid };
-    expect((await queuedAfter(postForm(kind, payload))).payload).toEqual(payload);
-  });
-
-  test("is refused with an invalid value, and nothing is queued", async () => {
-    const before = (await ingest.queuedEvents()).length;
-    const wrong = [1, true, [valid], { value: valid }, "", tooLong(field), ...(field.nullable ? [] : [null])];
-    for (const value of wrong) {
-      expectViolationOf(field, await postJson("create", { ...reference, [field.name]: value }));
-    }
-    for (const value of ["", tooLong(field)]) {
-      expectViolationOf(field, await postForm("update", { ...reference, [field.name]: value }));
-    }
-    expect(await ingest.queuedEvents()).toHaveLength(before);
-  });
+test.each(["create", "update"])("%s: each field is queued as it was sent, as JSON and as a form", async (kind) => {
+  const booking = Object.fromEntries(bookingFields.map(({ name, type }) => [name, validValues[type]]));
+  expect((await queuedAfter(postJson(kind, booking))).payload).toEqual(booking);
+  expect((await queuedAfter(postForm(kind, booking))).payload).toEqual(booking);
+  const nullable = bookingFields.filter((field) => field.nullable).map(({ name }) => [name, null]);
+  const withoutValues = { ...reference, ...Object.fromEntries(nullable) };
+  expect((await queuedAfter(postJson(kind, withoutValues))).payload).toEqual(withoutValues);
 });
 
 const folder = new URL("../../../packages/schema/examples/", import.meta.url);
@@ -58,6 +42,7 @@ const examples = readdirSync(folder).map((name) => ({
 }));
 
 test.each(examples)("the example $name gets the expected answer", async (example) => {
+  const before = (await ingest.queuedEvents()).length;
   const { kind, contentType = "application/json", body = JSON.stringify(example.payload), payload } = example;
   const answer = await post(kind, body, { "Content-Type": contentType });
   if (example.expect.valid) {
@@ -71,6 +56,7 @@ test.each(examples)("the example $name gets the expected answer", async (example
     expect(answer.status).toBe(422);
     const { violationList } = example.expect;
     expect(JSON.parse(answer.body)).toEqual({ message: "Invalid data", code: "invalid-data", violationList });
+    expect(await ingest.queuedEvents()).toHaveLength(before);
   }
 });
 
@@ -145,18 +131,6 @@ describe("a queued event", () => {
     }
   });
 });
-
-function tooLong({ type, maxLength }: BookingField): string {
-  return type === "email" ? `${"x".repeat(maxLength)}@example.com` : "x".repeat(maxLength + 1);
-}
-
-function expectViolationOf(field: BookingField, answer: RawAnswer): void {
-  expect(answer.status).toBe(422);
-  const paths = JSON.parse(answer.body).violationList.map(
-    (violation: { propertyPath: string[] }) => violation.propertyPath,
-  );
-  expect(paths).toEqual([[field.name]]);
-}
 
 function postJson(kind: string, payload: object, headers: Record<string, string> = {}): Promise<RawAnswer> {
   return post(kind, JSON.stringify(payload), headers);

@@ -23,11 +23,11 @@ import {
 import { Router, type RouterContext } from "@koa/router";
 import type Koa from "koa";
 import type { DecodedBody } from "./body/decode-body.ts";
-import { describeViolations } from "./body/describe-violations.ts";
 import { readEventOptions } from "./body/event-options.ts";
 import { type Body, createBodyReader } from "./body/read-body.ts";
 import type { Turns } from "./load/take-turns.ts";
 import type { CountUnknownFields } from "./observe/count-unknown-fields.ts";
+import { describeViolations } from "./observe/count-violations.ts";
 import type { RecordWarnings } from "./observe/record-warnings.ts";
 import { endRequestSpan, enqueueTraced, startRequestSpan } from "./observe/trace-requests.ts";
 import { answerWithPage, type Pages } from "./pages/pages.ts";

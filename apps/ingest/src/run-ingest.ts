@@ -41,8 +41,7 @@ import { createViolationCounter } from "./observe/count-violations.ts";
 import { exportSecretExpiry } from "./observe/export-secret-expiry.ts";
 import { createRefusalRecorder } from "./observe/record-refusals.ts";
 import { createWarningRecorder } from "./observe/record-warnings.ts";
-import { countPageReads } from "./pages/count-page-reads.ts";
-import { loadPages } from "./pages/pages.ts";
+import { countPageReads, loadPages } from "./pages/pages.ts";
 import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";
 import { watchShards } from "./queue/watch-shards.ts";
 

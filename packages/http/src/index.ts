@@ -1,4 +1,3 @@
-export { createEventId } from "./answers/event-id.ts";
 export { type FieldViolation, Refusal } from "./answers/refusal.ts";
 export { requestIdOf } from "./answers/request-id.ts";
 export { expectsContinue, hasBody, type PageAnswer, type StreamedAnswer } from "./answers/send-answer.ts";

@@ -1,5 +1,6 @@
-import type { ObserveRequest } from "@booking-events/http";
+import type { FieldViolation, ObserveRequest } from "@booking-events/http";
 import { Counter, type Registry } from "@booking-events/runtime";
+import { BookingInput, type Violation } from "@booking-events/schema";
 
 /** Returns a function that counts the violations of refused payloads. */
 export function createViolationCounter(metrics: Registry): ObserveRequest {
@@ -12,4 +13,14 @@ export function createViolationCounter(metrics: Registry): ObserveRequest {
   return ({ violations = [] }) => {
     for (const violation of violations) violated.inc({ ...violation });
   };
+}
+
+const listedNames = new Set(Object.keys(BookingInput.entries));
+
+/** Describes violations without anything that the sender wrote. */
+export function describeViolations(violations: readonly Violation[]): FieldViolation[] {
+  return violations.map(({ code, propertyPath: [name] }) => {
+    if (name === undefined) return { field: "payload", rule: code };
+    return { field: listedNames.has(name) ? name : "unlisted", rule: code };
+  });
 }

@@ -7,8 +7,7 @@ import { createPartnerRegistry } from "@booking-events/partners";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
-import { countPageReads } from "./count-page-reads.ts";
-import { loadPages } from "./pages.ts";
+import { countPageReads, loadPages } from "./pages.ts";
 
 let ingest: TestIngest;
 

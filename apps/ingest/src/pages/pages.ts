@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { type PageAnswer, Refusal } from "@booking-events/http";
+import { type ObserveRequest, type PageAnswer, Refusal } from "@booking-events/http";
+import { Counter, type Registry } from "@booking-events/runtime";
 import { answers } from "@booking-events/schema";
 
 /** A static file that anyone may read, by its path. */
@@ -76,4 +77,21 @@ function acceptsGzip(header: string | string[] | undefined = ""): boolean {
 
 function hasTag(header = "", tag: string | undefined): boolean {
   return header.split(",").some((each) => each.trim().replace(/^W\//, "") === tag);
+}
+
+/**
+ * Counts the answers with a page, and passes on all others. Anyone may read pages as often as they like. That must not
+ * fill the log, look like accepted events, or start workers for them.
+ */
+export function countPageReads(observe: ObserveRequest, metrics: Registry): ObserveRequest {
+  const pageReads = new Counter({
+    name: "ingest_page_reads_total",
+    help: "Answers with a static page, by status. 304 means that the reader has it.",
+    labelNames: ["status"],
+    registers: [metrics],
+  });
+  return (request) => {
+    if (request.outcome === pageCode) pageReads.inc({ status: String(request.status ?? "none") });
+    else observe(request);
+  };
 }

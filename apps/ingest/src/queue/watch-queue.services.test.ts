@@ -1,10 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
-import { createEventId } from "@booking-events/http";
 import { createProducer, type Producer } from "@booking-events/queue";
 import { createLogger } from "@booking-events/runtime";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
@@ -108,7 +108,10 @@ test("after an interruption events are accepted again as soon as Redis has been 
 function accept(): Promise<number> {
   return queue.runWhileAvailable(() =>
     producer.enqueue({
-      ...{ eventId: createEventId(), kind: "create", partner: "acme", idempotencyKey: null },
+      eventId: randomUUID(),
+      kind: "create",
+      partner: "acme",
+      idempotencyKey: null,
       receivedAt: "2026-11-20T00:00:00.000Z",
       payload: { consumerTripPartnerExternalReference: "TRIP-1" },
     }),

@@ -129,6 +129,15 @@ test("without a valid file there are no partners, and the reported problem says 
   expect(watch.problems()).toEqual([]);
 });
 
+test.each<[string, () => unknown]>([
+  ["a directory", () => mkdirSync(path)],
+  ["a pipe without a writer", () => execFileSync("mkfifo", [path])],
+])("%s in place of the file is not read, and reported", async (_what, make) => {
+  make();
+  watch = await start();
+  expect(watch.problems()).toEqual([expect.stringContaining("it is not a regular file")]);
+});
+
 describe("a read that hangs, as when a network file system's server is unreachable", () => {
   const hangs: ReadText = () => new Promise(() => {});
 

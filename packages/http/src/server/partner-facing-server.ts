@@ -8,8 +8,7 @@ import {
 } from "node:http";
 import type { Socket } from "node:net";
 import { type Answer, answers } from "@booking-events/schema";
-import { createEventId } from "../answers/event-id.ts";
-import { requestIdOf } from "../answers/request-id.ts";
+import { createRequestId, requestIdOf } from "../answers/request-id.ts";
 import { discardInput, endGently, sendAnswer, sendAnswerOnSocket } from "../answers/send-answer.ts";
 import { findHostFault } from "../app/host-header.ts";
 import type { ObserveRequest } from "../log/observe-requests.ts";
@@ -210,7 +209,7 @@ function answerClientError(
   const { newestResponse: response } = connection;
   const answer = toAnswer(error.code);
   if (response === undefined) {
-    const requestId = createEventId();
+    const requestId = createRequestId();
     observe({ requestId, status: answer.status, outcome: answer.code, ip: socket.remoteAddress });
     sendAnswerOnSocket(socket, answer, requestId);
   } else if (response.req.complete) {

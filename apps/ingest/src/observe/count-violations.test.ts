@@ -1,6 +1,6 @@
 import { bookingFields, validatePayload } from "@booking-events/schema";
 import { expect, test } from "vitest";
-import { describeViolations } from "./describe-violations.ts";
+import { describeViolations } from "./count-violations.ts";
 
 const reference = { consumerTripPartnerExternalReference: "T-1" };
 const nested = JSON.parse(`${'{"a":'.repeat(20)}1${"}".repeat(20)}`);

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { createEventId } from "./event-id.ts";
+import { createRequestId } from "./request-id.ts";
 
 test("ids are unique UUIDs of version 7 that start with the time", () => {
   const before = Date.now();
-  const ids = Array.from({ length: 10_000 }, createEventId);
+  const ids = Array.from({ length: 10_000 }, createRequestId);
   const after = Date.now();
   expect(new Set(ids).size).toBe(ids.length);
   for (const id of ids) {
