@@ -109,6 +109,7 @@ type Services = Awaited<ReturnType<typeof startServices>>;
 
 async function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts) {
   const settings = parseEnvironment(entries, environment);
+  const redis = { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
   const logger = createLogger({ name: "ingest", level: settings.LOG_LEVEL });
   const metrics = createMetrics("ingest");
   const observer = new RequestObserver("ingest", logger, metrics);
@@ -120,12 +121,12 @@ async function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts)
   });
   // Runs before the logger's own listener, which writes the last lines.
   process.prependListener("exit", () => observer.flush());
-  return { settings, logger, metrics, observer, tracing, parts };
+  return { settings, redis, logger, metrics, observer, tracing, parts };
 }
 
 /** Starts everything that keeps a connection, a timer or a watch. */
-async function startServices({ settings, logger, metrics, observer, parts }: Context) {
-  const redis = { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
+async function startServices(context: Context) {
+  const { settings, redis, logger, metrics, observer, parts } = context;
   const partners = await watchPartnersFile({
     app: "ingest",
     path: settings.PARTNERS_FILE,
@@ -135,6 +136,18 @@ async function startServices({ settings, logger, metrics, observer, parts }: Con
   });
   exportSecretExpiry(metrics, partners.registry);
   const freezes = parts.watchFreezes({ logger, metrics });
+  const { producer, queue, load } = await startQueue(context, (lostMs) => freezes.recordLostTime(lostMs));
+  const tokenBuckets = createTokenBuckets({
+    ...redis,
+    onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
+  });
+  const certificates = new AbortController();
+  exportCertificates(metrics, { redis: listUrls(redis.redisServers) }, certificates.signal);
+  const recorders = startRecorders(context);
+  return { partners, freezes, producer, queue, load, tokenBuckets, certificates, recorders };
+}
+
+async function startQueue({ settings, redis, logger, metrics, parts }: Context, onTimeLost: (lostMs: number) => void) {
   const producer = createShardedProducer({
     ...redis,
     shardCount: settings.QUEUE_SHARDS,
@@ -142,11 +155,7 @@ async function startServices({ settings, logger, metrics, observer, parts }: Con
     replicasToConfirm: settings.REDIS_REPLICAS_TO_CONFIRM,
     // watchQueue logs problems and their end at a higher level.
     onError: (error) => logger.debug({ err: error }, "Redis connection failed"),
-    onTimeLost: (lostMs) => freezes.recordLostTime(lostMs),
-  });
-  const tokenBuckets = createTokenBuckets({
-    ...redis,
-    onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
+    onTimeLost,
   });
   const queue = await watchShards({ producers: producer.shards, logger });
   exportAvailability(queue, metrics);
@@ -154,8 +163,6 @@ async function startServices({ settings, logger, metrics, observer, parts }: Con
     metrics,
     createStateReader(() => producer.shards.map(({ readState }, shard) => [shard, readState])),
   );
-  const certificates = new AbortController();
-  exportCertificates(metrics, { redis: listUrls(redis.redisServers) }, certificates.signal);
   const load = await watchLoad({
     measureLoads: producer.shards.map(({ measureLoad }) => measureLoad),
     limits: {
@@ -166,6 +173,10 @@ async function startServices({ settings, logger, metrics, observer, parts }: Con
     logger,
     metrics,
   });
+  return { producer, queue, load };
+}
+
+function startRecorders({ redis, logger, metrics }: Context) {
   const records = openRecords({
     ...redis,
     connectionName: "booking-events-ingest",
@@ -186,33 +197,36 @@ async function startServices({ settings, logger, metrics, observer, parts }: Con
     metrics,
   });
   return {
-    ...{ partners, freezes, producer, tokenBuckets, queue, certificates, load },
-    ...{ records, lastUse, refusals, warnings },
+    lastUse,
+    refusals,
+    warnings,
+    async stop() {
+      await Promise.all([lastUse.stop(), refusals.stop(), warnings.stop()]);
+      records.close();
+    },
   };
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, freezes, producer, tokenBuckets, queue, certificates, load } = services;
-  const { records, lastUse, refusals, warnings } = services;
+  const { partners, freezes, producer, queue, load, tokenBuckets, certificates, recorders } = services;
   partners.stop();
   queue.stop();
   certificates.abort();
   load.stop();
   freezes.stop();
-  await Promise.all([lastUse.stop(), refusals.stop(), warnings.stop()]);
-  records.close();
+  await recorders.stop();
   tokenBuckets.close();
   await producer.close();
 }
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
   const { settings, logger, metrics } = context;
-  const { partners, freezes, tokenBuckets, queue, load, lastUse, refusals, warnings } = services;
+  const { partners, freezes, queue, load, tokenBuckets, recorders } = services;
   const countViolations = createViolationCounter(metrics);
   const observe = countPageReads((request) => {
     context.observer.observe(request);
     countViolations(request);
-    refusals.record(request);
+    recorders.refusals.record(request);
   }, metrics);
   const connections = new Connections({
     app: "ingest",
@@ -223,14 +237,14 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
     markAuthentic: (socket) => connections.markAuthentic(socket),
-    recordUse: lastUse.record,
+    recordUse: recorders.lastUse.record,
     isOverloaded: () => load.isOverloaded(),
     wasFrozen: (socket) => freezes.wasFrozen(socket),
     limiter: new PartnerLimiter({ app: "ingest", tokenBuckets, logger, metrics }),
     turns: new Turns({ isAccepting: () => freezes.isAccepting() }),
     enqueue: measureEnqueuing(queue.enqueue, metrics),
     countUnknownFields: createUnknownFieldCounter(metrics),
-    recordWarnings: warnings.record,
+    recordWarnings: recorders.warnings.record,
     isQueueAvailable: queue.isAvailable,
     isShuttingDown,
     pages: loadPages(),

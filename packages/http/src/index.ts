@@ -4,7 +4,8 @@ export { expectsContinue, hasBody, type PageAnswer, type StreamedAnswer } from "
 export { type AdmissionOptions, admitPartner } from "./app/admit-partner.ts";
 export { headerValues } from "./app/header-values.ts";
 export { ClientGone, createPartnerFacingApp, type RequestState } from "./app/partner-facing-app.ts";
-export { type ObservedRequest, type ObserveRequest, RequestObserver } from "./log/observe-requests.ts";
+export { RequestObserver } from "./log/observe-requests.ts";
+export type { ObservedRequest, ObserveRequest } from "./log/observed-request.ts";
 export { hasKnownSecret } from "./partners/authenticate.ts";
 export { PartnerLimiter, type RateLimitVerdict } from "./partners/limit-partners.ts";
 export { createLastUseRecorder, type RecordUse } from "./partners/record-last-use.ts";

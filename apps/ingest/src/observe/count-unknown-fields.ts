@@ -1,8 +1,7 @@
 import { createTallies, type Registry, type Tally } from "@booking-events/runtime";
 import { bookingFields } from "@booking-events/schema";
-import type { BodyObject } from "../body/decode-body.ts";
 
-export type CountUnknownFields = (partner: string, payload: Readonly<BodyObject>) => void;
+export type CountUnknownFields = (partner: string, payload: Readonly<Record<string, unknown>>) => void;
 
 /** Each name is a series in Prometheus for as long as the process runs. */
 export const maxNamesPerPartner = 30;

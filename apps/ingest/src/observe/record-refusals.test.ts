@@ -42,12 +42,26 @@ test("refusals are written together, with nothing that the sender wrote", async 
   expect(calls).toEqual([
     [
       {
-        ...{ requestId: "request-1", at: expect.any(Date), partner: "acme", secretId: "s1", kind: "create" },
-        ...{ status: 422, code: "invalid-data", violations: Array(10).fill("consumerPhone:null"), ip: "192.0.2.1" },
+        requestId: "request-1",
+        at: expect.any(Date),
+        partner: "acme",
+        secretId: "s1",
+        kind: "create",
+        status: 422,
+        code: "invalid-data",
+        violations: Array(10).fill("consumerPhone:null"),
+        ip: "192.0.2.1",
       },
       {
-        ...{ requestId: "request-1", at: expect.any(Date), partner: null, secretId: null, kind: null },
-        ...{ status: 403, code: "unknown-secret", violations: [], ip: null },
+        requestId: "request-1",
+        at: expect.any(Date),
+        partner: null,
+        secretId: null,
+        kind: null,
+        status: 403,
+        code: "unknown-secret",
+        violations: [],
+        ip: null,
       },
     ],
   ]);

@@ -6,7 +6,7 @@ import type Koa from "koa";
 import { Refusal } from "../answers/refusal.ts";
 import { requestIdOf } from "../answers/request-id.ts";
 import { isStreamed, type PageAnswer, type StreamedAnswer, sendAnswer } from "../answers/send-answer.ts";
-import type { ObservedRequest } from "../log/observe-requests.ts";
+import type { ObservedRequest } from "../log/observed-request.ts";
 import { SecretRefused } from "../partners/authenticate.ts";
 import { findHostFault } from "./host-header.ts";
 import { QuietKoa } from "./quiet-koa.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "@booking-events/runtime";
 import { toSender } from "../partners/to-sender.ts";
-import type { ObservedRequest } from "./observe-requests.ts";
+import type { ObservedRequest } from "./observed-request.ts";
 
 /** What tells refusals apart. */
 type Refused = Pick<ObservedRequest, "partner" | "ip" | "status" | "outcome" | "cause" | "err">;

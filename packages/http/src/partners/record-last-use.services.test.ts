@@ -4,9 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLastUseRecorder } from "./record-last-use.ts";
 
 const prefix = uniquePrefix();
-const records = openRecords({
-  ...{ redisServers: redisUrl(), prefix, connectionName: "test", onError: () => {} },
-});
+const records = openRecords({ redisServers: redisUrl(), prefix, connectionName: "test", onError: () => {} });
 
 // It does not wait for a connection that is still being opened.
 beforeAll(() => waitFor(() => records.writeLastUses([]).then(() => true)));

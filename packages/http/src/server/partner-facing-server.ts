@@ -11,7 +11,7 @@ import { type Answer, answers } from "@booking-events/schema";
 import { createRequestId, requestIdOf } from "../answers/request-id.ts";
 import { discardInput, endGently, sendAnswer, sendAnswerOnSocket } from "../answers/send-answer.ts";
 import { findHostFault } from "../app/host-header.ts";
-import type { ObserveRequest } from "../log/observe-requests.ts";
+import type { ObserveRequest } from "../log/observed-request.ts";
 import type { Connection, Connections } from "./connections.ts";
 import { joinChunks } from "./join-chunks.ts";
 import { stopParserAt } from "./stop-parser.ts";

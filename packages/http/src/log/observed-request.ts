@@ -1,0 +1,30 @@
+import type { FieldViolation, Refusal } from "../answers/refusal.ts";
+
+/** What may be logged about a request. Never its URL, which contains the secret, or any part of its body. */
+export interface ObservedRequest {
+  /** The `X-Request-Id` of the answer. */
+  requestId: string;
+  method?: string | undefined;
+  /** The kind in the path, if a route matches it. */
+  kind?: string | undefined;
+  /** Only for a request with a valid or known secret. */
+  partner?: string | undefined;
+  /** Which of the partner's secrets. */
+  secretId?: string | undefined;
+  eventId?: string | undefined;
+  /** undefined if the client disconnected before it was answered. */
+  status?: number | undefined;
+  outcome: Refusal["outcome"];
+  durationMs?: number | undefined;
+  /** The address of a client that was refused. */
+  ip?: string | undefined;
+  /** Whether the request was refused because of its secret. */
+  isSecretRefused?: boolean | undefined;
+  violations?: FieldViolation[] | undefined;
+  /** Why the event could not be queued. */
+  cause?: string | undefined;
+  /** An unexpected error. */
+  err?: unknown;
+}
+
+export type ObserveRequest = (request: ObservedRequest) => void;
