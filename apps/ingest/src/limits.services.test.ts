@@ -72,6 +72,15 @@ function createLimiter(): PartnerLimiter {
   });
 }
 
+/** Waits until Redis gives tokens to the ingest. */
+async function waitUntilShared(place: 0 | 1): Promise<void> {
+  await waitFor(async () => {
+    const before = await byShareCounts[place]?.();
+    await post(ingests[place], "without-burst-secret");
+    expect(await byShareCounts[place]?.()).toBe(before);
+  });
+}
+
 function post(
   ingest: TestIngest,
   secret: string,
@@ -89,8 +98,7 @@ const count = (answers: RawAnswer[], status: number) => answers.filter((answer) 
 
 describe("a partner's limit", () => {
   test("applies across all processes and states when to retry; other partners are not affected", async () => {
-    await waitFor(async () => expect((await post(ingests[0], "fast-secret")).headers).toHaveProperty("RateLimit"));
-    await waitFor(async () => expect((await post(ingests[1], "fast-secret")).headers).toHaveProperty("RateLimit"));
+    await Promise.all([waitUntilShared(0), waitUntilShared(1)]);
     const answers: RawAnswer[] = [];
     for (let round = 0; round < 8; round += 1) {
       answers.push(
@@ -118,7 +126,7 @@ describe("a partner's limit", () => {
     expect(count(answers, 429)).toBe(30 - count(answers, 200));
     const paid = Math.floor(slow.burst / 8);
     expect(count(answers, 200)).toBeGreaterThanOrEqual(paid);
-    // Each process finds out at the next request that it can't pay for the one before.
+    // A process may hold a token when the bucket is empty, and the last payload may cost more than there is.
     expect(count(answers, 200)).toBeLessThanOrEqual(paid + ingests.length);
   });
 
@@ -152,11 +160,7 @@ describe("a partner's limit", () => {
     } finally {
       redis.kill("SIGCONT");
     }
-    await waitFor(async () => {
-      const before = await byShareCounts[0]?.();
-      await post(ingests[0], "without-burst-secret");
-      expect(await byShareCounts[0]?.()).toBe(before);
-    });
+    await waitUntilShared(0);
     const answers = await Promise.all(Array.from({ length: 120 }, () => post(ingests[0], "fourth-secret")));
     expect(count(answers, 200)).toBe(slow.burst);
   });
