@@ -1,11 +1,10 @@
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { findPrometheus } from "@booking-events/scripts/services";
-import { describe, expect, test } from "vitest";
-import { parse, stringify } from "yaml";
+import { describe, test } from "vitest";
+import { parse } from "yaml";
 import { rulesFolder } from "./alert-rules.ts";
+import { runPromtool } from "./run-promtool.ts";
 
 const folder = `${rulesFolder}/tests`;
 
@@ -19,15 +18,3 @@ describe.skipIf(findPrometheus() === undefined).each(readdirSync(folder))("%s", 
     runPromtool({ ...suite, rule_files: ruleFiles, tests: [one] });
   });
 });
-
-function runPromtool(suite: object): void {
-  const temporary = mkdtempSync(join(tmpdir(), "booking-events-alerts-"));
-  try {
-    const path = join(temporary, "suite.yml");
-    writeFileSync(path, stringify(suite, { lineWidth: 0 }));
-    const { status, stdout, stderr } = spawnSync("promtool", ["test", "rules", path], { encoding: "utf8" });
-    expect(status, `${stdout}${stderr}`).toBe(0);
-  } finally {
-    rmSync(temporary, { recursive: true });
-  }
-}
