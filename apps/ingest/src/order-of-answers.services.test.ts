@@ -5,33 +5,37 @@ import { answers } from "@booking-events/schema";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { limiterOf, startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
-/** Possible faults of a request, in the order in which they are reported: an earlier one hides a later one. */
+/**
+ * Possible faults, in the order in which they are reported: an earlier one hides a later one. Those that are ours, or
+ * that lie in how much the partner sends, are tried with each other fault. The conformance kit tries the others.
+ */
 const faults = [
-  { name: "two hosts", status: 400, says: "Host" },
+  { name: "two hosts", status: 400 },
   { name: "no such path", status: 404 },
   { name: "wrong method", status: 405 },
   { name: "invalid secret", status: 403 },
-  { name: "shutting down", status: 503 },
-  { name: "overloaded", status: 503 },
-  { name: "over the rate limit", status: 429 },
+  { name: "shutting down", status: 503, isOurs: true },
+  { name: "overloaded", status: 503, isOurs: true },
+  { name: "over the rate limit", status: 429, isOurs: true },
   { name: "too large by its length", status: 413 },
-  { name: "two types", status: 400, says: "conflicting Content-Type" },
-  { name: "wrong type", status: 415, says: "with Content-Type" },
-  { name: "wrong encoding", status: 415, says: "Content-Encoding" },
+  { name: "two types", status: 400 },
+  { name: "wrong type", status: 415 },
+  { name: "wrong encoding", status: 415 },
   { name: "too large when it is read", status: 413 },
-  { name: "too much to read", status: 503 },
-  { name: "not UTF-8", status: 400, says: "UTF-8" },
-  { name: "malformed JSON", status: 400, says: "line 1" },
-  { name: "malformed key", status: 400, says: "Idempotency-Key" },
+  { name: "too much to read", status: 503, isOurs: true },
+  { name: "not UTF-8", status: 400 },
+  { name: "malformed JSON", status: 400 },
+  { name: "malformed key", status: 400 },
   { name: "invalid data", status: 422 },
-  { name: "queue unavailable", status: 503 },
+  { name: "queue unavailable", status: 503, isOurs: true },
 ] as const;
 type Fault = (typeof faults)[number]["name"];
 
-const pairs = faults.flatMap((earlier, index) => faults.slice(index + 1).map((later) => [earlier, later] as const));
+const pairs = faults
+  .flatMap((earlier, index) => faults.slice(index + 1).map((later) => [earlier, later] as const))
+  .filter((pair) => pair.some((fault) => "isOurs" in fault));
 
 let ingest: TestIngest;
-/** Faults on our side, or in how much the partner sends. */
 let conditions: ReadonlySet<Fault>;
 
 beforeAll(async () => {
@@ -62,10 +66,9 @@ async function answerTo(...given: Fault[]): Promise<{ status: number; outcome: s
   return { status, outcome: ingest.observed.at(-1)?.outcome, body };
 }
 
-test.each(pairs)("%s before %s", async (earlier, later) => {
+test.each(pairs)("$0.name before $1.name", async (earlier, later) => {
   const alone = await answerTo(earlier.name);
   expect(alone.status).toBe(earlier.status);
-  expect(alone.body).toContain("says" in earlier ? earlier.says : "");
   expect(await answerTo(earlier.name, later.name)).toEqual(alone);
 });
 

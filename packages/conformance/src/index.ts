@@ -6,10 +6,5 @@ export {
   type ReceiverReport,
   receiverChecks,
 } from "./receiver/check-receiver.ts";
-export {
-  type PlayedReceiver,
-  type PlayReceiverOptions,
-  playReceiver,
-  type ScenarioResult,
-  type SenderReport,
-} from "./sender/play-receiver.ts";
+export { type PlayedReceiver, type PlayReceiverOptions, playReceiver } from "./sender/play-receiver.ts";
+export type { ScenarioResult, SenderReport } from "./sender/sender-run.ts";

@@ -54,6 +54,8 @@ test("every check fails for some receiver that always gives the same answer", as
 });
 
 describe("a careless receiver", () => {
+  const invalidSecret = { message: "Invalid secret", code: "invalid-secret" };
+
   /** The textbook's: it parses what it gets, and requires what it needs. */
   const careless: RequestListener = async (request, response) => {
     const [, root, operation, ownSecret] = new URL(request.url ?? "", "http://localhost").pathname.split("/");
@@ -62,12 +64,13 @@ describe("a careless receiver", () => {
     };
     if (root !== "booking-event" || operation === undefined) return answer(404, { message: "Not found" });
     if (request.method !== "POST") return answer(405, { message: "Method not allowed" });
-    if (decodeURI(ownSecret ?? "") !== secret) return answer(403, { message: "Invalid secret", secret: ownSecret });
+    if (decodeURI(ownSecret ?? "") !== secret) return answer(403, { ...invalidSecret, secret: ownSecret });
     const payload = await read(request);
-    if (payload === undefined) return answer(400, { message: "Malformed" });
+    if (payload === undefined) return answer(400, { message: "Malformed", code: "malformed-json" });
     const isWrong = payload["consumerPhone"] === null;
     if (!isWrong) return answer(200, { success: true, eventId });
-    answer(422, { message: "Invalid data", violationList: [{ message: "null", propertyPath: ["consumerPhone"] }] });
+    const violationList = [{ message: "null", propertyPath: ["consumerPhone"] }];
+    answer(422, { message: "Invalid data", code: "invalid-data", violationList });
   };
 
   async function read(request: IncomingMessage): Promise<Record<string, unknown> | undefined> {

@@ -1,14 +1,17 @@
 import { randomBytes } from "node:crypto";
-import { type Check, hideSecret } from "./check.ts";
+import type { Check } from "./check.ts";
 import { bodyChecks } from "./checks/bodies.ts";
 import { exampleChecks } from "./checks/examples.ts";
 import { fieldChecks } from "./checks/fields.ts";
+import { formChecks } from "./checks/forms.ts";
+import { jsonChecks } from "./checks/json.ts";
 import { keyChecks } from "./checks/keys.ts";
 import { operationChecks } from "./checks/operations.ts";
 import { orderChecks } from "./checks/order.ts";
 import { secretChecks } from "./checks/secrets.ts";
 import { NoAnswer } from "./exchange.ts";
 import { bodyOf } from "./expectations.ts";
+import { hideSecret } from "./hide-secret.ts";
 import type { Answer } from "./parse-answer.ts";
 import { bookingJson } from "./payloads.ts";
 import { createReceiver, type Profile, type Receiver } from "./receiver.ts";
@@ -54,6 +57,8 @@ export const receiverChecks: readonly Check[] = [
   ...operationChecks,
   ...secretChecks,
   ...bodyChecks,
+  ...jsonChecks,
+  ...formChecks,
   ...keyChecks,
   ...fieldChecks,
   ...exampleChecks,
@@ -83,7 +88,12 @@ export async function checkReceiver(options: CheckReceiverOptions): Promise<Rece
   results.push(findSecret(receiver));
   const count = (outcome: CheckResult["outcome"]) => results.filter((each) => each.outcome === outcome).length;
   return {
-    ...{ runId, profile, dryRunOnly, passed: count("passed"), failed: count("failed"), skipped: count("skipped") },
+    runId,
+    profile,
+    dryRunOnly,
+    passed: count("passed"),
+    failed: count("failed"),
+    skipped: count("skipped"),
     checks: results,
   };
 }
@@ -141,15 +151,21 @@ async function deleteStored(receiver: Receiver): Promise<CheckResult> {
   }));
   const seen = (await runAll(deletions, receiver)).flatMap((each) => each.seen);
   return {
-    ...{ name: "clean-up", demand: "The bookings that the checks have created can be deleted.", source: "spec" },
-    ...{ outcome: seen.length === 0 ? "passed" : "failed", seen },
+    name: "clean-up",
+    demand: "The bookings that the checks have created can be deleted.",
+    source: "spec",
+    outcome: seen.length === 0 ? "passed" : "failed",
+    seen,
   };
 }
 
 function findSecret({ answersWithSecret }: Receiver): CheckResult {
   const count = answersWithSecret();
   return {
-    ...{ name: "answers/no-secret", demand: "No answer contains the secret.", source: "ours" },
-    ...{ outcome: count === 0 ? "passed" : "failed", seen: count === 0 ? [] : [`the secret in ${count} answers`] },
+    name: "answers/no-secret",
+    demand: "No answer contains the secret.",
+    source: "ours",
+    outcome: count === 0 ? "passed" : "failed",
+    seen: count === 0 ? [] : [`the secret in ${count} answers`],
   };
 }

@@ -1,5 +1,6 @@
 import { NoAnswer } from "./exchange.ts";
 import type { Expectation } from "./expectations.ts";
+import { hideSecret } from "./hide-secret.ts";
 import type { Answer } from "./parse-answer.ts";
 import type { Receiver } from "./receiver.ts";
 import type { Request } from "./request.ts";
@@ -54,22 +55,8 @@ async function runTrial({ label, request, expect }: Trial, receiver: Receiver): 
 
 const maxCharactersShown = 200;
 
-/** The secret is hidden because reports are passed on, and a careless receiver may repeat it in its answer. */
 export function describeAnswer({ status, body }: Answer, secret: string): string {
   const shown = hideSecret(body, secret).replace(/\p{Cc}/gu, " ");
   const start = shown.length > maxCharactersShown ? `${shown.slice(0, maxCharactersShown)}…` : shown;
   return `${status} ${start === "" ? "without a body" : start}`;
-}
-
-export function hideSecret(text: string, secret: string): string {
-  return formsOf(secret).reduce((rest, form) => rest.replaceAll(form, "[secret]"), text);
-}
-
-export function containsSecret({ head, body }: Answer, secret: string): boolean {
-  return formsOf(secret).some((form) => head.includes(form) || body.includes(form));
-}
-
-/** As given, and as it is sent in the path. */
-function formsOf(secret: string): string[] {
-  return [secret, encodeURIComponent(secret)];
 }

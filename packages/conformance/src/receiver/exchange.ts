@@ -23,16 +23,20 @@ export function exchange(url: URL, request: Buffer): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const socket = connectTo(url);
     let received = Buffer.alloc(0);
-    const end = (settle: () => void) => {
+    const close = () => {
       clearTimeout(timer);
       socket.destroy();
-      settle();
     };
-    const fail = (reason: string) => end(() => reject(new NoAnswer(reason)));
+    const fail = (reason: string) => {
+      close();
+      reject(new NoAnswer(reason));
+    };
     const tryToParse = (isClosed: boolean) => {
       const answer = parseAnswer(received, isClosed);
-      if (answer !== undefined) end(() => resolve(answer));
-      return answer !== undefined;
+      if (answer === undefined) return false;
+      close();
+      resolve(answer);
+      return true;
     };
     const timer = setTimeout(() => fail(`no answer within ${answerTimeoutMs / 1_000} s`), answerTimeoutMs);
     socket.on("data", (chunk: Buffer) => {

@@ -23,35 +23,57 @@ export const dryRunPassed: Expectation = (answer) => {
   ]);
 };
 
-export function refused(status: number, { says, allows }: { says?: RegExp; allows?: string } = {}): Expectation {
-  return (answer) => {
+/** @param code names the reason for programs. Receivers of the specification alone need none */
+export function refused(
+  status: number,
+  code: string,
+  { says, allows }: { says?: RegExp; allows?: string } = {},
+): Expectation {
+  return (answer, receiver) => {
     const { message } = bodyOf(answer);
     const allowed = answer.headers["allow"]?.split(/ *, */) ?? [];
     return judge(answer, status, [
       [isText(message), "the body has no message"],
+      demandCode(answer, receiver, code),
       [says === undefined || says.test(String(message)), `the message does not match ${says}`],
       [allows === undefined || allowed.includes(allows), `the Allow header does not name ${allows}`],
     ]);
   };
 }
 
-export const secretRefused: Expectation = (answer) =>
-  judge(answer, 403, [[bodyOf(answer)["message"] === "Invalid secret", 'the message is not "Invalid secret"']]);
+export const secretRefused: Expectation = (answer, receiver) =>
+  judge(answer, 403, [
+    [bodyOf(answer)["message"] === "Invalid secret", 'the message is not "Invalid secret"'],
+    demandCode(answer, receiver, "invalid-secret"),
+  ]);
 
 /** @param paths the expected violations, in order */
 export function invalid(...paths: readonly (readonly string[])[]): Expectation {
-  return (answer) => {
+  return (answer, receiver) => {
     const seen = JSON.stringify(violationPaths(answer));
     const expected = JSON.stringify(paths);
-    return judgeInvalidData(answer, [seen === expected, `the violations are at ${seen}, not at ${expected}`]);
+    return judgeInvalidData(answer, receiver, [seen === expected, `the violations are at ${seen}, not at ${expected}`]);
   };
 }
 
 /** The violation is reported, whatever else is. */
 export function invalidAt(...path: readonly string[]): Expectation {
-  return (answer) => {
+  return (answer, receiver) => {
     const isReported = violationPaths(answer).some((seen) => JSON.stringify(seen) === JSON.stringify(path));
-    return judgeInvalidData(answer, [isReported, `no violation is at ${JSON.stringify(path)}`]);
+    return judgeInvalidData(answer, receiver, [isReported, `no violation is at ${JSON.stringify(path)}`]);
+  };
+}
+
+/** @param warnings in any order, as `{ code, propertyPath }` */
+export function warned(...warnings: readonly { code: string; propertyPath: readonly string[] }[]): Expectation {
+  return (answer, receiver) => {
+    const { warnings: list } = bodyOf(answer);
+    const seen = (Array.isArray(list) ? list : []).map((warning) => {
+      const { message, code, propertyPath } = Object(warning);
+      return JSON.stringify(isText(message) ? { code, propertyPath } : "a warning without a message");
+    });
+    const missing = warnings.map((each) => JSON.stringify(each)).filter((each) => !seen.includes(each));
+    return [...accepted(answer, receiver), ...missing.map((each) => `no warning is ${each}`)];
   };
 }
 
@@ -66,6 +88,10 @@ export function bodyOf({ body }: Answer): Record<string, unknown> {
 /** What must be true, and what to say if it is not. */
 type Demand = readonly [isMet: boolean, fault: string];
 
+function demandCode(answer: Answer, { profile }: Pick<Receiver, "profile">, code: string): Demand {
+  return [profile === "spec" || bodyOf(answer)["code"] === code, `the code is not "${code}"`];
+}
+
 /** An answer with another status is another answer, so nothing else is said about it. */
 function judge(answer: Answer, status: number, demands: readonly Demand[]): string[] {
   if (answer.status !== status) return [`the status is ${answer.status}, not ${status}`];
@@ -77,12 +103,13 @@ function judge(answer: Answer, status: number, demands: readonly Demand[]): stri
   return [...common, ...demands].filter(([isMet]) => !isMet).map(([, fault]) => fault);
 }
 
-function judgeInvalidData(answer: Answer, demand: Demand): string[] {
+function judgeInvalidData(answer: Answer, receiver: Pick<Receiver, "profile">, demand: Demand): string[] {
   const { message, violationList } = bodyOf(answer);
   const isList = Array.isArray(violationList) && violationList.every(isViolation);
   return judge(answer, 422, [
     [message === "Invalid data", 'the message is not "Invalid data"'],
     [isList, "violationList is not a list of { message, propertyPath }"],
+    demandCode(answer, receiver, "invalid-data"),
     demand,
   ]);
 }

@@ -3,6 +3,7 @@ import type { Expectation } from "./expectations.ts";
 import type { Request } from "./request.ts";
 
 export const formType = "application/x-www-form-urlencoded";
+export const byteOrderMark = "\ufeff";
 
 /** Both references, because receivers of the specification alone know only the consumer's. */
 export function bookingFor(reference: string, more: Record<string, unknown> = {}): Record<string, unknown> {

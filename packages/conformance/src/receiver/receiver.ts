@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { containsSecret } from "./check.ts";
 import { exchange } from "./exchange.ts";
+import { containsSecret } from "./hide-secret.ts";
 import type { Answer } from "./parse-answer.ts";
 import { type Request, toBytes } from "./request.ts";
 

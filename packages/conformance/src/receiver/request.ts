@@ -38,7 +38,7 @@ export function toBytes(request: Request, { url, secret }: { url: URL; secret: s
     ...Array.from({ length: hosts }, () => `Host: ${url.host}`),
     ...(body === undefined || type === null ? [] : [`Content-Type: ${type}`]),
     ...(body === undefined ? [] : [framingHeader(framing, content.length)]),
-    ...(dryRun ? ["X-Dry-Run: true"] : []),
+    ...(dryRun && !headers.some((header) => /^X-Dry-Run:/i.test(header)) ? ["X-Dry-Run: true"] : []),
     ...headers,
     "Connection: close",
   ];

@@ -1,4 +1,4 @@
-import type { SenderReport } from "./play-receiver.ts";
+import type { SenderReport } from "./sender-run.ts";
 
 /** Formats a report for people: a line for each scenario, and what the sender did for those that failed. */
 export function formatSenderReport({ scenarios, refused, passed, failed, missing }: SenderReport): string {

@@ -1,8 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { createBookingEventsClient } from "@booking-events/schema/client";
 import { expect, test } from "vitest";
-import { type PlayReceiverOptions, playReceiver, type SenderReport } from "./play-receiver.ts";
+import { type PlayReceiverOptions, playReceiver } from "./play-receiver.ts";
 import { scenarios } from "./scenarios.ts";
+import type { SenderReport } from "./sender-run.ts";
 
 const bookings = scenarios.map((_, index) => ({ consumerTripPartnerExternalReference: `TRIP-${index}` }));
 

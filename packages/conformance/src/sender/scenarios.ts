@@ -26,7 +26,9 @@ const retryAfter = { "Retry-After": String(retryAfterS) };
 
 /** As a proxy answers while the service behind it is away. */
 const badGateway: Answer = {
-  ...{ status: 502, code: "bad-gateway", body: "<h1>502 Bad Gateway</h1>" },
+  status: 502,
+  code: "bad-gateway",
+  body: "<h1>502 Bad Gateway</h1>",
   headers: { "Content-Type": "text/html" },
 };
 

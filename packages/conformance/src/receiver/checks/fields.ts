@@ -1,7 +1,7 @@
 import { type BookingField, bookingFields } from "@booking-events/schema";
 import { type Check, check, type Trial } from "../check.ts";
-import { accepted, dryRunPassed, type Expectation, invalid, invalidAt } from "../expectations.ts";
-import { bookingJson, createWith, forEach } from "../payloads.ts";
+import { accepted, dryRunPassed, type Expectation, invalid, invalidAt, warned } from "../expectations.ts";
+import { bookingJson, createWith, forEach, rawJson } from "../payloads.ts";
 
 const trip = "consumerTripPartnerExternalReference";
 const consumer = "consumerPartnerExternalReference";
@@ -14,6 +14,24 @@ export const fieldChecks: readonly Check[] = [
   ...bookingFields.flatMap(checksOfField),
   ...references(),
   ...dates(),
+  check("ours", "violations/all", "422 lists every violation.", {
+    request: () => ({ body: '{"consumerGivenName":1,"consumerTripBookingDate":"2026-01-01","agentEmail":"x"}' }),
+    expect: (answer, receiver) =>
+      ["consumerGivenName", "consumerTripBookingDate", "agentEmail", trip].flatMap((name) =>
+        invalidAt(name)(answer, receiver),
+      ),
+  }),
+  check("ours", "violations/names", "Names that are long, or that are no valid text, break no answer.", {
+    request: createWith((reference) => rawJson(reference, `"${"n".repeat(254)}😀":"\\u0000","\\ud83d":1`)),
+    expect: invalid([`${"n".repeat(254)}…`], ["\ufffd"]),
+  }),
+  check("ours", "warnings/listed", "200 has a warning for a name that is nearly right and a value that is unclear.", {
+    request: createWith((reference) => bookingJson(reference, { consumerGivenname: "Robin", consumerPhone: "07911" })),
+    expect: warned(
+      { code: "similar-name", propertyPath: ["consumerGivenname"] },
+      { code: "unreadable-phone", propertyPath: ["consumerPhone"] },
+    ),
+  }),
   check("ours", "violations/maximum", "422 lists up to 50 violations.", {
     request: createWith((reference) => bookingJson(reference, unstorableFields(60))),
     expect: invalid(...Array.from({ length: 50 }, (_, index) => [`f${index}`])),

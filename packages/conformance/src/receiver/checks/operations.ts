@@ -1,10 +1,27 @@
 import { type Check, check, describeAnswer } from "../check.ts";
 import { accepted, bodyOf, dryRunPassed, invalid, refused, secretRefused } from "../expectations.ts";
-import { bookingForm, bookingJson, create, formType } from "../payloads.ts";
+import { bookingForm, bookingJson, create, forEach, formType } from "../payloads.ts";
 import type { Receiver } from "../receiver.ts";
 import { secretPlaceholder } from "../request.ts";
 
 const operations = ["create", "update", "delete"] as const;
+const createPath = `/booking-event/create/${secretPlaceholder}`;
+
+const unknownPaths = [
+  ...["/", "/bookings", "/booking-event", "/booking-event/create", "/%"],
+  ...[`${createPath}/`, `${createPath}/more`, `/${createPath}`],
+  ...[
+    "cancel/{secret}",
+    "Create/{secret}",
+    "creat%65/{secret}",
+    "creat%E0%A4%A/{secret}",
+    "/create/{secret}",
+    "create//{secret}",
+  ].map((rest) => `/booking-event/${rest.replace("{secret}", secretPlaceholder)}`),
+  ...["/Booking-Event", "/booking%2Devent", "/booking-event%2Fcreate"].map(
+    (root) => `${root}/create/${secretPlaceholder}`,
+  ),
+];
 
 export const operationChecks: readonly Check[] = [
   ...operations.flatMap((operation) => [
@@ -43,26 +60,48 @@ export const operationChecks: readonly Check[] = [
   ),
   check(
     "ours",
+    "dry-run/header",
+    "X-Dry-Run is true or false, in any case. Anything else gets 400.",
+    { label: "TRUE", request: create({ headers: ["X-Dry-Run: TRUE"] }), expect: dryRunPassed },
+    { label: "1", request: create({ headers: ["X-Dry-Run: 1"] }), expect: refused(400, "invalid-dry-run") },
+  ),
+  check(
+    "ours",
     "dry-run/invalid",
     "A dry run gets the error that the event would get.",
     { label: "secret", request: create({ dryRun: true, secret: "conformance-nobody" }), expect: secretRefused },
-    { label: "type", request: create({ dryRun: true, type: "text/plain" }), expect: refused(415) },
+    {
+      label: "type",
+      request: create({ dryRun: true, type: "text/plain" }),
+      expect: refused(415, "unsupported-type"),
+    },
     {
       label: "payload",
       request: () => ({ dryRun: true, body: "{}" }),
       expect: invalid(["consumerTripPartnerExternalReference"]),
     },
   ),
-  check("ours", "paths/unknown", "Any other path gets 404.", ...unknownPaths()),
+  check(
+    "ours",
+    "paths/unknown",
+    "Any other path gets 404. Case counts, and so do slashes and percent-encoding.",
+    ...forEach(unknownPaths, (path) => create({ path }), refused(404, "no-such-path")),
+  ),
+  check(
+    "ours",
+    "paths/query",
+    "A query is ignored.",
+    ...forEach(["?debug=1", "?"], (query) => create({ path: `${createPath}${query}` }), accepted),
+  ),
   check(
     "ours",
     "paths/method",
     "Any method but POST gets 405, with Allow: POST.",
-    ...["GET", "PUT", "PATCH", "DELETE"].map((method) => ({
-      label: method,
-      request: () => ({ method }),
-      expect: refused(405, { allows: "POST" }),
-    })),
+    ...forEach(
+      ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"],
+      (method) => () => ({ method }),
+      refused(405, "wrong-method", { allows: "POST" }),
+    ),
   ),
 ];
 
@@ -73,18 +112,4 @@ async function findRepeatedEventId(receiver: Receiver): Promise<string[]> {
   const ids = answers.map((answer) => bodyOf(answer)["eventId"]);
   const isNew = ids.every((id) => typeof id === "string") && ids[0] !== ids[1];
   return isNew ? [] : answers.map((answer) => describeAnswer(answer, receiver.secret));
-}
-
-function unknownPaths() {
-  const paths = [
-    "/booking-event/cancel/{secret}",
-    "/booking-event/create/{secret}/more",
-    "/booking-event",
-    "/bookings",
-  ];
-  return paths.map((path) => ({
-    label: path,
-    request: create({ path: path.replace("{secret}", secretPlaceholder) }),
-    expect: refused(404),
-  }));
 }

@@ -1,5 +1,5 @@
 import { type Check, check, describeAnswer } from "../check.ts";
-import { secretRefused } from "../expectations.ts";
+import { accepted, secretRefused } from "../expectations.ts";
 import type { Answer } from "../parse-answer.ts";
 import { create } from "../payloads.ts";
 import type { Receiver } from "../receiver.ts";
@@ -11,6 +11,7 @@ const invalidSecrets = [
   { name: "unknown", secret: "conformance-nobody" },
   { name: "empty", secret: "" },
   { name: "too-long", secret: "x".repeat(maxSecretLength) },
+  { name: "percent-sign", secret: "%" },
   { name: "undecodable", secret: "%E0%A4%A" },
   { name: "nul", secret: "%00" },
   { name: "slash", secret: "a%2Fb" },
@@ -28,12 +29,23 @@ export const secretChecks: readonly Check[] = [
     source: "spec",
     name: "secrets/nearly-right",
     demand: "The right secret with one more character, or one less, gets 403.",
-    async run(receiver) {
-      const { secret } = receiver;
-      const nearlyRight = [`${secret}x`, secret.slice(0, -1)].map(encodeURIComponent);
-      const trials = nearlyRight.map((each) => ({ request: create({ secret: each }), expect: secretRefused }));
-      return check("spec", "", "", ...trials).run(receiver);
-    },
+    run: (receiver) =>
+      refuseAll([`${receiver.secret}x`, receiver.secret.slice(0, -1)].map(encodeURIComponent), receiver),
+  },
+  {
+    source: "ours",
+    name: "secrets/altered",
+    demand: "The right secret gets 403 in another case, encoded twice, with a path around it, and as a query.",
+    run: (receiver) => refuseAll(alter(receiver.secret), receiver),
+  },
+  {
+    source: "ours",
+    name: "secrets/percent-encoded",
+    demand: "The right secret is accepted however much of it is percent-encoded.",
+    run: (receiver) =>
+      check("ours", "", "", { request: create({ secret: percentEncode(receiver.secret) }), expect: accepted }).run(
+        receiver,
+      ),
   },
   {
     source: "ours",
@@ -42,6 +54,29 @@ export const secretChecks: readonly Check[] = [
     run: findDifferentRefusals,
   },
 ];
+
+/** @param secrets as they are written in the path */
+function refuseAll(secrets: readonly string[], receiver: Receiver): Promise<string[]> {
+  const trials = secrets.map((secret) => ({ request: create({ secret }), expect: secretRefused }));
+  return check("ours", "", "", ...trials).run(receiver);
+}
+
+function alter(secret: string): string[] {
+  const written = encodeURIComponent(secret);
+  const others = [secret.toUpperCase(), secret.toLowerCase()].filter((other) => other !== secret);
+  return [
+    ...others.map(encodeURIComponent),
+    percentEncode(secret).replaceAll("%", "%25"),
+    `${written}%2F`,
+    `${written}%00`,
+    `..%2F${written}`,
+    `?${written}`,
+  ];
+}
+
+function percentEncode(text: string): string {
+  return Array.from(Buffer.from(text), (byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");
+}
 
 async function findDifferentRefusals(receiver: Receiver): Promise<string[]> {
   const answers: Answer[] = [];
