@@ -47,7 +47,9 @@ export function createApp(options: AppOptions): Koa<RequestState> {
       if (question === undefined) return lookupAnswers.noSuchPath;
       return question === "reconcile" ? answers.methodNotAllowed("POST") : answers.methodNotAllowed("GET", "HEAD");
     },
-    ...{ trustedProxyHops, observe, logger },
+    trustedProxyHops,
+    observe,
+    logger,
   });
 }
 

@@ -15,9 +15,9 @@ import {
 import { createShardedReader, createTokenBuckets, openRecords } from "@booking-events/queue";
 import {
   adminPort,
-  createDatabaseCheck,
   createLogger,
   createMetrics,
+  createServerCheck,
   describeError,
   exportCertificates,
   listUrls,
@@ -142,15 +142,24 @@ async function startServices({ settings, logger, metrics }: Context) {
   const certificates = new AbortController();
   const servers = { redis: listUrls(redis.redisServers), postgresql: [settings.DATABASE_URL] };
   exportCertificates(metrics, servers, certificates.signal);
-  const checkDatabase = createDatabaseCheck(
+  const checkDatabase = createServerCheck(
     // Without the right key, lookup would take erased bookings for missing ones.
     () => Promise.all([probeReads(database), digestKey()]),
     (error) => describeError(error).code ?? describeError(error).type,
   );
-  const checkRedis = createDatabaseCheck(queue.ping, () => "no answer" as const);
+  const checkRedis = createServerCheck(queue.ping, () => "no answer" as const);
   return {
-    ...{ partners, queue, certificates, tokenBuckets, database, listDatabase, digestKey, records, lastUse },
-    ...{ checkDatabase, checkRedis },
+    partners,
+    queue,
+    certificates,
+    tokenBuckets,
+    database,
+    listDatabase,
+    digestKey,
+    records,
+    lastUse,
+    checkDatabase,
+    checkRedis,
   };
 }
 
@@ -204,12 +213,14 @@ function createLookupServer(
     },
     takeSlot: createSlots(),
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
-    ...{ observe, logger },
+    observe,
+    logger,
   });
   return new PartnerFacingServer({
     handle: app.callback(),
     hasKnownSecret: (req) => hasKnownSecret(partners.registry(), req),
-    ...{ connections, observe },
+    connections,
+    observe,
     limits: { ...serverLimits, requestTimeoutMs: listTimeoutMs },
   });
 }

@@ -1,4 +1,4 @@
-export { createDatabaseCheck } from "./check-database.ts";
+export { createServerCheck } from "./check-server.ts";
 export { createTracing } from "./create-tracing.ts";
 export { adminPort, parseEnvironment, redisVariables, variables } from "./environment.ts";
 export { exportCertificates } from "./export-certificates.ts";

@@ -45,7 +45,13 @@ export async function reconcile(
   const startedAt = new Date();
   const listed = new KeySet();
   const counts: Counts = {
-    ...{ references: 0, same: 0, missing: 0, different: 0, "deleted-here": 0, erased: 0, unknown: 0 },
+    references: 0,
+    same: 0,
+    missing: 0,
+    different: 0,
+    "deleted-here": 0,
+    erased: 0,
+    unknown: 0,
   };
   const held: Buffer[] = [];
   let heldBytes = 0;

@@ -1,4 +1,4 @@
-import { createDatabaseCheck } from "@booking-events/runtime";
+import { createServerCheck } from "@booking-events/runtime";
 import type { Pool } from "pg";
 import type { Migration } from "../migrate-at-start.ts";
 import { describeFault } from "../outages/describe-fault.ts";
@@ -13,7 +13,7 @@ export class DatabaseHealth {
   constructor(parts: { pool: Pool; migration: Migration; outageGate: OutageGate }) {
     this.#migration = parts.migration;
     this.#outageGate = parts.outageGate;
-    this.#findFault = createDatabaseCheck(
+    this.#findFault = createServerCheck(
       () => parts.pool.query("select 1"),
       (error) => describeFault(error).code,
     );

@@ -1,16 +1,16 @@
 import { DeadlineExceeded, withDeadline } from "./with-deadline.ts";
 
-/** `/readyz` must answer within 2 s, whatever PostgreSQL does. */
+/** `/readyz` must answer within 2 s, whatever Redis and PostgreSQL do. */
 const answerLimitMs = 1_000;
 
 /**
- * Creates a check whether PostgreSQL answers. Concurrent checks share one question, so a frozen database does not use
- * up the connections.
+ * Creates a check whether Redis or PostgreSQL answers. Concurrent checks share one question, so a frozen server does not
+ * use up the connections.
  *
- * @param ask rejects if PostgreSQL does not answer, however late
- * @returns a check that resolves to null if PostgreSQL answers, and otherwise to the problem, after a second at most
+ * @param ask rejects if the server does not answer, however late
+ * @returns a check that resolves to null if the server answers, and otherwise to the problem, after a second at most
  */
-export function createDatabaseCheck<Problem>(
+export function createServerCheck<Problem>(
   ask: () => Promise<unknown>,
   describe: (error: unknown) => Problem,
 ): () => Promise<Problem | "no answer" | null> {

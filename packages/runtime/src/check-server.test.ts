@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { createDatabaseCheck } from "./check-database.ts";
+import { createServerCheck } from "./check-server.ts";
 
 test("a database that does not answer is asked once, and every check gets a result", async () => {
   const { promise: frozen, resolve: thaw } = Promise.withResolvers<void>();
   let questions = 0;
-  const check = createDatabaseCheck(() => {
+  const check = createServerCheck(() => {
     questions += 1;
     return frozen;
   }, String);
@@ -16,7 +16,7 @@ test("a database that does not answer is asked once, and every check gets a resu
 
 test("a refusal is reported, and the next check asks again", async () => {
   const answers = [() => Promise.reject(new Error("refused")), () => Promise.resolve()];
-  const check = createDatabaseCheck(() => answers.shift()?.() ?? Promise.resolve(), String);
+  const check = createServerCheck(() => answers.shift()?.() ?? Promise.resolve(), String);
   expect(await check()).toBe("Error: refused");
   expect(await check()).toBe(null);
 });
