@@ -115,7 +115,15 @@ function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
   if (from === "snapshot" && onSnapshot === undefined) throw new TypeError('from: "snapshot" needs onSnapshot.');
   if (!Number.isInteger(pageSize) || pageSize < 1) throw new TypeError("pageSize must be a whole number from 1.");
   return {
-    ...{ name, tables: tablesIn(schema), database, from, pageSize, pollIntervalMs, handlerTimeoutMs, logger, signal },
+    name,
+    tables: tablesIn(schema),
+    database,
+    from,
+    pageSize,
+    pollIntervalMs,
+    handlerTimeoutMs,
+    logger,
+    signal,
     onChange: options.onChange,
     onError: options.onError ?? (async () => "retry"),
     onSnapshot: onSnapshot ?? (async () => {}),
@@ -178,7 +186,9 @@ async function takePage(client: FeedClient, follower: Follower): Promise<void> {
   }
   const changes = await readCompletePage(client, { after: cursor, limit: pageSize, tables });
   const { lastId, failure } = await handleChanges(isolate(changes, failing?.id), {
-    ...{ ...follower, client, undecided: failing?.undecided },
+    ...follower,
+    client,
+    undecided: failing?.undecided,
     attemptsBefore: (id) => attemptsBefore(id, follower),
   });
   if (lastId !== undefined) await moveCursor(client, follower, lastId);

@@ -104,7 +104,7 @@ async function attempt<Result>(
   work: () => Promise<Result>,
 ): Promise<Attempted<Result>> {
   try {
-    const result = await settleInTime(client, work);
+    const result = await unlessIdleTooLong(client, work);
     // Fails if a statement has failed since the savepoint.
     await client.query("release savepoint change");
     return { isDone: true, result };
@@ -121,7 +121,7 @@ async function attempt<Result>(
 }
 
 /** Work that never settles would otherwise keep its change, and all later ones, without an error. */
-function settleInTime<Result>(client: FeedClient, work: () => Promise<Result>): Promise<Result> {
+function unlessIdleTooLong<Result>(client: FeedClient, work: () => Promise<Result>): Promise<Result> {
   const { promise, resolve, reject } = Promise.withResolvers<Result>();
   client.onIdleTooLong = () => reject(new Error("The work took too long."));
   (async () => work())().then(resolve, reject);

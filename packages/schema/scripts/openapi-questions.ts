@@ -91,7 +91,9 @@ const onlyGet = { 405: "The path exists, but not with this method. Use GET." };
 
 const questions: Question[] = [
   {
-    ...{ method: "get", path: "/booking-event/receipt/{secret}/{eventId}", operationId: "findReceipt" },
+    method: "get",
+    path: "/booking-event/receipt/{secret}/{eventId}",
+    operationId: "findReceipt",
     summary: "Find out what became of an event",
     description: "The answer is current from the event's 200 on.",
     parameters: ["eventId"],
@@ -104,7 +106,9 @@ const questions: Question[] = [
     refusals: [lookupAnswers.noSuchEvent, answers.methodNotAllowed("GET", "HEAD")],
   },
   {
-    ...{ method: "get", path: "/booking-event/booking/{secret}", operationId: "findBooking" },
+    method: "get",
+    path: "/booking-event/booking/{secret}",
+    operationId: "findBooking",
     summary: "Find out how a booking stands",
     description: "The answer has a digest of the content, never the content. Waiting events do not count yet.",
     parameters: ["reference", "referenceKind"],
@@ -119,7 +123,9 @@ const questions: Question[] = [
     ],
   },
   {
-    ...{ method: "post", path: "/booking-event/reconcile/{secret}", operationId: "reconcileBookings" },
+    method: "post",
+    path: "/booking-event/reconcile/{secret}",
+    operationId: "reconcileBookings",
     summary: "Compare all bookings",
     description: "Send a list of the bookings that are active at your end. The answer names each difference.",
     parameters: [],

@@ -7,7 +7,11 @@ import { follow } from "../follow.ts";
 const [database = "", name = ""] = process.argv.slice(2);
 
 await follow({
-  ...{ name, database, pollIntervalMs: 100, pageSize: 20, signal: new AbortController().signal },
+  name,
+  database,
+  pollIntervalMs: 100,
+  pageSize: 20,
+  signal: new AbortController().signal,
   logger: { info: () => {}, warn: () => {} },
   async onChange({ id }, { client }) {
     await client.query("insert into handled (change_id, process) values ($1, $2)", [id, process.pid]);

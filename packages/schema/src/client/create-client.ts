@@ -131,7 +131,11 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
     if (violationList.length > 0) {
       const message = "The payload violates rules. It was not sent. See violationList.";
       throw new BookingEventsError(message, {
-        ...{ code: "invalid-data", violationList, retryable: false, attempts: 0, idempotencyKey },
+        code: "invalid-data",
+        violationList,
+        retryable: false,
+        attempts: 0,
+        idempotencyKey,
       });
     }
     const headers: Record<string, string> = { "Content-Type": "application/json", "Idempotency-Key": idempotencyKey };
@@ -158,7 +162,9 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
   // The overloads of `Send` say which body the options lead to, and `isAnswer` accepts no other.
   const sender = (kind: EventKind) => send.bind(undefined, kind) as Send<object>;
   return Object.freeze({
-    ...{ create: sender("create"), update: sender("update"), delete: sender("delete") },
+    create: sender("create"),
+    update: sender("update"),
+    delete: sender("delete"),
     receipt(eventId: string, options: AskOptions = {}) {
       return ask(`${lookupUrl("receipt")}/${encodeURIComponent(eventId)}`, isReceipt, options, "no-such-event");
     },

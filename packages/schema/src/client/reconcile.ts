@@ -19,7 +19,9 @@ const firstPauseMs = 250;
 const maxLineLength = 65_536;
 
 const cutOff: Fault = {
-  ...{ success: false, code: "network-error", retryable: true },
+  success: false,
+  code: "network-error",
+  retryable: true,
   message: "The answer ended before its summary.",
 };
 

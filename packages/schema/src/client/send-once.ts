@@ -115,15 +115,20 @@ export function hideSecret(secret: string): <Value>(value: Value) => Value {
 }
 
 export const aborted: Fault = {
-  ...{ success: false, code: "aborted", retryable: true },
+  success: false,
+  code: "aborted",
+  retryable: true,
   message: "The call was aborted. The event may have been accepted.",
 };
 export const timedOut: Fault = {
-  ...{ success: false, code: "timeout", retryable: true },
+  success: false,
+  code: "timeout",
+  retryable: true,
   message: "No answer arrived in time. The event may have been accepted.",
 };
 const redirected = {
-  ...{ code: "redirected", retryable: false },
+  code: "redirected",
+  retryable: false,
   message: "The server redirects to another address, which would learn the secret. Correct baseUrl.",
 };
 const unexpectedAnswer = (status: number) => ({
