@@ -3,6 +3,9 @@ import { createPool, inTransaction, NotBegun, type Queryable, type RetentionRule
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
 
+/** The SQLSTATE of a statement that took too long. */
+const queryCanceled = "57014";
+
 /**
  * Runs read-only queries on one snapshot of the database.
  *
@@ -103,9 +106,14 @@ export function describeDatabaseError(error: unknown, database: DatabaseSettings
   );
 }
 
+/** @param error as {@link describeDatabaseError} returns it */
+export function hasTakenTooLong(error: unknown): boolean {
+  return error instanceof CommandFailure && (error.cause as { code?: unknown } | undefined)?.code === queryCanceled;
+}
+
 function describeSqlState(code: string, message: string, { where, schema }: { where: string; schema: string }): string {
   switch (code) {
-    case "57014":
+    case queryCanceled:
       return `PostgreSQL at ${where} ended the query, since it took too long (${code}).`;
     case "28000":
     case "28P01":

@@ -64,6 +64,23 @@ export function readRedisSettings(environment: Context["environment"]): RedisSet
   };
 }
 
+/**
+ * Runs work on the queue's Redis.
+ *
+ * @throws CommandFailure if Redis can't be reached, or refuses
+ */
+export async function withRedis<Result>(
+  { environment }: Context,
+  work: (settings: RedisSettings) => Promise<Result>,
+): Promise<Result> {
+  const settings = readRedisSettings(environment);
+  try {
+    return await work(settings);
+  } catch (error) {
+    throw describeRedisError(error, settings.redisServers);
+  }
+}
+
 /** Whether the operator says where Redis is. Some commands do without it. */
 export function knowsRedis(environment: Context["environment"]): boolean {
   return ["REDIS_URL", "REDIS_CLUSTER", "REDIS_SENTINELS"].some((name) => environment[name]);

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createReadStream, createWriteStream, type Stats, statSync } from "node:fs";
 import { finished } from "node:stream/promises";
-import { readPartnersFile } from "@booking-events/partners";
 import { EnqueueError, type NumberedEvent } from "@booking-events/queue";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import { type EventKind, eventKinds } from "@booking-events/schema";
@@ -17,7 +16,7 @@ import { checkLine, type ImportSource, isRejection, type Rejection } from "./imp
 import { createProgress, type Progress } from "./import/progress.ts";
 import { eventsTogether, type QueueLimits, queueEvents } from "./import/queue-events.ts";
 import { readLines } from "./import/read-lines.ts";
-import { partnersPath } from "./partners/change-file.ts";
+import { requirePartner } from "./partners/change-file.ts";
 
 /** An older export says little about today's bookings. And the fold forgets events by `RETENTION_DAYS`. */
 const maxAgeDays = 30;
@@ -114,12 +113,6 @@ const limits = {
   MAX_BACKLOG: variables.MAX_BACKLOG,
   REDIS_MEMORY_HIGH_WATER: variables.REDIS_MEMORY_HIGH_WATER,
 };
-
-function requirePartner(context: Context, partner: string): void {
-  const path = partnersPath(context);
-  if (readPartnersFile(path).partners.some(({ id }) => id === partner)) return;
-  throw new CommandFailure(`There is no partner ${partner} in ${path}. Nothing was imported.`);
-}
 
 /** Otherwise the file would be emptied before it is read. */
 function isSameFile(input: string, output: string | undefined): boolean {

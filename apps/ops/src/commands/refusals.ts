@@ -1,12 +1,12 @@
 import { type RecordedRefusal, readRefusals } from "@booking-events/queue";
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
-import { describeRedisError, readRedisSettings } from "../queue.ts";
+import { withRedis } from "../queue.ts";
 import { parseLimitUpTo } from "../terminal/arguments.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { parsePast } from "../terminal/duration.ts";
 import type { Column } from "../terminal/format-table.ts";
-import { printJson, printLine, printTable, toSeconds } from "../terminal/print.ts";
+import { printRows, toSeconds } from "../terminal/print.ts";
 
 const defaultLimit = 50;
 const maxLimit = 10_000;
@@ -54,22 +54,9 @@ async function list(context: Context, { partner, strangers, since, limit, json }
   if (partner !== undefined && strangers) {
     throw new CommandFailure("Senders without a known secret have no partner. Leave out one option.", { exitCode: 2 });
   }
-  const refusals = (await read(context, { partner: strangers ? null : partner, since })).slice(0, limit);
-  if (json) printJson(context.stdout, refusals);
-  else if (refusals.length === 0) printLine(context.stdout, "No such refusals are recorded.");
-  else printTable(context.stdout, columns, refusals);
-}
-
-async function read(
-  { environment }: Context,
-  wanted: { partner: string | null | undefined; since: Date },
-): Promise<RecordedRefusal[]> {
-  const redis = readRedisSettings(environment);
-  try {
-    return await readRefusals({ ...redis, ...wanted });
-  } catch (error) {
-    throw describeRedisError(error, redis.redisServers);
-  }
+  const wanted = { partner: strangers ? null : partner, since };
+  const refusals = await withRedis(context, (redis) => readRefusals({ ...redis, ...wanted }));
+  printRows(context.stdout, columns, refusals.slice(0, limit), { json, none: "No such refusals are recorded." });
 }
 
 const columns: Column<RecordedRefusal>[] = [

@@ -65,7 +65,8 @@ async function watch(context: Context, { json }: StatusOptions): Promise<never> 
 
 function toJson({ at, queue, database, lastHeardOf }: Status, concerns: string[]): unknown {
   return {
-    ...{ at, version },
+    at,
+    version,
     queue: toJsonReading(queue, ({ lastUses: _, drainMs, ...value }) => ({
       ...value,
       // JSON has no infinity.

@@ -24,6 +24,18 @@ export function printTable<Row>(output: Output, columns: Column<Row>[], rows: Ro
   if (dropped.length > 0) printLine(output, `Left out, because the terminal is too narrow: ${dropped.join(", ")}.`);
 }
 
+/** Prints what a command has found: as JSON, as a table, or in a sentence that says that there is nothing. */
+export function printRows<Row>(
+  output: Output,
+  columns: Column<Row>[],
+  rows: Row[],
+  { json, none }: { json: boolean | undefined; none: string },
+): void {
+  if (json) printJson(output, rows);
+  else if (rows.length === 0) printLine(output, none);
+  else printTable(output, columns, rows);
+}
+
 /** Prints a line for each field that has a value, with the values aligned. */
 export function printFields(output: Output, fields: [label: string, value: string | null][]): void {
   const present = fields.filter((field): field is [string, string] => field[1] !== null);

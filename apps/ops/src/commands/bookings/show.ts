@@ -154,8 +154,16 @@ function unknownBooking(partner: string, reference: string, queue: QueueView | u
 function printStoryJson({ stdout }: Context, story: Story, options: ShowOptions): void {
   const { partner, reference, referenceKind, booking, events, earlier, queue } = story;
   const { payload, ...state } = booking ?? {
-    ...{ partner, referenceKind, reference, state: null, sequence: null },
-    ...{ createdAt: null, updatedAt: null, deletedAt: null, contentRemovedAt: null, payload: null },
+    partner,
+    referenceKind,
+    reference,
+    state: null,
+    sequence: null,
+    createdAt: null,
+    updatedAt: null,
+    deletedAt: null,
+    contentRemovedAt: null,
+    payload: null,
   };
   const content = toContent(payload);
   printJson(stdout, {

@@ -45,7 +45,13 @@ function tellApplied(event: EventDetails, letter: DeadLetter | undefined): Story
   const { id, kind, referenceKind, sequence, receivedAt } = event;
   const before = letter === undefined ? "" : ` It had been a dead letter (${letter.errorCode}).`;
   return {
-    ...{ id, kind, referenceKind, sequence, receivedAt, status: "applied", applied: event },
+    id,
+    kind,
+    referenceKind,
+    sequence,
+    receivedAt,
+    status: "applied",
+    applied: event,
     why: explainOutcome(event) + before,
   };
 }
@@ -86,7 +92,9 @@ function tellQueued(event: QueuedEvent, letter: DeadLetter | undefined): StoryEv
     referenceKind: null,
     sequence: envelope?.sequence ?? null,
     receivedAt: envelope === null ? null : new Date(envelope.receivedAt),
-    ...{ status: state, why: why.join(" "), applied: null },
+    status: state,
+    why: why.join(" "),
+    applied: null,
   };
 }
 
@@ -108,7 +116,12 @@ function tellDeadLetter(letter: DeadLetter): StoryEvent {
   const { eventId, kind, referenceKind, sequence, errorCode, error, attempts, resolution } = letter;
   const failed = `${attempts === 1 ? "1 attempt" : `${attempts} attempts`} failed, ${errorCode}: ${error}`;
   return {
-    ...{ id: eventId, kind, referenceKind, sequence, status: "dead", applied: null },
+    id: eventId,
+    kind,
+    referenceKind,
+    sequence,
+    status: "dead",
+    applied: null,
     receivedAt: sequence === null ? null : new Date(Math.floor(sequence / 1_000)),
     why: `${failed} ${explainLetter(letter)}`.trimEnd() + (resolution === null ? "" : ` Closed: ${resolution}.`),
   };

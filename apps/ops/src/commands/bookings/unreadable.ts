@@ -1,14 +1,11 @@
 import { countUnreadableValues, type Queryable, readBookings, type UnreadableValues } from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
+import { hasTakenTooLong, readDatabase } from "../../database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import type { Column } from "../../terminal/format-table.ts";
-import { printJson, printLine, printTable, withReferenceKind } from "../../terminal/print.ts";
+import { printRows, withReferenceKind } from "../../terminal/print.ts";
 import { noBookings } from "./no-bookings.ts";
-
-/** The SQLSTATE of a statement that took too long. */
-const queryCanceled = "57014";
 
 export function addUnreadableCommand(bookings: Command, context: Context): void {
   bookings
@@ -28,9 +25,7 @@ export function addUnreadableCommand(bookings: Command, context: Context): void 
 
 async function showUnreadable(context: Context, partner: string | undefined, json: boolean): Promise<void> {
   const counts = await count(context, partner);
-  if (json) printJson(context.stdout, counts);
-  else if (counts.length === 0) printLine(context.stdout, "All values could be normalised.");
-  else printTable(context.stdout, columns, counts);
+  printRows(context.stdout, columns, counts, { json, none: "All values could be normalised." });
 }
 
 async function count(context: Context, partner: string | undefined): Promise<UnreadableValues[]> {
@@ -41,7 +36,7 @@ async function count(context: Context, partner: string | undefined): Promise<Unr
       return counts;
     });
   } catch (error) {
-    if (!(error instanceof CommandFailure) || (error.cause as { code?: unknown })?.code !== queryCanceled) throw error;
+    if (!hasTakenTooLong(error)) throw error;
     throw new CommandFailure(
       "There are too many bookings to read them all in 30 seconds. On a replica, without a statement time-out, run: " +
         "select * from booking_details_unreadable",

@@ -78,8 +78,13 @@ async function verifyBooking(
   const logBeginsAt = horizon === null ? null : new Date(horizon.getTime() + clockSkewMs);
   const isOlderThanLog = logBeginsAt !== null && booking.state.createdAt < logBeginsAt;
   const verification: Verification = {
-    ...{ partner, referenceKind, reference, isOlderThanLog },
-    ...{ events: 0, eventsWithoutState: 0, differences: [] },
+    partner,
+    referenceKind,
+    reference,
+    isOlderThanLog,
+    events: 0,
+    eventsWithoutState: 0,
+    differences: [],
   };
   // Until then, an event may repeat one that was removed.
   const provableFrom = isOlderThanLog ? (logBeginsAt.getTime() + duplicateWindowMs) * 1_000 : 0;

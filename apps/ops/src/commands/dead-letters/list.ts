@@ -4,7 +4,7 @@ import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
 import { parseLimitUpTo } from "../../terminal/arguments.ts";
 import type { Column } from "../../terminal/format-table.ts";
-import { printJson, printLine, printTable, toSeconds, withReferenceKind } from "../../terminal/print.ts";
+import { printLine, printRows, toSeconds, withReferenceKind } from "../../terminal/print.ts";
 import { describeState } from "./letters.ts";
 
 const defaultLimit = 100;
@@ -47,9 +47,8 @@ async function list(context: Context, { partner, code, resolved, limit, json }: 
   const found = await readDatabase(context, (client) => listDeadLetters(client, filter));
   const letters = found.slice(0, limit);
   if (found.length > limit) printLine(context.stderr, `There are more than ${limit}. Show them with --limit.`);
-  if (json) printJson(context.stdout, letters);
-  else if (letters.length === 0) printLine(context.stdout, "No dead letters.");
-  else printTable(context.stdout, resolved ? [...columns, stateColumn] : columns, letters);
+  const shown = resolved ? [...columns, stateColumn] : columns;
+  printRows(context.stdout, shown, letters, { json, none: "No dead letters." });
 }
 
 const columns: Column<DeadLetter>[] = [

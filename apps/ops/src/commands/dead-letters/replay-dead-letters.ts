@@ -50,7 +50,7 @@ export async function replayDeadLetters(
         for (const { eventId } of letters) replays.push(await replayOne(pool, producer, eventId, options.by));
         if (!options.isAwaited) return replays;
         if (replays.some(({ result }) => result === "waiting")) printLine(context.stderr, waitsNow);
-        return await untilSettled(pool, replays);
+        return await waitForResults(pool, replays);
       } catch (error) {
         if (error instanceof EnqueueError) throw new CommandFailure(redisIsOut, { cause: error });
         throw error;
@@ -92,15 +92,15 @@ function resolved(eventId: string, detail: string): Replay {
   return { eventId, result: "resolved", detail };
 }
 
-async function untilSettled(client: Queryable, replays: Replay[]): Promise<Replay[]> {
+async function waitForResults(client: Queryable, replays: Replay[]): Promise<Replay[]> {
   const giveUpAtMs = Date.now() + waitMs;
   for (;;) {
     const eventIds = replays.filter(({ result }) => result === "waiting").map(({ eventId }) => eventId);
     if (eventIds.length === 0 || Date.now() > giveUpAtMs) return replays;
     await sleep(pollIntervalMs);
     const letters = await listDeadLetters(client, { eventIds, includeResolved: true });
-    const settled = new Map(letters.map((letter) => [letter.eventId, readResult(letter)]));
-    replays = replays.map((replay) => settled.get(replay.eventId) ?? replay);
+    const results = new Map(letters.map((letter) => [letter.eventId, readResult(letter)]));
+    replays = replays.map((replay) => results.get(replay.eventId) ?? replay);
   }
 }
 

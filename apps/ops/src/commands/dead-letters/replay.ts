@@ -6,7 +6,7 @@ import { parseNote } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/format-table.ts";
-import { printJson, printLine, printTable } from "../../terminal/print.ts";
+import { printRows } from "../../terminal/print.ts";
 import { collectEventIds, defaultName, describeLetters, findLetters } from "./letters.ts";
 import { type Replay, replayDeadLetters } from "./replay-dead-letters.ts";
 
@@ -52,17 +52,12 @@ async function replay(context: Context, eventIds: string[], options: ReplayOptio
   const letters = await readDatabase(context, (client) =>
     all ? listDeadLetters(client, { partner, errorCode: code }) : findLetters(client, eventIds),
   );
-  if (letters.length === 0) {
-    if (options.json) printJson(context.stdout, []);
-    else printLine(context.stdout, "There are no dead letters to replay.");
-    return;
-  }
   const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
   if (open.length > 0) await confirm(context, `Replay ${describeLetters(open)}`, options.yes === true);
-  const replays = await replayDeadLetters(context, letters, { by: options.by, isAwaited: options.wait });
-  if (options.json) printJson(context.stdout, replays);
-  else printTable(context.stdout, columns, replays);
-  failUnlessSettled(replays, options);
+  const wanted = { by: options.by, isAwaited: options.wait };
+  const replays = letters.length === 0 ? [] : await replayDeadLetters(context, letters, wanted);
+  printRows(context.stdout, columns, replays, { json: options.json, none: "There are no dead letters to replay." });
+  failUnlessApplied(replays, options);
 }
 
 /** @throws CommandFailure unless the command names either events or --all */
@@ -75,7 +70,7 @@ function checkSelection(eventIds: string[], { all, partner, code }: ReplayOption
   }
 }
 
-function failUnlessSettled(replays: Replay[], { wait }: ReplayOptions): void {
+function failUnlessApplied(replays: Replay[], { wait }: ReplayOptions): void {
   const count = (...results: Replay["result"][]) => replays.filter(({ result }) => results.includes(result)).length;
   const failed = count("dead", "invalid");
   if (failed > 0)

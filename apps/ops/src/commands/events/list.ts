@@ -3,11 +3,11 @@ import { eventKinds } from "@booking-events/schema";
 import { type EventDetails, type EventFilter, followWindowMs, listEvents } from "@booking-events/store";
 import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
+import { hasTakenTooLong, readDatabase } from "../../database.ts";
 import { parseEventId, parseLimitUpTo } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { parsePast } from "../../terminal/duration.ts";
-import { printJson, printLine, printTable } from "../../terminal/print.ts";
+import { printRows } from "../../terminal/print.ts";
 import { columns } from "./columns.ts";
 import { followEvents } from "./follow.ts";
 
@@ -77,24 +77,18 @@ async function list(context: Context, { json, follow, ...filter }: ListOptions):
   }
   if (follow) return followEvents(context, filter, { json: json === true });
   const events = await readEvents(context, filter);
-  if (json) printJson(context.stdout, events);
-  else if (events.length === 0) printLine(context.stdout, "There are no such events.");
-  else printTable(context.stdout, columns, events);
+  printRows(context.stdout, columns, events, { json, none: "There are no such events." });
 }
 
 async function readEvents(context: Context, filter: EventFilter): Promise<EventDetails[]> {
   try {
     return await readDatabase(context, (client) => listEvents(client, filter));
   } catch (error) {
-    if (!isQueryCanceled(error) || filter.since !== undefined) throw error;
+    if (!hasTakenTooLong(error) || filter.since !== undefined) throw error;
     throw new CommandFailure(
       "There are too few such events among too many others, and the search took too long. Add --since, such as " +
         "--since 1d.",
       { cause: error },
     );
   }
-}
-
-function isQueryCanceled(error: unknown): boolean {
-  return error instanceof CommandFailure && (error.cause as { code?: unknown } | undefined)?.code === "57014";
 }

@@ -47,7 +47,11 @@ async function find(context: Context, options: SearchOptions & { json?: true }):
 function toJsonObject({ bookings, letters }: StoredFindings) {
   return {
     bookings: bookings.map(({ partner, referenceKind, reference, state, updatedAt }) => ({
-      ...{ partner, referenceKind, reference, state, updatedAt },
+      partner,
+      referenceKind,
+      reference,
+      state,
+      updatedAt,
     })),
     deadLetters: letters.map(({ eventId }) => eventId),
   };

@@ -1,6 +1,7 @@
-import { changePartnersFile, type PartnersFile } from "@booking-events/partners";
+import { changePartnersFile, type PartnersFile, readPartnersFile } from "@booking-events/partners";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import type { Context } from "../../context.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printLine } from "../../terminal/print.ts";
 
 /** Changes the partners file, and prints its warnings. */
@@ -12,6 +13,13 @@ export async function changeFile<Result extends { file: PartnersFile }>(
   const changed = await changePartnersFile(partnersPath(context), apply, { createIfMissing });
   for (const warning of changed.warnings) printLine(context.stderr, `Warning: ${warning}`);
   return changed;
+}
+
+/** @throws CommandFailure if the partners file has no such partner */
+export function requirePartner(context: Context, partner: string): void {
+  const path = partnersPath(context);
+  if (readPartnersFile(path).partners.some(({ id }) => id === partner)) return;
+  throw new CommandFailure(`There is no partner ${partner} in ${path}.`);
 }
 
 export function partnersPath({ environment }: Context): string {

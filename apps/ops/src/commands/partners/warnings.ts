@@ -1,12 +1,10 @@
-import { readPartnersFile } from "@booking-events/partners";
 import { readWarningCounts, type WarningCount, warningDaysKept } from "@booking-events/queue";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
-import { describeRedisError, readRedisSettings } from "../../queue.ts";
-import { CommandFailure } from "../../terminal/command-failure.ts";
+import { withRedis } from "../../queue.ts";
 import type { Column } from "../../terminal/format-table.ts";
-import { printJson, printLine, printTable } from "../../terminal/print.ts";
-import { partnersPath } from "./change-file.ts";
+import { printRows } from "../../terminal/print.ts";
+import { requirePartner } from "./change-file.ts";
 
 export function addWarningsCommand(partners: Command, context: Context): void {
   partners
@@ -30,23 +28,12 @@ Counts of some seconds are missing if Redis was slow or down. ingest_warnings_to
 }
 
 async function show(context: Context, partner: string, json: boolean): Promise<void> {
-  const path = partnersPath(context);
-  if (!readPartnersFile(path).partners.some(({ id }) => id === partner)) {
-    throw new CommandFailure(`There is no partner ${partner} in ${path}.`);
-  }
-  const totals = addUp(await read(context, partner));
-  if (json) printJson(context.stdout, totals);
-  else if (totals.length === 0) printLine(context.stdout, `${partner} got no warnings in ${warningDaysKept} days.`);
-  else printTable(context.stdout, columns, totals);
-}
-
-async function read({ environment, now }: Context, partner: string): Promise<WarningCount[]> {
-  const redis = readRedisSettings(environment);
-  try {
-    return await readWarningCounts({ ...redis, partner, now: now() });
-  } catch (error) {
-    throw describeRedisError(error, redis.redisServers);
-  }
+  requirePartner(context, partner);
+  const counts = await withRedis(context, (redis) => readWarningCounts({ ...redis, partner, now: context.now() }));
+  printRows(context.stdout, columns, addUp(counts), {
+    json,
+    none: `${partner} got no warnings in ${warningDaysKept} days.`,
+  });
 }
 
 interface Total {

@@ -30,7 +30,9 @@ export async function readStatus(context: Context): Promise<Status> {
     read(readDatabaseStatus(databaseSettings, at), (error) => describeDatabaseError(error, databaseSettings)),
   ]);
   return {
-    ...{ at, queue, database },
+    at,
+    queue,
+    database,
     lastHeardOf: findLastHeardOf(queue, database),
     enabledPartners: findEnabledPartners(context),
   };
