@@ -26,7 +26,7 @@ export default defineConfig({
       "packages/bookings/src/{fold,plan-booking,settle-keys}.test.ts",
       "packages/queue/src/events/retry-policy.test.ts",
       "packages/runtime/src/graceful-shutdown.test.ts",
-      "packages/schema/src/{exact-double,lossless-json,parse-json-exactly,parse-json-object}.test.ts",
+      "packages/schema/src/json/{exact-double,lossless-json,parse-json-exactly,parse-json-object}.test.ts",
     ],
   },
 });

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { datePattern } from "../src/date-pattern.ts";
 import { bookingFields, type EventEnvelope, type EventKind, type Violation, validatePayload } from "../src/index.ts";
+import { datePattern } from "../src/payload/date-pattern.ts";
 import { buildJsonSchemas } from "./json-schemas.ts";
 
 const readJson = (path: string): unknown => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { type JsonSchema, type OverrideActionContext, toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { type BookingFieldName, BookingInput } from "../src/booking-input.ts";
-import { BookingReference } from "../src/booking-reference.ts";
-import { EventEnvelope } from "../src/event-envelope.ts";
+import { EventEnvelope } from "../src/envelope/event-envelope.ts";
+import { type BookingFieldName, BookingInput } from "../src/payload/booking-input.ts";
+import { BookingReference } from "../src/payload/booking-reference.ts";
 
 /**
  * Returns the contract as JSON Schema, by file name.
@@ -23,21 +23,21 @@ export function buildJsonSchemas(): Record<string, JsonSchema> {
   };
   return {
     "booking-input.json": {
-      ...convert(BookingInput, "booking-input.ts", {
+      ...convert(BookingInput, "payload/booking-input.ts", {
         title: "BookingInput",
         description: "The payload of create and update: a complete booking. Unlisted fields are kept.",
       }),
       ...identifiesBooking,
     },
     "booking-reference.json": {
-      ...convert(BookingReference, "booking-reference.ts", {
+      ...convert(BookingReference, "payload/booking-reference.ts", {
         title: "BookingReference",
         description: "The payload of delete: the booking's reference. Other fields are kept.",
       }),
       ...identifiesBooking,
     },
     "event-envelope.json": withPayload(
-      convert(EventEnvelope, "event-envelope.ts", {
+      convert(EventEnvelope, "envelope/event-envelope.ts", {
         title: "EventEnvelope",
         description: "An accepted event on its way to the worker that applies it.",
       }),

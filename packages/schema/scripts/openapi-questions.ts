@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonSchema } from "@valibot/to-json-schema";
 import type * as v from "valibot";
-import type { Answer } from "../src/answer.ts";
-import * as answers from "../src/answers.ts";
-import { referenceKinds } from "../src/booking-reference.ts";
-import * as lookupAnswers from "../src/lookup-answers.ts";
+import type { Answer } from "../src/answers/answer.ts";
+import * as answers from "../src/answers/answers.ts";
+import * as lookupAnswers from "../src/answers/lookup-answers.ts";
 import {
   type BookingStatus,
   bookingBodies,
@@ -13,7 +12,8 @@ import {
   type Receipt,
   ReconciliationSummary,
   receiptBodies,
-} from "../src/lookup-bodies.ts";
+} from "../src/answers/lookup-bodies.ts";
+import { referenceKinds } from "../src/payload/booking-reference.ts";
 import { convert } from "./json-schemas.ts";
 
 /** The operations of lookup, the process that answers partners' questions. */
@@ -256,7 +256,7 @@ function oneOf<Name extends string>(
 
 function describe(schema: v.GenericSchema, title: string, description: string): JsonSchema {
   // In OpenAPI 3.1, the dialect of 2020-12 is the default.
-  const { $schema: _, ...rest } = convert(schema, "lookup-bodies.ts", { title, description });
+  const { $schema: _, ...rest } = convert(schema, "answers/lookup-bodies.ts", { title, description });
   return rest;
 }
 

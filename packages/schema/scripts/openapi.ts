@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import type { JsonSchema } from "@valibot/to-json-schema";
 import type * as v from "valibot";
-import type { Answer } from "../src/answer.ts";
-import { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "../src/answer-bodies.ts";
-import * as answers from "../src/answers.ts";
-import { type EventKind, eventKinds } from "../src/event-kind.ts";
-import { idempotencyKeyPattern } from "../src/idempotency-key.ts";
-import * as lookupAnswers from "../src/lookup-answers.ts";
-import { Violation } from "../src/violation.ts";
-import { Warning } from "../src/warning.ts";
+import type { Answer } from "../src/answers/answer.ts";
+import { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "../src/answers/answer-bodies.ts";
+import * as answers from "../src/answers/answers.ts";
+import * as lookupAnswers from "../src/answers/lookup-answers.ts";
+import { idempotencyKeyPattern } from "../src/envelope/idempotency-key.ts";
+import { type EventKind, eventKinds } from "../src/payload/event-kind.ts";
+import { Violation } from "../src/payload/violation.ts";
+import { Warning } from "../src/warnings/warning.ts";
 import { buildJsonSchemas, convert } from "./json-schemas.ts";
 import { describeQuestionSchemas, describeQuestions, questionParameters } from "./openapi-questions.ts";
 
@@ -247,10 +247,10 @@ function describeSchemas(): Record<string, JsonSchema> {
   const booking = withoutDialect(payloads["booking-input.json"]);
   const reference = withoutDialect(payloads["booking-reference.json"]);
   const violation = withoutDialect(
-    convert(Violation, "violation.ts", { title: "Violation", description: "A violated rule." }),
+    convert(Violation, "payload/violation.ts", { title: "Violation", description: "A violated rule." }),
   );
   const warning = withoutDialect(
-    convert(Warning, "warning.ts", { title: "Warning", description: "A likely mistake in a valid payload." }),
+    convert(Warning, "warnings/warning.ts", { title: "Warning", description: "A likely mistake in a valid payload." }),
   );
   return {
     BookingInput: booking,
@@ -279,7 +279,7 @@ function describeSchemas(): Record<string, JsonSchema> {
 }
 
 function describeBody(body: v.GenericSchema, title: string, description: string): JsonSchema {
-  return withoutDialect(convert(body, "answer-bodies.ts", { title, description }));
+  return withoutDialect(convert(body, "answers/answer-bodies.ts", { title, description }));
 }
 
 /** Replaces the items of a list by a reference to their schema. */

@@ -1,33 +1,7 @@
-export type { Answer } from "./answer.ts";
-export { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "./answer-bodies.ts";
-export * as answers from "./answers.ts";
-export {
-  type BookingField,
-  type BookingFieldName,
-  BookingInput,
-  bookingFields,
-} from "./booking-input.ts";
-export {
-  BookingReference,
-  bookingReferenceOf,
-  type ReferenceKind,
-  referenceKindOf,
-  referenceKinds,
-} from "./booking-reference.ts";
-export { countJsonValues, maxJsonValues } from "./count-json-values.ts";
-export { datePattern } from "./date-pattern.ts";
-export {
-  type EnvelopeParsing,
-  EventEnvelope,
-  envelopeVersion,
-  parseEnvelope,
-  parseEnvelopeText,
-} from "./event-envelope.ts";
-export { type EventKind, eventKinds } from "./event-kind.ts";
-export type { FieldType } from "./field-types.ts";
-export { type FieldWarning, findWarnings } from "./find-warnings.ts";
-export { idempotencyKeyPattern, isIdempotencyKey } from "./idempotency-key.ts";
-export * as lookupAnswers from "./lookup-answers.ts";
+export type { Answer } from "./answers/answer.ts";
+export { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "./answers/answer-bodies.ts";
+export * as answers from "./answers/answers.ts";
+export * as lookupAnswers from "./answers/lookup-answers.ts";
 export type {
   BookingStatus,
   Difference,
@@ -35,11 +9,37 @@ export type {
   Receipt,
   ReconciliationCounts,
   ReconciliationSummary,
-} from "./lookup-bodies.ts";
-export { parseJson } from "./parse-json.ts";
-export { JsonError } from "./parse-json-exactly.ts";
-export { parseJsonObject, readJsonObject } from "./parse-json-object.ts";
-export { maxNestingLevels } from "./unknown-fields.ts";
-export { type BookingPayload, type PayloadValidation, validatePayload } from "./validate-payload.ts";
-export { maxViolations, Violation, type ViolationCode, violationCodes } from "./violation.ts";
-export { maxWarnings, Warning, type WarningCode, warningCodes } from "./warning.ts";
+} from "./answers/lookup-bodies.ts";
+export {
+  type EnvelopeParsing,
+  EventEnvelope,
+  envelopeVersion,
+  parseEnvelope,
+  parseEnvelopeText,
+} from "./envelope/event-envelope.ts";
+export { idempotencyKeyPattern, isIdempotencyKey } from "./envelope/idempotency-key.ts";
+export { parseJson } from "./json/parse-json.ts";
+export { JsonError } from "./json/parse-json-exactly.ts";
+export { parseJsonObject, readJsonObject } from "./json/parse-json-object.ts";
+export {
+  type BookingField,
+  type BookingFieldName,
+  BookingInput,
+  bookingFields,
+} from "./payload/booking-input.ts";
+export {
+  BookingReference,
+  bookingReferenceOf,
+  type ReferenceKind,
+  referenceKindOf,
+  referenceKinds,
+} from "./payload/booking-reference.ts";
+export { countJsonValues, maxJsonValues } from "./payload/count-json-values.ts";
+export { datePattern } from "./payload/date-pattern.ts";
+export { type EventKind, eventKinds } from "./payload/event-kind.ts";
+export type { FieldType } from "./payload/field-types.ts";
+export { maxNestingLevels } from "./payload/unknown-fields.ts";
+export { type BookingPayload, type PayloadValidation, validatePayload } from "./payload/validate-payload.ts";
+export { maxViolations, Violation, type ViolationCode, violationCodes } from "./payload/violation.ts";
+export { type FieldWarning, findWarnings } from "./warnings/find-warnings.ts";
+export { maxWarnings, Warning, type WarningCode, warningCodes } from "./warnings/warning.ts";

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
 import { expect, test } from "vitest";
-import { accepted, invalidData, queueUnavailable } from "./answers.ts";
-import { validatePayload } from "./validate-payload.ts";
+import { accepted, invalidData, queueUnavailable } from "./answers/answers.ts";
+import { validatePayload } from "./payload/validate-payload.ts";
 
 const packageDirectory = new URL("../", import.meta.url);
 const readme = readFileSync(new URL("README.md", packageDirectory), "utf8");

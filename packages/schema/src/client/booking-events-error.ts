@@ -1,4 +1,4 @@
-import type { Violation } from "../violation.ts";
+import type { Violation } from "../payload/violation.ts";
 
 /** Reasons that the client finds itself. All other codes are the service's. */
 type ClientCode =

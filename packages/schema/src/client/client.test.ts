@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 import { type ScriptedReceiver, type Step, startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { invalidData, invalidSecret, overRateLimit, queueUnavailable } from "../answers.ts";
-import { validatePayload } from "../validate-payload.ts";
+import { invalidData, invalidSecret, overRateLimit, queueUnavailable } from "../answers/answers.ts";
+import { validatePayload } from "../payload/validate-payload.ts";
 import { BookingEventsError } from "./booking-events-error.ts";
 import { type ClientOptions, createBookingEventsClient } from "./create-client.ts";
 

@@ -1,10 +1,16 @@
-import type { AcceptedBody, DryRunBody } from "../answer-bodies.ts";
-import type { BookingInput } from "../booking-input.ts";
-import type { BookingReference, ReferenceKind } from "../booking-reference.ts";
-import type { EventKind } from "../event-kind.ts";
-import { isIdempotencyKey } from "../idempotency-key.ts";
-import type { BookingStatus, Difference, ListedReference, Receipt, ReconciliationCounts } from "../lookup-bodies.ts";
-import type { PayloadValidation } from "../validate-payload.ts";
+import type { AcceptedBody, DryRunBody } from "../answers/answer-bodies.ts";
+import type {
+  BookingStatus,
+  Difference,
+  ListedReference,
+  Receipt,
+  ReconciliationCounts,
+} from "../answers/lookup-bodies.ts";
+import { isIdempotencyKey } from "../envelope/idempotency-key.ts";
+import type { BookingInput } from "../payload/booking-input.ts";
+import type { BookingReference, ReferenceKind } from "../payload/booking-reference.ts";
+import type { EventKind } from "../payload/event-kind.ts";
+import type { PayloadValidation } from "../payload/validate-payload.ts";
 import { BookingEventsError } from "./booking-events-error.ts";
 import { type CallLimits, callService } from "./call-service.ts";
 import { createEventUrl } from "./event-url.ts";

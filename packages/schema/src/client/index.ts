@@ -1,4 +1,10 @@
-export type { BookingStatus, Difference, ListedReference, Receipt, ReconciliationCounts } from "../lookup-bodies.ts";
+export type {
+  BookingStatus,
+  Difference,
+  ListedReference,
+  Receipt,
+  ReconciliationCounts,
+} from "../answers/lookup-bodies.ts";
 export { BookingEventsError } from "./booking-events-error.ts";
 export {
   type AskOptions,

@@ -3,9 +3,9 @@ import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { type ScriptedReceiver, type Step, startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
 import { afterEach, describe, expect, test } from "vitest";
-import { invalidSecret } from "../answers.ts";
-import { alreadyReconciling, noSuchBooking, noSuchEvent, noSuchPath, unavailable } from "../lookup-answers.ts";
-import type { Difference, ListedReference } from "../lookup-bodies.ts";
+import { invalidSecret } from "../answers/answers.ts";
+import { alreadyReconciling, noSuchBooking, noSuchEvent, noSuchPath, unavailable } from "../answers/lookup-answers.ts";
+import type { Difference, ListedReference } from "../answers/lookup-bodies.ts";
 import { BookingEventsError } from "./booking-events-error.ts";
 import { createBookingEventsClient } from "./create-client.ts";
 

@@ -1,4 +1,4 @@
-import type { Difference, ListedReference, ReconciliationCounts } from "../lookup-bodies.ts";
+import type { Difference, ListedReference, ReconciliationCounts } from "../answers/lookup-bodies.ts";
 import { toError } from "./call-service.ts";
 import {
   type Attempt,

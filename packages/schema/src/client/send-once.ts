@@ -1,5 +1,5 @@
-import type { InvalidDataBody } from "../answer-bodies.ts";
-import type { Violation } from "../violation.ts";
+import type { InvalidDataBody } from "../answers/answer-bodies.ts";
+import type { Violation } from "../payload/violation.ts";
 import type { ErrorDetails } from "./booking-events-error.ts";
 import { parseRetryAfter } from "./retry-delay.ts";
 

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
-import { type BookingField, BookingInput, bookingFields } from "../booking-input.ts";
-import type { BookingReference } from "../booking-reference.ts";
+import { type BookingField, BookingInput, bookingFields } from "../payload/booking-input.ts";
+import type { BookingReference } from "../payload/booking-reference.ts";
 
 /** Generates payloads of create and update that the service accepts, with unlisted fields. */
 export function bookingInput(): fc.Arbitrary<BookingInput> {

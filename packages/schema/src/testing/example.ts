@@ -1,6 +1,6 @@
-import type { EventKind } from "../event-kind.ts";
-import type { Violation } from "../violation.ts";
-import type { Warning } from "../warning.ts";
+import type { EventKind } from "../payload/event-kind.ts";
+import type { Violation } from "../payload/violation.ts";
+import type { Warning } from "../warnings/warning.ts";
 
 /** A sample payload, and what the service says about it. */
 export interface Example {

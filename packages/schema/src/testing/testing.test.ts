@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bookingFields } from "../booking-input.ts";
-import { validatePayload } from "../validate-payload.ts";
+import { bookingFields } from "../payload/booking-input.ts";
+import { validatePayload } from "../payload/validate-payload.ts";
 import { bookingInput, bookingReference, examples, invalidBookingInput } from "./index.ts";
 
 const runs = { numRuns: 500 };

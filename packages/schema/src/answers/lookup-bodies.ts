@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { referenceKinds } from "./booking-reference.ts";
+import { referenceKinds } from "../payload/booking-reference.ts";
 
 /*
  * The bodies of questions and of their answers. Each comment on a member is also its description in the OpenAPI

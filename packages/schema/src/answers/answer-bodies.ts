@@ -1,6 +1,6 @@
 import * as v from "valibot";
-import { Violation } from "./violation.ts";
-import { Warning } from "./warning.ts";
+import { Violation } from "../payload/violation.ts";
+import { Warning } from "../warnings/warning.ts";
 
 /*
  * The bodies of answers. Each comment is also the member's description in the OpenAPI document: run

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type EventEnvelope, eventKinds, isIdempotencyKey, parseEnvelope, parseEnvelopeText } from "./index.ts";
+import { type EventEnvelope, eventKinds, isIdempotencyKey, parseEnvelope, parseEnvelopeText } from "../index.ts";
 
 const envelope: EventEnvelope = {
   version: 1,

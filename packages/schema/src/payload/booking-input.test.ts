@@ -7,7 +7,7 @@ import {
   type FieldType,
   type Violation,
   validatePayload,
-} from "./index.ts";
+} from "../index.ts";
 
 const reference = { consumerTripPartnerExternalReference: "booking-2001" };
 

@@ -1,13 +1,13 @@
 import * as v from "valibot";
-import { utcInstantPattern } from "./date-pattern.ts";
-import { eventKinds } from "./event-kind.ts";
+import { parseJson } from "../json/parse-json.ts";
+import { utcInstantPattern } from "../payload/date-pattern.ts";
+import { eventKinds } from "../payload/event-kind.ts";
+import { isPlainObject } from "../payload/plain-object.ts";
+import { findReferenceViolation } from "../payload/reference-rule.ts";
+import { isStorableText } from "../payload/storable-text.ts";
+import { findUnstorable } from "../payload/storable-value.ts";
+import { type BookingPayload, everyIssue } from "../payload/validate-payload.ts";
 import { idempotencyKeyPattern } from "./idempotency-key.ts";
-import { parseJson } from "./parse-json.ts";
-import { isPlainObject } from "./plain-object.ts";
-import { findReferenceViolation } from "./reference-rule.ts";
-import { isStorableText } from "./storable-text.ts";
-import { findUnstorable } from "./storable-value.ts";
-import { type BookingPayload, everyIssue } from "./validate-payload.ts";
 
 /** Increased when readers of the old envelope could misread the new one. Deploy readers of the new version first. */
 export const envelopeVersion = 1;

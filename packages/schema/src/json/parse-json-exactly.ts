@@ -1,4 +1,4 @@
-import { maxJsonValues } from "./count-json-values.ts";
+import { maxJsonValues } from "../payload/count-json-values.ts";
 import { isExactDouble } from "./exact-double.ts";
 
 /** The position at which a text cannot be accepted. It does not contain any of the text. */

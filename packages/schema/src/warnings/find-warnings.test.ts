@@ -8,8 +8,8 @@ import {
   maxWarnings,
   validatePayload,
   warningCodes,
-} from "./index.ts";
-import { bookingInput } from "./testing/index.ts";
+} from "../index.ts";
+import { bookingInput } from "../testing/index.ts";
 
 const reference = { consumerTripPartnerExternalReference: "booking-2001" };
 

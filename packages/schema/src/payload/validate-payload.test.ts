@@ -11,7 +11,7 @@ import {
   maxViolations,
   referenceKindOf,
   validatePayload,
-} from "./index.ts";
+} from "../index.ts";
 
 const reference = { consumerTripPartnerExternalReference: "booking-2001" };
 const listedNames = bookingFields.map(({ name }) => name);

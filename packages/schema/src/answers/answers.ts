@@ -1,7 +1,7 @@
+import type { Violation } from "../payload/violation.ts";
+import type { Warning } from "../warnings/warning.ts";
 import { type Answer, refused } from "./answer.ts";
 import type { AcceptedBody, DryRunBody, InvalidDataBody } from "./answer-bodies.ts";
-import type { Violation } from "./violation.ts";
-import type { Warning } from "./warning.ts";
 
 // Every body that answers an event. None contains a secret or a value.
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { validatePayload } from "../index.ts";
 import { datePattern } from "./date-pattern.ts";
-import { validatePayload } from "./index.ts";
 
 const rule =
   "Must be a date such as 2026-06-14, or a date-time with a time zone such as 2026-06-14T07:27:17Z or " +

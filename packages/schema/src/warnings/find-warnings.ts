@@ -1,9 +1,9 @@
-import { type BookingFieldName, BookingInput, bookingFields } from "./booking-input.ts";
-import { BookingReference } from "./booking-reference.ts";
-import type { EventKind } from "./event-kind.ts";
+import { type BookingFieldName, BookingInput, bookingFields } from "../payload/booking-input.ts";
+import { BookingReference } from "../payload/booking-reference.ts";
+import type { EventKind } from "../payload/event-kind.ts";
+import type { BookingPayload } from "../payload/validate-payload.ts";
 import { createSimilarNameFinder } from "./similar-name.ts";
 import { type ReadingRule, readingRules } from "./unreadable-value.ts";
-import type { BookingPayload } from "./validate-payload.ts";
 import { maxWarnings, type Warning } from "./warning.ts";
 
 /** A warning, and the listed field that it is about: of a similar name, the field that was probably meant. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { maxJsonValues } from "./count-json-values.ts";
+import { maxJsonValues } from "../payload/count-json-values.ts";
 import { JsonError, parseJsonExactly, parseJsonSlowly } from "./parse-json-exactly.ts";
 
 /**

@@ -7,7 +7,7 @@ import {
   eventKinds,
   maxJsonValues,
   validatePayload,
-} from "./index.ts";
+} from "../index.ts";
 
 const reference = { consumerTripPartnerExternalReference: "booking-2001" };
 const tooMany = {

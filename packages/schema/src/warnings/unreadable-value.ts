@@ -1,5 +1,5 @@
-import { type BookingFieldName, bookingFields } from "./booking-input.ts";
-import type { FieldType } from "./field-types.ts";
+import { type BookingFieldName, bookingFields } from "../payload/booking-input.ts";
+import type { FieldType } from "../payload/field-types.ts";
 import type { WarningCode } from "./warning.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { maxNestingLevels, maxViolations, validatePayload } from "./index.ts";
+import { maxNestingLevels, maxViolations, validatePayload } from "../index.ts";
 
 const reference = { consumerTripPartnerExternalReference: "booking-2001" };
 
