@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, cp, mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, cp, mkdtemp, readFile, rm, stat, symlink } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, delimiter, join } from "node:path";
@@ -13,22 +13,42 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const leftOut = new Set([".git", ".data", ".turbo", "node_modules", "dist", "partners.json"]);
-/** Long enough to install and build on a busy machine. */
+const leftOut = new Set([".git", ".data", ".turbo", "dist", "partners.json"]);
+/** Long enough to build on a busy machine. */
 const startTimeoutMs = 240_000;
 
 /** The machine's own programs, without those of this run. */
 const hostPath = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
-const hostEnvironment = { PATH: hostPath.join(delimiter), HOME: process.env["HOME"] };
+const hostEnvironment = {
+  PATH: hostPath.join(delimiter),
+  HOME: process.env["HOME"],
+  // What this run has built need not be compiled again.
+  TURBO_CACHE_DIR: join(root, ".turbo/cache"),
+  // Otherwise pnpm would see that these packages were installed for another folder, and install them for this one.
+  pnpm_config_verify_deps_before_run: "false",
+};
 
+/**
+ * A copy of the repository, not built. It shares the installed packages with ours: each run in CI begins with an install,
+ * and `npm-alone.nightly.test.ts` installs a copy.
+ */
 let clone: string;
+const packages = join(root, "node_modules");
+/** An install writes it. */
+const readInstalled = async () => (await stat(join(packages, ".modules.yaml"))).mtimeMs;
 const started: ChildProcess[] = [];
 
 beforeAll(async () => {
   clone = await mkdtemp(join(tmpdir(), "booking-events-clone-"));
   // PostgreSQL's own user must reach its data.
   await chmod(clone, 0o755);
-  await cp(root, clone, { recursive: true, filter: (path) => !leftOut.has(basename(path)) });
+  // The other node_modules are links, to these packages and within the copy.
+  await cp(root, clone, {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: (path) => path !== packages && !leftOut.has(basename(path)),
+  });
+  await symlink(packages, join(clone, "node_modules"));
 });
 
 afterAll(async () => {
@@ -36,9 +56,10 @@ afterAll(async () => {
   await rm(clone, { recursive: true, force: true });
 });
 
-test("one command in a fresh copy and the printed commands make a booking; a second start finds it", {
+test("one command in a copy that is not built, and the printed commands, make a booking; a second start finds it", {
   timeout: 2 * startTimeoutMs,
 }, async () => {
+  const installedAt = await readInstalled();
   const first = await startHere();
   const [curl, show] = ["curl", "npm run"].map((start) => first.printedCommand(start)) as [string, string];
 
@@ -71,7 +92,7 @@ test("one command in a fresh copy and the printed commands make a booking; a sec
   expect(first.output()).toContain("Stopped.");
 
   const second = await startHere();
-  expect(second.output()).not.toContain("Installing pnpm");
+  expect(second.output()).toContain("Build: nothing to do");
   expect(await paste(show)).toContain(answer.eventId);
   // The secret that was handed out stays valid.
   expect(second.printedCommand("curl").replace(/:\d+/, "")).toBe(curl.replace(/:\d+/, ""));
@@ -87,6 +108,7 @@ test("one command in a fresh copy and the printed commands make a booking; a sec
     expect(log).toContain(answer.eventId);
     expect(log.match(/"msg":"stopped"/g)).toHaveLength(2);
   }
+  expect(await readInstalled()).toBe(installedAt);
   expect(await readFile(join(clone, ".data/log/redis.log"), "utf8")).toMatch(/bye bye.*bye bye/s);
   expect(await readFile(join(clone, ".data/log/postgres.log"), "utf8")).toMatch(/shut down.*shut down/s);
 });
