@@ -27,20 +27,18 @@ end $$;
 -- did is recorded again when another one takes a place before it.
 grant select, insert, update on bookings to booking_events_worker;
 grant select, insert,
-  update (outcome, duplicate_of, state_after, decided_by, content_from, keyless_sequence_after, warnings,
-    content_digest)
+  update (outcome, duplicate_of, state_after, decided_by, content_from, keyless_sequence_after, warnings)
   on booking_events to booking_events_worker;
 grant select, insert on booking_changes to booking_events_worker;
 grant select, update on feed_position to booking_events_worker;
 grant select, insert, update on dead_letters to booking_events_worker;
 -- It removes what is too old by functions that run with the rights of the owner, and delete nothing of the last day.
 grant select on log_retention to booking_events_worker;
-grant execute on function partition_log, create_log_partitions, drop_log_partition, delete_old_events,
-  delete_old_changes, remove_deleted_content, empty_deleted_bookings, delete_old_dead_letters to booking_events_worker;
+grant execute on function create_log_partitions, drop_log_partition, delete_old_events, delete_old_changes,
+  empty_deleted_bookings, delete_old_dead_letters to booking_events_worker;
 grant select, update on digest_key to booking_events_worker;
--- At its start it looks for missing migrations. PostgreSQL shows a table's primary key, which node-pg-migrate looks
--- for, only to those who may do more with the table than read it; a reference to it is the least.
-grant select, references (id) on schema_migrations to booking_events_worker;
+-- At its start it looks for missing migrations.
+grant select on schema_migrations to booking_events_worker;
 
 -- Lookup answers partners' questions and writes nothing. It reads a booking's content only to compute a digest of it,
 -- and of events no content at all.
@@ -66,7 +64,6 @@ grant update (reference) on booking_changes to booking_events_ops;
 grant update (last_id) on feed_position to booking_events_ops;
 grant select, update on digest_key to booking_events_ops;
 grant select, insert, update on erasures to booking_events_ops;
-grant execute on function remove_guest_samples to booking_events_ops;
 
 -- Whoever reads bookings and follows the feed, and keeps its place there.
 grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, feed_position

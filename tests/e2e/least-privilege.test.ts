@@ -261,13 +261,12 @@ test("the grants are for the schema of the search path", async () => {
 
 test("a worker that finds a migration missing says so and waits for the owner to migrate", async () => {
   const { rows } = await owner.query(
-    `delete from schema_migrations where id = (select max(id) from schema_migrations)
-     returning id, name, run_on::text as run_on`,
+    "delete from schema_migrations where name = (select max(name) from schema_migrations) returning name, digest",
   );
   const worker = await own.start("worker", { environment: environmentOf("worker"), isReady: false });
   await waitFor(async () => expect((await worker.readiness()).body.problems?.join()).toContain("42501"));
-  const { id, name, run_on } = rows[0];
-  await owner.query("insert into schema_migrations (id, name, run_on) values ($1, $2, $3)", [id, name, run_on]);
+  const { name, digest } = rows[0];
+  await owner.query("insert into schema_migrations (name, digest) values ($1, $2)", [name, digest]);
   await worker.untilReady();
 }, 60_000);
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { request } from "node:http";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
+import { openDigestKey } from "@booking-events/store";
 import { expect, test } from "vitest";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
@@ -13,20 +14,28 @@ const step = 1_000;
 /** The memory of the container. */
 const maxMemoryBytes = 512 * 1_024 * 1_024;
 
-/** Bookings with a payload of ordinary size. Their digests have no key, as before migration 0010. */
+/** Bookings with a payload of ordinary size. */
 async function fillBookings(): Promise<void> {
   const { pool } = surroundings();
+  const { digestContent } = await openDigestKey(pool, undefined);
   const payload = JSON.stringify({ note: "x".repeat(900) });
   for (let first = 1; first <= bookings; first += 100_000) {
-    await pool.query(`
-      insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, payload,
-        content_digest, last_sequence, revision, created_at, updated_at)
-      select sha256(convert_to('acme', 'UTF8') || '\\x00'::bytea || convert_to('TRIP-' || n, 'UTF8')), 'acme', 'trip',
-        'TRIP-' || n, 'active', gen_random_uuid(), n, '${payload}'::jsonb, sha256(convert_to('TRIP-' || n, 'UTF8')), n, 1,
-        now() - interval '1 day' + n * interval '1 ms', now()
-      from generate_series(${first}, ${first + 99_999}) as n`);
+    const digests = Array.from({ length: 100_000 }, (_, index) => digestContent(digestOf(`TRIP-${first + index}`)));
+    await pool.query(
+      `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, payload,
+         content_digest, last_sequence, revision, created_at, updated_at)
+       select sha256(convert_to('acme', 'UTF8') || '\\x00'::bytea || convert_to('TRIP-' || n, 'UTF8')), 'acme', 'trip',
+         'TRIP-' || n, 'active', gen_random_uuid(), n, '${payload}'::jsonb, decode(digest, 'hex'), n, 1,
+         now() - interval '1 day' + n * interval '1 ms', now()
+       from unnest($1::text[]) with ordinality as digests (digest, place), lateral (select ${first - 1} + place as n)`,
+      [digests],
+    );
   }
   await pool.query("analyze bookings");
+}
+
+function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
 /** One line in a thousand has another digest, and one names a booking that was never sent instead of ours. */
@@ -34,9 +43,7 @@ function* listLines(): Generator<string> {
   let lines = "";
   for (let n = 1; n <= bookings; n += 1) {
     const reference = n % step === 1 ? `NEVER-${n}` : `TRIP-${n}`;
-    const digest = createHash("sha256")
-      .update(n % step === 2 ? "other" : reference)
-      .digest("hex");
+    const digest = digestOf(n % step === 2 ? "other" : reference);
     lines += `{"reference":"${reference}","digest":"${digest}"}\n`;
     if (n % 500 !== 0) continue;
     yield lines;

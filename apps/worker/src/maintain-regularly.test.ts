@@ -5,8 +5,13 @@ import { maintainRegularly } from "./maintain-regularly.ts";
 
 const nothing: Maintained = {
   removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0 },
-  ...{ removedOpenLetters: 0, createdPartitions: [], droppedPartitions: [], builtIndexes: [], partitioning: [] },
-  ...{ problems: [], hasMore: false, isLocked: false, isBusy: false },
+  removedOpenLetters: 0,
+  createdPartitions: [],
+  droppedPartitions: [],
+  problems: [],
+  hasMore: false,
+  isLocked: false,
+  isBusy: false,
 };
 
 /** @returns how long it waits after each of the runs */

@@ -52,10 +52,12 @@ export async function maintainRegularly(options: {
 }
 
 function hasDoneAnything({ removed, ...done }: Maintained): boolean {
-  const lists = [done.createdPartitions, done.droppedPartitions, done.builtIndexes, done.partitioning];
-  return Object.values(removed).some((rows) => rows > 0) || lists.some(({ length }) => length > 0);
+  const { createdPartitions, droppedPartitions } = done;
+  return (
+    Object.values(removed).some((rows) => rows > 0) || createdPartitions.length > 0 || droppedPartitions.length > 0
+  );
 }
 
-function describe({ removed, createdPartitions, droppedPartitions, builtIndexes, partitioning }: Maintained) {
-  return { removed, createdPartitions, droppedPartitions, builtIndexes, partitioning };
+function describe({ removed, createdPartitions, droppedPartitions }: Maintained) {
+  return { removed, createdPartitions, droppedPartitions };
 }

@@ -1,20 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@booking-events/runtime";
 import {
-  DatabaseEncodingError,
   type DigestKey,
   DigestKeyError,
   migrate,
-  NewerSchemaError,
   openDigestKey,
   SchemaRefusedError,
+  UnusableDatabaseError,
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import { describeFault } from "./outages/describe-fault.ts";
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
-const finalErrors = [DatabaseEncodingError, DigestKeyError, NewerSchemaError];
+const finalErrors = [DigestKeyError, UnusableDatabaseError];
 
 interface MigrationParts {
   databaseUrl: string;

@@ -315,7 +315,7 @@ async function start(
     const standbys = settings.DATABASE_STANDBYS_TO_CONFIRM;
     keepDoing(async () => durability.report(await findRisks(pool, standbys)), durabilityIntervalMs, signal);
     void maintainRegularly({
-      maintain: () => maintain(pool, toRetentionRules(settings), { signal, digestKey: migration.digestKey() }),
+      maintain: () => maintain(pool, toRetentionRules(settings), { signal }),
       readStatus: () => readLogStatus(pool),
       metrics: maintenanceMetrics,
       logger,

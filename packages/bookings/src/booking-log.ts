@@ -8,13 +8,12 @@ export interface LoggedEvent extends FoldEvent {
    */
   earlierCreate: number | null;
   /**
-   * The booking after the event. `createdAt` is not stored with events. Null: the event was applied by a release that
-   * did not store states.
+   * The booking after the event. `createdAt` is not stored with events.
    *
    * It may name events that were removed from the log because they were too old. The time of such an event is that in
    * its id, and the digest of its content is a text that equals no digest.
    */
-  after: Omit<BookingState, "createdAt"> | null;
+  after: Omit<BookingState, "createdAt">;
 }
 
 /** An event in the log whose outcome or state has changed, since a late event took its place before it. */

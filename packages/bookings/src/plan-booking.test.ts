@@ -177,7 +177,7 @@ describe("late events", () => {
   test("revise logged events", () => {
     const late = event("update c", 15);
     const state = stateAfter(first, late, second);
-    const logged: LoggedEvent = { ...second, outcome: "unchanged", earlierCreate: null, after: null };
+    const logged: LoggedEvent = { ...second, outcome: "unchanged", earlierCreate: null, after: state };
     const revised = [{ event: logged, outcome: "updated" as const, after: state }];
     expect(plan(stored, [late], { refolding: { ...refolded(state, [late]), revised } }).revised).toEqual(revised);
   });

@@ -52,8 +52,7 @@ export class Refold {
   #decidingSuperseded: RevisedEvent | undefined;
   readonly #refolding: Refolding;
 
-  /** The place from which events are folded at the moment, and the state before the next of them. */
-  #from: Place | undefined;
+  /** The state before the next event. */
   #state: BookingState | null = null;
   #isFromStart = false;
   /** The sequence of the newest logged event that was seen. */
@@ -92,13 +91,12 @@ export class Refold {
   }
 
   /**
-   * Call this before the first page from the place.
+   * Call this before the first page from a place.
    *
    * @param before the last event before the page; null: the page begins at the start of the log
    * @param first the first event on the page; undefined: the page is empty
    */
-  begin(place: Place, before: LoggedEvent | null, first: LoggedEvent | undefined): void {
-    this.#from = place;
+  begin(before: LoggedEvent | null, first: LoggedEvent | undefined): void {
     this.#lastOnPage = undefined;
     this.#newestSeen = Math.max(this.#newestSeen, before?.sequence ?? 0);
     // The log has the event that created the booking, unless it was so old that it was removed.
@@ -117,7 +115,7 @@ export class Refold {
       this.#passPlaces(event);
       if (this.#displaced.has(event.id)) continue;
       const isAsStored = this.#foldLogged(event);
-      if (isAsStored && this.#isPast(event) && !this.#isNextPlaceUpTo(last)) {
+      if (isAsStored && !this.#isNextPlaceUpTo(last)) {
         this.#refolding.state = { ...this.#stored, createdAt: this.#createdAt };
         return true;
       }
@@ -195,7 +193,7 @@ export class Refold {
   /** @returns whether the booking's state after the event is the stored one */
   #foldLogged(event: LoggedEvent): boolean {
     const { outcome, after } = this.#fold(this.#state, event, event.earlierCreate);
-    const isAsStored = event.after !== null && isSameState(after, { ...event.after, createdAt: this.#createdAt });
+    const isAsStored = isSameState(after, { ...event.after, createdAt: this.#createdAt });
     // A superseded event stays superseded, unless it decides the booking's state in the end.
     const isSuperseded = event.outcome === "superseded";
     if (isSuperseded && after.eventId === event.id) this.#decidingSuperseded = { event, outcome, after };
@@ -218,18 +216,13 @@ export class Refold {
     if (this.#isFromStart) this.#createdAt = state.createdAt;
   }
 
-  /** The fold may be before its place, since it begins at the start of the log if a state is missing. */
-  #isPast(event: LoggedEvent): boolean {
-    return this.#from === undefined || comparePlaces(this.#from, event) <= 0;
-  }
-
   #isNextPlaceUpTo(last: LoggedEvent | undefined): boolean {
     const [next] = this.#places;
     return next !== undefined && last !== undefined && comparePlaces(next, last) <= 0;
   }
 
   #stateAfter(event: LoggedEvent | null): BookingState | null {
-    if (event?.after == null) return null;
+    if (event === null) return null;
     const content = recallContent(event.after.content, this.#stored.content);
     return { ...event.after, content, createdAt: this.#createdAt };
   }

@@ -5,15 +5,13 @@ import type { FeedTables } from "./tables.ts";
 
 interface FeedPosition {
   lastId: number;
-  gaplessFrom: number;
   /** Older changes were removed. */
   keptFrom: number;
 }
 
 export async function readPosition(client: Queryable, tables: FeedTables): Promise<FeedPosition> {
   const { rows } = await client.query<FeedPosition>(
-    `select last_id::float8 as "lastId", gapless_from::float8 as "gaplessFrom", kept_from::float8 as "keptFrom"
-     from ${tables.position}`,
+    `select last_id::float8 as "lastId", kept_from::float8 as "keptFrom" from ${tables.position}`,
   );
   const [position] = rows;
   if (position === undefined) throw new Error("The table feed_position must have its row.");
@@ -35,15 +33,11 @@ export async function readCompletePage(
   const changes = await readPage(client, { after, limit, tables });
   let last = after;
   for (const { id } of changes) {
-    if (id !== last + 1) {
-      if (id > position.gaplessFrom) throw new FeedGapError(last, `the next change is ${id}.`);
-      // Changes may have been removed since the position was read.
-      checkKept(last, await readPosition(client, tables));
-    }
+    if (id !== last + 1) throw new FeedGapError(last, `the next change is ${id}.`);
     last = id;
   }
   const isEnd = changes.length < limit;
-  if (isEnd && last < position.lastId && position.lastId >= position.gaplessFrom)
+  if (isEnd && last < position.lastId)
     throw new FeedGapError(last, `the changes up to ${position.lastId} are missing.`);
   if (last > position.lastId && changes.length === 0)
     throw new FeedGapError(last, `the feed ends at ${position.lastId}, before the cursor.`);

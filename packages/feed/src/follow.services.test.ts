@@ -73,7 +73,7 @@ async function cursor(name = "test"): Promise<number | undefined> {
 beforeEach(async () => {
   number = 0;
   await pool.query("truncate booking_changes, booking_events, bookings, feed_cursors; drop table if exists handled");
-  await pool.query("update feed_position set last_id = 0, gapless_from = 1, kept_from = 1");
+  await pool.query("update feed_position set last_id = 0, kept_from = 1");
   await pool.query(
     "create table handled (change_id bigint, process bigint, place bigint generated always as identity)",
   );
@@ -460,12 +460,8 @@ describe("a feed in which changes are missing", () => {
     expect(await cursor()).toBe(3);
   });
 
-  test.each([
-    ["", 1],
-    [", from before ids were gapless", 100],
-  ])("is refused when they were too old to be kept%s", async (_, gaplessFrom) => {
+  test("is refused when they were too old to be kept", async () => {
     await append(5);
-    await pool.query("update feed_position set gapless_from = $1", [gaplessFrom]);
     await pool.query("insert into feed_cursors (name, last_id) values ('test', 1)");
     await pool.query("update booking_changes set changed_at = now() - interval '2 years' where id in (1, 2, 4)");
     const rules = { retentionDays: 400, deletedRetentionDays: 0, deadLetterRetentionDays: 0 };
@@ -487,14 +483,6 @@ describe("a feed in which changes are missing", () => {
     await pool.query("delete from booking_changes where id = 3; update feed_position set last_id = 2");
     await expect(ended).rejects.toThrow("the feed ends at 2, before the cursor.");
     expect(handled).toEqual([1, 2, 3]);
-  });
-
-  test("is read where the gaps are from before migration 0006", async () => {
-    await append(6);
-    await pool.query("delete from booking_changes where id in (2, 4)");
-    await pool.query("update feed_position set gapless_from = 5");
-    const { handled } = start();
-    await waitFor(() => expect(handled).toEqual([1, 3, 5, 6]));
   });
 });
 

@@ -194,8 +194,6 @@ async function takePage(client: FeedClient, follower: Follower): Promise<void> {
   if (lastId !== undefined) await moveCursor(client, follower, lastId);
   await client.query("commit");
   if (failure !== undefined) await dealWith(failure, follower);
-  // Before the ids were gapless, some at the end may have been lost: nothing may come up to the position for long.
-  else if (changes.length === 0) await follower.wakeUps.wait(pollIntervalMs);
 }
 
 /** Those before a change that has failed, or it alone: if it loses the transaction, that undoes nothing else. */

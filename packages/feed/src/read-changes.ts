@@ -31,8 +31,7 @@ export interface BookingChange {
  * Reads a page of the feed. Call it with the id of the last change that you have dealt with, 0 at first. Applying the changes in order gives every booking's state. A later change of a booking overrides an earlier one,
  * even if its sequence is lower: it corrects the booking after a late event.
  *
- * Nothing is missing between a change and the one before it if its id is one more. Only changes from before migration
- * 0006 have gaps between them: see `feed_position.gapless_from`.
+ * Nothing is missing between a change and the one before it if its id is one more.
  *
  * @param page.after the id after which the page begins
  * @param page.limit how many changes the page has at most. Each brings two payloads of up to 64 KiB

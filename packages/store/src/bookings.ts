@@ -23,17 +23,14 @@ export interface StoredBooking extends BookingIdentity {
   feedEventId: string;
   /** How many changes the booking has had. */
   revision: number;
-  /**
-   * See {@link hashContacts}. Null: the booking is from a release without them, and its digests have no key either. See
-   * {@link convertBookings}.
-   */
-  guestHashes: readonly string[] | null;
+  /** See {@link hashContacts}. */
+  guestHashes: readonly string[];
   /** The booking is deleted, and has only the digest of its content. */
   isContentRemoved: boolean;
 }
 
 export interface BookingToSave extends Omit<StoredBooking, "feedEventId" | "guestHashes" | "isContentRemoved"> {
-  /** Undefined: the stored ones stay. */
+  /** Undefined: the stored ones stay, or there are none. */
   guestHashes?: readonly string[] | undefined;
   /**
    * Keep the stored payload, since the content is the same. Otherwise the booking gets the content's event's payload.
@@ -92,24 +89,17 @@ export async function readBookings(
   return rows.map(toStoredBooking);
 }
 
-/**
- * Rows from before the column `content_event_id` have no value in it. The content of an active booking is then that of
- * the event that decided its state.
- */
 const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state,
-       event_id as "eventId", coalesce(feed_event_id, event_id) as "feedEventId", sequence, content_digest as "contentDigest",
-       coalesce(content_event_id, case
-         when content_digest is null then null
-         when state = 'active' then event_id
-         else find_content_event(booking_key, content_digest)
-       end) as "contentEventId", content_removed_at is not null as "isContentRemoved",
-       content_sequence as "contentSequence", last_sequence as "lastSequence", revision,
-       array_to_string(guest_hashes, ' ') as "guestHashes", created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"`;
+       event_id as "eventId", coalesce(feed_event_id, event_id) as "feedEventId", sequence,
+       content_digest as "contentDigest", content_event_id as "contentEventId", content_sequence as "contentSequence",
+       content_removed_at is not null as "isContentRemoved", last_sequence as "lastSequence", revision,
+       array_to_string(guest_hashes, ' ') as "guestHashes", created_at as "createdAt", updated_at as "updatedAt",
+       deleted_at as "deletedAt"`;
 
 interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
   feedEventId: string;
   revision: number;
-  guestHashes: string | null;
+  guestHashes: string;
   isContentRemoved: boolean;
   contentDigest: Buffer | null;
   contentEventId: string | null;
@@ -136,7 +126,7 @@ function toStoredBooking(row: BookingRow): StoredBooking {
   return {
     ...{ bookingKey, partner, referenceKind, reference, feedEventId, revision, isContentRemoved },
     state: { ...rest, content },
-    guestHashes: guestHashes?.split(" ").filter(Boolean) ?? null,
+    guestHashes: guestHashes.split(" ").filter(Boolean),
   };
 }
 
@@ -165,7 +155,7 @@ export function insertBookings(client: Queryable, bookings: BookingToSave[]): Pr
        payload, ${tripColumns.join(", ")})
      select booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
        content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
-       string_to_array(guest_hashes, ' ')::bigint[], ${payloadOfContent},
+       coalesce(string_to_array(guest_hashes, ' ')::bigint[], '{}'), ${payloadOfContent},
        ${tripColumns.join(", ")}
      from ${changedRows}`,
     toColumns(sorted),

@@ -87,7 +87,6 @@ export interface DeadLetter {
   eventId: string;
   partner: string | null;
   kind: string | null;
-  /** In letters of older releases, null even if there is a reference. */
   referenceKind: ReferenceKind | null;
   reference: string | null;
   sequence: number | null;

@@ -116,8 +116,7 @@ async function emptyBooking(
 }
 
 function emptyDeadLettersOf(client: Queryable, booking: BookingToErase, by: string): Promise<number> {
-  // Letters of older releases have no kind.
-  const isOfBooking = "partner = $3 and coalesce(reference_kind, $4) = $4 and reference = $5";
+  const isOfBooking = "partner = $3 and reference_kind = $4 and reference = $5";
   return emptyDeadLetters(client, by, isOfBooking, [booking.partner, booking.referenceKind, booking.reference]);
 }
 
@@ -197,11 +196,6 @@ async function eraseFromFeed(
   await appendChanges(client, [
     { partner, referenceKind, reference: marker, revision: stored.revision + 1, ...change },
   ]);
-}
-
-/** Removes what PostgreSQL's statistics have kept of guests. They keep nothing afterwards. */
-export async function removeGuestSamples(client: Queryable): Promise<void> {
-  await client.query("select remove_guest_samples()");
 }
 
 /** Records that an erasure begins. */

@@ -64,7 +64,7 @@ async function listOldPartitions(
   const { rows: partitions } = await client.query<{ table: string; rows: number; bytes: number }>(
     `select relname as table, greatest(reltuples, 0)::float8 as rows, pg_total_relation_size(partition)::float8 as bytes
      from log_partitions() join pg_class on pg_class.oid = partition
-     where starts is not null and ends <= $1
+     where ends <= $1
      order by starts`,
     [horizon],
   );

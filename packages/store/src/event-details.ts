@@ -13,7 +13,7 @@ export interface EventDetails {
   reference: string;
   sequence: number;
   idempotencyKey: string | null;
-  /** Null: an older release accepted the event, or it was imported. */
+  /** Null: it was imported. */
   secretId: string | null;
   outcome: Outcome;
   duplicateOf: string | null;
@@ -208,9 +208,7 @@ export interface MisjudgedKey {
 }
 
 /**
- * Finds events with idempotency keys whose recorded outcome differs from what the order of receipt says. Duplicates
- * with the warning `key-reused` are left out: they are from a release in which keys belonged to partners, and keep what
- * it recorded.
+ * Finds events with idempotency keys whose recorded outcome differs from what the order of receipt says.
  *
  * @param limit for each booking
  * @returns those of each booking, in the same order
@@ -232,7 +230,6 @@ export async function findMisjudgedKeys(
              as is_first_with_content
          from booking_events
          where booking_key = booking.key and idempotency_key is not null
-           and not (duplicate_of is not null and 'key-reused' = any (warnings))
        ) as event
        where (duplicate_of is null) <> is_first_with_content
          or ('key-reused' = any (warnings)) <> (is_first_with_content and not is_first_use)

@@ -19,7 +19,7 @@ const statementTimeoutMs = 15 * 60 * 1_000;
 
 /**
  * Finds the bookings of a guest: those that hold the value now, and those whose log does. By a consumer's reference, only
- * trips that have it now. The bookings must have been converted; see {@link convertNextBookings}.
+ * trips that have it now.
  */
 export function findGuestBookings(pool: pg.Pool, key: DigestKey, search: GuestSearch): Promise<GuestBooking[]> {
   return inTransaction(pool, async (connection) => {

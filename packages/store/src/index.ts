@@ -22,7 +22,6 @@ export {
   type StoredBooking,
   updateBookings,
 } from "./bookings.ts";
-export { convertBookings, convertNextBookings } from "./convert-bookings.ts";
 export {
   beginWithLimits,
   createPool,
@@ -59,7 +58,6 @@ export {
   eraseDeadLetters,
   findChangesOf,
   recordErasedLetter,
-  removeGuestSamples,
 } from "./erase-booking.ts";
 export { type ErasedEvent, findErased, recordErased, recordIfErased, toErasedEntry } from "./erased-bookings.ts";
 export { estimateRemovals, type Removal } from "./estimate-removals.ts";
@@ -86,13 +84,7 @@ export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guest-sea
 export { toJsonbText } from "./jsonb-text.ts";
 export { readLogHorizon } from "./log-horizon.ts";
 export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";
-export {
-  DatabaseEncodingError,
-  type MigrationStatus,
-  migrate,
-  NewerSchemaError,
-  SchemaRefusedError,
-} from "./migrate.ts";
+export { type MigrationStatus, migrate, SchemaRefusedError, UnusableDatabaseError } from "./migrate.ts";
 export {
   type Comparison,
   compareBookings,

@@ -5,11 +5,9 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { insertEvents } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
 import { createPool } from "./database.ts";
-import { openDigestKey } from "./digest-key.ts";
 import { findProcessed } from "./index.ts";
 import { maintain, type RetentionRules } from "./maintain.ts";
 import { migrate } from "./migrate.ts";
-import { migrateTo } from "./testing/migrate-to.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 6 });
 
@@ -39,7 +37,7 @@ async function log(id: string, receivedAt: Date, reference = "TRIP-1"): Promise<
     {
       ...{ ...identity, id, bookingKey: bookingKey("acme", "trip", reference), kind: "update", receivedAt },
       ...{ sequence: receivedAt.getTime() * 1_000, idempotencyKey: null, payload: '{"a":1}' },
-      ...{ contentDigest: "00".repeat(32), outcome: "updated", duplicateOf: null, warnings: [], after: null },
+      ...{ contentDigest: "00".repeat(16), outcome: "updated", duplicateOf: null, warnings: [], after: null },
     },
   ]);
   await pool.query("update booking_events set processed_at = $2 where id = $1", [id, receivedAt]);
@@ -58,16 +56,6 @@ async function partitions(): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** As a release before this one would have. */
-async function logBefore(id: string, receivedAt: Date): Promise<void> {
-  await pool.query(
-    `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
-       content_digest, outcome, received_at, processed_at)
-     values ($1, 'acme', 'update', 'trip', 'TRIP-1', '\\x00', 1, '{}', '\\x00', 'updated', $2, $2)`,
-    [id, receivedAt],
-  );
-}
-
 async function insertDeletedBooking(reference: string, deletedAt: Date): Promise<void> {
   await pool.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, last_sequence,
@@ -76,112 +64,6 @@ async function insertDeletedBooking(reference: string, deletedAt: Date): Promise
     [bookingKey("acme", "trip", reference), reference, deletedAt],
   );
 }
-
-describe("a log without partitions that has events", () => {
-  const old = idAt(monthsFromNow(-20));
-  const recent = idAt(now);
-  const odd = idAt(monthsFromNow(200));
-
-  async function fill(): Promise<void> {
-    await migrateTo(7, { pool, url });
-    await logBefore(old, monthsFromNow(-20));
-    await logBefore(recent, now);
-    await logBefore(odd, now);
-    await migrate(url);
-  }
-
-  const first = `booking_events_before_${partitionOf(monthsFromNow(2)).slice(-7)}`;
-  const ahead = [2].map((months) => partitionOf(monthsFromNow(months)));
-
-  test("is used as it is until maintenance attaches it as the first partition, and no row is copied", async () => {
-    await fill();
-    expect(await partitions()).toEqual([]);
-    const before = await pool.query("select ctid, xmin::text, * from booking_events where id <> $1 order by id", [odd]);
-    const { partitioning, problems, hasMore } = await maintain(pool, keepAll);
-    expect({ partitioning, problems, hasMore }).toEqual({
-      partitioning: ["prepared", "validated", "attached"],
-      ...{ problems: [], hasMore: false },
-    });
-    expect(await places()).toEqual({ [old]: first, [recent]: first, [odd]: "booking_events_default" });
-    expect(await partitions()).toEqual([...ahead, first, "booking_events_default"].toSorted());
-    const after = await pool.query("select ctid, xmin::text, * from booking_events where id <> $1 order by id", [odd]);
-    expect(after.rows).toEqual(before.rows);
-  });
-
-  test("keeps its columns, indexes, constraints, comments and grants", async () => {
-    await fill();
-    await pool.query("drop role if exists grantee; create role grantee");
-    await pool.query("grant select, update (outcome) on booking_events to grantee");
-    const describeTable = async () => {
-      const { rows } = await pool.query(
-        `select obj_description(c.oid, 'pg_class') as about,
-           (select jsonb_agg(jsonb_build_array(attname, format_type(atttypid, atttypmod), attnotnull,
-             pg_get_expr(adbin, adrelid), col_description(attrelid, attnum), attacl::text) order by attname)
-            from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
-            where attrelid = c.oid and attnum > 0 and not attisdropped) as columns,
-           (select jsonb_agg(conname || ' ' || pg_get_constraintdef(oid) order by conname) from pg_constraint
-            where conrelid = c.oid and contype <> 'n') as constraints,
-           (select jsonb_agg(replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ') order by indexrelid::regclass::text)
-            from pg_index where indrelid = c.oid) as indexes,
-           has_table_privilege('grantee', c.oid, 'select') as "canSelect",
-           has_table_privilege('grantee', c.oid, 'delete') as "canDelete"
-         from pg_class as c where oid = 'booking_events'::regclass`,
-      );
-      const [{ constraints, ...rest }] = rows;
-      return { ...rest, constraints: constraints.map((text: string) => text.replace(" NOT VALID", "")) };
-    };
-    const before = await describeTable();
-    await maintain(pool, keepAll);
-    expect(await describeTable()).toEqual(before);
-    await pool.query("drop owned by grantee; drop role grantee");
-  });
-
-  test.each([1, 2])("is partitioned by the next run if one ends after %i steps", async (steps) => {
-    await fill();
-    for (let step = 0; step < steps; step += 1) await pool.query("select partition_log()");
-    // Its rows are all visible, and new events are taken.
-    expect(Object.keys(await places())).toEqual([old, recent, odd]);
-    await log(idAt(now, 7), now);
-    expect((await maintain(pool, keepAll)).partitioning.at(-1)).toBe("attached");
-    expect(Object.keys(await places())).toEqual([old, recent, idAt(now, 7), odd]);
-  });
-
-  test("is prepared again if the constraint would soon refuse new events", async () => {
-    await fill();
-    await pool.query("select partition_log()");
-    await pool.query(`alter table booking_events drop constraint ids_before_${first.slice(-7)}`);
-    await pool.query(
-      `alter table booking_events add constraint ids_before_${partitionOf(now).slice(-7)} check (id <> '${odd}') no inherit not valid`,
-    );
-    expect((await maintain(pool, keepAll)).partitioning).toEqual(["postponed", "prepared", "validated", "attached"]);
-  });
-
-  test("lets writers go on while the constraint is validated, and a reader delay the attaching", async () => {
-    await fill();
-    const reader = await pool.connect();
-    try {
-      await reader.query("begin; select from booking_events");
-      // Each step that needs the table for itself gives up after a second.
-      const { partitioning, isLocked } = await maintain(pool, keepAll);
-      expect({ partitioning, isLocked }).toEqual({ partitioning: [], isLocked: true });
-      await log(idAt(now, 8), now);
-      await reader.query("commit");
-      expect((await maintain(pool, keepAll)).partitioning).toEqual(["prepared", "validated", "attached"]);
-    } finally {
-      reader.release(true);
-    }
-  });
-
-  test("stays as it is, and says why, while a view depends on it", async () => {
-    await fill();
-    await pool.query("create view newest as select max(sequence) from booking_events");
-    const { problems, partitioning } = await maintain(pool, keepAll);
-    expect(partitioning).toEqual([]);
-    expect(problems.join()).toMatch(/rule _RETURN on view newest/);
-    await pool.query("drop view newest");
-    expect((await maintain(pool, keepAll)).problems).toEqual([]);
-  });
-});
 
 describe("partitions", () => {
   beforeEach(async () => {
@@ -283,18 +165,6 @@ describe("old events without a partition of their month", () => {
     }
   });
 
-  test("are deleted from the first partition, and from a log that cannot be partitioned", async () => {
-    for (const prepare of ["", "create view blocking as select from booking_events"]) {
-      await migrateTo(7, { pool, url });
-      await logBefore(idAt(monthsFromNow(-30)), monthsFromNow(-30));
-      await logBefore(idAt(now), now);
-      await migrate(url);
-      await pool.query(prepare);
-      expect((await maintain(pool, { ...keepAll, retentionDays: 400 })).removed.booking_events).toBe(1);
-      expect(Object.keys(await places())).toEqual([idAt(now)]);
-    }
-  });
-
   test("are deleted a bounded number at a time", async () => {
     await pool.query(
       `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
@@ -311,25 +181,38 @@ describe("old events without a partition of their month", () => {
 });
 
 test("one process at a time maintains the database, and the others leave it alone", async () => {
-  await migrateTo(7, { pool, url });
-  await logBefore(idAt(now), now);
-  await migrate(url);
+  const name = partitionOf(monthsFromNow(2));
+  await pool.query(`drop table ${name}`);
   const other: pg.PoolClient = await pool.connect();
   try {
     await other.query("begin");
     await other.query(
       "select pg_advisory_xact_lock(hashtext('booking-events maintenance'), hashtext(current_schema()))",
     );
-    expect((await maintain(pool, keepAll)).partitioning).toEqual([]);
+    expect(await maintain(pool, keepAll)).toMatchObject({ createdPartitions: [], isBusy: true });
     await other.query("commit");
     const runs = await Promise.all([1, 2, 3].map(() => maintain(pool, keepAll)));
-    expect(runs.flatMap(({ partitioning }) => partitioning)).toEqual(["prepared", "validated", "attached"]);
+    expect(runs.flatMap(({ createdPartitions }) => createdPartitions)).toEqual([name]);
   } finally {
     other.release(true);
   }
 });
 
-test("indexes that a migration left out are built, in the schema of the tables", async () => {
+test("a table that others have locked is left alone after a second", async () => {
+  const name = partitionOf(monthsFromNow(2));
+  await pool.query(`drop table ${name}`);
+  const reader = await pool.connect();
+  try {
+    await reader.query("begin; select from booking_events");
+    expect(await maintain(pool, keepAll)).toMatchObject({ createdPartitions: [], problems: [], isLocked: true });
+    await reader.query("commit");
+    expect(await maintain(pool, keepAll)).toMatchObject({ createdPartitions: [name], isLocked: false });
+  } finally {
+    reader.release(true);
+  }
+});
+
+test("the tables of another schema are maintained there", async () => {
   const schema = "Another schema";
   await migrate(url, { schema });
   const another = createPool({
@@ -340,23 +223,11 @@ test("indexes that a migration left out are built, in the schema of the tables",
     onError: () => {},
   });
   try {
-    const indexes = ["bookings_by_guest", "bookings_to_empty"];
-    for (const index of indexes) await another.query(`drop index ${index}`);
-    const digestKey = await openDigestKey(another, undefined);
-    const rules = { ...keepAll, deletedRetentionDays: 1 };
-    const built: string[] = [];
-    for (let hasMore = true; hasMore; ) {
-      const done = await maintain(another, rules, { digestKey });
-      expect(done.problems).toEqual([]);
-      built.push(...done.builtIndexes);
-      hasMore = done.hasMore;
-    }
-    expect(built.toSorted()).toEqual(indexes);
-    const { rows } = await another.query(
-      "select indexname from pg_indexes where schemaname = $1 and indexname = any($2) order by indexname",
-      [schema, indexes],
-    );
-    expect(rows.map(({ indexname }) => indexname)).toEqual(indexes);
+    const name = partitionOf(monthsFromNow(2));
+    await another.query(`drop table ${name}`);
+    expect(await maintain(another, keepAll)).toMatchObject({ createdPartitions: [name], problems: [] });
+    const { rows } = await another.query("select schemaname from pg_tables where tablename = $1", [name]);
+    expect(rows).toContainEqual({ schemaname: schema });
   } finally {
     await another.end();
     await pool.query(`drop schema "${schema}" cascade`);
@@ -377,20 +248,20 @@ test("statistics of a new partition hold no samples of guests' data", async () =
 });
 
 test("a long step ends when the signal aborts", async () => {
-  await migrateTo(7, { pool, url });
-  await logBefore(idAt(now), now);
-  await migrate(url);
   await pool.query(
-    "create or replace function log_dependents() returns text language sql as 'select pg_sleep(3600)::text'",
+    `create or replace function empty_deleted_bookings(
+       retention_days integer, max_bookings integer, max_events integer,
+       out emptied_bookings integer, out emptied_events integer
+     ) language plpgsql as $$ begin perform pg_sleep(3600); end $$`,
   );
   const stopping = new AbortController();
-  const maintained = maintain(pool, keepAll, { signal: stopping.signal });
+  const maintained = maintain(pool, { ...keepAll, deletedRetentionDays: 1 }, { signal: stopping.signal });
   await waitFor(async () => {
     const { rows } = await pool.query("select from pg_stat_activity where wait_event = 'PgSleep'");
     expect(rows).toHaveLength(1);
   });
   stopping.abort();
-  expect((await maintained).partitioning).toEqual([]);
+  expect((await maintained).removed.bookings).toBe(0);
 });
 
 describe("the content of deleted bookings", () => {
@@ -453,16 +324,6 @@ describe("the content of deleted bookings", () => {
     expect((await maintain(pool, rules)).removed.bookings).toBe(2);
     expect(await readBookings()).toEqual(removed);
   });
-
-  test("is removed by a worker of the release before, too", async () => {
-    let bookings = 0;
-    for (let calls = 0; calls < 4; calls += 1) {
-      const { rows } = await pool.query("select remove_deleted_content(30, 500) as count");
-      bookings += rows[0].count;
-    }
-    expect(bookings).toBe(2);
-    expect(await readBookings()).toEqual(removed);
-  });
 });
 
 describe("a step that fails", () => {
@@ -501,15 +362,14 @@ describe("a step that fails", () => {
 
   test("is reported with what an operator has to drop, and keeps no other from its work", async () => {
     await pool.query(`create view old_events as select from ${partitionOf(longAgo)}`);
-    await pool.query("drop index bookings_by_return");
-    const { problems, removed, builtIndexes, droppedPartitions } = await maintain(pool, rules);
+    const { problems, removed, droppedPartitions } = await maintain(pool, rules);
     expect(problems).toEqual([
       expect.stringMatching(
         /^PostgreSQL could not drop an old partition \(2BP01\): .*view old_events depends on table/,
       ),
     ]);
     expect(removed).toMatchObject({ bookings: 1, dead_letters: 1 });
-    expect([builtIndexes, droppedPartitions]).toEqual([["bookings_by_return"], []]);
+    expect(droppedPartitions).toEqual([]);
     await pool.query("drop view old_events");
     expect(await maintain(pool, rules)).toMatchObject({
       problems: [],

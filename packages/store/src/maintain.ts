@@ -1,8 +1,5 @@
 import pg from "pg";
-import { buildNextIndex } from "./build-indexes.ts";
-import { convertNextBookings } from "./convert-bookings.ts";
 import { allowLongStatements, inTransaction, type Queryable, RollBack, setLockTimeout } from "./database.ts";
-import type { DigestKey } from "./digest-key.ts";
 
 /** For how many days things are kept. 0: forever. */
 export interface RetentionRules {
@@ -22,9 +19,6 @@ export interface Maintained {
   removedOpenLetters: number;
   createdPartitions: string[];
   droppedPartitions: string[];
-  builtIndexes: string[];
-  /** What was done towards a log with partitions, in a database whose log had none. */
-  partitioning: string[];
   /** What an operator has to do, in sentences. */
   problems: string[];
   /** The run has reached its limit. Run it again soon. */
@@ -51,7 +45,6 @@ const monthsAhead = 2;
 const lockNotAvailable = "55P03";
 const deadlockDetected = "40P01";
 const insufficientPrivilege = "42501";
-const notInPrerequisiteState = "55000";
 const dependentObjectsStillExist = "2BP01";
 /** The server stops, or the transaction took too long. */
 const endsConnection = /^(08|57P|25P03|25P04)/;
@@ -67,29 +60,32 @@ class Busy extends RollBack {
 }
 
 /**
- * Partitions the log, creates the partitions of the next months, and removes what is older than the rules say. Any
- * process may call this at any time: one at a time does something. Each step is a short transaction, and the next run
- * goes on after a run that was cut off. A step that fails keeps no other from its work.
+ * Creates the log's partitions of the next months, and removes what is older than the rules say. Any process may call
+ * this at any time: one at a time does something. Each step is a short transaction, and the next run goes on after a
+ * run that was cut off. A step that fails keeps no other from its work.
  *
  * @param options.signal aborts the run between two steps, or ends a long one
- * @param options.digestKey for bookings from before migration 0010, which have digests without a key. Undefined: they
- *   are left alone
  * @throws if there is no connection to PostgreSQL, or it breaks
  */
 export async function maintain(
   pool: pg.Pool,
   rules: RetentionRules,
-  { signal, digestKey }: { signal?: AbortSignal; digestKey?: DigestKey | undefined } = {},
+  { signal }: { signal?: AbortSignal } = {},
 ): Promise<Maintained> {
   const done: Maintained = {
     removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0 },
-    ...{ removedOpenLetters: 0, createdPartitions: [], droppedPartitions: [], builtIndexes: [], partitioning: [] },
-    ...{ problems: [], hasMore: false, isLocked: false, isBusy: false },
+    removedOpenLetters: 0,
+    createdPartitions: [],
+    droppedPartitions: [],
+    problems: [],
+    hasMore: false,
+    isLocked: false,
+    isBusy: false,
   };
   for (const [what, job] of jobs) {
     if (signal?.aborted) break;
     try {
-      await work({ pool, rules, done, signal, digestKey }, job);
+      await work({ pool, rules, done, signal }, job);
     } catch (error) {
       if (signal?.aborted) break;
       if (error instanceof Busy) return { ...done, isBusy: true };
@@ -104,22 +100,18 @@ interface Run {
   rules: RetentionRules;
   done: Maintained;
   signal: AbortSignal | undefined;
-  digestKey: DigestKey | undefined;
 }
 
 /** Does one bounded step, and returns whether there may be more. */
 type Job = (run: Run) => Promise<boolean>;
 
 const jobs: [what: string, job: Job][] = [
-  ["partition the log", partitionLog],
   ["create a partition", createPartitions],
   ["drop an old partition", dropPartition],
   ["delete old events", deleteEvents],
   ["delete old changes", deleteChanges],
   ["remove the content of deleted bookings", removeDeletedContent],
   ["delete old dead letters", deleteDeadLetters],
-  ["build an index", buildIndex],
-  ["convert bookings of an older release", convertBookings],
 ];
 
 async function work(run: Run, job: Job): Promise<void> {
@@ -138,9 +130,6 @@ function noteProblem(done: Maintained, what: string, error: unknown): boolean {
     case lockNotAvailable:
     case deadlockDetected:
       done.isLocked = true;
-      break;
-    case notInPrerequisiteState:
-      done.problems.push(error.message);
       break;
     case insufficientPrivilege:
       done.problems.push(
@@ -170,16 +159,6 @@ async function step<Result>({ pool }: Run, work: (client: pg.PoolClient) => Prom
     if (rows[0]?.isFree !== true) throw new Busy("Another process maintains the database.");
     return work(client);
   });
-}
-
-async function partitionLog(run: Run): Promise<boolean> {
-  const taken = await step(run, async (client) => {
-    const { rows } = await queryForLong<{ step: string | null }>(run, client, "select partition_log() as step");
-    return rows[0]?.step ?? null;
-  });
-  if (taken === null) return false;
-  run.done.partitioning.push(taken);
-  return true;
 }
 
 /** Cancels the statement when the signal aborts. */
@@ -289,24 +268,4 @@ export async function readLogStatus(client: Queryable): Promise<LogStatus> {
        coalesce(pg_stat_get_live_tuples(to_regclass('booking_events_default')), 0) as "eventsInDefaultPartition"`,
   );
   return rows[0] ?? { oldestEventAt: null, eventsInDefaultPartition: 0 };
-}
-
-/** One of those that migrations left out. It may take long, so a run builds one. */
-async function buildIndex({ pool, signal, done }: Run): Promise<boolean> {
-  try {
-    const name = await buildNextIndex(pool, signal === undefined ? {} : { signal });
-    if (name === undefined) return false;
-    done.builtIndexes.push(name);
-    done.hasMore = true;
-  } catch (error) {
-    if (!(error instanceof pg.DatabaseError) || error.code !== insufficientPrivilege) throw error;
-    done.problems.push(
-      `An index is missing, and this role may not build it (${error.message}). Run npm run ops -- maintain with the owner's DATABASE_URL.`,
-    );
-  }
-  return false;
-}
-
-function convertBookings({ pool, digestKey }: Run): Promise<boolean> {
-  return digestKey === undefined ? Promise.resolve(false) : convertNextBookings(pool, digestKey);
 }

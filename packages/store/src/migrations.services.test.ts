@@ -1,14 +1,15 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { waitFor } from "@booking-events/harness";
 import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { bookingFields } from "@booking-events/schema";
-import { PG_MIGRATE_LOCK_ID } from "node-pg-migrate";
 import { escapeIdentifier } from "pg";
-import { describe, expect, test } from "vitest";
-import { bookingKey } from "./booking-key.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPool } from "./database.ts";
-import { DatabaseEncodingError, migrate, NewerSchemaError, SchemaRefusedError } from "./migrate.ts";
-import { migrateTo } from "./testing/migrate-to.ts";
+import { DatabaseEncodingError, migrate, NewerSchemaError, OtherSchemaError, SchemaRefusedError } from "./migrate.ts";
 
 const { pool, url } = useTestDatabase();
 
@@ -29,12 +30,47 @@ describe("migrations", () => {
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
   });
 
-  test("a database that a newer release has migrated is refused", async () => {
-    await pool.query("insert into schema_migrations (name, run_on) values ('9999_from-the-future', now())");
+  test("say in the database which files it was made by", async () => {
+    const { rows } = await pool.query("select name, length(digest) as length from schema_migrations order by name");
+    expect(rows).toEqual(["0001_tables", "0002_read-model", "0003_upkeep"].map((name) => ({ name, length: 64 })));
+    expect(await migrate(url)).toEqual([]);
+  });
+});
+
+describe("a database whose schema is not this release's", () => {
+  const readTables = async () =>
+    (await pool.query("select oid, relname from pg_class where relnamespace = 'public'::regnamespace order by oid"))
+      .rows;
+
+  test("is refused if a newer release has migrated it", async () => {
+    await pool.query("insert into schema_migrations (name, digest) values ('9999_from-the-future', '00')");
     await expect(migrate(url)).rejects.toThrow(NewerSchemaError);
     await expect(migrate(url)).rejects.toThrow("9999_from-the-future");
     await pool.query("delete from schema_migrations where name = '9999_from-the-future'");
     expect(await migrate(url)).toEqual([]);
+  });
+
+  test.each([
+    ["a file that has changed", "update schema_migrations set digest = '00' where name = '0002_read-model'"],
+    ["a file that is gone", "insert into schema_migrations (name, digest) values ('0002_another', '00')"],
+    [
+      "another program",
+      `alter table schema_migrations drop column digest;
+       update schema_migrations set name = '0012_of-before' where name = '0003_upkeep'`,
+    ],
+  ])("is refused in a sentence that says how to start over, and stays as it is: made by %s", async (_, change) => {
+    await pool.query("drop schema public cascade; create schema public");
+    await migrate(url);
+    await pool.query(change);
+    const before = await readTables();
+    const refused = migrate(url);
+    await expect(refused).rejects.toThrow(OtherSchemaError);
+    await expect(refused).rejects.toThrow(
+      /^The tables in the schema "public" were made by other files than .*: to start over without them, run drop schema "public" cascade or, if npm start has made them, delete the folder \.data\.$/,
+    );
+    expect(await readTables()).toEqual(before);
+    await pool.query('drop schema "public" cascade');
+    expect(await migrate(url)).toHaveLength(3);
   });
 });
 
@@ -72,21 +108,43 @@ test.each(["LATIN1", "SQL_ASCII"])(
   },
 );
 
-test("migrations that deadlock with a worker are run again", async () => {
-  await migrateTo(7, { pool, url });
-  const worker = await pool.connect();
-  try {
-    // The other side is the one that gives way.
-    await worker.query("set deadlock_timeout to '1 min'; begin; select from bookings");
-    const migrated = migrate(url);
-    const isLocked = "select from pg_locks where locktype = 'relation' and not granted";
-    await waitFor(async () => expect((await pool.query(isLocked)).rows).toHaveLength(1));
-    await worker.query("select from booking_events");
-    await worker.query("commit");
-    expect(await migrated).toContain("0008_partitions-and-retention");
-  } finally {
-    worker.release(true);
-  }
+describe("a later release's migration", () => {
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "migrations-"));
+    await cp(fileURLToPath(new URL("../migrations", import.meta.url)), folder, { recursive: true });
+    await writeFile(
+      join(folder, "0004_note-twice.sql"),
+      "alter table booking_events add column note text; alter table bookings add column note text;",
+    );
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test("is run on a database that has those before it, again if it deadlocks with a worker", async () => {
+    const worker = await pool.connect();
+    try {
+      // The other side is the one that gives way.
+      await worker.query("set deadlock_timeout to '1 min'; begin; select from bookings");
+      const migrated = migrate(url, { folder });
+      const isLocked = "select from pg_locks where locktype = 'relation' and not granted";
+      await waitFor(async () => expect((await pool.query(isLocked)).rows).toHaveLength(1));
+      await worker.query("select from booking_events");
+      await worker.query("commit");
+      expect(await migrated).toEqual(["0004_note-twice"]);
+    } finally {
+      worker.release(true);
+    }
+    expect(await migrate(url, { folder })).toEqual([]);
+    await expect(migrate(url)).rejects.toThrow(NewerSchemaError);
+  });
+
+  test("runs together with those before it on an empty database", async () => {
+    await pool.query("drop schema public cascade; create schema public");
+    expect((await migrate(url, { folder })).at(-1)).toBe("0004_note-twice");
+    await pool.query("drop schema public cascade; create schema public");
+    await migrate(url);
+  });
 });
 
 describe("in a schema of its own", () => {
@@ -116,7 +174,7 @@ describe("in a schema of its own", () => {
     const other = await pool.connect();
     try {
       await other.query("begin");
-      await other.query(`select pg_advisory_xact_lock(${PG_MIGRATE_LOCK_ID})`);
+      await other.query("select pg_advisory_xact_lock(hashtextextended('migrations of public', 0))");
       expect(await migrate(url, { schema: longest })).not.toEqual([]);
       await pool.query(`drop schema ${longest} cascade`);
     } finally {
@@ -138,233 +196,13 @@ describe("in a schema of its own", () => {
   });
 });
 
-describe("0004, on a database with events", () => {
-  const eventId = (number: number) => `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
-  const trip = (reference: string) => ({ consumerTripPartnerExternalReference: reference });
-  const consumer = (reference: string) => ({ consumerPartnerExternalReference: reference });
-
-  /** As in releases before this migration. */
-  function oldKey(reference: string): Buffer {
-    return createHash("sha256").update(`acme\0${reference}`).digest();
-  }
-
-  async function log(
-    number: number,
-    reference: string,
-    more: { payload: object; content?: string; duplicateOf?: number; kind?: string },
-  ): Promise<void> {
-    const { payload, content = "A", duplicateOf, kind = "create" } = more;
-    await pool.query(
-      `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, payload,
-         content_digest, outcome, duplicate_of, received_at)
-       values ($1, 'acme', $2, $3, $4, $5, 'k-1', $6, $7, $8, $9, now())`,
-      [
-        ...[eventId(number), kind, reference, oldKey(reference), number, payload, Buffer.from(content)],
-        ...(duplicateOf === undefined ? ["created", null] : ["duplicate", eventId(duplicateOf)]),
-      ],
-    );
-    await pool.query(
-      `insert into booking_changes (partner, reference, change, event_id, sequence)
-       values ('acme', $1, 'created', $2::uuid, $3)`,
-      [reference, eventId(number), number],
-    );
-  }
-
-  async function book(reference: string, decidedBy: number, payload: object | null): Promise<void> {
-    await pool.query(
-      `insert into bookings (booking_key, partner, reference, state, event_id, sequence, payload, last_sequence,
-         created_at, updated_at)
-       values ($1, 'acme', $2, 'active', $3, $4, $5, $4, now(), now())`,
-      [oldKey(reference), reference, eventId(decidedBy), decidedBy, payload],
-    );
-  }
-
-  test("keeps the recorded duplicates, and marks those that the new rule would not have left out", async () => {
-    await migrateTo(3, { pool, url });
-    await log(1, "T1", { payload: trip("T1") });
-    await log(2, "T1", { payload: trip("T1"), duplicateOf: 1 });
-    await log(3, "T1", { payload: trip("T1"), content: "B", duplicateOf: 1 });
-    await log(4, "T2", { payload: trip("T2"), duplicateOf: 1 });
-    await log(5, "T2", { payload: trip("T2"), duplicateOf: 4 });
-    await book("T1", 1, trip("T1"));
-    expect(await migrate(url)).toContain("0004_keys-and-reference-kinds");
-    const { rows } = await pool.query("select outcome, duplicate_of, warnings from booking_events order by sequence");
-    expect(rows).toEqual([
-      { outcome: "created", duplicate_of: null, warnings: [] },
-      { outcome: "duplicate", duplicate_of: eventId(1), warnings: [] },
-      { outcome: "duplicate", duplicate_of: eventId(1), warnings: ["key-reused"] },
-      { outcome: "duplicate", duplicate_of: eventId(1), warnings: ["key-reused"] },
-      { outcome: "duplicate", duplicate_of: eventId(4), warnings: ["key-reused"] },
-    ]);
-  });
-
-  test("a booking's reference gets the kind that its content says, and so do its log and changes", async () => {
-    await migrateTo(3, { pool, url });
-    await log(1, "T1", { payload: { ...consumer("C1"), ...trip("T1") } });
-    await book("T1", 1, { ...consumer("C1"), ...trip("T1") });
-    await log(2, "Zoë\\", { payload: consumer("Zoë\\") });
-    await book("Zoë\\", 2, consumer("Zoë\\"));
-    await log(3, "GONE", { payload: consumer("GONE"), kind: "delete" });
-    await book("GONE", 3, null);
-    // Events with both kinds of reference were one booking until now.
-    await log(4, "MIXED", { payload: trip("MIXED") });
-    await log(5, "MIXED", { payload: consumer("MIXED"), content: "B" });
-    await book("MIXED", 5, consumer("MIXED"));
-    // This event has no booking, since it was left out of the fold.
-    await log(6, "OUT", { payload: consumer("OUT"), duplicateOf: 1 });
-    await migrate(url);
-
-    const expected = [
-      ["T1", "trip"],
-      ["Zoë\\", "consumer"],
-      ["GONE", "consumer"],
-      ["MIXED", "consumer"],
-    ] as const;
-    const bookings = await pool.query("select reference, reference_kind, booking_key from bookings order by event_id");
-    expect(bookings.rows).toEqual(
-      expected.map(([reference, kind]) => ({
-        ...{ reference, reference_kind: kind, booking_key: bookingKey("acme", kind, reference) },
-      })),
-    );
-    for (const table of ["booking_events", "booking_changes"]) {
-      const { rows } = await pool.query(`select reference, reference_kind from ${table} order by sequence`);
-      const mixed = { reference: "MIXED", reference_kind: "consumer" };
-      const others = expected.slice(0, 3).map(([reference, kind]) => ({ reference, reference_kind: kind }));
-      expect(rows).toEqual([...others, mixed, mixed, { reference: "OUT", reference_kind: "consumer" }]);
-    }
-    const { rows } = await pool.query<{ reference: string; booking_key: Buffer; reference_kind: "trip" | "consumer" }>(
-      "select reference, booking_key, reference_kind from booking_events",
-    );
-    for (const row of rows) expect(row.booking_key).toEqual(bookingKey("acme", row.reference_kind, row.reference));
-    expect(oldKey("T1")).toEqual(bookingKey("acme", "trip", "T1"));
-  });
-
-  test.each([
-    ["a booking", "select from bookings", "select from booking_events"],
-    ["an idempotency key", "select from idempotency_keys", "select from bookings"],
-  ])("waits for a worker that has locked %s, and holds no lock that the worker needs", async (_, first, next) => {
-    await migrateTo(3, { pool, url });
-    const worker = await pool.connect();
-    try {
-      await worker.query("begin");
-      await worker.query(first);
-      const migrated = migrate(url);
-      await waitFor(async () => {
-        const { rows } = await pool.query(
-          "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-        );
-        expect(rows).toHaveLength(1);
-      });
-      await worker.query(next);
-      await worker.query("commit");
-      expect(await migrated).toContain("0004_keys-and-reference-kinds");
-    } finally {
-      worker.release(true);
-    }
-  });
-});
-
-test("after 0005, a worker of an older release still writes dead letters, for either kind of reference", async () => {
-  await migrateTo(4, { pool, url });
-  const write = (number: number) =>
-    pool.query(
-      `insert into dead_letters (event_id, partner, kind, reference, sequence, error_code, error, attempts, envelope)
-       values ($1, 'acme', 'create', 'R', 1, 'X', 'x', 1, '')`,
-      [`0199a000-0000-7000-8000-00000000000${number}`],
-    );
-  await write(1);
-  expect(await migrate(url)).toContain("0005_reference-kind-of-dead-letters");
-  await write(2);
-  const { rows } = await pool.query("select reference_kind from dead_letters");
-  expect(rows).toEqual([{ reference_kind: null }, { reference_kind: null }]);
-});
-
-describe("0006, on a database with changes", () => {
-  const eventId = (number: number) => `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
-  /** The statements of the release before. */
-  const appendBefore = `insert into booking_changes (partner, reference, change, event_id, sequence, reference_kind)
-     select * from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::text[])`;
-  const bookBefore = `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence,
-       last_sequence, created_at, updated_at)
-     values (sha256($1), 'acme', $2, $3, 'active', $4, 1, 1, now(), now())`;
-
-  function change(number: number, referenceKind: string, reference: string): Promise<unknown> {
-    const row = ["acme", reference, "created", eventId(number), number, referenceKind];
-    return pool.query(
-      appendBefore,
-      row.map((value) => [value]),
-    );
-  }
-
-  async function fill(): Promise<void> {
-    await migrateTo(5, { pool, url });
-    for (const [kind, reference, number] of [
-      ["trip", "T1", 1],
-      ["consumer", "T1", 2],
-      ["trip", "T2", 3],
-    ] as const) {
-      await pool.query(bookBefore, [`${kind} ${reference}`, kind, reference, eventId(number)]);
-      await change(number, kind, reference);
-    }
-    // As after a transaction that was rolled back.
-    await pool.query("select nextval(pg_get_serial_sequence('booking_changes', 'id'))");
-    await change(5, "trip", "T1");
-    await change(6, "trip", "T1");
-  }
-
-  test("numbers the changes of each booking, and names what was before", async () => {
-    await fill();
-    expect(await migrate(url)).toContain("0006_feed-without-gaps");
-    const changes = await pool.query(
-      "select id, revision, event_id, previous_event_id from booking_changes order by id",
-    );
-    expect(changes.rows).toEqual([
-      { id: 1, revision: 1, event_id: eventId(1), previous_event_id: null },
-      { id: 2, revision: 1, event_id: eventId(2), previous_event_id: null },
-      { id: 3, revision: 1, event_id: eventId(3), previous_event_id: null },
-      { id: 5, revision: 2, event_id: eventId(5), previous_event_id: eventId(1) },
-      { id: 6, revision: 3, event_id: eventId(6), previous_event_id: eventId(5) },
-    ]);
-    const bookings = await pool.query("select reference_kind, reference, revision from bookings order by event_id");
-    expect(bookings.rows).toEqual([
-      { reference_kind: "trip", reference: "T1", revision: 3 },
-      { reference_kind: "consumer", reference: "T1", revision: 1 },
-      { reference_kind: "trip", reference: "T2", revision: 1 },
-    ]);
-  });
-
-  test("gives out no id again, though the newest changes have been deleted, and has no gaps from there on", async () => {
-    await fill();
-    await pool.query("delete from booking_changes where id > 3");
-    await migrate(url);
-    expect((await pool.query("select last_id, gapless_from from feed_position")).rows).toEqual([
-      { last_id: 6, gapless_from: 7 },
-    ]);
-  });
-
-  test("an empty feed begins at 1", async () => {
-    await migrateTo(5, { pool, url });
-    await migrate(url);
-    expect((await pool.query("select last_id, gapless_from from feed_position")).rows).toEqual([
-      { last_id: 0, gapless_from: 1 },
-    ]);
-  });
-
-  test("a worker of the release before can neither append nor add a booking, which it takes for an outage", async () => {
-    await fill();
-    await migrate(url);
-    await expect(change(7, "trip", "T3")).rejects.toMatchObject({ code: "23502" });
-    await expect(pool.query(bookBefore, ["k", "trip", "T3", eventId(7)])).rejects.toMatchObject({ code: "23502" });
-  });
-});
-
 test("each table, view and column says what it holds", async () => {
   const { rows } = await pool.query<{ name: string }>(
     `select concat_ws('.', relname, attname) as name
      from pg_class
      join (select attrelid, attnum, attname from pg_attribute where attnum > 0 and not attisdropped
        union all select oid, 0, null from pg_class) as part (attrelid, attnum, attname) on attrelid = oid
-     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v') and relname <> 'schema_migrations'
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')
        and not relispartition and col_description(oid, attnum) is null and (attnum > 0 or obj_description(oid) is null)
      order by name`,
   );

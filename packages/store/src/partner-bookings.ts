@@ -81,9 +81,8 @@ interface StoredDigest {
   updatedAt: Date;
 }
 
-/** Digests of bookings that have not been converted since migration 0010 have no key. */
 function hasContent(key: DigestKey, stored: string | null, digest: string | undefined): boolean {
-  return digest === undefined || stored === digest || stored === key.digestContent(digest);
+  return digest === undefined || stored === key.digestContent(digest);
 }
 
 /** Where a page of a partner's bookings ends. */

@@ -152,12 +152,7 @@ async function countDeadLetters(client: Queryable): Promise<DatabaseData["deadLe
   return rows;
 }
 
-/** The names of the partitions say their months, as in migration 0008. */
 async function findEndOfPartitions(client: Queryable): Promise<Date | null> {
-  const { rows } = await client.query<{ until: Date | null }>(
-    `select (max(to_date(right(relname, 7), 'YYYY_MM')::timestamp) + interval '1 month') at time zone 'UTC' as until
-     from pg_inherits join pg_class on pg_class.oid = inhrelid
-     where inhparent = to_regclass('booking_events') and relname ~ '^booking_events_\\d{4}_\\d\\d$'`,
-  );
+  const { rows } = await client.query<{ until: Date | null }>("select max(ends) as until from log_partitions()");
   return rows[0]?.until ?? null;
 }

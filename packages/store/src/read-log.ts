@@ -100,7 +100,7 @@ interface LogRow extends Omit<LoggedEvent, "after"> {
   /** The range's number, from 1. */
   number: number;
   isBefore: boolean;
-  stateAfter: BookingState["state"] | null;
+  stateAfter: BookingState["state"];
   decidedBy: string | null;
   deciderSequence: number | null;
   deciderReceivedAt: Date | null;
@@ -111,11 +111,16 @@ interface LogRow extends Omit<LoggedEvent, "after"> {
 
 function toLoggedEvent(row: LogRow): LoggedEvent {
   const { id, kind, sequence, hasIdempotencyKey, contentDigest, outcome, receivedAt, earlierCreate } = row;
-  const event = { id, kind, sequence, hasIdempotencyKey, contentDigest, outcome, receivedAt, earlierCreate };
-  if (row.stateAfter === null) return { ...event, after: null };
   const decider = deciderOf(row);
   return {
-    ...event,
+    id,
+    kind,
+    sequence,
+    hasIdempotencyKey,
+    contentDigest,
+    outcome,
+    receivedAt,
+    earlierCreate,
     after: {
       state: row.stateAfter,
       ...decider,

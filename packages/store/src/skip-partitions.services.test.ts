@@ -13,7 +13,7 @@ import { findCreatesAround, findKeyUses, readLog } from "./read-log.ts";
 const months = 14;
 const now = new Date();
 const key = bookingKey("acme", "trip", "TRIP-1");
-const digest = "00".repeat(32);
+const digest = "00".repeat(16);
 const content = { digest, eventId: idAt(0), newestKeylessSequence: null };
 const state = {
   ...{ state: "active" as const, eventId: idAt(0), sequence: 1, lastSequence: 1, content },

@@ -28,14 +28,21 @@ async function save(payload: object, change: Partial<BookingToSave> = {}): Promi
     ...change,
     state: {
       ...{ state: "active", eventId: id, sequence: number, lastSequence: number, createdAt: at, updatedAt: at },
-      ...{ content: { digest: "00", eventId: id, newestKeylessSequence: null }, deletedAt: null },
+      ...{ content: { digest: "00".repeat(16), eventId: id, newestKeylessSequence: null }, deletedAt: null },
     },
   };
   await inTransaction(pool, async (client) => {
     await insertEvents(client, [
       {
         ...{ ...booking, id, kind: "create", sequence: number, idempotencyKey: null, payload: text },
-        ...{ contentDigest: "00", outcome: "created", duplicateOf: null, warnings: [], after: null, receivedAt: at },
+        ...{
+          contentDigest: "00".repeat(16),
+          outcome: "created",
+          duplicateOf: null,
+          warnings: [],
+          after: null,
+          receivedAt: at,
+        },
       },
     ]);
     if (booking.revision === 1) await insertBookings(client, [booking]);

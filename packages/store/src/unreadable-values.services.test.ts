@@ -22,10 +22,11 @@ function toPayloads(fields: Fields[]) {
 async function readUnreadableFields(payloads: object[]): Promise<string[][]> {
   await pool.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, revision,
-       last_sequence, payload, created_at, updated_at)
+       last_sequence, payload, created_at, updated_at, arrival_date, arrival_at, return_date, return_at,
+       destination_country, destination_airport)
      select sha256(convert_to(place::text, 'UTF8')), place::text, 'trip', place::text, 'active', gen_random_uuid(), 1, 1, 1,
-       payload, now(), now()
-     from jsonb_array_elements($1::jsonb) with ordinality as sent (payload, place)`,
+       payload, now(), now(), trip.*
+     from jsonb_array_elements($1::jsonb) with ordinality as sent (payload, place), booking_trip(payload) as trip`,
     [JSON.stringify(payloads)],
   );
   const { rows } = await pool.query<{ partner: string; field: string }>(

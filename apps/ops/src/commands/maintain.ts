@@ -4,7 +4,6 @@ import type { Context } from "../context.ts";
 import { readRetentionRules, withDatabase } from "../database.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { printLine } from "../terminal/print.ts";
-import { openKey } from "./guests/search.ts";
 import { describeCount } from "./retention.ts";
 
 export function addMaintainCommand(program: Command, context: Context): void {
@@ -12,7 +11,7 @@ export function addMaintainCommand(program: Command, context: Context): void {
     .command("maintain")
     .summary("create partitions, and remove what is too old")
     .description(
-      "Partition the log, create the partitions of the next months, build missing indexes, and remove what is older than RETENTION_DAYS, " +
+      "Create the log's partitions of the next months, and remove what is older than RETENTION_DAYS, " +
         "DELETED_RETENTION_DAYS and DEAD_LETTER_RETENTION_DAYS, which must have the worker's values. Workers do the " +
         "same by themselves. What another process does or locks at the moment is left alone. Removed data does not " +
         "come back: see what would go with retention --dry-run.",
@@ -23,10 +22,9 @@ export function addMaintainCommand(program: Command, context: Context): void {
 async function maintainDatabase(context: Context): Promise<void> {
   const rules = readRetentionRules(context);
   await withDatabase(context, async (pool) => {
-    const digestKey = await openKey(context, pool);
     let hasDoneAnything = false;
     for (;;) {
-      const done = await maintain(pool, rules, { digestKey });
+      const done = await maintain(pool, rules);
       const lines = describe(done);
       hasDoneAnything ||= lines.length > 0;
       for (const line of lines) printLine(context.stdout, line);
@@ -40,20 +38,11 @@ async function maintainDatabase(context: Context): Promise<void> {
   });
 }
 
-const steps = new Map([
-  ["prepared", "The log gets partitions: new events are checked."],
-  ["postponed", "The log gets partitions: begun again, since the month has changed."],
-  ["validated", "The log gets partitions: old events have been checked."],
-  ["attached", "The log has partitions."],
-]);
-
-function describe({ partitioning, removed, removedOpenLetters, ...done }: Maintained) {
+function describe({ removed, removedOpenLetters, ...done }: Maintained) {
   const { booking_events, booking_changes, bookings, dead_letters } = removed;
   return [
-    ...partitioning.map((step) => steps.get(step) ?? step),
     ...done.createdPartitions.map((name) => `Created partition ${name}`),
     ...done.droppedPartitions.map((name) => `Dropped partition ${name}`),
-    ...done.builtIndexes.map((name) => `Built index ${name}`),
     ...countLine("Removed", booking_events, "event"),
     ...countLine("Removed", booking_changes, "change"),
     ...countLine("Removed the content of", bookings, "deleted booking"),

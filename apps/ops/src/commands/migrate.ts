@@ -1,4 +1,4 @@
-import { DatabaseEncodingError, migrate, NewerSchemaError, SchemaRefusedError } from "@booking-events/store";
+import { migrate, SchemaRefusedError, UnusableDatabaseError } from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { describeDatabaseError, readDatabaseSettings } from "../database.ts";
@@ -22,11 +22,7 @@ async function migrateDatabase({ environment, stdout }: Context): Promise<void> 
   try {
     applied = await migrate(database.databaseUrl, database);
   } catch (error) {
-    if (
-      error instanceof DatabaseEncodingError ||
-      error instanceof NewerSchemaError ||
-      error instanceof SchemaRefusedError
-    )
+    if (error instanceof UnusableDatabaseError || error instanceof SchemaRefusedError)
       throw new CommandFailure(error.message, { cause: error });
     throw describeDatabaseError(error, database);
   }

@@ -521,32 +521,12 @@ describe("a booking with a long history", () => {
     ]);
     expect(await readBookings()).toEqual(["TRIP-1 active same by 3"]);
   });
-
-  test("without stored states gets them with the first late event", async () => {
-    await applyHistory((number) => String(number % 7));
-    await pool.query("update booking_events set state_after = null, keyless_sequence_after = null");
-    await pool.query("update bookings set content_event_id = null");
-    const late = event(5_998, "delete", "");
-    expect((await applyEvents(pool, [late], { ...options, isAlone: true })).get(late.eventId)).toBe("superseded");
-    expect(await readBookings()).toEqual([`TRIP-1 active ${2_999 % 7} by 5999`]);
-    const { rows } = await pool.query("select count(*)::int as missing from booking_events where state_after is null");
-    expect(rows).toEqual([{ missing: 0 }]);
-  });
 });
 
 test("two events with the same sequence are both applied, in the order of their ids", async () => {
   await apply(event(2, "update", "B"), event(3, "update", "C", { sequence: event(2, "update", "").sequence }));
   expect(await apply(event(1, "update", "A", { sequence: event(2, "update", "").sequence }))).toBe("superseded");
   expect(await readBookings()).toEqual(["TRIP-1 active C by 3"]);
-});
-
-test("a log without some of the states is folded from its start, past the place of a late event", async () => {
-  const events = Array.from({ length: 600 }, (_, index) => event(2 * index + 1, "update", String(index)));
-  await applyEvents(pool, events, options);
-  await pool.query("update booking_events set state_after = null where id = $1", [eventId(801)]);
-  const late = event(802, "update", "late");
-  expect([...(await applyEvents(pool, [late], { ...options, isAlone: true }))]).toEqual([[late.eventId, "superseded"]]);
-  expect(await readBookings()).toEqual(["TRIP-1 active 599 by 1199"]);
 });
 
 test("a batch leaves out all bookings that need much of their history, on the same connection", async () => {

@@ -2,7 +2,6 @@ import { comparePlaces, type Outcome } from "@booking-events/bookings";
 import type { Span } from "@booking-events/runtime";
 import type { EventEnvelope } from "@booking-events/schema";
 import {
-  convertBookings,
   type DigestKey,
   type EventToInsert,
   findErased,
@@ -165,11 +164,7 @@ async function applyInTransaction(
 }
 
 /** @returns the bookings that exist, the outcomes of events that are in the log already, and where the log begins */
-async function lock(
-  client: Queryable,
-  events: IncomingEvent[],
-  { digestKey, waitsForLocks }: { digestKey: DigestKey; waitsForLocks: boolean },
-) {
+async function lock(client: Queryable, events: IncomingEvent[], { waitsForLocks }: { waitsForLocks: boolean }) {
   const [, stored, , applied, horizon] = await settleAll([
     // Also for locks of the whole table, which are always waited for.
     setLockTimeout(client, lockTimeoutMs),
@@ -183,18 +178,7 @@ async function lock(
     ),
     readLogHorizon(client),
   ]);
-  return { stored: await convertOld(client, digestKey, stored), applied, horizon };
-}
-
-/** @param stored locked bookings */
-async function convertOld(client: Queryable, key: DigestKey, stored: StoredBooking[]): Promise<StoredBooking[]> {
-  const old = stored.filter(({ guestHashes }) => guestHashes === null).map(({ bookingKey }) => bookingKey);
-  if (old.length === 0) return stored;
-  await convertBookings(client, key, old);
-  return lockBookings(
-    client,
-    stored.map(({ bookingKey }) => bookingKey),
-  );
+  return { stored, applied, horizon };
 }
 
 /** Separates events of bookings that have been erased. They are recorded without their content. */

@@ -1,12 +1,9 @@
-import { createHash } from "node:crypto";
-import { toCanonicalJson } from "@booking-events/bookings";
 import { waitFor } from "@booking-events/harness";
 import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import {
   type BookingToErase,
   beginErasure,
-  convertNextBookings,
   createPool,
   type DigestKey,
   eraseBooking,
@@ -262,64 +259,4 @@ test("a content that was removed does not come back with a repetition of it", as
   expect(await apply(create(3))).toEqual(["duplicate"]);
   const { rows } = await pool.query("select payload from booking_events");
   expect(rows).toEqual([1, 2, 3].map(() => ({ payload: null })));
-});
-
-describe("a booking from before digests had a key", () => {
-  const content = { consumerTripPartnerExternalReference: "CANARY-1", consumerEmail: email };
-
-  beforeEach(async () => {
-    await apply(event(1, "create", { idempotencyKey: "key" }), event(2, "delete"));
-    const plain = createHash("sha256").update(toCanonicalJson(content)).digest();
-    await pool.query("update bookings set guest_hashes = null, content_digest = $1", [plain]);
-    await pool.query("update booking_events set content_digest = $1", [plain]);
-    await pool.query("update digest_key set converted_to = ''");
-  });
-
-  test("is compared with new events like any other", async () => {
-    expect(await apply(event(4, "create", { idempotencyKey: "key" }), event(5, "update"))).toEqual([
-      "duplicate",
-      "recreated",
-    ]);
-    expect(await apply(event(6, "update"))).toEqual(["unchanged"]);
-    expect(await findByEmail()).toEqual(["CANARY-1"]);
-    expect(await countPlainDigests()).toBe(0);
-  });
-
-  test("is converted in batches, and the last one says so", async () => {
-    expect(await findByEmail()).toEqual([]);
-    while (await convertNextBookings(pool, digestKey));
-    expect(await findByEmail()).toEqual(["CANARY-1"]);
-    expect(await countPlainDigests()).toBe(0);
-    expect(await convertNextBookings(pool, digestKey)).toBe(false);
-  });
-
-  test("is converted although a worker of an older release has inserted it after all others were", async () => {
-    await pool.query("update digest_key set converted_to = null");
-    await convertNextBookings(pool, digestKey);
-    expect(await findByEmail()).toEqual(["CANARY-1"]);
-    expect(await countPlainDigests()).toBe(0);
-  });
-
-  test("is converted by maintenance", async () => {
-    expect((await maintain(pool, keepAll, { digestKey })).problems).toEqual([]);
-    expect(await findByEmail()).toEqual(["CANARY-1"]);
-    expect(await countPlainDigests()).toBe(0);
-  });
-
-  test("loses its content if it was deleted long ago, and is converted all the same", async () => {
-    await pool.query("update bookings set deleted_at = now() - interval '2 days'");
-    expect((await maintain(pool, { ...keepAll, deletedRetentionDays: 1 })).removed.bookings).toBe(1);
-    await maintain(pool, keepAll, { digestKey });
-    expect(await countPlainDigests()).toBe(0);
-    expect(await apply(event(4, "create", { idempotencyKey: "key" }))).toEqual(["duplicate"]);
-  });
-
-  async function countPlainDigests(): Promise<number> {
-    const { rows } = await pool.query(
-      `select count(*)::int from (
-         select content_digest from bookings union all select content_digest from booking_events
-       ) as digests where length(content_digest) <> 16`,
-    );
-    return rows[0].count;
-  }
 });

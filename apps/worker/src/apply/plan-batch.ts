@@ -93,10 +93,10 @@ export function groupByBooking(
       feedEventId = null,
       revision = 0,
       isContentRemoved = false,
-      guestHashes,
+      guestHashes = [],
     } = booking ?? {};
     const firstId = stored === null ? startOfLog.id : firstIdOfBooking(stored);
-    const known = { stored, feedEventId, firstId, revision, isContentRemoved, guestHashes: guestHashes ?? [] };
+    const known = { stored, feedEventId, firstId, revision, isContentRemoved, guestHashes };
     return { ...identityOf(ofBooking[0] as IncomingEvent), ...known, newEvents: ofBooking };
   });
 }

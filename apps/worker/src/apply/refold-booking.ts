@@ -1,5 +1,5 @@
 import { type Place, Refold, type Refolding, type RevisedEvent } from "@booking-events/bookings";
-import { type LogPage, type LogRange, RollBack, startOfLog } from "@booking-events/store";
+import { type LogPage, type LogRange, RollBack } from "@booking-events/store";
 
 /** The booking needs to read more of its log than it may while other bookings wait. */
 export class TooMuchHistory extends RollBack {
@@ -73,8 +73,8 @@ async function foldFrom(
   read: ReadPage,
   revise: (events: RevisedEvent[]) => Promise<void>,
 ): Promise<void> {
-  let page = await readFirstPage(place, read);
-  refold.begin(place, page.before, page.events[0]);
+  let page = await read(place, 0);
+  refold.begin(page.before, page.events[0]);
   for (let pageNumber = 1; !refold.foldPage(page.events); pageNumber += 1) {
     const last = page.events.at(-1);
     if (page.isEnd || last === undefined) {
@@ -84,11 +84,4 @@ async function foldFrom(
     if (refold.revisedCount >= maxRevisedHeld) await revise(refold.takeRevised());
     page = await read(last, pageNumber);
   }
-}
-
-async function readFirstPage(place: Place, read: ReadPage): Promise<LogPage> {
-  const page = await read(place, 0);
-  const isStateMissing = page.before !== null && page.before.after === null;
-  // The event is from before states were stored. Folding the whole log stores them.
-  return isStateMissing ? read(startOfLog, 1) : page;
 }

@@ -132,8 +132,7 @@ async function readStory(client: Queryable, { partner, reference, referenceKind 
 }
 
 function isOfKind(wanted: ReferenceKind | undefined): (letter: DeadLetter) => boolean {
-  // Letters of older releases don't say of which kind the reference is.
-  return ({ referenceKind }) => wanted === undefined || referenceKind === null || referenceKind === wanted;
+  return ({ referenceKind }) => wanted === undefined || referenceKind === wanted;
 }
 
 function ambiguous(partner: string, reference: string): CommandFailure {

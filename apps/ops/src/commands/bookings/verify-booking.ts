@@ -19,8 +19,6 @@ export interface Verification {
   events: number;
   /** The booking is older than its log, whose first events were removed. What depends on them is not compared. */
   isOlderThanLog: boolean;
-  /** Events from before states were stored. The worker stores their states when the first late event arrives. */
-  eventsWithoutState: number;
   /** Sentences that hold nothing of the content. Empty: there is no difference. */
   differences: string[];
 }
@@ -83,7 +81,6 @@ async function verifyBooking(
     reference,
     isOlderThanLog,
     events: 0,
-    eventsWithoutState: 0,
     differences: [],
   };
   // Until then, an event may repeat one that was removed.
@@ -97,7 +94,7 @@ async function verifyBooking(
       const event = recall(logged, booking.state, logBeginsAt);
       if (event.sequence < provableFrom || (isOlderThanLog && state === null)) {
         verification.events += 1;
-        state = event.after === null ? state : { ...event.after, createdAt: booking.state.createdAt };
+        state = { ...event.after, createdAt: booking.state.createdAt };
         continue;
       }
       const step = foldEvent(state, event, { earlierCreate: event.earlierCreate ?? undefined, duplicateWindowMs });
@@ -116,7 +113,6 @@ async function verifyBooking(
 /** What the log cannot tell any more about events that were removed from it, but the booking still can. */
 function recall(event: LoggedEvent, stored: BookingState, logBeginsAt: Date | null): LoggedEvent {
   const { after } = event;
-  if (after === null) return event;
   const isDeciderRemoved =
     logBeginsAt !== null && after.eventId === stored.eventId && stored.sequence < logBeginsAt.getTime() * 1_000;
   const { sequence, updatedAt, deletedAt } = isDeciderRemoved ? stored : after;
@@ -135,8 +131,7 @@ function compareEvent(
   const isSuperseded = event.outcome === "superseded" && event.id !== deciderId;
   if (event.outcome !== outcome && !isSuperseded)
     differences.push(`Event ${event.id} is recorded as ${event.outcome}, but the fold says ${outcome}.`);
-  if (event.after === null) verification.eventsWithoutState += 1;
-  else if (!isSameState({ ...event.after, createdAt }, after))
+  if (!isSameState({ ...event.after, createdAt }, after))
     differences.push(`The state after event ${event.id} differs from the fold.`);
 }
 

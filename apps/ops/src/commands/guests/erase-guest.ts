@@ -15,7 +15,6 @@ import {
   matchEnvelope,
   recordErased,
   recordErasedLetter,
-  removeGuestSamples,
 } from "@booking-events/store";
 import type { Context } from "../../context.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
@@ -58,7 +57,7 @@ const maxRounds = 10;
  * @param known names of bookings that have been erased; all events of them are found
  */
 export async function findGuest(erasing: Erasing, known: ReadonlySet<string> = new Set()): Promise<Findings> {
-  const { context, pool, queue, key, search } = erasing;
+  const { pool, queue, key, search } = erasing;
   const queued = new Map<string, QueuedMatch>();
   for await (const events of queue.read())
     for (const { shard, jobId, text } of events) {
@@ -66,7 +65,7 @@ export async function findGuest(erasing: Erasing, known: ReadonlySet<string> = n
       // A replay may have put the event into another shard as well.
       if (match !== undefined) queued.set(`${shard} ${jobId}`, { shard, jobId, match });
     }
-  return { ...(await findStored(context, pool, key, search)), queued: [...queued.values()] };
+  return { ...(await findStored(pool, key, search)), queued: [...queued.values()] };
 }
 
 /**
@@ -85,7 +84,6 @@ export async function eraseGuest(
   for (let round = 1; round <= maxRounds; round += 1) {
     const hasErased = await eraseFound(erasing, found, { erasureId, by, counts, known });
     if (!hasErased) {
-      await removeGuestSamples(erasing.pool);
       return counts;
     }
     found = await findGuest(erasing, known);

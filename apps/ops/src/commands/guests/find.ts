@@ -37,9 +37,7 @@ Examples:
 
 async function find(context: Context, options: SearchOptions & { json?: true }): Promise<void> {
   const search = await readSearch(context, options);
-  const found = await withDatabase(context, async (pool) =>
-    findStored(context, pool, await openKey(context, pool), search),
-  );
+  const found = await withDatabase(context, async (pool) => findStored(pool, await openKey(context, pool), search));
   if (options.json) printJson(context.stdout, toJsonObject(found));
   else printFindings(context.stdout, found);
 }

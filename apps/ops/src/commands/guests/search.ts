@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import {
-  convertNextBookings,
   type createPool,
   type DigestKey,
   DigestKeyError,
@@ -16,7 +15,6 @@ import {
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
-import { printLine } from "../../terminal/print.ts";
 
 type Pool = ReturnType<typeof createPool>;
 
@@ -74,23 +72,7 @@ export interface StoredFindings {
 }
 
 /** Looks through PostgreSQL. */
-export async function findStored(
-  context: Context,
-  pool: Pool,
-  key: DigestKey,
-  search: GuestSearch,
-): Promise<StoredFindings> {
-  if (search.by !== "reference") await convertAll(context, pool, key);
+export async function findStored(pool: Pool, key: DigestKey, search: GuestSearch): Promise<StoredFindings> {
   const bookings = await findGuestBookings(pool, key, search);
   return { bookings, letters: await findGuestLetters(pool, search) };
-}
-
-/** Bookings from before migration 0010 have no hashes yet. This is done once. */
-async function convertAll({ stderr }: Context, pool: Pool, key: DigestKey): Promise<void> {
-  if (!(await convertNextBookings(pool, key))) return;
-  printLine(
-    stderr,
-    "Preparing older bookings, so that guests can be found. This is done once, and can be interrupted.",
-  );
-  while (await convertNextBookings(pool, key));
 }

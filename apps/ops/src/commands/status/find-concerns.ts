@@ -49,13 +49,14 @@ function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
 }
 
 function findDatabaseConcerns({ problems, migrations, data }: DatabaseStatus, status: Status): string[] {
-  const { missing, unknown } = migrations;
+  const { missing, unknown, different } = migrations;
   const deadLetters = data?.deadLetters.reduce((sum, { count }) => sum + count, 0) ?? 0;
   const aheadMs = data?.partitionsUntil ? data.partitionsUntil.getTime() - status.at.getTime() : null;
   return [
     ...problems,
     ...(missing.length > 0 ? [`Migrations are missing, from ${missing[0]} on. Run: npm run ops -- migrate`] : []),
     ...(unknown.length > 0 ? [`The database is of a newer release (${unknown.at(-1)}). Use that release.`] : []),
+    ...(different.length > 0 ? ["The database was made by other files. See what to do: npm run ops -- migrate"] : []),
     ...(deadLetters > 0
       ? [`Events could not be applied: ${deadLetters}. Look at them: npm run ops -- dead-letters list`]
       : []),

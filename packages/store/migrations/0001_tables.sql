@@ -1,0 +1,387 @@
+-- The tables: bookings, the log of events that they are folded from, the feed of their changes, dead letters, and what
+-- the service has to remember besides. What each table and column holds is also said in the database, for those who
+-- query it.
+
+create table bookings (
+  -- A digest, since a reference may be too long for an index row.
+  booking_key bytea primary key,
+  partner text not null,
+  reference_kind text not null check (reference_kind in ('trip', 'consumer')),
+  reference text not null,
+  state text not null check (state in ('active', 'deleted')),
+  event_id uuid not null,
+  sequence bigint not null,
+  last_sequence bigint not null,
+  revision integer not null,
+  feed_event_id uuid,
+  payload jsonb,
+  content_digest bytea check (length(content_digest) = 16),
+  content_event_id uuid,
+  content_sequence bigint,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  deleted_at timestamptz,
+  content_removed_at timestamptz,
+  erased_at timestamptz,
+  guest_hashes bigint[] not null default '{}',
+  -- A hash, since a reference may be too long for an index row. Unlike an index on the payload, the column lets an
+  -- update that leaves it as it is touch no index.
+  consumer_hash bigint generated always as (
+    case when reference_kind = 'trip' then
+      hashtextextended(partner || ' ' || (payload ->> 'consumerPartnerExternalReference'), 0)
+    end
+  ) stored,
+  arrival_date date,
+  arrival_at timestamptz,
+  return_date date,
+  return_at timestamptz,
+  destination_country text collate "C",
+  destination_airport text collate "C"
+)
+-- A page keeps room for a new version of a row. An update then touches no index, unless it changes what is indexed.
+with (fillfactor = 75);
+
+-- Partners compare their bookings with ours in the order of creation, in which new ones are added to the end of the
+-- partner's part of the index.
+create index bookings_by_partner on bookings (partner, created_at, booking_key);
+
+-- What people look bookings up by.
+create index bookings_by_reference on bookings using hash (reference);
+create index bookings_by_arrival on bookings (arrival_date, destination_country, destination_airport)
+  where arrival_date is not null;
+create index bookings_by_return on bookings (return_date) where return_date is not null;
+
+-- "Which bookings has this guest?" Rows without a hash are left out, since they would all be one entry of the index.
+create index bookings_by_guest on bookings using gin (guest_hashes) where guest_hashes <> '{}';
+
+-- "Has this consumer bookings with trip references?"
+create index bookings_by_consumer on bookings (consumer_hash) where consumer_hash is not null;
+
+-- "Has this booking been erased?" The index stays small, however many bookings there are.
+create index bookings_erased on bookings (booking_key) where erased_at is not null;
+
+-- Deleted bookings whose content is to be removed.
+create index bookings_to_empty on bookings (deleted_at) where deleted_at is not null and content_removed_at is null;
+
+-- Statistics hold samples of a column's values, and would keep those of an erased guest. No query needs those of these
+-- columns.
+alter table bookings
+  alter column reference set statistics 0,
+  alter column payload set statistics 0,
+  alter column content_digest set statistics 0,
+  alter column guest_hashes set statistics 0;
+
+comment on table bookings is
+  'One row for each booking: its state now, which is the fold of its events in sequence order. A deleted booking stays, so that a late event cannot bring it back.';
+comment on column bookings.booking_key is
+  'The SHA-256 of the partner, the kind of the reference and the reference: the booking''s identity. Of an erased booking, a keyed hash of that.';
+comment on column bookings.partner is 'The id of the partner that sends the booking.';
+comment on column bookings.reference_kind is
+  'Which reference it is: the trip''s, or the consumer''s of a booking that was sent without a trip reference. Each kind is a namespace of its own.';
+comment on column bookings.reference is
+  'The partner''s reference of the booking. Of an erased booking, erased- and a part of booking_key.';
+comment on column bookings.state is 'active or deleted.';
+comment on column bookings.event_id is 'The event that decided the state.';
+comment on column bookings.sequence is 'The sequence of event_id: its place in the order of receipt.';
+comment on column bookings.last_sequence is
+  'The sequence of the newest event that was folded in, whether it changed anything or not.';
+comment on column bookings.revision is 'How many changes the booking has had: the revision of its newest change.';
+comment on column bookings.feed_event_id is
+  'The event that the booking''s last change in the feed named. Null: it is event_id.';
+comment on column bookings.payload is
+  'What the booking holds, as the partner sent it; of a deleted booking, what it held. Null: only deletes have been received, or the content was removed.';
+comment on column bookings.content_digest is
+  'A keyed hash of the payload in its canonical form (see digest_key), of 16 bytes. Null: only deletes have been received, or the booking was erased.';
+comment on column bookings.content_event_id is
+  'An event that sent the payload. Null: only deletes have been received, or the booking was erased.';
+comment on column bookings.content_sequence is
+  'The sequence of the newest event without an idempotency key that sent the payload: what a late retry is compared with.';
+comment on column bookings.created_at is 'When the first event of the booking was received.';
+comment on column bookings.updated_at is 'When the event was received that decided the state.';
+comment on column bookings.deleted_at is 'When the event was received that deleted the booking. Null: it is active.';
+comment on column bookings.content_removed_at is
+  'When the content of a deleted booking and of its events was removed. Null: it was not.';
+comment on column bookings.erased_at is
+  'When the booking was erased. The row keeps later events of the booking from bringing it back. Null: it was not.';
+comment on column bookings.guest_hashes is
+  'Keyed hashes of each e-mail address and phone number of the consumer that an event of the booking has sent, by which a guest''s bookings are found. {-1}: they are too many, so the contents have to be searched.';
+comment on column bookings.consumer_hash is
+  'A hash of the consumer''s reference of a booking with a trip reference, by which a consumer''s trips are found.';
+comment on column bookings.arrival_date is
+  'consumerTripArrivalDate: the calendar day as the partner wrote it. These columns are null if the payload lacks a field, or its value cannot be read.';
+comment on column bookings.arrival_at is 'consumerTripArrivalDate: the moment. Null if a day was sent.';
+comment on column bookings.return_date is 'consumerTripReturnDate: the calendar day as the partner wrote it.';
+comment on column bookings.return_at is 'consumerTripReturnDate: the moment. Null if a day was sent.';
+comment on column bookings.destination_country is
+  'consumerTripDestinationCountryName as sent, without white space around it. Null if it has more than 100 characters.';
+comment on column bookings.destination_airport is
+  'consumerTripDestinationAirportCode in capitals. Null if it has not the shape of an IATA code (three letters).';
+
+-- One partition for each month, so that old events are dropped and not deleted row by row. An id begins with the time of
+-- receipt, so it decides the partition.
+create table booking_events (
+  id uuid primary key,
+  partner text not null,
+  kind text not null check (kind in ('create', 'update', 'delete')),
+  reference_kind text not null check (reference_kind in ('trip', 'consumer')),
+  reference text not null,
+  booking_key bytea not null,
+  sequence bigint not null,
+  idempotency_key text,
+  secret_id text,
+  payload jsonb,
+  content_digest bytea,
+  outcome text not null check (
+    outcome in (
+      'created', 'updated', 'deleted', 'recreated', 'unchanged', 'duplicate', 'superseded', 'expired', 'erased'
+    )
+  ),
+  duplicate_of uuid,
+  warnings text[] not null default '{}',
+  -- With each event, the booking's state after it: a late event is folded in from its predecessor on, and the fold ends
+  -- where it comes to the state that is stored. So its cost depends on how late it is, and not on how many events the
+  -- booking has.
+  state_after text check (state_after in ('active', 'deleted')),
+  decided_by uuid,
+  content_from uuid,
+  keyless_sequence_after bigint,
+  received_at timestamptz not null,
+  processed_at timestamptz not null default now()
+) partition by range (id);
+
+-- Has the events of a month without a partition, and those whose ids are of another time: from a wrong clock, or of a
+-- partner's old bookings that were imported.
+create table booking_events_default partition of booking_events default;
+
+-- A booking's history in the order of its fold. What takes no part in it stands apart, so that a million repetitions of
+-- one event are not in the way.
+create index booking_events_by_booking on booking_events (booking_key, (duplicate_of is null), sequence);
+
+-- "Does this create repeat an earlier one?"
+create index booking_events_creates on booking_events (booking_key, content_digest, sequence)
+  where kind = 'create' and idempotency_key is null;
+
+-- The earliest event of a booking with an idempotency key.
+create index booking_events_first_with_key on booking_events (booking_key, idempotency_key)
+  where idempotency_key is not null and duplicate_of is null and 'key-reused' <> all (warnings);
+
+-- Those that use it again, with another kind or content.
+create index booking_events_reusing_key on booking_events (booking_key, idempotency_key, content_digest)
+  where idempotency_key is not null and duplicate_of is null and 'key-reused' = any (warnings);
+
+-- The newest events of a partner that sends little.
+create index booking_events_by_partner on booking_events (partner, id);
+
+-- Events with a rare outcome. Those with an outcome that nearly every event has are found soon enough without an index.
+create index booking_events_by_outcome on booking_events (outcome, id) where outcome not in ('created', 'updated');
+
+-- As in bookings. Partitions that are created later get this from here.
+alter table booking_events
+  alter column reference set statistics 0,
+  alter column idempotency_key set statistics 0,
+  alter column payload set statistics 0,
+  alter column content_digest set statistics 0;
+
+comment on table booking_events is
+  'The log: every event that was accepted and processed, once. Its id is its identity; sequence is its place in the order of receipt.';
+comment on column booking_events.id is
+  'The id that the partner got as a receipt: a UUIDv7, which begins with the time of receipt.';
+comment on column booking_events.partner is 'The id of the partner that sent the event.';
+comment on column booking_events.kind is 'create, update or delete.';
+comment on column booking_events.reference_kind is 'Whether it is the reference of a trip or of a consumer.';
+comment on column booking_events.reference is
+  'The partner''s reference of the booking. Of an erased booking: see bookings.reference.';
+comment on column booking_events.booking_key is 'The booking: see bookings.booking_key.';
+comment on column booking_events.sequence is
+  'The place in the order of receipt at all ingests: microseconds since 1970 by Redis'' clock, or one more than the event before.';
+comment on column booking_events.idempotency_key is
+  'The partner''s key of the event. Null: it was sent without one, or the booking has been erased.';
+comment on column booking_events.secret_id is
+  'The id, in the partners file, of the secret by which the event came. Null: it was imported.';
+comment on column booking_events.payload is 'What the partner sent. Null: it has been removed.';
+comment on column booking_events.content_digest is
+  'A digest of the payload: see bookings.content_digest. Null: it has been removed with the payload.';
+comment on column booking_events.outcome is
+  'What the event did: created, updated, deleted or recreated the booking; unchanged; duplicate: it repeats an earlier one; superseded: it was applied after a later one, which decided the state; expired: it was older than the log, and not applied; erased: its booking has been erased, so it was recorded without its content.';
+comment on column booking_events.duplicate_of is
+  'An event of the booking with the same idempotency key, kind and content, which was received before this one. This one takes no part in the fold.';
+comment on column booking_events.warnings is 'Codes of the sender''s probable mistakes: key-reused, reference-kind.';
+comment on column booking_events.state_after is
+  'The booking''s state after this event. Null: the event takes no part in the fold.';
+comment on column booking_events.decided_by is 'The event that decided state_after. Null: this one.';
+comment on column booking_events.content_from is
+  'An event whose payload is the booking''s content after this event. Null: this one or, of a delete, none.';
+comment on column booking_events.keyless_sequence_after is 'bookings.content_sequence after this event.';
+comment on column booking_events.received_at is 'When ingest received the event, by its own clock.';
+comment on column booking_events.processed_at is 'When the transaction that applied the event began.';
+
+create table booking_changes (
+  id bigint primary key,
+  partner text not null,
+  reference_kind text not null check (reference_kind in ('trip', 'consumer')),
+  reference text not null,
+  revision integer not null,
+  change text not null check (change in ('created', 'updated', 'deleted', 'recreated', 'erased')),
+  event_id uuid not null,
+  previous_event_id uuid,
+  sequence bigint not null,
+  changed_at timestamptz not null default now()
+);
+
+alter table booking_changes alter column reference set statistics 0;
+
+comment on table booking_changes is
+  'The feed: one row for each change of a booking, written in the transaction that changed the booking. Ids are visible in order and without gaps. Whoever has read id n has missed nothing if the next id is n + 1. Each transaction that appends notifies a channel of its last id: booking_changes, or in another schema than public, the channel with the schema''s name.';
+comment on column booking_changes.id is
+  'The place in the feed. A later change of a booking overrides an earlier one, even if its sequence is lower: it corrects the booking after a late event.';
+comment on column booking_changes.partner is 'The id of the partner that sends the booking.';
+comment on column booking_changes.reference_kind is 'Whether it is the reference of a trip or of a consumer.';
+comment on column booking_changes.reference is
+  'The partner''s reference of the booking. Of an erased booking, bookings.reference.';
+comment on column booking_changes.revision is 'Numbers the changes of one booking: 1, 2, 3 and so on.';
+comment on column booking_changes.change is
+  'What happened to the booking: created, updated, deleted, recreated or erased (forgotten on request).';
+comment on column booking_changes.event_id is
+  'The event that decided the new state. Unless the booking is deleted or erased, its payload in booking_events is the new content.';
+comment on column booking_changes.previous_event_id is
+  'The event of the booking''s change before. Unless the booking was deleted, its payload is the old content. Null: there was no booking.';
+comment on column booking_changes.sequence is 'The sequence of event_id: its place in the order of receipt.';
+comment on column booking_changes.changed_at is 'When the transaction that changed the booking began.';
+
+-- Its lock lets one transaction append to the feed at a time. An update that is rolled back gives its ids back, as a
+-- sequence would not.
+create table feed_position (
+  is_only_row boolean primary key default true check (is_only_row),
+  last_id bigint not null,
+  kept_from bigint not null default 1
+);
+insert into feed_position (last_id) values (0);
+
+comment on table feed_position is 'One row: how far booking_changes goes.';
+comment on column feed_position.is_only_row is 'Always true, and the primary key: the table has one row.';
+comment on column feed_position.last_id is 'The id of the newest change.';
+comment on column feed_position.kept_from is 'Changes before this id have been removed, because they were too old.';
+
+create table feed_cursors (
+  name text primary key,
+  last_id bigint not null,
+  moved_at timestamptz not null default now()
+);
+
+comment on table feed_cursors is 'How far each program that follows the feed by @booking-events/feed has come.';
+comment on column feed_cursors.name is 'The name under which the program follows.';
+comment on column feed_cursors.last_id is 'The id of the last change that it has dealt with.';
+comment on column feed_cursors.moved_at is 'When the transaction that moved the cursor last began.';
+
+create table dead_letters (
+  event_id uuid primary key,
+  partner text,
+  kind text,
+  reference_kind text check (reference_kind in ('trip', 'consumer')),
+  reference text,
+  sequence bigint,
+  error_code text not null,
+  error text not null,
+  attempts integer not null,
+  -- Bytes, since what PostgreSQL can't hold as JSON must not be lost either.
+  envelope bytea not null,
+  failed_at timestamptz not null default now(),
+  replayed_at timestamptz,
+  replayed_by text,
+  resolved_at timestamptz,
+  resolved_by text,
+  resolution text
+);
+
+-- What the operator still has to look at.
+create index dead_letters_open on dead_letters (failed_at) where resolved_at is null;
+
+alter table dead_letters
+  alter column reference set statistics 0,
+  alter column envelope set statistics 0;
+
+comment on table dead_letters is 'Events that could not be applied. An operator replays or discards them with ops.';
+comment on column dead_letters.event_id is 'The id of the event.';
+comment on column dead_letters.partner is 'Null: the event could not be read.';
+comment on column dead_letters.kind is 'create, update or delete. Null: the event could not be read.';
+comment on column dead_letters.reference_kind is
+  'Whether it is the reference of a trip or of a consumer. Null: the event could not be read.';
+comment on column dead_letters.reference is
+  'The partner''s reference of the booking. Null: the event could not be read, or its booking has been erased.';
+comment on column dead_letters.sequence is 'The event''s place in the order of receipt. Null: it could not be read.';
+comment on column dead_letters.error_code is
+  'Why: an SQLSTATE, a code of the operating system, or a code of the worker, such as INVALID_ENVELOPE.';
+comment on column dead_letters.error is 'Why, as a sentence. It holds nothing of the payload.';
+comment on column dead_letters.attempts is 'How often a worker tried to apply the event.';
+comment on column dead_letters.envelope is
+  'The event as it was in the queue, byte for byte. Empty: its booking has been erased.';
+comment on column dead_letters.failed_at is 'When the last attempt failed.';
+comment on column dead_letters.replayed_at is 'When an operator last put the event back into the queue.';
+comment on column dead_letters.replayed_by is 'Who did.';
+comment on column dead_letters.resolved_at is 'When nothing was left to do. Null: somebody has to look at it.';
+comment on column dead_letters.resolved_by is 'Who resolved it.';
+comment on column dead_letters.resolution is 'How: the event was applied after all, or why it was discarded.';
+
+-- Digests of contents are keyed, since a guest's data can be guessed, and a plain digest would confirm the guess.
+create table digest_key (
+  is_only_row boolean primary key default true check (is_only_row),
+  key bytea,
+  fingerprint bytea
+);
+
+-- Each UUID has 122 random bits.
+insert into digest_key (key) values
+  (sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
+
+comment on table digest_key is
+  'One row: the key of content_digest, of guest_hashes and of erased bookings. Without it, none of these can be compared with anything.';
+comment on column digest_key.is_only_row is 'Always true, and the primary key: the table has one row.';
+comment on column digest_key.key is 'The key, made by the migration. Null: the operator keeps a key in DIGEST_KEY.';
+comment on column digest_key.fingerprint is
+  'A hash of the key in use, by which a process notices that it has another one. Null: no process has used one yet.';
+
+create table erasures (
+  id uuid primary key default gen_random_uuid(),
+  erased_at timestamptz not null default clock_timestamp(),
+  erased_by text not null,
+  reason text not null,
+  search text not null check (search in ('email', 'phone', 'reference')),
+  bookings integer not null default 0,
+  events integer not null default 0,
+  dead_letters integer not null default 0,
+  jobs integer not null default 0
+);
+
+comment on table erasures is 'One row for each time that an operator erased a guest. It holds nothing of the guest.';
+comment on column erasures.id is 'A random id.';
+comment on column erasures.erased_at is 'When the erasure began.';
+comment on column erasures.erased_by is 'The operator.';
+comment on column erasures.reason is 'Why, in the operator''s words.';
+comment on column erasures.search is 'By what the guest was found: email, phone or reference.';
+comment on column erasures.bookings is 'How many bookings were erased.';
+comment on column erasures.events is 'How many events in the log were emptied.';
+comment on column erasures.dead_letters is 'How many dead letters were emptied.';
+comment on column erasures.jobs is 'How many events were taken out of the queue.';
+
+create table log_retention (
+  is_only_row boolean primary key default true check (is_only_row),
+  horizon timestamptz
+);
+insert into log_retention default values;
+
+comment on table log_retention is 'One row: how much of the log has been removed.';
+comment on column log_retention.is_only_row is 'Always true, and the primary key: the table has one row.';
+comment on column log_retention.horizon is
+  'Events that were received before this time have been or are being removed. Null: all events are kept.';
+
+create table schema_migrations (
+  name text primary key,
+  digest text not null,
+  run_at timestamptz not null default now()
+);
+
+comment on table schema_migrations is 'One row for each file that has made this schema.';
+comment on column schema_migrations.name is 'The name of the file.';
+comment on column schema_migrations.digest is
+  'The SHA-256 of the file, by which a database that was made by other files is recognised.';
+comment on column schema_migrations.run_at is 'When the transaction that ran it began.';

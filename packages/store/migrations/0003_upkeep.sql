@@ -1,0 +1,238 @@
+-- Upkeep: the log gets partitions for the months to come, and what is too old is removed from all tables. Functions do
+-- this with the rights of the tables' owner, because the worker's role may not change tables. So only those may call
+-- them to whom that is granted.
+
+-- They see only this schema, and objects of a session last.
+select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
+
+-- The smallest UUIDv7 (RFC 9562) of that time: it begins with the milliseconds since 1970.
+create function first_event_id(at timestamptz) returns uuid
+language sql immutable parallel safe
+return (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
+
+-- The log's partitions of one month each. The name says the month, so no bound is parsed: booking_events_2026_11.
+create function log_partitions() returns table (partition regclass, starts timestamptz, ends timestamptz)
+language sql stable
+set search_path from current
+as $$
+  select relid, month at time zone 'UTC', (month + interval '1 month') at time zone 'UTC'
+  from (
+    select pg_class.oid::regclass as relid, to_date(right(relname, 7), 'YYYY_MM')::timestamp as month
+    from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = to_regclass('booking_events') and relname ~ '^booking_events_\d{4}_\d\d$'
+  ) as named
+  order by month
+$$;
+
+-- Creates partitions for this month and the months after it, if they are missing. The default partition has the events
+-- of a month without one. They are moved, unless they are many: then the month stays there.
+create function create_log_partitions(months_ahead integer) returns setof text
+language plpgsql security definer
+set search_path from current
+as $$
+declare
+  max_moved constant integer := 50000;
+  this_month constant timestamp := date_trunc('month', now() at time zone 'UTC');
+  month timestamptz;
+  month_end timestamptz;
+  name text;
+  odd integer;
+begin
+  for ahead in 0 .. least(months_ahead, 12) loop
+    month := (this_month + make_interval(months => ahead)) at time zone 'UTC';
+    month_end := (this_month + make_interval(months => ahead + 1)) at time zone 'UTC';
+    continue when exists (select from log_partitions() where starts = month);
+    select count(*) into odd from (
+      select from booking_events_default
+      where id >= first_event_id(month) and id < first_event_id(month_end)
+      limit max_moved + 1
+    ) as here;
+    continue when odd > max_moved;
+    -- "create table … partition of" would lock the whole log.
+    name := 'booking_events_' || to_char(month at time zone 'UTC', 'YYYY_MM');
+    execute format('create table %I (like booking_events including all)', name);
+    perform keep_statistics_targets(name);
+    lock table booking_events_default in access exclusive mode;
+    execute format(
+      'with moved as (delete from booking_events_default where id >= %L and id < %L returning *)
+       insert into %I select * from moved',
+      first_event_id(month), first_event_id(month_end), name
+    );
+    execute format(
+      'alter table booking_events attach partition %I for values from (%L) to (%L)',
+      name, first_event_id(month), first_event_id(month_end)
+    );
+    return next name;
+  end loop;
+end $$;
+revoke execute on function create_log_partitions from public;
+
+-- Gives the columns of a new partition the statistics targets of the log's: "like … including all" leaves them out.
+create function keep_statistics_targets(name text) returns void
+language plpgsql
+set search_path from current
+as $$
+declare
+  kept record;
+begin
+  for kept in
+    select attname, attstattarget from pg_attribute
+    where attrelid = 'booking_events'::regclass and attnum > 0 and not attisdropped and attstattarget >= 0
+  loop
+    execute format('alter table %I alter column %I set statistics %s', name, kept.attname, kept.attstattarget);
+  end loop;
+end $$;
+revoke execute on function keep_statistics_targets from public;
+
+-- The start of the oldest month of which a part is kept.
+create function log_horizon(retention_days integer) returns timestamptz
+language sql stable
+return date_trunc('month', now() - make_interval(days => greatest(retention_days, 1)), 'UTC');
+
+-- Records that events from before the horizon are being removed, so that workers do not apply such events any more.
+create function advance_log_horizon(retention_days integer) returns timestamptz
+language sql
+set search_path from current
+as $$
+  update log_retention set horizon = log_horizon(retention_days)
+  where horizon is null or horizon < log_horizon(retention_days);
+  select log_horizon(retention_days)
+$$;
+revoke execute on function advance_log_horizon from public;
+
+-- Drops one partition that is older than the horizon. Returns its name and about how many events it had; no row: there
+-- is none.
+create function drop_log_partition(retention_days integer) returns table (name text, events bigint)
+language plpgsql security definer
+set search_path from current
+as $$
+declare
+  horizon constant timestamptz := advance_log_horizon(retention_days);
+begin
+  select relname, greatest(reltuples, 0)::bigint into name, events
+  from log_partitions() join pg_class on pg_class.oid = partition
+  where ends <= horizon
+  limit 1;
+  if name is not null then
+    execute format('drop table %I', name);
+    return next;
+  end if;
+end $$;
+revoke execute on function drop_log_partition from public;
+
+-- Deletes old events from the default partition. Events that were applied a short time ago stay, even if they are old.
+--
+-- Old events have old ids. The ids of the default partition may also be of times to come, so the events behind those are
+-- examined too. The others need not be read.
+create function delete_old_events(retention_days integer, max_events integer) returns integer
+language plpgsql security definer
+set search_path from current
+as $$
+declare
+  oldest constant timestamptz := advance_log_horizon(retention_days);
+  ids record;
+  deleted integer := 0;
+  total integer := 0;
+begin
+  for ids in
+    select '00000000-0000-0000-0000-000000000000'::uuid as first, first_event_id(oldest) as beyond
+    union all
+    select first_event_id(now()), 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+  loop
+    delete from booking_events_default where id in (
+      select id from booking_events_default
+      where processed_at < oldest and id >= ids.first and id < ids.beyond
+      order by id
+      limit max_events - total
+    );
+    get diagnostics deleted = row_count;
+    total := total + deleted;
+  end loop;
+  return total;
+end $$;
+revoke execute on function delete_old_events from public;
+
+-- Deletes old changes from the start of the feed.
+create function delete_old_changes(retention_days integer, max_changes integer) returns integer
+language plpgsql security definer
+set search_path from current
+as $$
+declare
+  first_kept bigint;
+  deleted integer;
+begin
+  select coalesce(min(id) filter (where changed_at >= log_horizon(retention_days)), max(id) + 1) into first_kept
+  from (select id, changed_at from booking_changes order by id limit max_changes) as oldest;
+  delete from booking_changes where id < first_kept;
+  get diagnostics deleted = row_count;
+  -- Last, because nobody can append to the feed while the row is locked.
+  if deleted > 0 then
+    update feed_position set kept_from = first_kept;
+  end if;
+  return deleted;
+end $$;
+revoke execute on function delete_old_changes from public;
+
+-- Removes the content of bookings that were deleted long ago, and of their events, and what leads to it. Bookings that
+-- are in use wait for the next time. A booking with more events than may be emptied at once keeps its own content, and
+-- what leads to it, until a later call has emptied the last of them.
+create function empty_deleted_bookings(
+  retention_days integer, max_bookings integer, max_events integer,
+  out emptied_bookings integer, out emptied_events integer
+)
+language plpgsql security definer
+set search_path from current
+as $$
+declare
+  key bytea;
+  ids uuid[];
+begin
+  emptied_bookings := 0;
+  emptied_events := 0;
+  for key in
+    select booking_key from bookings
+    where deleted_at < now() - make_interval(days => greatest(retention_days, 1)) and content_removed_at is null
+    order by deleted_at
+    limit max_bookings
+    for update skip locked
+  loop
+    ids := array(
+      select id from booking_events where booking_key = key and payload is not null
+      limit max_events - emptied_events
+    );
+    update booking_events set payload = null where id = any(ids);
+    emptied_events := emptied_events + cardinality(ids);
+    -- The booking may have more events.
+    exit when emptied_events >= max_events;
+    update bookings set payload = null, content_removed_at = now(), guest_hashes = '{}',
+      arrival_date = null, arrival_at = null, return_date = null, return_at = null,
+      destination_country = null, destination_airport = null
+    where booking_key = key;
+    emptied_bookings := emptied_bookings + 1;
+  end loop;
+end $$;
+revoke execute on function empty_deleted_bookings from public;
+
+-- Deletes dead letters that were resolved long ago, and open ones whose events are older than the log: to apply them
+-- has become impossible.
+create function delete_old_dead_letters(
+  retention_days integer, log_retention_days integer, max_letters integer, out resolved integer, out open integer
+)
+language sql security definer
+set search_path from current
+as $$
+  with deleted as (
+    delete from dead_letters where event_id in (
+      select event_id from dead_letters
+      where (retention_days > 0 and resolved_at < now() - make_interval(days => retention_days))
+        or (log_retention_days > 0 and resolved_at is null and failed_at < log_horizon(log_retention_days))
+      limit max_letters
+    )
+    returning resolved_at
+  )
+  select count(resolved_at)::integer, count(*) filter (where resolved_at is null)::integer from deleted
+$$;
+revoke execute on function delete_old_dead_letters from public;
+
+-- Events of the first weeks have their partitions from the start.
+select create_log_partitions(2);
