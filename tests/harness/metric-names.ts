@@ -9,7 +9,6 @@ const partnerFacingApps = ["ingest", "lookup"];
 export function readMetricNames(): string[] {
   const files = globSync("{apps,packages}/*/src/**/*.ts", { cwd: root }).filter((file) => !file.endsWith(".test.ts"));
   const source = files.map((file) => readFileSync(join(root, file), "utf8")).join("\n");
-  const names = Array.from(source.matchAll(/name: ["`]([\w${}]+)["`],\s+help:/g), ([, name = ""]) => name);
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: as it stands in the source.
-  return names.flatMap((name) => partnerFacingApps.map((app) => name.replace("${app}", app)));
+  const names = Array.from(source.matchAll(/name: ["`]([\w.${}]+)["`],\s+help:/g), ([, name = ""]) => name);
+  return names.flatMap((name) => partnerFacingApps.map((app) => name.replace(/\$\{.*\}/, app)));
 }
