@@ -28,7 +28,6 @@ function open(shard: number, share: HoldLimits): ServedShard {
   limits.set(shard, share);
   return {
     consumer: {
-      start: () => void done.push(`start ${shard}`),
       limitTo: (share) => void limits.set(shard, share),
       isEmpty: () => (silent.has(shard) ? new Promise(() => {}) : Promise.resolve(!notEmpty.has(shard))),
       readShardCounts: async () => recorded,
@@ -37,15 +36,13 @@ function open(shard: number, share: HoldLimits): ServedShard {
         recorded = recorded.filter((each) => each !== count);
         return true;
       },
-      drain: async () => void done.push(`drain ${shard}`),
       async close() {
         done.push(`close ${shard}`);
         limits.delete(shard);
       },
     },
-    startWatches(signal) {
-      signal.addEventListener("abort", () => void done.push(`unwatch ${shard}`));
-    },
+    start: () => void done.push(`start ${shard}`),
+    drain: async () => void done.push(`drain ${shard}`),
   };
 }
 
@@ -96,7 +93,7 @@ test("a worker closes shards only when nobody uses their number and they are emp
   notEmpty.clear();
   await service.look();
   expect(served(service)).toEqual([0, 1]);
-  for (const step of ["unwatch 5", "drain 5", "close 5"]) expect(done).toContain(step);
+  for (const step of ["drain 5", "close 5"]) expect(done).toContain(step);
   expect([...limits.values()]).toEqual(Array.from({ length: 2 }, () => ({ concurrency: 50, maxHeldBytes: 500 })));
 });
 
@@ -121,5 +118,5 @@ test("each of many shards has at least one slot, and all are drained and closed 
   expect(limits.get(7)).toEqual({ concurrency: 1, maxHeldBytes: 3 });
   await service.drain();
   await service.close();
-  for (const step of ["unwatch 255", "drain 255", "close 255"]) expect(done).toContain(step);
+  for (const step of ["drain 255", "close 255"]) expect(done).toContain(step);
 });

@@ -1,15 +1,13 @@
-import type { Consumer, HoldLimits } from "@booking-events/queue";
-import { formatShards, shardNumbers } from "@booking-events/queue";
+import { type Consumer, formatShards, type HoldLimits, shardNumbers } from "@booking-events/queue";
 import { type Logger, withDeadline } from "@booking-events/runtime";
 
 /** What a worker runs for one shard. */
 export interface ServedShard {
-  consumer: Pick<
-    Consumer,
-    "start" | "limitTo" | "isEmpty" | "readShardCounts" | "forgetShardCount" | "drain" | "close"
-  >;
-  /** Starts what is done regularly, until the signal aborts. */
-  startWatches(signal: AbortSignal): void;
+  consumer: Pick<Consumer, "limitTo" | "isEmpty" | "readShardCounts" | "forgetShardCount" | "close">;
+  /** Starts to take events, and what is done regularly. */
+  start(): void;
+  /** Ends both. Resolves when no event is held. */
+  drain(): Promise<void>;
 }
 
 interface ShardOptions<Served> {
@@ -33,7 +31,6 @@ const answerLimitMs = 2_000;
 export class ShardService<Served extends ServedShard> {
   readonly #options: ShardOptions<Served>;
   readonly #served = new Map<number, Served>();
-  readonly #watching = new Map<number, AbortController>();
   #isStarted = false;
   #isStopping = false;
 
@@ -50,7 +47,7 @@ export class ShardService<Served extends ServedShard> {
   /** Starts to take events of the shards, and of those that are added later. */
   start(): void {
     this.#isStarted = true;
-    for (const shard of this.#served.keys()) this.#startOne(shard);
+    for (const served of this.#served.values()) served.start();
   }
 
   /**
@@ -77,8 +74,7 @@ export class ShardService<Served extends ServedShard> {
   /** Resolves when no shard holds an event. There is no time limit; the caller sets one. */
   async drain(): Promise<void> {
     this.#isStopping = true;
-    for (const watches of this.#watching.values()) watches.abort();
-    await Promise.allSettled(Array.from(this.#served.values(), ({ consumer }) => consumer.drain()));
+    await Promise.allSettled(Array.from(this.#served.values(), (served) => served.drain()));
   }
 
   async close(): Promise<void> {
@@ -93,18 +89,11 @@ export class ShardService<Served extends ServedShard> {
     const share = divide(limits, this.#served.size + added.length);
     for (const { consumer } of this.#served.values()) consumer.limitTo(share);
     for (const shard of added) {
-      this.#served.set(shard, open(shard, share));
-      if (this.#isStarted) this.#startOne(shard);
+      const served = open(shard, share);
+      this.#served.set(shard, served);
+      if (this.#isStarted) served.start();
     }
     if (this.#isStarted) logger.info({ shards: formatShards(added) }, "takes events of more shards");
-  }
-
-  #startOne(shard: number): void {
-    const served = this.#served.get(shard);
-    const watches = new AbortController();
-    this.#watching.set(shard, watches);
-    served?.consumer.start();
-    served?.startWatches(watches.signal);
   }
 
   async #areEmpty(shards: number[]): Promise<boolean> {
@@ -114,17 +103,13 @@ export class ShardService<Served extends ServedShard> {
 
   async #remove(shards: number[]): Promise<void> {
     if (shards.length === 0) return;
-    const closing = shards.flatMap((shard) => this.#served.get(shard)?.consumer ?? []);
-    for (const shard of shards) {
-      this.#watching.get(shard)?.abort();
-      this.#watching.delete(shard);
-      this.#served.delete(shard);
-    }
+    const closing = shards.flatMap((shard) => this.#served.get(shard) ?? []);
+    for (const shard of shards) this.#served.delete(shard);
     const share = divide(this.#options.limits, this.#served.size);
     for (const { consumer } of this.#served.values()) consumer.limitTo(share);
     this.#options.logger.info({ shards: formatShards(shards) }, "takes no more events of shards that nobody uses");
-    await Promise.allSettled(closing.map((consumer) => withDeadline(consumer.drain(), answerLimitMs)));
-    await Promise.allSettled(closing.map((consumer) => withDeadline(consumer.close(), answerLimitMs)));
+    await Promise.allSettled(closing.map((served) => withDeadline(served.drain(), answerLimitMs)));
+    await Promise.allSettled(closing.map(({ consumer }) => withDeadline(consumer.close(), answerLimitMs)));
   }
 }
 

@@ -26,6 +26,7 @@ export class WorkerShard implements ServedShard {
   readonly consumer: Consumer;
   readonly #parts: WorkerShardParts;
   readonly #progress: ProgressWatch;
+  readonly #draining = new AbortController();
 
   constructor(parts: WorkerShardParts) {
     const { location, limits, logger } = parts;
@@ -52,10 +53,17 @@ export class WorkerShard implements ServedShard {
     return this.#progress.isStuck();
   }
 
-  startWatches(signal: AbortSignal): void {
+  start(): void {
     const { worker, isDatabaseOut, isPaused } = this.#parts;
+    const { signal } = this.#draining;
+    this.consumer.start();
     keepDoing(() => this.consumer.recordAlive(), workerHeartbeatIntervalMs, signal);
     keepDoing(() => this.#progress.look(Date.now(), isDatabaseOut() || isPaused()), progressIntervalMs, signal);
     keepDoing(async () => (isPaused() ? undefined : sweepGivenUp(this.consumer, worker)), sweepIntervalMs, signal);
+  }
+
+  drain(): Promise<void> {
+    this.#draining.abort();
+    return this.consumer.drain();
   }
 }
