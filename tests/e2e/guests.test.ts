@@ -1,4 +1,5 @@
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { sampleEvent } from "@booking-events/harness/sample-event";
 import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { type Ran, runOps, spawnUnreadOps } from "@booking-events/ops/testing/run-ops";
 import { createProducer } from "@booking-events/queue";
@@ -26,12 +27,7 @@ function guests(args: string[], stdin?: string): Promise<Ran> {
 }
 
 function event(number: number, fields: Record<string, unknown> = { consumerEmail: email }): EventEnvelope {
-  const eventId = `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
-  return {
-    ...{ version: 1, eventId, kind: "create", partner: "acme", sequence: number, idempotencyKey: null },
-    receivedAt: "2026-11-20T00:00:00.000Z",
-    payload: { consumerTripPartnerExternalReference: `CANARY-${number}`, ...fields },
-  };
+  return sampleEvent(number, { payload: { consumerTripPartnerExternalReference: `CANARY-${number}`, ...fields } });
 }
 
 async function apply(...events: EventEnvelope[]): Promise<void> {

@@ -1,4 +1,5 @@
 import { waitFor } from "@booking-events/harness";
+import { sampleEvent, sampleEventId } from "@booking-events/harness/sample-event";
 import { createTestDatabase, untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import { createPool, NotBegun, openDigestKey } from "@booking-events/store";
@@ -16,22 +17,8 @@ beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes,
 
 /** Events are numbered in the order of receipt. The id contains the number. */
 function event(number: number, kind: EventKind, content: string, more: Partial<EventEnvelope> = {}): EventEnvelope {
-  const sequence = start + number * 1_000_000;
-  return {
-    version: 1,
-    eventId: eventId(number),
-    kind,
-    partner: "acme",
-    sequence,
-    receivedAt: new Date(sequence / 1_000).toISOString(),
-    idempotencyKey: null,
-    payload: { consumerTripPartnerExternalReference: "TRIP-1", ...(kind === "delete" ? {} : { note: content }) },
-    ...more,
-  };
-}
-
-function eventId(number: number): string {
-  return `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
+  const payload = { consumerTripPartnerExternalReference: "TRIP-1", ...(kind === "delete" ? {} : { note: content }) };
+  return sampleEvent(number, { kind, payload, ...more });
 }
 
 async function apply(...events: EventEnvelope[]): Promise<string> {
@@ -165,7 +152,7 @@ describe("delivered more than once", () => {
     const events = Array.from({ length: 40 }, (_, index) => {
       // Ids are in another order than sequences and bookings, so only a common order of locks prevents deadlocks.
       const reference = { consumerTripPartnerExternalReference: `TRIP-${(index * 7) % 40}` };
-      return event(index + 1, "create", "", { eventId: eventId((index * 17) % 40), payload: reference });
+      return event(index + 1, "create", "", { eventId: sampleEventId((index * 17) % 40), payload: reference });
     });
     const batches = Array.from({ length: 16 }, (_, worker) => events.slice(worker, worker + 25).reverse());
     await Promise.all(batches.map((batch) => apply(...batch)));
@@ -341,8 +328,8 @@ describe("with idempotency keys", () => {
     await applyEvents(pool, [event(3, "delete", "", key)], { ...options, onWarning });
     await applyEvents(pool, [event(3, "delete", "", key)], { ...options, onWarning });
     expect(warnings).toEqual([
-      { eventId: eventId(2), partner: "acme", kind: "create", code: "key-reused" },
-      { eventId: eventId(3), partner: "acme", kind: "delete", code: "key-reused" },
+      { eventId: sampleEventId(2), partner: "acme", kind: "create", code: "key-reused" },
+      { eventId: sampleEventId(3), partner: "acme", kind: "delete", code: "key-reused" },
     ]);
   });
 
@@ -394,7 +381,9 @@ describe("references of trips and of consumers", () => {
       await applyEvents(pool, [deletion], { ...options, onWarning: (warning) => warnings.push(warning) });
       expect(await readLog()).toEqual(["1 created", "9 deleted reference-kind"]);
       expect(await readBookings()).toEqual(["C1 deleted null by 9", "N1 active null by 1"]);
-      expect(warnings).toEqual([{ eventId: eventId(9), partner: "acme", kind: "delete", code: "reference-kind" }]);
+      expect(warnings).toEqual([
+        { eventId: sampleEventId(9), partner: "acme", kind: "delete", code: "reference-kind" },
+      ]);
     });
 
     test("has the warning in the same batch as that booking, and after its delete", async () => {
@@ -536,13 +525,13 @@ test("a batch leaves out all bookings that need much of their history, on the sa
   }));
   for (const [index, payload] of bookings.entries()) {
     const history = Array.from({ length: 2_100 }, (_, place) =>
-      event(3 * place + 1, "update", "", { payload, eventId: eventId(10_000 * (index + 1) + place) }),
+      event(3 * place + 1, "update", "", { payload, eventId: sampleEventId(10_000 * (index + 1) + place) }),
     );
     for (let start = 0; start < history.length; start += 700)
       await applyEvents(pool, history.slice(start, start + 700), options);
   }
   const late = bookings.map((payload, index) =>
-    event(2, "update", "", { payload: { ...payload, note: "late" }, eventId: eventId(90_000 + index) }),
+    event(2, "update", "", { payload: { ...payload, note: "late" }, eventId: sampleEventId(90_000 + index) }),
   );
   const digestKey = await openDigestKey(pool, undefined);
   let transactions = 0;

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { type FoldStep, foldEvents, toCanonicalJson } from "@booking-events/bookings";
+import { sampleEventId } from "@booking-events/harness/sample-event";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { BookingPayload, EventEnvelope, EventKind } from "@booking-events/schema";
 import { bookingKey, type DigestKey, openDigestKey } from "@booking-events/store";
@@ -166,7 +167,7 @@ function toEnvelopes(notes: Note[]): EventEnvelope[] {
     }
     return {
       version: 1,
-      eventId: `0199a000-0000-7000-8000-${String(index + 1).padStart(12, "0")}`,
+      eventId: sampleEventId(index + 1),
       kind,
       partner,
       sequence,

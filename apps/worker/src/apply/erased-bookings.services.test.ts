@@ -1,4 +1,5 @@
 import { waitFor } from "@booking-events/harness";
+import { sampleEvent, sampleEventId } from "@booking-events/harness/sample-event";
 import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import {
@@ -28,17 +29,8 @@ beforeAll(async () => {
 beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, dead_letters, erasures"));
 
 function event(number: number, kind: EventKind, more: Partial<EventEnvelope> = {}, fields = {}): EventEnvelope {
-  const sequence = start + number * 1_000_000;
-  return {
-    ...{ version: 1, eventId: eventId(number), kind, partner: "acme", sequence, idempotencyKey: null },
-    receivedAt: new Date(sequence / 1_000).toISOString(),
-    payload: { consumerTripPartnerExternalReference: "CANARY-1", consumerEmail: email, ...fields },
-    ...more,
-  };
-}
-
-function eventId(number: number): string {
-  return `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
+  const payload = { consumerTripPartnerExternalReference: "CANARY-1", consumerEmail: email, ...fields };
+  return sampleEvent(number, { kind, payload, ...more });
 }
 
 async function apply(...events: EventEnvelope[]): Promise<string[]> {
@@ -48,7 +40,7 @@ async function apply(...events: EventEnvelope[]): Promise<string[]> {
 
 const booking: BookingToErase = {
   ...{ partner: "acme", referenceKind: "trip", reference: "CANARY-1" },
-  event: { id: eventId(1), sequence: start, receivedAt: new Date(start / 1_000) },
+  event: { id: sampleEventId(1), sequence: start, receivedAt: new Date(start / 1_000) },
 };
 
 async function erase() {
@@ -130,9 +122,9 @@ test("an erased booking leaves nothing of the guest, and readers of the feed get
   );
   const reference = expect.stringMatching(/^erased-[0-9a-f]{32}$/);
   expect(rows).toMatchObject([
-    { reference, change: "created", event_id: eventId(1) },
-    { reference, change: "updated", event_id: eventId(2) },
-    { reference, change: "erased", revision: 3, event_id: eventId(2), previous_event_id: eventId(2) },
+    { reference, change: "created", event_id: sampleEventId(1) },
+    { reference, change: "updated", event_id: sampleEventId(2) },
+    { reference, change: "erased", revision: 3, event_id: sampleEventId(2), previous_event_id: sampleEventId(2) },
   ]);
   expect(new Set(rows.map((row) => row.reference)).size).toBe(1);
   expect(await erase()).toEqual({ bookings: 0, events: 0, deadLetters: 0 });
@@ -142,12 +134,12 @@ test("readers of the feed are told of the event that they know, though a late on
   await apply(event(2, "create", { idempotencyKey: "key" }));
   await apply(event(1, "create", { idempotencyKey: "key" }));
   const { rows: bookings } = await pool.query("select event_id from bookings");
-  expect(bookings).toEqual([{ event_id: eventId(1) }]);
+  expect(bookings).toEqual([{ event_id: sampleEventId(1) }]);
   await erase();
   const { rows } = await pool.query("select change, event_id, previous_event_id from booking_changes order by id");
   expect(rows).toEqual([
-    { change: "created", event_id: eventId(2), previous_event_id: null },
-    { change: "erased", event_id: eventId(1), previous_event_id: eventId(2) },
+    { change: "created", event_id: sampleEventId(2), previous_event_id: null },
+    { change: "erased", event_id: sampleEventId(1), previous_event_id: sampleEventId(2) },
   ]);
 });
 
@@ -176,7 +168,7 @@ describe("a booking that is erased before it is stored", () => {
       await blocker.query("begin; lock table erasures in exclusive mode");
       // The row is there for the erasure only.
       const erasing = eraseBooking(pool, digestKey, booking, {
-        ...{ erasureId: eventId(1), by: "test", feed: { ids: [], upTo: 0 } },
+        ...{ erasureId: sampleEventId(1), by: "test", feed: { ids: [], upTo: 0 } },
       });
       await untilBlocked(pool, 1);
       const applying = apply(event(1, "create"));

@@ -96,7 +96,8 @@ export async function refoldBookings(
   const refoldings = await Promise.allSettled(
     late.map(({ work, stored, lateEvents }) =>
       refoldBooking({
-        ...{ bookingKey: work.bookingKey, firstId: work.firstId },
+        bookingKey: work.bookingKey,
+        firstId: work.firstId,
         booking: {
           stored,
           late: lateEvents.map((event) => ({ event, creates: creates.get(event.id) })),

@@ -1,3 +1,4 @@
+import { sampleEvent } from "@booking-events/harness/sample-event";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import { maintain } from "@booking-events/store";
@@ -33,12 +34,13 @@ async function createPartition(time: number): Promise<void> {
 /** Events are numbered within their minute. */
 function event(time: number, kind: EventKind, note: string, more: Partial<EventEnvelope> = {}): EventEnvelope {
   const hex = time.toString(16).padStart(12, "0");
-  return {
-    ...{ version: 1, eventId: `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`, kind, partner: "acme" },
-    ...{ sequence: time * 1_000, receivedAt: new Date(time).toISOString(), idempotencyKey: null },
+  return sampleEvent(0, {
+    eventId: `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`,
+    kind,
+    sequence: time * 1_000,
     payload: { consumerTripPartnerExternalReference: "TRIP-1", ...(kind === "delete" ? {} : { note }) },
     ...more,
-  };
+  });
 }
 
 async function apply(...events: EventEnvelope[]): Promise<string> {

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { sampleEvent } from "@booking-events/harness/sample-event";
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import type { EventEnvelope, EventKind } from "@booking-events/schema";
+import type { EventKind } from "@booking-events/schema";
 import { expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 
@@ -11,13 +12,9 @@ const nowUs = Date.now() * 1_000;
 const { pool } = useTestDatabase({ maxConnections: 2 });
 
 async function apply(number: number, kind: EventKind, content: string, sequence: number): Promise<string | undefined> {
-  const eventId = `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
-  const event: EventEnvelope = {
-    ...{ version: 1, eventId, kind, partner: "acme", sequence, idempotencyKey: null },
-    receivedAt: new Date(sequence / 1_000).toISOString(),
-    payload: { consumerTripPartnerExternalReference: "TRIP-1", note: content },
-  };
-  return (await applyEvents(pool, [event], { duplicateWindowMs: 72 * 3_600_000 })).get(eventId);
+  const payload = { consumerTripPartnerExternalReference: "TRIP-1", note: content };
+  const event = sampleEvent(number, { kind, sequence, payload });
+  return (await applyEvents(pool, [event], { duplicateWindowMs: 72 * 3_600_000 })).get(event.eventId);
 }
 
 /** Returns the largest sequence in any column. */

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Outcome } from "@booking-events/bookings";
 import { type OtlpReceiver, startOtlpReceiver } from "@booking-events/harness/otlp-receiver";
+import { sampleEvent } from "@booking-events/harness/sample-event";
 import { createLogger, createTracing, type Span, type Tracing } from "@booking-events/runtime";
 import type { EventEnvelope } from "@booking-events/schema";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -30,11 +31,8 @@ function toTraceparent(trace: number): string {
 }
 
 function envelope(traceparent: string | null): EventEnvelope {
-  return {
-    ...{ version: 1, eventId: randomUUID(), kind: "create", partner: "acme", sequence: 1, idempotencyKey: null },
-    ...{ receivedAt: "2026-06-14T07:27:17.335Z", traceparent },
-    payload: { consumerPartnerExternalReference: "canary" },
-  };
+  const payload = { consumerPartnerExternalReference: "canary" };
+  return sampleEvent(0, { eventId: randomUUID(), traceparent, payload });
 }
 
 async function exportedSpans(name: string) {

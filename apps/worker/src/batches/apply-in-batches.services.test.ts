@@ -1,4 +1,5 @@
 import { waitFor } from "@booking-events/harness";
+import { sampleEvent } from "@booking-events/harness/sample-event";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
 import type { PoolClient } from "pg";
@@ -51,21 +52,12 @@ function toQueued(envelope: EventEnvelope) {
   return { text: JSON.stringify(envelope), subject: `${envelope.partner} ${bookingReferenceOf(envelope.payload)}` };
 }
 
-function createEvent(number: number, payload: object = {}): EventEnvelope {
-  return {
-    version: 1,
-    eventId: `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`,
-    kind: "create",
-    partner: "acme",
-    sequence: 1_763_596_800_000_000 + number,
-    receivedAt: "2026-11-20T00:00:00.000Z",
-    idempotencyKey: null,
-    payload: { consumerTripPartnerExternalReference: `TRIP-${number}`, ...payload },
-  };
+function createEvent(number: number, fields: object = {}): EventEnvelope {
+  return sampleEvent(number, { payload: { consumerTripPartnerExternalReference: `TRIP-${number}`, ...fields } });
 }
 
 const createEvents = (count: number) => Array.from({ length: count }, (_, index) => createEvent(index));
-const sequenceOf = (envelopes: EventEnvelope[]) => envelopes.map(({ sequence }) => sequence - createEvent(0).sequence);
+const numbersOf = (envelopes: EventEnvelope[]) => envelopes.map(({ eventId }) => Number(eventId.slice(-12)));
 
 async function countTransactions(): Promise<number> {
   const { rows } = await pool.query("select count(distinct xmin::text)::int as count from booking_events");
@@ -211,7 +203,7 @@ test("concurrent batches have events of different bookings, in the order in whic
   const running: number[] = [];
   const apply = createApplier({
     async applyTogether(envelopes) {
-      const numbers = sequenceOf(envelopes);
+      const numbers = numbersOf(envelopes);
       running.push(...numbers);
       together.push(running.join());
       const outcomes = await applyEvents(pool, envelopes, { duplicateWindowMs: 0 });

@@ -36,7 +36,7 @@ export class Transactions {
 
   /** Applies all of the events in one transaction, or none. */
   applyTogether(envelopes: EventEnvelope[], mode: ApplyMode): Promise<Outcomes> {
-    return this.#parts.outageGate.throughOutages(() => this.#apply(envelopes, mode));
+    return this.#parts.outageGate.throughOutages(() => applyTraced(envelopes, mode, this.#parts));
   }
 
   /**
@@ -46,30 +46,30 @@ export class Transactions {
    * @throws InvalidEnvelope, LaterVersion; why the event could not be applied
    */
   applyInTrial(event: QueuedEvent, runTrial: GivenUpEvent<unknown>["runTrial"]): Promise<AppliedEvent> {
-    return this.#parts.outageGate.throughOutages(() => runTrial(() => this.#applyAlone(event)));
+    return this.#parts.outageGate.throughOutages(() => runTrial(() => applyAlone(event, this.#parts)));
   }
+}
 
-  async #applyAlone({ text }: QueuedEvent): Promise<AppliedEvent> {
-    const envelope = readEnvelope(text);
-    const { eventId, partner, kind, sequence } = envelope;
-    const outcome = (await this.#apply([envelope], { isAlone: true, waitsForLocks: true })).get(eventId);
-    if (outcome === undefined) throw new Error("An event that is applied alone always has an outcome.");
-    return { eventId, partner, kind, sequence, outcome };
-  }
+async function applyAlone({ text }: QueuedEvent, parts: TransactionParts): Promise<AppliedEvent> {
+  const envelope = readEnvelope(text);
+  const { eventId, partner, kind, sequence } = envelope;
+  const outcome = (await applyTraced([envelope], { isAlone: true, waitsForLocks: true }, parts)).get(eventId);
+  if (outcome === undefined) throw new Error("An event that is applied alone always has an outcome.");
+  return { eventId, partner, kind, sequence, outcome };
+}
 
-  #apply(envelopes: EventEnvelope[], mode: ApplyMode): Promise<Outcomes> {
-    const { pool, applyEvents, digestKey, duplicateWindowMs, metrics, tracing, logger } = this.#parts;
-    return traceBatch(tracing, envelopes, (batch) =>
-      applyEvents(pool, envelopes, {
-        ...mode,
-        digestKey: digestKey(),
-        duplicateWindowMs,
-        onWarning(warning) {
-          metrics.countWarning(warning.code);
-          logger.warn(warning, "event recorded with a warning");
-        },
-        batch,
-      }),
-    );
-  }
+function applyTraced(envelopes: EventEnvelope[], mode: ApplyMode, parts: TransactionParts): Promise<Outcomes> {
+  const { pool, digestKey, duplicateWindowMs, metrics, tracing, logger } = parts;
+  return traceBatch(tracing, envelopes, (batch) =>
+    parts.applyEvents(pool, envelopes, {
+      ...mode,
+      digestKey: digestKey(),
+      duplicateWindowMs,
+      onWarning(warning) {
+        metrics.countWarning(warning.code);
+        logger.warn(warning, "event recorded with a warning");
+      },
+      batch,
+    }),
+  );
 }

@@ -1,3 +1,4 @@
+import { sampleEvent } from "@booking-events/harness/sample-event";
 import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import {
   type BookingToErase,
@@ -19,15 +20,18 @@ beforeAll(async () => {
 });
 beforeEach(() => pool.query("truncate bookings, booking_events, dead_letters"));
 
-const eventId = "0199a000-0000-7000-8000-000000000001";
-const receivedAt = new Date("2026-11-20T00:00:00.000Z");
-const envelope = {
-  ...{ version: 1, eventId, kind: "create", partner: "acme", sequence: 1, receivedAt: receivedAt.toISOString() },
-  ...{ idempotencyKey: null, payload: { consumerTripPartnerExternalReference: "CANARY" } },
-};
+const envelope = sampleEvent(1, { payload: { consumerTripPartnerExternalReference: "CANARY" } });
+const { eventId, sequence } = envelope;
 const letter: DeadLetterToWrite = {
-  ...{ eventId, partner: "acme", kind: "create", referenceKind: "trip", reference: "CANARY", sequence: 1 },
-  ...{ errorCode: "22012", error: "PostgreSQL can't hold it.", attempts: 1 },
+  eventId,
+  partner: "acme",
+  kind: "create",
+  referenceKind: "trip",
+  reference: "CANARY",
+  sequence,
+  errorCode: "22012",
+  error: "PostgreSQL can't hold it.",
+  attempts: 1,
   envelope: Buffer.from(JSON.stringify(envelope)),
 };
 
@@ -40,7 +44,7 @@ const write = () => new DeadLetters({ pool, outageGate, digestKey: () => digestK
 
 async function erase() {
   const erasureId = await beginErasure(pool, { by: "test", reason: "test", search: "email" });
-  const event = { id: eventId, sequence: 1, receivedAt };
+  const event = { id: eventId, sequence, receivedAt: new Date(envelope.receivedAt) };
   const booking: BookingToErase = { partner: "acme", referenceKind: "trip", reference: "CANARY", event };
   return eraseBooking(pool, digestKey, booking, { erasureId, by: "test", feed: { ids: [], upTo: 0 } });
 }

@@ -1,4 +1,5 @@
 import { waitFor } from "@booking-events/harness";
+import { sampleEvent, sampleEventId } from "@booking-events/harness/sample-event";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { Delivery, GivenUpEvent } from "@booking-events/queue";
 import { DelayDelivery, LostClaim, ReleaseDelivery } from "@booking-events/queue";
@@ -23,7 +24,7 @@ import { processDelivery, type Worker } from "./process-delivery.ts";
 import { judgeGivenUp } from "./sweep-given-up.ts";
 
 const never = new AbortController().signal;
-const eventId = "0199a000-0000-7000-8000-000000000001";
+const eventId = sampleEventId(1);
 
 const { pool } = useTestDatabase();
 let digestKey: DigestKey;
@@ -34,17 +35,8 @@ beforeAll(async () => {
 beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, dead_letters"));
 
 function envelope(more: object = {}): unknown {
-  return {
-    version: 1,
-    eventId,
-    kind: "create",
-    partner: "acme",
-    sequence: 1_763_596_800_000_000,
-    receivedAt: "2026-11-20T00:00:00.000Z",
-    idempotencyKey: null,
-    payload: { consumerTripPartnerExternalReference: "TRIP-1", consumerGivenName: "Canary" },
-    ...more,
-  };
+  const payload = { consumerTripPartnerExternalReference: "TRIP-1", consumerGivenName: "Canary" };
+  return { ...sampleEvent(1, { payload }), ...more };
 }
 
 function delivery(data: unknown, more: Partial<Delivery> = {}): Delivery {
@@ -411,7 +403,7 @@ test("an event that waits for the database goes back to the queue when the worke
 });
 
 describe("a violated constraint", () => {
-  const eventIds = Array.from({ length: 30 }, (_, index) => eventId.replace(/..$/, String(10 + index)));
+  const eventIds = Array.from({ length: 30 }, (_, index) => sampleEventId(10 + index));
 
   test("loses no event: if the feed's position is behind its rows, all wait until it is fixed", async () => {
     const outageGate = createGate(never);
