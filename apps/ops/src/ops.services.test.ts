@@ -298,11 +298,20 @@ describe("bookings verify", () => {
       event(1, "create", "created", { contentDigest, after }),
       event(2, "update", "unchanged", { contentDigest, after: first }),
     ]);
-    const key = {
-      ...{ bookingKey: bookingKey("acme", "trip", "TRIP-1"), partner: "acme" },
-      ...{ referenceKind: "trip" as const, reference: "TRIP-1" },
-    };
     await insertBookings(pool, [{ ...key, state: state(decider), revision: 1, keepsPayload: false, trip: null }]);
+  }
+
+  const trip = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
+  const key = { ...trip, bookingKey: bookingKey("acme", "trip", "TRIP-1") };
+
+  /** @returns what is printed when the booking has this state, and its first two events were removed */
+  async function verifyWithoutFirstEvents(state: BookingState, revision: number): Promise<string> {
+    await updateBookings(pool, [{ ...key, state, revision, keepsPayload: true, trip: null }]);
+    await pool.query("delete from booking_events where id = any($1)", [[eventId(1), eventId(2)]]);
+    await pool.query("update log_retention set horizon = '2026-11-20T01:00Z'");
+    const { stdout } = await ops("bookings", "verify");
+    await pool.query("update log_retention set horizon = null");
+    return stdout;
   }
 
   test("finds no difference", async () => {
@@ -328,8 +337,6 @@ describe("bookings verify", () => {
       pool,
       repetitions.map((number) => event(number, "update", "unchanged", { contentDigest, after: after(number) })),
     );
-    const trip = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
-    const key = { ...trip, bookingKey: bookingKey("acme", "trip", "TRIP-1") };
     await updateBookings(pool, [{ ...key, state: after(1_100), revision: 1, keepsPayload: true, trip: null }]);
     const other = { ...trip, reference: "TRIP-2", bookingKey: bookingKey("acme", "trip", "TRIP-2") };
     const place = { eventId: eventId(2_000), sequence: start + 2_000_000_000, lastSequence: start + 2_000_000_000 };
@@ -362,9 +369,7 @@ describe("bookings verify", () => {
       event(100 * hour, "update", "updated", { contentDigest: third.content.digest, after: third }),
       event(200 * hour, "update", "updated", { contentDigest: last.content.digest, after: last }),
     ]);
-    const identity = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
-    const booking = { ...identity, bookingKey: bookingKey("acme", "trip", "TRIP-1"), revision: 3, state: last };
-    await updateBookings(pool, [{ ...booking, keepsPayload: false, trip: null }]);
+    await updateBookings(pool, [{ ...key, state: last, revision: 3, keepsPayload: false, trip: null }]);
     await pool.query("delete from booking_events where id = any($1)", [[eventId(1), eventId(2)]]);
     expect((await ops("bookings", "verify")).exitCode).toBe(1);
     await pool.query("update log_retention set horizon = '2026-11-20T01:00Z'");
@@ -391,14 +396,9 @@ describe("bookings verify", () => {
       event(100 * hour, "delete", "deleted", { after: first }),
       event(200 * hour, "delete", "unchanged", { after: last }),
     ]);
-    const identity = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
-    const booking = { ...identity, bookingKey: bookingKey("acme", "trip", "TRIP-1"), revision: 2, state: last };
-    await updateBookings(pool, [{ ...booking, keepsPayload: true, trip: null }]);
-    await pool.query("delete from booking_events where id = any($1)", [[eventId(1), eventId(2)]]);
-    await pool.query("update log_retention set horizon = '2026-11-20T01:00Z'");
-    const { stdout } = await ops("bookings", "verify");
-    await pool.query("update log_retention set horizon = null");
-    expect(stdout).toContain("1 bookings with 2 events: 0 bookings differ from their logs.");
+    expect(await verifyWithoutFirstEvents(last, 2)).toContain(
+      "1 bookings with 2 events: 0 bookings differ from their logs.",
+    );
   });
 
   test("finds no difference in a booking that an event older than the log has decided", async () => {
@@ -407,14 +407,9 @@ describe("bookings verify", () => {
     const content = { digest: contentDigest, eventId: eventId(360_000), newestKeylessSequence: place };
     const after = { ...state(1), content, lastSequence: place };
     await insertEvents(pool, [event(360_000, "update", "unchanged", { contentDigest, after })]);
-    const identity = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
-    const booking = { ...identity, bookingKey: bookingKey("acme", "trip", "TRIP-1"), revision: 1, state: after };
-    await updateBookings(pool, [{ ...booking, keepsPayload: true, trip: null }]);
-    await pool.query("delete from booking_events where id = any($1)", [[eventId(1), eventId(2)]]);
-    await pool.query("update log_retention set horizon = '2026-11-20T01:00Z'");
-    const { stdout } = await ops("bookings", "verify");
-    await pool.query("update log_retention set horizon = null");
-    expect(stdout).toContain("1 bookings with 1 events: 0 bookings differ from their logs.");
+    expect(await verifyWithoutFirstEvents(after, 1)).toContain(
+      "1 bookings with 1 events: 0 bookings differ from their logs.",
+    );
   });
 
   test("prints the differences and no personal data, and fails", async () => {

@@ -1,8 +1,8 @@
 import { execFile, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { type ScriptedReceiver, type Step, startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
-import { afterEach, describe, expect, test } from "vitest";
+import { type Step, startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
+import { describe, expect, onTestFinished, test } from "vitest";
 
 /** Of the clients that partners copy. Where a language is missing, its tests are skipped, and their title says so. */
 const folder = fileURLToPath(new URL("../../../docs/clients/", import.meta.url));
@@ -69,14 +69,9 @@ const unavailable: Step = {
 const invalidSecret: Step = { status: 403, body: { message: "Invalid secret", code: "invalid-secret" } };
 
 describe.each(languages)("in $title,", ({ program, args, isHere }) => {
-  const receivers: ScriptedReceiver[] = [];
-  afterEach(async () => {
-    await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
-  });
-
   async function call(steps: readonly Step[], options: Record<string, unknown> = {}) {
     const receiver = await startScriptedReceiver(steps);
-    receivers.push(receiver);
+    onTestFinished(receiver.close);
     const input = {
       ...{ baseUrl: receiver.url, secret, kind: "create", payload: booking, key: null, dryRun: false },
       ...{ maxAttempts: 5, attemptTimeoutS: 10, totalTimeoutS: 60, ...options },

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
-import { type ScriptedReceiver, type Step, startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { type Step, startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { invalidData, invalidSecret, overRateLimit, queueUnavailable } from "../answers/answers.ts";
 import { validatePayload } from "../payload/validate-payload.ts";
 import { BookingEventsError } from "./booking-events-error.ts";
@@ -13,19 +13,13 @@ const accepted: Step = { status: 200, body: { success: true, eventId } };
 const dryRunPassed: Step = { status: 200, body: { success: true, dryRun: true } };
 const unavailable = asStep(queueUnavailable, { "Retry-After": "0" });
 
-const receivers: ScriptedReceiver[] = [];
-
-afterEach(async () => {
-  await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
-});
-
 function asStep({ status, body, headers }: typeof queueUnavailable, changed: Record<string, string> = {}): Step {
   return { status, body: JSON.parse(body), headers: { ...headers, ...changed } };
 }
 
 async function connect(steps: readonly Step[], options: Partial<ClientOptions> = {}) {
   const receiver = await startScriptedReceiver(steps);
-  receivers.push(receiver);
+  onTestFinished(receiver.close);
   const client = createBookingEventsClient({ baseUrl: receiver.url, secret, firstRetryDelayMs: 1, ...options });
   return { client, requests: receiver.requests };
 }
@@ -77,7 +71,7 @@ describe("a request", () => {
 
   test("may go below a path of the base URL", async () => {
     const receiver = await startScriptedReceiver([accepted]);
-    receivers.push(receiver);
+    onTestFinished(receiver.close);
 
     await createBookingEventsClient({ baseUrl: `${receiver.url}/gateway/`, secret: "s" }).create(booking);
 
@@ -158,14 +152,14 @@ describe("the attempts end", () => {
   });
 
   test("without an answer, with the reason", async () => {
-    const { client } = await connect([accepted], { maxAttempts: 2 });
-    await receivers[0]?.close();
+    const { url, close } = await startScriptedReceiver([]);
+    await close();
+    const client = createBookingEventsClient({ baseUrl: url, secret, firstRetryDelayMs: 1, maxAttempts: 2 });
 
     const error = await failureOf(client.create(booking));
 
     expect(error).toMatchObject({ code: "network-error", status: undefined, retryable: true, attempts: 2 });
     expect(error.message).toContain("ECONNREFUSED");
-    receivers.pop();
   });
 
   test("when the caller aborts during a request", async () => {

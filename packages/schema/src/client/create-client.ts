@@ -133,17 +133,7 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
     }
     // Every attempt must send the same bytes, even if the caller changes the payload meanwhile.
     const body = JSON.stringify(payload);
-    const violationList = validate === undefined ? [] : findViolations(validate(kind, JSON.parse(body)));
-    if (violationList.length > 0) {
-      const message = "The payload violates rules. It was not sent. See violationList.";
-      throw new BookingEventsError(message, {
-        code: "invalid-data",
-        violationList,
-        retryable: false,
-        attempts: 0,
-        idempotencyKey,
-      });
-    }
+    if (validate !== undefined) requireValid(validate(kind, JSON.parse(body)), idempotencyKey);
     const headers: Record<string, string> = { "Content-Type": "application/json", "Idempotency-Key": idempotencyKey };
     if (dryRun) headers["X-Dry-Run"] = "true";
     const init = { method: "POST", headers, body };
@@ -201,8 +191,16 @@ const isReceipt = (body: unknown): body is Receipt => {
 };
 const isBookingStatus = (body: unknown): body is BookingStatus => typeof Object(body).state === "string";
 
-function findViolations(result: PayloadValidation) {
-  return result.success ? [] : result.violationList;
+/** @throws BookingEventsError */
+function requireValid(result: PayloadValidation, idempotencyKey: string): void {
+  if (result.success) return;
+  throw new BookingEventsError("The payload violates rules. It was not sent. See violationList.", {
+    code: "invalid-data",
+    violationList: result.violationList,
+    retryable: false,
+    attempts: 0,
+    idempotencyKey,
+  });
 }
 
 function readLimits({

@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
-import { type ScriptedReceiver, type Step, startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
-import { afterEach, describe, expect, test } from "vitest";
+import { type Step, startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { invalidSecret } from "../answers/answers.ts";
 import { alreadyReconciling, noSuchBooking, noSuchEvent, noSuchPath, unavailable } from "../answers/lookup-answers.ts";
 import type { Difference, ListedReference } from "../answers/lookup-bodies.ts";
@@ -14,19 +14,13 @@ const eventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
 const summary = { references: 1, same: 0, missing: 1, different: 0, "deleted-here": 0, erased: 0, unknown: 0 };
 const missing: Difference = { reference: "TRIP-1", result: "missing" };
 
-const receivers: ScriptedReceiver[] = [];
-
-afterEach(async () => {
-  await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
-});
-
 function asStep({ status, body, headers }: typeof unavailable, changed: Record<string, string> = {}): Step {
   return { status, body: JSON.parse(body), headers: { ...headers, ...changed } };
 }
 
 async function connect(steps: readonly Step[]) {
   const receiver = await startScriptedReceiver(steps);
-  receivers.push(receiver);
+  onTestFinished(receiver.close);
   const baseUrl = "https://bookings.invalid";
   const client = createBookingEventsClient({ baseUrl, lookupUrl: receiver.url, secret, firstRetryDelayMs: 1 });
   return { client, requests: receiver.requests };
