@@ -1,4 +1,5 @@
 import { readChanges } from "@booking-events/feed/read-changes";
+import { tablesIn } from "@booking-events/feed/tables";
 import {
   bookingKey,
   createPool,
@@ -82,7 +83,7 @@ const questions: Record<string, (tables: FilledTables) => Query> = {
     estimateRemovals(pool, { retentionDays: 180, deletedRetentionDays: 30, deadLetterRetentionDays: 30 }),
   "a page of the feed": (tables) => {
     const after = anyNumber(tables.events - limit);
-    return (pool) => readChanges(pool, { after, limit });
+    return (pool) => readChanges(pool, { after, limit, tables: tablesIn("public") });
   },
 };
 

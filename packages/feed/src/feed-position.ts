@@ -1,6 +1,6 @@
 import type { Queryable } from "@booking-events/store";
 import { FeedGapError } from "./errors.ts";
-import { type BookingChange, readPage } from "./read-changes.ts";
+import { type BookingChange, readChanges } from "./read-changes.ts";
 import type { FeedTables } from "./tables.ts";
 
 interface FeedPosition {
@@ -30,7 +30,7 @@ export async function readCompletePage(
   // Before the page, which then has all changes up to this position.
   const position = await readPosition(client, tables);
   checkKept(after, position);
-  const changes = await readPage(client, { after, limit, tables });
+  const changes = await readChanges(client, { after, limit, tables });
   let last = after;
   for (const { id } of changes) {
     if (id !== last + 1) throw new FeedGapError(last, `the next change is ${id}.`);

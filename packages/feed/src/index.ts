@@ -2,5 +2,5 @@ export { FeedGapError, HandlerEndedTransaction, HandlerTimedOut, HandlingStopped
 export { type FollowOptions, follow } from "./follow.ts";
 export type { Failure, HandlingContext, NextStep } from "./handle-changes.ts";
 export type { FeedLogger } from "./logger.ts";
-export { type BookingChange, readChanges } from "./read-changes.ts";
+export type { BookingChange } from "./read-changes.ts";
 export type { SnapshotBooking, SnapshotContext } from "./take-snapshot.ts";

@@ -1,6 +1,6 @@
 import { type BookingInput, parseJson, type ReferenceKind } from "@booking-events/schema";
-import { defaultSchema, type FeedChange, type Queryable } from "@booking-events/store";
-import { type FeedTables, tablesIn } from "./tables.ts";
+import type { FeedChange, Queryable } from "@booking-events/store";
+import type { FeedTables } from "./tables.ts";
 
 /** A change of a booking. */
 export interface BookingChange {
@@ -28,24 +28,14 @@ export interface BookingChange {
 }
 
 /**
- * Reads a page of the feed. Call it with the id of the last change that you have dealt with, 0 at first. Applying the changes in order gives every booking's state. A later change of a booking overrides an earlier one,
- * even if its sequence is lower: it corrects the booking after a late event.
- *
- * Nothing is missing between a change and the one before it if its id is one more.
+ * Reads a page of the feed. Applying the changes in order gives every booking's state. A later change of a booking
+ * overrides an earlier one, even if its sequence is lower: it corrects the booking after a late event.
  *
  * @param page.after the id after which the page begins
  * @param page.limit how many changes the page has at most. Each brings two payloads of up to 64 KiB
- * @param page.schema where the feed is. Default: `public`
  * @returns the changes in the order of their ids
  */
-export function readChanges(
-  client: Queryable,
-  { schema = defaultSchema, ...page }: { after: number; limit: number; schema?: string },
-): Promise<BookingChange[]> {
-  return readPage(client, { ...page, tables: tablesIn(schema) });
-}
-
-export async function readPage(
+export async function readChanges(
   client: Queryable,
   { after, limit, tables }: { after: number; limit: number; tables: FeedTables },
 ): Promise<BookingChange[]> {
