@@ -72,7 +72,9 @@ export function warned(...warnings: readonly { code: string; propertyPath: reado
       const { message, code, propertyPath } = Object(warning);
       return JSON.stringify(isText(message) ? { code, propertyPath } : "a warning without a message");
     });
-    const missing = warnings.map((each) => JSON.stringify(each)).filter((each) => !seen.includes(each));
+    const missing = warnings
+      .map(({ code, propertyPath }) => JSON.stringify({ code, propertyPath }))
+      .filter((each) => !seen.includes(each));
     return [...accepted(answer, receiver), ...missing.map((each) => `no warning is ${each}`)];
   };
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { type Check, check } from "../check.ts";
-import { accepted, invalid } from "../expectations.ts";
+import { invalid, warned } from "../expectations.ts";
 import type { Request } from "../request.ts";
 
 /** An example of the schema package, as its README describes the files. */
@@ -12,7 +12,9 @@ interface Example {
   payload: Record<string, unknown>;
   body?: string;
   contentType?: string;
-  expect: { valid: true } | { violationList: readonly { propertyPath: readonly string[] }[] };
+  expect:
+    | { valid: true; warnings?: readonly { code: string; propertyPath: readonly string[] }[] }
+    | { violationList: readonly { propertyPath: readonly string[] }[] };
 }
 
 /** Every example is a check. Its reference is replaced by one of the run. */
@@ -25,7 +27,10 @@ export const exampleChecks: readonly Check[] = readExamples().map(({ name, examp
       type: contentType,
       body: body === undefined ? withReference(example.payload, reference) : replaced(body, reference),
     }),
-    expect: "valid" in expect ? accepted : invalid(...expect.violationList.map(({ propertyPath }) => propertyPath)),
+    expect:
+      "valid" in expect
+        ? warned(...(expect.warnings ?? []))
+        : invalid(...expect.violationList.map(({ propertyPath }) => propertyPath)),
   });
 });
 
