@@ -5,6 +5,7 @@ import { examineDatabase } from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context, Output } from "../context.ts";
 import { describeDatabaseError, readDatabaseSettings, readStandbysToConfirm } from "../database.ts";
+import { partnersPath } from "../partners-file.ts";
 import { describeRedisError, readRedisSettings } from "../queue.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { wrap } from "../terminal/format-table.ts";
@@ -15,7 +16,6 @@ import { checkDatabase } from "./doctor/check-database.ts";
 import { checkFiles } from "./doctor/check-files.ts";
 import { checkRedis } from "./doctor/check-redis.ts";
 import { joinShards } from "./doctor/join-shards.ts";
-import { partnersPath } from "./partners/change-file.ts";
 
 export function addDoctorCommand(program: Command, context: Context): void {
   program

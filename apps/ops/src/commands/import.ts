@@ -7,6 +7,7 @@ import { type EventKind, eventKinds } from "@booking-events/schema";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Context } from "../context.ts";
 import { withDatabase } from "../database.ts";
+import { requirePartner } from "../partners-file.ts";
 import { withProducer } from "../queue.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { parseInstant } from "../terminal/duration.ts";
@@ -16,7 +17,6 @@ import { checkLine, type ImportSource, isRejection, type Rejection } from "./imp
 import { createProgress, type Progress } from "./import/progress.ts";
 import { eventsTogether, type QueueLimits, queueEvents } from "./import/queue-events.ts";
 import { readLines } from "./import/read-lines.ts";
-import { requirePartner } from "./partners/change-file.ts";
 
 /** An older export says little about today's bookings. And the fold forgets events by `RETENTION_DAYS`. */
 const maxAgeDays = 30;

@@ -3,8 +3,8 @@ import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { readRetentionRules, withDatabase } from "../database.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
+import { describeCount } from "../terminal/describe.ts";
 import { printLine } from "../terminal/print.ts";
-import { describeCount } from "./retention.ts";
 
 export function addMaintainCommand(program: Command, context: Context): void {
   program

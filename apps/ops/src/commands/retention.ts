@@ -33,7 +33,3 @@ const columns: Column<Removal>[] = [
   { header: "ROWS", value: ({ rows }) => rows?.toLocaleString("en") ?? "" },
   { header: "BYTES", value: ({ bytes }) => bytes?.toLocaleString("en") ?? "" },
 ];
-
-export function describeCount(count: number, thing: string): string {
-  return `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
-}

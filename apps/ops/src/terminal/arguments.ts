@@ -1,3 +1,4 @@
+import { userInfo } from "node:os";
 import { InvalidArgumentError } from "commander";
 
 /** Creates a parser for the number of rows. */
@@ -23,4 +24,14 @@ export function parseEventId(text: string): string {
     throw new InvalidArgumentError("The id of an event is a UUID, such as 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e.");
   }
   return text.toLowerCase();
+}
+
+/** Of the operator, for what is recorded. */
+export function defaultName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run as a user without a name.
+    return `uid ${process.getuid?.()}`;
+  }
 }

@@ -2,7 +2,7 @@ import { maxAttempts, type QueuedEvent } from "@booking-events/queue";
 import type { ReferenceKind } from "@booking-events/schema";
 import type { DeadLetter, EventDetails } from "@booking-events/store";
 import { toSeconds } from "../../terminal/print.ts";
-import { isInQueue } from "../dead-letters/replay-dead-letters.ts";
+import { isInQueue } from "../dead-letters/letters.ts";
 
 /** One event of a booking, wherever it is. */
 export interface StoryEvent {

@@ -2,12 +2,12 @@ import { findDeadLetter, findProcessed, type Queryable, resolveDeadLetter } from
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { readDatabase, withDatabase } from "../../database.ts";
-import { parseNote } from "../../terminal/arguments.ts";
+import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
 import { printable } from "../../terminal/printable.ts";
-import { collectEventIds, defaultName, describeLetters, findLetters } from "./letters.ts";
+import { collectEventIds, describeLetters, findLetters } from "./letters.ts";
 
 export function addDiscardCommand(deadLetters: Command, context: Context): void {
   deadLetters

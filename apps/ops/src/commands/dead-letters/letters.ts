@@ -1,8 +1,6 @@
-import { userInfo } from "node:os";
 import { type DeadLetter, listDeadLetters, type Queryable } from "@booking-events/store";
 import { parseEventId } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
-import { isInQueue } from "./replay-dead-letters.ts";
 
 export function describeState(letter: DeadLetter): string {
   if (letter.resolution !== null) return letter.resolution;
@@ -35,11 +33,7 @@ export function collectEventIds(text: string, previous: string[] = []): string[]
   return [...previous, parseEventId(text)];
 }
 
-export function defaultName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // A container may run as a user without a name.
-    return `uid ${process.getuid?.()}`;
-  }
+/** The letter was replayed, and there is no result yet. Redis may have refused or lost the event. */
+export function isInQueue({ resolvedAt, replayedAt, failedAt }: DeadLetter): boolean {
+  return resolvedAt === null && replayedAt !== null && replayedAt > failedAt;
 }

@@ -15,6 +15,7 @@ import { withDatabase } from "../../database.ts";
 import { withProducer } from "../../queue.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printLine } from "../../terminal/print.ts";
+import { isInQueue } from "./letters.ts";
 
 /** What became of one dead letter. */
 export interface Replay {
@@ -62,11 +63,6 @@ export async function replayDeadLetters(
 const waitsNow = `Back in the queue. Waiting up to ${waitMs / 1_000} s for the outcome.`;
 const redisIsOut =
   "Redis did not take all of the events. Check that it runs, and replay again. No event is applied twice.";
-
-/** The letter was replayed, and there is no result yet. Redis may have refused or lost the event. */
-export function isInQueue({ resolvedAt, replayedAt, failedAt }: DeadLetter): boolean {
-  return resolvedAt === null && replayedAt !== null && replayedAt > failedAt;
-}
 
 async function replayOne(client: Queryable, producer: ShardedProducer, eventId: string, by: string): Promise<Replay> {
   // Read before the letter: if another operator's replay applies the event, the letter says so by then.

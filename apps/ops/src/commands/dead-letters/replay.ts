@@ -2,12 +2,12 @@ import { listDeadLetters } from "@booking-events/store";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
-import { parseNote } from "../../terminal/arguments.ts";
+import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printRows } from "../../terminal/print.ts";
-import { collectEventIds, defaultName, describeLetters, findLetters } from "./letters.ts";
+import { collectEventIds, describeLetters, findLetters } from "./letters.ts";
 import { type Replay, replayDeadLetters } from "./replay-dead-letters.ts";
 
 export function addReplayCommand(deadLetters: Command, context: Context): void {

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { isValid, type Partner, PartnersError, readPartnersFile } from "@booking-events/partners";
-import { describeCount } from "../retention.ts";
+import { describeCount } from "../../terminal/describe.ts";
 import { type Check, ok, problem, unknown } from "./check.ts";
 
 const writableByOthers = 0o022;

@@ -2,10 +2,10 @@ import { addPartner } from "@booking-events/partners";
 import { type EventKind, eventKinds } from "@booking-events/schema";
 import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
+import { changeFile, partnersPath } from "../../partners-file.ts";
 import { parseExpiry } from "../../terminal/duration.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
 import { parseBurst, parseKinds, parseRate } from "./arguments.ts";
-import { changeFile, partnersPath } from "./change-file.ts";
 import { describeExpiry, printSecret } from "./print-secret.ts";
 
 const defaultPerSecond = 200;

@@ -1,8 +1,8 @@
 import { setEnabled } from "@booking-events/partners";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import { changeFile } from "../../partners-file.ts";
 import { printLine } from "../../terminal/print.ts";
-import { changeFile } from "./change-file.ts";
 
 export function addDisableCommand(partners: Command, context: Context): void {
   partners

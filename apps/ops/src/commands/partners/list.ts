@@ -2,10 +2,10 @@ import { isRevoked, isValid, type Partner, type PartnerSecret, readPartnersFile 
 import { type LastUses, readLastUses } from "@booking-events/queue";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import { partnersPath } from "../../partners-file.ts";
 import { knowsRedis, readRedisSettings } from "../../queue.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printJson, printLine, printTable, toSeconds } from "../../terminal/print.ts";
-import { partnersPath } from "./change-file.ts";
 import { describeKinds, describeRate } from "./describe-partner.ts";
 
 export function addListCommand(partners: Command, context: Context): void {

@@ -1,9 +1,9 @@
 import { readPartnersFile, revokeSecret } from "@booking-events/partners";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import { changeFile, partnersPath } from "../../partners-file.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
-import { changeFile, partnersPath } from "./change-file.ts";
 
 export function addRevokeCommand(partners: Command, context: Context): void {
   partners

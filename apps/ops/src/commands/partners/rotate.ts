@@ -1,9 +1,9 @@
 import { rotateSecret } from "@booking-events/partners";
 import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
+import { changeFile } from "../../partners-file.ts";
 import { parseDurationMs, parseExpiry } from "../../terminal/duration.ts";
 import { printJson, printLine, toSeconds } from "../../terminal/print.ts";
-import { changeFile } from "./change-file.ts";
 import { describeExpiry, printSecret } from "./print-secret.ts";
 
 const defaultOverlap = "24h";

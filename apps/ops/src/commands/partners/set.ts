@@ -2,10 +2,10 @@ import { changePartner } from "@booking-events/partners";
 import type { EventKind } from "@booking-events/schema";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import { changeFile } from "../../partners-file.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printLine } from "../../terminal/print.ts";
 import { parseBurst, parseKinds, parseRate } from "./arguments.ts";
-import { changeFile } from "./change-file.ts";
 import { describeKinds, describeRate } from "./describe-partner.ts";
 
 export function addSetCommand(partners: Command, context: Context): void {

@@ -1,10 +1,10 @@
 import { readWarningCounts, type WarningCount, warningDaysKept } from "@booking-events/queue";
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import { requirePartner } from "../../partners-file.ts";
 import { withRedis } from "../../queue.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printRows } from "../../terminal/print.ts";
-import { requirePartner } from "./change-file.ts";
 
 export function addWarningsCommand(partners: Command, context: Context): void {
   partners

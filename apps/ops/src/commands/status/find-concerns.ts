@@ -1,6 +1,6 @@
 import { formatShards, type QueueStatus } from "@booking-events/queue";
 import type { DatabaseStatus, Rhythm } from "@booking-events/store";
-import { describeAge } from "./describe.ts";
+import { describeAge } from "../../terminal/describe.ts";
 import type { Status } from "./read-status.ts";
 
 /** Events are usually applied within seconds. */

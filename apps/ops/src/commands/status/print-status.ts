@@ -2,10 +2,10 @@ import type { QueueStatus, WorkerIdentity } from "@booking-events/queue";
 import { version } from "@booking-events/runtime";
 import type { DatabaseStatus } from "@booking-events/store";
 import type { Output } from "../../context.ts";
+import { describeAge, describeBytes } from "../../terminal/describe.ts";
 import { type Column, formatTable, wrap } from "../../terminal/format-table.ts";
 import { printHeading, printLine, toSeconds } from "../../terminal/print.ts";
 import { printable } from "../../terminal/printable.ts";
-import { describeAge, describeBytes } from "./describe.ts";
 import type { Reading, Status } from "./read-status.ts";
 
 const width = 80;

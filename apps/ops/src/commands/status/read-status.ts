@@ -3,9 +3,9 @@ import { type QueueStatus, readQueueStatus } from "@booking-events/queue";
 import { type DatabaseStatus, readDatabaseStatus } from "@booking-events/store";
 import type { Context } from "../../context.ts";
 import { describeDatabaseError, readDatabaseSettings } from "../../database.ts";
+import { partnersPath } from "../../partners-file.ts";
 import { describeRedisError, readRedisSettings } from "../../queue.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
-import { partnersPath } from "../partners/change-file.ts";
 
 /** What could be read, or why it could not be. */
 export type Reading<Value> = { value: Value } | { problem: string };

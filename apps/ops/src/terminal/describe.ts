@@ -18,3 +18,8 @@ export function describeBytes(bytes: number): string {
   const power = Math.min(byteUnits.length - 1, Math.max(0, Math.floor(Math.log(Math.max(1, bytes)) / Math.log(1_024))));
   return `${Math.round(bytes / 1_024 ** power)} ${byteUnits[power]}`;
 }
+
+/** For example: 3 partners */
+export function describeCount(count: number, thing: string): string {
+  return `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
+}

@@ -1,8 +1,8 @@
 import { changePartnersFile, type PartnersFile, readPartnersFile } from "@booking-events/partners";
 import { parseEnvironment, variables } from "@booking-events/runtime";
-import type { Context } from "../../context.ts";
-import { CommandFailure } from "../../terminal/command-failure.ts";
-import { printLine } from "../../terminal/print.ts";
+import type { Context } from "./context.ts";
+import { CommandFailure } from "./terminal/command-failure.ts";
+import { printLine } from "./terminal/print.ts";
 
 /** Changes the partners file, and prints its warnings. */
 export async function changeFile<Result extends { file: PartnersFile }>(
