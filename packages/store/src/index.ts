@@ -1,27 +1,3 @@
-export { appendChanges, type ChangeToInsert, channelOf, type FeedChange } from "./booking-changes.ts";
-export {
-  type EventToInsert,
-  findProcessed,
-  insertEvents,
-  markDuplicates,
-  markReferenceKind,
-  markReusing,
-  reviseEvents,
-} from "./booking-events.ts";
-export { bookingKey } from "./booking-key.ts";
-export {
-  type BookingDetails,
-  type BookingIdentity,
-  type BookingToSave,
-  findBookings,
-  findLockedBookings,
-  type IfLocked,
-  insertBookings,
-  lockBookings,
-  readBookings,
-  type StoredBooking,
-  updateBookings,
-} from "./bookings.ts";
 export {
   beginWithLimits,
   createPool,
@@ -35,19 +11,9 @@ export {
   setLockTimeout,
   settleAll,
   staleStatement,
-} from "./database.ts";
-export {
-  closeLettersOfApplied,
-  countOpenDeadLetters,
-  type DeadLetter,
-  type DeadLetterToWrite,
-  findDeadLetter,
-  listDeadLetters,
-  markReplayed,
-  resolveDeadLetter,
-  writeDeadLetter,
-} from "./dead-letters.ts";
-export { type DigestKey, DigestKeyError, openDigestKey, readDigestKey } from "./digest-key.ts";
+} from "./connect/database.ts";
+export { FormerPrimary, ServerClient } from "./connect/server-client.ts";
+export { type DigestKey, DigestKeyError, openDigestKey, readDigestKey } from "./guests/digest-key.ts";
 export {
   type BookingToErase,
   beginErasure,
@@ -58,9 +24,17 @@ export {
   eraseDeadLetters,
   findChangesOf,
   recordErasedLetter,
-} from "./erase-booking.ts";
-export { type ErasedEvent, findErased, recordErased, recordIfErased, toErasedEntry } from "./erased-bookings.ts";
-export { estimateRemovals, type Removal } from "./estimate-removals.ts";
+} from "./guests/erase-booking.ts";
+export { type ErasedEvent, findErased, recordErased, recordIfErased, toErasedEntry } from "./guests/erased-bookings.ts";
+export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLetter } from "./guests/find-guests.ts";
+export {
+  boundGuestHashes,
+  type ContactKind,
+  contactsOf,
+  hashContacts,
+  normalizeContact,
+} from "./guests/guest-contacts.ts";
+export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guests/guest-search.ts";
 export {
   type EventDetails,
   type EventFilter,
@@ -73,18 +47,8 @@ export {
   listBookingEvents,
   listEvents,
   type MisjudgedKey,
-} from "./event-details.ts";
-export { firstIdInPeriod, firstIdOfBooking } from "./event-ids.ts";
-export { type DatabaseExamination, examineDatabase } from "./examine-database.ts";
-export { findDurabilityProblems } from "./find-durability-problems.ts";
-export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLetter } from "./find-guests.ts";
-export { findStandbyProblems } from "./find-standby-problems.ts";
-export { boundGuestHashes, type ContactKind, contactsOf, hashContacts, normalizeContact } from "./guest-contacts.ts";
-export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guest-search.ts";
-export { toJsonbText } from "./jsonb-text.ts";
-export { readLogHorizon } from "./log-horizon.ts";
-export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./maintain.ts";
-export { type MigrationStatus, migrate, SchemaRefusedError, UnusableDatabaseError } from "./migrate.ts";
+} from "./look/event-details.ts";
+export { type DatabaseExamination, examineDatabase } from "./look/examine-database.ts";
 export {
   type Comparison,
   compareBookings,
@@ -94,12 +58,54 @@ export {
   listPartnerBookings,
   type PartnerBooking,
   startOfPartnerBookings,
-} from "./partner-bookings.ts";
-export { probeWrites } from "./probe-writes.ts";
-export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./read-database-status.ts";
-export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./read-log.ts";
-export { findRecordedEvent, probeReads, type RecordedEvent } from "./receipts.ts";
-export { rewriteTables } from "./rewrite-tables.ts";
-export { FormerPrimary, ServerClient } from "./server-client.ts";
-export { readTrip, type Trip } from "./trip.ts";
-export { countUnreadableValues, type UnreadableValues } from "./unreadable-values.ts";
+} from "./look/partner-bookings.ts";
+export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./look/read-database-status.ts";
+export { findRecordedEvent, probeReads, type RecordedEvent } from "./look/receipts.ts";
+export { countUnreadableValues, type UnreadableValues } from "./look/unreadable-values.ts";
+export { appendChanges, type ChangeToInsert, channelOf, type FeedChange } from "./tables/booking-changes.ts";
+export {
+  type EventToInsert,
+  findProcessed,
+  insertEvents,
+  markDuplicates,
+  markReferenceKind,
+  markReusing,
+  reviseEvents,
+} from "./tables/booking-events.ts";
+export { bookingKey } from "./tables/booking-key.ts";
+export {
+  type BookingDetails,
+  type BookingIdentity,
+  type BookingToSave,
+  findBookings,
+  findLockedBookings,
+  type IfLocked,
+  insertBookings,
+  lockBookings,
+  readBookings,
+  type StoredBooking,
+  updateBookings,
+} from "./tables/bookings.ts";
+export {
+  closeLettersOfApplied,
+  countOpenDeadLetters,
+  type DeadLetter,
+  type DeadLetterToWrite,
+  findDeadLetter,
+  listDeadLetters,
+  markReplayed,
+  resolveDeadLetter,
+  writeDeadLetter,
+} from "./tables/dead-letters.ts";
+export { firstIdInPeriod, firstIdOfBooking } from "./tables/event-ids.ts";
+export { toJsonbText } from "./tables/jsonb-text.ts";
+export { readLogHorizon } from "./tables/log-horizon.ts";
+export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./tables/read-log.ts";
+export { readTrip, type Trip } from "./tables/trip.ts";
+export { estimateRemovals, type Removal } from "./upkeep/estimate-removals.ts";
+export { findDurabilityProblems } from "./upkeep/find-durability-problems.ts";
+export { findStandbyProblems } from "./upkeep/find-standby-problems.ts";
+export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./upkeep/maintain.ts";
+export { type MigrationStatus, migrate, SchemaRefusedError, UnusableDatabaseError } from "./upkeep/migrate.ts";
+export { probeWrites } from "./upkeep/probe-writes.ts";
+export { rewriteTables } from "./upkeep/rewrite-tables.ts";

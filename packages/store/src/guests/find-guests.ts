@@ -1,0 +1,154 @@
+import type { ReferenceKind } from "@booking-events/schema";
+import type pg from "pg";
+import { allowLongStatements, inTransaction, type Queryable } from "../connect/database.ts";
+import type { DigestKey } from "./digest-key.ts";
+import type { BookingToErase } from "./erase-booking.ts";
+import { possibleGuestHashes } from "./guest-contacts.ts";
+import { type GuestSearch, matchEnvelope, matchPayload } from "./guest-search.ts";
+
+/** A guest's booking. */
+export interface GuestBooking extends BookingToErase {
+  /** `expired`: the log has events of it that were too old to be applied, and nothing else is stored. */
+  state: "active" | "deleted" | "expired";
+  updatedAt: Date;
+}
+
+const lettersPerPage = 200;
+/** If an index is missing, this reads all bookings. */
+const statementTimeoutMs = 15 * 60 * 1_000;
+
+/**
+ * Finds the bookings of a guest: those that hold the value now, and those whose log does. By a consumer's reference, only
+ * trips that have it now.
+ */
+export function findGuestBookings(pool: pg.Pool, key: DigestKey, search: GuestSearch): Promise<GuestBooking[]> {
+  return inTransaction(pool, async (connection) => {
+    const client = await allowLongStatements(connection, statementTimeoutMs);
+    // PostgreSQL reads a GIN index only by a bitmap scan.
+    await client.query("set local enable_bitmapscan to on");
+    const candidates =
+      search.by === "reference"
+        ? await findByReference(client, search)
+        : await findByContact(client, possibleGuestHashes(key, search.by, search.value), search.partner);
+    const found: GuestBooking[] = [];
+    for (const candidate of candidates) if (await isOfGuest(client, candidate, search)) found.push(candidate);
+    return found;
+  });
+}
+
+type Candidate = GuestBooking & { bookingKey: Buffer };
+
+const candidateColumns = `booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state,
+  updated_at as "updatedAt", event_id as "eventId", sequence, created_at as "createdAt"`;
+
+interface CandidateRow {
+  bookingKey: Buffer;
+  partner: string;
+  referenceKind: ReferenceKind;
+  reference: string;
+  state: GuestBooking["state"];
+  updatedAt: Date;
+  eventId: string;
+  sequence: number;
+  createdAt: Date;
+}
+
+async function findByContact(client: Queryable, hashes: string[], partner: string | undefined): Promise<Candidate[]> {
+  const { rows } = await client.query<CandidateRow>(
+    `select ${candidateColumns} from bookings
+     where guest_hashes && $1::bigint[] and guest_hashes <> '{}' and ($2::text is null or partner = $2)`,
+    [hashes, partner ?? null],
+  );
+  return rows.map(toCandidate);
+}
+
+/** A consumer's trips are found by a hash of the partner and the reference. */
+async function findByReference(client: Queryable, { value, partner }: GuestSearch): Promise<Candidate[]> {
+  const partners = partner === undefined ? await findPartners(client) : [partner];
+  const { rows } = await client.query<CandidateRow>(
+    `select ${candidateColumns} from bookings
+     where reference = $1 and erased_at is null and ($2::text is null or partner = $2)
+     union
+     select ${candidateColumns} from bookings
+     where consumer_hash = any(select hashtextextended(partner || ' ' || $1, 0) from unnest($3::text[]) as partner)
+       and ($2::text is null or partner = $2)
+     union all
+     (
+       select distinct on (booking_key) booking_key, partner, reference_kind, reference, outcome, received_at, id,
+         sequence, received_at
+       from booking_events
+       where outcome = 'expired' and reference = $1 and ($2::text is null or partner = $2)
+         and not exists (select from bookings where bookings.booking_key = booking_events.booking_key)
+       order by booking_key, sequence
+     )`,
+    [value, partner ?? null, partners],
+  );
+  return rows.map(toCandidate);
+}
+
+/** The partners of all bookings, by one look into the index for each. The partners file may not have all of them. */
+async function findPartners(client: Queryable): Promise<string[]> {
+  const { rows } = await client.query<{ partner: string }>(
+    `with recursive known as (
+       select min(partner) as partner from bookings
+       union all
+       select (select min(partner) from bookings where partner > known.partner) from known where partner is not null
+     )
+     select partner from known where partner is not null`,
+  );
+  return rows.map(({ partner }) => partner);
+}
+
+function toCandidate({ eventId, sequence, createdAt, ...booking }: CandidateRow): Candidate {
+  return { ...booking, event: { id: eventId, sequence, receivedAt: createdAt } };
+}
+
+const fields = {
+  email: "consumerEmail",
+  phone: "consumerPhone",
+  reference: "consumerPartnerExternalReference",
+} as const satisfies Record<GuestSearch["by"], string>;
+
+/** Two contacts may have the same hash, and a booking may have too many, so the content decides. */
+async function isOfGuest(client: Queryable, { bookingKey, reference }: Candidate, search: GuestSearch) {
+  if (search.by === "reference" && reference === search.value) return true;
+  const { rows } = await client.query<{ payload: Record<string, unknown> }>(
+    `select distinct (select jsonb_object_agg(name, payload -> name) from unnest($2::text[]) as name) as payload
+     from (
+       select payload from bookings where booking_key = $1
+       union all
+       select payload from booking_events where booking_key = $1
+     ) as sent
+     where payload is not null`,
+    [bookingKey, [fields[search.by]]],
+  );
+  return rows.some(({ payload }) => matchPayload(search, payload));
+}
+
+/** A dead letter of a guest. */
+export interface GuestLetter {
+  eventId: string;
+  /** Undefined: no worker could read the event. */
+  booking: BookingToErase | undefined;
+}
+
+/** Finds the dead letters of a guest. No index leads to them: this reads all that have not been emptied. */
+export async function findGuestLetters(pool: pg.Pool, search: GuestSearch): Promise<GuestLetter[]> {
+  const found: GuestLetter[] = [];
+  for (let after = "00000000-0000-0000-0000-000000000000"; ; ) {
+    const { rows } = await pool.query<{ eventId: string; envelope: Buffer }>(
+      `select event_id as "eventId", envelope from dead_letters
+       where event_id > $1 and envelope <> ''
+       order by event_id
+       limit ${lettersPerPage}`,
+      [after],
+    );
+    for (const { eventId, envelope } of rows) {
+      const match = matchEnvelope(search, envelope.toString());
+      if (match !== undefined) found.push({ eventId, booking: match.isReadable ? match.booking : undefined });
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < lettersPerPage) return found;
+    after = last.eventId;
+  }
+}

@@ -1,0 +1,127 @@
+import type { ReferenceKind } from "@booking-events/schema";
+import { byteas } from "../connect/binary-arrays.ts";
+import type { Queryable } from "../connect/database.ts";
+import type { DigestKey } from "../guests/digest-key.ts";
+import { findErased } from "../guests/erased-bookings.ts";
+import { bookingKey } from "../tables/booking-key.ts";
+
+/** One booking of a partner, as the partner may see it. */
+export interface PartnerBooking {
+  state: "active" | "deleted";
+  revision: number;
+  /** The event that decided the state. */
+  decidedBy: string;
+  /** When that event was received. */
+  updatedAt: Date;
+  /** Null: only deletes have been received, or the content was removed. */
+  payload: unknown;
+}
+
+/** @returns undefined if there is no such booking; `erased` if an operator has erased it */
+export async function findPartnerBooking(
+  client: Queryable,
+  digestKey: DigestKey,
+  booking: { partner: string; referenceKind: ReferenceKind; reference: string },
+): Promise<PartnerBooking | "erased" | undefined> {
+  const key = bookingKey(booking.partner, booking.referenceKind, booking.reference);
+  const { rows } = await client.query<PartnerBooking>(
+    `select state, revision, event_id as "decidedBy", updated_at as "updatedAt", payload
+     from bookings
+     where booking_key = $1`,
+    [key],
+  );
+  if (rows[0] !== undefined) return rows[0];
+  return (await findErased(client, digestKey, [key])).size === 0 ? undefined : "erased";
+}
+
+/** A booking that a partner has listed. */
+export interface ListedBooking {
+  /** See {@link bookingKey}. */
+  key: Buffer;
+  /** The SHA-256 of the canonical content, in hex. Undefined: the partner compares no contents. */
+  digest: string | undefined;
+}
+
+/** What the service has for a listed booking. */
+export interface Comparison {
+  result: "same" | "different" | "deleted-here" | "missing" | "erased";
+  /** When the event was received that decided the state. Null: there is no such booking, or it was erased. */
+  updatedAt: Date | null;
+}
+
+/** Compares bookings without reading their contents. @returns one result for each booking, in the same order */
+export async function compareBookings(
+  client: Queryable,
+  digestKey: DigestKey,
+  listed: readonly ListedBooking[],
+): Promise<Comparison[]> {
+  const { rows } = await client.query<StoredDigest>(
+    `select booking_key as "bookingKey", state, encode(content_digest, 'hex') as digest, updated_at as "updatedAt"
+     from bookings
+     where booking_key = any($1::bytea[])`,
+    [byteas(listed.map(({ key }) => key))],
+  );
+  const stored = new Map(rows.map((row) => [row.bookingKey.toString("latin1"), row]));
+  const absent = listed.map(({ key }) => key).filter((key) => !stored.has(key.toString("latin1")));
+  const erased = absent.length === 0 ? new Set() : await findErased(client, digestKey, absent);
+  return listed.map(({ key, digest }) => {
+    const booking = stored.get(key.toString("latin1"));
+    if (booking === undefined)
+      return { result: erased.has(key.toString("hex")) ? "erased" : "missing", updatedAt: null };
+    const { state, updatedAt } = booking;
+    if (state === "deleted") return { result: "deleted-here", updatedAt };
+    return { result: hasContent(digestKey, booking.digest, digest) ? "same" : "different", updatedAt };
+  });
+}
+
+interface StoredDigest {
+  bookingKey: Buffer;
+  state: "active" | "deleted";
+  digest: string | null;
+  updatedAt: Date;
+}
+
+function hasContent(key: DigestKey, stored: string | null, digest: string | undefined): boolean {
+  return digest === undefined || stored === key.digestContent(digest);
+}
+
+/** Where a page of a partner's bookings ends. */
+export interface PartnerBookingsPosition {
+  /** As PostgreSQL prints it: a `Date` has no microseconds. */
+  createdAt: string;
+  key: Buffer;
+}
+
+export const startOfPartnerBookings: PartnerBookingsPosition = { createdAt: "-infinity", key: Buffer.alloc(0) };
+
+export interface ListedHere {
+  key: Buffer;
+  reference: string;
+  referenceKind: ReferenceKind;
+  state: "active" | "deleted";
+  createdAt: string;
+  updatedAt: Date;
+}
+
+/**
+ * Reads a partner's bookings in the order of their creation, erased ones included. The page is limited by the rows that
+ * are read, not by those that are active, so its cost does not depend on how many were deleted.
+ *
+ * @param createdBefore later bookings are left out
+ */
+export async function listPartnerBookings(
+  client: Queryable,
+  partner: string,
+  range: { after: PartnerBookingsPosition; createdBefore: Date; limit: number },
+): Promise<ListedHere[]> {
+  const { rows } = await client.query<ListedHere>(
+    `select booking_key as key, reference, reference_kind as "referenceKind", state, created_at::text as "createdAt",
+       updated_at as "updatedAt"
+     from bookings
+     where partner = $1 and (created_at, booking_key) > ($2::timestamptz, $3) and created_at <= $4
+     order by created_at, booking_key
+     limit $5`,
+    [partner, range.after.createdAt, range.after.key, range.createdBefore, range.limit],
+  );
+  return rows;
+}

@@ -1,0 +1,201 @@
+import type { Outcome } from "@booking-events/bookings";
+import type { ReferenceKind } from "@booking-events/schema";
+import type { Queryable } from "../connect/database.ts";
+import { findProcessed } from "./booking-events.ts";
+
+export interface DeadLetterToWrite {
+  eventId: string;
+  partner: string | null;
+  kind: string | null;
+  referenceKind: ReferenceKind | null;
+  reference: string | null;
+  sequence: number | null;
+  /** An SQLSTATE, or a code of the worker. */
+  errorCode: string;
+  /** For people. Holds nothing of the event's content. */
+  error: string;
+  attempts: number;
+  /** The job's data, byte for byte as in Redis. */
+  envelope: Buffer;
+}
+
+/**
+ * Writes the dead letter of an event. An event has at most one: another delivery adds none, and a replay that fails
+ * updates the letter. If the event is in the log, another delivery of it has been applied. Then nothing is written, and
+ * an open letter is closed.
+ *
+ * @returns the event's outcome if it is in the log
+ */
+export async function writeDeadLetter(client: Queryable, letter: DeadLetterToWrite): Promise<Outcome | undefined> {
+  const outcome = (await findProcessed(client, [letter.eventId])).get(letter.eventId);
+  if (outcome !== undefined) {
+    await resolveDeadLetter(client, { ...byWorker(outcome), eventId: letter.eventId });
+    return outcome;
+  }
+  await client.query(
+    `insert into dead_letters (event_id, partner, kind, reference, sequence, error_code, error, attempts, envelope,
+       reference_kind)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+     on conflict (event_id) do update set
+       error_code = excluded.error_code,
+       error = excluded.error,
+       attempts = dead_letters.attempts + excluded.attempts,
+       failed_at = excluded.failed_at
+     where dead_letters.resolved_at is null and dead_letters.replayed_at > dead_letters.failed_at`,
+    [
+      letter.eventId,
+      letter.partner,
+      letter.kind,
+      letter.reference,
+      letter.sequence,
+      letter.errorCode,
+      letter.error,
+      letter.attempts,
+      letter.envelope,
+      letter.referenceKind,
+    ],
+  );
+  return undefined;
+}
+
+const byWorker = (outcome: Outcome) => ({ resolvedBy: "worker", resolution: `${appliedMeanwhile}${outcome}` });
+const appliedMeanwhile = "applied meanwhile: ";
+
+/**
+ * Closes the letters of the last day whose events are in the log. There are two ways to such a letter:
+ * - two deliveries of an event ended at the same moment, one applied and one as a letter, and neither saw the other;
+ * - an event was replayed while its failed delivery was about to be retried. The retry was applied, and knew of no
+ *   letter.
+ *
+ * A letter that was replayed within the last minute is left alone: the worker that applies the replay closes it.
+ *
+ * @returns the number of letters that were closed
+ */
+export async function closeLettersOfApplied(client: Queryable): Promise<number> {
+  const { rowCount } = await client.query(
+    `update dead_letters set resolved_at = clock_timestamp(), resolved_by = 'worker', resolution = $1 || event.outcome
+     from booking_events as event
+     where event.id = dead_letters.event_id and resolved_at is null
+       and greatest(failed_at, replayed_at) > now() - interval '1 day'
+       and (replayed_at is null or replayed_at < failed_at or replayed_at < now() - interval '1 minute')`,
+    [appliedMeanwhile],
+  );
+  return rowCount ?? 0;
+}
+
+export interface DeadLetter {
+  eventId: string;
+  partner: string | null;
+  kind: string | null;
+  referenceKind: ReferenceKind | null;
+  reference: string | null;
+  sequence: number | null;
+  errorCode: string;
+  error: string;
+  attempts: number;
+  failedAt: Date;
+  replayedAt: Date | null;
+  replayedBy: string | null;
+  resolvedAt: Date | null;
+  resolvedBy: string | null;
+  resolution: string | null;
+}
+
+const deadLetterColumns = `event_id as "eventId", partner, kind, reference_kind as "referenceKind", reference, sequence,
+  error_code as "errorCode", error, attempts, failed_at as "failedAt", replayed_at as "replayedAt",
+  replayed_by as "replayedBy", resolved_at as "resolvedAt", resolved_by as "resolvedBy", resolution`;
+
+export interface DeadLetterFilter {
+  /** Only the letters of these events. Events without a letter are skipped. */
+  eventIds?: string[] | undefined;
+  partner?: string | undefined;
+  reference?: string | undefined;
+  errorCode?: string | undefined;
+  /** Closed letters too. */
+  includeResolved?: boolean;
+  /** Default: no limit. */
+  limit?: number;
+}
+
+/** Lists dead letters, oldest first. */
+export async function listDeadLetters(client: Queryable, filter: DeadLetterFilter): Promise<DeadLetter[]> {
+  const { rows } = await client.query<DeadLetter>(
+    `select ${deadLetterColumns}
+     from dead_letters
+     where ($1::text is null or partner = $1) and ($2::text is null or error_code = $2)
+       and ($3 or resolved_at is null) and ($4::uuid[] is null or event_id = any($4))
+       and ($6::text is null or reference = $6)
+     order by failed_at, event_id
+     limit $5`,
+    [
+      filter.partner ?? null,
+      filter.errorCode ?? null,
+      filter.includeResolved ?? false,
+      filter.eventIds ?? null,
+      filter.limit ?? null,
+      filter.reference ?? null,
+    ],
+  );
+  return rows;
+}
+
+/** Counts the open dead letters by their code, the most frequent codes first. */
+export async function countOpenDeadLetters(
+  client: Queryable,
+  maxCodes: number,
+): Promise<{ errorCode: string; count: number }[]> {
+  const { rows } = await client.query<{ errorCode: string; count: number }>(
+    `select error_code as "errorCode", count(*)::int as count from dead_letters where resolved_at is null
+     group by error_code order by count(*) desc, error_code limit $1`,
+    [maxCodes],
+  );
+  return rows;
+}
+
+/**
+ * Finds an event's dead letter. The envelope is the job's data as in Redis, and holds guests' personal data.
+ *
+ * @returns undefined if the event has no dead letter
+ */
+export async function findDeadLetter(
+  client: Queryable,
+  eventId: string,
+): Promise<(DeadLetter & { envelope: Buffer }) | undefined> {
+  const { rows } = await client.query<DeadLetter & { envelope: Buffer }>(
+    `select ${deadLetterColumns}, envelope from dead_letters where event_id = $1`,
+    [eventId],
+  );
+  return rows[0];
+}
+
+/**
+ * Records that the event goes back into the queue. Call this before the event is queued: the worker that applies it
+ * must find the letter marked.
+ *
+ * @returns false if the letter is closed. The event must not be replayed then
+ */
+export async function markReplayed(client: Queryable, eventId: string, replayedBy: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update dead_letters set replayed_at = clock_timestamp(), replayed_by = $2
+     where event_id = $1 and resolved_at is null`,
+    [eventId, replayedBy],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Closes an open letter. A closed letter stays as it is.
+ *
+ * @returns whether the letter was open
+ */
+export async function resolveDeadLetter(
+  client: Queryable,
+  resolution: { eventId: string; resolvedBy: string; resolution: string },
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update dead_letters set resolved_at = clock_timestamp(), resolved_by = $2, resolution = $3
+     where event_id = $1 and resolved_at is null`,
+    [resolution.eventId, resolution.resolvedBy, resolution.resolution],
+  );
+  return rowCount === 1;
+}

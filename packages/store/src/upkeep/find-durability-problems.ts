@@ -1,0 +1,38 @@
+import type { Queryable } from "../connect/database.ts";
+
+/**
+ * With other values of these settings, PostgreSQL may lose or damage committed data when its machine crashes.
+ * `synchronous_commit` is not in the list, since our transactions set it themselves.
+ */
+const safeSettings = new Map([
+  ["fsync", "on"],
+  ["full_page_writes", "on"],
+  // If on, PostgreSQL continues after a failed fsync as if everything had been written.
+  ["data_sync_retry", "off"],
+  // If on, rows that can't be read disappear.
+  ["zero_damaged_pages", "off"],
+]);
+
+const tables = ["bookings", "booking_events", "booking_changes", "feed_position", "feed_cursors", "dead_letters"];
+
+/**
+ * Finds settings with which PostgreSQL may lose committed events.
+ *
+ * @returns sentences for an operator, each with the remedy
+ */
+export async function findDurabilityProblems(client: Queryable): Promise<string[]> {
+  const { rows } = await client.query<{ name: string; value: string }>(
+    `select name, setting as value from pg_settings where name = any($1)
+     union all
+     select relname, 'unlogged' from pg_class left join pg_inherits on inhrelid = oid
+     where relpersistence = 'u' and coalesce(inhparent, oid) in (select to_regclass(name) from unnest($2::text[]) as name)`,
+    [[...safeSettings.keys()], tables],
+  );
+  return rows.flatMap(({ name, value }) => {
+    const safe = safeSettings.get(name);
+    if (safe === value) return [];
+    return safe === undefined
+      ? [`PostgreSQL empties the table ${name} after a crash. Run: alter table ${name} set logged.`]
+      : [`PostgreSQL may lose committed data: ${name} is ${value}. Set: ${name} = ${safe}.`];
+  });
+}

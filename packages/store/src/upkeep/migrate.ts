@@ -1,0 +1,229 @@
+import { hash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Client, escapeIdentifier, escapeLiteral } from "pg";
+import { beginWithLimits, defaultSchema, type Queryable } from "../connect/database.ts";
+import { safeMessage } from "../connect/safe-message.ts";
+import { ServerClient } from "../connect/server-client.ts";
+
+const migrationsFolder = fileURLToPath(new URL("../../migrations", import.meta.url));
+const connectTimeoutMs = 5_000;
+/** While a migration waits for a table, all later queries of the table wait too. */
+const lockTimeoutMs = 10_000;
+const insufficientPrivilege = "42501";
+const deadlockDetected = "40P01";
+const maxTries = 5;
+
+/** This release can't use the database, however long it waits. */
+export class UnusableDatabaseError extends Error {
+  override name = "UnusableDatabaseError";
+  readonly [safeMessage] = true;
+}
+
+/** The database's schema is newer than this release. */
+export class NewerSchemaError extends UnusableDatabaseError {
+  override name = "NewerSchemaError";
+}
+
+/** The database's schema was made by other files than those of this release. */
+export class OtherSchemaError extends UnusableDatabaseError {
+  override name = "OtherSchemaError";
+}
+
+/** The database can't hold every text that an event may have. Its encoding is set when it is created. */
+export class DatabaseEncodingError extends UnusableDatabaseError {
+  override name = "DatabaseEncodingError";
+}
+
+/** The tables' schema does not exist, or must not be used. */
+export class SchemaRefusedError extends Error {
+  override name = "SchemaRefusedError";
+  readonly code = insufficientPrivilege;
+}
+
+/**
+ * Brings the database's tables up to date, and creates their schema if it is missing. One process does so at a time: the
+ * others wait for the advisory lock, and then find nothing to do. All missing migrations run in one transaction. There
+ * are no migrations back.
+ *
+ * A migration locks tables in another order than workers do. If it deadlocks with a worker, it is run again.
+ *
+ * @param options.schema where the tables are. Default: `public`
+ * @param options.folder where the migrations are. Default: those of this release
+ * @returns the names of the migrations that were run
+ * @throws UnusableDatabaseError; SchemaRefusedError; what PostgreSQL throws, such as 55P03 if a table stays locked for
+ *   10 s. Try again then
+ */
+export async function migrate(
+  databaseUrl: string,
+  { schema = defaultSchema, folder = migrationsFolder }: { schema?: string; folder?: string } = {},
+): Promise<string[]> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await tryToMigrate(databaseUrl, schema, folder);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== deadlockDetected || tries === maxTries) throw error;
+    }
+  }
+}
+
+async function tryToMigrate(databaseUrl: string, schema: string, folder: string): Promise<string[]> {
+  const client = new ServerClient({
+    connectionString: databaseUrl,
+    application_name: "booking-events-migrate",
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+  });
+  // If the connection breaks, the current query fails. Without a listener the process would end too.
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    await client.query(beginAlone(schema));
+    await refuseOtherEncodings(client);
+    await provideSchema(client, schema);
+    const files = await readMigrations(folder);
+    const { missing, ...others } = compare(files, await readApplied(client));
+    refuseOtherSchemas(others, schema);
+    const missingFiles = files.filter(({ name }) => missing.includes(name));
+    for (const file of missingFiles) await run(client, file);
+    await client.query("commit");
+    return missing;
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * The lock is the transaction's, since a pooler that gives each transaction another connection to the server would keep
+ * a session's lock forever. Whoever waited for it sees what its holder committed, since the transaction is read
+ * committed.
+ */
+function beginAlone(schema: string): string {
+  const key = `hashtextextended(${escapeLiteral(`migrations of ${schema}`)}, 0)`;
+  return `${beginWithLimits({ schema, statementTimeoutMs: 0, lockTimeoutMs })}; select pg_advisory_xact_lock(${key})`;
+}
+
+async function refuseOtherEncodings(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string; encoding: string }>(
+    `select current_database() as name, current_setting('server_encoding') as encoding
+     where current_setting('server_encoding') <> 'UTF8'`,
+  );
+  if (rows[0] === undefined) return;
+  throw new DatabaseEncodingError(
+    `The database ${escapeIdentifier(rows[0].name)} has the encoding ${rows[0].encoding}, which can't hold every ` +
+      "event. Create one with: create database … encoding 'UTF8' template template0",
+  );
+}
+
+async function provideSchema(client: Client, schema: string): Promise<void> {
+  const { rows } = await client.query<{ isUsable: boolean; user: string }>(
+    `select has_schema_privilege(oid, 'usage') as "isUsable", current_user as user
+     from pg_namespace
+     where nspname = $1`,
+    [schema],
+  );
+  const name = escapeIdentifier(schema);
+  if (rows[0] === undefined) await createSchema(client, name);
+  else if (!rows[0].isUsable)
+    throw new SchemaRefusedError(
+      `${rows[0].user} may not use the schema ${name}. Run: grant usage on schema ${name} to ${rows[0].user}`,
+    );
+}
+
+async function createSchema(client: Client, name: string): Promise<void> {
+  try {
+    await client.query(`create schema ${name}`);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== insufficientPrivilege) throw error;
+    throw new SchemaRefusedError(
+      `The schema ${name} does not exist, and the user of DATABASE_URL may not create it. ` +
+        `Create it as an administrator, and make that user its owner.`,
+      { cause: error },
+    );
+  }
+}
+
+function refuseOtherSchemas(
+  { different, unknown }: Pick<MigrationStatus, "different" | "unknown">,
+  schema: string,
+): void {
+  const name = escapeIdentifier(schema);
+  if (different.length > 0)
+    throw new OtherSchemaError(
+      `The tables in the schema ${name} were made by other files than those of this version (${different[0]}), and ` +
+        `stay as they are: to start over without them, run drop schema ${name} cascade or, if npm start has made ` +
+        "them, delete the folder .data.",
+    );
+  if (unknown.length > 0)
+    throw new NewerSchemaError(
+      `The database has been migrated by a newer version of this program (${unknown.join(", ")}). Run that version.`,
+    );
+}
+
+async function run(client: Client, { name, sql, digest }: MigrationFile): Promise<void> {
+  await client.query(sql);
+  await client.query("insert into schema_migrations (name, digest) values ($1, $2)", [name, digest]);
+}
+
+export interface MigrationStatus {
+  /** The name of the last migration of the database; null: there is none. */
+  last: string | null;
+  /** Migrations of this release that the database lacks. */
+  missing: string[];
+  /** Migrations of a newer release. */
+  unknown: string[];
+  /** Migrations of the database that are not as in this release, so it has another schema. */
+  different: string[];
+}
+
+/** Compares the database's migrations with those of this release. */
+export async function compareMigrations(client: Queryable): Promise<MigrationStatus> {
+  return compare(await readMigrations(migrationsFolder), await readApplied(client));
+}
+
+/** A newer release has the same migrations, and others after them. */
+function compare(files: MigrationFile[], applied: AppliedMigration[]): MigrationStatus {
+  const known = new Map(files.map(({ name, digest }) => [name, digest]));
+  const last = files.at(-1)?.name ?? "";
+  const isNewer = ({ name, digest }: AppliedMigration) => name > last && digest !== null;
+  return {
+    last: applied.at(-1)?.name ?? null,
+    missing: files.map(({ name }) => name).filter((name) => !applied.some((one) => one.name === name)),
+    unknown: applied.filter(isNewer).map(({ name }) => name),
+    different: applied.filter((one) => !isNewer(one) && one.digest !== known.get(one.name)).map(({ name }) => name),
+  };
+}
+
+interface MigrationFile {
+  name: string;
+  sql: string;
+  digest: string;
+}
+
+async function readMigrations(folder: string): Promise<MigrationFile[]> {
+  const names = (await readdir(folder)).toSorted();
+  return Promise.all(
+    names.map(async (file) => {
+      const sql = await readFile(join(folder, file), "utf8");
+      return { name: file.replace(/\.sql$/, ""), sql, digest: hash("sha256", sql) };
+    }),
+  );
+}
+
+interface AppliedMigration {
+  name: string;
+  /** Null: it is not known, because the table was made by another program. */
+  digest: string | null;
+}
+
+async function readApplied(client: Queryable): Promise<AppliedMigration[]> {
+  const { rows: tables } = await client.query<{ found: boolean }>(
+    "select to_regclass('schema_migrations') is not null as found",
+  );
+  if (tables[0]?.found !== true) return [];
+  const { rows } = await client.query<AppliedMigration>(
+    `select name, to_jsonb(schema_migrations) ->> 'digest' as digest from schema_migrations order by name`,
+  );
+  return rows;
+}

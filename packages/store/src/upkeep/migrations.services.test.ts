@@ -1,0 +1,355 @@
+import { randomBytes } from "node:crypto";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { waitFor } from "@booking-events/harness";
+import { execute, useTestDatabase } from "@booking-events/harness/test-database";
+import { bookingFields } from "@booking-events/schema";
+import { escapeIdentifier } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createPool } from "../connect/database.ts";
+import { DatabaseEncodingError, migrate, NewerSchemaError, OtherSchemaError, SchemaRefusedError } from "./migrate.ts";
+
+const { pool, url } = useTestDatabase();
+
+describe("migrations", () => {
+  test("many processes may migrate an empty database at the same time", async () => {
+    await pool.query("drop schema public cascade; create schema public");
+    const applied = await Promise.all(Array.from({ length: 5 }, () => migrate(url)));
+    expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
+    expect((await pool.query("select * from bookings")).rows).toEqual([]);
+  });
+
+  test("one process runs each, whatever the isolation level of the database is", async () => {
+    const name = new URL(url).pathname.slice(1);
+    await pool.query("drop schema public cascade; create schema public");
+    await pool.query(`alter database ${name} set default_transaction_isolation = 'repeatable read'`);
+    const applied = await Promise.all(Array.from({ length: 5 }, () => migrate(url)));
+    await pool.query(`alter database ${name} reset default_transaction_isolation`);
+    expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
+  });
+
+  test("say in the database which files it was made by", async () => {
+    const { rows } = await pool.query("select name, length(digest) as length from schema_migrations order by name");
+    expect(rows).toEqual(["0001_tables", "0002_read-model", "0003_upkeep"].map((name) => ({ name, length: 64 })));
+    expect(await migrate(url)).toEqual([]);
+  });
+});
+
+describe("a database whose schema is not this release's", () => {
+  const readTables = async () =>
+    (await pool.query("select oid, relname from pg_class where relnamespace = 'public'::regnamespace order by oid"))
+      .rows;
+
+  test("is refused if a newer release has migrated it", async () => {
+    await pool.query("insert into schema_migrations (name, digest) values ('9999_from-the-future', '00')");
+    await expect(migrate(url)).rejects.toThrow(NewerSchemaError);
+    await expect(migrate(url)).rejects.toThrow("9999_from-the-future");
+    await pool.query("delete from schema_migrations where name = '9999_from-the-future'");
+    expect(await migrate(url)).toEqual([]);
+  });
+
+  test.each([
+    ["a file that has changed", "update schema_migrations set digest = '00' where name = '0002_read-model'"],
+    ["a file that is gone", "insert into schema_migrations (name, digest) values ('0002_another', '00')"],
+    [
+      "another program",
+      `alter table schema_migrations drop column digest;
+       update schema_migrations set name = '0012_of-before' where name = '0003_upkeep'`,
+    ],
+  ])("is refused in a sentence that says how to start over, and stays as it is: made by %s", async (_, change) => {
+    await pool.query("drop schema public cascade; create schema public");
+    await migrate(url);
+    await pool.query(change);
+    const before = await readTables();
+    const refused = migrate(url);
+    await expect(refused).rejects.toThrow(OtherSchemaError);
+    await expect(refused).rejects.toThrow(
+      /^The tables in the schema "public" were made by other files than .*: to start over without them, run drop schema "public" cascade or, if npm start has made them, delete the folder \.data\.$/,
+    );
+    expect(await readTables()).toEqual(before);
+    await pool.query('drop schema "public" cascade');
+    expect(await migrate(url)).toHaveLength(3);
+  });
+});
+
+test("values are normalised in the same way whatever the database's locale is", async () => {
+  const name = `test_${randomBytes(8).toString("hex")}`;
+  const locale = "locale_provider icu icu_locale 'tr-TR' locale 'C' template template0";
+  await execute(url, `create database ${name} ${locale}`);
+  const databaseUrl = Object.assign(new URL(url), { pathname: `/${name}` }).href;
+  const turkish = createPool({ databaseUrl, applicationName: "test", maxConnections: 1, onError: () => {} });
+  try {
+    await migrate(databaseUrl);
+    const { rows } = await turkish.query(
+      `select booking_phone('+4٤٢٠٧١٨٣٨٧٥') as phone, booking_language('es-٤١٩') as digits, booking_language('IT-it') as language,
+         booking_email('IDA@EXAMPLE.COM') as email, booking_code('ist', 3, 3) as code`,
+    );
+    expect(rows).toEqual([{ phone: null, digits: null, language: "it-IT", email: "ida@example.com", code: "IST" }]);
+  } finally {
+    await turkish.end();
+    await execute(url, `drop database ${name} with (force)`);
+  }
+});
+
+test.each(["LATIN1", "SQL_ASCII"])(
+  "a database in %s is refused in a sentence, before an event is lost",
+  async (encoding) => {
+    const name = `test_${randomBytes(8).toString("hex")}`;
+    await execute(url, `create database ${name} encoding '${encoding}' locale 'C' template template0`);
+    try {
+      const refused = migrate(Object.assign(new URL(url), { pathname: `/${name}` }).href);
+      await expect(refused).rejects.toThrow(DatabaseEncodingError);
+      await expect(refused).rejects.toThrow(`The database "${name}" has the encoding ${encoding}, `);
+    } finally {
+      await execute(url, `drop database ${name} with (force)`);
+    }
+  },
+);
+
+describe("a later release's migration", () => {
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "migrations-"));
+    await cp(fileURLToPath(new URL("../../migrations", import.meta.url)), folder, { recursive: true });
+    await writeFile(
+      join(folder, "0004_note-twice.sql"),
+      "alter table booking_events add column note text; alter table bookings add column note text;",
+    );
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test("is run on a database that has those before it, again if it deadlocks with a worker", async () => {
+    const worker = await pool.connect();
+    try {
+      // The other side is the one that gives way.
+      await worker.query("set deadlock_timeout to '1 min'; begin; select from bookings");
+      const migrated = migrate(url, { folder });
+      const isLocked = "select from pg_locks where locktype = 'relation' and not granted";
+      await waitFor(async () => expect((await pool.query(isLocked)).rows).toHaveLength(1));
+      await worker.query("select from booking_events");
+      await worker.query("commit");
+      expect(await migrated).toEqual(["0004_note-twice"]);
+    } finally {
+      worker.release(true);
+    }
+    expect(await migrate(url, { folder })).toEqual([]);
+    await expect(migrate(url)).rejects.toThrow(NewerSchemaError);
+  });
+
+  test("runs together with those before it on an empty database", async () => {
+    await pool.query("drop schema public cascade; create schema public");
+    expect((await migrate(url, { folder })).at(-1)).toBe("0004_note-twice");
+    await pool.query("drop schema public cascade; create schema public");
+    await migrate(url);
+  });
+});
+
+describe("in a schema of its own", () => {
+  /** PostgreSQL's longest name, and one that means itself only in quotation marks. */
+  const [longest, quoted] = ["s".repeat(63), "Odd name; --"];
+  const owns = async (schema: string) => {
+    const { rows } = await pool.query<{ name: string }>(
+      `select relname as name from pg_class where relnamespace = to_regnamespace($1)
+         and relname in ('bookings', 'booking_details', 'schema_migrations')
+       order by relname`,
+      [escapeIdentifier(schema)],
+    );
+    return rows.map(({ name }) => name);
+  };
+
+  test("all tables are there, and those of other schemas are left alone", async () => {
+    for (const schema of [longest, quoted]) {
+      expect(await migrate(url, { schema })).not.toEqual([]);
+      expect(await migrate(url, { schema })).toEqual([]);
+      expect(await owns(schema)).toEqual(["booking_details", "bookings", "schema_migrations"]);
+      await pool.query(`drop schema ${escapeIdentifier(schema)} cascade`);
+    }
+    expect(await migrate(url)).toEqual([]);
+  });
+
+  test("a migration does not wait for that of another schema", async () => {
+    const other = await pool.connect();
+    try {
+      await other.query("begin");
+      await other.query("select pg_advisory_xact_lock(hashtextextended('migrations of public', 0))");
+      expect(await migrate(url, { schema: longest })).not.toEqual([]);
+      await pool.query(`drop schema ${longest} cascade`);
+    } finally {
+      other.release(true);
+    }
+  });
+
+  test.each([
+    ["may not be created", "", /"mine" does not exist, and the user of DATABASE_URL may not create it/],
+    ["may not be used", "create schema mine", /may not use the schema "mine"\. Run: grant usage on schema "mine" to/],
+  ])("one that %s is refused in a sentence", async (_, prepare, message) => {
+    const role = `guest_${randomBytes(4).toString("hex")}`;
+    await pool.query(`create role ${role} login password 'x'; ${prepare}`);
+    const asGuest = Object.assign(new URL(url), { username: role, password: "x" }).href;
+    const refused = migrate(asGuest, { schema: "mine" });
+    await expect(refused).rejects.toThrow(SchemaRefusedError);
+    await expect(refused).rejects.toThrow(message);
+    await pool.query(`drop schema if exists mine; drop role ${role}`);
+  });
+});
+
+test("each table, view and column says what it holds", async () => {
+  const { rows } = await pool.query<{ name: string }>(
+    `select concat_ws('.', relname, attname) as name
+     from pg_class
+     join (select attrelid, attnum, attname from pg_attribute where attnum > 0 and not attisdropped
+       union all select oid, 0, null from pg_class) as part (attrelid, attnum, attname) on attrelid = oid
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')
+       and not relispartition and col_description(oid, attnum) is null and (attnum > 0 or obj_description(oid) is null)
+     order by name`,
+  );
+  expect(rows.map(({ name }) => name)).toEqual([]);
+});
+
+describe("booking_details", () => {
+  test("has a column for every listed field", async () => {
+    const { rows } = await pool.query<{ name: string; type: string }>(
+      `select column_name as name, data_type as type from information_schema.columns where table_name = 'booking_details'`,
+    );
+    const types = new Map(rows.map(({ name, type }) => [name, type]));
+    const wanted = { flag: "boolean", date: "date", text: "text", phone: "text", email: "text", language: "text" };
+    for (const { name, type } of bookingFields) {
+      expect([name, types.get(name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))]).toEqual([
+        name,
+        wanted[type],
+      ]);
+    }
+  });
+
+  test.each<[fn: string, cases: [value: string | null, result: unknown][]]>([
+    [
+      "booking_flag",
+      [
+        ["true", true],
+        [" YES ", true],
+        ["1", true],
+        ["false", false],
+        ["No", false],
+        ["0", false],
+        ["maybe", null],
+        ["", null],
+        [null, null],
+      ],
+    ],
+    [
+      "booking_date",
+      [
+        ["2026-06-14", "2026-06-14"],
+        ["2026-06-14T23:30:00-05:00", "2026-06-14"],
+        ["2026-02-31", null],
+        ["soon", null],
+        [null, null],
+      ],
+    ],
+    [
+      "booking_moment",
+      [
+        ["2026-06-14T07:27:17.335Z", "2026-06-14 07:27:17.335+00"],
+        ["2026-06-14T07:27:17+0200", "2026-06-14 05:27:17+00"],
+        ["2026-06-14", null],
+        ["2026-02-31T00:00:00Z", null],
+      ],
+    ],
+    [
+      "booking_phone",
+      [
+        ["+44 (0)20 7946-0000", "+442079460000"],
+        ["0049 30 1234567", "+49301234567"],
+        ["+1.555.0100", "+15550100"],
+        ["020 7946 0000", null],
+        ["call me", null],
+        ["+123456789012345678", null],
+      ],
+    ],
+    [
+      "booking_language",
+      [
+        ["EN", "en"],
+        ["en_us", "en-US"],
+        ["zh-hant-tw", "zh-Hant-TW"],
+        ["es-419", "es-419"],
+        ["English", null],
+      ],
+    ],
+    [
+      "booking_email",
+      [
+        [" Jo.Doe@Example.COM ", "jo.doe@example.com"],
+        ["at home", null],
+      ],
+    ],
+    [
+      "booking_country",
+      [
+        [" Côte d'Ivoire ", "Côte d'Ivoire"],
+        [" ", null],
+        ["é".repeat(100), "é".repeat(100)],
+        ["é".repeat(101), null],
+      ],
+    ],
+  ])("%s normalises what it can, and never fails", async (fn, cases) => {
+    for (const [value, result] of cases) {
+      const cast = typeof result === "boolean" ? "" : "::text";
+      const { rows } = await pool
+        .query(`set time zone 'UTC'; select ${fn}(${quote(value)})${cast} as result`)
+        .then((results) => (results as unknown as { rows: { result: unknown }[] }[])[1] ?? { rows: [] });
+      expect([value, rows[0]?.result]).toEqual([value, result]);
+    }
+  });
+});
+
+test("booking_details shows what was sent beside what was normalised, and counts what could not be", async () => {
+  const book = (reference: string, payload: object, state = "active") =>
+    pool.query(
+      `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, revision,
+         last_sequence, payload, created_at, updated_at, guest_hashes, arrival_date, arrival_at, return_date, return_at,
+         destination_country, destination_airport)
+       select sha256(convert_to($1, 'UTF8')), 'acme', 'trip', $1, $2, gen_random_uuid(), 1, 1, 1, $3, now(), now(), '{}', trip.*
+       from booking_trip($3) as trip`,
+      [reference, state, JSON.stringify(payload)],
+    );
+  await book("GOOD", {
+    ...{ consumerPhone: "+34 600 000 000", consumerTripIsLocal: "no", consumerLanguage: "es_es" },
+    ...{ consumerTripDestinationAirportCode: "bcn", consumerTripDepartureAirportCode: " Mad", consumerCurrency: "eur" },
+    ...{ consumerNationality: "es", consumerEmail: "Jo@Example.com", consumerTripDestinationCountryName: "Spain " },
+    ...{ consumerTripArrivalDate: "2026-06-14T07:00:00Z" },
+  });
+  await book("BAD-2", { consumerPhone: "call me", consumerCurrency: "Euro", consumerNationality: null });
+  await book("BAD-1", { consumerPhone: "600 000 000", consumerTripIsLocal: "perhaps" });
+  await book("GONE", { consumerPhone: "600" }, "deleted");
+  const { rows } = await pool.query("select * from booking_details where reference = 'GOOD'");
+  expect(rows[0]).toMatchObject({
+    ...{ consumer_phone: "+34600000000", consumer_phone_as_sent: "+34 600 000 000" },
+    ...{ consumer_trip_is_local: false, consumer_trip_is_local_as_sent: "no" },
+    ...{ consumer_language: "es-ES", consumer_language_as_sent: "es_es" },
+    ...{ consumer_trip_arrival_date_as_sent: "2026-06-14T07:00:00Z" },
+    ...{ consumer_trip_arrival_at: new Date("2026-06-14T07:00:00Z") },
+    consumer_trip_destination_airport_code: "bcn",
+    consumer_trip_destination_airport_code_normalised: "BCN",
+    consumer_trip_departure_airport_code_normalised: "MAD",
+    consumer_trip_destination_country_name_normalised: "Spain",
+    ...{ consumer_currency: "eur", consumer_currency_normalised: "EUR" },
+    ...{ consumer_nationality_normalised: "ES", consumer_email_normalised: "jo@example.com" },
+  });
+  const unreadable = await pool.query("select * from booking_details_unreadable order by field");
+  const counted = (field: string, bookings: number, reference: string) => ({
+    ...{ partner: "acme", field, bookings, example_reference: reference, example_reference_kind: "trip" },
+  });
+  expect(unreadable.rows).toEqual([
+    counted("consumerCurrency", 1, "BAD-2"),
+    counted("consumerPhone", 2, "BAD-1"),
+    counted("consumerTripIsLocal", 1, "BAD-1"),
+  ]);
+});
+
+function quote(value: string | null): string {
+  return value === null ? "null" : `'${value.replaceAll("'", "''")}'`;
+}
