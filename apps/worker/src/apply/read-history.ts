@@ -3,28 +3,20 @@ import {
   findLateEvents,
   isRepeatable,
   type KeyUses,
+  Refold,
   type Refolding,
 } from "@booking-events/bookings";
-import { gatherPerTurn } from "@booking-events/runtime";
 import {
   findCreatesAround,
   findKeyUses,
   firstIdInPeriod,
-  type LogPage,
-  type LogRange,
   type Queryable,
   RollBack,
-  readLog,
-  reviseEvents,
   settleAll,
 } from "@booking-events/store";
 import { type IncomingEvent, nameBooking } from "./incoming-event.ts";
 import type { BookingWork, TouchedBooking } from "./plan-batch.ts";
-import { refoldBooking, TooMuchHistory } from "./refold-booking.ts";
-
-/** How many logged events may be read while other bookings wait: of one booking, and in one transaction. */
-const maxHistoryTogether = 2_000;
-const maxHistoryInTransaction = 20_000;
+import { LogReader, refoldBooking, TooMuchHistory } from "./refold-booking.ts";
 
 /** What a batch needs from the log. New bookings have no log. */
 export interface History {
@@ -92,38 +84,21 @@ export async function refoldBookings(
     const lateEvents = findLateEvents(stored, events);
     return stored === null || lateEvents.length === 0 ? [] : [{ work, stored, lateEvents }];
   });
-  const read = createReader(client, isAlone ? Number.POSITIVE_INFINITY : maxHistoryInTransaction);
+  const logs = new LogReader(client, { isAlone });
   const refoldings = await Promise.allSettled(
-    late.map(({ work, stored, lateEvents }) =>
-      refoldBooking({
-        bookingKey: work.bookingKey,
-        firstId: work.firstId,
-        booking: {
-          stored,
-          late: lateEvents.map((event) => ({ event, creates: creates.get(event.id) })),
-          displaced: work.settlement.displaced,
-          duplicateWindowMs,
-        },
-        maxEvents: isAlone ? undefined : maxHistoryTogether,
-        readLog: read,
-        revise: (events) => reviseEvents(client, events),
-      }),
-    ),
+    late.map(({ work, stored, lateEvents }) => {
+      const refold = new Refold({
+        stored,
+        late: lateEvents.map((event) => ({ event, creates: creates.get(event.id) })),
+        displaced: work.settlement.displaced,
+        duplicateWindowMs,
+      });
+      return refoldBooking(client, logs, work, refold);
+    }),
   );
   const tooLong = late.filter((_, index) => isTooLong(refoldings[index]));
   if (tooLong.length > 0) throw new LeftOut(tooLong.map(({ work }) => work));
   return new Map(late.map(({ work }, index) => [work, resultOf(refoldings[index] as PromiseSettledResult<Refolding>)]));
-}
-
-function createReader(client: Queryable, maxEvents: number): (range: LogRange) => Promise<LogPage> {
-  const readTogether = gatherPerTurn<LogRange, LogPage>((ranges) => readLog(client, ranges));
-  let eventsRead = 0;
-  return async (range) => {
-    const page = await readTogether(range);
-    eventsRead += page.events.length;
-    if (eventsRead > maxEvents) throw new TooMuchHistory(range.bookingKey);
-    return page;
-  };
 }
 
 function isTooLong(refolding: PromiseSettledResult<unknown> | undefined): boolean {
