@@ -3,7 +3,7 @@ import type { EventKind } from "@booking-events/schema";
 /**
  * What the bookings must be, from the events in the log.
  *
- * It says the same as `fold.ts` and `settle-keys.ts`, but was written without them, from the contract's table: a
+ * It says the same as `fold.ts` and `find-repeats.ts`, but was written without them, from the contract's table: a
  * mistake in one is not in the other. Keep it that way: no import, no shared table. It is slow and simple on purpose,
  * and always folds a booking from its first event.
  */

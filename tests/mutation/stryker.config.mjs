@@ -6,7 +6,7 @@ export default {
   mutate: [
     "packages/bookings/src/fold.ts",
     "packages/bookings/src/plan-booking.ts",
-    "packages/bookings/src/settle-keys.ts",
+    "packages/bookings/src/find-repeats.ts",
     "packages/queue/src/events/retry-policy.ts",
     "packages/runtime/src/graceful-shutdown.ts",
     "apps/ingest/src/body/decode-body.ts",

@@ -23,7 +23,7 @@ export default defineConfig({
       "packages/http/src/partners/limit-partners.test.ts",
       "apps/worker/src/outages/{describe-fault,wait-out-outage}.test.ts",
       "tests/chaos/fold-against-oracle.test.ts",
-      "packages/bookings/src/{fold,plan-booking,settle-keys}.test.ts",
+      "packages/bookings/src/{fold,plan-booking,find-repeats}.test.ts",
       "packages/queue/src/events/retry-policy.test.ts",
       "packages/runtime/src/graceful-shutdown.test.ts",
       "packages/schema/src/json/{exact-double,lossless-json,parse-json-exactly,parse-json-object}.test.ts",

@@ -1,5 +1,6 @@
 export type { CreatesAround, LoggedEvent, RevisedEvent } from "./booking-log.ts";
 export { toCanonicalJson } from "./canonical-json.ts";
+export { comparePlaces, findRepeats, type KeyUses, type Place, type Repeats } from "./find-repeats.ts";
 export {
   type BookingState,
   type Change,
@@ -20,4 +21,3 @@ export {
   planBooking,
 } from "./plan-booking.ts";
 export { type LateEvent, Refold, type Refolding } from "./refold.ts";
-export { comparePlaces, type KeySettlement, type KeyUses, type Place, settleKeys } from "./settle-keys.ts";

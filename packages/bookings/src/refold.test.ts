@@ -1,10 +1,10 @@
 import type { EventKind } from "@booking-events/schema";
 import { describe, expect, test } from "vitest";
 import type { CreatesAround, LoggedEvent } from "./booking-log.ts";
+import { comparePlaces, type Place } from "./find-repeats.ts";
 import { type BookingState, type FoldEvent, foldEvents } from "./fold.ts";
 import { isRepeatable, planBooking } from "./plan-booking.ts";
 import { Refold, type Refolding } from "./refold.ts";
-import { comparePlaces, type Place } from "./settle-keys.ts";
 
 const duplicateWindowMs = 2;
 const sendings = ["create A", "update A", "update B", "delete"];

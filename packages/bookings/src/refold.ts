@@ -1,4 +1,5 @@
 import type { CreatesAround, LoggedEvent, RevisedEvent } from "./booking-log.ts";
+import { comparePlaces, type Place } from "./find-repeats.ts";
 import {
   type BookingState,
   type FoldEvent,
@@ -8,7 +9,6 @@ import {
   isSameState,
   recallContent,
 } from "./fold.ts";
-import { comparePlaces, type Place } from "./settle-keys.ts";
 
 /** What folding late events into a booking comes to. */
 export interface Refolding {

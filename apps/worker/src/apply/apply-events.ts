@@ -21,7 +21,7 @@ import {
 } from "@booking-events/store";
 import { DatabaseError, type Pool } from "pg";
 import { type IncomingEvent, nameBooking, toIncomingEvent } from "./incoming-event.ts";
-import { groupByBooking, planBatch, type RecordedWarning, settleBooking, toWarning } from "./plan-batch.ts";
+import { groupByBooking, leaveOutRepeats, planBatch, type RecordedWarning, toWarning } from "./plan-batch.ts";
 import { LeftOut, readHistory, refoldBookings } from "./read-history.ts";
 import { PhaseSpans } from "./trace-batches.ts";
 import { Race, writeBatch } from "./write-batch.ts";
@@ -149,7 +149,7 @@ async function applyInTransaction(
   const { expired = [], current = [] } = Object.groupBy(events, (event) => (isExpired(event) ? "expired" : "current"));
   const bookings = groupByBooking(current, stored);
   const { uses, creates } = await readHistory(client, bookings, options);
-  const works = bookings.map((booking) => settleBooking(booking, uses));
+  const works = bookings.map((booking) => leaveOutRepeats(booking, uses));
   const refoldings = await refoldBookings(client, works, creates, options);
   phases.leave();
   const plan = planBatch(works, { refoldings, creates, expired, erased, duplicateWindowMs });

@@ -3,13 +3,13 @@ import {
   type BookingState,
   type CreatesAround,
   comparePlaces,
-  type KeySettlement,
+  findRepeats,
   type KeyUses,
   type Outcome,
   planBooking,
   type Refolding,
+  type Repeats,
   type RevisedEvent,
-  settleKeys,
   type WarningCode,
 } from "@booking-events/bookings";
 import type { EventKind } from "@booking-events/schema";
@@ -44,7 +44,7 @@ export interface TouchedBooking extends Readonly<BookingIdentity> {
 
 /** The same, once it is known which events repeat others by their idempotency keys. */
 export interface BookingWork extends TouchedBooking {
-  readonly settlement: KeySettlement;
+  readonly repeats: Repeats;
   /** The new events that count, in sequence order. */
   readonly events: readonly IncomingEvent[];
 }
@@ -62,7 +62,7 @@ export interface BatchPlan {
   events: EventToInsert[];
   revised: RevisedEvent[];
   /** Logged events that no longer count. */
-  displaced: KeySettlement["displaced"];
+  displaced: Repeats["displaced"];
   /** Ids of logged events whose key turns out to belong to an earlier event. */
   reusingInLog: string[];
   newBookings: BookingToSave[];
@@ -104,9 +104,9 @@ export function groupByBooking(
 const unusedKey: KeyUses = { first: null, same: null };
 
 /** @param uses what the log knows of the events' keys, by the events' ids */
-export function settleBooking(booking: TouchedBooking, uses: ReadonlyMap<string, KeyUses>): BookingWork {
-  const settlement = settleKeys(booking.newEvents, ({ id }) => uses.get(id) ?? unusedKey);
-  return { ...booking, settlement, events: booking.newEvents.filter(({ id }) => !settlement.duplicates.has(id)) };
+export function leaveOutRepeats(booking: TouchedBooking, uses: ReadonlyMap<string, KeyUses>): BookingWork {
+  const repeats = findRepeats(booking.newEvents, ({ id }) => uses.get(id) ?? unusedKey);
+  return { ...booking, repeats, events: booking.newEvents.filter(({ id }) => !repeats.duplicates.has(id)) };
 }
 
 interface PlannedWork {
@@ -135,14 +135,14 @@ export function planBatch(
     work,
     plan: planBooking(work, { ...others, refolding: refoldings.get(work) }),
   }));
-  const settlements = works.map(({ settlement }) => settlement);
+  const allRepeats = works.map(({ repeats }) => repeats);
   const events = [...toLogEntries(works, planned), ...expired.map(toExpired), ...erased].sort(comparePlaces);
   const isNew = ({ work }: PlannedWork) => work.stored === null;
   return {
     events,
     revised: planned.flatMap(({ plan }) => plan.revised),
-    displaced: settlements.flatMap(({ displaced }) => displaced),
-    reusingInLog: settlements.flatMap(({ reusingInLog }) => reusingInLog.map(({ id }) => id)),
+    displaced: allRepeats.flatMap(({ displaced }) => displaced),
+    reusingInLog: allRepeats.flatMap(({ reusingInLog }) => reusingInLog.map(({ id }) => id)),
     newBookings: planned.filter(isNew).map(toBooking),
     changedBookings: planned.filter((one) => !isNew(one)).map(toBooking),
     changes: planned.flatMap(toChanges),
@@ -179,7 +179,7 @@ function toChanges({ work, plan }: PlannedWork): ChangeToInsert[] {
 
 function toLogEntries(works: readonly BookingWork[], planned: readonly PlannedWork[]): EventToInsert[] {
   const recorded = new Map(planned.flatMap(({ plan }) => [...plan.recorded]));
-  return works.flatMap(({ newEvents, isContentRemoved, settlement: { duplicates, reusing } }) =>
+  return works.flatMap(({ newEvents, isContentRemoved, repeats: { duplicates, reusing } }) =>
     newEvents.map((event): EventToInsert => {
       const duplicateOf = duplicates.get(event.id) ?? null;
       const step = recorded.get(event.id);
@@ -204,11 +204,7 @@ function toExpired(event: IncomingEvent): EventToInsert {
   return { ...event, ...nothing, outcome: "expired", warnings: [] };
 }
 
-function toReuseWarnings({
-  partner,
-  newEvents,
-  settlement: { reusing, reusingInLog },
-}: BookingWork): RecordedWarning[] {
+function toReuseWarnings({ partner, newEvents, repeats: { reusing, reusingInLog } }: BookingWork): RecordedWarning[] {
   const reusingNow = reusing.size === 0 ? [] : newEvents.filter(({ id }) => reusing.has(id));
   return [...reusingNow, ...reusingInLog].map(({ id, kind }) => toWarning({ id, kind, partner }, "key-reused"));
 }

@@ -90,7 +90,7 @@ export async function refoldBookings(
       const refold = new Refold({
         stored,
         late: lateEvents.map((event) => ({ event, creates: creates.get(event.id) })),
-        displaced: work.settlement.displaced,
+        displaced: work.repeats.displaced,
         duplicateWindowMs,
       });
       return refoldBooking(client, logs, work, refold);

@@ -40,7 +40,7 @@ export class LogReader {
   }
 }
 
-/** The first page is small, since most late events are settled by the event after them. */
+/** The first page is small, since the event after most late events decides them. */
 const pageSizes = [20, 200, 1_000] as const;
 /** How many revised events are held before they are written. */
 const maxRevisedHeld = 1_000;

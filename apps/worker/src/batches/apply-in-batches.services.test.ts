@@ -272,7 +272,7 @@ test("partners whose events were in a batch with failing ones are applied in the
   expect((await failing).every(({ status }) => status === "rejected")).toBe(true);
 });
 
-test("events that are not settled in time fail, to be tried again later", async () => {
+test("events that are not applied in time fail, to be tried again later", async () => {
   const apply = createApplier({ applyTogether: () => Promise.reject(new Error("every event fails")), maxAsideMs: 0 });
   const results = await Promise.allSettled(createEvents(64).map(apply));
   expect(results.map((result) => result.status === "rejected" && result.reason.name)).toEqual(Array(64).fill("HeldUp"));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { comparePlaces, type KeyedEvent, type KeySettlement, type KeyUses, settleKeys } from "./settle-keys.ts";
+import { comparePlaces, findRepeats, type KeyedEvent, type KeyUses, type Repeats } from "./find-repeats.ts";
 
 const sendings = [
   { kind: "create", contentDigest: "A", idempotencyKey: "k1" },
@@ -17,7 +17,7 @@ test("what counts and what reuses a key depends neither on the order of arrival 
     for (const arriving of allOrders(events)) {
       for (const ends of allLists([true, false], eventCount - 1)) {
         const log = new Log();
-        for (const batch of cut(arriving, ends)) log.settle(batch);
+        for (const batch of cut(arriving, ends)) log.add(batch);
         const recorded = events.map(({ id }) => log.recorded(id)).join();
         // There are fifty thousand cases, and an assertion takes longer than a case does.
         if (recorded !== expected) expect({ arriving, ends, recorded }).toEqual({ arriving, ends, recorded: expected });
@@ -26,15 +26,15 @@ test("what counts and what reuses a key depends neither on the order of arrival 
   }
 });
 
-describe("a settlement names", () => {
+describe("what is found names", () => {
   const place = (sequence: number) => ({ id: `e${sequence}`, sequence });
   const event = (sequence: number) => ({ ...place(sequence), ...sendings[0] });
   const other = { ...place(4), ...sendings[1] };
   const none = { duplicates: new Map(), displaced: [], reusing: new Set(), reusingInLog: [] };
 
   test("the event that counts, of several new ones that are one to their sender", () => {
-    const settlement = settleKeys([event(2), event(3)], () => ({ first: null, same: null }));
-    expect(settlement).toEqual({ ...none, duplicates: new Map([["e3", "e2"]]) });
+    const repeats = findRepeats([event(2), event(3)], () => ({ first: null, same: null }));
+    expect(repeats).toEqual({ ...none, duplicates: new Map([["e3", "e2"]]) });
   });
 
   test("the logged event, if it was received first", () => {
@@ -43,19 +43,19 @@ describe("a settlement names", () => {
       ["e2", "e1"],
       ["e3", "e1"],
     ]);
-    expect(settleKeys([event(2), event(3)], () => uses)).toEqual({ ...none, duplicates });
+    expect(findRepeats([event(2), event(3)], () => uses)).toEqual({ ...none, duplicates });
   });
 
   test("the logged event that no longer counts", () => {
     const uses = { first: { ...place(5), kind: "create" }, same: place(5) } as const;
     const displaced = [{ ...place(5), duplicateOf: "e2" }];
-    expect(settleKeys([event(2)], () => uses)).toEqual({ ...none, displaced });
+    expect(findRepeats([event(2)], () => uses)).toEqual({ ...none, displaced });
   });
 
   test("the logged event that reuses the key, with its kind", () => {
     const uses = { first: { ...place(5), kind: "delete" }, same: null } as const;
-    const settled = settleKeys([event(2), other], () => uses);
-    expect(settled).toEqual({ ...none, reusing: new Set(["e4"]), reusingInLog: [{ id: "e5", kind: "delete" }] });
+    const found = findRepeats([event(2), other], () => uses);
+    expect(found).toEqual({ ...none, reusing: new Set(["e4"]), reusingInLog: [{ id: "e5", kind: "delete" }] });
   });
 
   test("no event without a key, and the log is not asked about it", () => {
@@ -63,7 +63,7 @@ describe("a settlement names", () => {
       throw new Error("There is no key to ask about.");
     };
     const keyless = [event(1), event(2)].map((keyed) => ({ ...keyed, idempotencyKey: null }));
-    expect(settleKeys(keyless, unasked)).toEqual(none);
+    expect(findRepeats(keyless, unasked)).toEqual(none);
   });
 });
 
@@ -111,11 +111,11 @@ function cut<Item>(items: Item[], ends: boolean[]): Item[][] {
 class Log {
   #rows: (KeyedEvent & { recorded: "first" | "reuse" | "duplicate" })[] = [];
 
-  settle(batch: KeyedEvent[]): void {
+  add(batch: KeyedEvent[]): void {
     const inOrder = batch.toSorted((a, b) => a.sequence - b.sequence);
     this.#record(
       inOrder,
-      settleKeys(inOrder, (event) => this.#findUses(event)),
+      findRepeats(inOrder, (event) => this.#findUses(event)),
     );
   }
 
@@ -129,7 +129,7 @@ class Log {
     return { first: counting.find((row) => row.recorded === "first") ?? null, same: same ?? null };
   }
 
-  #record(events: KeyedEvent[], { duplicates, displaced, reusing, reusingInLog }: KeySettlement): void {
+  #record(events: KeyedEvent[], { duplicates, displaced, reusing, reusingInLog }: Repeats): void {
     for (const row of this.#rows) {
       if (displaced.some(({ id }) => id === row.id)) row.recorded = "duplicate";
       if (reusingInLog.some(({ id }) => id === row.id)) row.recorded = "reuse";

@@ -22,7 +22,7 @@ export interface KeyUses {
   same: Place | null;
 }
 
-export interface KeySettlement {
+export interface Repeats {
   /** New events that repeat another event: the id of the event that counts, by the id of the repetition. */
   duplicates: Map<string, string>;
   /** Logged events that no longer count, since they repeat a new event that was received before them. */
@@ -41,17 +41,17 @@ export interface KeySettlement {
  * @param events new events of one booking, in sequence order. Events without a key are skipped
  * @param findUses how the log has used an event's key
  */
-export function settleKeys<Event extends Omit<KeyedEvent, "idempotencyKey"> & { idempotencyKey: string | null }>(
+export function findRepeats<Event extends Omit<KeyedEvent, "idempotencyKey"> & { idempotencyKey: string | null }>(
   events: readonly Event[],
   findUses: (event: Event) => KeyUses,
-): KeySettlement {
-  const settlement: KeySettlement = { duplicates: new Map(), displaced: [], reusing: new Set(), reusingInLog: [] };
+): Repeats {
+  const repeats: Repeats = { duplicates: new Map(), displaced: [], reusing: new Set(), reusingInLog: [] };
   const keyed = events.filter(({ idempotencyKey }) => idempotencyKey !== null);
   for (const withKey of Map.groupBy(keyed, ({ idempotencyKey }) => idempotencyKey).values()) {
-    const counting = countOnce(withKey, findUses, settlement);
-    noteReuse(counting, findUses(withKey[0] as Event).first, settlement);
+    const counting = countOnce(withKey, findUses, repeats);
+    noteReuse(counting, findUses(withKey[0] as Event).first, repeats);
   }
-  return settlement;
+  return repeats;
 }
 
 /**
@@ -61,7 +61,7 @@ export function settleKeys<Event extends Omit<KeyedEvent, "idempotencyKey"> & { 
 function countOnce<Event extends Omit<KeyedEvent, "idempotencyKey">>(
   events: readonly Event[],
   findUses: (event: Event) => KeyUses,
-  { duplicates, displaced }: KeySettlement,
+  { duplicates, displaced }: Repeats,
 ): Event[] {
   const counting: Event[] = [];
   for (const same of Map.groupBy(events, ({ kind, contentDigest }) => `${kind} ${contentDigest}`).values()) {
@@ -80,7 +80,7 @@ function countOnce<Event extends Omit<KeyedEvent, "idempotencyKey">>(
 function noteReuse(
   counting: readonly (Place & { kind: EventKind })[],
   loggedFirst: KeyUses["first"],
-  { displaced, reusing, reusingInLog }: KeySettlement,
+  { displaced, reusing, reusingInLog }: Repeats,
 ): void {
   const [newFirst, ...others] = counting.toSorted(comparePlaces);
   if (newFirst === undefined) return;
