@@ -1,4 +1,6 @@
-import { formatAddress, type RedisAddress } from "@booking-events/runtime";
+import { formatAddress, type RedisAddress, type RedisCluster } from "@booking-events/runtime";
+import { toAccessOptions } from "./access.ts";
+import type { Directory } from "./directory.ts";
 
 /** What one node of a cluster knows of all. */
 export interface ClusterView {
@@ -14,6 +16,20 @@ interface ClusterNode {
   configEpoch: number;
   /** Slots that it serves. */
   ranges: [first: number, last: number][];
+}
+
+export function clusterDirectory(servers: RedisCluster): Directory<ClusterView> {
+  const prefersNames = servers.isEncrypted === true;
+  return {
+    named: servers.cluster,
+    access: toAccessOptions(servers),
+    async ask(redis, asked) {
+      const [info, nodes] = await Promise.all([redis.cluster("INFO"), redis.cluster("NODES")]);
+      return parseClusterView(String(info), String(nodes), asked, { prefersNames });
+    },
+    listOthers: listNodes,
+    findPrimary: (views, prefix) => findSlotOwner(views, slotOf(prefix)),
+  };
 }
 
 /**

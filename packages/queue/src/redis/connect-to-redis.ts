@@ -8,6 +8,7 @@ import {
   type RedisServers,
 } from "@booking-events/runtime";
 import { AbstractConnector, Redis, type RedisOptions } from "ioredis";
+import { toAccessOptions } from "./access.ts";
 import { sharePrimaries } from "./primaries.ts";
 
 export interface QueueLocation {
@@ -43,14 +44,6 @@ export function connectToServer(redisServers: RedisServers, address: RedisAddres
   const url = new URL(redisServers);
   url.host = formatAddress(address);
   return new Redis(url.href, options);
-}
-
-function toAccessOptions({ username, password, isEncrypted }: RedisCluster | RedisSentinels): ConnectionOptions {
-  return {
-    ...(username ? { username } : {}),
-    ...(password ? { password } : {}),
-    ...(isEncrypted ? { tls: {} } : {}),
-  };
 }
 
 const connectTimeoutMs = 1_500;
