@@ -2,13 +2,8 @@ import { restoreStringMethods } from "./redis/restore-string-methods.ts";
 
 export type { AcceptedEvent } from "./add/add-events.ts";
 export type { NumberedEvent } from "./add/add-numbered-events.ts";
-export {
-  createProducer,
-  EnqueueError,
-  enqueueDeadlineMs,
-  type Producer,
-  type ProducerOptions,
-} from "./add/producer.ts";
+export { EnqueueError, enqueueDeadlineMs } from "./add/confirmed-writes.ts";
+export { createProducer, type Producer, type ProducerOptions } from "./add/producer.ts";
 export { createShardedProducer, type ShardedProducer } from "./add/sharded-producer.ts";
 export { digestSubject } from "./events/event-subject.ts";
 export { queueName } from "./events/queue-name.ts";

@@ -3,17 +3,16 @@ import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { jobOptions } from "../events/job-options.ts";
 import { queueName, replayJobName } from "../events/queue-name.ts";
-import { findSequenceProblems } from "../events/sequence.ts";
 import { measureQueueLoad, type QueueLoad } from "../look/queue-load.ts";
 import { readShardState, type ShardState } from "../look/queue-state.ts";
 import { createRedisClock } from "../redis/clock.ts";
-import { createReplicaConfirmation } from "../redis/confirm-replicas.ts";
-import { connectFailingFast, leadsToUndisputedPrimary, type QueueLocation } from "../redis/connect-to-redis.ts";
-import { findDurabilityProblems, findRunWithCompleteAof, readRedisFacts } from "../redis/durability.ts";
+import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { watchOutage } from "../redis/watch-outage.ts";
 import { recordShardCount } from "../shards/shard-counts.ts";
 import { type AcceptedEvent, createEventAdder, serializeEvent } from "./add-events.ts";
 import { addNumberedEvents, type NumberedEvent } from "./add-numbered-events.ts";
+import { ConfirmedWrites, enqueueDeadlineMs } from "./confirmed-writes.ts";
+import { SafetyCheck } from "./safety-check.ts";
 
 export interface Producer {
   /**
@@ -64,23 +63,12 @@ export interface Producer {
   close(): Promise<void>;
 }
 
-/** The event could not be queued, or Redis did not confirm it in time. The message contains nothing of the event. */
-export class EnqueueError extends Error {
-  override name = "EnqueueError";
-}
-
-/** In an outage, partners get an answer within 2 s. This leaves time for the answer itself. */
-export const enqueueDeadlineMs = 1_500;
-
 /**
  * While Redis processes one call, another waits at its socket. More calls would not be answered sooner, but would be
  * smaller, and each costs Redis a write to disk. While Redis is frozen, events are still sent to its socket, because it
  * may resume in time.
  */
 const addsUnderWay = { maxCalls: 2, maxWaitMs: 100 };
-
-const disputed =
-  "Most Sentinels do not confirm that this Redis is the primary. Check that they run, and wait for a failover to end.";
 
 export interface ProducerOptions extends QueueLocation {
   /** How many replicas must have an event before it counts as queued. Default: 0. */
@@ -95,25 +83,14 @@ export interface ProducerOptions extends QueueLocation {
 }
 
 export function createProducer(options: ProducerOptions): Producer {
-  const { replicasToConfirm = 0 } = options;
-  const redis = connectFailingFast(options, options.onError, { connectionName: "booking-events-ingest" });
-  const describeOutage = watchOutage(redis, options.redisServers);
-  let connectionNumber = 0;
-  /** Whether the last look at all of Redis' settings found that it keeps what it confirms. */
-  let isDurable = true;
-  /** The id of the Redis process whose append-only file is known to be complete. */
-  let runWithCompleteAof: string | undefined;
-  redis.on("ready", () => {
-    connectionNumber += 1;
-  });
+  const { redisServers, prefix, replicasToConfirm = 0, onError, onTimeLost } = options;
+  const redis = connectFailingFast(options, onError, { connectionName: "booking-events-ingest" });
   const queue = createQueue(options, redis);
-  const clock = createRedisClock(redis, options.onTimeLost);
-  const addEvents = createEventAdder(redis, options.prefix, clock);
-  const isUndisputed = () => leadsToUndisputedPrimary(redis, options.redisServers);
-  const confirm = createReplicaConfirmation(redis, replicasToConfirm, {
-    connectionNumber: () => connectionNumber,
-    isUndisputed,
-  });
+  const clock = createRedisClock(redis, onTimeLost);
+  const writes = new ConfirmedWrites(redis, redisServers, replicasToConfirm);
+  const describeOutage = watchOutage(redis, redisServers);
+  const check = new SafetyCheck({ redis, prefix, replicasToConfirm, clock, writes, describeOutage });
+  const addEvents = createEventAdder(redis, prefix, clock);
   // Under load, most of the cost of adding an event is the round trip and the write to disk.
   const addTogether = gatherPerTurn(
     (events: Parameters<typeof addEvents>[0], oldestAtMs) => {
@@ -121,62 +98,27 @@ export function createProducer(options: ProducerOptions): Producer {
       // deadline counts from the oldest event's arrival, because this process may have been frozen since and the sender
       // may have given up.
       const deadlineMs = oldestAtMs + enqueueDeadlineMs;
-      return settle(() => addEvents(events, deadlineMs), deadlineMs);
+      return writes.run(() => addEvents(events, deadlineMs), deadlineMs);
     },
     { underWay: addsUnderWay },
   );
-
-  /** Resolves when Redis and its replicas have what `work` adds. */
-  async function settle<Result>(
-    work: () => Promise<Result>,
-    deadlineMs = performance.now() + enqueueDeadlineMs,
-  ): Promise<Result> {
-    const msLeft = () => Math.max(0, Math.ceil(deadlineMs - performance.now()));
-    const connection = connectionNumber;
-    async function addAndConfirm(): Promise<Result> {
-      const result = await work();
-      await confirm(connection, msLeft());
-      return result;
-    }
-    try {
-      return await withDeadline(addAndConfirm(), msLeft());
-    } catch (error) {
-      throw new EnqueueError("The event could not be queued, or Redis did not confirm it in time.", { cause: error });
-    }
-  }
 
   return {
     // Serialized immediately, so only the event's text stays in memory while Redis works.
     enqueue: (event, subject) => addTogether(serializeEvent(event, subject)),
     async requeue(eventId, data) {
-      await settle(() => queue.add(replayJobName, data, { ...jobOptions, jobId: eventId }));
+      await writes.run(() => queue.add(replayJobName, data, { ...jobOptions, jobId: eventId }));
     },
-    enqueueNumbered: (events) => settle(() => addNumberedEvents(redis, options.prefix, events)),
-    async findProblems() {
-      try {
-        const checks = Promise.all([
-          readRedisFacts(redis),
-          findSequenceProblems(redis, options.prefix, clock),
-          replicasToConfirm === 0 || isUndisputed(),
-        ]);
-        const [facts, sequenceProblems, mayConfirm] = await withDeadline(checks, enqueueDeadlineMs);
-        const problems = findDurabilityProblems(facts, { runWithCompleteAof, replicasToConfirm });
-        isDurable = problems.length === 0;
-        runWithCompleteAof = findRunWithCompleteAof(facts, runWithCompleteAof);
-        return [...problems, ...(mayConfirm ? [] : [disputed]), ...sequenceProblems];
-      } catch {
-        return [describeOutage()];
-      }
-    },
-    connectionNumber: () => connectionNumber,
+    enqueueNumbered: (events) => writes.run(() => addNumberedEvents(redis, prefix, events)),
+    findProblems: () => check.findProblems(),
+    connectionNumber: () => writes.connectionNumber,
     onConnected: (listener) => void redis.on("ready", listener),
     measureLoad: () => withDeadline(measureQueueLoad(redis, queue), enqueueDeadlineMs),
     async readState() {
-      const state = await withDeadline(readShardState(redis, options.prefix), enqueueDeadlineMs);
-      return { ...state, isDurable: state.isDurable && isDurable };
+      const state = await withDeadline(readShardState(redis, prefix), enqueueDeadlineMs);
+      return { ...state, isDurable: state.isDurable && check.isDurable };
     },
-    recordShardCount: (shardCount) =>
-      withDeadline(recordShardCount(redis, options.prefix, shardCount), enqueueDeadlineMs),
+    recordShardCount: (shardCount) => withDeadline(recordShardCount(redis, prefix, shardCount), enqueueDeadlineMs),
     async close() {
       await queue.close();
       redis.disconnect();

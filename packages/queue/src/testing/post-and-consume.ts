@@ -4,7 +4,8 @@ import { waitFor } from "@booking-events/harness";
 import type { RedisServers } from "@booking-events/runtime";
 import { expect } from "vitest";
 import type { AcceptedEvent } from "../add/add-events.ts";
-import { createProducer, enqueueDeadlineMs } from "../add/producer.ts";
+import { enqueueDeadlineMs } from "../add/confirmed-writes.ts";
+import { createProducer } from "../add/producer.ts";
 import { createConsumer } from "../take/consumer.ts";
 
 const pauseMs = 5;
