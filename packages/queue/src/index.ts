@@ -28,13 +28,8 @@ export { readWarningCounts, toDay, type WarningCount, warningDaysKept } from "./
 export type { QueueLocation } from "./redis/connect-to-redis.ts";
 export { forEachShard, type ShardedQueue, type ShardResult, valuesOf } from "./shards/for-each-shard.ts";
 export { formatShards, locateShard, namingShards, shardNumbers, shardOf, shardsOf } from "./shards/shards.ts";
-export {
-  type Consumer,
-  createConsumer,
-  DelayDelivery,
-  type Delivery,
-  ReleaseDelivery,
-} from "./take/consumer.ts";
+export { type Consumer, createConsumer } from "./take/consumer.ts";
+export { DelayDelivery, type Delivery, ReleaseDelivery } from "./take/delivery.ts";
 export type { HoldLimits } from "./take/held-events.ts";
 export { type GivenUpEvent, LostClaim, type Verdict } from "./take/sweep-failed.ts";
 export { fetchIntervalMs } from "./take/worker-backend.ts";

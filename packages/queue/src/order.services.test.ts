@@ -6,8 +6,9 @@ import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { jobOptions } from "./events/job-options.ts";
 import { queueName } from "./events/queue-name.ts";
-import { createConsumer, type Delivery, ReleaseDelivery } from "./take/consumer.ts";
-import { createHeldEvents } from "./take/held-events.ts";
+import { createConsumer } from "./take/consumer.ts";
+import { type Delivery, ReleaseDelivery } from "./take/delivery.ts";
+import { HeldEvents } from "./take/held-events.ts";
 import { createEventReleaser } from "./take/release-events.ts";
 import { createWorkerBackend } from "./take/worker-backend.ts";
 import { dumpQueue } from "./testing/dump-queue.ts";
@@ -163,7 +164,7 @@ async function prepare(makeBackend: () => BackendFactory<Backend>): Promise<Back
 
 const ours = () =>
   createWorkerBackend({
-    ...{ redis, prefix, lockDurationMs, held: createHeldEvents({ concurrency: 1, maxHeldBytes }), begin: () => {} },
+    ...{ redis, prefix, lockDurationMs, held: new HeldEvents({ concurrency: 1, maxHeldBytes }), begin: () => {} },
     stalled: { maxStalledCount, stalledCheckIntervalMs: 600_000, lockDurationMs },
   });
 const theirs = () => createRedisBackend;

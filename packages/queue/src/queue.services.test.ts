@@ -14,7 +14,8 @@ import { createProducer, type Producer } from "./add/producer.ts";
 import { jobOptions } from "./events/job-options.ts";
 import { queueName } from "./events/queue-name.ts";
 import { maxDeviationMs, sequenceKey } from "./events/sequence.ts";
-import { type Consumer, createConsumer, DelayDelivery, type Delivery, ReleaseDelivery } from "./take/consumer.ts";
+import { type Consumer, createConsumer } from "./take/consumer.ts";
+import { DelayDelivery, type Delivery, ReleaseDelivery } from "./take/delivery.ts";
 import type { GivenUpEvent } from "./take/sweep-failed.ts";
 import { dumpQueue } from "./testing/dump-queue.ts";
 
@@ -348,7 +349,7 @@ test("a consumer holds as many events as its concurrency, and waits for the next
     await mayGoOn;
   }, 250);
   await waitFor(() => expect(held).toBe(250));
-  expect(await consumer.countBacklog()).toEqual({ waiting: 150, delayed: 0 });
+  expect(await consumer.readState()).toMatchObject({ waiting: 150, delayed: 0 });
   goOn();
   await waitFor(() => expect(held).toBe(400));
   await waitFor(async () => expect(await countBlocked()).toBe(1));
@@ -416,7 +417,7 @@ describe("an event in BullMQ's failed set", () => {
     consume(async (delivery) => void deliveries.push(delivery));
     await waitFor(() => expect(deliveries).toHaveLength(1));
     expect(deliveries[0]).toMatchObject({ text, jobId: anEvent().eventId, isReplay: true, attempt: 1 });
-    expect(await consumer.countBacklog()).toEqual({ waiting: 0, delayed: 0 });
+    expect(await consumer.readState()).toMatchObject({ waiting: 0, delayed: 0 });
   });
 });
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ProgressWatch, stuckAfterMs } from "./watch-progress.ts";
 
 function createWatch({ waiting = 5 } = {}) {
-  const queue = { countBacklog: async () => ({ waiting, delayed: 0 }) };
+  const queue = { readState: async () => ({ waiting }) };
   return new ProgressWatch(queue, createLogger({ name: "test", level: "silent" }));
 }
 

@@ -1,4 +1,3 @@
-import type { Consumer } from "@booking-events/queue";
 import type { Logger } from "@booking-events/runtime";
 
 /** How often a worker looks whether it is stuck. */
@@ -6,19 +5,23 @@ export const progressIntervalMs = 5_000;
 /** Much longer than a batch may take: see the limits in `database.ts` of the store. */
 export const stuckAfterMs = 60_000;
 
+interface Queue {
+  readState(): Promise<{ waiting: number }>;
+}
+
 /**
  * Notices a worker that is stuck in a shard: events wait, PostgreSQL is available, the queue is not paused, and nothing
  * happens. This has been seen with queue workers whose blocking connection died unnoticed. The log, `/readyz` and a
  * metric report it. A restart fixes it, and loses nothing.
  */
 export class ProgressWatch {
-  readonly #queue: Pick<Consumer, "countBacklog">;
+  readonly #queue: Queue;
   readonly #logger: Logger;
   #hasProgress = false;
   #progressAtMs = Number.NEGATIVE_INFINITY;
   #isStuck = false;
 
-  constructor(queue: Pick<Consumer, "countBacklog">, logger: Logger) {
+  constructor(queue: Queue, logger: Logger) {
     this.#queue = queue;
     this.#logger = logger;
   }
@@ -40,8 +43,8 @@ export class ProgressWatch {
    */
   async look(nowMs: number, isHeldUp: boolean): Promise<void> {
     // If Redis is down, that is reported elsewhere.
-    const waiting = await this.#queue.countBacklog().then(
-      (backlog) => backlog.waiting,
+    const waiting = await this.#queue.readState().then(
+      (state) => state.waiting,
       () => 0,
     );
     const hasReason = waiting === 0 || this.#hasProgress || isHeldUp;

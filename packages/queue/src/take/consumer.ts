@@ -1,46 +1,21 @@
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { DelayedError, type Job, raw2NextJobData, UnrecoverableError, WaitingError, type WorkerOptions } from "bullmq";
 import type { Redis } from "ioredis";
-import { EventJob, EventQueue, EventWorker, type JobContent } from "../events/event-job.ts";
-import { queueName, replayJobName } from "../events/queue-name.ts";
-import { maxAttempts, retryDelayMs } from "../events/retry-policy.ts";
+import { EventQueue, EventWorker } from "../events/event-job.ts";
+import { queueName } from "../events/queue-name.ts";
+import { retryDelayMs } from "../events/retry-policy.ts";
 import { isQueuePaused } from "../look/pause-queue.ts";
 import { readShardState, type ShardState } from "../look/queue-state.ts";
 import { recordWorker, removeWorker, type WorkerIdentity } from "../look/worker-registry.ts";
 import { connectToRedis, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { watchOutage } from "../redis/watch-outage.ts";
 import { forgetShardCount, readShardCounts } from "../shards/shard-counts.ts";
-import { createHeldEvents, type HeldEvents, type HoldLimits } from "./held-events.ts";
+import { type Delivery, toFailedDelivery } from "./delivery.ts";
+import { createJobHandler, type HandleJob } from "./handle-jobs.ts";
+import { HeldEvents, type HoldLimits } from "./held-events.ts";
 import { keepLocks } from "./keep-locks.ts";
-import { createEventReleaser } from "./release-events.ts";
 import { createSweep, type GivenUpEvent, type Verdict } from "./sweep-failed.ts";
 import { createWorkerBackend } from "./worker-backend.ts";
-
-/** A delivery of an event: the first one, a retry, or a repetition after a crash. */
-export interface Delivery {
-  /** The unchanged text from Redis. Redis is a boundary, so it may not be an envelope, or even JSON. */
-  text: string;
-  /**
-   * Events with the same subject are usually about the same booking, and can be processed together in order. Events
-   * with different subjects may be about the same booking too: only the text decides.
-   */
-  subject: string;
-  /** The event's id in the queue, for an event whose data cannot be read. */
-  jobId: string;
-  /** The number of this attempt, starting at 1. */
-  attempt: number;
-  isLastAttempt: boolean;
-  /** Whether an operator put the event back after it had failed. */
-  isReplay: boolean;
-  /** When ingest queued the event, in epoch milliseconds. */
-  queuedAtMs: number;
-  /**
-   * Which part of the job around the text is damaged, as a sentence without any values; null if none is. If there is
-   * damage, the text is all that is known about the event.
-   */
-  damage: string | null;
-}
 
 export interface Consumer {
   /** Starts to process deliveries. Waits for Redis without limit, and reconnects by itself. */
@@ -48,8 +23,6 @@ export interface Consumer {
   isConnected(): boolean;
   /** Returns why Redis does not answer, in a sentence for an operator; null: the connection is ready. */
   connectionProblem(): string | null;
-  /** The number of events in the queue, without those being handled. */
-  countBacklog(): Promise<{ waiting: number; delayed: number }>;
   /**
    * Whether an operator has paused the queue. Then no worker takes events.
    *
@@ -95,28 +68,6 @@ export interface Consumer {
 }
 
 /**
- * Thrown by a handler that was told to stop before it could apply the event. The event goes back to the head of the
- * queue, and no attempt is counted. Events released while the consumer drains keep their order.
- */
-export class ReleaseDelivery extends Error {
-  override name = "ReleaseDelivery";
-}
-
-/**
- * Thrown by a handler to have the event delivered again after a delay. No attempt is counted, and other events are
- * delivered in the meantime.
- */
-export class DelayDelivery extends Error {
-  override name = "DelayDelivery";
-  readonly delayMs: number;
-
-  constructor(delayMs: number) {
-    super("The event will be delivered again later.");
-    this.delayMs = delayMs;
-  }
-}
-
-/**
  * How long a delivery stays with a worker that shows no sign of life, and how often other workers check for such
  * deliveries. BullMQ's default of 30 s for each would delay recovery unnecessarily.
  */
@@ -156,49 +107,40 @@ export interface ConsumerOptions extends QueueLocation, HoldLimits {
 }
 
 export function createConsumer(options: ConsumerOptions): Consumer {
-  const { prefix, onError, onMissingJob = () => {} } = options;
+  const { redisServers, prefix, recovery = defaultRecovery, onError, onMissingJob = () => {} } = options;
   const identity: WorkerIdentity = { version: options.version ?? "?", host: hostname(), pid: process.pid };
-  const { lockDurationMs } = options.recovery ?? defaultRecovery;
   const redis = connect(options);
-  const describeOutage = watchOutage(redis, options.redisServers);
-  const held = createHeldEvents(options);
-  const closing = new AbortController();
+  const describeOutage = watchOutage(redis, redisServers);
+  const held = new HeldEvents(options);
   /** Set while the consumer drains: resolves when all released events can go back together. */
-  let allSettled: Promise<unknown> | undefined;
-  const handleJob = createJobHandler({ ...options, redis, held, whenAllSettled: () => allSettled });
+  let allCanGoBack: Promise<unknown> | undefined;
+  const untilAllCanGoBack = () => allCanGoBack;
+  const handleJob = createJobHandler({ redis, prefix, held, handle: options.handle, untilAllCanGoBack });
   const worker = createWorker(options, { redis, held, handleJob });
   const queue = createQueue(options, redis);
+  const closing = new AbortController();
 
   return {
     start() {
       worker.run().catch(onError);
-      void keepLocks({
-        locked: held.locked,
-        renew: (jobIds, tokens) => queue.backend.extendLocks(jobIds, tokens, lockDurationMs),
-        lockDurationMs,
-        onError,
-        signal: closing.signal,
-      });
+      void keepLocks({ held, queue, lockDurationMs: recovery.lockDurationMs, onError, signal: closing.signal });
     },
     isConnected: () => redis.status === "ready",
     connectionProblem: () => (redis.status === "ready" ? null : describeOutage()),
-    async countBacklog() {
-      const { waiting = 0, delayed = 0 } = await queue.getJobCounts("waiting", "delayed");
-      return { waiting, delayed };
-    },
     isPaused: () => ifConnected(redis, () => isQueuePaused(redis, prefix)),
     recordAlive: () => recordWorker(redis, prefix, identity),
     readState: () => ifConnected(redis, () => readShardState(redis, prefix)),
     sweepFailed: createSweep({
-      ...{ redis, prefix, onMissingJob },
+      redis,
+      prefix,
+      onMissingJob,
       toDelivery: (fields, jobId) => toFailedDelivery(queue, fields, jobId),
     }),
     readBytes: (delivery) => readBytes(redis, prefix, delivery),
-    limitTo: held.limitTo,
+    limitTo: (limits) => held.limitTo(limits),
     async isEmpty() {
       const state = await ifConnected(redis, () => readShardState(redis, prefix));
-      const { waiting, delayed, held: active, givenUp } = state;
-      return waiting + delayed + active + givenUp === 0;
+      return state.waiting + state.delayed + state.held + state.givenUp === 0;
     },
     readShardCounts: () => ifConnected(redis, () => readShardCounts(redis, prefix)),
     forgetShardCount: (shardCount) => ifConnected(redis, () => forgetShardCount(redis, prefix, shardCount)),
@@ -206,7 +148,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       held.stop();
       // If this fails, the record expires.
       removeWorker(redis, prefix, identity).catch(() => {});
-      allSettled ??= Promise.race([held.whenSettled(), sleep(releaseWaitMs, undefined, { ref: false })]);
+      allCanGoBack ??= Promise.race([held.whenIdle(), sleep(releaseWaitMs, undefined, { ref: false })]);
       await worker.pause();
     },
     async close() {
@@ -239,52 +181,22 @@ async function ifConnected<Answer>(redis: Redis, ask: () => Promise<Answer>): Pr
   return ask();
 }
 
-type HandleJob = (job: Job<JobContent>, token?: string) => Promise<void>;
-
-/** @param options.whenAllSettled returns what a released event waits for before it goes back */
-function createJobHandler(options: {
-  redis: Redis;
-  prefix: string;
-  held: HeldEvents;
-  handle: ConsumerOptions["handle"];
-  whenAllSettled: () => Promise<unknown> | undefined;
-}): HandleJob {
-  const { held, handle, whenAllSettled } = options;
-  const releaseEvent = createEventReleaser(options.redis, options.prefix);
-
-  /** @throws WaitingError, which tells BullMQ to leave the job alone */
-  async function release(job: Job<JobContent>, token: string): Promise<never> {
-    held.settle(job);
-    await whenAllSettled();
-    held.remove(job);
-    // Only an operator can have set a priority.
-    if (job.priority > 0) await job.moveToWait(token);
-    else await releaseEvent({ jobId: job.id ?? "", token });
-    throw new WaitingError();
-  }
-
-  return async function handleJob(job, token = "") {
-    try {
-      await handle(toDelivery(job));
-    } catch (error) {
-      if (error instanceof ReleaseDelivery) return await release(job, token);
-      if (error instanceof DelayDelivery) {
-        await job.moveToDelayed(Date.now() + error.delayMs, token);
-        throw new DelayedError();
-      }
-      throw toStorableError(error);
-    } finally {
-      held.remove(job);
-    }
-  };
-}
-
 function createWorker(
-  { prefix, onError, onMissingJob = () => {}, recovery = defaultRecovery }: ConsumerOptions,
+  options: ConsumerOptions,
   { redis, held, handleJob }: { redis: Redis; held: HeldEvents; handleJob: HandleJob },
 ): EventWorker {
+  const { prefix, recovery = defaultRecovery, onError, onMissingJob = () => {} } = options;
   const { lockDurationMs, stalledCheckIntervalMs } = recovery;
-  const workerOptions: WorkerOptions = {
+  const createBackend = createWorkerBackend({
+    redis,
+    prefix,
+    lockDurationMs,
+    held,
+    onMissingJob,
+    begin: (json, jobId, token) => worker.begin(json, jobId, token),
+    stalled: { maxStalledCount, stalledCheckIntervalMs, lockDurationMs },
+  });
+  const worker = new EventWorker(queueName, handleJob, {
     connection: redis,
     prefix,
     autorun: false,
@@ -293,13 +205,9 @@ function createWorker(
     stalledInterval: stalledCheckIntervalMs,
     maxStalledCount,
     settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
-  };
-  const createBackend = createWorkerBackend({
-    ...{ redis, prefix, lockDurationMs, held, onMissingJob },
-    begin: (json, jobId, token) => worker.begin(json, jobId, token),
-    stalled: { maxStalledCount, stalledCheckIntervalMs, lockDurationMs },
+    createBackend,
+    onFetched: (job) => held.hold(job),
   });
-  const worker = new EventWorker(queueName, handleJob, { ...workerOptions, createBackend, onFetched: held.hold });
   return worker.on("error", onError);
 }
 
@@ -318,29 +226,4 @@ async function readBytes(redis: Redis, prefix: string, { jobId, text }: Pick<Del
   const job = `${prefix}:${queueName}:${jobId}`;
   // The job is missing if another worker has finished it in the meantime.
   return (mayBeDamaged ? await redis.hgetBuffer(job, "data") : null) ?? Buffer.from(text);
-}
-
-function toFailedDelivery(queue: EventQueue, fields: unknown[], jobId: string): Delivery {
-  const json = raw2NextJobData([fields, jobId, 0, 0])[0];
-  const job = EventJob.fromJSON<JobContent, unknown, string>(queue, json, jobId);
-  // BullMQ counted moving the job to the failed set as an attempt.
-  return toDelivery(job, Math.max(1, job.attemptsMade));
-}
-
-function toDelivery(job: Job<JobContent>, attempt = job.attemptsMade + 1): Delivery {
-  return {
-    text: job.data.text,
-    subject: job.data.subject,
-    jobId: job.id ?? "",
-    attempt,
-    isLastAttempt: attempt >= (job.opts.attempts ?? maxAttempts),
-    isReplay: job.name === replayJobName,
-    queuedAtMs: job.timestamp,
-    damage: job.data.damage,
-  };
-}
-
-/** BullMQ stores an error's message and stack. A thrown value that is not an error would leave the job stuck. */
-function toStorableError(error: unknown): Error {
-  return error instanceof Error ? error : new UnrecoverableError("The handler threw something that is not an error.");
 }

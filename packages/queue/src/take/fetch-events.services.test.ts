@@ -8,7 +8,7 @@ import { jobOptions } from "../events/job-options.ts";
 import { queueName } from "../events/queue-name.ts";
 import { dumpQueue } from "../testing/dump-queue.ts";
 import { createEventFetcher } from "./fetch-events.ts";
-import { createHeldEvents, type HeldEvents, type HoldLimits } from "./held-events.ts";
+import { HeldEvents, type HoldLimits } from "./held-events.ts";
 import { type BeginJob, createWorkerBackend } from "./worker-backend.ts";
 
 const lockDuration = 10_000;
@@ -66,7 +66,7 @@ function createOurBackend(held: HeldEvents, begin: BeginJob): RedisQueueBackend 
 /** @param limits of our backend */
 async function fetchByUs(limits: HoldLimits = unlimited): Promise<Fetched> {
   const jobs: Fetched["jobs"] = [];
-  const held = createHeldEvents(limits);
+  const held = new HeldEvents(limits);
   const backend = createOurBackend(held, (json, id) => {
     jobs.push({ id, json });
     held.hold({ id, token, processedOn: 0, data: json.data as unknown as JobContent });
@@ -305,7 +305,7 @@ describe("waiting events", () => {
   test("are fetched again without a wake-up if several came, until only one has come", async () => {
     await addSome("a", "b");
     const begun: string[] = [];
-    const backend = createOurBackend(createHeldEvents(unlimited), (_json, id) => {
+    const backend = createOurBackend(new HeldEvents(unlimited), (_json, id) => {
       begun.push(id);
       if (begun.length <= 3) void redis.lmove(key("active"), key("wait"), "RIGHT", "LEFT");
     });
@@ -316,7 +316,7 @@ describe("waiting events", () => {
   test("have a lock with another token each time that they are fetched", async () => {
     await addSome("a", "b");
     const tokens: string[] = [];
-    const backend = createOurBackend(createHeldEvents({ ...unlimited, concurrency: 1 }), (_json, _id, itsToken) => {
+    const backend = createOurBackend(new HeldEvents({ ...unlimited, concurrency: 1 }), (_json, _id, itsToken) => {
       tokens.push(itsToken);
       // As if another worker had taken this one for dead.
       if (tokens.length === 1) void redis.lmove(key("active"), key("wait"), "LEFT", "RIGHT");

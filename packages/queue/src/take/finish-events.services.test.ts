@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { jobOptions } from "../events/job-options.ts";
 import { queueName } from "../events/queue-name.ts";
 import { dumpQueue } from "../testing/dump-queue.ts";
-import { createHeldEvents } from "./held-events.ts";
+import { HeldEvents } from "./held-events.ts";
 import { createWorkerBackend } from "./worker-backend.ts";
 
 const lockDuration = 10_000;
@@ -69,7 +69,7 @@ const ours = (prefix: string) =>
     redis,
     prefix,
     lockDurationMs: lockDuration,
-    held: createHeldEvents({ concurrency: 1, maxHeldBytes: 1 }),
+    held: new HeldEvents({ concurrency: 1, maxHeldBytes: 1 }),
     begin: () => {},
     stalled: { maxStalledCount: 1, stalledCheckIntervalMs: 1, lockDurationMs: lockDuration },
   });

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { createHeldEvents, type HeldJob } from "./held-events.ts";
+import { HeldEvents, type HeldJob } from "./held-events.ts";
 
 const concurrency = 10;
 
@@ -19,33 +19,33 @@ async function isDone(promise: Promise<unknown>): Promise<boolean> {
 }
 
 test("allows fetches while there is room for text, and again once there is", async () => {
-  const held = createHeldEvents({ concurrency, maxHeldBytes: 100 });
+  const held = new HeldEvents({ concurrency, maxHeldBytes: 100 });
   const job = aJob(50);
   expect(held.hasRoom()).toBe(true);
   held.hold(job);
   expect(held.hasRoom()).toBe(false);
   const opened = held.waitForRoom();
   expect(await isDone(opened)).toBe(false);
-  held.settle(job);
+  held.endHandling(job);
   expect(await isDone(opened)).toBe(true);
   expect(held.hasRoom()).toBe(true);
 });
 
 test("allows fetches while fewer events are held than the limit, and again once there are", async () => {
-  const held = createHeldEvents({ concurrency: 2, maxHeldBytes: 1_000 });
+  const held = new HeldEvents({ concurrency: 2, maxHeldBytes: 1_000 });
   const jobs = [aJob(1), aJob(1)];
   for (const job of jobs) held.hold(job);
   expect(held.hasRoom()).toBe(false);
   const opened = held.waitForRoom();
   // An event whose handler has ended may still need its lock.
-  for (const job of jobs) held.settle(job);
+  for (const job of jobs) held.endHandling(job);
   expect(await isDone(opened)).toBe(false);
   for (const job of jobs) held.remove(job);
   expect(await isDone(opened)).toBe(true);
 });
 
 test("lets a fetch use the room of all events that end in the same turn of the event loop", async () => {
-  const held = createHeldEvents({ concurrency: 3, maxHeldBytes: 1_000 });
+  const held = new HeldEvents({ concurrency: 3, maxHeldBytes: 1_000 });
   const jobs = [aJob(10), aJob(20), aJob(30)];
   for (const job of jobs) held.hold(job);
   const fetched = held.waitForRoom().then(() => held.fetch(async (limits) => limits));
@@ -57,7 +57,7 @@ test("lets a fetch use the room of all events that end in the same turn of the e
 });
 
 test("applies new limits at once", async () => {
-  const held = createHeldEvents({ concurrency: 1, maxHeldBytes: 100 });
+  const held = new HeldEvents({ concurrency: 1, maxHeldBytes: 100 });
   held.hold(aJob(10));
   const opened = held.waitForRoom();
   expect(await isDone(opened)).toBe(false);
@@ -68,7 +68,7 @@ test("applies new limits at once", async () => {
 });
 
 test("counts an event once, however often it is removed", () => {
-  const held = createHeldEvents({ concurrency, maxHeldBytes: 100 });
+  const held = new HeldEvents({ concurrency, maxHeldBytes: 100 });
   const [one, another] = [aJob(10), aJob(50)];
   held.hold(one);
   held.hold(another);
@@ -78,7 +78,7 @@ test("counts an event once, however often it is removed", () => {
 });
 
 test("allows no fetch once it is stopped, and leaves no caller waiting", async () => {
-  const held = createHeldEvents({ concurrency, maxHeldBytes: 100 });
+  const held = new HeldEvents({ concurrency, maxHeldBytes: 100 });
   held.hold(aJob(50));
   const opened = held.waitForRoom();
   held.stop();
@@ -87,19 +87,19 @@ test("allows no fetch once it is stopped, and leaves no caller waiting", async (
   expect(held.hasRoom()).toBe(false);
 });
 
-test("is settled when nothing is being fetched or handled", async () => {
-  const held = createHeldEvents({ concurrency, maxHeldBytes: 1_000 });
+test("is idle when nothing is being fetched or handled", async () => {
+  const held = new HeldEvents({ concurrency, maxHeldBytes: 1_000 });
   const job = aJob(50);
   const { promise: answer, resolve } = Promise.withResolvers<void>();
   const fetched = held.fetch(() => answer.then(() => held.hold(job)));
-  const settled = held.whenSettled();
+  const settled = held.whenIdle();
   expect(await isDone(settled)).toBe(false);
   resolve();
   await fetched;
   expect(await isDone(settled)).toBe(false);
-  held.settle(job);
+  held.endHandling(job);
   expect(await isDone(settled)).toBe(true);
   // Its lock is still needed.
   expect([...held.locked()]).toEqual([job]);
-  await held.whenSettled();
+  await held.whenIdle();
 });

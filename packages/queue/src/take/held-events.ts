@@ -12,115 +12,118 @@ export interface HoldLimits {
   maxHeldBytes: number;
 }
 
+/** V8 stores a string with any character outside of Latin-1 in two bytes per character, otherwise in one. */
+const bytesPerCharacter = 2;
+
 /**
  * Tracks the events that a consumer has fetched and not finished, and its fetch in progress.
  *
  * A fetch may start while there is room. An event larger than the limit is fetched when no other is held.
  */
-export interface HeldEvents {
+export class HeldEvents {
+  #limits: HoldLimits;
+  /** The jobs whose handler has not ended, with the bytes of their texts. */
+  readonly #handled = new Map<HeldJob, number>();
+  readonly #locked = new Set<HeldJob>();
+  #heldBytes = 0;
+  #fetches = 0;
+  #isStopped = false;
+  #isWakeDue = false;
+  #waitingForRoom: (() => void)[] = [];
+  #waitingForIdleness: (() => void)[] = [];
+
+  constructor(limits: HoldLimits) {
+    this.#limits = limits;
+  }
+
   /** Changes the limits. Events that are held stay. */
-  limitTo(limits: HoldLimits): void;
+  limitTo(limits: HoldLimits): void {
+    this.#limits = limits;
+    this.#wakeThisTurn();
+  }
+
   /** Returns whether a fetch may start. */
-  hasRoom(): boolean;
+  hasRoom(): boolean {
+    const { maxEvents, maxBytes } = this.#room();
+    return !this.#isStopped && maxEvents > 0 && maxBytes > 0;
+  }
+
   /**
    * Resolves when a fetch may start, or when none will be allowed anymore. Events that end in one turn of the event
    * loop make room together.
    */
-  waitForRoom(): Promise<void>;
+  waitForRoom(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waitingForRoom.push(resolve);
+      this.#wakeThisTurn();
+    });
+  }
+
   /** Allows no further fetches. */
-  stop(): void;
+  stop(): void {
+    this.#isStopped = true;
+    this.#wakeThisTurn();
+  }
+
   /** @param fetch receives how much it may bring, and passes it to `hold` before it resolves */
-  fetch<Answer>(fetch: (limits: FetchLimits) => Promise<Answer>): Promise<Answer>;
-  hold(job: HeldJob): void;
+  async fetch<Answer>(fetch: (limits: FetchLimits) => Promise<Answer>): Promise<Answer> {
+    this.#fetches += 1;
+    try {
+      return await fetch(this.#room());
+    } finally {
+      this.#fetches -= 1;
+      this.#wakeThisTurn();
+    }
+  }
+
+  hold(job: HeldJob): void {
+    const bytes = bytesPerCharacter * job.data.text.length;
+    this.#handled.set(job, bytes);
+    this.#locked.add(job);
+    this.#heldBytes += bytes;
+  }
+
   /** Call this when the job's handler has ended: its text is no longer needed, but its lock may be. */
-  settle(job: HeldJob): void;
-  remove(job: HeldJob): void;
+  endHandling(job: HeldJob): void {
+    this.#heldBytes -= this.#handled.get(job) ?? 0;
+    if (this.#handled.delete(job)) this.#wakeThisTurn();
+  }
+
+  remove(job: HeldJob): void {
+    if (this.#locked.delete(job)) this.#wakeThisTurn();
+    this.endHandling(job);
+  }
+
   /** The jobs that need their locks, in the order in which they were fetched. */
-  locked(): Iterable<HeldJob>;
+  locked(): Iterable<HeldJob> {
+    return this.#locked;
+  }
+
   /** Resolves when no job is being fetched or handled. This is certain to happen after {@link stop}. */
-  whenSettled(): Promise<void>;
-}
-
-/** V8 stores a string with any character outside of Latin-1 in two bytes per character, otherwise in one. */
-const bytesPerCharacter = 2;
-
-export function createHeldEvents(initialLimits: HoldLimits): HeldEvents {
-  let limits = initialLimits;
-  const unsettled = new Map<HeldJob, number>();
-  const locked = new Set<HeldJob>();
-  let heldBytes = 0;
-  let fetches = 0;
-  let isStopped = false;
-  let isWakeDue = false;
-  const waiting = { open: [] as (() => void)[], settled: [] as (() => void)[] };
-
-  const room = (): FetchLimits => ({
-    maxEvents: Math.max(limits.concurrency - locked.size, 0),
-    maxBytes: Math.max(limits.maxHeldBytes - heldBytes, 0),
-  });
-
-  function hasRoom(): boolean {
-    const { maxEvents, maxBytes } = room();
-    return !isStopped && maxEvents > 0 && maxBytes > 0;
+  whenIdle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waitingForIdleness.push(resolve);
+      this.#wakeThisTurn();
+    });
   }
 
-  function wakeThisTurn(): void {
-    if (isWakeDue || waiting.open.length + waiting.settled.length === 0) return;
-    isWakeDue = true;
-    setImmediate(wake);
+  #room(): FetchLimits {
+    return {
+      maxEvents: Math.max(this.#limits.concurrency - this.#locked.size, 0),
+      maxBytes: Math.max(this.#limits.maxHeldBytes - this.#heldBytes, 0),
+    };
   }
 
-  function wake(): void {
-    isWakeDue = false;
-    if (isStopped || hasRoom()) for (const resolve of waiting.open.splice(0)) resolve();
-    if (fetches === 0 && unsettled.size === 0) for (const resolve of waiting.settled.splice(0)) resolve();
+  #wakeThisTurn(): void {
+    if (this.#isWakeDue || this.#waitingForRoom.length + this.#waitingForIdleness.length === 0) return;
+    this.#isWakeDue = true;
+    setImmediate(() => this.#wake());
   }
 
-  function settle(job: HeldJob): void {
-    heldBytes -= unsettled.get(job) ?? 0;
-    if (unsettled.delete(job)) wakeThisTurn();
+  #wake(): void {
+    this.#isWakeDue = false;
+    if (this.#isStopped || this.hasRoom()) for (const resolve of this.#waitingForRoom.splice(0)) resolve();
+    if (this.#fetches === 0 && this.#handled.size === 0)
+      for (const resolve of this.#waitingForIdleness.splice(0)) resolve();
   }
-
-  return {
-    limitTo(newLimits) {
-      limits = newLimits;
-      wakeThisTurn();
-    },
-    hasRoom,
-    waitForRoom: () =>
-      new Promise((resolve) => {
-        waiting.open.push(resolve);
-        wakeThisTurn();
-      }),
-    stop() {
-      isStopped = true;
-      wakeThisTurn();
-    },
-    async fetch(work) {
-      fetches += 1;
-      try {
-        return await work(room());
-      } finally {
-        fetches -= 1;
-        wakeThisTurn();
-      }
-    },
-    hold(job) {
-      const bytes = bytesPerCharacter * job.data.text.length;
-      unsettled.set(job, bytes);
-      locked.add(job);
-      heldBytes += bytes;
-    },
-    settle,
-    remove(job) {
-      if (locked.delete(job)) wakeThisTurn();
-      settle(job);
-    },
-    locked: () => locked,
-    whenSettled: () =>
-      new Promise((resolve) => {
-        waiting.settled.push(resolve);
-        wakeThisTurn();
-      }),
-  };
 }

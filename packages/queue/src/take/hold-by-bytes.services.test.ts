@@ -4,7 +4,8 @@ import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { jobOptions } from "../events/job-options.ts";
 import { queueName } from "../events/queue-name.ts";
-import { type Consumer, createConsumer, type Delivery } from "./consumer.ts";
+import { type Consumer, createConsumer } from "./consumer.ts";
+import type { Delivery } from "./delivery.ts";
 
 let prefix: string;
 let redis: Redis;
@@ -60,7 +61,7 @@ test("a consumer stops fetching when its events' text reaches the limit, until t
   await add(40, 10_000);
   const { consumer, handled, held, remove, peakBytes } = hold(100_000);
   await waitFor(() => expect(held).toHaveLength(5));
-  expect(await consumer.countBacklog()).toEqual({ waiting: 35, delayed: 0 });
+  expect(await consumer.readState()).toMatchObject({ waiting: 35, delayed: 0 });
   for (let count = 6; count <= 40; count += 1) {
     remove(1);
     await waitFor(() => expect(handled).toHaveLength(count));

@@ -4,7 +4,8 @@ import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { jobOptions } from "../events/job-options.ts";
 import { queueName } from "../events/queue-name.ts";
-import { type Consumer, createConsumer, type Delivery } from "./consumer.ts";
+import { type Consumer, createConsumer } from "./consumer.ts";
+import type { Delivery } from "./delivery.ts";
 import type { GivenUpEvent, Verdict } from "./sweep-failed.ts";
 
 let prefix: string;
