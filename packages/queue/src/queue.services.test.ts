@@ -71,8 +71,8 @@ function consume(
 }
 
 /** Removes all events in the failed set. */
-function sweep(consumer: Consumer, look: (event: GivenUpEvent<Delivery>) => void): Promise<number> {
-  const judge = async (event: GivenUpEvent<Delivery>) => {
+function sweep(consumer: Consumer, look: (event: GivenUpEvent) => void): Promise<number> {
+  const judge = async (event: GivenUpEvent) => {
     look(event);
     return "take out" as const;
   };

@@ -45,7 +45,7 @@ export class Transactions {
    *
    * @throws InvalidEnvelope, LaterVersion; why the event could not be applied
    */
-  applyInTrial(event: QueuedEvent, runTrial: GivenUpEvent<unknown>["runTrial"]): Promise<AppliedEvent> {
+  applyInTrial(event: QueuedEvent, runTrial: GivenUpEvent["runTrial"]): Promise<AppliedEvent> {
     return this.#parts.outageGate.throughOutages(() => runTrial(() => applyAlone(event, this.#parts)));
   }
 }

@@ -272,12 +272,12 @@ describe("an event that an operator puts back into the queue", () => {
 describe("an event that the queue has given up", () => {
   const stalled = "job stalled more than allowable limit";
 
-  function judge(more: Partial<GivenUpEvent<Delivery>> = {}, replaced: Replaced = {}) {
+  function judge(more: Partial<GivenUpEvent> = {}, replaced: Replaced = {}) {
     const event = { delivery: delivery(envelope()), reason: stalled, deaths: 0, runTrial: inTrial, ...more };
     return judgeGivenUp(event, queue, createWorker(replaced));
   }
   let runningTrials = 0;
-  const inTrial: GivenUpEvent<Delivery>["runTrial"] = async (work) => {
+  const inTrial: GivenUpEvent["runTrial"] = async (work) => {
     runningTrials += 1;
     return await work().finally(() => {
       runningTrials -= 1;

@@ -57,7 +57,7 @@ export async function processDelivery(
   delivery: Delivery,
   queue: Pick<Consumer, "readBytes">,
   worker: Worker,
-  runTrial?: GivenUpEvent<Delivery>["runTrial"],
+  runTrial?: GivenUpEvent["runTrial"],
 ): Promise<void> {
   const { batches, transactions, deadLetters, metrics, laterVersions, logger } = worker;
   try {

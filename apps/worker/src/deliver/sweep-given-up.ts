@@ -1,4 +1,4 @@
-import { type Consumer, DelayDelivery, type Delivery, type GivenUpEvent, type Verdict } from "@booking-events/queue";
+import { type Consumer, DelayDelivery, type GivenUpEvent, type Verdict } from "@booking-events/queue";
 import { AttemptFailed, makeDeadLetter, processDelivery, type Worker } from "./process-delivery.ts";
 
 /** BullMQ gives up an event only after many crashes, so there is rarely anything to sweep. */
@@ -43,7 +43,7 @@ const maxDeaths = 3;
  * @throws ReleaseDelivery if the worker stops first; LostClaim if another process has taken the event over
  */
 export async function judgeGivenUp(
-  { delivery, reason, deaths, runTrial }: GivenUpEvent<Delivery>,
+  { delivery, reason, deaths, runTrial }: GivenUpEvent,
   queue: Pick<Consumer, "readBytes">,
   worker: Worker,
 ): Promise<Verdict> {

@@ -2,7 +2,7 @@ import { type EventEnvelope, envelopeVersion } from "@booking-events/schema";
 import type { Redis } from "ioredis";
 import { digestSubject } from "../events/event-subject.ts";
 import { jobOptionsText } from "../events/job-options.ts";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { SequenceTooFarAhead, SequenceTooFarBehind, sequenceKey, takeSequenceInLua } from "../events/sequence.ts";
 import { clockPrecisionMs, createRedisClock, type RedisClock } from "../redis/clock.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
@@ -93,7 +93,7 @@ type AddScriptAnswer = [clock: string, firstOrReason: string];
 
 /** @param clock is updated with the time in Redis' answers */
 export function createEventAdder(redis: Redis, prefix: string, clock: RedisClock = createRedisClock(redis)): AddEvents {
-  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const queueKey = queueKeys(prefix);
   const keys = [sequenceKey(prefix), ...listNames.map(queueKey)];
 
   return async function addEvents(events, deadlineMs) {

@@ -2,7 +2,7 @@ import { type EventEnvelope, envelopeVersion } from "@booking-events/schema";
 import type { Redis } from "ioredis";
 import { digestSubject } from "../events/event-subject.ts";
 import { jobOptionsText } from "../events/job-options.ts";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 import { addJobInLua, listNames } from "./add-events.ts";
 
@@ -33,7 +33,7 @@ return added
  * @returns how many were added. The others are already in the queue
  */
 export async function addNumberedEvents(redis: Redis, prefix: string, events: NumberedEvent[]): Promise<number> {
-  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const queueKey = queueKeys(prefix);
   return runScript<number>(redis, addNumberedScript, listNames.map(queueKey), [
     queueKey(""),
     jobOptionsText,

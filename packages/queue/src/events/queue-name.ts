@@ -8,3 +8,8 @@ export const queueName = "events";
  * letter.
  */
 export const replayJobName = "replay";
+
+/** @returns a function that returns the key in Redis of a list of BullMQ's, or of the job with an id */
+export function queueKeys(prefix: string): (name: string) => string {
+  return (name) => `${prefix}:${queueName}:${name}`;
+}

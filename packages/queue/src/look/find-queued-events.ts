@@ -1,7 +1,7 @@
 import { bookingReferenceOf, type EventEnvelope, type EventKind, parseEnvelopeText } from "@booking-events/schema";
 import type { Redis } from "ioredis";
 import { subjectOf } from "../events/event-subject.ts";
-import { queueName, replayJobName } from "../events/queue-name.ts";
+import { queueKeys, replayJobName } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 import { withConnection } from "../redis/with-connection.ts";
 import { findShardCount, type ShardedQueue } from "../shards/for-each-shard.ts";
@@ -85,7 +85,7 @@ const lists = [
 type List = (typeof lists)[number];
 
 async function search(redis: Redis, wanted: Wanted): Promise<QueueSearch> {
-  const queueKey = (name: string) => `${wanted.prefix}:${queueName}:${name}`;
+  const queueKey = queueKeys(wanted.prefix);
   const sizes = await Promise.all(
     lists.map(({ name, isSorted }) => (isSorted ? redis.zcard(queueKey(name)) : redis.llen(queueKey(name)))),
   );

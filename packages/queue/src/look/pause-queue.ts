@@ -1,6 +1,6 @@
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys, queueName } from "../events/queue-name.ts";
 import type { QueueLocation } from "../redis/connect-to-redis.ts";
 import { withConnection } from "../redis/with-connection.ts";
 
@@ -30,6 +30,6 @@ export async function setQueuePaused(options: QueueLocation & { isPaused: boolea
 /** @throws what ioredis throws */
 export async function isQueuePaused(redis: Redis, prefix: string): Promise<boolean> {
   // The field that BullMQ's scripts read.
-  const [paused] = await redis.hmget(`${prefix}:${queueName}:meta`, "paused");
+  const [paused] = await redis.hmget(queueKeys(prefix)("meta"), "paused");
   return paused !== null && paused !== undefined;
 }

@@ -1,5 +1,5 @@
 import { withDeadline } from "@booking-events/runtime";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { readShardCounts } from "../shards/shard-counts.ts";
 
@@ -38,7 +38,7 @@ export function createQueueReader(options: QueueLocation & { onError: (error: Er
   const redis = connectFailingFast(options, options.onError, { connectionName: "booking-events-lookup" });
   return {
     async findEvent(eventId) {
-      const reading = redis.hmget(`${options.prefix}:${queueName}:${eventId}`, "name", "subject");
+      const reading = redis.hmget(queueKeys(options.prefix)(eventId), "name", "subject");
       const [name, subject] = await withDeadline(reading, readDeadlineMs);
       if (name == null && subject == null) return undefined;
       return { partner: subject?.split(" ", 1)[0] ?? null };

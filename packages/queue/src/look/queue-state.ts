@@ -1,6 +1,6 @@
 import { withDeadline } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { findDurabilityProblems } from "../redis/durability.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 import { toMemoryShare } from "./queue-load.ts";
@@ -39,7 +39,7 @@ export interface QueueState extends Omit<ShardState, "workers"> {
 
 /** The key of the number of finished events. */
 export function finishedKey(prefix: string): string {
-  return `${prefix}:${queueName}:finished`;
+  return queueKeys(prefix)("finished");
 }
 
 /**
@@ -74,7 +74,7 @@ return {
 
 /** @throws what ioredis throws when Redis does not answer */
 export async function readShardState(redis: Redis, prefix: string): Promise<ShardState> {
-  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const queueKey = queueKeys(prefix);
   const keys = [
     ...["wait", "prioritized", "active", "delayed", "failed", "meta"].map(queueKey),
     finishedKey(prefix),

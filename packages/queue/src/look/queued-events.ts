@@ -1,4 +1,4 @@
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { connectToRedis, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { parseInfo } from "../redis/durability.ts";
 import { type ReplicaRewrite, rewriteAppendOnlyFile, rewriteOnReplicas } from "../redis/rewrite-append-only-files.ts";
@@ -101,7 +101,7 @@ function openShard(location: QueueLocation, shard: number) {
   });
   // A failed command reports it.
   redis.on("error", () => {});
-  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const queueKey = queueKeys(prefix);
   const lists = ["active", "wait", "delayed", "failed", "prioritized", "stalled"].map(queueKey);
 
   async function readEvents(jobIds: string[]): Promise<QueuedJob[]> {

@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { EventQueue, EventWorker } from "../events/event-job.ts";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys, queueName } from "../events/queue-name.ts";
 import { retryDelayMs } from "../events/retry-policy.ts";
 import { isQueuePaused } from "../look/pause-queue.ts";
 import { readShardState, type ShardState } from "../look/queue-state.ts";
@@ -10,11 +10,11 @@ import { recordWorker, removeWorker, type WorkerIdentity } from "../look/worker-
 import { connectToRedis, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { watchOutage } from "../redis/watch-outage.ts";
 import { forgetShardCount, readShardCounts } from "../shards/shard-counts.ts";
-import { type Delivery, toFailedDelivery } from "./delivery.ts";
+import type { Delivery } from "./delivery.ts";
 import { createJobHandler, type HandleJob } from "./handle-jobs.ts";
 import { HeldEvents, type HoldLimits } from "./held-events.ts";
 import { keepLocks } from "./keep-locks.ts";
-import { createSweep, type GivenUpEvent, type Verdict } from "./sweep-failed.ts";
+import { type Sweeping, sweepFailed } from "./sweep-failed.ts";
 import { createWorkerBackend } from "./worker-backend.ts";
 
 export interface Consumer {
@@ -38,13 +38,9 @@ export interface Consumer {
    * often while its worker died, or while Redis was frozen so long that the worker seemed dead. Each event stays in
    * Redis until `judge` decides what happens to it. An event that cannot be handled does not delay the others.
    *
-   * @param sweeping.onFault called with what `judge` threw; returns whether to continue with the other events
    * @returns the number of handled events
    */
-  sweepFailed(sweeping: {
-    judge: (event: GivenUpEvent<Delivery>) => Promise<Verdict>;
-    onFault: (jobId: string, error: unknown) => boolean;
-  }): Promise<number>;
+  sweepFailed(sweeping: Sweeping): Promise<number>;
   /**
    * Returns the delivery's text as the bytes in Redis. If they are not UTF-8, another program wrote them, and the text
    * has U+FFFD where they could not be decoded. Call this while the delivery is being handled or judged.
@@ -130,12 +126,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     isPaused: () => ifConnected(redis, () => isQueuePaused(redis, prefix)),
     recordAlive: () => recordWorker(redis, prefix, identity),
     readState: () => ifConnected(redis, () => readShardState(redis, prefix)),
-    sweepFailed: createSweep({
-      redis,
-      prefix,
-      onMissingJob,
-      toDelivery: (fields, jobId) => toFailedDelivery(queue, fields, jobId),
-    }),
+    sweepFailed: (sweeping) => sweepFailed({ redis, prefix, queue, onMissingJob }, sweeping),
     readBytes: (delivery) => readBytes(redis, prefix, delivery),
     limitTo: (limits) => held.limitTo(limits),
     async isEmpty() {
@@ -223,7 +214,7 @@ function createQueue({ prefix, onError }: ConsumerOptions, redis: Redis): EventQ
 
 async function readBytes(redis: Redis, prefix: string, { jobId, text }: Pick<Delivery, "jobId" | "text">) {
   const mayBeDamaged = text.includes("\uFFFD");
-  const job = `${prefix}:${queueName}:${jobId}`;
+  const job = queueKeys(prefix)(jobId);
   // The job is missing if another worker has finished it in the meantime.
   return (mayBeDamaged ? await redis.hgetBuffer(job, "data") : null) ?? Buffer.from(text);
 }

@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import { describeNewJob, readFields } from "../events/event-job.ts";
 import { damagedCountField } from "../events/job-damage.ts";
 import { jobOptionsText } from "../events/job-options.ts";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 
 export interface FetchedJob {
@@ -137,7 +137,7 @@ export function createEventFetcher(options: {
   lockDurationMs: number;
 }): (token: string, limits: FetchLimits) => Promise<FetchedEvents> {
   const { redis, prefix, lockDurationMs } = options;
-  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const queueKey = queueKeys(prefix);
   const keys = ["wait", "active", "prioritized", "pc", "delayed", "meta", "marker"].map(queueKey);
   return async (token, { maxEvents, maxBytes }) => {
     const now = Date.now();

@@ -1,6 +1,6 @@
 import { gatherPerTurn } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { finishedKey } from "../look/queue-state.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 
@@ -62,7 +62,7 @@ const maxEventsPerCall = 50;
  * event loop. It returns a BullMQ error code, or 0.
  */
 export function createEventFinisher(redis: Redis, prefix: string): (job: FinishedJob) => Promise<number> {
-  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const queueKey = queueKeys(prefix);
   const keys = [
     ...["active", "stalled"].map(queueKey),
     finishedKey(prefix),

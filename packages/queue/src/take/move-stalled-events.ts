@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { damagedCountField } from "../events/job-damage.ts";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 
 /**
@@ -110,7 +110,7 @@ export function createStalledMover(
   prefix: string,
   { maxStalledCount, stalledCheckIntervalMs, lockDurationMs }: StalledOptions,
 ): () => Promise<string[] | undefined> {
-  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const queueKey = queueKeys(prefix);
   const keys = ["wait", "active", "stalled", "meta", "marker", "stalled-check", "events", "repeat"].map(queueKey);
   return async () => {
     const args = [queueKey(""), Date.now(), stalledCheckIntervalMs, maxStalledCount, lockDurationMs];

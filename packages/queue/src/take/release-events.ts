@@ -1,6 +1,6 @@
 import { gatherPerTurn } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 
 interface LockedJob {
@@ -52,7 +52,7 @@ return count
 
 /** Returns a function that releases an event, together with the others of the same turn of the event loop. */
 export function createEventReleaser(redis: Redis, prefix: string): (job: LockedJob) => Promise<void> {
-  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const queueKey = queueKeys(prefix);
   const keys = ["wait", "active", "stalled", "meta", "marker"].map(queueKey);
   return gatherPerTurn(async (jobs: LockedJob[]) => {
     const args = [queueKey(""), maxEventsPerCall, ...jobs.flatMap(({ jobId, token }) => [jobId, token])];

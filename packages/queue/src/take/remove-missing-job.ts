@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 
 /**
@@ -20,7 +20,7 @@ return redis.call('DEL', job, lock)
  * possibly for an event that was applied.
  */
 export function createMissingJobRemover(redis: Redis, prefix: string): (jobId: string) => Promise<void> {
-  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const queueKey = queueKeys(prefix);
   return async (jobId) => {
     const keys = [queueKey("active"), queueKey("stalled"), queueKey(jobId), queueKey(`${jobId}:lock`)];
     await runScript(redis, removeMissingJobScript, keys, [jobId]);

@@ -48,7 +48,7 @@ async function addStalledOut(...ids: string[]): Promise<void> {
   await consumer.close();
 }
 
-type Judge = (event: GivenUpEvent<Delivery>) => Promise<Verdict>;
+type Judge = (event: GivenUpEvent) => Promise<Verdict>;
 
 async function sweep(judge: Judge, consumer = makeConsumer()): Promise<unknown[]> {
   const faults: unknown[] = [];

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
-import { wrapContent } from "../events/event-job.ts";
+import { type EventQueue, wrapContent } from "../events/event-job.ts";
 import { isMissing } from "../events/job-damage.ts";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
+import { type Delivery, toFailedDelivery } from "./delivery.ts";
 
 /** An event that BullMQ has moved to the failed set by itself. */
-export interface GivenUpEvent<Delivery> {
+export interface GivenUpEvent {
   delivery: Delivery;
   /** BullMQ's reason. */
   reason: string;
@@ -102,90 +103,100 @@ if not paused and not isFull then redis.call('ZADD', marker, 0, '0') end
 return 1
 `);
 
-/**
- * Returns a function that processes the events in BullMQ's failed set.
- *
- * @param options.toDelivery parses a job's fields
- * @param options.onMissingJob called with an id that has no job, which is removed
- */
-export function createSweep<Delivery>(options: {
+interface SweptQueue {
   redis: Redis;
   prefix: string;
-  toDelivery: (fields: unknown[], jobId: string) => Delivery;
+  queue: EventQueue;
+  /** Called with an id that has no job, which is removed. */
   onMissingJob: (jobId: string) => void;
-}): (sweeping: {
-  judge: (event: GivenUpEvent<Delivery>) => Promise<Verdict>;
-  /** @returns whether to continue with the other events */
+}
+
+/** What decides about each event. */
+export interface Sweeping {
+  judge: (event: GivenUpEvent) => Promise<Verdict>;
+  /** Called with what `judge` threw. @returns whether to continue with the other events */
   onFault: (jobId: string, error: unknown) => boolean;
-}) => Promise<number> {
-  const { redis, prefix, toDelivery, onMissingJob } = options;
-  const queueKey = (name: string) => `${prefix}:${queueName}:${name}`;
-  const failed = queueKey("failed");
+}
 
-  async function takeOut(jobId: string): Promise<void> {
-    await runScript(redis, takeOutScript, [failed, queueKey(jobId), queueKey(`${jobId}:lock`)], [jobId]);
-  }
-
-  async function putBack(jobId: string): Promise<void> {
-    const lists = [failed, ...["wait", "active", "meta", "marker"].map(queueKey)];
-    await runScript(redis, putBackScript, [...lists, queueKey(jobId), queueKey(`${jobId}:lock`)], [jobId]);
-  }
-
-  /** @returns undefined if another process handles the event */
-  async function sweepOne(
-    jobId: string,
-    judge: (event: GivenUpEvent<Delivery>) => Promise<Verdict>,
-  ): Promise<Verdict | undefined> {
-    const [job, lock] = [queueKey(jobId), queueKey(`${jobId}:lock`)];
-    const token = randomUUID();
-    const fields = await runScript<unknown[] | 0>(redis, claimScript, [failed, job, lock], [jobId, token, claimMs]);
-    if (fields === 0) return undefined;
-    try {
-      const byName = wrapContent(fields, jobId);
-      if (isMissing(byName)) {
-        await takeOut(jobId);
-        onMissingJob(jobId);
-        return "take out";
+/**
+ * Processes the events in BullMQ's failed set.
+ *
+ * @returns the number of handled events
+ */
+export async function sweepFailed(swept: SweptQueue, { judge, onFault }: Sweeping): Promise<number> {
+  let count = 0;
+  // Events that could not be handled stay at the start of the set.
+  for (let left = 0; ; ) {
+    const jobIds = await swept.redis.zrange(toKey(swept, "failed"), `${left}`, `${left + pageSize - 1}`);
+    for (const jobId of jobIds) {
+      try {
+        if ((await sweepOne(swept, jobId, judge)) === undefined) left += 1;
+        else count += 1;
+      } catch (error) {
+        if (!onFault(jobId, error)) return count;
+        left += 1;
       }
-      const verdict = await judge({
-        delivery: toDelivery(fields, jobId),
-        reason: String(byName.get("failedReason") ?? ""),
-        deaths: Number(byName.get("trials") ?? 0),
-        async runTrial(work) {
-          if ((await runScript(redis, beginTrialScript, [job, lock], [token, claimMs])) === 0)
-            throw new LostClaim("Another process has claimed the event.");
-          try {
-            return await work();
-          } finally {
-            await runScript(redis, endTrialScript, [job], []);
-          }
-        },
-      });
-      await (verdict === "take out" ? takeOut(jobId) : putBack(jobId));
-      return verdict;
-    } catch (error) {
-      if (error instanceof LostClaim) return undefined;
-      throw error;
-    } finally {
-      await runScript(redis, releaseLockScript, [lock], [token]);
     }
+    if (jobIds.length < pageSize) return count;
   }
+}
 
-  return async ({ judge, onFault }) => {
-    let count = 0;
-    // Events that could not be handled stay at the start of the set.
-    for (let left = 0; ; ) {
-      const jobIds = await redis.zrange(failed, `${left}`, `${left + pageSize - 1}`);
-      for (const jobId of jobIds) {
-        try {
-          if ((await sweepOne(jobId, judge)) === undefined) left += 1;
-          else count += 1;
-        } catch (error) {
-          if (!onFault(jobId, error)) return count;
-          left += 1;
-        }
-      }
-      if (jobIds.length < pageSize) return count;
+/** @returns undefined if another process handles the event */
+async function sweepOne(swept: SweptQueue, jobId: string, judge: Sweeping["judge"]): Promise<Verdict | undefined> {
+  const { redis } = swept;
+  const [failed, job, lock] = [toKey(swept, "failed"), toKey(swept, jobId), toKey(swept, `${jobId}:lock`)];
+  const token = randomUUID();
+  const fields = await runScript<unknown[] | 0>(redis, claimScript, [failed, job, lock], [jobId, token, claimMs]);
+  if (fields === 0) return undefined;
+  try {
+    const byName = wrapContent(fields, jobId);
+    if (isMissing(byName)) {
+      await takeOut(swept, jobId);
+      swept.onMissingJob(jobId);
+      return "take out";
     }
-  };
+    const verdict = await judge({
+      delivery: toFailedDelivery(swept.queue, fields, jobId),
+      reason: String(byName.get("failedReason") ?? ""),
+      deaths: Number(byName.get("trials") ?? 0),
+      runTrial: (work) => runTrial(swept, jobId, token, work),
+    });
+    await (verdict === "take out" ? takeOut(swept, jobId) : putBack(swept, jobId));
+    return verdict;
+  } catch (error) {
+    if (error instanceof LostClaim) return undefined;
+    throw error;
+  } finally {
+    await runScript(redis, releaseLockScript, [lock], [token]);
+  }
+}
+
+async function runTrial<Result>(
+  swept: SweptQueue,
+  jobId: string,
+  token: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const [job, lock] = [toKey(swept, jobId), toKey(swept, `${jobId}:lock`)];
+  const isOurs = (await runScript(swept.redis, beginTrialScript, [job, lock], [token, claimMs])) === 1;
+  if (!isOurs) throw new LostClaim("Another process has claimed the event.");
+  try {
+    return await work();
+  } finally {
+    await runScript(swept.redis, endTrialScript, [job], []);
+  }
+}
+
+async function takeOut(swept: SweptQueue, jobId: string): Promise<void> {
+  const keys = ["failed", jobId, `${jobId}:lock`].map((name) => toKey(swept, name));
+  await runScript(swept.redis, takeOutScript, keys, [jobId]);
+}
+
+async function putBack(swept: SweptQueue, jobId: string): Promise<void> {
+  const keys = ["failed", "wait", "active", "meta", "marker", jobId, `${jobId}:lock`].map((name) => toKey(swept, name));
+  await runScript(swept.redis, putBackScript, keys, [jobId]);
+}
+
+function toKey({ prefix }: SweptQueue, name: string): string {
+  return queueKeys(prefix)(name);
 }

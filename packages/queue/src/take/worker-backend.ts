@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type BackendFactory, createRedisBackend, type JobJson, type RedisQueueBackend } from "bullmq";
 import type { Redis } from "ioredis";
 import { type JobContent, wrapContent } from "../events/event-job.ts";
-import { queueName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { createEventFetcher } from "./fetch-events.ts";
 import { createEventFinisher } from "./finish-events.ts";
 import type { HeldEvents } from "./held-events.ts";
@@ -51,7 +51,7 @@ export function createWorkerBackend(options: {
     const backend = createRedisBackend(name, workerOptions, connections);
     keepTextOfJobs(backend);
     fetchTogether(backend, { fetchEvents, held, beginOrRemove });
-    waitForRoom(backend, { redis, markerKey: `${prefix}:${queueName}:marker`, held });
+    waitForRoom(backend, { redis, markerKey: queueKeys(prefix)("marker"), held });
     finishTogether(backend, finishEvent);
     fetchSeparatelyAfterFailure(backend);
     keepOrderOfStalledEvents(backend, moveStalled);
