@@ -119,7 +119,9 @@ describe("where Redis is", () => {
         { host: "10.0.0.2", port: 6380 },
         { host: "fd00::1", port: 6379 },
       ],
-      ...{ username: "ingest", password: "a/b#c", isEncrypted: true },
+      username: "ingest",
+      password: "a/b#c",
+      isEncrypted: true,
     });
   });
 
@@ -130,8 +132,12 @@ describe("where Redis is", () => {
         { host: "s1", port: 26379 },
         { host: "s2", port: 26379 },
       ],
-      ...{ name: "bookings", username: "", password: "one", isEncrypted: false },
-      ...{ sentinelUsername: "", sentinelPassword: "two" },
+      name: "bookings",
+      username: "",
+      password: "one",
+      isEncrypted: false,
+      sentinelUsername: "",
+      sentinelPassword: "two",
     });
   });
 

@@ -8,45 +8,71 @@ export interface GatherLimits {
   underWay?: { maxCalls: number; maxWaitMs: number };
 }
 
+/** Receives items in the order of arrival, and the arrival time of the oldest one (`performance.now()`). */
+type Work<Item, Result> = (items: Item[], oldestAtMs: number) => Promise<Result[]>;
+
 /**
  * Returns a function that gathers the items of one turn of the event loop into one call. While no call is in progress,
  * an item waits only for the end of its turn.
  *
- * @param work receives the items in the order of arrival, and the arrival time of the oldest one (`performance.now()`).
- *   It returns the results in the same order. If it throws, each of its items fails with that error
+ * @param work returns the results in the order of the items. If it throws, each of its items fails with that error
  */
 export function gatherPerTurn<Item, Result>(
-  work: (items: Item[], oldestAtMs: number) => Promise<Result[]>,
-  { maxItems = Number.POSITIVE_INFINITY, underWay }: GatherLimits = {},
+  work: Work<Item, Result>,
+  limits: GatherLimits = {},
 ): (item: Item) => Promise<Result> {
-  type Gathered = { item: Item; cameAtMs: number; resolve: (result: Result) => void; reject: (error: unknown) => void };
-  let gathered: Gathered[] = [];
-  let callsUnderWay = 0;
-  let isFlushDue = false;
+  const gatherer = new Gatherer(work, limits);
+  return (item) => gatherer.add(item);
+}
 
-  function flushThisTurn(): void {
-    if (isFlushDue || gathered.length === 0) return;
-    isFlushDue = true;
-    setImmediate(flush);
+interface Gathered<Item, Result> {
+  item: Item;
+  cameAtMs: number;
+  resolve: (result: Result) => void;
+  reject: (error: unknown) => void;
+}
+
+class Gatherer<Item, Result> {
+  readonly #work: Work<Item, Result>;
+  readonly #maxItems: number;
+  readonly #underWay: GatherLimits["underWay"];
+  #gathered: Gathered<Item, Result>[] = [];
+  #callsUnderWay = 0;
+  #isFlushDue = false;
+
+  constructor(work: Work<Item, Result>, { maxItems = Number.POSITIVE_INFINITY, underWay }: GatherLimits) {
+    this.#work = work;
+    this.#maxItems = maxItems;
+    this.#underWay = underWay;
   }
 
-  function flush(): void {
-    isFlushDue = false;
-    while (gathered.length > 0 && (underWay === undefined || callsUnderWay < underWay.maxCalls)) {
-      const batch = gathered.slice(0, maxItems);
-      gathered = gathered.slice(maxItems);
-      void call(batch);
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#gathered.push({ item, cameAtMs: performance.now(), resolve, reject });
+      this.#flushThisTurn();
+    });
+  }
+
+  #flushThisTurn(): void {
+    if (this.#isFlushDue || this.#gathered.length === 0) return;
+    this.#isFlushDue = true;
+    setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isFlushDue = false;
+    while (this.#gathered.length > 0 && this.#callsUnderWay < (this.#underWay?.maxCalls ?? Number.POSITIVE_INFINITY)) {
+      const batch = this.#gathered.slice(0, this.#maxItems);
+      this.#gathered = this.#gathered.slice(this.#maxItems);
+      void this.#call(batch);
     }
   }
 
-  async function call(batch: Gathered[]): Promise<void> {
-    const stopCounting = count();
+  async #call(batch: Gathered<Item, Result>[]): Promise<void> {
+    const stopCounting = this.#count();
     try {
-      const oldestAtMs = batch[0]?.cameAtMs ?? performance.now();
-      const results = await work(
-        batch.map(({ item }) => item),
-        oldestAtMs,
-      );
+      const items = batch.map(({ item }) => item);
+      const results = await this.#work(items, batch[0]?.cameAtMs ?? performance.now());
       batch.forEach(({ resolve }, index) => void resolve(results[index] as Result));
     } catch (error) {
       for (const { reject } of batch) reject(error);
@@ -55,24 +81,18 @@ export function gatherPerTurn<Item, Result>(
   }
 
   /** Counts a call as in progress until the returned function is called or the call has taken too long. */
-  function count(): () => void {
-    if (underWay === undefined) return () => {};
-    callsUnderWay += 1;
+  #count(): () => void {
+    if (this.#underWay === undefined) return () => {};
+    this.#callsUnderWay += 1;
     let isCounted = true;
     const stopCounting = () => {
       clearTimeout(timer);
       if (!isCounted) return;
       isCounted = false;
-      callsUnderWay -= 1;
-      flushThisTurn();
+      this.#callsUnderWay -= 1;
+      this.#flushThisTurn();
     };
-    const timer = setTimeout(stopCounting, underWay.maxWaitMs);
+    const timer = setTimeout(stopCounting, this.#underWay.maxWaitMs);
     return stopCounting;
   }
-
-  return (item) =>
-    new Promise((resolve, reject) => {
-      gathered.push({ item, cameAtMs: performance.now(), resolve, reject });
-      flushThisTurn();
-    });
 }

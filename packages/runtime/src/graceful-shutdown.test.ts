@@ -23,7 +23,9 @@ afterEach(() => {
 
 function install(phases: ShutdownPhase[], timeoutMs = 10_000, delayMs = 0) {
   return installGracefulShutdown({
-    ...{ phases, timeoutMs, delayMs },
+    phases,
+    timeoutMs,
+    delayMs,
     logger: createLogger({ name: "test", level: "debug" }, { write: (line) => void log.push(JSON.parse(line)) }),
     process: Object.assign(running, { exit: (code: 0 | 1) => void exitCodes.push(code) }),
   });
@@ -32,7 +34,8 @@ function install(phases: ShutdownPhase[], timeoutMs = 10_000, delayMs = 0) {
 /** @param durationMs "hangs" if it never ends */
 function phase(name: string, durationMs: number | "hangs" | Error, limitMs = 5_000): ShutdownPhase {
   return {
-    ...{ name, limitMs },
+    name,
+    limitMs,
     async run() {
       begun.push(name);
       if (durationMs instanceof Error) throw durationMs;
@@ -91,7 +94,9 @@ describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
     running.emit("SIGINT", "SIGINT");
     expect(exitCodes).toEqual([1]);
     expect(logged().at(-1)).toEqual({
-      ...{ level: "warn", msg: "stopping immediately: second signal", signal: "SIGINT" },
+      level: "warn",
+      msg: "stopping immediately: second signal",
+      signal: "SIGINT",
     });
   });
 
@@ -117,7 +122,10 @@ describe("a phase", () => {
     await vi.advanceTimersByTimeAsync(100);
     expect(exitCodes).toEqual([1]);
     expect(logged()).toContainEqual({
-      ...{ level: "error", msg: "shutdown phase timed out", phase: "hangs", limitMs: 2_000 },
+      level: "error",
+      msg: "shutdown phase timed out",
+      phase: "hangs",
+      limitMs: 2_000,
     });
   });
 

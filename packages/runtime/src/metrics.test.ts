@@ -4,7 +4,10 @@ import { createMetrics, createTallies } from "./metrics.ts";
 test("tallies are series of one counter, which a scrape reads and does not reset", async () => {
   const metrics = createMetrics("test");
   const tallyOf = createTallies({
-    ...{ name: "things_total", help: "Things.", labelNames: ["kind", "status"], registers: [metrics] },
+    name: "things_total",
+    help: "Things.",
+    labelNames: ["kind", "status"],
+    registers: [metrics],
   });
   tallyOf("create", "200").count += 2;
   tallyOf("create", "422").count += 1;
