@@ -92,15 +92,20 @@ test("it goes on after an outage of PostgreSQL, and shows what was applied meanw
   await follower.untilShown("one");
   const database = new URL(url).pathname.slice(1);
   const admin = Object.assign(new URL(url), { pathname: "/postgres" }).href;
-  // The pool's own connection stays.
-  await execute(admin, `alter database ${database} allow_connections false`);
-  await pool.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'booking-events-ops' and datname = $1",
-    [database],
-  );
-  await waitFor(() => expect(follower.stderr()).toMatch(/Trying again until Ctrl-C\.\n$/), patience);
-  await insert(event("two"));
-  await execute(admin, `alter database ${database} allow_connections true`);
+  // While it is used, the pool does not close it, and no other can be opened.
+  const client = await pool.connect();
+  try {
+    await execute(admin, `alter database ${database} allow_connections false`);
+    await client.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'booking-events-ops' and datname = $1",
+      [database],
+    );
+    await waitFor(() => expect(follower.stderr()).toMatch(/Trying again until Ctrl-C\.\n$/), patience);
+    await insertEvents(client, [event("two")]);
+  } finally {
+    await execute(admin, `alter database ${database} allow_connections true`);
+    client.release();
+  }
   await follower.untilShown("two");
   expect(follower.stderr()).toMatch(/^PostgreSQL .*Trying again.*\nPostgreSQL can be reached again\.\n$/);
   expect(follower.references()).toEqual(["one", "two"]);
