@@ -252,40 +252,33 @@ function describeSchemas(): Record<string, JsonSchema> {
   const warning = withoutDialect(
     convert(Warning, "warnings/warning.ts", { title: "Warning", description: "A likely mistake in a valid payload." }),
   );
+  const warnings = { name: "warnings", items: "Warning" };
+  const violations = { name: "violationList", items: "Violation" };
   return {
     BookingInput: booking,
     BookingInputForm: toForm(booking),
     BookingReference: reference,
     BookingReferenceForm: toForm(reference),
-    Accepted: withItems(
-      "warnings",
-      "Warning",
-      describeBody(AcceptedBody, "Accepted", "The event is stored and will be applied."),
-    ),
-    DryRunPassed: withItems(
-      "warnings",
-      "Warning",
-      describeBody(DryRunBody, "DryRunPassed", "Nothing is wrong. Nothing was stored."),
-    ),
+    Accepted: describeBody(AcceptedBody, "Accepted", "The event is stored and will be applied.", warnings),
+    DryRunPassed: describeBody(DryRunBody, "DryRunPassed", "Nothing is wrong. Nothing was stored.", warnings),
     Refusal: describeBody(RefusalBody, "Refusal", "The request was refused."),
-    InvalidData: withItems(
-      "violationList",
-      "Violation",
-      describeBody(InvalidDataBody, "InvalidData", "The payload violates rules."),
-    ),
+    InvalidData: describeBody(InvalidDataBody, "InvalidData", "The payload violates rules.", violations),
     Violation: violation,
     Warning: warning,
   };
 }
 
-function describeBody(body: v.GenericSchema, title: string, description: string): JsonSchema {
-  return withoutDialect(convert(body, "answers/answer-bodies.ts", { title, description }));
-}
-
-/** Replaces the items of a list by a reference to their schema. */
-function withItems(name: string, itemSchema: string, body: JsonSchema): JsonSchema {
-  const list = { ...Object(body.properties?.[name]), items: schemaRef(itemSchema) };
-  return { ...body, properties: { ...body.properties, [name]: list } };
+/** @param list a member whose items have a schema of their own */
+function describeBody(
+  schema: v.GenericSchema,
+  title: string,
+  description: string,
+  list?: { name: string; items: string },
+): JsonSchema {
+  const body = withoutDialect(convert(schema, "answers/answer-bodies.ts", { title, description }));
+  if (list === undefined) return body;
+  const described = { ...Object(body.properties?.[list.name]), items: schemaRef(list.items) };
+  return { ...body, properties: { ...body.properties, [list.name]: described } };
 }
 
 /** In OpenAPI 3.1, the dialect of 2020-12 is the default. */

@@ -1,4 +1,4 @@
-import type { QueueStatus, WorkerIdentity } from "@booking-events/queue";
+import type { QueueStatus } from "@booking-events/queue";
 import { version } from "@booking-events/runtime";
 import type { DatabaseStatus } from "@booking-events/store";
 import type { Output } from "../../context.ts";
@@ -17,25 +17,16 @@ const labelWidth = 12;
 export function printStatus(output: Output, status: Status, concerns: string[]): void {
   printHeading(output, `booking-events ${version}`.padEnd(width - 20) + toSeconds(status.at));
   const { queue, database } = status;
-  printField(output, "Redis", describe(queue, describeRedis));
-  printField(output, "PostgreSQL", describe(database, describePostgres));
-  printField(
-    output,
-    "Ingests",
-    describe(queue, ({ ingestCount }) => String(ingestCount ?? "unknown")),
-  );
-  printField(
-    output,
-    "Workers",
-    describe(queue, ({ workers }) => describeWorkers(workers)),
-  );
-  printField(
-    output,
-    "Queue",
-    describe(queue, (value) => describeQueue(value, status.at)),
-  );
-  printField(output, "Dead letters", describe(database, describeDeadLetters));
-  printField(output, "Log", describe(database, describeLog));
+  const fields = {
+    Redis: describe(queue, describeRedis),
+    PostgreSQL: describe(database, describePostgres),
+    Ingests: describe(queue, ({ ingestCount }) => String(ingestCount ?? "unknown")),
+    Workers: describe(queue, describeWorkers),
+    Queue: describe(queue, (value) => describeQueue(value, status.at)),
+    "Dead letters": describe(database, describeDeadLetters),
+    Log: describe(database, describeLog),
+  };
+  for (const [label, text] of Object.entries(fields)) printField(output, label, text);
   if ("value" in database && database.value.data !== null) printPartners(output, status, database.value.data.rates);
   printLine(output);
   printConcerns(output, concerns);
@@ -74,7 +65,7 @@ function describePostgres({ settings, migrations }: DatabaseStatus): string {
   ].join(", ");
 }
 
-function describeWorkers(workers: WorkerIdentity[]): string {
+function describeWorkers({ workers }: QueueStatus): string {
   const versions = [...Map.groupBy(workers, (worker) => worker.version)].map(
     ([workerVersion, { length }]) => `${length} of version ${workerVersion}`,
   );
