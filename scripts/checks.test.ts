@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { beforeEach, expect, test, vi } from "vitest";
 import { type Check, runBeside } from "./checks.ts";
 
@@ -25,6 +26,18 @@ test("a quiet check that fails ends the tests, and its output and name are the l
   const types = ends("Types", "console.log('wrong type'); console.error('in a.ts'); process.exitCode = 2");
   expect(await runBeside({ shown: [tests], quiet: [types, tests], stop: neverStopped })).toBe(2);
   expect(printed).toMatch(/── Tests\n\n(wrong type|in a\.ts)\n(wrong type|in a\.ts)\n\n✗ Types: failed\.\n$/);
+});
+
+test("a quiet check that fails while the servers are installed waits for that, and there are no tests", async () => {
+  let isInstalled = false;
+  const prepare = async () => {
+    await setTimeout(500);
+    isInstalled = true;
+  };
+  const types = ends("Types", "process.exitCode = 2");
+  expect(await runBeside({ prepare, shown: [tests], quiet: [types], stop: neverStopped })).toBe(2);
+  expect(isInstalled).toBe(true);
+  expect(printed).toBe("\n\n✗ Types: failed.\n");
 });
 
 test("after a build that fails there are no tests", async () => {

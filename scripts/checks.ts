@@ -29,14 +29,19 @@ const sourceChecks: readonly Check[] = [
 /**
  * Checks the sources, builds, and runs the tests.
  *
+ * @param prepare what must be done before that, for the tests only
  * @returns the exit code: 0 if all is well, else that of what failed first
  */
-export function runChecks(vitestArgs: readonly string[], stop: AbortSignal): Promise<number> {
+export function runChecks(
+  vitestArgs: readonly string[],
+  stop: AbortSignal,
+  prepare?: () => Promise<void>,
+): Promise<number> {
   const reporters = ["--reporter=default", "--reporter=./scripts/summary-reporter.ts"];
   const build = { name: "Build", ...buildCommand };
   const tests = { name: "Tests", program: "vitest", args: ["run", ...reporters, ...vitestArgs] };
   say("Beside the build and the tests, format, lint, types and unused code are checked, and print only what is wrong.");
-  return runBeside({ shown: [build, tests], quiet: sourceChecks, stop });
+  return runBeside({ prepare, shown: [build, tests], quiet: sourceChecks, stop });
 }
 
 /**
@@ -46,6 +51,7 @@ export function runChecks(vitestArgs: readonly string[], stop: AbortSignal): Pro
  * @returns as above
  */
 export async function runBeside(checks: {
+  prepare?: (() => Promise<void>) | undefined;
   shown: readonly Check[];
   quiet: readonly Check[];
   stop: AbortSignal;
@@ -53,6 +59,7 @@ export async function runBeside(checks: {
   try {
     await together(checks.stop, [
       async (signal) => {
+        await checks.prepare?.();
         for (const check of checks.shown) {
           if (!signal.aborted) say(`\n── ${check.name}`);
           await run(check, "inherit", signal);

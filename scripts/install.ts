@@ -138,6 +138,9 @@ function commandPrefixForRoot(): string[] | undefined {
   });
 }
 
+/** The lists of packages of this machine are as new as the first install of this process. */
+let listsAreNew = false;
+
 async function installPackage(name: string, asRoot: string[], signal: AbortSignal | undefined): Promise<void> {
   const environment = [
     "DEBIAN_FRONTEND=noninteractive",
@@ -145,8 +148,11 @@ async function installPackage(name: string, asRoot: string[], signal: AbortSigna
     `PATH=${process.env["PATH"]}:/usr/local/sbin:/usr/sbin:/sbin`, // dpkg needs these.
   ];
   const options = ["-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=3"];
-  for (const command of [["update"], ["install", "-y", "--no-install-recommends", name]]) {
+  const aptGet = async (...command: string[]) => {
     const [file = "", ...args] = [...asRoot, "env", ...environment, "apt-get", ...options, ...command];
     await runCommand(file, args, { signal });
-  }
+  };
+  if (!listsAreNew) await aptGet("update");
+  listsAreNew = true;
+  await aptGet("install", "-y", "--no-install-recommends", name);
 }
