@@ -58,7 +58,7 @@ test.each([
   ["bench", ["--version"], version],
   ["fuzz", ["--version"], version],
   ["mutate", ["--help"], "stryker run"],
-  ["check:proxy", ["--help"], "vitest run"],
+  ["test:nightly", ["--help"], "vitest"],
   ["check:dependencies", ["--help"], "pnpm audit"],
 ])("npm run %s needs no pnpm", { timeout: commandTimeoutMs }, async (name, args, shows) => {
   const command = start(name, args);

@@ -1,13 +1,10 @@
-import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type Caddy, startCaddy } from "./start-caddy.ts";
+import { type Caddy, caddyCanRun, startCaddy } from "./start-caddy.ts";
 import { type SteadyLoad, startLoad, writeLoadPartners } from "./steady-load.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
-// On Linux, every address in 127.0.0.0/8 is this machine.
-const canRun = process.platform === "linux" && spawnSync("caddy", ["version"]).status === 0;
 const perSecond = 100;
 const hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
 
@@ -68,7 +65,7 @@ async function startIngest(index: number): Promise<RunningApp> {
   return ingest;
 }
 
-test.skipIf(!canRun)(
+test.skipIf(!caddyCanRun)(
   "workers and ingests are scaled and replaced under load, and no partner notices",
   async () => {
     const ingests = createFleet(startIngest);

@@ -1,9 +1,12 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
+
+/** It listens on several addresses of 127.0.0.0/8, and some systems have no package of it. */
+export const caddyCanRun = process.platform === "linux" && spawnSync("caddy", ["version"]).status === 0;
 
 export type Caddy = Awaited<ReturnType<typeof startCaddy>>;
 
