@@ -1,14 +1,14 @@
 import { userInfo } from "node:os";
 import { waitFor } from "@booking-events/harness";
 import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
+import { type Ran, runOps } from "@booking-events/ops/testing/run-ops";
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
-import { type Ran, runOps } from "./run-ops.ts";
-import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
+import { type RunningApp, shareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-dead-letter-tests-012345";
-const surroundings = prepareSurroundings(secret);
-const start = (name: "ingest" | "worker") => surroundings().start(name);
+const shared = shareSurroundings(secret);
+const { running } = shared;
 
 async function post(ingest: RunningApp, reference: string, name: string): Promise<string> {
   const response = await fetchAsPartner(`${ingest.url}/booking-event/update/${secret}`, {
@@ -21,31 +21,67 @@ async function post(ingest: RunningApp, reference: string, name: string): Promis
 }
 
 function ops(...args: string[]): Promise<Ran> {
-  return runOps(["dead-letters", ...args], surroundings().environment);
+  return runOps(["dead-letters", ...args], { environment: shared.environment });
 }
 
 /** An operator's mistake: PostgreSQL refuses the content of some events. */
 async function breakDatabase(): Promise<void> {
-  await surroundings().pool.query(
+  await shared.pool.query(
     "alter table bookings add constraint mistake check (reference not like 'POISON%' or 1 / (0 * length(reference)) = 0)",
   );
 }
-const repairDatabase = () => surroundings().pool.query("alter table bookings drop constraint mistake");
+const repairDatabase = () => shared.pool.query("alter table bookings drop constraint mistake");
 
 async function letters() {
-  const { rows } = await surroundings().pool.query("select * from dead_letters order by event_id");
+  const { rows } = await shared.pool.query("select * from dead_letters order by event_id");
   return rows;
 }
 
+test("events that the queue has given up: those of workers that died are applied, damaged ones become dead letters", async () => {
+  const ingest = await running("ingest");
+  const held = await post(ingest, "HELD", "Canary");
+  const damaged = await post(ingest, "DAMAGED", "Canary");
+  const killer = await post(ingest, "KILLER", "Canary");
+  const { REDIS_URL = "", QUEUE_PREFIX: prefix } = shared.environment;
+  const redis = new Redis(REDIS_URL);
+  try {
+    for (const [place, eventId] of [damaged, killer, held].entries()) {
+      await redis.lrem(`${prefix}:events:wait`, 1, eventId);
+      await redis.hset(`${prefix}:events:${eventId}`, "failedReason", "job stalled more than allowable limit");
+      await redis.zadd(`${prefix}:events:failed`, place, eventId);
+    }
+    await redis.hset(`${prefix}:events:${damaged}`, "opts", "no JSON");
+    await redis.hset(`${prefix}:events:${killer}`, "trials", "3");
+    const worker = await running("worker");
+    await waitFor(async () =>
+      expect((await shared.pool.query("select reference from bookings")).rows).toEqual([{ reference: "HELD" }]),
+    );
+    await waitFor(async () => expect(await redis.zcard(`${prefix}:events:failed`)).toBe(0));
+    expect(await letters()).toMatchObject([
+      { event_id: damaged, reference: "DAMAGED", error_code: "INVALID_ENVELOPE" },
+      { event_id: killer, reference: "KILLER", error_code: "STALLED" },
+    ]);
+    expect((await ops("replay", damaged, "--yes")).stdout).toMatch(/applied +created/);
+    const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^booking_events_dead_letters_open\{code="STALLED".*\} 1$/m);
+    expect(metrics).toMatch(/^booking_events_processed_total\{kind="update",outcome="created",partner="acme".*\} 2$/m);
+    expect(metrics).toMatch(/^booking_events_apply_delay_seconds_count\S* 2$/m);
+    expect(metrics).toMatch(/^booking_events_batch_events_count\S* [1-9]/m);
+    expect(metrics).toMatch(/^booking_events_sweep_failures_total\S* 0$/m);
+  } finally {
+    redis.disconnect();
+  }
+});
+
 test("events that could not be applied can be replayed in their original order, any number of times", async () => {
-  const [ingest] = await Promise.all([start("ingest"), start("worker")]);
+  const [ingest] = await Promise.all([running("ingest"), running("worker")]);
   await breakDatabase();
   const first = await post(ingest, "POISON-1", "Canary-One");
   const second = await post(ingest, "POISON-2", "Canary-Two");
   await post(ingest, "GOOD", "Canary-Three");
   await waitFor(async () => expect(await letters()).toHaveLength(2), { timeoutMs: 30_000 });
   await waitFor(async () =>
-    expect((await surroundings().pool.query("select reference from bookings")).rows).toEqual([{ reference: "GOOD" }]),
+    expect((await shared.pool.query("select reference from bookings")).rows).toEqual([{ reference: "GOOD" }]),
   );
 
   const listed = await ops("list", "--json");
@@ -77,14 +113,14 @@ test("events that could not be applied can be replayed in their original order, 
   // Sent after the first one, and applied before it.
   await post(ingest, "POISON-1", "Canary-Newest");
   await waitFor(async () =>
-    expect((await surroundings().pool.query("select 1 from bookings where reference = 'POISON-1'")).rowCount).toBe(1),
+    expect((await shared.pool.query("select 1 from bookings where reference = 'POISON-1'")).rowCount).toBe(1),
   );
   const [once, atOnce] = await Promise.all([ops("replay", "--all", "--yes", "--json"), ops("replay", first, "--yes")]);
   expect([once.exitCode, atOnce.exitCode]).toEqual([0, 0]);
   const again = await ops("replay", first, second, "--yes", "--json");
   expect(JSON.parse(again.stdout).map(({ result }: { result: string }) => result)).toEqual(["resolved", "resolved"]);
 
-  const { rows: bookings } = await surroundings().pool.query(
+  const { rows: bookings } = await shared.pool.query(
     "select reference, payload ->> 'consumerGivenName' as name from bookings order by reference",
   );
   expect(bookings).toEqual([
@@ -92,7 +128,7 @@ test("events that could not be applied can be replayed in their original order, 
     { reference: "POISON-1", name: "Canary-Newest" },
     { reference: "POISON-2", name: "Canary-Two" },
   ]);
-  const { rows: events } = await surroundings().pool.query(
+  const { rows: events } = await shared.pool.query(
     "select id from booking_events where reference = 'POISON-1' order by sequence",
   );
   expect(events[0]).toEqual({ id: first });
@@ -106,7 +142,7 @@ test("events that could not be applied can be replayed in their original order, 
 });
 
 test("an event that is discarded is never applied, and its row holds the reason", async () => {
-  const [ingest] = await Promise.all([start("ingest"), start("worker")]);
+  const [ingest] = await Promise.all([running("ingest"), running("worker")]);
   await breakDatabase();
   const eventId = await post(ingest, "POISON-1", "Canary");
   await waitFor(async () => expect(await letters()).toHaveLength(1), { timeoutMs: 30_000 });
@@ -116,44 +152,8 @@ test("an event that is discarded is never applied, and its row holds the reason"
   );
   await repairDatabase();
   expect((await ops("replay", eventId, "--yes")).stdout).toMatch(/resolved +discarded: sent again/);
-  expect((await surroundings().pool.query("select 1 from bookings")).rowCount).toBe(0);
+  expect((await shared.pool.query("select 1 from bookings")).rowCount).toBe(0);
   expect(await letters()).toMatchObject([
     { resolved_by: "Ada", resolution: "discarded: sent again", replayed_at: null },
   ]);
-});
-
-test("events that the queue has given up: those of workers that died are applied, damaged ones become dead letters", async () => {
-  const ingest = await start("ingest");
-  const held = await post(ingest, "HELD", "Canary");
-  const damaged = await post(ingest, "DAMAGED", "Canary");
-  const killer = await post(ingest, "KILLER", "Canary");
-  const { REDIS_URL = "", QUEUE_PREFIX: prefix } = surroundings().environment;
-  const redis = new Redis(REDIS_URL);
-  try {
-    for (const [place, eventId] of [damaged, killer, held].entries()) {
-      await redis.lrem(`${prefix}:events:wait`, 1, eventId);
-      await redis.hset(`${prefix}:events:${eventId}`, "failedReason", "job stalled more than allowable limit");
-      await redis.zadd(`${prefix}:events:failed`, place, eventId);
-    }
-    await redis.hset(`${prefix}:events:${damaged}`, "opts", "no JSON");
-    await redis.hset(`${prefix}:events:${killer}`, "trials", "3");
-    const worker = await start("worker");
-    await waitFor(async () =>
-      expect((await surroundings().pool.query("select reference from bookings")).rows).toEqual([{ reference: "HELD" }]),
-    );
-    await waitFor(async () => expect(await redis.zcard(`${prefix}:events:failed`)).toBe(0));
-    expect(await letters()).toMatchObject([
-      { event_id: damaged, reference: "DAMAGED", error_code: "INVALID_ENVELOPE" },
-      { event_id: killer, reference: "KILLER", error_code: "STALLED" },
-    ]);
-    expect((await ops("replay", damaged, "--yes")).stdout).toMatch(/applied +created/);
-    const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
-    expect(metrics).toMatch(/^booking_events_dead_letters_open\{code="STALLED".*\} 1$/m);
-    expect(metrics).toMatch(/^booking_events_processed_total\{kind="update",outcome="created",partner="acme".*\} 2$/m);
-    expect(metrics).toMatch(/^booking_events_apply_delay_seconds_count\S* 2$/m);
-    expect(metrics).toMatch(/^booking_events_batch_events_count\S* [1-9]/m);
-    expect(metrics).toMatch(/^booking_events_sweep_failures_total\S* 0$/m);
-  } finally {
-    redis.disconnect();
-  }
 });

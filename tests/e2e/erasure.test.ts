@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
 import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { execute } from "@booking-events/harness/test-database";
+import { type Ran, runOps } from "@booking-events/ops/testing/run-ops";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findLeaks } from "./find-leaks.ts";
-import { type Ran, runOps } from "./run-ops.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-erasure-tests-0123456789";
@@ -69,7 +69,7 @@ async function post(ingest: RunningApp, sent: Sent = {}): Promise<string> {
 }
 
 function ops(...args: string[]): Promise<Ran> {
-  return runOps(args, own.environment);
+  return runOps(args, { environment: own.environment });
 }
 
 async function outcomesOf(...ids: string[]): Promise<string[]> {

@@ -95,6 +95,7 @@ test("PostgreSQL may lose what it commits: the worker is not ready and says so, 
     );
     await untilAccepted(ingest, "AT-RISK");
     await untilApplied("AT-RISK");
+    await waitFor(() => expect(logged()).toContainEqual(expect.objectContaining({ msg: "event applied" })));
   } finally {
     await setFsync("reset fsync");
   }

@@ -1,14 +1,15 @@
 import { waitFor } from "@booking-events/harness";
 import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
+import { runOps } from "@booking-events/ops/testing/run-ops";
 import { expect, test } from "vitest";
-import { printedByOps } from "./run-ops.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-pause-tests-0123456789012";
 const surroundings = prepareSurroundings(secret);
 
-function queue(command: "pause" | "resume"): Promise<string> {
-  return printedByOps(["queue", command], surroundings().environment);
+async function queue(command: "pause" | "resume"): Promise<string> {
+  const { environment } = surroundings();
+  return (await runOps(["queue", command], { environment })).stdout;
 }
 
 async function post(ingest: RunningApp, reference: string): Promise<void> {

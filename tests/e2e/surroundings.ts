@@ -47,7 +47,10 @@ export interface Surroundings {
 /** Surroundings that all tests of a file share. To start a process takes longer than most tests. */
 export interface SharedSurroundings extends Surroundings {
   folder: string;
-  /** The app that all tests share, ready. The first test that asks for it starts it, the end of the file kills it. */
+  /**
+   * The app that all tests share, ready. The first test that asks for it starts it, as does the next one after a test that
+   * has stopped it. The end of the file kills it.
+   */
   running(name: AppName): Promise<RunningApp>;
 }
 
@@ -158,7 +161,8 @@ function useSurroundings(secret: string) {
       return app;
     },
     async running(name) {
-      const app = shared.get(name) ?? (await runApp(name, surroundings.environment));
+      const before = shared.get(name);
+      const app = before?.isRunning() ? before : await runApp(name, surroundings.environment);
       shared.set(name, app);
       await app.untilReady();
       return app;

@@ -226,10 +226,9 @@ describe("OpenTelemetry is", () => {
   const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(printModules)}`;
 
   test.each([
+    // What else switches it off is in the tests of createTracing.
     ["by default", {}],
     ["by OTEL_SDK_DISABLED", { OTEL_SDK_DISABLED: "TRUE" }],
-    ["by OTEL_TRACES_EXPORTER", { OTEL_TRACES_EXPORTER: "none" }],
-    ["by OTEL_TRACES_SAMPLER", { OTEL_TRACES_SAMPLER: "parentbased_always_off" }],
   ])("off %s: it is not loaded, and nothing is exported or added to an event", async (name, settings) => {
     const endpoint = name === "by default" ? {} : environment;
     const ingest = await start("ingest", { environment: { ...endpoint, ...settings, NODE_OPTIONS } });

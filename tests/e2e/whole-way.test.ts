@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { waitFor } from "@booking-events/harness";
+import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { expect, test } from "vitest";
 import { type RunningApp, runApp, useOwnServices } from "./surroundings.ts";
@@ -8,10 +8,10 @@ import { type RunningApp, runApp, useOwnServices } from "./surroundings.ts";
 const secret = "a-secret-of-the-test-with-enough-characters";
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 const own = useOwnServices(secret);
-const { start } = own;
+const { running } = own;
 
 test("a partner posts, and the booking is in PostgreSQL", async () => {
-  const [ingest] = await startBoth();
+  const [ingest] = await runBoth();
   const payload = JSON.parse(await readFile("packages/schema/examples/full-booking.json", "utf8")).payload;
   const created = await post(ingest, "create", JSON.stringify(payload));
   expect(created.status).toBe(200);
@@ -38,7 +38,7 @@ test("a partner posts, and the booking is in PostgreSQL", async () => {
 });
 
 test("a sender's mistakes lose no data, and can be seen in the log of events, the metrics and the output", async () => {
-  const [ingest, worker] = await startBoth();
+  const [ingest, worker] = await runBoth();
   const trip = { consumerTripPartnerExternalReference: "KEYS-1", consumerPartnerExternalReference: "KEYS-C" };
   const send = (kind: string, payload: object, key: string) =>
     fetchAsPartner(`${ingest.url}/booking-event/${kind}/${secret}`, {
@@ -71,7 +71,7 @@ test("a sender's mistakes lose no data, and can be seen in the log of events, th
 });
 
 test("a form is accepted, too", async () => {
-  const [ingest] = await startBoth();
+  const [ingest] = await runBoth();
   const form = new URLSearchParams({ consumerTripPartnerExternalReference: "FORM-1", consumerGivenName: "Zoë & co" });
   const response = await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, { method: "POST", body: form });
   expect(response.status).toBe(200);
@@ -79,6 +79,9 @@ test("a form is accepted, too", async () => {
 });
 
 test("an accepted event survives the restart of every process in between", async () => {
+  // Another worker would apply the event before that.
+  const environment = { QUEUE_PREFIX: uniquePrefix() };
+  const start = (name: "ingest" | "worker") => own.start(name, { environment });
   const ingest = await start("ingest");
   const accepted = await post(ingest, "create", booking("RESTART-1"));
   expect(accepted.status).toBe(200);
@@ -103,7 +106,7 @@ test("an accepted event survives the restart of every process in between", async
 });
 
 test("each process has metrics, and says which version it is, and whether it is alive and ready", async () => {
-  for (const app of await startBoth()) {
+  for (const app of await runBoth()) {
     expect((await fetch(`${app.adminUrl}/livez`)).status).toBe(200);
     expect(await app.readiness()).toEqual({ status: 200, body: { ready: true } });
     await waitFor(() => expect(app.logLines()).toContainEqual(expect.objectContaining({ version })));
@@ -122,8 +125,8 @@ test.each(["ingest", "worker"] as const)(
   },
 );
 
-function startBoth(): Promise<[RunningApp, RunningApp]> {
-  return Promise.all([start("ingest"), start("worker")]);
+function runBoth(): Promise<[RunningApp, RunningApp]> {
+  return Promise.all([running("ingest"), running("worker")]);
 }
 
 function post(ingest: RunningApp, kind: string, body: string): Promise<Response> {

@@ -28,6 +28,7 @@ export interface AppProcess {
   url: string;
   adminPort: number;
   adminUrl: string;
+  isRunning(): boolean;
   /** All that it has printed so far. */
   output(): string;
   logLines(): Record<string, unknown>[];
@@ -83,6 +84,7 @@ export async function startApp(
     if (neverPrinted?.test(output)) throw new Error(`${name} has printed a secret or a guest's data:\n${output}`);
     return code ?? signal;
   });
+  const isRunning = () => child.exitCode === null && child.signalCode === null;
   const adminUrl = `http://127.0.0.1:${ADMIN_PORT}`;
 
   async function readiness(): Promise<Readiness> {
@@ -100,8 +102,15 @@ export async function startApp(
   }
 
   return {
-    ...{ name, child, port: Number(PORT), url: `http://127.0.0.1:${PORT}` },
-    ...{ adminPort: Number(ADMIN_PORT), adminUrl, exited, readiness },
+    name,
+    child,
+    port: Number(PORT),
+    url: `http://127.0.0.1:${PORT}`,
+    adminPort: Number(ADMIN_PORT),
+    adminUrl,
+    exited,
+    readiness,
+    isRunning,
     output: () => output,
     logLines() {
       const lines = output.split("\n").slice(0, -1); // The last line may still be incomplete.
@@ -115,7 +124,7 @@ export async function startApp(
     },
     metrics: async () => (await fetch(`${adminUrl}/metrics`)).text(),
     stop(signal = "SIGTERM") {
-      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      if (isRunning()) child.kill(signal);
       return exited;
     },
   };

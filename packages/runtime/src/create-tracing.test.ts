@@ -23,6 +23,7 @@ test.each([
   [{ ...endpoint, OTEL_SDK_DISABLED: "true" }, false],
   [{ ...endpoint, OTEL_SDK_DISABLED: "False" }, true],
   [{ ...endpoint, OTEL_TRACES_SAMPLER: "always_off" }, false],
+  [{ ...endpoint, OTEL_TRACES_SAMPLER: "parentbased_always_off" }, false],
   [{ ...endpoint, OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "0" }, false],
   [{ ...endpoint, OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "0.5" }, true],
   [{ ...endpoint, OTEL_TRACES_SAMPLER: "" }, true],
