@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { childrenOf } from "@booking-events/scripts/process-record";
 
 /** Linux counts CPU time for programs in hundredths of a second (USER_HZ) on every architecture that Node runs on. */
 const microsecondsPerTick = 10_000;
@@ -18,13 +19,4 @@ export function cpuTimeUs(pid: number): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Child processes that the main thread has started: Redis, PostgreSQL and Node start all of theirs there. */
-export function childrenOf(pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
-  return children
-    .split(" ")
-    .map(Number)
-    .filter((child) => child > 0);
 }

@@ -24,8 +24,13 @@ export function createEnvelope(
   const { kind, reference, payload, idempotencyKey = null } = event;
   const receivedAtMs = firstReceivedAtMs + index;
   return {
-    ...{ version: envelopeVersion, eventId: v7({ msecs: receivedAtMs }), kind, partner: "acme", idempotencyKey },
-    ...{ sequence: receivedAtMs * 1_000, receivedAt: new Date(receivedAtMs).toISOString() },
+    version: envelopeVersion,
+    eventId: v7({ msecs: receivedAtMs }),
+    kind,
+    partner: "acme",
+    idempotencyKey,
+    sequence: receivedAtMs * 1_000,
+    receivedAt: new Date(receivedAtMs).toISOString(),
     payload: { ...payload, consumerTripPartnerExternalReference: reference, consumerTripVenueName: `Venue ${index}` },
   };
 }

@@ -1,6 +1,7 @@
 import { migrate } from "@booking-events/store";
 import type { BenchDatabase } from "./data-services.ts";
 import { firstReceivedAtMs } from "./fill-queue.ts";
+import { fullBooking } from "./sample-events.ts";
 
 const eventsPerBooking = 4;
 const eventsPerStatement = 100_000;
@@ -17,8 +18,6 @@ const distance = 1 / 36;
 export interface FilledTables {
   events: number;
   bookings: number;
-  /** What the events have in common. */
-  payload: Readonly<Record<string, string | undefined>>;
   /** Of a booking that has all its events, by its number from 0. */
   reference: (booking: number) => string;
   /** Of a booking's guest. */
@@ -34,17 +33,13 @@ export interface FilledTables {
  * Fills the tables as the worker would have in a year: each booking is created, and then updated or deleted three times,
  * ten days apart. So a quarter of the events of nearly each month are creates. Late and repeated events are missing.
  */
-export async function fillTables(
-  database: BenchDatabase,
-  events: number,
-  payload: FilledTables["payload"],
-): Promise<FilledTables> {
+export async function fillTables(database: BenchDatabase, events: number): Promise<FilledTables> {
   const bookings = events / eventsPerBooking;
   const startMs = firstReceivedAtMs - spanMs;
   const intervalMs = spanMs / events;
   const times = { events, bookings, startMs, intervalMs };
   const arrivalDate = (booking: number) => toArrivalDate(eventOf(booking, eventsPerBooking - 1, bookings));
-  const tables = { ...times, payload, reference: toReference, email: toEmail, arrivalDate };
+  const tables = { ...times, reference: toReference, email: toEmail, arrivalDate };
   await migrate(database.url);
   await database.query("set synchronous_commit = off");
   for (let at = startMs; at < firstReceivedAtMs; at = startOfNextMonth(at)) await createPartition(database, at);
@@ -110,8 +105,8 @@ export function anyBooking({ bookings }: FilledTables): number {
 }
 
 /** Functions that say what the n-th event is, from 0. */
-function createSource({ events, bookings, payload, startMs, intervalMs }: FilledTables): string {
-  const common = JSON.stringify(payload).replaceAll("'", "''");
+function createSource({ events, bookings, startMs, intervalMs }: FilledTables): string {
+  const common = JSON.stringify(fullBooking).replaceAll("'", "''");
   const lag = Math.floor(bookings * distance);
   return `
     create function pg_temp.time_of(n bigint) returns bigint language sql immutable

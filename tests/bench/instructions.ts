@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex, Readable } from "node:stream";
-import { childrenOf } from "./cpu-time.ts";
+import { childrenOf } from "@booking-events/scripts/process-record";
 
 /** Of its own files, `perf stat` is told to use these for commands and for its answers. */
 const [commands, answers] = [3, 4];

@@ -15,7 +15,7 @@ const help = `Measures the built processes beside baselines, in turn, on this ma
 
   npm run bench -- [name …] [--seconds N] [--rounds N] [--beside DIR] [--json FILE] [--profile DIR] [--smoke]
 
-Names (default: all but ${scenarios.flatMap(({ name, isLong }) => (isLong ? name : [])).join(", ")}):
+Names (default: all):
 ${scenarios.map(({ name, about }) => `  ${name.padEnd(16)} ${about}`).join("\n")}
 
   --seconds N    how long each measurement lasts. Default: 5
@@ -60,9 +60,7 @@ async function main(): Promise<void> {
   await build(signal);
   const measureMs = Number(values.seconds) * 1_000;
   const report = await runBench({
-    scenarios: scenarios.filter(
-      ({ name, isLong }) => positionals.includes(name) || (positionals.length === 0 && !isLong),
-    ),
+    scenarios: scenarios.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
     ...(values.smoke
       ? { rounds: 1, measureMs: 1_000, warmUpMs: 1_000, isSmoke: true }
       : { rounds: Number(values.rounds), measureMs, warmUpMs: Math.max(minWarmUpMs, measureMs), isSmoke: false }),

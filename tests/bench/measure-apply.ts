@@ -28,7 +28,8 @@ export async function measureApply(
   const queuePrefix = newQueuePrefix();
   await fillQueue(services.redisUrl, queuePrefix, events);
   const worker = await startWorker(bench, program, {
-    ...{ queuePrefix, databaseUrl: database.url },
+    queuePrefix,
+    databaseUrl: database.url,
     // A worker takes this many events at once. Of a small queue it would take all, and leave none to measure.
     concurrency: Math.min(concurrency, Math.ceil(events.length / 10)),
   });
@@ -56,8 +57,13 @@ export async function measureApply(
     ) as [number, number, number];
     const eventsPerSecond = (measured * 1_000) / (end.atMs - start.atMs);
     return {
-      ...{ eventsPerSecond, cpuUs, redisCpuUs, postgresCpuUs },
-      ...{ kInstructions, redisKInstructions, postgresKInstructions },
+      eventsPerSecond,
+      cpuUs,
+      redisCpuUs,
+      postgresCpuUs,
+      kInstructions,
+      redisKInstructions,
+      postgresKInstructions,
     };
   } finally {
     await worker.stop();

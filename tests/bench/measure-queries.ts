@@ -100,7 +100,10 @@ export async function measureQueries(
   const pools = filled.map(({ database, tables }) => ({
     tables,
     pool: createPool({
-      ...{ databaseUrl: database.url, applicationName: "bench", maxConnections: 1, onError: () => {} },
+      databaseUrl: database.url,
+      applicationName: "bench",
+      maxConnections: 1,
+      onError: () => {},
     }),
   }));
   for (const { pool, tables } of pools) await addGuests(pool, tables);

@@ -41,42 +41,35 @@ async function startUnderTest(
   return { ...app, pid, cpuUs: () => cpuTimeUs(pid) ?? Number.NaN };
 }
 
-/**
- * Starts ingest, or a baseline of it, with one partner that has no limit.
- *
- * @param queue where its queue is. Default: on the Redis of the bench
- */
+/** Starts ingest, or a baseline of it, with one partner that has no limit. */
 export async function startIngest(
   bench: Bench,
   program: readonly string[],
   queuePrefix: string,
-  queue: Record<string, string> = { REDIS_URL: bench.services.redisUrl },
 ): Promise<ProcessUnderTest & { createUrl: string }> {
   const file = join(bench.dir, `partners-${randomBytes(4).toString("hex")}.json`);
   const { acme } = writeNewPartners(file, { acme: noLimit });
   const ingest = await startUnderTest(bench, program, {
-    ...queue,
-    ...{ QUEUE_PREFIX: queuePrefix, PARTNERS_FILE: file },
+    REDIS_URL: bench.services.redisUrl,
+    QUEUE_PREFIX: queuePrefix,
+    PARTNERS_FILE: file,
   });
   return { ...ingest, createUrl: `${ingest.url}/booking-event/create/${acme}` };
 }
 
-/**
- * Starts a worker, or a baseline of it.
- *
- * @param options.queue as for {@link startIngest}
- */
+/** Starts a worker, or a baseline of it. */
 export function startWorker(
   bench: Bench,
   program: readonly string[],
-  options: { queuePrefix: string; databaseUrl: string; concurrency?: number; queue?: Record<string, string> },
+  options: { queuePrefix: string; databaseUrl: string; concurrency?: number },
 ): Promise<ProcessUnderTest> {
   const { queuePrefix, databaseUrl, concurrency = defaultConcurrency } = options;
-  const { queue = { REDIS_URL: bench.services.redisUrl } } = options;
   return startUnderTest(bench, program, {
-    ...queue,
-    ...{ DATABASE_URL: databaseUrl, QUEUE_PREFIX: queuePrefix },
-    ...{ CONCURRENCY: String(concurrency), LOG_LEVEL: "warn" },
+    REDIS_URL: bench.services.redisUrl,
+    DATABASE_URL: databaseUrl,
+    QUEUE_PREFIX: queuePrefix,
+    CONCURRENCY: String(concurrency),
+    LOG_LEVEL: "warn",
   });
 }
 

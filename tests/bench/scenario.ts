@@ -6,8 +6,6 @@ export interface Scenario {
   name: string;
   /** One line for the help. */
   about: string;
-  /** It takes hours, and runs only if it is named. */
-  isLong?: boolean;
   /** All processes share all CPUs. Otherwise the process under test has a CPU of its own. */
   isOnWholeMachine?: boolean;
   /** Settings of PostgreSQL that differ from its defaults. */
@@ -60,17 +58,12 @@ export type Figure =
   | "cpuUs"
   | "redisCpuUs"
   | "postgresCpuUs"
-  /** Of ingest, the worker, Redis and PostgreSQL. */
-  | "totalCpuUs"
   /** Of the load generator. */
   | "loadCpuUs"
-  /** Thousands of instructions: of the process under test, of Redis, of PostgreSQL, and of all three. */
+  /** Thousands of instructions: of the process under test, of Redis and of PostgreSQL. */
   | "kInstructions"
   | "redisKInstructions"
   | "postgresKInstructions"
-  | "totalKInstructions"
-  | "workerMiB"
-  | "backendMiB"
   /** Of an event in the log, a booking and a change. */
   | "logBytes"
   | "logIndexBytes"

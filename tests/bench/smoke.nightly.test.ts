@@ -7,8 +7,14 @@ import { scenarios } from "./scenarios/index.ts";
 test.each(scenarios)("$name runs, and keeps its integrity", async (scenario) => {
   const report = await runBench({
     scenarios: [scenario],
-    ...{ rounds: 1, measureMs: 1_000, warmUpMs: 1_000, isSmoke: true, profileDir: undefined, say: () => {} },
-    ...{ otherClone: process.cwd(), signal: new AbortController().signal },
+    rounds: 1,
+    measureMs: 1_000,
+    warmUpMs: 1_000,
+    isSmoke: true,
+    profileDir: undefined,
+    otherClone: process.cwd(),
+    say: () => {},
+    signal: new AbortController().signal,
   });
   // Other systems provide no CPU time and no memory.
   if (platform() !== "linux") return;

@@ -125,15 +125,8 @@ export async function startRedisCluster(options: {
   return cluster;
 }
 
-/** What is needed to ask a node, and to introduce it to others. */
-type ClusterNode = Pick<RedisNode, "name" | "ask" | "port" | "busPort">;
-
 /** Divides the slots among the first nodes, and makes the others their replicas. Resolves when all agree. */
-export async function formCluster(
-  nodes: readonly ClusterNode[],
-  primaries: number,
-  replicasOfEach: number,
-): Promise<void> {
+async function formCluster(nodes: readonly RedisNode[], primaries: number, replicasOfEach: number): Promise<void> {
   const [first] = nodes;
   if (first === undefined) throw new Error("A cluster has at least one node.");
   for (const [index, node] of nodes.entries()) {
@@ -143,18 +136,18 @@ export async function formCluster(
     await node.ask("CLUSTER", "ADDSLOTSRANGE", start, end - 1);
   }
   for (const node of nodes.slice(1)) await first.ask("CLUSTER", "MEET", "127.0.0.1", node.port, node.busPort);
-  const knowsAll = async (node: ClusterNode) => (await readNodes(node)).every(({ isKnown }) => isKnown);
-  const hasAll = async (node: ClusterNode) => (await readNodes(node)).length === nodes.length;
+  const knowsAll = async (node: RedisNode) => (await readNodes(node)).every(({ isKnown }) => isKnown);
+  const hasAll = async (node: RedisNode) => (await readNodes(node)).length === nodes.length;
   for (const node of nodes)
     await waitFor(async () => (await hasAll(node)) && (await knowsAll(node)), { timeoutMs: settledTimeoutMs });
   for (const [index, replica] of nodes.slice(primaries).entries()) {
-    const primary = nodes[Math.floor(index / replicasOfEach)] as ClusterNode;
+    const primary = nodes[Math.floor(index / replicasOfEach)] as RedisNode;
     await replica.ask("CLUSTER", "REPLICATE", await primary.ask<string>("CLUSTER", "MYID"));
   }
   await untilSettled(nodes);
 }
 
-async function untilSettled(nodes: readonly ClusterNode[]): Promise<void> {
+async function untilSettled(nodes: readonly RedisNode[]): Promise<void> {
   await waitFor(
     async () => {
       const views = await Promise.all(nodes.map(readNodes));
@@ -166,7 +159,7 @@ async function untilSettled(nodes: readonly ClusterNode[]): Promise<void> {
   );
 }
 
-async function checkSettled(node: ClusterNode, nodes: readonly ClusterNode[]): Promise<void> {
+async function checkSettled(node: RedisNode, nodes: readonly RedisNode[]): Promise<void> {
   const state = readInfo(await node.ask<string>("CLUSTER", "INFO"));
   if (state.get("cluster_state") !== "ok") throw new Error(`${node.name} says that the cluster is down.`);
   const { id, isPrimary } = await findMyself(node);
@@ -190,7 +183,7 @@ interface NodeView {
 }
 
 /** Lines such as "<id> <address> myself,master - 0 0 1 connected 0-5460 [42->-<id>]". */
-async function readNodes(node: ClusterNode): Promise<NodeView[]> {
+async function readNodes(node: RedisNode): Promise<NodeView[]> {
   const text = await node.ask<string>("CLUSTER", "NODES");
   return text
     .trimEnd()
@@ -220,7 +213,7 @@ function describeLayout(view: readonly NodeView[]): string {
     .join("\n");
 }
 
-async function findMyself(node: ClusterNode): Promise<NodeView> {
+async function findMyself(node: RedisNode): Promise<NodeView> {
   const myself = (await readNodes(node)).find(({ isMyself }) => isMyself);
   if (myself === undefined) throw new Error(`${node.name} does not know itself.`);
   return myself;
