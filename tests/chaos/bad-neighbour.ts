@@ -3,7 +3,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { floodWithRefusals } from "./flood-refusals.ts";
 import { watchApplied } from "./follow-database.ts";
 import { lockRows } from "./lock-rows.ts";
-import { measureCores } from "./measure-cores.ts";
 import { judgeNeighbours, type NeighbourReport } from "./neighbour-report.ts";
 import { inventHot, inventLocked, inventOrdinary, inventWorst, lockedReference } from "./neighbour-traffic.ts";
 import { type Outgoing, postEvents, type SendOptions } from "./post-events.ts";
@@ -86,7 +85,6 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
 
   say(`Now with the neighbours, for ${loudMs / 1_000} s.`);
   const loudFromMs = performance.now();
-  const endCores = measureCores({ ...pids, postgres: postgres.pid });
   const ownDelay = monitorEventLoopDelay();
   ownDelay.enable();
   const neighbours = [
@@ -104,7 +102,6 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
     signal: AbortSignal.any([signal, AbortSignal.timeout(loudMs * lockedShare)]),
   });
   await sleep(loudMs, undefined, { signal });
-  const cores = endCores();
   stopping.abort();
   const loads = [...ordinary, ...neighbours];
   await Promise.all(loads.map(({ done }) => done));
@@ -127,6 +124,10 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
     ...judged,
     passed: report.passed && judged.promises.every(({ isKept }) => isKept),
     scenario: "bad-neighbour",
-    ...{ quietMs, loudMs, drainedInMs, ownDelayMs: Math.round(ownDelay.percentile(99) / 1e6), memory, cores },
+    quietMs,
+    loudMs,
+    drainedInMs,
+    ownDelayMs: Math.round(ownDelay.percentile(99) / 1e6),
+    memory,
   };
 }

@@ -13,8 +13,6 @@ export interface NeighbourReport extends Report, ReturnType<typeof judgeNeighbou
   /** How late this process's own timers were while it measured (p99): no time can be trusted beyond it. */
   ownDelayMs: number;
   memory: PeakMemory[];
-  /** In the loud time, by process. */
-  cores: Record<string, number>;
 }
 
 interface Run {
@@ -117,7 +115,7 @@ function countStatuses({ posts, wellBehaved, refused }: Run): Record<string, Rec
 }
 
 export function formatNeighbourReport(report: NeighbourReport): string {
-  const { latencies, statuses, memory, cores, promises, ownDelayMs, tally, build } = report;
+  const { latencies, statuses, memory, promises, ownDelayMs, tally, build } = report;
   const { quiet, loud } = latencies;
   const drainedInS = Math.round(report.drainedInMs / 1_000);
   return [
@@ -130,15 +128,12 @@ export function formatNeighbourReport(report: NeighbourReport): string {
     `  No time is more exact than that: this command's own timers were up to ${ownDelayMs} ms late (p99).`,
     "",
     "  Requests by status",
-    ...Object.entries(statuses).map(([name, counts]) => `  ${name.padEnd(20)}${formatEntries(counts, ": ", "  ")}`),
+    ...Object.entries(statuses).map(([name, counts]) => `  ${name.padEnd(20)}${formatCounts(counts)}`),
     `  ${format(tally.acknowledged)} events acknowledged, ${format(tally.applied)} applied,` +
       ` the last ${drainedInS} s after the last request`,
     "",
     formatRow("Peak memory, MiB", ["resident", "its own"]),
     ...memory.map(({ name, residentMebibytes, ownMebibytes }) => formatRow(name, [residentMebibytes, ownMebibytes])),
-    "",
-    "  Cores in use beside the neighbours",
-    `  ${formatEntries(cores, " ", ", ")}`,
     "",
     "Promises:",
     ...promises.map(({ name, isKept, found }) => `  ${isKept ? "kept  " : "BROKEN"}  ${name}: ${found}`),
@@ -150,8 +145,8 @@ function formatRow(name: string, columns: (number | string)[]): string {
   return `  ${name.padEnd(32)}${columns.map((column) => String(column).padStart(10)).join("")}`;
 }
 
-function formatEntries(counts: Record<string, number>, equals: string, separator: string): string {
+function formatCounts(counts: Record<string, number>): string {
   return Object.entries(counts)
-    .map(([name, count]) => `${name}${equals}${format(count)}`)
-    .join(separator);
+    .map(([name, count]) => `${name}: ${format(count)}`)
+    .join("  ");
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { repeat } from "@booking-events/runtime";
+import { childrenOf } from "@booking-events/scripts/process-record";
 
 /** The most memory that a process has taken, in MiB. */
 export interface PeakMemory {
@@ -44,10 +45,7 @@ export function watchMemory(
 
 /** PostgreSQL's own helpers are its children as well. Only a process that serves a client shows an address. */
 export function listBackends(postgresPid: number): number[] {
-  return readProc(postgresPid, `task/${postgresPid}/children`)
-    .split(" ")
-    .map(Number)
-    .filter((pid) => pid > 0 && /^postgres: .* 127\.0\.0\.1\(/.test(readProc(pid, "cmdline")));
+  return childrenOf(postgresPid).filter((pid) => /^postgres: .* 127\.0\.0\.1\(/.test(readProc(pid, "cmdline")));
 }
 
 function readMebibytes(status: string, field: string): number {
