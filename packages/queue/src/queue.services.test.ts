@@ -355,20 +355,6 @@ test("a consumer holds as many events as its concurrency, and waits for the next
   await waitFor(async () => expect(await countBlocked()).toBe(1));
 });
 
-test("while all workers together may hold only a few events, the next is delivered as soon as one is finished", async () => {
-  const queue = inspect();
-  await queue.setGlobalConcurrency(2);
-  const producer = produce();
-  for (let number = 1; number <= 10; number += 1) await enqueue(producer, anEvent(number));
-  const delivered: string[] = [];
-  consume(async ({ jobId }) => {
-    await wait(50);
-    delivered.push(jobId);
-  });
-  // A worker that is not woken asks again after 5 s.
-  await waitFor(() => expect(delivered).toHaveLength(10), { timeoutMs: 4_000 });
-});
-
 test("BullMQ's event stream, which we do not read, is kept short", async () => {
   consume(async () => {});
   await waitFor(async () => expect(await redis.hget(`${prefix}:${queueName}:meta`, "opts.maxLenEvents")).toBe("1000"));
@@ -499,7 +485,10 @@ describe("when Redis is unhealthy", () => {
     const errors: Error[] = [];
     const delivered: string[] = [];
     const consumer = createConsumer({
-      ...{ redisServers: server.url, prefix, concurrency: 5, maxHeldBytes: Number.MAX_SAFE_INTEGER },
+      redisServers: server.url,
+      prefix,
+      concurrency: 5,
+      maxHeldBytes: Number.MAX_SAFE_INTEGER,
       onError: (error) => void errors.push(error),
       async handle({ jobId }) {
         if (delivered.push(jobId) === 1) await redis.replicaof("127.0.0.1", "1");
@@ -554,8 +543,12 @@ describe("when Redis is unhealthy", () => {
 
   test("while Redis is down, a worker's regular questions fail at once, so they do not pile up", async () => {
     const consumer = createConsumer({
-      ...{ redisServers: `redis://127.0.0.1:${await freePort()}`, prefix, concurrency: 5, maxHeldBytes: 1_000 },
-      ...{ handle: async () => {}, onError: () => {} },
+      redisServers: `redis://127.0.0.1:${await freePort()}`,
+      prefix,
+      concurrency: 5,
+      maxHeldBytes: 1_000,
+      handle: async () => {},
+      onError: () => {},
     });
     cleanups.push(() => consumer.close());
     const { isPaused, isEmpty, readState, readShardCounts } = consumer;

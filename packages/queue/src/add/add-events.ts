@@ -4,6 +4,7 @@ import { digestSubject } from "../events/event-subject.ts";
 import { jobOptionsText } from "../events/job-options.ts";
 import { queueKeys } from "../events/queue-name.ts";
 import { SequenceTooFarAhead, SequenceTooFarBehind, sequenceKey, takeSequenceInLua } from "../events/sequence.ts";
+import { wakeWorkersInLua } from "../events/wake-workers.ts";
 import { clockPrecisionMs, createRedisClock, type RedisClock } from "../redis/clock.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 
@@ -24,8 +25,8 @@ export function serializeEvent(event: AcceptedEvent, subject: string = digestSub
 
 /**
  * Defines `addJob(prefix, waitKey, id, name, subject, data, options, timestamp)` in Lua, which returns false if the job
- * is already in the queue, and `wakeWorkers(activeKey, metaKey, markerKey)`. They write what BullMQ's `addStandardJob`
- * writes for a job without a parent, delay, priority or deduplication key, plus the subject; a test compares the two.
+ * is already in the queue. With `wakeWorkers`, it writes what BullMQ's `addStandardJob` writes for a job without a parent,
+ * delay, priority or deduplication key, plus the subject; a test compares the two.
  */
 export const addJobInLua = `
 local function addJob(prefix, waitKey, id, name, subject, data, options, timestamp)
@@ -36,16 +37,10 @@ local function addJob(prefix, waitKey, id, name, subject, data, options, timesta
   redis.call('LPUSH', waitKey, id)
   return true
 end
-local function wakeWorkers(activeKey, metaKey, markerKey)
-  local paused, concurrency = unpack(redis.call('HMGET', metaKey, 'paused', 'concurrency'))
-  if not paused and not (concurrency and redis.call('LLEN', activeKey) >= tonumber(concurrency)) then
-    redis.call('ZADD', markerKey, '0', '0')
-  end
-end
 `;
 
 /** The keys of the queue's lists that {@link addJobInLua} needs. */
-export const listNames = ["wait", "active", "meta", "marker"] as const;
+export const listNames = ["wait", "meta", "marker"] as const;
 
 /**
  * Adds all events to the queue in the given order, or none, and returns their sequence numbers.
@@ -63,7 +58,7 @@ export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promi
  *
  * An event that is already in the queue is not changed: ioredis sends a command again if its connection breaks.
  *
- * KEYS: the last sequence number; then the queue's wait, active, meta and marker.
+ * KEYS: the last sequence number; then the queue's wait, meta and marker.
  * ARGV: the time at which the command was sent and the deadline, in microseconds of Redis' clock; the prefix of job
  * keys, the jobs' options, their timestamp (the host's clock), the envelope's version; then each event as returned by
  * {@link serializeEvent}.
@@ -72,6 +67,7 @@ export type AddEvents = (events: SerializedEvent[], deadlineMs: number) => Promi
 const addScript = defineScript(`
 ${takeSequenceInLua}
 ${addJobInLua}
+${wakeWorkersInLua}
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
 local clockText = string.format('%.0f', clock)
@@ -85,7 +81,7 @@ for place = 7, #ARGV, 4 do
   addJob(ARGV[3], KEYS[2], ARGV[place], ARGV[place + 1], ARGV[place + 2], start .. ARGV[place + 3], ARGV[4], ARGV[5])
   sequence = sequence + 1
 end
-wakeWorkers(KEYS[3], KEYS[4], KEYS[5])
+wakeWorkers(KEYS[3], KEYS[4])
 return { clockText, string.format('%.0f', first) }
 `);
 

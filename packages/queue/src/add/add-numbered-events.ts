@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import { digestSubject } from "../events/event-subject.ts";
 import { jobOptionsText } from "../events/job-options.ts";
 import { queueKeys } from "../events/queue-name.ts";
+import { wakeWorkersInLua } from "../events/wake-workers.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 import { addJobInLua, listNames } from "./add-events.ts";
 
@@ -10,19 +11,20 @@ import { addJobInLua, listNames } from "./add-events.ts";
 export type NumberedEvent = Omit<EventEnvelope, "version">;
 
 /**
- * KEYS: the queue's wait, active, meta and marker.
+ * KEYS: the queue's wait, meta and marker.
  * ARGV: the prefix of job keys, the jobs' options, their timestamp; then each event's id, kind, subject and envelope.
  * Returns how many events were added. The others are already in the queue.
  */
 const addNumberedScript = defineScript(`
 ${addJobInLua}
+${wakeWorkersInLua}
 local added = 0
 for place = 4, #ARGV, 4 do
   if addJob(ARGV[1], KEYS[1], ARGV[place], ARGV[place + 1], ARGV[place + 2], ARGV[place + 3], ARGV[2], ARGV[3]) then
     added = added + 1
   end
 end
-wakeWorkers(KEYS[2], KEYS[3], KEYS[4])
+wakeWorkers(KEYS[2], KEYS[3])
 return added
 `);
 

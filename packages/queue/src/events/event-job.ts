@@ -77,8 +77,17 @@ export function describeNewJob(job: {
   const { name, subject, text, timestamp, processedOn } = job;
   const content: JobContent = { text: text || noData, subject, damage: null, isMissing: false };
   return {
-    ...{ name, data: content as unknown as string, opts: jobOptions, timestamp, processedOn },
-    ...{ progress: 0, delay: 0, priority: 0, attemptsStarted: 1, attemptsMade: 0, stalledCounter: 0 },
+    name,
+    data: content as unknown as string,
+    opts: jobOptions,
+    timestamp,
+    processedOn,
+    progress: 0,
+    delay: 0,
+    priority: 0,
+    attemptsStarted: 1,
+    attemptsMade: 0,
+    stalledCounter: 0,
   } as JobJson;
 }
 

@@ -4,8 +4,16 @@ import { createDrainEstimator, exportQueueMetrics } from "./export-queue-metrics
 
 const empty = {
   isComplete: true,
-  ...{ waiting: 0, delayed: 0, held: 0, givenUp: 0, oldestAgeMs: 0, finished: 0 },
-  ...{ memoryShare: 0, isDurable: true, isPaused: false, workers: 1 },
+  waiting: 0,
+  delayed: 0,
+  held: 0,
+  givenUp: 0,
+  oldestAgeMs: 0,
+  finished: 0,
+  memoryShare: 0,
+  isDurable: true,
+  isPaused: false,
+  workers: 1,
 };
 let metrics: Registry;
 

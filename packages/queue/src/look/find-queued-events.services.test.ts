@@ -17,8 +17,12 @@ afterAll(async () => {
 
 function event(number: number) {
   return {
-    ...{ eventId: `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`, kind: "create" as const },
-    ...{ partner: "acme", sequence: number, receivedAt: "2026-11-20T00:00:00.000Z", idempotencyKey: null },
+    eventId: `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`,
+    kind: "create" as const,
+    partner: "acme",
+    sequence: number,
+    receivedAt: "2026-11-20T00:00:00.000Z",
+    idempotencyKey: null,
     payload: { consumerTripPartnerExternalReference: `TRIP-${number % 1_000}` },
   };
 }

@@ -16,8 +16,11 @@ export async function setQueuePaused(options: QueueLocation & { isPaused: boolea
   return withConnection(options, async (redis) => {
     const wasPaused = await isQueuePaused(redis, prefix);
     const queue = new Queue(queueName, {
-      ...{ connection: redis, prefix },
-      ...{ skipWaitingForReady: true, skipVersionCheck: true, skipMetasUpdate: true },
+      connection: redis,
+      prefix,
+      skipWaitingForReady: true,
+      skipVersionCheck: true,
+      skipMetasUpdate: true,
     });
     // The rejection says the same.
     queue.on("error", () => {});

@@ -30,7 +30,12 @@ async function add(queue: Queue, timestamp: number, more: { delay?: number; prio
 
 test("an empty queue has no age and nothing in it", async () => {
   expect(await readShardState(redis, prefix)).toMatchObject({
-    ...{ waiting: 0, delayed: 0, held: 0, givenUp: 0, oldestAgeMs: 0, finished: 0 },
+    waiting: 0,
+    delayed: 0,
+    held: 0,
+    givenUp: 0,
+    oldestAgeMs: 0,
+    finished: 0,
   });
 });
 
@@ -48,7 +53,10 @@ test("shows what waits, how old the oldest is, what workers hold, and how many t
 
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const consumer = createConsumer({
-    ...{ redisServers: redisUrl(), prefix, concurrency: 3, maxHeldBytes: 1_000_000 },
+    redisServers: redisUrl(),
+    prefix,
+    concurrency: 3,
+    maxHeldBytes: 1_000_000,
     handle: () => released,
     onError: () => {},
   });

@@ -88,7 +88,13 @@ export async function readShardState(redis: Redis, prefix: string): Promise<Shar
   const [waiting = 0, delayed = 0, held = 0, givenUp = 0, oldestAgeMs = 0, finished = 0, paused = 0] =
     answer as number[];
   return {
-    ...{ waiting, delayed, held, givenUp, oldestAgeMs, finished, workers },
+    waiting,
+    delayed,
+    held,
+    givenUp,
+    oldestAgeMs,
+    finished,
+    workers,
     memoryShare: toMemoryShare(info),
     isDurable: findDurabilityProblems({ info, config: null }).length === 0,
     isPaused: paused === 1,

@@ -89,7 +89,8 @@ export async function readQueueStatus(queue: ConfirmedQueue): Promise<QueueStatu
     workers: [...new Set(answers.flatMap(({ after }) => after.workers))].map(parseWorker),
     unservedShards: answers.flatMap(({ shard, after }) => (after.workers.length === 0 ? [shard] : [])),
     shardCount: results.length,
-    ...{ ingestCount, lastUses },
+    ingestCount,
+    lastUses,
   };
 }
 

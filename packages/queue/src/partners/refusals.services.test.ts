@@ -17,8 +17,15 @@ const nowMs = Date.now();
 
 function refusal(number: number, more: Partial<RecordedRefusal> = {}): RecordedRefusal {
   return {
-    ...{ requestId: `request-${number}`, at: new Date(nowMs - 60_000 + number), partner: "acme", secretId: "s1" },
-    ...{ kind: "create", status: 422, code: "invalid-data", violations: ["consumerPhone:null"], ip: "192.0.2.1" },
+    requestId: `request-${number}`,
+    at: new Date(nowMs - 60_000 + number),
+    partner: "acme",
+    secretId: "s1",
+    kind: "create",
+    status: 422,
+    code: "invalid-data",
+    violations: ["consumerPhone:null"],
+    ip: "192.0.2.1",
     ...more,
   };
 }

@@ -78,7 +78,10 @@ describe("behind sentinels", { timeout: 90_000 }, () => {
   test("while another primary takes its place, the old one accepts nothing, though a replica still follows it", async () => {
     const prefix = uniquePrefix();
     const producer = createProducer({
-      ...{ redisServers: knownToSentinels(), prefix, replicasToConfirm: 1, onError: () => {} },
+      redisServers: knownToSentinels(),
+      prefix,
+      replicasToConfirm: 1,
+      onError: () => {},
     });
     onTestFinished(() => producer.close());
     const accepted: string[] = [];

@@ -30,7 +30,11 @@ afterEach(async () => {
 function consume(handle: (delivery: Delivery) => Promise<void>, { isStarted = true, concurrency = 1 } = {}) {
   const gone: string[] = [];
   const consumer = createConsumer({
-    ...{ redisServers: redisUrl(), prefix, concurrency, maxHeldBytes: Number.MAX_SAFE_INTEGER, handle },
+    redisServers: redisUrl(),
+    prefix,
+    concurrency,
+    maxHeldBytes: Number.MAX_SAFE_INTEGER,
+    handle,
     recovery: { lockDurationMs: 1_000, stalledCheckIntervalMs: 200 },
     onError: () => {},
     onMissingJob: (jobId) => gone.push(jobId),
@@ -48,7 +52,10 @@ async function untilEmpty(): Promise<void> {
   await waitFor(
     async () =>
       expect(await queue.getJobCounts("waiting", "active", "delayed", "failed")).toEqual({
-        ...{ waiting: 0, active: 0, delayed: 0, failed: 0 },
+        waiting: 0,
+        active: 0,
+        delayed: 0,
+        failed: 0,
       }),
     { timeoutMs: 20_000 },
   );

@@ -45,7 +45,10 @@ async function addSome(...ids: string[]): Promise<void> {
 async function addOurs(...ids: string[]): Promise<void> {
   const shared = { kind: "create", partner: "acme", receivedAt: "2026-06-14T07:27:17.335Z" } as const;
   const events = ids.map((eventId) => ({
-    ...{ ...shared, eventId, sequence: 1, idempotencyKey: null },
+    ...shared,
+    eventId,
+    sequence: 1,
+    idempotencyKey: null,
     payload: { consumerTripPartnerExternalReference: `Zoë's ${eventId}` },
   }));
   await addNumberedEvents(redis, prefix, events);

@@ -142,7 +142,13 @@ export function createEventFetcher(options: {
   return async (token, { maxEvents, maxBytes }) => {
     const now = Date.now();
     const [left, delayedUntilMs, ...jobs] = await runScript<FetchAnswer>(redis, fetchScript, keys, [
-      ...[queueKey(""), now, lockDurationMs, token, Math.min(maxEvents, maxEventsPerCall), maxBytes, jobOptionsText],
+      queueKey(""),
+      now,
+      lockDurationMs,
+      token,
+      Math.min(maxEvents, maxEventsPerCall),
+      maxBytes,
+      jobOptionsText,
     ]);
     return { left, delayedUntilMs, jobs: toJobs(jobs, now) };
   };

@@ -107,13 +107,6 @@ const situations: [name: string, act: (prepared: Prepared) => Promise<unknown>][
     },
   ],
   [
-    "all workers together may have no more",
-    async (prepared) => {
-      await prepared.queue.setGlobalConcurrency(2);
-      return finishAll(prepared);
-    },
-  ],
-  [
     "it was seen without a sign of life once",
     async ({ key, finish }) => {
       await redis.sadd(key("stalled"), "a", "b");
@@ -169,14 +162,6 @@ describe("events that finish together", () => {
     expect(calls.length).toBeLessThanOrEqual(2); // The second one when Redis didn't know the script yet.
     expect(answers).toEqual([undefined, "Lock mismatch for job b. Cmd moveToFinished from active", undefined]);
     expect(await dumpQueue(redis, prefix)).toMatchObject({ ":events:active": ["b"] });
-    await queue.close();
-  });
-
-  test("are left to BullMQ if they have properties that events never have", async () => {
-    const { queue, backend, prefix } = await prepare(ours);
-    const job = new Job(queue, "create", {}, { ...jobOptions, removeOnComplete: false }, "a");
-    await backend.moveToCompleted(job, "kept", false, "token-a", false);
-    expect(await redis.zrange(`${prefix}:${queueName}:completed`, "0", "-1")).toEqual(["a"]);
     await queue.close();
   });
 });

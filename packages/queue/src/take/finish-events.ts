@@ -25,7 +25,7 @@ interface FinishedJob {
  * Returns a BullMQ error code for each event, or 0.
  */
 const finishScript = defineScript(`
-local active, stalled, finished, wait, meta, marker, prioritized = unpack(KEYS)
+local active, stalled, finished = unpack(KEYS)
 local prefix = ARGV[1]
 local finishedCount = 0
 
@@ -46,11 +46,7 @@ end
 
 local codes = {}
 for place = 2, #ARGV, 2 do codes[#codes + 1] = finish(ARGV[place], ARGV[place + 1]) end
-if finishedCount == 0 then return codes end
-redis.call('INCRBY', finished, finishedCount)
-local paused, concurrency = unpack(redis.call('HMGET', meta, 'paused', 'concurrency'))
-local isLimited = concurrency and not paused
-if isLimited and redis.call('EXISTS', wait, prioritized) > 0 then redis.call('ZADD', marker, 0, '0') end
+if finishedCount > 0 then redis.call('INCRBY', finished, finishedCount) end
 return codes
 `);
 
@@ -63,11 +59,7 @@ const maxEventsPerCall = 50;
  */
 export function createEventFinisher(redis: Redis, prefix: string): (job: FinishedJob) => Promise<number> {
   const queueKey = queueKeys(prefix);
-  const keys = [
-    ...["active", "stalled"].map(queueKey),
-    finishedKey(prefix),
-    ...["wait", "meta", "marker", "prioritized"].map(queueKey),
-  ];
+  const keys = [queueKey("active"), queueKey("stalled"), finishedKey(prefix), queueKey("prioritized")];
   return gatherPerTurn(
     (jobs: FinishedJob[]) =>
       runScript<number[]>(redis, finishScript, keys, [

@@ -28,9 +28,7 @@ export function createJobHandler(options: {
     held.endHandling(job);
     await untilAllCanGoBack();
     held.remove(job);
-    // Only an operator can have set a priority.
-    if (job.priority > 0) await job.moveToWait(token);
-    else await releaseEvent({ jobId: job.id ?? "", token });
+    await releaseEvent({ jobId: job.id ?? "", token });
     throw new WaitingError();
   }
 

@@ -40,7 +40,11 @@ function hold(maxHeldBytes: number, { concurrency = 250, isAuto = false } = {}) 
     for (const each of held.splice(0, count)) each.remove();
   };
   const consumer = createConsumer({
-    ...{ redisServers: redisUrl(), prefix, concurrency, maxHeldBytes, onError: () => {} },
+    redisServers: redisUrl(),
+    prefix,
+    concurrency,
+    maxHeldBytes,
+    onError: () => {},
     handle: (delivery) =>
       new Promise((resolve) => {
         handled.push(delivery);
@@ -124,7 +128,11 @@ test("nor are small events that fail together", async () => {
   const { promise: mayFail, resolve: fail } = Promise.withResolvers<void>();
   let begun = 0;
   const consumer = createConsumer({
-    ...{ redisServers: redisUrl(), prefix, concurrency: 250, maxHeldBytes: 400_000, onError: () => {} },
+    redisServers: redisUrl(),
+    prefix,
+    concurrency: 250,
+    maxHeldBytes: 400_000,
+    onError: () => {},
     async handle({ jobId, text }) {
       begun += 1;
       heldBytes += 2 * text.length;

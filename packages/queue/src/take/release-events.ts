@@ -1,6 +1,7 @@
 import { gatherPerTurn } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
 import { queueKeys } from "../events/queue-name.ts";
+import { wakeWorkersInLua } from "../events/wake-workers.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 
 interface LockedJob {
@@ -14,8 +15,9 @@ const maxEventsPerCall = 500;
 
 /**
  * Puts events back at the head of the queue in the order in which they were fetched. BullMQ's `moveToWait` moves one
- * job at a time, so the first job put back is served last. Otherwise this does the same for jobs without a priority; a
- * test compares the two. Like adding, it does not write to BullMQ's event stream.
+ * job at a time, so the first job put back is served last, and the fold has to correct the order
+ * (`move-stalled-events.ts`). Otherwise this does the same for jobs without a priority; a test compares the two. Like
+ * adding, it does not write to BullMQ's event stream.
  *
  * An event whose lock is missing, or belongs to another worker, is not moved.
  *
@@ -25,6 +27,7 @@ const maxEventsPerCall = 500;
  * Returns the number of events put back. The newest are put back first. If the number is the maximum, more may remain.
  */
 const releaseEventsScript = defineScript(`
+${wakeWorkersInLua}
 local wait, active, stalled, meta, marker = unpack(KEYS)
 local prefix, maxEvents = ARGV[1], tonumber(ARGV[2])
 local tokens = {}
@@ -44,9 +47,7 @@ for _, id in ipairs(redis.call('LRANGE', active, 0, -1)) do
   end
 end
 
-local paused, concurrency = unpack(redis.call('HMGET', meta, 'paused', 'concurrency'))
-local isFull = concurrency and redis.call('LLEN', active) >= tonumber(concurrency)
-if count > 0 and not paused and not isFull then redis.call('ZADD', marker, 0, '0') end
+if count > 0 then wakeWorkers(meta, marker) end
 return count
 `);
 

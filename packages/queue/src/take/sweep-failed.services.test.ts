@@ -29,7 +29,11 @@ afterEach(async () => {
 
 function makeConsumer(handle: (delivery: Delivery) => Promise<void> = async () => {}): Consumer {
   const consumer = createConsumer({
-    ...{ redisServers: redisUrl(), prefix, concurrency: 5, maxHeldBytes: Number.MAX_SAFE_INTEGER, handle },
+    redisServers: redisUrl(),
+    prefix,
+    concurrency: 5,
+    maxHeldBytes: Number.MAX_SAFE_INTEGER,
+    handle,
     onError: () => {},
   });
   consumers.push(consumer);

@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import { type EventQueue, wrapContent } from "../events/event-job.ts";
 import { isMissing } from "../events/job-damage.ts";
 import { queueKeys } from "../events/queue-name.ts";
+import { wakeWorkersInLua } from "../events/wake-workers.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 import { type Delivery, toFailedDelivery } from "./delivery.ts";
 
@@ -86,20 +87,19 @@ return redis.call('DEL', job, lock, job .. ':logs', job .. ':dependencies', job 
 `);
 
 /**
- * KEYS: the queue's failed set, wait, active, meta, marker, the job and its lock.
+ * KEYS: the queue's failed set, wait, meta, marker, the job and its lock.
  * ARGV: the job's id.
  */
 const putBackScript = defineScript(`
-local failed, wait, active, meta, marker, job, lock = unpack(KEYS)
+${wakeWorkersInLua}
+local failed, wait, meta, marker, job, lock = unpack(KEYS)
 if redis.call('ZREM', failed, ARGV[1]) == 0 then return 0 end
 redis.call('HDEL', job, 'defa', 'stc', 'trials', 'failedReason', 'stacktrace', 'finishedOn', 'processedOn')
 -- BullMQ counted moving the job to the failed set as an attempt.
 if redis.call('HINCRBY', job, 'atm', -1) < 0 then redis.call('HSET', job, 'atm', 0) end
 redis.call('DEL', lock)
 redis.call('LPUSH', wait, ARGV[1])
-local paused, concurrency = unpack(redis.call('HMGET', meta, 'paused', 'concurrency'))
-local isFull = concurrency and redis.call('LLEN', active) >= tonumber(concurrency)
-if not paused and not isFull then redis.call('ZADD', marker, 0, '0') end
+wakeWorkers(meta, marker)
 return 1
 `);
 
@@ -193,7 +193,7 @@ async function takeOut(swept: SweptQueue, jobId: string): Promise<void> {
 }
 
 async function putBack(swept: SweptQueue, jobId: string): Promise<void> {
-  const keys = ["failed", "wait", "active", "meta", "marker", jobId, `${jobId}:lock`].map((name) => toKey(swept, name));
+  const keys = ["failed", "wait", "meta", "marker", jobId, `${jobId}:lock`].map((name) => toKey(swept, name));
   await runScript(swept.redis, putBackScript, keys, [jobId]);
 }
 

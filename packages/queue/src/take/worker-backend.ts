@@ -54,7 +54,7 @@ export function createWorkerBackend(options: {
     waitForRoom(backend, { redis, markerKey: queueKeys(prefix)("marker"), held });
     finishTogether(backend, finishEvent);
     fetchSeparatelyAfterFailure(backend);
-    keepOrderOfStalledEvents(backend, moveStalled);
+    backend.moveStalledJobsToWait = moveStalled;
     return backend;
   };
 }
@@ -157,13 +157,7 @@ function waitForRoom(
 }
 
 function finishTogether(backend: RedisQueueBackend, finishEvent: ReturnType<typeof createEventFinisher>): void {
-  const moveToCompleted = backend.moveToCompleted.bind(backend);
-
-  backend.moveToCompleted = async (job, returnValue, removeOnComplete, token) => {
-    const { id: jobId, parentKey, opts } = job;
-    const isOurs = parentKey === undefined && opts.deduplication === undefined && removeOnComplete === true;
-    if (jobId === undefined || !isOurs)
-      return { ...(await moveToCompleted(job, returnValue, removeOnComplete, token, false)), result: undefined };
+  backend.moveToCompleted = async ({ id: jobId = "" }, _returnValue, _removeOnComplete, token) => {
     const code = await finishEvent({ jobId, token });
     if (code < 0) throw backend.finishedErrors({ code, jobId, command: "moveToFinished", state: "active" });
     return { result: undefined, finishedOn: Date.now() };
@@ -182,15 +176,6 @@ function fetchSeparatelyAfterFailure(backend: RedisQueueBackend): void {
   backend.moveToDelayed = async (jobId, timestamp, delayMs, token, delayOptions) => {
     await moveToDelayed(jobId, timestamp, delayMs, token, { ...delayOptions, fetchNext: false });
   };
-}
-
-function keepOrderOfStalledEvents(
-  backend: RedisQueueBackend,
-  moveStalled: ReturnType<typeof createStalledMover>,
-): void {
-  const moveStalledJobsToWait = backend.moveStalledJobsToWait.bind(backend);
-
-  backend.moveStalledJobsToWait = async () => (await moveStalled()) ?? moveStalledJobsToWait();
 }
 
 type NextJobData = Awaited<ReturnType<RedisQueueBackend["moveToActive"]>>;

@@ -4,13 +4,11 @@ import { createConsumer } from "../take/consumer.ts";
 const [redisServers = "", prefix = "", concurrency = ""] = process.argv.slice(2);
 let held = 0;
 const consumer = createConsumer({
-  ...{
-    redisServers,
-    prefix,
-    concurrency: Number(concurrency),
-    maxHeldBytes: Number.MAX_SAFE_INTEGER,
-    onError: () => {},
-  },
+  redisServers,
+  prefix,
+  concurrency: Number(concurrency),
+  maxHeldBytes: Number.MAX_SAFE_INTEGER,
+  onError: () => {},
   recovery: { lockDurationMs: 2_000, stalledCheckIntervalMs: 200 },
   handle: () => {
     held += 1;

@@ -21,7 +21,10 @@ export const longEnough = { timeoutMs: 30_000 };
 export function anEvent(): AcceptedEvent {
   const eventId = randomUUID();
   return {
-    ...{ eventId, kind: "create", partner: "acme", idempotencyKey: null },
+    eventId,
+    kind: "create",
+    partner: "acme",
+    idempotencyKey: null,
     receivedAt: new Date().toISOString(),
     payload: { consumerTripPartnerExternalReference: eventId },
   };
@@ -39,7 +42,10 @@ export function postAndConsume(location: { redisServers: RedisServers; prefix: s
   const onTimeLost = (ms: number) => void lostMs.push(ms);
   const producer = createProducer({ ...location, replicasToConfirm, onError, onTimeLost });
   const consumer = createConsumer({
-    ...{ ...location, concurrency: 10, maxHeldBytes, onError },
+    ...location,
+    concurrency: 10,
+    maxHeldBytes,
+    onError,
     onMissingJob: (jobId) => void missingJobs.push(jobId),
     async handle({ jobId }) {
       await sleep(20);
@@ -67,7 +73,14 @@ export function postAndConsume(location: { redisServers: RedisServers; prefix: s
   const missing = () => [...accepted].filter((eventId) => !delivered.has(eventId));
   const posting = post();
   return {
-    ...{ producer, consumer, accepted, delivered, refusals, errors, lostMs, missingJobs },
+    producer,
+    consumer,
+    accepted,
+    delivered,
+    refusals,
+    errors,
+    lostMs,
+    missingJobs,
     missing,
     async stopPosting(): Promise<void> {
       isPosting = false;
