@@ -12,7 +12,7 @@ import {
   serverLimits,
   watchPartnersFile,
 } from "@booking-events/http";
-import { createShardedReader, createTokenBuckets, openRecords } from "@booking-events/queue";
+import { createQueueReader, createTokenBuckets, openRecords } from "@booking-events/queue";
 import {
   adminPort,
   createLogger,
@@ -107,7 +107,7 @@ function createContext(environment: NodeJS.ProcessEnv) {
 async function startServices({ settings, logger, metrics }: Context) {
   const redis = { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
   const partners = await watchPartnersFile({ app: "lookup", path: settings.PARTNERS_FILE, logger, metrics });
-  const queue = createShardedReader({
+  const queue = createQueueReader({
     ...redis,
     shardCount: settings.QUEUE_SHARDS,
     onError: (error) => logger.debug({ err: error }, "Redis connection failed"),

@@ -11,7 +11,7 @@ let reader: QueueReader;
 let redis: Redis;
 
 beforeAll(async () => {
-  const options = { redisServers: redisUrl(), prefix, onError: () => {} };
+  const options = { redisServers: redisUrl(), prefix, shardCount: 1, onError: () => {} };
   [producer, reader, redis] = [createProducer(options), createQueueReader(options), new Redis(redisUrl())];
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
   await waitFor(() => reader.ping());
@@ -43,7 +43,7 @@ test("another key of the queue is not an event", async () => {
 });
 
 test("a Redis that does not answer is an error, and not an event that is missing", async () => {
-  const gone = createQueueReader({ redisServers: "redis://127.0.0.1:1", prefix, onError: () => {} });
+  const gone = createQueueReader({ redisServers: "redis://127.0.0.1:1", prefix, shardCount: 1, onError: () => {} });
   await expect(gone.findEvent(eventId)).rejects.toThrow();
   gone.close();
 });

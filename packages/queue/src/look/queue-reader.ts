@@ -1,7 +1,9 @@
 import { withDeadline } from "@booking-events/runtime";
+import type { Redis } from "ioredis";
 import { queueKeys } from "../events/queue-name.ts";
 import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { readShardCounts } from "../shards/shard-counts.ts";
+import { locateShard } from "../shards/shards.ts";
 
 /** An event in the queue. */
 export interface WaitingEvent {
@@ -15,12 +17,10 @@ export interface QueueReader {
    * so whoever looks here first and in PostgreSQL afterwards never misses an accepted event.
    *
    * @param eventId a UUID in lower case
-   * @throws if Redis does not answer within {@link readDeadlineMs}
+   * @throws if a shard does not answer within {@link readDeadlineMs}, and the event is in none of the others
    */
   findEvent(eventId: string): Promise<WaitingEvent | undefined>;
-  /** As for a consumer. @throws as above */
-  readShardCounts(): Promise<number[]>;
-  /** @throws as above */
+  /** @throws if no shard answers in that time */
   ping(): Promise<void>;
   close(): void;
 }
@@ -30,23 +30,74 @@ export const readDeadlineMs = 800;
 
 /**
  * Creates a reader that changes nothing in the queue, and reads nothing of what partners sent: the job of an event has its
- * id and, in a field of its own, its partner.
+ * id and, in a field of its own, its partner. An event's id does not tell its shard, so all of them are asked.
  *
+ * @param options.shardCount at least so many. More are asked as soon as senders have recorded that they use more
  * @param options.onError called for each connection error; ioredis reconnects by itself
  */
-export function createQueueReader(options: QueueLocation & { onError: (error: Error) => void }): QueueReader {
-  const redis = connectFailingFast(options, options.onError, { connectionName: "booking-events-lookup" });
+export function createQueueReader(
+  options: QueueLocation & { shardCount: number; onError: (error: Error) => void },
+): QueueReader {
+  const first = openShard(options, 0);
+  const shards = [first];
+
+  function openUpTo(shardCount: number): void {
+    for (let shard = shards.length; shard < shardCount; shard += 1) shards.push(openShard(options, shard));
+  }
+
+  openUpTo(options.shardCount);
   return {
     async findEvent(eventId) {
-      const reading = redis.hmget(queueKeys(options.prefix)(eventId), "name", "subject");
-      const [name, subject] = await withDeadline(reading, readDeadlineMs);
-      if (name == null && subject == null) return undefined;
-      return { partner: subject?.split(" ", 1)[0] ?? null };
+      const asked = shards.length;
+      const counting = withDeadline(readShardCounts(first.redis, options.prefix), readDeadlineMs);
+      const [found, recorded] = await Promise.allSettled([findIn(shards, eventId), counting]);
+      if (found.status === "rejected") throw found.reason;
+      if (found.value !== undefined) return found.value;
+      // The event may be in a shard that is not known yet.
+      if (recorded.status === "rejected") throw recorded.reason;
+      openUpTo(Math.max(...recorded.value, asked));
+      return findIn(shards.slice(asked), eventId);
     },
-    readShardCounts: () => withDeadline(readShardCounts(redis, options.prefix), readDeadlineMs),
     async ping() {
-      await withDeadline(redis.ping(), readDeadlineMs);
+      await Promise.any(shards.map(({ redis }) => withDeadline(redis.ping(), readDeadlineMs)));
     },
-    close: () => redis.disconnect(),
+    close() {
+      for (const { redis } of shards) redis.disconnect();
+    },
   };
+}
+
+interface Shard {
+  redis: Redis;
+  prefix: string;
+}
+
+function openShard(options: QueueLocation & { onError: (error: Error) => void }, shard: number): Shard {
+  const location = locateShard(options, shard);
+  const redis = connectFailingFast(location, options.onError, { connectionName: "booking-events-lookup" });
+  return { redis, prefix: location.prefix };
+}
+
+/** @throws if a shard does not answer, and the event is in none of the others */
+async function findIn(shards: Shard[], eventId: string): Promise<WaitingEvent | undefined> {
+  const searches = shards.map((shard) => findInShard(shard, eventId));
+  try {
+    return await Promise.any(searches.map(orReject));
+  } catch {
+    await Promise.all(searches);
+    return undefined;
+  }
+}
+
+async function findInShard({ redis, prefix }: Shard, eventId: string): Promise<WaitingEvent | undefined> {
+  const reading = redis.hmget(queueKeys(prefix)(eventId), "name", "subject");
+  const [name, subject] = await withDeadline(reading, readDeadlineMs);
+  if (name == null && subject == null) return undefined;
+  return { partner: subject?.split(" ", 1)[0] ?? null };
+}
+
+async function orReject(search: Promise<WaitingEvent | undefined>): Promise<WaitingEvent> {
+  const event = await search;
+  if (event === undefined) throw new Error("The event is in another shard, or nowhere.");
+  return event;
 }
