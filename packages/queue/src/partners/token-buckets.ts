@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redis.ts";
+import { recordAlive } from "../redis/record-alive.ts";
+import { defineScript, runScript } from "../redis/run-script.ts";
 import { withConnection } from "../redis/with-connection.ts";
 import { companionPrefix } from "../shards/shards.ts";
 
@@ -47,7 +49,7 @@ const heartbeatValidS = 10;
  *
  * ARGV: the tokens added in a microsecond, the burst, the tokens wanted, the tokens owed.
  */
-const takeScript = `
+const takeScript = defineScript(`
 local rate, burst, wanted, debt = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -63,20 +65,7 @@ tokens = tokens - granted
 local full = now + (burst - tokens) / rate
 redis.call('SET', KEYS[1], string.format('%.17g %.0f', tokens, now), 'PXAT', string.format('%.0f', math.ceil(full / 1000)))
 return { granted, string.format('%.6f', tokens) }
-`;
-
-/**
- * A sorted set of the processes by the second of Redis' clock in which each last recorded itself. Entries that are too
- * old belong to processes that have ended, or come from a clock that was set forward. Entries in the future come from a
- * clock that was set back. A living process is back in the set within a second.
- */
-const heartbeatScript = `
-local now = tonumber(redis.call('TIME')[1])
-redis.call('ZADD', KEYS[1], now, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[2]))
-redis.call('ZREMRANGEBYSCORE', KEYS[1], now + 1, '+inf')
-return redis.call('ZCARD', KEYS[1])
-`;
+`);
 
 /** The processes that share buckets. A partner has a bucket in each group: questions take no tokens from its events. */
 type BucketGroup = "ingests" | "lookups";
@@ -105,8 +94,7 @@ export function createTokenBuckets(
   /** While this fails, the last count applies. */
   async function sendHeartbeat(): Promise<void> {
     try {
-      const reply = await redis.eval(heartbeatScript, 1, `${prefix}:${group}`, processId, heartbeatValidS);
-      processes = Number(reply);
+      processes = await recordAlive(redis, `${prefix}:${group}`, processId, heartbeatValidS);
     } catch (error) {
       options.onError(error as Error);
     }
@@ -118,8 +106,9 @@ export function createTokenBuckets(
   return {
     async take(id, { perSecond, burst }, wanted, debt = 0) {
       const key = `${prefix}:rate-limit:${scope}${id}`;
-      const taking = redis.eval(takeScript, 1, key, perSecond / 1_000_000, burst, wanted, debt);
-      const [granted, left] = (await beforeDeadline(taking, deadlineMs)) as [number, string];
+      const args = [perSecond / 1_000_000, burst, wanted, debt];
+      const taking = runScript<[granted: number, left: string]>(redis, takeScript, [key], args);
+      const [granted, left] = await beforeDeadline(taking, deadlineMs);
       return { granted, left: Number(left) };
     },
     processCount: () => processes,
