@@ -3,7 +3,7 @@ import { restoreStringMethods } from "./redis/restore-string-methods.ts";
 export type { AcceptedEvent } from "./add/add-events.ts";
 export type { NumberedEvent } from "./add/add-numbered-events.ts";
 export { EnqueueError, enqueueDeadlineMs } from "./add/confirmed-writes.ts";
-export { createProducer, type Producer, type ProducerOptions } from "./add/producer.ts";
+export { createProducer, type Producer } from "./add/producer.ts";
 export { createShardedProducer, type ShardedProducer } from "./add/sharded-producer.ts";
 export { digestSubject } from "./events/event-subject.ts";
 export { queueName } from "./events/queue-name.ts";
@@ -14,7 +14,7 @@ export { findQueuedEvents, type QueuedEvent, type QueueSearch } from "./look/fin
 export { setQueuePaused } from "./look/pause-queue.ts";
 export type { QueueLoad } from "./look/queue-load.ts";
 export { createQueueReader, type WaitingEvent } from "./look/queue-reader.ts";
-export { createStateReader, type QueueState, type ShardState } from "./look/queue-state.ts";
+export { createStateReader } from "./look/queue-state.ts";
 export { openQueuedEvents, type QueuedEvents } from "./look/queued-events.ts";
 export { type QueueStatus, readQueueStatus } from "./look/read-queue-status.ts";
 export { type WorkerIdentity, workerHeartbeatIntervalMs } from "./look/worker-registry.ts";
@@ -26,7 +26,7 @@ export { createTokenBuckets, type TokenBuckets } from "./partners/token-buckets.
 export { readWarningCounts, toDay, type WarningCount, warningDaysKept } from "./partners/warning-counts.ts";
 export type { QueueLocation } from "./redis/connect-to-redis.ts";
 export { forEachShard, type ShardedQueue, type ShardResult, valuesOf } from "./shards/for-each-shard.ts";
-export { formatShards, locateShard, namingShards, shardNumbers, shardOf, shardsOf } from "./shards/shards.ts";
+export { formatShards, locateShard, namingShards, shardNumbers, shardOf } from "./shards/shards.ts";
 export { type Consumer, createConsumer } from "./take/consumer.ts";
 export { DelayDelivery, type Delivery, ReleaseDelivery } from "./take/delivery.ts";
 export type { HoldLimits } from "./take/held-events.ts";

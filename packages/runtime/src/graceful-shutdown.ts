@@ -15,6 +15,8 @@ export interface EndableProcess {
   exit(exitCode: 0 | 1): void;
 }
 
+/** Of the time. The rest is for closing connections, which is fast unless the other side is unreachable. */
+const finishingShare = 0.8;
 /** A terminal and a supervisor may both pass on the same Ctrl-C, so a second signal within this time is ignored. */
 const secondSignalAfterMs = 1_000;
 
@@ -23,6 +25,20 @@ export interface GracefulShutdown {
   isShuttingDown(): boolean;
   /** Shuts down as after a signal, but with exit code 1, because of an error from which the process cannot recover. */
   fail(reason: string, error: unknown): void;
+}
+
+/**
+ * Returns the shutdown phases of every process: first work in progress is finished, with four fifths of the time; then
+ * the connections are closed, including the health server's.
+ */
+export function shutdownPhases(
+  timeoutMs: number,
+  { finishWork, closeConnections }: { finishWork: () => Promise<void>; closeConnections: () => Promise<void> },
+): ShutdownPhase[] {
+  return [
+    { name: "finish work in progress", limitMs: timeoutMs * finishingShare, run: finishWork },
+    { name: "close connections", limitMs: timeoutMs * (1 - finishingShare), run: closeConnections },
+  ];
 }
 
 /**

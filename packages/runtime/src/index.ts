@@ -3,7 +3,7 @@ export { createTracing } from "./create-tracing.ts";
 export { adminPort, parseEnvironment, redisVariables, variables } from "./environment.ts";
 export { exportCertificates } from "./export-certificates.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";
-export { type GracefulShutdown, installGracefulShutdown, type ShutdownPhase } from "./graceful-shutdown.ts";
+export { type GracefulShutdown, installGracefulShutdown, shutdownPhases } from "./graceful-shutdown.ts";
 export { type FindProblems, type FindWarnings, startHealthServer } from "./health-server.ts";
 export { inSpan } from "./in-span.ts";
 export { listen } from "./listen.ts";
@@ -20,9 +20,8 @@ export {
   toRedisServers,
 } from "./redis-servers.ts";
 export { keepDoing, repeat } from "./repeat.ts";
-export { shutdownPhases } from "./shutdown-phases.ts";
 export { splitHosts } from "./split-hosts.ts";
 export { exitOnStartError, StartError } from "./start-error.ts";
 export type { Span, Tracing } from "./tracing.ts";
 export { version } from "./version.ts";
-export { DeadlineExceeded, withDeadline } from "./with-deadline.ts";
+export { withDeadline } from "./with-deadline.ts";

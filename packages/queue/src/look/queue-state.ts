@@ -127,7 +127,7 @@ export function createStateReader(
   };
 }
 
-function mergeStates(states: ShardState[], isComplete: boolean): QueueState {
+export function mergeStates(states: ShardState[], isComplete: boolean): QueueState {
   const sum = (toNumber: (state: ShardState) => number) => states.reduce((total, state) => total + toNumber(state), 0);
   return {
     waiting: sum(({ waiting }) => waiting),

@@ -8,7 +8,7 @@ import { findDurabilityProblems, parseInfo, type RedisFacts, readRedisFacts } fr
 import { withConnection } from "../redis/with-connection.ts";
 import { forEachShard, type ShardedQueue, valuesOf } from "../shards/for-each-shard.ts";
 import { namingShards } from "../shards/shards.ts";
-import { createStateReader, type QueueState, readShardState, type ShardState } from "./queue-state.ts";
+import { mergeStates, type QueueState, readShardState, type ShardState } from "./queue-state.ts";
 import { parseWorker, type WorkerIdentity } from "./worker-registry.ts";
 
 /** How many events are in the queue. */
@@ -78,7 +78,10 @@ export async function readQueueStatus(queue: ConfirmedQueue): Promise<QueueStatu
   ]);
   const answers = results.flatMap((result) => ("value" in result ? [{ ...result.value, shard: result.shard }] : []));
   if (answers.length === 0) valuesOf(results);
-  const state = await createStateReader(() => answers.map(({ shard, after }) => [shard, async () => after]))();
+  const state = mergeStates(
+    answers.map(({ after }) => after),
+    answers.length === results.length,
+  );
   return {
     redis: answers.map(({ redis }) => redis).reduce((one, other) => (shareOf(other) > shareOf(one) ? other : one)),
     problems: describeProblems(results),
