@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { listen } from "./listen.ts";
 import type { Registry } from "./metrics.ts";
-import { openMetricsType, toOpenMetrics } from "./open-metrics.ts";
 
 // To import a value from node:http reads all of its exports, and the getter of one loads Node's fetch and WebSocket
 // client. That is a tenth of a worker's or an operator's command's start.
@@ -18,7 +17,7 @@ export type FindWarnings = () => string[];
  * - `GET /livez`: 200 while the event loop runs. Restart the process only if this fails.
  * - `GET /readyz`: 200 `{"ready": true}`, or 503 `{"ready": false, "problems": ["…"]}`. Both have `"warnings": ["…"]`
  *   if there are any.
- * - `GET /metrics`: OpenMetrics for a client that accepts it, as Prometheus does; otherwise Prometheus' text format.
+ * - `GET /metrics`: in Prometheus' text format.
  *
  * @returns the listening server
  * @throws StartError if the server cannot listen on the port
@@ -44,7 +43,7 @@ export async function startHealthServer(options: {
 }
 
 async function answer(
-  { url = "", headers }: IncomingMessage,
+  { url = "" }: IncomingMessage,
   response: ServerResponse,
   {
     findProblems,
@@ -64,18 +63,15 @@ async function answer(
         : sendJson(response, 503, { ready: false, problems, ...detail });
     }
     case "/metrics":
-      return sendMetrics(response, metrics, headers.accept);
+      return sendMetrics(response, metrics);
     default:
       return sendJson(response, 404, { message: "No such path. Use /livez, /readyz or /metrics." });
   }
 }
 
-async function sendMetrics(response: ServerResponse, metrics: Registry, accepted = ""): Promise<void> {
+async function sendMetrics(response: ServerResponse, metrics: Registry): Promise<void> {
   const text = await metrics.metrics();
-  const isOpenMetrics = accepted.includes("application/openmetrics-text");
-  response
-    .writeHead(200, { "Content-Type": isOpenMetrics ? openMetricsType : metrics.contentType, Vary: "Accept" })
-    .end(isOpenMetrics ? toOpenMetrics(text) : text);
+  response.writeHead(200, { "Content-Type": metrics.contentType }).end(text);
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {
