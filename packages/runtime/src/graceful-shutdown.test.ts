@@ -11,7 +11,8 @@ let log: Record<string, unknown>[];
 let begun: string[];
 
 beforeEach(() => {
-  vi.useFakeTimers();
+  // setImmediate is real: a deadline waits for a turn of the event loop.
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
   running = new EventEmitter();
   exitCodes = [];
   log = [];

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { withDeadline } from "@booking-events/runtime";
 import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { recordAlive } from "../redis/record-alive.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
@@ -108,7 +109,7 @@ export function createTokenBuckets(
       const key = `${prefix}:rate-limit:${scope}${id}`;
       const args = [perSecond / 1_000_000, burst, wanted, debt];
       const taking = runScript<[granted: number, left: string]>(redis, takeScript, [key], args);
-      const [granted, left] = await beforeDeadline(taking, deadlineMs);
+      const [granted, left] = await withDeadline(taking, deadlineMs);
       return { granted, left: Number(left) };
     },
     processCount: () => processes,
@@ -130,19 +131,4 @@ export async function countIngests(queue: QueueLocation): Promise<number> {
     const [seconds] = (await redis.time()) as unknown as [string, string];
     return redis.zcount(`${prefix}:ingests`, Number(seconds) - heartbeatValidS, "+inf");
   });
-}
-
-/**
- * Not ioredis' commandTimeout: after a pause of this process timers run first, so it would discard an answer that has
- * already arrived. setImmediate lets the answer be read first.
- */
-async function beforeDeadline<Result>(work: Promise<Result>, deadlineMs: number): Promise<Result> {
-  const { promise: expired, reject } = Promise.withResolvers<never>();
-  const giveUp = () => reject(new Error(`Redis gave no tokens within ${deadlineMs} ms.`));
-  const timer = setTimeout(() => setImmediate(giveUp), deadlineMs);
-  try {
-    return await Promise.race([work, expired]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
