@@ -9,8 +9,8 @@ import { afterAll, beforeEach, expect, test } from "vitest";
 import { createProducer } from "../add/producer.ts";
 import { jobOptions } from "../events/job-options.ts";
 import { queueName } from "../events/queue-name.ts";
+import { setQueuePaused } from "../operate/pause-queue.ts";
 import { createConsumer } from "../take/consumer.ts";
-import { setQueuePaused } from "./pause-queue.ts";
 import { createStateReader, readShardState } from "./queue-state.ts";
 import { recordWorker } from "./worker-registry.ts";
 

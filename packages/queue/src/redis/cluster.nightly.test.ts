@@ -10,9 +10,9 @@ import { killMachine, type RedisNode } from "@booking-events/harness/redis-node"
 import type { RedisServers } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createProducer } from "../add/producer.ts";
-import { examineRedis } from "../look/examine-redis.ts";
-import { setQueuePaused } from "../look/pause-queue.ts";
-import { openQueuedEvents } from "../look/queued-events.ts";
+import { examineRedis } from "../operate/examine-redis.ts";
+import { setQueuePaused } from "../operate/pause-queue.ts";
+import { openQueuedEvents } from "../operate/queued-events.ts";
 import { anEvent, longEnough, postAndConsume, untilServedAgain } from "../testing/post-and-consume.ts";
 
 let dir: string;

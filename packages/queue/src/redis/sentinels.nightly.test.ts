@@ -10,7 +10,7 @@ import type { RedisServers } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createProducer } from "../add/producer.ts";
 import { queueName } from "../events/queue-name.ts";
-import { openQueuedEvents } from "../look/queued-events.ts";
+import { openQueuedEvents } from "../operate/queued-events.ts";
 import { anEvent, longEnough, postAndConsume, untilServedAgain } from "../testing/post-and-consume.ts";
 
 let dir: string;

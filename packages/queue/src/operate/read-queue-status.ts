@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { findSequenceProblems } from "../events/sequence.ts";
+import { mergeStates, type QueueState, readShardState, type ShardState } from "../look/queue-state.ts";
+import { parseWorker, type WorkerIdentity } from "../look/worker-registry.ts";
 import { type LastUses, readLastUses } from "../partners/last-use.ts";
 import { countIngests } from "../partners/token-buckets.ts";
 import type { QueueLocation } from "../redis/connect-to-redis.ts";
@@ -8,8 +10,6 @@ import { findDurabilityProblems, parseInfo, type RedisFacts, readRedisFacts } fr
 import { withConnection } from "../redis/with-connection.ts";
 import { forEachShard, type ShardedQueue, valuesOf } from "../shards/for-each-shard.ts";
 import { namingShards } from "../shards/shards.ts";
-import { mergeStates, type QueueState, readShardState, type ShardState } from "./queue-state.ts";
-import { parseWorker, type WorkerIdentity } from "./worker-registry.ts";
 
 /** How many events are in the queue. */
 export interface QueueCounts {
