@@ -551,8 +551,8 @@ describe("when Redis is unhealthy", () => {
       onError: () => {},
     });
     cleanups.push(() => consumer.close());
-    const { isPaused, isEmpty, readState, readShardCounts } = consumer;
-    for (const ask of [isPaused, isEmpty, readState, readShardCounts])
+    const { isEmpty, readState, readShardCounts } = consumer;
+    for (const ask of [isEmpty, readState, readShardCounts])
       await expect(ask()).rejects.toThrow("There is no connection to Redis.");
   });
 

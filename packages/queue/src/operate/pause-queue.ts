@@ -30,8 +30,7 @@ export async function setQueuePaused(options: QueueLocation & { isPaused: boolea
   });
 }
 
-/** @throws what ioredis throws */
-export async function isQueuePaused(redis: Redis, prefix: string): Promise<boolean> {
+async function isQueuePaused(redis: Redis, prefix: string): Promise<boolean> {
   // The field that BullMQ's scripts read.
   const [paused] = await redis.hmget(queueKeys(prefix)("meta"), "paused");
   return paused !== null && paused !== undefined;

@@ -6,7 +6,6 @@ import { queueKeys, queueName } from "../events/queue-name.ts";
 import { retryDelayMs } from "../events/retry-policy.ts";
 import { readShardState, type ShardState } from "../look/queue-state.ts";
 import { recordWorker, removeWorker, type WorkerIdentity } from "../look/worker-registry.ts";
-import { isQueuePaused } from "../operate/pause-queue.ts";
 import { connectToRedis, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { watchOutage } from "../redis/watch-outage.ts";
 import { forgetShardCount, readShardCounts } from "../shards/shard-counts.ts";
@@ -23,15 +22,9 @@ export interface Consumer {
   isConnected(): boolean;
   /** Returns why Redis does not answer, in a sentence for an operator; null: the connection is ready. */
   connectionProblem(): string | null;
-  /**
-   * Whether an operator has paused the queue. Then no worker takes events.
-   *
-   * @throws if the connection is not ready
-   */
-  isPaused(): Promise<boolean>;
   /** Records that this worker is alive. The worker calls this every `workerHeartbeatIntervalMs`. */
   recordAlive(): Promise<void>;
-  /** @throws as above */
+  /** @throws if the connection is not ready */
   readState(): Promise<ShardState>;
   /**
    * Processes the events that BullMQ has moved to the failed set by itself. It does so when an event was active too
@@ -123,7 +116,6 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     },
     isConnected: () => redis.status === "ready",
     connectionProblem: () => (redis.status === "ready" ? null : describeOutage()),
-    isPaused: () => ifConnected(redis, () => isQueuePaused(redis, prefix)),
     recordAlive: () => recordWorker(redis, prefix, identity),
     readState: () => ifConnected(redis, () => readShardState(redis, prefix)),
     sweepFailed: (sweeping) => sweepFailed({ redis, prefix, queue, onMissingJob }, sweeping),
