@@ -36,7 +36,6 @@ export async function startPostgresPair({ dir, network }: { dir: string; network
       dir: join(dir, `postgres-${copies}`),
       name: `copy_${copies}`,
       replicationPort: await network.expose(primary, from.port, standby),
-      isSynchronous: true,
     });
     running.defer(added.stop);
     servers.set(standby, added);

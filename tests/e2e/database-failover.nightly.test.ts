@@ -17,11 +17,7 @@ let pool: ReturnType<typeof createPool>;
 let secretOf: (partner: string) => string;
 
 beforeAll(async () => {
-  standby = await startPostgresStandby({
-    primary: own.postgres,
-    dir: join(own.folder, "standby"),
-    isSynchronous: true,
-  });
+  standby = await startPostgresStandby({ primary: own.postgres, dir: join(own.folder, "standby") });
   const { host } = new URL(own.postgres.url);
   const databaseUrl = own.postgres.url.replace(host, `${host},127.0.0.1:${standby.port}`);
   own.environment["DATABASE_URL"] = databaseUrl;

@@ -12,24 +12,20 @@ export interface PostgresStandby extends PostgresServer {
 }
 
 /**
- * Copies a primary, and starts the copy as a hot standby that replicates from it.
+ * Copies a primary, and starts the copy as a hot standby that replicates from it. From then on, each commit waits for it.
  *
  * @param options.primary a server of `startPostgres`
  * @param options.dir holds the standby's data
  * @param options.name the standby's `application_name`, a word in lower case
  * @param options.replicationPort where the standby finds its primary. Default: the primary's own port
- * @param options.settings as those of `startPostgres`
- * @param options.isSynchronous makes the primary wait for this standby in every commit
  */
 export async function startPostgresStandby(options: {
   primary: PostgresServer;
   dir: string;
   name?: string;
   replicationPort?: number;
-  settings?: Readonly<Record<string, string>>;
-  isSynchronous?: boolean;
 }): Promise<PostgresStandby> {
-  const { primary, dir, name = "standby", replicationPort = primary.port, settings = {} } = options;
+  const { primary, dir, name = "standby", replicationPort = primary.port } = options;
   mkdirSync(dir, { recursive: true });
   const { password } = new URL(primary.url);
   // The copy has the primary's roles.
@@ -43,8 +39,8 @@ export async function startPostgresStandby(options: {
   const replication = { primary_conninfo: connection, primary_slot_name: name };
   for (const [setting, value] of Object.entries(replication))
     appendFileSync(join(data, "postgresql.auto.conf"), `${setting} = '${value}'\n`);
-  const standby = await startPostgres({ dir, settings });
-  if (options.isSynchronous) await waitForInCommits(primary.url, name);
+  const standby = await startPostgres({ dir });
+  await waitForInCommits(primary.url, name);
   return Object.assign(standby, { promote: async () => void (await query(standby.url, "select pg_promote()")) });
 }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
-import { type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
+import { discard, type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
 import { execute } from "@booking-events/harness/test-database";
 import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
 import type pg from "pg";
@@ -20,14 +20,11 @@ let standby: PostgresStandby;
 async function startBoth(): Promise<void> {
   const dir = mkdtempSync(join(folder, "servers-"));
   primary = await startPostgres({ dir: join(dir, "primary") });
-  standby = await startPostgresStandby({ primary, dir: join(dir, "standby"), isSynchronous: true });
+  standby = await startPostgresStandby({ primary, dir: join(dir, "standby") });
 }
 
-async function stopBoth(): Promise<void> {
-  for (const server of [primary, standby]) {
-    server.kill("SIGKILL");
-    rmSync(server.home, { recursive: true, force: true });
-  }
+function stopBoth(): void {
+  discard(primary, standby);
 }
 
 afterEach(async () => {

@@ -17,7 +17,7 @@ let pool: Pool;
 
 beforeAll(async () => {
   primary = await startPostgres({ dir: join(folder, "primary") });
-  standby = await startPostgresStandby({ primary, dir: join(folder, "standby"), isSynchronous: true });
+  standby = await startPostgresStandby({ primary, dir: join(folder, "standby") });
   pool = connect(primary.url);
 });
 
