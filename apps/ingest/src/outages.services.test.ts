@@ -7,7 +7,7 @@ import { acmeSecret, partnersFile } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RunningMain, startMain } from "./testing/run-main.ts";
 
 /** A separate Redis fails in different ways while the same ingest process runs. */
@@ -23,19 +23,15 @@ beforeAll(async () => {
   const partnersPath = join(folder, "partners.json");
   writePartnersFile(partnersPath, partnersFile.partners);
   environment = { REDIS_URL: redis.url, QUEUE_PREFIX: uniquePrefix(), PARTNERS_FILE: partnersPath };
+  main = await startMain(environment);
 });
 
 beforeEach(async () => {
-  main = await startMain(environment);
   expect((await post()).status).toBe(200);
 });
 
-afterEach(async () => {
-  main.child.kill("SIGKILL");
-  await main.exited;
-});
-
 afterAll(async () => {
+  await main?.stop("SIGKILL");
   await redis?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
