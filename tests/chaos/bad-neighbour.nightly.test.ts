@@ -6,8 +6,14 @@ import type { NeighbourReport } from "./neighbour-report.ts";
 /** Short, with little load, and without the timed promises of `npm run chaos -- --scenario bad-neighbour`. */
 const run = (build: Build, signal: AbortSignal) =>
   runBadNeighbour({
-    ...{ build, signal, quietMs: 1_000, loudMs: 9_000, neighbourPerSecond: 20, strangers: 4 },
-    ...{ keepsEvidence: false, say: console.log },
+    build,
+    signal,
+    quietMs: 1_000,
+    loudMs: 9_000,
+    neighbourPerSecond: 20,
+    strangers: 4,
+    keepsEvidence: false,
+    say: console.log,
   });
 
 const broken = (report: NeighbourReport) =>

@@ -69,7 +69,11 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
   const start = (invent: (partner: string, index: number) => Outgoing, partner: string, perSecond: number) =>
     postEvents({
       next: (index) => invent(partner, index),
-      ...{ perSecond, sendOptions, ingestUrls, secretOf, signal },
+      perSecond,
+      sendOptions,
+      ingestUrls,
+      secretOf,
+      signal,
       onAcknowledged(eventId) {
         if (wellBehaved.includes(partner)) applied.expect(eventId);
       },

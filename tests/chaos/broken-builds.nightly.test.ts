@@ -6,7 +6,12 @@ import { runChaos } from "./run-chaos.ts";
 describe("a run fails with a broken build", () => {
   test.each(brokenBuilds)("$name: $mustFind", { timeout: 300_000 }, async (build) => {
     const report = await runChaos({
-      ...{ seed: 1, build, faults: build.faults, postMs: build.postMs, ratePerSecond: 60, keepsEvidence: false },
+      seed: 1,
+      build,
+      faults: build.faults,
+      postMs: build.postMs,
+      ratePerSecond: 60,
+      keepsEvidence: false,
       say: () => {},
       signal: new AbortController().signal,
     });

@@ -56,8 +56,16 @@ test("in a run in which every promise was kept, nothing is found", () => {
   const { violations, tally } = check(goodRun());
   expect(violations).toEqual([]);
   expect(tally).toEqual({
-    ...{ attempted: 2, requests: 4, acknowledged: 2, givenUp: 0, applied: 3, unacknowledged: 1, duplicated: 1 },
-    ...{ superseded: 0, bookings: 1, changes: 2 },
+    attempted: 2,
+    requests: 4,
+    acknowledged: 2,
+    givenUp: 0,
+    applied: 3,
+    unacknowledged: 1,
+    duplicated: 1,
+    superseded: 0,
+    bookings: 1,
+    changes: 2,
   });
 });
 

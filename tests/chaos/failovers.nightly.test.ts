@@ -20,7 +20,13 @@ onLinux("a minute of faults of servers with replicas loses nothing", () => {
     async (servers) => {
       const { signal } = new AbortController();
       const report = await runChaos({
-        ...{ ...base, ...servers, faults, postMs, replicasToConfirm: 1, keepsEvidence: true, signal },
+        ...base,
+        ...servers,
+        faults,
+        postMs,
+        replicasToConfirm: 1,
+        keepsEvidence: true,
+        signal,
       });
       console.log(formatChaosReport(report));
       expect(report.violations).toEqual([]);
@@ -36,7 +42,9 @@ onLinux("a minute of faults of servers with replicas loses nothing", () => {
 onLinux("a machine dies with what its replicas do not have yet", () => {
   const freeze = (target: Fault["target"]): Fault => ({ atMs: 0, target, action: "freeze", forMs: 12_000 });
   const demanding = {
-    ...{ ...base, ratePerSecond: 100, postMs: 10_000 },
+    ...base,
+    ratePerSecond: 100,
+    postMs: 10_000,
     faults: [freeze("worker-1"), freeze("worker-2"), freeze("worker-3")],
     machineFaults: ["a primary's machine dies"],
     machineFaultMs: { least: 500, most: 500 },
@@ -48,7 +56,12 @@ onLinux("a machine dies with what its replicas do not have yet", () => {
       const { signal } = new AbortController();
       const slowLinks = { least: 300, most: 350 };
       const careless = await runChaos({
-        ...{ ...demanding, redis, delayMs: slowLinks, replicasToConfirm: 0, keepsEvidence: false, signal },
+        ...demanding,
+        redis,
+        delayMs: slowLinks,
+        replicasToConfirm: 0,
+        keepsEvidence: false,
+        signal,
       });
       console.log(formatChaosReport(careless));
       expect(careless.violationCounts.lost).toBeGreaterThan(0);

@@ -56,7 +56,11 @@ function toEvents(notes: Note[]): OracleEvent[] {
 function foldAll(events: OracleEvent[]): Result {
   const folded = events.map(
     ({ id, kind, sequence, content }): FoldEvent => ({
-      ...{ id, kind, sequence, hasIdempotencyKey: false, contentDigest: content },
+      id,
+      kind,
+      sequence,
+      hasIdempotencyKey: false,
+      contentDigest: content,
       receivedAt: new Date(sequence / 1_000),
     }),
   );

@@ -7,7 +7,11 @@ const acknowledged: Attempt["end"] = { result: "acknowledged", eventId: "1" };
 
 function post(reference: string, ...attempts: [sentAtMs: number, endedAtMs: number, end: Attempt["end"]][]): Post {
   return {
-    ...{ partner: "acme", kind: "create", reference, payload: {}, idempotencyKey: null },
+    partner: "acme",
+    kind: "create",
+    reference,
+    payload: {},
+    idempotencyKey: null,
     attempts: attempts.map(([sentAtMs, endedAtMs, end]) => ({ sentAtMs, endedAtMs, end })),
   };
 }

@@ -38,7 +38,12 @@ function toContent(payload: object) {
 
 function toPost(partner: string, kind: EventKind, reference: string, { payload, rest }: Content): Outgoing {
   return {
-    ...{ partner, kind, reference, idempotencyKey: null, attempts: [], contentType: "application/json" },
+    partner,
+    kind,
+    reference,
+    idempotencyKey: null,
+    attempts: [],
+    contentType: "application/json",
     // Both are computed each time: ten thousand of 64 KB do not fit into memory.
     get payload() {
       return { consumerTripPartnerExternalReference: reference, ...payload };

@@ -14,7 +14,9 @@ function history(...lines: string[]): OracleEvent[] {
     atMs += Number(hours ?? 0) * hourMs;
     return {
       id: String(index + 1),
-      ...{ partner: "acme", reference: "T1", idempotencyKey },
+      partner: "acme",
+      reference: "T1",
+      idempotencyKey,
       kind: kind as EventKind,
       content: kind === "delete" ? "the reference" : content,
       sequence: atMs * 1_000 + index + 1,

@@ -71,7 +71,12 @@ async function startCluster({ dir, network, prefixes, signal }: EngineOptions): 
 
 async function startSentinels({ dir, network, signal }: EngineOptions): Promise<RedisEngine> {
   const redis = await startRedisSentinels({
-    ...{ dir, replicas: 2, sentinels: 3, downAfterMs: nodeTimeoutMs, network, signal },
+    dir,
+    replicas: 2,
+    sentinels: 3,
+    downAfterMs: nodeTimeoutMs,
+    network,
+    signal,
   });
   const pickPrimary = () => redis.primary();
   const isReplaced = async (node: RedisNode) => (await redis.primary()) !== node;

@@ -12,7 +12,13 @@ const postMs = Object.keys(scenarios).length * scenarioMs - 5_000;
 
 test("whatever is killed or frozen, no acknowledged event is lost and every booking is right", async ({ signal }) => {
   const report = await runChaos({
-    ...{ seed, postMs, signal, build: realBuild, ratePerSecond: 60, keepsEvidence: true, say: console.log },
+    seed,
+    postMs,
+    signal,
+    build: realBuild,
+    ratePerSecond: 60,
+    keepsEvidence: true,
+    say: console.log,
     faults: planFaults(createRandom(seed, "faults"), postMs),
   });
   console.log(formatChaosReport(report));

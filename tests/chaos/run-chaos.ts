@@ -69,7 +69,10 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     next: () => ({ ...histories.next().value, attempts: [] }),
     perSecond: ratePerSecond,
     count,
-    ...{ sendOptions, signal, ingestUrls: system.ingestUrls, secretOf: system.secretOf },
+    sendOptions,
+    signal,
+    ingestUrls: system.ingestUrls,
+    secretOf: system.secretOf,
   });
   let lastFault = "none yet";
   run.tellProgress(() => `posted ${load.posts.length}  acknowledged ${load.acknowledged}  last fault: ${lastFault}`);
@@ -94,8 +97,13 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     await waitFor(isServing, { timeoutMs: servingTimeoutMs }).catch(() => {});
   }
   const striking = strikeMachines({
-    ...{ faults: system.machineFaults, names: options.machineFaults, random: createRandom(seed, "machines") },
-    ...{ lastMs: options.machineFaultMs ?? machineFaultMs, forMs: postMs, untilServing, signal },
+    faults: system.machineFaults,
+    names: options.machineFaults,
+    random: createRandom(seed, "machines"),
+    lastMs: options.machineFaultMs ?? machineFaultMs,
+    forMs: postMs,
+    untilServing,
+    signal,
     onFault: (name) => {
       say(`        ${name}`);
     },

@@ -202,7 +202,11 @@ async function startPostgresFor(
   const url = tls?.url ?? server.url;
   const pool = tls === undefined ? admin : connect(url);
   return {
-    ...{ server, environment: { DATABASE_URL: url }, url, pool, target: server },
+    server,
+    environment: { DATABASE_URL: url },
+    url,
+    pool,
+    target: server,
     ...(tls && { presentExpired: (forMs: number, stopping: AbortSignal) => tls.presentExpired(pool, forMs, stopping) }),
     faults: [],
   };

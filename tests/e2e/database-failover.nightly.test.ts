@@ -58,7 +58,9 @@ test("when a standby is promoted, every process goes on with it: no event is los
   const stopping = new AbortController();
   const followed: number[] = [];
   const following = follow({
-    ...{ name: "failover", database: own.environment["DATABASE_URL"] ?? "", signal: stopping.signal },
+    name: "failover",
+    database: own.environment["DATABASE_URL"] ?? "",
+    signal: stopping.signal,
     logger: { info: () => {}, warn: () => {} },
     onChange: async ({ id }) => void followed.push(id),
   });

@@ -39,7 +39,9 @@ afterEach(() => following.abort());
 function startFollower(options: { schema?: string }): string[] {
   const references: string[] = [];
   void follow({
-    ...{ name: "test", database: surroundings().environment["DATABASE_URL"] as string, signal: following.signal },
+    name: "test",
+    database: surroundings().environment["DATABASE_URL"] as string,
+    signal: following.signal,
     onChange: async ({ reference, payload }) => {
       expect(payload).toEqual({ consumerTripPartnerExternalReference: reference });
       references.push(reference);

@@ -134,7 +134,9 @@ test("events that could not be applied can be replayed in their original order, 
   expect(events[0]).toEqual({ id: first });
   expect(await letters()).toMatchObject(
     [first, second].map((event_id) => ({
-      ...{ event_id, replayed_by: userInfo().username, resolved_by: "worker" },
+      event_id,
+      replayed_by: userInfo().username,
+      resolved_by: "worker",
       resolution: event_id === first ? "replayed: superseded" : "replayed: created",
     })),
   );

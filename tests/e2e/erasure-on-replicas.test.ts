@@ -53,7 +53,10 @@ async function enqueueGuest(): Promise<void> {
   const producer = createProducer({ redisServers, prefix, onError: () => {} });
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
   await producer.enqueue({
-    ...{ eventId: crypto.randomUUID(), kind: "create", partner: "acme", idempotencyKey: null },
+    eventId: crypto.randomUUID(),
+    kind: "create",
+    partner: "acme",
+    idempotencyKey: null,
     receivedAt: new Date().toISOString(),
     payload: { consumerTripPartnerExternalReference: "TRIP-1", consumerEmail: email },
   });

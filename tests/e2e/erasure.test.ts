@@ -52,7 +52,9 @@ async function post(ingest: RunningApp, sent: Sent = {}): Promise<string> {
   const { kind = "create", reference = guest.reference, fields = {}, isForm = false, key, status = 200 } = sent;
   const payload = {
     consumerTripPartnerExternalReference: reference,
-    ...{ consumerEmail: guest.email, consumerPhone: guest.phone, consumerGivenName: guest.name },
+    consumerEmail: guest.email,
+    consumerPhone: guest.phone,
+    consumerGivenName: guest.name,
     consumerTripAccommodationAddress: guest.address,
     ...fields,
   };
@@ -221,7 +223,9 @@ async function sendEverything(ingest: RunningApp): Promise<void> {
 }
 
 const otherGuest = {
-  ...{ consumerEmail: "bob@example.com", consumerPhone: "+44 20 7946 0000", consumerGivenName: "Bob" },
+  consumerEmail: "bob@example.com",
+  consumerPhone: "+44 20 7946 0000",
+  consumerGivenName: "Bob",
   consumerTripAccommodationAddress: "1 Other Row",
 };
 

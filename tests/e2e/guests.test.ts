@@ -53,7 +53,10 @@ async function writeLetter(letter: EventEnvelope, text = JSON.stringify(letter))
     ...(isReadable ? { partner, kind, sequence: 1 } : { partner: null, kind: null, sequence: null }),
     referenceKind: isReadable ? "trip" : null,
     reference: isReadable ? (payload.consumerTripPartnerExternalReference ?? null) : null,
-    ...{ errorCode: "TypeError", error: "The worker failed.", attempts: 1, envelope: Buffer.from(text) },
+    errorCode: "TypeError",
+    error: "The worker failed.",
+    attempts: 1,
+    envelope: Buffer.from(text),
   });
 }
 
@@ -115,7 +118,9 @@ describe("guests find", () => {
     await guests(["find", "--email", email]);
     environment["DIGEST_KEY"] = "another key, of 32 characters at least";
     expect(await guests(["find", "--email", email])).toMatchObject({
-      ...{ exitCode: 1, stdout: "", stderr: expect.stringMatching(/^DIGEST_KEY is not the key/) },
+      exitCode: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/^DIGEST_KEY is not the key/),
     });
   });
 });

@@ -290,10 +290,8 @@ async function readAsReader(): Promise<unknown[]> {
 async function followAsReader(): Promise<void> {
   const stopping = new AbortController();
   await follow({
-    ...{
-      name: "reader",
-      database: withPassword(databaseUrl("booking_events_reader", { sslrootcert: certificateFile })),
-    },
+    name: "reader",
+    database: withPassword(databaseUrl("booking_events_reader", { sslrootcert: certificateFile })),
     signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(10_000)]),
     onChange: async ({ change }) => {
       if (change === "deleted") stopping.abort();

@@ -28,7 +28,10 @@ test.each(Object.entries(shapes))(
     const prefix = uniquePrefix();
     await fillQueue(prefix, count, payload);
     worker = await runApp("worker", {
-      ...{ REDIS_URL: redisUrl(), DATABASE_URL: url, QUEUE_PREFIX: prefix, LOG_LEVEL: "warn" },
+      REDIS_URL: redisUrl(),
+      DATABASE_URL: url,
+      QUEUE_PREFIX: prefix,
+      LOG_LEVEL: "warn",
       NODE_OPTIONS: `--max-old-space-size=${heapMiB}`,
     });
     await waitFor(
@@ -51,7 +54,10 @@ async function fillQueue(prefix: string, count: number, payload: object): Promis
       Array.from({ length: 50 }, (_, index) =>
         producer.enqueue({
           eventId: `0199a000-0000-7000-8000-${String(added + index).padStart(12, "0")}`,
-          ...{ kind: "create", partner: "acme", receivedAt: "2026-11-20T00:00:00.000Z", idempotencyKey: null },
+          kind: "create",
+          partner: "acme",
+          receivedAt: "2026-11-20T00:00:00.000Z",
+          idempotencyKey: null,
           payload: { ...payload, consumerTripPartnerExternalReference: `TRIP-${added + index}` },
         }),
       ),

@@ -69,7 +69,10 @@ test("one command in a copy that is not built, and the printed commands, make a 
   expect(await paste(show)).toContain(answer.eventId);
   const ask = /curl .*\/receipt\/\S+/.exec(first.output())?.[0] ?? "";
   expect(JSON.parse(await paste(ask.replace("EVENT_ID", answer.eventId)))).toEqual({
-    ...{ eventId: answer.eventId, status: "applied", outcome: "created", decidedBy: answer.eventId },
+    eventId: answer.eventId,
+    status: "applied",
+    outcome: "created",
+    decidedBy: answer.eventId,
   });
   expect(await readBookings()).toEqual([{ partner: "demo", reference: "DEMO-1", state: "active" }]);
 

@@ -121,7 +121,12 @@ test("programs follow the feed through PgBouncer, and count each change once", a
   const stopping = new AbortController();
   const followers = [1, 2].map(() =>
     follow({
-      ...{ name: "pooled", database, listenUrl: null, pollIntervalMs: 20, from: "snapshot", signal: stopping.signal },
+      name: "pooled",
+      database,
+      listenUrl: null,
+      pollIntervalMs: 20,
+      from: "snapshot",
+      signal: stopping.signal,
       onSnapshot: async () => {},
       onChange: async ({ id }, { client }) => void (await client.query("insert into handled values ($1)", [id])),
     }),

@@ -120,7 +120,8 @@ describe("the document describes the answer to", () => {
 
 async function post(ingest: RunningApp, kind: string, payload: object): Promise<string> {
   const answer = await fetch(`${ingest.url}/booking-event/${kind}/${secret}`, {
-    ...{ method: "POST", headers: { "Content-Type": "application/json" } },
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
     body: JSON.stringify(payload),
   });
   return ((await answer.json()) as { eventId: string }).eventId;

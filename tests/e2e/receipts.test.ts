@@ -113,13 +113,23 @@ describe("events whose end needs special circumstances", () => {
     const failed = envelope(1);
     const { eventId, kind, sequence } = failed;
     await writeDeadLetter(pool, {
-      ...{ eventId, partner: "acme", kind, referenceKind: "trip", reference: "TRIP-1", sequence },
-      ...{ errorCode: "22012", error: "canary", attempts: 1, envelope: Buffer.from(JSON.stringify(failed)) },
+      eventId,
+      partner: "acme",
+      kind,
+      referenceKind: "trip",
+      reference: "TRIP-1",
+      sequence,
+      errorCode: "22012",
+      error: "canary",
+      attempts: 1,
+      envelope: Buffer.from(JSON.stringify(failed)),
     });
     expect(await receipt(lookup, eventId)).toEqual({ eventId, status: "failed", code: "22012" });
 
     const producer = createProducer({
-      ...{ redisServers: environment["REDIS_URL"] ?? "", prefix: environment["QUEUE_PREFIX"] ?? "", onError: () => {} },
+      redisServers: environment["REDIS_URL"] ?? "",
+      prefix: environment["QUEUE_PREFIX"] ?? "",
+      onError: () => {},
     });
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
     await producer.requeue(eventId, failed);
@@ -139,7 +149,12 @@ describe("events whose end needs special circumstances", () => {
     await pool.query("update booking_events set booking_key = (select booking_key from bookings), payload = null");
     const { eventId: id, kind, sequence, receivedAt } = after;
     await recordIfErased(pool, key, {
-      ...{ id, partner: "acme", kind, referenceKind: "trip", reference: "TRIP-1", sequence },
+      id,
+      partner: "acme",
+      kind,
+      referenceKind: "trip",
+      reference: "TRIP-1",
+      sequence,
       receivedAt: new Date(receivedAt),
     });
     for (const eventId of [before.eventId, after.eventId])
@@ -206,7 +221,10 @@ test("a sender's likely mistake is in the receipt, too", async () => {
   const first = await post(ingest, "TRIP-1", { key: "K" });
   const other = await post(ingest, "TRIP-1", { key: "K", payload: { note: "other" } });
   await untilReceipt(lookup, other, {
-    ...{ status: "applied", outcome: "updated", decidedBy: other, warnings: ["key-reused"] },
+    status: "applied",
+    outcome: "updated",
+    decidedBy: other,
+    warnings: ["key-reused"],
   });
   await untilReceipt(lookup, first, { status: "applied", outcome: "created", decidedBy: other });
 });
@@ -221,7 +239,8 @@ test("what is not the partner's own event gets the same 404, byte for byte", asy
   const malformed = ["x", "%00", "%F0%9F%92%A9", "wait", "..", `${waiting}%20`, "'", "a".repeat(2_000)];
   for (const eventId of [...foreign, ...unknown, ...malformed]) {
     const { status, body, headers } = await exchange(lookup.port, {
-      ...{ method: "GET", path: `/booking-event/receipt/${secret}/${eventId}` },
+      method: "GET",
+      path: `/booking-event/receipt/${secret}/${eventId}`,
     });
     expect([eventId, status, body]).toEqual([
       eventId,
@@ -270,7 +289,8 @@ test("other paths and methods get 404 and 405 with Allow", async () => {
   }
   for (const method of ["POST", "PUT", "DELETE"]) {
     expect(await exchange(lookup.port, { method, path })).toMatchObject({
-      ...{ status: 405, headers: { Allow: "GET, HEAD" } },
+      status: 405,
+      headers: { Allow: "GET, HEAD" },
     });
   }
   expect(await exchange(lookup.port, { method: "HEAD", path })).toMatchObject({ status: 404, body: "" });

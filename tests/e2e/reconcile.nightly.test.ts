@@ -90,8 +90,13 @@ test("a million references are compared in one request, in bounded memory, while
   const differing = bookings / step;
   expect(last).toEqual({
     summary: {
-      ...{ references: bookings, same: bookings - 2 * differing, missing: differing, different: differing },
-      ...{ "deleted-here": 0, erased: 0, unknown: differing },
+      references: bookings,
+      same: bookings - 2 * differing,
+      missing: differing,
+      different: differing,
+      "deleted-here": 0,
+      erased: 0,
+      unknown: differing,
     },
   });
   expect(lines).toBe(3 * differing + 1);

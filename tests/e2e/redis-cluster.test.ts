@@ -28,9 +28,14 @@ async function startCluster(dir: string) {
   const server = await startRedis({
     dir: join(dir, "redis"),
     settings: {
-      ...{ "tls-port": String(tlsPort), "tls-cert-file": certificateFile, "tls-key-file": keyFile },
-      ...{ "tls-ca-cert-file": certificateFile, "tls-auth-clients": "no", "tls-cluster": "yes" },
-      ...{ "cluster-enabled": "yes", "cluster-port": String(await freePort()) },
+      "tls-port": String(tlsPort),
+      "tls-cert-file": certificateFile,
+      "tls-key-file": keyFile,
+      "tls-ca-cert-file": certificateFile,
+      "tls-auth-clients": "no",
+      "tls-cluster": "yes",
+      "cluster-enabled": "yes",
+      "cluster-port": String(await freePort()),
       "cluster-announce-hostname": "localhost",
     },
   });
@@ -57,9 +62,14 @@ test("in a cluster with TLS and the least privileges, an event goes its whole wa
   const partnersFile = join(dir, "partners.json");
   const { acme: secret } = writeNewPartners(partnersFile, { acme: noLimit });
   const environmentOf = (name: string) => ({
-    ...{ REDIS_CLUSTER: `localhost:${tlsPort}`, REDIS_TLS: "true", QUEUE_PREFIX: prefix },
-    ...{ REDIS_USERNAME: `booking-events-${name}`, REDIS_PASSWORD: password },
-    ...{ DATABASE_URL: database.url, PARTNERS_FILE: partnersFile, NODE_EXTRA_CA_CERTS: certificateFile },
+    REDIS_CLUSTER: `localhost:${tlsPort}`,
+    REDIS_TLS: "true",
+    QUEUE_PREFIX: prefix,
+    REDIS_USERNAME: `booking-events-${name}`,
+    REDIS_PASSWORD: password,
+    DATABASE_URL: database.url,
+    PARTNERS_FILE: partnersFile,
+    NODE_EXTRA_CA_CERTS: certificateFile,
   });
   const [ingest, worker, lookup] = await Promise.all(
     (["ingest", "worker", "lookup"] as const).map((name) =>

@@ -60,8 +60,11 @@ function* inventVersions(): Generator<Intent, never> {
     yield {
       partner: isKeyed ? "acme" : "globe",
       kind: isDeleted ? "delete" : "update",
-      ...{ reference, payload, idempotencyKey: isKeyed ? `${reference}-${version}` : null },
-      ...{ contentType: "application/json", body: JSON.stringify(payload) },
+      reference,
+      payload,
+      idempotencyKey: isKeyed ? `${reference}-${version}` : null,
+      contentType: "application/json",
+      body: JSON.stringify(payload),
     };
   }
 }

@@ -27,7 +27,9 @@ afterAll(async () => {
 
 const onCluster = () => ({
   ...surroundings().environment,
-  ...{ REDIS_URL: "", REDIS_CLUSTER: cluster.addresses().join(","), REDIS_PASSWORD: cluster.password },
+  REDIS_URL: "",
+  REDIS_CLUSTER: cluster.addresses().join(","),
+  REDIS_PASSWORD: cluster.password,
   QUEUE_SHARDS: String(shardCount),
 });
 

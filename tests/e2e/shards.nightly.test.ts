@@ -200,7 +200,11 @@ test("the number of shards changes under load, up and down: nothing is lost or r
   // Its QUEUE_SHARDS is never changed: it learns of other shards from the ingests.
   const worker = await surroundings().start("worker", withShards(1));
   load = startLoad({
-    ...{ ingestUrls, secretOf, environment: ofLoad, queuePrefix: environment["QUEUE_PREFIX"] ?? "", perSecond: 100 },
+    ingestUrls,
+    secretOf,
+    environment: ofLoad,
+    queuePrefix: environment["QUEUE_PREFIX"] ?? "",
+    perSecond: 100,
   });
   await untilMoreApplied(100);
 

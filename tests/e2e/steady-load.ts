@@ -47,7 +47,11 @@ export function startLoad(options: {
   const [posting, following] = [new AbortController(), new AbortController()];
   const follower = followDatabase(pool, following.signal);
   const load = postEvents({
-    ...{ ...target, perSecond, count, sendOptions, signal: posting.signal },
+    ...target,
+    perSecond,
+    count,
+    sendOptions,
+    signal: posting.signal,
     next: () => ({ ...intents.next().value, attempts: [] }),
   });
 

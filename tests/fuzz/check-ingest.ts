@@ -35,7 +35,9 @@ export async function checkIngest(options: {
     partner("fuzz", { [validSecret]: null, [expiredSecret]: "2026-01-02T00:00:00Z" }, { rateLimit: noLimit }),
   ]);
   const ingest = await startApp(options.entry ?? builtApps.ingest, {
-    ...{ REDIS_URL: options.redisUrl, QUEUE_PREFIX: options.queuePrefix, PARTNERS_FILE: partnersFile },
+    REDIS_URL: options.redisUrl,
+    QUEUE_PREFIX: options.queuePrefix,
+    PARTNERS_FILE: partnersFile,
     LOG_LEVEL: "trace",
   });
   try {

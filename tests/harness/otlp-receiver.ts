@@ -134,8 +134,13 @@ const errorStatus = 2;
 
 function toExportedSpan(span: DecodedSpan, service: string): ExportedSpan {
   return {
-    ...{ service, name: span.name, kind: kinds[span.kind] ?? "unknown", traceState: span.traceState },
-    ...{ traceId: toHex(span.traceId), spanId: toHex(span.spanId), parentSpanId: toHex(span.parentSpanId) },
+    service,
+    name: span.name,
+    kind: kinds[span.kind] ?? "unknown",
+    traceState: span.traceState,
+    traceId: toHex(span.traceId),
+    spanId: toHex(span.spanId),
+    parentSpanId: toHex(span.parentSpanId),
     startMs: span.startTimeUnixNano / 1e6,
     endMs: span.endTimeUnixNano / 1e6,
     attributes: toRecord(span.attributes),

@@ -37,7 +37,11 @@ export async function startRedisCluster(options: {
 
   async function startNode(name: string): Promise<RedisNode> {
     const node = await startRedisNode({
-      ...{ name, dir: join(dir, name), password, network, signal },
+      name,
+      dir: join(dir, name),
+      password,
+      network,
+      signal,
       settings: ({ port, busPort, ownBusPort }) => ({
         "cluster-enabled": "yes",
         "cluster-node-timeout": String(nodeTimeoutMs),
@@ -193,7 +197,9 @@ async function readNodes(node: RedisNode): Promise<NodeView[]> {
       const flags = flagText.split(",");
       const isMyself = flags.includes("myself");
       return {
-        ...{ id, isMyself, isPrimary: flags.includes("master") },
+        id,
+        isMyself,
+        isPrimary: flags.includes("master"),
         isKnown: !flags.some((flag) => /fail|handshake|noaddr/.test(flag)) && (isMyself || link === "connected"),
         primaryId: primaryId === "-" ? undefined : primaryId,
         ranges: served

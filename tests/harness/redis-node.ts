@@ -31,7 +31,11 @@ export async function startRedisNode(options: {
   mkdirSync(dir, { recursive: true });
   writeFileSync(join(dir, "password"), password, { mode: 0o600 });
   const server = await startRedis({
-    ...{ dir, host, port: ownPort, keepsConfiguration: true, ...(signal && { signal }) },
+    dir,
+    host,
+    port: ownPort,
+    keepsConfiguration: true,
+    ...(signal && { signal }),
     settings: {
       "bind-source-addr": host,
       masterauth: password,

@@ -45,7 +45,11 @@ export async function startRedisSentinels(options: {
 
   async function startNode(nodeName: string, settings: Record<string, string>): Promise<RedisNode> {
     const node = await startRedisNode({
-      ...{ name: nodeName, dir: join(dir, nodeName), password, network, signal },
+      name: nodeName,
+      dir: join(dir, nodeName),
+      password,
+      network,
+      signal,
       settings: () => settings,
     });
     started.defer(node.stop);
@@ -62,7 +66,11 @@ export async function startRedisSentinels(options: {
   const sentinels = await Promise.all(
     sentinelNames.map(async (sentinelName) => {
       const sentinel = await startSentinel({
-        ...{ name: sentinelName, dir: join(dir, sentinelName), password, network, signal },
+        name: sentinelName,
+        dir: join(dir, sentinelName),
+        password,
+        network,
+        signal,
         configuration: `sentinel monitor ${name} 127.0.0.1 ${first.port} ${quorum}
 sentinel auth-pass ${name} ${password}
 sentinel down-after-milliseconds ${name} ${downAfterMs}
@@ -147,7 +155,10 @@ ${options.configuration}`;
   const url = (itsPort: number) => `redis://default:${password}@${host}:${itsPort}`;
   const server = await startServer(
     {
-      ...{ name, dir, logPath: join(dir, "sentinel.log"), stopSignal: "SIGTERM" },
+      name,
+      dir,
+      logPath: join(dir, "sentinel.log"),
+      stopSignal: "SIGTERM",
       command: () => ({ file: program.file, args: [file, "--sentinel"] }),
       ping: (itsPort) => pingRedis(url(itsPort)),
       url,
@@ -157,7 +168,10 @@ ${options.configuration}`;
   const own = new Redis(server.url, { commandTimeout: askTimeoutMs, maxRetriesPerRequest: 1 });
   own.on("error", () => {});
   return {
-    ...{ name, server, port, address: `127.0.0.1:${port}` },
+    name,
+    server,
+    port,
+    address: `127.0.0.1:${port}`,
     ask: async <Answer>(command: string, ...args: (string | number)[]) => (await own.call(command, ...args)) as Answer,
     async stop(): Promise<void> {
       own.disconnect();
