@@ -1,5 +1,6 @@
 import { waitFor } from "@booking-events/harness";
 import { describe, expect, test } from "vitest";
+import { postOnce } from "./post-event.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-crash-tests-0123456789";
@@ -19,12 +20,8 @@ async function crash(name: "worker", point: string): Promise<void> {
   await app.stop("SIGKILL");
 }
 
-async function post(ingest: RunningApp, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(`${ingest.url}/booking-event/create/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", ...headers },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" }),
-  });
+function post(ingest: RunningApp, headers: Record<string, string> = {}): Promise<Response> {
+  return postOnce(ingest, { secret, reference: "TRIP-1", headers });
 }
 
 async function count(table: string): Promise<number> {

@@ -9,6 +9,7 @@ import { findPrometheus } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readRuleGroups } from "./alert-rules.ts";
+import { postOnce } from "./post-event.ts";
 import { type Prometheus, startPrometheus } from "./prometheus.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
@@ -113,12 +114,8 @@ describe.skipIf(findPrometheus() === undefined)("with a Prometheus that scrapes 
 
   /** Sends what shows in each panel: accepted and refused events, a dead letter, a warning, an unknown secret. */
   async function keepSending(ingest: RunningApp): Promise<void> {
-    const send = async (body: object, headers = {}, by = secret) => {
-      const response = await fetch(`${ingest.url}/booking-event/update/${by}`, {
-        method: "POST",
-        headers: { "Content-Type": "application/json", ...headers },
-        body: JSON.stringify(body),
-      });
+    const send = async (fields: object, headers = {}, by = secret) => {
+      const response = await postOnce(ingest, { secret: by, kind: "update", fields, headers });
       await response.body?.cancel();
     };
     for (let number = 0; !stopping.signal.aborted; number += 1) {

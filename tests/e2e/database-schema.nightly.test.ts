@@ -1,8 +1,8 @@
 import { follow } from "@booking-events/feed";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
-import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { execute } from "@booking-events/harness/test-database";
 import { afterEach, expect, test } from "vitest";
+import { postAccepted } from "./post-event.ts";
 import { printedByOps } from "./run-ops.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
@@ -21,15 +21,6 @@ async function deploy(environment: Record<string, string> = {}): Promise<Deploym
   const own = { ...environment, QUEUE_PREFIX: uniquePrefix() };
   const [ingest] = await Promise.all([start("ingest", { environment: own }), start("worker", { environment: own })]);
   return { environment: own, ingest };
-}
-
-async function create({ ingest }: Deployment, reference: string): Promise<void> {
-  const response = await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
-  });
-  expect(response.status).toBe(200);
 }
 
 const following = new AbortController();
@@ -65,9 +56,9 @@ test("deployments in two schemas of one database neither see nor wake each other
   listener.on("notification", ({ channel }) => woken.push(channel));
   await listener.query(`listen booking_changes; listen "${otherSchema}"`);
 
-  await create(second, "IN-SECOND");
+  await postAccepted(second.ingest, { secret, reference: "IN-SECOND" });
   await waitFor(() => expect(woken).toEqual([otherSchema]));
-  await create(first, "IN-FIRST");
+  await postAccepted(first.ingest, { secret, reference: "IN-FIRST" });
   await waitFor(() => expect(woken).toEqual([otherSchema, "booking_changes"]));
   await waitFor(() => expect(followed).toEqual([["IN-FIRST"], ["IN-SECOND"]]));
   expect(referencesIn(await ops(["events", "list", "--json"], first))).toEqual(["IN-FIRST"]);

@@ -1,23 +1,17 @@
 import { userInfo } from "node:os";
 import { waitFor } from "@booking-events/harness";
-import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { type Ran, runOps } from "@booking-events/ops/testing/run-ops";
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
+import { postAccepted } from "./post-event.ts";
 import { type RunningApp, shareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-dead-letter-tests-012345";
 const shared = shareSurroundings(secret);
 const { running } = shared;
 
-async function post(ingest: RunningApp, reference: string, name: string): Promise<string> {
-  const response = await fetchAsPartner(`${ingest.url}/booking-event/update/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: reference, consumerGivenName: name }),
-  });
-  expect(response.status).toBe(200);
-  return ((await response.json()) as { eventId: string }).eventId;
+function post(ingest: RunningApp, reference: string, name: string): Promise<string> {
+  return postAccepted(ingest, { secret, kind: "update", reference, fields: { consumerGivenName: name } });
 }
 
 function ops(...args: string[]): Promise<Ran> {

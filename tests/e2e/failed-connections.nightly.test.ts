@@ -6,6 +6,7 @@ import { type Certificate, createCertificate } from "@booking-events/scripts/cer
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type DatabaseProxy, type ProxyMode, startDatabaseProxy } from "./database-proxy.ts";
+import { postAccepted } from "./post-event.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-connection-tests-0123456";
@@ -43,14 +44,8 @@ beforeEach(async () => {
 afterEach(() => proxy.close());
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-async function post(reference: string): Promise<string> {
-  const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
-  });
-  expect(response.status).toBe(200);
-  return ((await response.json()) as { eventId: string }).eventId;
+function post(reference: string): Promise<string> {
+  return postAccepted(ingest, { secret, reference });
 }
 
 async function untilApplied(count: number): Promise<void> {

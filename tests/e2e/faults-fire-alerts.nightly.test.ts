@@ -8,6 +8,7 @@ import { findPrometheus } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readRuleGroups, speedUp } from "./alert-rules.ts";
+import { postOnce } from "./post-event.ts";
 import { type Prometheus, startPrometheus } from "./prometheus.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
@@ -241,14 +242,9 @@ function startLoad(target: RunningApp): Load {
   const perSecond: Record<Kind, number> = { acme: 20, zenith: 0, garbage: 0, guesses: 0 };
   const stopping = new AbortController();
   let sent = 0;
-  const send = async (by: string, body: object) => {
+  const send = async (by: string, fields: object) => {
     sent += 1;
-    const response = await fetch(`${target.url}/booking-event/update/${by}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(5_000),
-    });
+    const response = await postOnce(target, { secret: by, kind: "update", fields });
     await response.body?.cancel();
   };
   const sendOne: Record<Kind, () => Promise<void>> = {
@@ -321,11 +317,7 @@ async function poison(): Promise<void> {
   await own.pool.query(`
     alter table bookings drop constraint if exists poison,
       add constraint poison check (reference not like 'POISON%' or 1 / (0 * length(reference)) = 0)`);
-  await fetch(`${ingest.url}/booking-event/create/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: "POISON" }),
-  });
+  await postOnce(ingest, { secret, reference: "POISON" });
 }
 
 /** Eight days up to an hour ago, in the time of the rules. */

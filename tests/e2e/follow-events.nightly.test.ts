@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { waitFor } from "@booking-events/harness";
 import { afterEach, expect, test } from "vitest";
+import { postAccepted } from "./post-event.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-tests-that-follow-events";
@@ -10,13 +11,8 @@ let stop = () => {};
 
 afterEach(() => stop());
 
-async function post(ingest: RunningApp, kind: string, number: number, name: string): Promise<void> {
-  const response = await fetch(`${ingest.url}/booking-event/${kind}/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: `T-${number}`, consumerGivenName: name }),
-  });
-  expect(response.status).toBe(200);
+function post(ingest: RunningApp, kind: string, number: number, name: string): Promise<string> {
+  return postAccepted(ingest, { secret, kind, reference: `T-${number}`, fields: { consumerGivenName: name } });
 }
 
 /** Five events with four outcomes for each booking. */

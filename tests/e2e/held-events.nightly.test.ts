@@ -3,6 +3,7 @@ import { waitFor } from "@booking-events/harness";
 import { queueName } from "@booking-events/queue";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { postAccepted } from "./post-event.ts";
 import { printedByOps } from "./run-ops.ts";
 import { type SteadyLoad, startLoad, writeLoadPartners } from "./steady-load.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
@@ -39,13 +40,8 @@ async function queue(command: "pause" | "resume"): Promise<void> {
 async function postEvents(ingest: RunningApp): Promise<void> {
   const postAll = async (reference: string) => {
     for (let number = 1; number <= eventsOfEach; number += 1) {
-      const body = { consumerTripPartnerExternalReference: reference, consumerGivenName: `version ${number}` };
-      const response = await fetch(`${ingest.url}/booking-event/update/${secret}`, {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(body),
-      });
-      expect(response.status).toBe(200);
+      const fields = { consumerGivenName: `version ${number}` };
+      await postAccepted(ingest, { secret, kind: "update", reference, fields });
     }
   };
   await Promise.all(Array.from({ length: bookings }, (_, index) => postAll(`TRIP-${index}`)));

@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { beforeEach, expect, test } from "vitest";
+import { postAccepted } from "./post-event.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-import-tests-0123456789";
@@ -18,13 +19,8 @@ beforeEach(async () => {
 const payload = (reference: string, name: string) =>
   JSON.stringify({ consumerTripPartnerExternalReference: reference, consumerGivenName: name });
 
-async function post(kind: string, reference: string, name: string): Promise<void> {
-  const response = await fetch(`${ingest.url}/booking-event/${kind}/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: payload(reference, name),
-  });
-  expect(response.status).toBe(200);
+function post(kind: string, reference: string, name: string): Promise<string> {
+  return postAccepted(ingest, { secret, kind, reference, fields: { consumerGivenName: name } });
 }
 
 function startImport(lines: string[], asOf: Date) {

@@ -3,12 +3,12 @@ import { chown, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
-import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { execute } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { postAccepted, postEvent } from "./post-event.ts";
 import { type Ran, runOps } from "./run-ops.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
@@ -130,14 +130,9 @@ function ops(args: string[], environment: Record<string, string> = {}): Promise<
   return runOps(args, { ...environmentOf("ops"), ...environment });
 }
 
-async function post(ingest: RunningApp, kind: string, reference: string): Promise<string> {
-  const response = await fetchAsPartner(`${ingest.url}/booking-event/${kind}/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", "Idempotency-Key": `${kind}-${reference}` },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
-  });
-  expect(response.status).toBe(200);
-  return ((await response.json()) as { eventId: string }).eventId;
+function post(ingest: RunningApp, kind: string, reference: string): Promise<string> {
+  const headers = { "Idempotency-Key": `${kind}-${reference}` };
+  return postAccepted(ingest, { secret, kind, reference, headers });
 }
 
 async function outcomeOf(eventId: string): Promise<string | undefined> {
@@ -194,17 +189,14 @@ test("over TLS and with the least privileges, events go their whole way, dead le
   const states = await doctor();
   expect(states.get("The database is migrated")).toBe("ok");
   expect(states.get("Redis writes each event to disk")).toBe("ok");
-  expect((await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, { method: "POST" })).status).toBe(422);
+  expect((await postEvent(ingest, { secret })).status).toBe(422);
   await waitFor(async () => {
     const { stdout } = await ops(["refusals", "--partner", "acme", "--json"]);
     expect(JSON.parse(stdout)).toMatchObject([{ status: 422, violations: [expect.stringMatching(/:missing$/)] }]);
   });
-  const withoutCountry = JSON.stringify({
-    consumerTripPartnerExternalReference: "TRIP-1",
-    consumerPhone: "07911 123456",
-  });
-  const dryRun = { method: "POST", headers: { "Content-Type": "application/json", "X-Dry-Run": "true" } };
-  await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, { ...dryRun, body: withoutCountry });
+  const withoutCountry = { consumerPhone: "07911 123456" };
+  const headers = { "X-Dry-Run": "true" };
+  await postEvent(ingest, { secret, reference: "TRIP-1", fields: withoutCountry, headers });
   await waitFor(async () => {
     const { stdout } = await ops(["partners", "warnings", "acme", "--json"]);
     expect(JSON.parse(stdout)).toMatchObject([{ field: "consumerPhone", code: "unreadable-phone", count: 1 }]);

@@ -2,6 +2,7 @@ import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { connect, requestBytes } from "@booking-events/harness/http-client";
 import { migrate } from "@booking-events/store";
 import { beforeAll, beforeEach, expect, test } from "vitest";
+import { postAccepted } from "./post-event.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-lookup-outage-tests-0123";
@@ -15,19 +16,6 @@ beforeEach(() => {
   own.environment["QUEUE_PREFIX"] = uniquePrefix();
 });
 
-/** A busy machine may make ingest refuse an event at first. */
-async function post(ingest: RunningApp): Promise<string> {
-  return waitFor(async () => {
-    const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ consumerTripPartnerExternalReference: `TRIP-${Math.random()}` }),
-    });
-    expect(response.status).toBe(200);
-    return ((await response.json()) as { eventId: string }).eventId;
-  });
-}
-
 async function ask(lookup: RunningApp, eventId: string) {
   const response = await fetch(`${lookup.url}/booking-event/receipt/${secret}/${eventId}`);
   const body = (await response.json()) as { status?: string };
@@ -38,7 +26,7 @@ const unavailable = { status: 503, retryAfter: "5" };
 
 test("while PostgreSQL is down, a receipt gets 503 with Retry-After, never 404, and lookup recovers", async () => {
   const [ingest, lookup] = await Promise.all([own.start("ingest"), own.start("lookup")]);
-  const eventId = await post(ingest);
+  const eventId = await postAccepted(ingest, { secret, reference: "TRIP-1" });
   expect(await ask(lookup, eventId)).toMatchObject({ status: 200, body: { status: "waiting" } });
   own.postgres.kill("SIGKILL");
   for (const id of [eventId, "01a1fb0c-d72c-7345-a7ee-38bfa851309c"])
@@ -51,7 +39,7 @@ test("while PostgreSQL is down, a receipt gets 503 with Retry-After, never 404, 
 
 test("while Redis is down, what PostgreSQL knows is answered, and everything else gets 503", async () => {
   const [ingest, , lookup] = await Promise.all([own.start("ingest"), own.start("worker"), own.start("lookup")]);
-  const applied = await post(ingest);
+  const applied = await postAccepted(ingest, { secret, reference: "TRIP-1" });
   await waitFor(async () => expect((await ask(lookup, applied)).body).toMatchObject({ status: "applied" }));
   own.redis.kill("SIGKILL");
   expect(await ask(lookup, applied)).toMatchObject({ status: 200, body: { status: "applied" } });

@@ -5,6 +5,7 @@ import { execute } from "@booking-events/harness/test-database";
 import { migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { postOnce } from "./post-event.ts";
 import { emptyTables, type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-outage-tests-0123456789";
@@ -48,11 +49,7 @@ function logSince(app: RunningApp): () => Record<string, unknown>[] {
 }
 
 function post(ingest: RunningApp, reference: string): Promise<Response> {
-  return fetch(`${ingest.url}/booking-event/create/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
-  });
+  return postOnce(ingest, { secret, reference });
 }
 
 async function untilAccepted(ingest: RunningApp, reference: string): Promise<void> {

@@ -8,6 +8,7 @@ import { execute } from "@booking-events/harness/test-database";
 import { installPgBouncer, pgBouncer } from "@booking-events/scripts/services";
 import { appendChanges, createPool, examineDatabase, inTransaction } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { postAccepted } from "./post-event.ts";
 import { prepareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-test-with-enough-characters";
@@ -69,12 +70,7 @@ test("two workers migrate and apply events through PgBouncer in transaction mode
     start("worker", { environment: viaPooler }),
   ]);
   for (let at = 0; at < 200; at += 1) {
-    const response = await fetch(`${ingest.url}/booking-event/update/${secret}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ consumerTripPartnerExternalReference: `TRIP-${at % 20}`, note: `${at}` }),
-    });
-    expect(response.status).toBe(200);
+    await postAccepted(ingest, { secret, kind: "update", reference: `TRIP-${at % 20}`, fields: { note: `${at}` } });
   }
   await waitFor(async () => {
     const { rows } = await pool.query(`select (select count(*)::int from booking_events) as events,

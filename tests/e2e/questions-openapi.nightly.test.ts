@@ -5,13 +5,13 @@ import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeEach, describe, expect, test } from "vitest";
-import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
+import { postAccepted } from "./post-event.ts";
+import { type RunningApp, shareSurroundings } from "./surroundings.ts";
 
 /** Compares lookup's answers with the OpenAPI document, so that a generated client understands each of them. */
 
 const secret = "a-secret-of-the-openapi-tests-0123456789";
-const surroundings = prepareSurroundings(secret);
-const start = (name: "ingest" | "worker" | "lookup") => surroundings().start(name);
+const shared = shareSurroundings(secret);
 
 const file = fileURLToPath(import.meta.resolve("@booking-events/schema/openapi.json"));
 const document = JSON.parse(readFileSync(file, "utf8"));
@@ -43,13 +43,14 @@ const list = {
 };
 
 beforeEach(() => {
-  writePartnersFile(surroundings().environment["PARTNERS_FILE"] ?? "", [
+  writePartnersFile(shared.environment["PARTNERS_FILE"] ?? "", [
     partner("acme", { [secret]: null }, { rateLimit: noLimit }),
   ]);
 });
 
 test("the document describes receipts, bookings and lists as they are answered", async () => {
-  const [ingest, worker, lookup] = await Promise.all([start("ingest"), start("worker"), start("lookup")]);
+  const { start, running } = shared;
+  const [ingest, worker, lookup] = await Promise.all([start("ingest"), start("worker"), running("lookup")]);
   const booking = { consumerTripPartnerExternalReference: "TRIP-1" };
   const first = await post(ingest, "create", booking);
   await post(ingest, "update", { ...booking, consumerGivenName: "Ada" });
@@ -93,7 +94,7 @@ describe("the document describes the answer to", () => {
     ["another method for a list", "reconcile", 405, listPath, {}],
     ["a list of another type", "reconcile", 415, listPath, { method: "POST", body: "{}" }],
   ])("%s", async (_what, question, status, path, request) => {
-    const lookup = await start("lookup");
+    const lookup = await shared.running("lookup");
     const answer = await fetch(lookup.url + path, request);
 
     expect(answer.status).toBe(status);
@@ -101,9 +102,9 @@ describe("the document describes the answer to", () => {
   });
 
   test("a partner over its rate limit, and everyone when no partner is known", async () => {
-    const path = surroundings().environment["PARTNERS_FILE"] ?? "";
+    const path = shared.environment["PARTNERS_FILE"] ?? "";
     writePartnersFile(path, [partner("acme", { [secret]: null }, { rateLimit: { perSecond: 0.01, burst: 1 } })]);
-    const lookup = await start("lookup");
+    const lookup = await shared.start("lookup");
     await fetch(lookup.url + receiptPath);
     const limited = await fetch(lookup.url + receiptPath);
     expect(limited.status).toBe(429);
@@ -118,13 +119,8 @@ describe("the document describes the answer to", () => {
   });
 });
 
-async function post(ingest: RunningApp, kind: string, payload: object): Promise<string> {
-  const answer = await fetch(`${ingest.url}/booking-event/${kind}/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(payload),
-  });
-  return ((await answer.json()) as { eventId: string }).eventId;
+function post(ingest: RunningApp, kind: string, fields: object): Promise<string> {
+  return postAccepted(ingest, { secret, kind, fields });
 }
 
 async function receiptOf(lookup: RunningApp, eventId: string): Promise<unknown> {

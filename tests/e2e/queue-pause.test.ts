@@ -1,7 +1,7 @@
 import { waitFor } from "@booking-events/harness";
-import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { runOps } from "@booking-events/ops/testing/run-ops";
 import { expect, test } from "vitest";
+import { postAccepted } from "./post-event.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-pause-tests-0123456789012";
@@ -10,15 +10,6 @@ const surroundings = prepareSurroundings(secret);
 async function queue(command: "pause" | "resume"): Promise<string> {
   const { environment } = surroundings();
   return (await runOps(["queue", command], { environment })).stdout;
-}
-
-async function post(ingest: RunningApp, reference: string): Promise<void> {
-  const response = await fetchAsPartner(`${ingest.url}/booking-event/create/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
-  });
-  expect(response.status).toBe(200);
 }
 
 async function appliedReferences(): Promise<string[]> {
@@ -39,18 +30,18 @@ async function untilPauseIsReported(worker: RunningApp): Promise<void> {
 
 test("a paused queue accepts events, no worker takes one, not even a new one, and none is lost", async () => {
   const [ingest, first] = await Promise.all([surroundings().start("ingest"), surroundings().start("worker")]);
-  await post(ingest, "before");
+  await postAccepted(ingest, { secret, reference: "before" });
   await waitFor(async () => expect(await appliedReferences()).toEqual(["before"]));
 
   expect(await queue("pause")).toMatch(/^The queue is paused\./);
   expect(await queue("pause")).toMatch(/^The queue is already paused\./);
-  await post(ingest, "one");
-  await post(ingest, "two");
+  await postAccepted(ingest, { secret, reference: "one" });
+  await postAccepted(ingest, { secret, reference: "two" });
   await untilPauseIsReported(first);
   expect(await first.stop("SIGTERM")).toBe(0);
   const second = await surroundings().start("worker");
   await untilPauseIsReported(second);
-  await post(ingest, "three");
+  await postAccepted(ingest, { secret, reference: "three" });
   await waitFor(async () => expect(await second.metrics()).toMatch(/^booking_events_backlog\{state="waiting".*\} 3$/m));
   expect(await appliedReferences()).toEqual(["before"]);
 

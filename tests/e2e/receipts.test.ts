@@ -8,6 +8,7 @@ import type { EventEnvelope } from "@booking-events/schema";
 import { openDigestKey, recordIfErased, writeDeadLetter } from "@booking-events/store";
 import { applyEvents } from "@booking-events/worker/apply/apply-events";
 import { beforeAll, describe, expect, test } from "vitest";
+import { postAccepted } from "./post-event.ts";
 import { type RunningApp, shareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-receipt-tests-0123456789";
@@ -29,26 +30,15 @@ beforeAll(() => {
 });
 
 interface Sent {
+  secret?: string;
   kind?: string;
   key?: string;
-  secret?: string;
-  payload?: Record<string, unknown>;
+  fields?: object;
 }
 
-async function post(ingest: RunningApp, reference: string, sent: Sent = {}): Promise<string> {
-  const response = await fetchAsPartner(
-    `${ingest.url}/booking-event/${sent.kind ?? "create"}/${sent.secret ?? secret}`,
-    {
-      method: "POST",
-      headers: {
-        "Content-Type": "application/json",
-        ...(sent.key === undefined ? {} : { "Idempotency-Key": sent.key }),
-      },
-      body: JSON.stringify({ consumerTripPartnerExternalReference: reference, ...sent.payload }),
-    },
-  );
-  expect(response.status).toBe(200);
-  return ((await response.json()) as { eventId: string }).eventId;
+function post(ingest: RunningApp, reference: string, { key, ...sent }: Sent = {}): Promise<string> {
+  const headers: Record<string, string> = key === undefined ? {} : { "Idempotency-Key": key };
+  return postAccepted(ingest, { secret, reference, headers, ...sent });
 }
 
 async function ask(lookup: RunningApp, eventId: string, bySecret = secret): Promise<{ status: number; body: string }> {
@@ -193,7 +183,7 @@ test("an applied event's receipt says what it did, and which event decides the b
   const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
   const created = await post(ingest, "TRIP-1");
   await untilReceipt(lookup, created, { status: "applied", outcome: "created", decidedBy: created });
-  const updated = await post(ingest, "TRIP-1", { kind: "update", payload: { note: "new" } });
+  const updated = await post(ingest, "TRIP-1", { kind: "update", fields: { note: "new" } });
   await untilReceipt(lookup, updated, { status: "applied", outcome: "updated", decidedBy: updated });
   await untilReceipt(lookup, created, { status: "applied", outcome: "created", decidedBy: updated });
   const deleted = await post(ingest, "TRIP-1", { kind: "delete" });
@@ -219,7 +209,7 @@ test("a duplicate's receipt names the event that it repeats, by its key or by it
 test("a sender's likely mistake is in the receipt, too", async () => {
   const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
   const first = await post(ingest, "TRIP-1", { key: "K" });
-  const other = await post(ingest, "TRIP-1", { key: "K", payload: { note: "other" } });
+  const other = await post(ingest, "TRIP-1", { key: "K", fields: { note: "other" } });
   await untilReceipt(lookup, other, {
     status: "applied",
     outcome: "updated",

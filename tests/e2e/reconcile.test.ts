@@ -7,6 +7,7 @@ import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { runOps } from "@booking-events/ops/testing/run-ops";
 import { beforeAll, describe, expect, test } from "vitest";
+import { postAccepted } from "./post-event.ts";
 import { type RunningApp, shareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-reconcile-tests-01234567";
@@ -33,14 +34,8 @@ function toCanonicalJson(value: unknown): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${toCanonicalJson(member)}`).join(",")}}`;
 }
 
-async function post(ingest: RunningApp, kind: string, payload: object, bySecret = secret): Promise<string> {
-  const response = await fetchAsPartner(`${ingest.url}/booking-event/${kind}/${bySecret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(payload),
-  });
-  expect(response.status).toBe(200);
-  return ((await response.json()) as { eventId: string }).eventId;
+function post(ingest: RunningApp, kind: string, fields: object, bySecret = secret): Promise<string> {
+  return postAccepted(ingest, { secret: bySecret, kind, fields });
 }
 
 async function untilApplied(count: number): Promise<void> {

@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
 import { builtApps, startApp } from "@booking-events/harness/app-process";
-import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { createTestDatabase } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import { startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
+import { postAccepted } from "./post-event.ts";
 import { printedByOps } from "./run-ops.ts";
 
 const password = "a/b#c";
@@ -79,13 +79,7 @@ test("in a cluster with TLS and the least privileges, an event goes its whole wa
   for (const app of [ingest, worker, lookup]) onTestFinished(async () => void (await app?.stop()));
   await Promise.all([ingest, worker, lookup].map((app) => app?.untilReady()));
 
-  const posted = await fetchAsPartner(`${ingest?.url}/booking-event/create/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" }),
-  });
-  expect(posted.status).toBe(200);
-  const { eventId } = (await posted.json()) as { eventId: string };
+  const eventId = await postAccepted({ url: ingest?.url ?? "" }, { secret: secret ?? "", reference: "TRIP-1" });
   await waitFor(async () => {
     const receipt = await fetch(`${lookup?.url}/booking-event/receipt/${secret}/${eventId}`);
     expect(await receipt.json()).toMatchObject({ status: "applied", outcome: "created" });

@@ -6,6 +6,7 @@ import { type RedisCluster, startRedisCluster } from "@booking-events/harness/re
 import type { RedisNode } from "@booking-events/harness/redis-node";
 import { digestSubject, formatShards, locateShard, shardNumbers, shardOf } from "@booking-events/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { postOnce } from "./post-event.ts";
 import { runOps } from "./run-ops.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
@@ -58,11 +59,7 @@ function inventBookings(round: string): string[] {
 async function post(ingest: RunningApp, references: string[]): Promise<number[]> {
   return Promise.all(
     references.map(async (reference) => {
-      const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
-      });
+      const response = await postOnce(ingest, { secret, reference });
       await response.arrayBuffer();
       return response.status;
     }),

@@ -4,6 +4,7 @@ import { waitFor } from "@booking-events/harness";
 import { digestSubject, locateShard, queueName, shardNumbers, shardOf } from "@booking-events/queue";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { postOnce } from "./post-event.ts";
 import { printedByOps, runOps } from "./run-ops.ts";
 import { type SteadyLoad, startLoad, writeLoadPartners } from "./steady-load.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
@@ -49,20 +50,11 @@ function referencesOf(shardCount: number): string[] {
 /** An ingest on a busy machine may refuse an event because it is overloaded itself, which says nothing of a shard. */
 async function post(ingest: RunningApp, reference: string): Promise<{ status: number; eventId: string }> {
   for (;;) {
-    const { status, eventId = "", code } = await postOnce(ingest, reference);
-    if (code !== "overloaded") return { status, eventId };
+    const response = await postOnce(ingest, { secret, reference });
+    const { eventId = "", code } = (await response.json()) as { eventId?: string; code?: string };
+    if (code !== "overloaded") return { status: response.status, eventId };
     await sleep(100);
   }
-}
-
-async function postOnce(ingest: RunningApp, reference: string) {
-  const response = await fetch(`${ingest.url}/booking-event/create/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: reference }),
-  });
-  const answer = (await response.json()) as { eventId?: string; code?: string };
-  return { status: response.status, ...answer };
 }
 
 async function countApplied(): Promise<number> {

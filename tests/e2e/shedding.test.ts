@@ -1,61 +1,33 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
-import { partner } from "@booking-events/harness/partners";
-import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
-import { useTestDatabase } from "@booking-events/harness/test-database";
 import { queueName } from "@booking-events/queue";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type RunningApp, runApp } from "./surroundings.ts";
+import { postOnce } from "./post-event.ts";
+import { type RunningApp, shareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-shedding-tests-0123456789";
-const { pool, url } = useTestDatabase({ maxConnections: 2 });
-let folder: string;
+const shared = shareSurroundings(secret);
+const { environment } = shared;
 let redis: DataServer;
 let operator: Redis;
-let environment: Record<string, string>;
-const apps: RunningApp[] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "booking-events-shedding-"));
-  redis = await startRedis({ dir: join(folder, "redis") });
+  redis = await startRedis({ dir: join(shared.folder, "redis") });
   operator = new Redis(redis.url);
-  const partners = join(folder, "partners.json");
-  writePartnersFile(partners, [partner("acme", { [secret]: null }, { rateLimit: noLimit })]);
-  environment = {
-    REDIS_URL: redis.url,
-    DATABASE_URL: url,
-    PARTNERS_FILE: partners,
-    QUEUE_PREFIX: uniquePrefix(),
-    LOG_LEVEL: "info",
-  };
+  environment["REDIS_URL"] = redis.url;
 });
 
 afterAll(async () => {
-  await Promise.all(apps.map((app) => app.stop("SIGKILL")));
   operator?.disconnect();
   await redis?.stop();
-  await rm(folder, { recursive: true, force: true });
 });
-
-async function start(name: "ingest" | "worker", more: Record<string, string> = {}): Promise<RunningApp> {
-  const app = await runApp(name, { ...environment, ...more });
-  apps.push(app);
-  await app.untilReady();
-  return app;
-}
 
 let posted = 0;
 async function post(ingest: RunningApp): Promise<Response> {
   posted += 1;
-  return fetch(`${ingest.url}/booking-event/create/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: `TRIP-${posted}`, filling: "x".repeat(20_000) }),
-  });
+  return postOnce(ingest, { secret, reference: `TRIP-${posted}`, fields: { filling: "x".repeat(20_000) } });
 }
 
 /** @returns how many events were accepted until the first was refused */
@@ -82,7 +54,7 @@ async function isShedding(ingest: RunningApp): Promise<boolean> {
 test("a Redis that fills up never becomes full: 503 in time, the workers drain it, 200 again", async () => {
   const [, used] = /used_memory:(\d+)/.exec(await operator.info("memory")) ?? [];
   await operator.config("SET", "maxmemory", String(Number(used) + 20_000_000));
-  const ingest = await start("ingest");
+  const ingest = await shared.start("ingest");
   const accepted = await fill(ingest);
   expect(accepted).toBeGreaterThan(100);
   const { status, body } = await ingest.readiness();
@@ -96,9 +68,10 @@ test("a Redis that fills up never becomes full: 503 in time, the workers drain i
 
   expect(await countWaiting()).toBe(accepted);
 
-  await start("worker");
+  await shared.start("worker");
   await waitFor(
-    async () => expect((await pool.query("select count(*)::int as n from bookings")).rows).toEqual([{ n: accepted }]),
+    async () =>
+      expect((await shared.pool.query("select count(*)::int as n from bookings")).rows).toEqual([{ n: accepted }]),
     { timeoutMs: 60_000 },
   );
   expect(await countWaiting()).toBe(0);
@@ -116,8 +89,8 @@ test("a Redis that fills up never becomes full: 503 in time, the workers drain i
 test("a backlog over MAX_BACKLOG: 503 until the workers have drained it", async () => {
   environment["QUEUE_PREFIX"] = uniquePrefix();
   await operator.config("SET", "maxmemory", "0");
-  const ingest = await start("ingest", { MAX_BACKLOG: "20" });
+  const ingest = await shared.start("ingest", { environment: { MAX_BACKLOG: "20" } });
   expect(await fill(ingest)).toBeGreaterThan(20);
-  await start("worker");
+  await shared.start("worker");
   await waitFor(async () => expect((await post(ingest)).status).toBe(200), { timeoutMs: 30_000 });
 });

@@ -1,8 +1,8 @@
 import { waitFor } from "@booking-events/harness";
-import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { type ExportedSpan, type OtlpReceiver, startOtlpReceiver } from "@booking-events/harness/otlp-receiver";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { postEvent } from "./post-event.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-test-with-enough-characters";
@@ -38,11 +38,7 @@ interface Sent {
 }
 
 function post(ingest: RunningApp, { reference = "TRIP-1", headers = {}, fields = {}, path = secret }: Sent = {}) {
-  return fetchAsPartner(`${ingest.url}/booking-event/create/${path}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", ...headers },
-    body: JSON.stringify({ consumerTripPartnerExternalReference: reference, ...fields }),
-  });
+  return postEvent(ingest, { secret: path, reference, headers, fields });
 }
 
 function spansOf(trace: string): ExportedSpan[] {

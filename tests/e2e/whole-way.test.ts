@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { expect, test } from "vitest";
+import { postAccepted, postEvent } from "./post-event.ts";
 import { type RunningApp, runApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-test-with-enough-characters";
@@ -13,7 +14,7 @@ const { running } = own;
 test("a partner posts, and the booking is in PostgreSQL", async () => {
   const [ingest] = await runBoth();
   const payload = JSON.parse(await readFile("packages/schema/examples/full-booking.json", "utf8")).payload;
-  const created = await post(ingest, "create", JSON.stringify(payload));
+  const created = await postEvent(ingest, { secret, fields: payload });
   expect(created.status).toBe(200);
   expect(await created.json()).toEqual({
     success: true,
@@ -29,7 +30,7 @@ test("a partner posts, and the booking is in PostgreSQL", async () => {
   );
   expect(rows).toEqual([{ arrival: payload.consumerTripArrivalDate.slice(0, 10) }]);
 
-  await post(ingest, "delete", JSON.stringify({ consumerTripPartnerExternalReference: reference }));
+  await postEvent(ingest, { secret, kind: "delete", reference });
   await untilBooking(reference, "deleted");
   const changes = await own.pool.query("select change from booking_changes where reference = $1 order by id", [
     reference,
@@ -40,17 +41,13 @@ test("a partner posts, and the booking is in PostgreSQL", async () => {
 test("a sender's mistakes lose no data, and can be seen in the log of events, the metrics and the output", async () => {
   const [ingest, worker] = await runBoth();
   const trip = { consumerTripPartnerExternalReference: "KEYS-1", consumerPartnerExternalReference: "KEYS-C" };
-  const send = (kind: string, payload: object, key: string) =>
-    fetchAsPartner(`${ingest.url}/booking-event/${kind}/${secret}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "Idempotency-Key": key },
-      body: JSON.stringify(payload),
-    });
-  await send("create", { ...trip, consumerGivenName: "Ada" }, "KEY-1");
-  await send("update", { ...trip, consumerGivenName: "Zoe" }, "KEY-1");
+  const send = (kind: string, fields: object) =>
+    postEvent(ingest, { secret, kind, fields, headers: { "Idempotency-Key": "KEY-1" } });
+  await send("create", { ...trip, consumerGivenName: "Ada" });
+  await send("update", { ...trip, consumerGivenName: "Zoe" });
   // The worker may apply events of different bookings in any order.
   await waitFor(async () => expect((await readBooking("KEYS-1"))?.payload).toMatchObject({ consumerGivenName: "Zoe" }));
-  await send("delete", { consumerPartnerExternalReference: "KEYS-C" }, "KEY-1");
+  await send("delete", { consumerPartnerExternalReference: "KEYS-C" });
   await waitFor(async () => {
     const { rows } = await own.pool.query(
       "select outcome, warnings from booking_events where reference like 'KEYS-%' order by sequence",
@@ -83,8 +80,7 @@ test("an accepted event survives the restart of every process in between", async
   const environment = { QUEUE_PREFIX: uniquePrefix() };
   const start = (name: "ingest" | "worker") => own.start(name, { environment });
   const ingest = await start("ingest");
-  const accepted = await post(ingest, "create", booking("RESTART-1"));
-  expect(accepted.status).toBe(200);
+  await postAccepted(ingest, { secret, reference: "RESTART-1" });
   expect(await ingest.stop("SIGTERM")).toBe(0);
 
   own.redis.kill("SIGKILL");
@@ -96,7 +92,7 @@ test("an accepted event survives the restart of every process in between", async
   expect(await worker.stop("SIGTERM")).toBe(0);
 
   const again = await start("ingest");
-  expect((await post(again, "update", booking("RESTART-1", "later"))).status).toBe(200);
+  await postAccepted(again, { secret, kind: "update", reference: "RESTART-1", fields: { note: "later" } });
   await start("worker");
   await waitFor(async () => expect((await readBooking("RESTART-1"))?.payload).toMatchObject({ note: "later" }));
   const { rows } = await own.pool.query(
@@ -127,15 +123,6 @@ test.each(["ingest", "worker"] as const)(
 
 function runBoth(): Promise<[RunningApp, RunningApp]> {
   return Promise.all([running("ingest"), running("worker")]);
-}
-
-function post(ingest: RunningApp, kind: string, body: string): Promise<Response> {
-  const headers = { "Content-Type": "application/json" };
-  return fetchAsPartner(`${ingest.url}/booking-event/${kind}/${secret}`, { method: "POST", headers, body });
-}
-
-function booking(reference: string, note = "first"): string {
-  return JSON.stringify({ consumerTripPartnerExternalReference: reference, note });
 }
 
 async function readBooking(reference: string): Promise<{ state: string; payload: unknown } | undefined> {
