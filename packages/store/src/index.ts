@@ -1,54 +1,32 @@
-export {
-  beginWithLimits,
-  createPool,
-  defaultSchema,
-  inPreparedTransaction,
-  inTransaction,
-  NotBegun,
-  type Queryable,
-  RollBack,
-  schemaOf,
-  setLockTimeout,
-  settleAll,
-  staleStatement,
-} from "./connect/database.ts";
-export { FormerPrimary, ServerClient } from "./connect/server-client.ts";
+export { FormerPrimary } from "./connect/leave-former-primary.ts";
+export { createPool } from "./connect/pool.ts";
+export { inPreparedTransaction } from "./connect/prepared-transaction.ts";
+export type { Queryable } from "./connect/queryable.ts";
+export { RollBack, staleStatement } from "./connect/roll-back.ts";
+export { ServerClient } from "./connect/server-client.ts";
+export { settleAll } from "./connect/settle-all.ts";
+export { inTransaction, NotBegun } from "./connect/transaction.ts";
+export { beginWithLimits, defaultSchema, setLockTimeout } from "./connect/transaction-limits.ts";
+export type { BookingToErase } from "./guests/booking-to-erase.ts";
 export { type DigestKey, DigestKeyError, openDigestKey, readDigestKey } from "./guests/digest-key.ts";
-export {
-  type BookingToErase,
-  beginErasure,
-  type ChangesOf,
-  countErasedJob,
-  type ErasedCounts,
-  eraseBooking,
-  eraseDeadLetters,
-  findChangesOf,
-  recordErasedLetter,
-} from "./guests/erase-booking.ts";
-export { type ErasedEvent, findErased, recordErased, recordIfErased, toErasedEntry } from "./guests/erased-bookings.ts";
+export { eraseBooking } from "./guests/erase-booking.ts";
+export { eraseDeadLetters, recordErasedLetter } from "./guests/erase-dead-letters.ts";
+export { findChangesOf } from "./guests/erase-from-feed.ts";
+export { findErased, recordErased, recordIfErased, toErasedEntry } from "./guests/erased-bookings.ts";
+export { beginErasure, countErasedJob, type ErasedCounts } from "./guests/erasures.ts";
 export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLetter } from "./guests/find-guests.ts";
 export {
   boundGuestHashes,
-  type ContactKind,
   contactsOf,
   hashContacts,
   normalizeContact,
 } from "./guests/guest-contacts.ts";
 export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guests/guest-search.ts";
-export {
-  type EventDetails,
-  type EventFilter,
-  type FollowPosition,
-  findEvent,
-  findFollowPosition,
-  findMisjudgedKeys,
-  findNewEvents,
-  followWindowMs,
-  listBookingEvents,
-  listEvents,
-  type MisjudgedKey,
-} from "./look/event-details.ts";
+export { type BookingDetails, findBookings } from "./look/booking-details.ts";
 export { type DatabaseExamination, examineDatabase } from "./look/examine-database.ts";
+export { findMisjudgedKeys, type MisjudgedKey } from "./look/find-misjudged-keys.ts";
+export { type FollowPosition, findFollowPosition, findNewEvents, followWindowMs } from "./look/follow-events.ts";
+export { type EventDetails, type EventFilter, findEvent, listBookingEvents, listEvents } from "./look/list-events.ts";
 export {
   type Comparison,
   compareBookings,
@@ -60,6 +38,7 @@ export {
   startOfPartnerBookings,
 } from "./look/partner-bookings.ts";
 export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./look/read-database-status.ts";
+export { type LogStatus, readLogStatus } from "./look/read-log-status.ts";
 export { findRecordedEvent, probeReads, type RecordedEvent } from "./look/receipts.ts";
 export { countUnreadableValues, type UnreadableValues } from "./look/unreadable-values.ts";
 export { appendChanges, type ChangeToInsert, channelOf, type FeedChange } from "./tables/booking-changes.ts";
@@ -74,17 +53,11 @@ export {
 } from "./tables/booking-events.ts";
 export { bookingKey } from "./tables/booking-key.ts";
 export {
-  type BookingDetails,
   type BookingIdentity,
-  type BookingToSave,
-  findBookings,
   findLockedBookings,
-  type IfLocked,
-  insertBookings,
   lockBookings,
   readBookings,
   type StoredBooking,
-  updateBookings,
 } from "./tables/bookings.ts";
 export {
   closeLettersOfApplied,
@@ -98,14 +71,17 @@ export {
   writeDeadLetter,
 } from "./tables/dead-letters.ts";
 export { firstIdInPeriod, firstIdOfBooking } from "./tables/event-ids.ts";
+export { findCreatesAround } from "./tables/find-creates-around.ts";
+export { findKeyUses } from "./tables/find-key-uses.ts";
 export { toJsonbText } from "./tables/jsonb-text.ts";
 export { readLogHorizon } from "./tables/log-horizon.ts";
-export { findCreatesAround, findKeyUses, type LogPage, type LogRange, readLog, startOfLog } from "./tables/read-log.ts";
+export { type LogPage, type LogRange, readLog, startOfLog } from "./tables/read-log.ts";
+export { type BookingToSave, insertBookings, updateBookings } from "./tables/save-bookings.ts";
 export { readTrip, type Trip } from "./tables/trip.ts";
 export { estimateRemovals, type Removal } from "./upkeep/estimate-removals.ts";
 export { findDurabilityProblems } from "./upkeep/find-durability-problems.ts";
 export { findStandbyProblems } from "./upkeep/find-standby-problems.ts";
-export { type LogStatus, type Maintained, maintain, type RetentionRules, readLogStatus } from "./upkeep/maintain.ts";
-export { type MigrationStatus, migrate, SchemaRefusedError, UnusableDatabaseError } from "./upkeep/migrate.ts";
+export { type Maintained, maintain, type RetentionRules } from "./upkeep/maintain.ts";
+export { migrate, SchemaRefusedError, UnusableDatabaseError } from "./upkeep/migrate.ts";
 export { probeWrites } from "./upkeep/probe-writes.ts";
 export { rewriteTables } from "./upkeep/rewrite-tables.ts";

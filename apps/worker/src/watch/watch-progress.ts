@@ -2,7 +2,7 @@ import type { Logger } from "@booking-events/runtime";
 
 /** How often a worker looks whether it is stuck. */
 export const progressIntervalMs = 5_000;
-/** Much longer than a batch may take: see the limits in `database.ts` of the store. */
+/** Much longer than a batch may take: see `transaction-limits.ts` of the store. */
 export const stuckAfterMs = 60_000;
 
 interface Queue {

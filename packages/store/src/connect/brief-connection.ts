@@ -1,5 +1,6 @@
-import { beginWithLimits, type Queryable } from "./database.ts";
+import type { Queryable } from "./queryable.ts";
 import { ServerClient } from "./server-client.ts";
+import { beginWithLimits } from "./transaction-limits.ts";
 
 const connectTimeoutMs = 2_000;
 const statementTimeoutMs = 3_000;

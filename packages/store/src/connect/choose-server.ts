@@ -31,14 +31,11 @@ export function readServers(databaseUrl: string): [string, ...string[]] {
  * choice of another one.
  *
  * @param limitMs for each server
- * @returns the URL of the first server that answers that it does
+ * @returns the address, as the driver reads it, of the first server that answers that it does
  * @throws NoSuitableServer; why the first server can't be reached, if none can
  */
-export async function chooseServer(urls: string[], limitMs: number): Promise<string> {
-  const answers = urls.map(async (url) => {
-    if (!(await takesWrites(url, limitMs))) throw new NoSuitableServer();
-    return url;
-  });
+export async function chooseServer(urls: string[], limitMs: number): Promise<{ host: string; port: number }> {
+  const answers = urls.map((url) => askServer(url, limitMs));
   try {
     return await Promise.any(answers);
   } catch (error) {
@@ -47,7 +44,8 @@ export async function chooseServer(urls: string[], limitMs: number): Promise<str
   }
 }
 
-async function takesWrites(url: string, limitMs: number): Promise<boolean> {
+/** @throws NoSuitableServer; why the server can't be reached */
+async function askServer(url: string, limitMs: number): Promise<{ host: string; port: number }> {
   const client = new pg.Client({
     connectionString: url,
     application_name: "booking-events-choose-server",
@@ -65,7 +63,8 @@ async function takesWrites(url: string, limitMs: number): Promise<boolean> {
            as "takesWrites"`,
       ),
     ]);
-    return rows[0]?.takesWrites === true;
+    if (rows[0]?.takesWrites !== true) throw new NoSuitableServer();
+    return { host: client.host, port: client.port };
   } finally {
     client.end().catch(() => {});
   }

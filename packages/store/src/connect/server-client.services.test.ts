@@ -9,8 +9,10 @@ import type pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { migrate } from "../upkeep/migrate.ts";
 import { withBriefConnection } from "./brief-connection.ts";
-import { createPool, inTransaction } from "./database.ts";
-import { FormerPrimary, ServerClient } from "./server-client.ts";
+import { FormerPrimary } from "./leave-former-primary.ts";
+import { createPool } from "./pool.ts";
+import { ServerClient } from "./server-client.ts";
+import { inTransaction } from "./transaction.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "booking-events-servers-"));
 const pools: pg.Pool[] = [];

@@ -1,7 +1,9 @@
 import { createHmac, hash } from "node:crypto";
 import type pg from "pg";
-import { inTransaction, type Queryable, RollBack } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
+import { RollBack } from "../connect/roll-back.ts";
 import { safeMessage } from "../connect/safe-message.ts";
+import { inTransaction } from "../connect/transaction.ts";
 import { sha256 } from "../tables/sha256.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { EventKind, ReferenceKind } from "@booking-events/schema";
 import { byteas } from "../connect/binary-arrays.ts";
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 import type { EventToInsert } from "../tables/booking-events.ts";
 import { insertMissingEvent } from "../tables/booking-events.ts";
 import { bookingKey } from "../tables/booking-key.ts";
@@ -59,9 +59,20 @@ export async function findErased(client: Queryable, key: DigestKey, bookingKeys:
 export function toErasedEntry(key: DigestKey, event: ErasedEvent): EventToInsert {
   const { id, partner, kind, referenceKind, sequence, receivedAt } = event;
   return {
-    ...{ id, partner, kind, referenceKind, sequence, receivedAt, ...eraseIdentity(key, event.bookingKey) },
-    ...{ idempotencyKey: null, payload: null, contentDigest: null, outcome: "erased" },
-    ...{ duplicateOf: null, warnings: [], after: null },
+    ...eraseIdentity(key, event.bookingKey),
+    id,
+    partner,
+    kind,
+    referenceKind,
+    sequence,
+    idempotencyKey: null,
+    payload: null,
+    contentDigest: null,
+    outcome: "erased",
+    duplicateOf: null,
+    warnings: [],
+    after: null,
+    receivedAt,
   };
 }
 

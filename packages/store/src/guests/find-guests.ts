@@ -1,8 +1,10 @@
 import type { ReferenceKind } from "@booking-events/schema";
 import type pg from "pg";
-import { allowLongStatements, inTransaction, type Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
+import { inTransaction } from "../connect/transaction.ts";
+import { allowLongStatements } from "../connect/transaction-limits.ts";
+import type { BookingToErase } from "./booking-to-erase.ts";
 import type { DigestKey } from "./digest-key.ts";
-import type { BookingToErase } from "./erase-booking.ts";
 import { possibleGuestHashes } from "./guest-contacts.ts";
 import { type GuestSearch, matchEnvelope, matchPayload } from "./guest-search.ts";
 

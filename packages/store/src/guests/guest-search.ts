@@ -1,5 +1,5 @@
 import { bookingReferenceOf, type EventKind, parseEnvelopeText, referenceKindOf } from "@booking-events/schema";
-import type { BookingToErase } from "./erase-booking.ts";
+import type { BookingToErase } from "./booking-to-erase.ts";
 import { type ContactKind, contactsOf, normalizeContact } from "./guest-contacts.ts";
 
 /** What an operator looks for. */

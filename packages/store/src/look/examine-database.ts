@@ -1,8 +1,8 @@
 import { type DatabaseLocation, withBriefConnection } from "../connect/brief-connection.ts";
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
+import { compareMigrations, type MigrationStatus } from "../upkeep/compare-migrations.ts";
 import { findDurabilityProblems } from "../upkeep/find-durability-problems.ts";
 import { findStandbyProblems } from "../upkeep/find-standby-problems.ts";
-import { compareMigrations, type MigrationStatus } from "../upkeep/migrate.ts";
 
 /** What decides whether PostgreSQL keeps events, and guests' data. */
 export interface DatabaseExamination {

@@ -1,8 +1,8 @@
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, expect, test } from "vitest";
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 import { countPages } from "../testing/count-pages.ts";
-import { type EventFilter, listEvents } from "./event-details.ts";
+import { type EventFilter, listEvents } from "./list-events.ts";
 
 const events = 20_000;
 /** Those events fill thousands of pages. An index of each partition needs one or two. */

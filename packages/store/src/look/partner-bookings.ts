@@ -1,6 +1,6 @@
 import type { ReferenceKind } from "@booking-events/schema";
 import { byteas } from "../connect/binary-arrays.ts";
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 import type { DigestKey } from "../guests/digest-key.ts";
 import { findErased } from "../guests/erased-bookings.ts";
 import { bookingKey } from "../tables/booking-key.ts";

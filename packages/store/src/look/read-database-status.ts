@@ -1,8 +1,8 @@
 import { type DatabaseLocation, withBriefConnection } from "../connect/brief-connection.ts";
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 import { firstIdAt } from "../tables/event-ids.ts";
+import { compareMigrations, type MigrationStatus } from "../upkeep/compare-migrations.ts";
 import { findDurabilityProblems } from "../upkeep/find-durability-problems.ts";
-import { compareMigrations, type MigrationStatus } from "../upkeep/migrate.ts";
 
 export interface DatabaseStatus {
   settings: DatabaseSettings;
@@ -90,7 +90,7 @@ function findWriteProblems({ isStandby, isReadOnly }: DatabaseSettings): string[
 }
 
 async function readData(client: Queryable, now: Date): Promise<DatabaseData> {
-  // As in `database.ts`: all of these queries can read in the order of an index.
+  // As in `pool.ts`: all of these queries can read in the order of an index.
   await client.query("set local enable_bitmapscan to off");
   return {
     rates: await readRates(client, now),

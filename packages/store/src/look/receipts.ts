@@ -1,5 +1,5 @@
 import type { Outcome, WarningCode } from "@booking-events/bookings";
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 
 /** What PostgreSQL knows about one of a partner's events. */
 export interface RecordedEvent {
@@ -84,7 +84,11 @@ interface RecordedRow extends Pick<RecordedEvent, "outcome" | "duplicateOf" | "d
 function toRecordedEvent(row: RecordedRow): RecordedEvent {
   const { outcome, duplicateOf, warnings, decidedBy, isBookingErased, errorCode, isLetterErased, isReplayed } = row;
   return {
-    ...{ outcome, duplicateOf, decidedBy, warnings: warnings ?? [], isErased: isBookingErased },
+    outcome,
+    duplicateOf,
+    warnings: warnings ?? [],
+    decidedBy,
+    isErased: isBookingErased,
     deadLetter:
       errorCode === null
         ? undefined

@@ -1,5 +1,5 @@
 import type { ReferenceKind } from "@booking-events/schema";
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 
 /** A field of which the read model could not normalise some values. */
 export interface UnreadableValues {

@@ -2,7 +2,8 @@ import { waitFor } from "@booking-events/harness";
 import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
-import { inTransaction, RollBack } from "../connect/database.ts";
+import { RollBack } from "../connect/roll-back.ts";
+import { inTransaction } from "../connect/transaction.ts";
 import { appendChanges, type ChangeToInsert } from "./booking-changes.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 12 });

@@ -1,7 +1,9 @@
 import type { Change } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
 import { bigints, integers, texts, uuids } from "../connect/binary-arrays.ts";
-import { defaultSchema, type Queryable, settleAll } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
+import { settleAll } from "../connect/settle-all.ts";
+import { defaultSchema } from "../connect/transaction-limits.ts";
 
 /** `erased`: an operator has removed the booking and its events, so nobody can read them any more. */
 export type FeedChange = Change | "erased";

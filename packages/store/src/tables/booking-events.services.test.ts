@@ -1,11 +1,13 @@
 import { hash } from "node:crypto";
 import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, describe, expect, test } from "vitest";
-import { inTransaction } from "../connect/database.ts";
+import { inTransaction } from "../connect/transaction.ts";
 import { countPages } from "../testing/count-pages.ts";
 import { insertEvents, insertMissingEvent, markReferenceKind } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
-import { findCreatesAround, findKeyUses, readLog, startOfLog } from "./read-log.ts";
+import { findCreatesAround } from "./find-creates-around.ts";
+import { findKeyUses } from "./find-key-uses.ts";
+import { readLog, startOfLog } from "./read-log.ts";
 
 const events = 50_000;
 /** A page has 8 KB. The events of one booking fill thousands of pages. An index of each partition needs one or two. */

@@ -1,8 +1,9 @@
 import type { BookingState, Outcome, Place, RevisedEvent, WarningCode } from "@booking-events/bookings";
 import type { EventKind, ReferenceKind } from "@booking-events/schema";
 import { bigints, byteas, texts, timestamps, uuids } from "../connect/binary-arrays.ts";
-import { type Queryable, wasFirst } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 import { monthsOfIds } from "./event-ids.ts";
+import { wasFirst } from "./was-first.ts";
 
 export interface EventToInsert {
   id: string;

@@ -1,6 +1,6 @@
 import type { Outcome } from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 import { findProcessed } from "./booking-events.ts";
 
 export interface DeadLetterToWrite {

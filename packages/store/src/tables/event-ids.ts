@@ -32,6 +32,15 @@ export function firstIdInPeriod(event: { id: string; sequence: number }, periodM
   return firstIdToSearch(Math.min(event.sequence / 1_000, timeOfId(event.id)) - periodMs);
 }
 
+/**
+ * PostgreSQL knows the smallest bound before it runs the query, and leaves out partitions. With the bound of each lookup,
+ * it skips more of them meanwhile.
+ */
+export function boundIds(lookups: { firstId?: string | undefined }[]): [smallest: string, ofEach: string[]] {
+  const ofEach = lookups.map(({ firstId = firstIdAt(new Date(0)) }) => firstId);
+  return [ofEach.toSorted()[0] ?? firstIdAt(new Date(0)), ofEach];
+}
+
 /** @returns the ids with which the months of all of the ids begin, and those after them */
 export function monthsOfIds(ids: string[]): [first: string, end: string] {
   const times = ids.map(timeOfId);

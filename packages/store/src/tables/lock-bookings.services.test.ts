@@ -2,8 +2,11 @@ import { randomUUID } from "node:crypto";
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { expect, test } from "vitest";
-import { inPreparedTransaction, inTransaction, type Queryable } from "../connect/database.ts";
-import { lockBookings, updateBookings } from "./bookings.ts";
+import { inPreparedTransaction } from "../connect/prepared-transaction.ts";
+import type { Queryable } from "../connect/queryable.ts";
+import { inTransaction } from "../connect/transaction.ts";
+import { lockBookings } from "./bookings.ts";
+import { updateBookings } from "./save-bookings.ts";
 
 const { pool } = useTestDatabase();
 

@@ -1,4 +1,4 @@
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 
 /** @returns the time before which the log has been removed, or is being removed; null: the log is whole */
 export async function readLogHorizon(client: Queryable): Promise<Date | null> {

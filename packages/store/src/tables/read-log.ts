@@ -1,8 +1,6 @@
-import type { BookingState, CreatesAround, KeyUses, LoggedEvent } from "@booking-events/bookings";
-import type { EventKind } from "@booking-events/schema";
-import type { Queryable } from "../connect/database.ts";
-import { digestToBytes } from "./booking-events.ts";
-import { timeOfId } from "./event-ids.ts";
+import type { BookingState, LoggedEvent } from "@booking-events/bookings";
+import type { Queryable } from "../connect/queryable.ts";
+import { boundIds, timeOfId } from "./event-ids.ts";
 
 /** A part of a booking's log. */
 export interface LogPage {
@@ -87,15 +85,6 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
   });
 }
 
-/**
- * PostgreSQL knows the smallest bound before it runs the query, and leaves out partitions. With the bound of each lookup,
- * it skips more of them meanwhile.
- */
-function boundIds(lookups: { firstId?: string | undefined }[]): [smallest: string, ofEach: string[]] {
-  const ofEach = lookups.map(({ firstId = startOfLog.id }) => firstId);
-  return [ofEach.toSorted()[0] ?? startOfLog.id, ofEach];
-}
-
 interface LogRow extends Omit<LoggedEvent, "after"> {
   /** The range's number, from 1. */
   number: number;
@@ -149,99 +138,4 @@ function contentAfter(row: LogRow): BookingState["content"] {
     return { digest, eventId: row.contentFrom, newestKeylessSequence };
   }
   return row.kind === "delete" ? null : { digest: row.contentDigest, eventId: row.id, newestKeylessSequence };
-}
-
-/**
- * Each of the two lookups finds one row by an index, however many events of the booking have the key.
- *
- * @returns for each event, in the same order, how its booking's log has used the event's key
- */
-export async function findKeyUses(
-  client: Queryable,
-  events: {
-    bookingKey: Buffer;
-    idempotencyKey: string | null;
-    kind: EventKind;
-    contentDigest: string;
-    firstId?: string;
-  }[],
-): Promise<KeyUses[]> {
-  const counting = `from booking_events
-       where booking_key = event.booking_key and idempotency_key = event.idempotency_key and duplicate_of is null
-         and id >= event.first_id and id >= $5`;
-  const { rows } = await client.query<KeyUsesRow>(
-    `select first.id as "firstId", first.sequence as "firstSequence", first.kind as "firstKind",
-       first.kind = event.kind and first.content_digest = event.content_digest as "isFirstSame",
-       reusing.id as "reusingId", reusing.sequence as "reusingSequence"
-     from unnest($1::bytea[], $2::text[], $3::text[], $4::bytea[], $6::uuid[]) with ordinality
-       as event (booking_key, idempotency_key, kind, content_digest, first_id, number)
-     left join lateral (
-       select id, sequence, kind, content_digest ${counting} and 'key-reused' <> all (warnings) limit 1
-     ) as first on true
-     left join lateral (
-       select id, sequence ${counting} and 'key-reused' = any (warnings)
-         and kind = event.kind and content_digest = event.content_digest
-       limit 1
-     ) as reusing on true
-     order by event.number`,
-    [
-      events.map(({ bookingKey }) => bookingKey),
-      events.map(({ idempotencyKey }) => idempotencyKey),
-      events.map(({ kind }) => kind),
-      events.map(({ contentDigest }) => digestToBytes(contentDigest)),
-      ...boundIds(events),
-    ],
-  );
-  return rows.map(toKeyUses);
-}
-
-interface KeyUsesRow {
-  firstId: string | null;
-  firstSequence: number;
-  firstKind: EventKind;
-  isFirstSame: boolean;
-  reusingId: string | null;
-  reusingSequence: number;
-}
-
-function toKeyUses({ firstId, firstSequence, firstKind, isFirstSame, ...reusing }: KeyUsesRow): KeyUses {
-  const first = firstId === null ? null : { id: firstId, sequence: firstSequence, kind: firstKind };
-  if (first !== null && isFirstSame) return { first, same: first };
-  const { reusingId, reusingSequence } = reusing;
-  return { first, same: reusingId === null ? null : { id: reusingId, sequence: reusingSequence } };
-}
-
-/** @returns for each place, in the same order, the creates around it that count in the fold */
-export async function findCreatesAround(
-  client: Queryable,
-  places: { bookingKey: Buffer; contentDigest: string; sequence: number; id: string; firstId?: string }[],
-): Promise<CreatesAround[]> {
-  const ofContent = `from booking_events
-       where booking_key = place.booking_key and content_digest = place.content_digest
-         and kind = 'create' and idempotency_key is null and booking_events.id >= place.first_id
-         and booking_events.id >= $5`;
-  const { rows } = await client.query<CreatesAround>(
-    `select earlier.sequence as earlier, next.id as "nextId", next.sequence as "nextSequence"
-     from unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::uuid[], $6::uuid[]) with ordinality
-       as place (booking_key, content_digest, sequence, id, first_id, number)
-     left join lateral (
-       select sequence ${ofContent} and (sequence, id) < (place.sequence, place.id)
-       order by sequence desc limit 1
-     ) as earlier on true
-     left join lateral (
-       select * from (
-         select id, sequence ${ofContent} and (sequence, id) > (place.sequence, place.id)
-         order by sequence fetch first row with ties
-       ) as first order by id limit 1
-     ) as next on true
-     order by place.number`,
-    [
-      places.map(({ bookingKey }) => bookingKey),
-      places.map(({ contentDigest }) => digestToBytes(contentDigest)),
-      places.map(({ sequence }) => sequence),
-      places.map(({ id }) => id),
-      ...boundIds(places),
-    ],
-  );
-  return rows;
 }

@@ -1,13 +1,17 @@
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, expect, test } from "vitest";
-import { inPreparedTransaction, inTransaction, type Queryable } from "../connect/database.ts";
+import { inPreparedTransaction } from "../connect/prepared-transaction.ts";
+import type { Queryable } from "../connect/queryable.ts";
+import { inTransaction } from "../connect/transaction.ts";
 import { findProcessed, markDuplicates, reviseEvents } from "../index.ts";
-import { listEvents } from "../look/event-details.ts";
+import { listEvents } from "../look/list-events.ts";
 import { insertEvents } from "./booking-events.ts";
 import { bookingKey } from "./booking-key.ts";
-import { insertBookings, updateBookings } from "./bookings.ts";
 import { firstIdAt, firstIdInPeriod, firstIdOfBooking } from "./event-ids.ts";
-import { findCreatesAround, findKeyUses, readLog } from "./read-log.ts";
+import { findCreatesAround } from "./find-creates-around.ts";
+import { findKeyUses } from "./find-key-uses.ts";
+import { readLog } from "./read-log.ts";
+import { insertBookings, updateBookings } from "./save-bookings.ts";
 
 /** Partitions of 14 months before this one. */
 const months = 14;

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { describe, expect, test } from "vitest";
-import { inTransaction } from "../connect/database.ts";
+import { inTransaction } from "../connect/transaction.ts";
 import { insertEvents } from "./booking-events.ts";
-import { type BookingToSave, insertBookings, updateBookings } from "./bookings.ts";
+import { type BookingToSave, insertBookings, updateBookings } from "./save-bookings.ts";
 import { readTrip } from "./trip.ts";
 
 const { pool } = useTestDatabase();

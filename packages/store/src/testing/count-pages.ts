@@ -1,5 +1,6 @@
 import type pg from "pg";
-import { inTransaction, type Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
+import { inTransaction } from "../connect/transaction.ts";
 
 /** Counts the pages that PostgreSQL reads for the queries of `work`, in a transaction like the worker's. */
 export async function countPages(pool: pg.Pool, work: (client: Queryable) => Promise<unknown>): Promise<number> {

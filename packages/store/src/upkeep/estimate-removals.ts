@@ -1,4 +1,4 @@
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 import type { RetentionRules } from "./maintain.ts";
 
 /** What maintenance would remove from one table. */
@@ -30,28 +30,30 @@ export async function estimateRemovals(client: Queryable, rules: RetentionRules)
   return [
     ...partitions.map((partition) => ({ ...partition, what: "events, with the partition", before: log })),
     await estimate(client, {
-      ...{ table: "booking_events", what: "events, in no partition of one month", before: log },
+      table: "booking_events",
+      what: "events, in no partition of one month",
+      before: log,
       // The partitions above have none of them.
       condition: "id < first_event_id($1) and processed_at < $1",
       without: partitions,
     }),
+    await estimate(client, { table: "booking_changes", what: "changes", before: log, condition: "changed_at < $1" }),
     await estimate(client, {
-      ...{ table: "booking_changes", what: "changes", before: log, condition: "changed_at < $1" },
-    }),
-    await estimate(client, {
-      ...{
-        table: "bookings",
-        what: "content of deleted bookings",
-        before: deletedRetentionDays === 0 ? null : deleted,
-      },
+      table: "bookings",
+      what: "content of deleted bookings",
+      before: deletedRetentionDays === 0 ? null : deleted,
       condition: "deleted_at < $1 and content_removed_at is null",
     }),
     await estimate(client, {
-      ...{ table: "dead_letters", what: "resolved letters", before: deadLetterRetentionDays === 0 ? null : resolved },
+      table: "dead_letters",
+      what: "resolved letters",
+      before: deadLetterRetentionDays === 0 ? null : resolved,
       condition: "resolved_at < $1",
     }),
     await estimate(client, {
-      ...{ table: "dead_letters", what: "open letters", before: log },
+      table: "dead_letters",
+      what: "open letters",
+      before: log,
       condition: "resolved_at is null and failed_at < $1",
     }),
   ];

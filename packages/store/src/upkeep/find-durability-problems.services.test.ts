@@ -6,7 +6,8 @@ import { execute } from "@booking-events/harness/test-database";
 import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createPool, inTransaction } from "../connect/database.ts";
+import { createPool } from "../connect/pool.ts";
+import { inTransaction } from "../connect/transaction.ts";
 import { findDurabilityProblems } from "./find-durability-problems.ts";
 import { migrate } from "./migrate.ts";
 

@@ -1,4 +1,4 @@
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 
 /**
  * With other values of these settings, PostgreSQL may lose or damage committed data when its machine crashes.

@@ -7,7 +7,7 @@ import { execute } from "@booking-events/harness/test-database";
 import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createPool } from "../connect/database.ts";
+import { createPool } from "../connect/pool.ts";
 import { findStandbyProblems } from "./find-standby-problems.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "booking-events-standbys-"));

@@ -1,4 +1,4 @@
-import type { Queryable } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
 
 interface Replication {
   synchronousCommit: string;

@@ -2,7 +2,7 @@ import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import type pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
-import { createPool } from "../connect/database.ts";
+import { createPool } from "../connect/pool.ts";
 import { findProcessed } from "../index.ts";
 import { insertEvents } from "../tables/booking-events.ts";
 import { bookingKey } from "../tables/booking-key.ts";

@@ -1,46 +1,21 @@
-import { hash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { type Client, escapeIdentifier, escapeLiteral } from "pg";
-import { beginWithLimits, defaultSchema, type Queryable } from "../connect/database.ts";
+import { withOwnConnection } from "../connect/own-connection.ts";
 import { safeMessage } from "../connect/safe-message.ts";
-import { ServerClient } from "../connect/server-client.ts";
+import { beginWithLimits, defaultSchema } from "../connect/transaction-limits.ts";
+import {
+  compare,
+  type MigrationFile,
+  type MigrationStatus,
+  migrationsFolder,
+  readApplied,
+  readMigrations,
+} from "./compare-migrations.ts";
 
-const migrationsFolder = fileURLToPath(new URL("../../migrations", import.meta.url));
-const connectTimeoutMs = 5_000;
 /** While a migration waits for a table, all later queries of the table wait too. */
 const lockTimeoutMs = 10_000;
 const insufficientPrivilege = "42501";
 const deadlockDetected = "40P01";
 const maxTries = 5;
-
-/** This release can't use the database, however long it waits. */
-export class UnusableDatabaseError extends Error {
-  override name = "UnusableDatabaseError";
-  readonly [safeMessage] = true;
-}
-
-/** The database's schema is newer than this release. */
-export class NewerSchemaError extends UnusableDatabaseError {
-  override name = "NewerSchemaError";
-}
-
-/** The database's schema was made by other files than those of this release. */
-export class OtherSchemaError extends UnusableDatabaseError {
-  override name = "OtherSchemaError";
-}
-
-/** The database can't hold every text that an event may have. Its encoding is set when it is created. */
-export class DatabaseEncodingError extends UnusableDatabaseError {
-  override name = "DatabaseEncodingError";
-}
-
-/** The tables' schema does not exist, or must not be used. */
-export class SchemaRefusedError extends Error {
-  override name = "SchemaRefusedError";
-  readonly code = insufficientPrivilege;
-}
 
 /**
  * Brings the database's tables up to date, and creates their schema if it is missing. One process does so at a time: the
@@ -68,30 +43,18 @@ export async function migrate(
   }
 }
 
-async function tryToMigrate(databaseUrl: string, schema: string, folder: string): Promise<string[]> {
-  const client = new ServerClient({
-    connectionString: databaseUrl,
-    application_name: "booking-events-migrate",
-    connectionTimeoutMillis: connectTimeoutMs,
-    keepAlive: true,
-  });
-  // If the connection breaks, the current query fails. Without a listener the process would end too.
-  client.on("error", () => {});
-  await client.connect();
-  try {
+function tryToMigrate(databaseUrl: string, schema: string, folder: string): Promise<string[]> {
+  return withOwnConnection(databaseUrl, "booking-events-migrate", async (client) => {
     await client.query(beginAlone(schema));
     await refuseOtherEncodings(client);
     await provideSchema(client, schema);
     const files = await readMigrations(folder);
-    const { missing, ...others } = compare(files, await readApplied(client));
-    refuseOtherSchemas(others, schema);
-    const missingFiles = files.filter(({ name }) => missing.includes(name));
-    for (const file of missingFiles) await run(client, file);
+    const status = compare(files, await readApplied(client));
+    refuseOtherSchemas(status, schema);
+    for (const file of files) if (status.missing.includes(file.name)) await run(client, file);
     await client.query("commit");
-    return missing;
-  } finally {
-    await client.end();
-  }
+    return status.missing;
+  });
 }
 
 /**
@@ -144,10 +107,7 @@ async function createSchema(client: Client, name: string): Promise<void> {
   }
 }
 
-function refuseOtherSchemas(
-  { different, unknown }: Pick<MigrationStatus, "different" | "unknown">,
-  schema: string,
-): void {
+function refuseOtherSchemas({ different, unknown }: MigrationStatus, schema: string): void {
   const name = escapeIdentifier(schema);
   if (different.length > 0)
     throw new OtherSchemaError(
@@ -166,64 +126,29 @@ async function run(client: Client, { name, sql, digest }: MigrationFile): Promis
   await client.query("insert into schema_migrations (name, digest) values ($1, $2)", [name, digest]);
 }
 
-export interface MigrationStatus {
-  /** The name of the last migration of the database; null: there is none. */
-  last: string | null;
-  /** Migrations of this release that the database lacks. */
-  missing: string[];
-  /** Migrations of a newer release. */
-  unknown: string[];
-  /** Migrations of the database that are not as in this release, so it has another schema. */
-  different: string[];
+/** This release can't use the database, however long it waits. */
+export class UnusableDatabaseError extends Error {
+  override name = "UnusableDatabaseError";
+  readonly [safeMessage] = true;
 }
 
-/** Compares the database's migrations with those of this release. */
-export async function compareMigrations(client: Queryable): Promise<MigrationStatus> {
-  return compare(await readMigrations(migrationsFolder), await readApplied(client));
+/** The database's schema is newer than this release. */
+export class NewerSchemaError extends UnusableDatabaseError {
+  override name = "NewerSchemaError";
 }
 
-/** A newer release has the same migrations, and others after them. */
-function compare(files: MigrationFile[], applied: AppliedMigration[]): MigrationStatus {
-  const known = new Map(files.map(({ name, digest }) => [name, digest]));
-  const last = files.at(-1)?.name ?? "";
-  const isNewer = ({ name, digest }: AppliedMigration) => name > last && digest !== null;
-  return {
-    last: applied.at(-1)?.name ?? null,
-    missing: files.map(({ name }) => name).filter((name) => !applied.some((one) => one.name === name)),
-    unknown: applied.filter(isNewer).map(({ name }) => name),
-    different: applied.filter((one) => !isNewer(one) && one.digest !== known.get(one.name)).map(({ name }) => name),
-  };
+/** The database's schema was made by other files than those of this release. */
+export class OtherSchemaError extends UnusableDatabaseError {
+  override name = "OtherSchemaError";
 }
 
-interface MigrationFile {
-  name: string;
-  sql: string;
-  digest: string;
+/** The database can't hold every text that an event may have. Its encoding is set when it is created. */
+export class DatabaseEncodingError extends UnusableDatabaseError {
+  override name = "DatabaseEncodingError";
 }
 
-async function readMigrations(folder: string): Promise<MigrationFile[]> {
-  const names = (await readdir(folder)).toSorted();
-  return Promise.all(
-    names.map(async (file) => {
-      const sql = await readFile(join(folder, file), "utf8");
-      return { name: file.replace(/\.sql$/, ""), sql, digest: hash("sha256", sql) };
-    }),
-  );
-}
-
-interface AppliedMigration {
-  name: string;
-  /** Null: it is not known, because the table was made by another program. */
-  digest: string | null;
-}
-
-async function readApplied(client: Queryable): Promise<AppliedMigration[]> {
-  const { rows: tables } = await client.query<{ found: boolean }>(
-    "select to_regclass('schema_migrations') is not null as found",
-  );
-  if (tables[0]?.found !== true) return [];
-  const { rows } = await client.query<AppliedMigration>(
-    `select name, to_jsonb(schema_migrations) ->> 'digest' as digest from schema_migrations order by name`,
-  );
-  return rows;
+/** The tables' schema does not exist, or must not be used. */
+export class SchemaRefusedError extends Error {
+  override name = "SchemaRefusedError";
+  readonly code = insufficientPrivilege;
 }

@@ -8,7 +8,7 @@ import { execute, useTestDatabase } from "@booking-events/harness/test-database"
 import { bookingFields } from "@booking-events/schema";
 import { escapeIdentifier } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createPool } from "../connect/database.ts";
+import { createPool } from "../connect/pool.ts";
 import { DatabaseEncodingError, migrate, NewerSchemaError, OtherSchemaError, SchemaRefusedError } from "./migrate.ts";
 
 const { pool, url } = useTestDatabase();

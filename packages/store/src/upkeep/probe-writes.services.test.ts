@@ -5,7 +5,8 @@ import { freePort } from "@booking-events/harness";
 import { createTestDatabase, execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { startPostgres } from "@booking-events/scripts/services";
 import { afterAll, describe, expect, test } from "vitest";
-import { createPool, NotBegun } from "../connect/database.ts";
+import { createPool } from "../connect/pool.ts";
+import { NotBegun } from "../connect/transaction.ts";
 import { migrate } from "./migrate.ts";
 import { probeWrites } from "./probe-writes.ts";
 

@@ -1,12 +1,14 @@
 import { hash, randomBytes, randomInt, randomUUID } from "node:crypto";
 import type { BookingState } from "@booking-events/bookings";
 import type pg from "pg";
-import { inTransaction, type Queryable, setLockTimeout } from "../connect/database.ts";
+import type { Queryable } from "../connect/queryable.ts";
+import { inTransaction } from "../connect/transaction.ts";
+import { setLockTimeout } from "../connect/transaction-limits.ts";
 import { appendChanges } from "../tables/booking-changes.ts";
 import { insertEvents } from "../tables/booking-events.ts";
 import { bookingKey } from "../tables/booking-key.ts";
-import { insertBookings } from "../tables/bookings.ts";
 import { readLogHorizon } from "../tables/log-horizon.ts";
+import { insertBookings } from "../tables/save-bookings.ts";
 
 /** A healthy server needs much less for one row. */
 const statementTimeoutMs = 5_000;
@@ -45,14 +47,29 @@ async function writeEvent(client: Queryable): Promise<void> {
   const digest = hash("sha256", payload, "hex").slice(0, 32);
   await insertEvents(client, [
     {
-      ...{ ...booking, id, kind: "create", sequence, idempotencyKey: null, payload, contentDigest: digest },
-      ...{ outcome: "created", duplicateOf: null, warnings: [], after: null, receivedAt: at },
+      ...booking,
+      id,
+      kind: "create",
+      sequence,
+      idempotencyKey: null,
+      payload,
+      contentDigest: digest,
+      outcome: "created",
+      duplicateOf: null,
+      warnings: [],
+      after: null,
+      receivedAt: at,
     },
   ]);
   const state: BookingState = {
-    ...{ state: "active", eventId: id, sequence, lastSequence: sequence },
-    ...{ content: { digest, eventId: id, newestKeylessSequence: null } },
-    ...{ createdAt: at, updatedAt: at, deletedAt: null },
+    state: "active",
+    eventId: id,
+    sequence,
+    content: { digest, eventId: id, newestKeylessSequence: null },
+    lastSequence: sequence,
+    createdAt: at,
+    updatedAt: at,
+    deletedAt: null,
   };
   await insertBookings(client, [{ ...booking, state, revision: 1, keepsPayload: false, guestHashes: [], trip: null }]);
   await appendChanges(client, [

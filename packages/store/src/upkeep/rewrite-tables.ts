@@ -1,8 +1,7 @@
 import { escapeIdentifier } from "pg";
-import { ServerClient } from "../connect/server-client.ts";
+import { withOwnConnection } from "../connect/own-connection.ts";
 
 const tables = ["bookings", "booking_events", "booking_changes", "dead_letters"];
-const connectTimeoutMs = 5_000;
 /** While this waits for a table, all later queries of the table wait too. */
 const lockTimeoutMs = 10_000;
 
@@ -13,30 +12,19 @@ const lockTimeoutMs = 10_000;
  * @returns the tables that the user may not rewrite
  * @throws what PostgreSQL throws, such as 55P03 if a table stays locked for 10 s
  */
-export async function rewriteTables(database: { databaseUrl: string; schema: string }): Promise<string[]> {
-  const client = new ServerClient({
-    connectionString: database.databaseUrl,
-    application_name: "booking-events-ops",
-    connectionTimeoutMillis: connectTimeoutMs,
-    keepAlive: true,
-  });
-  // If the connection breaks, the current query fails. Without a listener the process would end too.
-  client.on("error", () => {});
-  const refused: string[] = [];
-  await client.connect();
-  try {
+export function rewriteTables(database: { databaseUrl: string; schema: string }): Promise<string[]> {
+  return withOwnConnection(database.databaseUrl, "booking-events-ops", async (client) => {
+    const refused = new Set<string>();
     await client.query(`set lock_timeout to ${lockTimeoutMs}; set statement_timeout to 0`);
     for (const table of tables) {
       // PostgreSQL skips a table of another owner with a warning (42501).
       const note = ({ code }: { code: string | undefined }) => {
-        if (code === "42501") refused.push(table);
+        if (code === "42501") refused.add(table);
       };
       client.on("notice", note);
       await client.query(`vacuum (full, analyze) ${escapeIdentifier(database.schema)}.${table}`);
       client.off("notice", note);
     }
-  } finally {
-    await client.end();
-  }
-  return [...new Set(refused)];
+    return [...refused];
+  });
 }

@@ -4,15 +4,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, describe, expect, test } from "vitest";
-import {
-  createPool,
-  inPreparedTransaction,
-  inTransaction,
-  NotBegun,
-  type Queryable,
-  RollBack,
-  settleAll,
-} from "./database.ts";
+import { createPool } from "./pool.ts";
+import { inPreparedTransaction } from "./prepared-transaction.ts";
+import type { Queryable } from "./queryable.ts";
+import { RollBack } from "./roll-back.ts";
+import { settleAll } from "./settle-all.ts";
+import { inTransaction, NotBegun } from "./transaction.ts";
 
 const brokenConnections: Error[] = [];
 const { pool, url } = useTestDatabase({ maxConnections: 2, onError: (error) => brokenConnections.push(error) });

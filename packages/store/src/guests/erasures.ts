@@ -1,0 +1,36 @@
+import type { Queryable } from "../connect/queryable.ts";
+
+/** How long a statement may take. A booking with a hundred thousand events takes seconds. */
+export const erasingTimeoutMs = 15 * 60 * 1_000;
+
+/** What erasing has emptied. */
+export interface ErasedCounts {
+  bookings: number;
+  events: number;
+  deadLetters: number;
+}
+
+/** Records that an erasure begins. */
+export async function beginErasure(
+  client: Queryable,
+  erasure: { by: string; reason: string; search: "email" | "phone" | "reference" },
+): Promise<string> {
+  const { rows } = await client.query<{ id: string }>(
+    "insert into erasures (erased_by, reason, search) values ($1, $2, $3) returning id",
+    [erasure.by, erasure.reason, erasure.search],
+  );
+  return rows[0]?.id ?? "";
+}
+
+export async function countErased(client: Queryable, erasureId: string, counts: ErasedCounts): Promise<void> {
+  await client.query(
+    `update erasures set bookings = bookings + $2, events = events + $3, dead_letters = dead_letters + $4
+     where id = $1`,
+    [erasureId, counts.bookings, counts.events, counts.deadLetters],
+  );
+}
+
+/** Records that an event has been taken out of the queue. */
+export async function countErasedJob(client: Queryable, erasureId: string): Promise<void> {
+  await client.query("update erasures set jobs = jobs + 1 where id = $1", [erasureId]);
+}

@@ -1,0 +1,69 @@
+import { hash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Queryable } from "../connect/queryable.ts";
+
+export const migrationsFolder = fileURLToPath(new URL("../../migrations", import.meta.url));
+
+export interface MigrationStatus {
+  /** The name of the last migration of the database; null: there is none. */
+  last: string | null;
+  /** Migrations of this release that the database lacks. */
+  missing: string[];
+  /** Migrations of a newer release. */
+  unknown: string[];
+  /** Migrations of the database that are not as in this release, so it has another schema. */
+  different: string[];
+}
+
+/** Compares the database's migrations with those of this release. */
+export async function compareMigrations(client: Queryable): Promise<MigrationStatus> {
+  return compare(await readMigrations(migrationsFolder), await readApplied(client));
+}
+
+/** A newer release has the same migrations, and others after them. */
+export function compare(files: MigrationFile[], applied: AppliedMigration[]): MigrationStatus {
+  const digests = new Map(files.map(({ name, digest }) => [name, digest]));
+  const last = files.at(-1)?.name ?? "";
+  const isNewer = ({ name, digest }: AppliedMigration) => name > last && digest !== null;
+  return {
+    last: applied.at(-1)?.name ?? null,
+    missing: files.map(({ name }) => name).filter((name) => !applied.some((one) => one.name === name)),
+    unknown: applied.filter(isNewer).map(({ name }) => name),
+    different: applied.filter((one) => !isNewer(one) && one.digest !== digests.get(one.name)).map(({ name }) => name),
+  };
+}
+
+export interface MigrationFile {
+  name: string;
+  sql: string;
+  digest: string;
+}
+
+export async function readMigrations(folder: string): Promise<MigrationFile[]> {
+  const names = (await readdir(folder)).toSorted();
+  return Promise.all(
+    names.map(async (file) => {
+      const sql = await readFile(join(folder, file), "utf8");
+      return { name: file.replace(/\.sql$/, ""), sql, digest: hash("sha256", sql) };
+    }),
+  );
+}
+
+interface AppliedMigration {
+  name: string;
+  /** Null: it is not known, because another program has made the table. */
+  digest: string | null;
+}
+
+export async function readApplied(client: Queryable): Promise<AppliedMigration[]> {
+  const { rows: tables } = await client.query<{ found: boolean }>(
+    "select to_regclass('schema_migrations') is not null as found",
+  );
+  if (tables[0]?.found !== true) return [];
+  const { rows } = await client.query<AppliedMigration>(
+    `select name, to_jsonb(schema_migrations) ->> 'digest' as digest from schema_migrations order by name`,
+  );
+  return rows;
+}
