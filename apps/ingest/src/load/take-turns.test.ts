@@ -55,13 +55,6 @@ test("each turn has its budget once, however many items of work started it", asy
   await Promise.all([...short, ...waiting]);
 });
 
-test("by default it uses the process's clock", async () => {
-  const results: number[] = [];
-  const own = new Turns({ isAccepting: () => false });
-  for (const number of [1, 2]) void own.take("acme", 1, () => results.push(number));
-  expect(results).toEqual([1, 2]);
-});
-
 test("a partner waits for one item of each other partner, however many those have waiting", async () => {
   const heavy = Array.from({ length: 10 }, () => work("worst"));
   const light = work("acme");

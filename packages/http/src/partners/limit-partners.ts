@@ -24,7 +24,7 @@ interface KnownBucket {
   leftAtMs: number;
   takesUnderWay: number;
   /** Takes a token from Redis, for a request that finds none held here. */
-  takeToken: (partner: Partner) => Promise<RateLimitVerdict>;
+  takeToken: () => Promise<RateLimitVerdict>;
   policy: string;
 }
 
@@ -102,7 +102,7 @@ export class PartnerLimiter {
       if (nowMs < this.#tryAgainAtMs) return this.#judgeByShare(bucket);
       this.#tryAgainAtMs = nowMs + tryAgainMs;
     }
-    return bucket.takeToken(partner);
+    return bucket.takeToken();
   }
 
   /**
@@ -138,7 +138,7 @@ export class PartnerLimiter {
       leftAtMs: performance.now(),
       takesUnderWay: 0,
       // For all requests of one turn of the event loop together. Requests of later turns do not wait for it.
-      takeToken: gatherPerTurn((requests) => this.#takeFromRedis(bucket, requests.length)),
+      takeToken: gatherPerTurn<void, RateLimitVerdict>((requests) => this.#takeFromRedis(bucket, requests.length)),
       policy: describePolicy(partner.rateLimit),
     };
     this.#buckets.set(partner, bucket);
