@@ -67,66 +67,58 @@ const redisInstructions =
   "  Or use a Redis that runs elsewhere: REDIS_URL=redis://host:6379 npm start\n" +
   "  (it must have appendonly yes, appendfsync always and maxmemory-policy noeviction).";
 
-/** The library that shows a program another time than the machine's, if this machine has it. */
-export function findFaketime(): string | undefined {
-  return globSync("/usr/lib/*-linux-gnu/faketime/libfaketime.so.1")[0];
+/** What only some tests need. Where it is missing and can't be installed, they leave something out. */
+const tools = {
+  /** The library that shows a program another time than the machine's: for the clock of Redis in chaos. */
+  faketime: {
+    package: "libfaketime",
+    find: () => globSync("/usr/lib/*-linux-gnu/faketime/libfaketime.so.1")[0],
+  },
+  /** Where Debian puts it: not on every user's PATH. */
+  pgbouncer: { package: "pgbouncer", find: () => firstOf("/usr/sbin/pgbouncer") },
+  /** With promtool: both come in one package. */
+  prometheus: {
+    package: "prometheus",
+    find: () => (["prometheus", "promtool"].every(runs) ? "prometheus" : undefined),
+  },
+  /** Or Chrome, as GitHub's runners name it. */
+  chromium: { package: "chromium", find: () => firstOf("/usr/bin/chromium", "/usr/bin/google-chrome") },
+} as const satisfies Record<string, { package: string; find: () => string | undefined }>;
+
+export type Tool = keyof typeof tools;
+
+/** @returns the path or name of its file, if this machine has it */
+export function findTool(tool: Tool): string | undefined {
+  return tools[tool].find();
 }
 
-/** Installs libfaketime if that is possible. Without it, chaos does not set the clock of its Redis. */
-export async function installFaketime(options: InstallOptions): Promise<void> {
-  if (findFaketime() === undefined) await installIfPossible("libfaketime", options);
+/** Installs the tool if it is missing and apt-get can install it. */
+export async function installTool(tool: Tool, { say, signal }: InstallOptions): Promise<void> {
+  const asRoot = commandPrefixForRoot();
+  if (findTool(tool) !== undefined || !asRoot) return;
+  const { package: name } = tools[tool];
+  say(`No ${name} on this machine: installing it with apt-get.`);
+  try {
+    await installPackage(name, asRoot, signal);
+    if (tool === "prometheus") switchOffService(name, asRoot);
+  } catch (error) {
+    signal?.throwIfAborted();
+    say(`${name} could not be installed. ${error}`);
+  }
 }
 
-/** PgBouncer, where Debian puts it: not on every user's PATH. */
-export const pgBouncer = "/usr/sbin/pgbouncer";
-
-/** Installs PgBouncer if that is possible. */
-export async function installPgBouncer(options: InstallOptions): Promise<void> {
-  if (!existsSync(pgBouncer)) await installIfPossible("pgbouncer", options);
+function firstOf(...files: string[]): string | undefined {
+  return files.find((file) => existsSync(file));
 }
 
-/** The version of Prometheus and promtool, such as "2.42.0+ds", if both are on the PATH. */
-export function findPrometheus(): string | undefined {
-  const versions = ["prometheus", "promtool"].map((file) => {
-    const { stdout: text } = spawnSync(file, ["--version"], { encoding: "utf8" });
-    return /version (\S+)/.exec(text ?? "")?.[1];
-  });
-  return versions.includes(undefined) ? undefined : versions[0];
-}
-
-/** Installs Prometheus if that is possible. Without it, alerts and dashboards are not tested. */
-export async function installPrometheus(options: InstallOptions): Promise<void> {
-  if (findPrometheus() !== undefined) return;
-  await installIfPossible("prometheus", options);
-  switchOffService("prometheus", commandPrefixForRoot() ?? []);
+function runs(file: string): boolean {
+  return spawnSync(file, ["--version"], { stdio: "ignore" }).status === 0;
 }
 
 /** Debian starts it, and it would take a port and memory for nothing. In a container there is none to stop. */
 function switchOffService(name: string, asRoot: string[]): void {
   const [file = "", ...args] = [...asRoot, "systemctl", "disable", "--now", name];
   spawnSync(file, args, { stdio: "ignore" });
-}
-
-/** Chromium or Chrome, as Debian and GitHub's runners name it, if this machine has one. */
-export function findChromium(): string | undefined {
-  return ["/usr/bin/chromium", "/usr/bin/google-chrome"].find(existsSync);
-}
-
-/** Installs Chromium if that is possible. */
-export async function installChromium(options: InstallOptions): Promise<void> {
-  if (findChromium() === undefined) await installIfPossible("chromium", options);
-}
-
-async function installIfPossible(name: string, { say, signal }: InstallOptions): Promise<void> {
-  const asRoot = commandPrefixForRoot();
-  if (!asRoot) return;
-  say(`No ${name} on this machine: installing it with apt-get.`);
-  try {
-    await installPackage(name, asRoot, signal);
-  } catch (error) {
-    signal?.throwIfAborted();
-    say(`${name} could not be installed. ${error}`);
-  }
 }
 
 /** What to put before an apt-get that runs as root. Undefined if there is no apt-get, or if sudo needs a password. */

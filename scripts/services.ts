@@ -1,13 +1,8 @@
 /** Redis and PostgreSQL as real servers on this machine, for `npm start`, the tests and the load tools. */
 export {
-  findChromium,
-  findFaketime,
   findOrInstallRedis,
-  findPrometheus,
-  installChromium,
-  installFaketime,
-  installPgBouncer,
-  pgBouncer,
+  findTool,
+  installTool,
 } from "./install.ts";
 export type { LocalServer as DataServer } from "./local-server.ts";
 export { type PostgresServer, startPostgres } from "./postgres.ts";

@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { version } from "@booking-events/runtime";
 import { build } from "@booking-events/scripts/build";
-import { findOrInstallRedis, installFaketime } from "@booking-events/scripts/services";
+import { findOrInstallRedis, installTool } from "@booking-events/scripts/services";
 import { SetupProblem } from "@booking-events/scripts/setup-problem";
 import { stopRequested } from "@booking-events/scripts/stop-signals";
 import { runBadNeighbour } from "./bad-neighbour.ts";
@@ -129,7 +129,7 @@ async function prepare(): Promise<Pick<RunOptions, "keepsEvidence" | "say" | "si
   const signal = stopRequested({ force: () => process.exit(130) });
   say("Ctrl-C stops everything.");
   await findOrInstallRedis({ say, signal });
-  await installFaketime({ say, signal });
+  await installTool("faketime", { say, signal });
   await build(signal);
   return { keepsEvidence: true, say, signal };
 }

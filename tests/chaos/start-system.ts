@@ -5,7 +5,7 @@ import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file
 import { freePort } from "@booking-events/scripts/ports";
 import {
   type DataServer,
-  findFaketime,
+  findTool,
   type PostgresServer,
   startPostgres,
   startRedis,
@@ -155,7 +155,7 @@ async function startRedisFor(
       faults: engine.faults,
     };
   }
-  const faketime = isForFaults ? findFaketime() : undefined;
+  const faketime = isForFaults ? findTool("faketime") : undefined;
   const clock = faketime === undefined ? undefined : await createRedisClock(dir, faketime);
   const { environment = {} } = clock ?? {};
   const redis = await startRedis({ dir: join(dir, "redis"), port: await freePort(), environment, signal });

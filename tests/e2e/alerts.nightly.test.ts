@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { findPrometheus } from "@booking-events/scripts/services";
+import { findTool } from "@booking-events/scripts/services";
 import { describe, test } from "vitest";
 import { parse } from "yaml";
 import { rulesFolder } from "./alert-rules.ts";
@@ -9,7 +9,7 @@ import { runPromtool } from "./run-promtool.ts";
 const folder = `${rulesFolder}/tests`;
 
 // `npm run test:nightly` installs it where it can.
-describe.skipIf(findPrometheus() === undefined).each(readdirSync(folder))("%s", (file) => {
+describe.skipIf(findTool("prometheus") === undefined).each(readdirSync(folder))("%s", (file) => {
   const { tests, rule_files, ...suite } = parse(readFileSync(join(folder, file), "utf8"));
 
   // One at a time, because promtool does not name the one that failed.

@@ -4,7 +4,7 @@ import { freePort, waitFor } from "@booking-events/harness";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { setQueuePaused } from "@booking-events/queue";
-import { findPrometheus } from "@booking-events/scripts/services";
+import { findTool } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readRuleGroups, speedUp } from "./alert-rules.ts";
@@ -66,7 +66,7 @@ interface Fault {
 }
 
 // `npm run test:nightly` installs it where it can.
-describe.skipIf(findPrometheus() === undefined).each<Fault>([
+describe.skipIf(findTool("prometheus") === undefined).each<Fault>([
   {
     breaks: "all workers stop",
     alert: "AllWorkersGone page",

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { readMetricNames } from "@booking-events/harness/metric-names";
 import { parseEnvironment, variables } from "@booking-events/runtime";
-import { findPrometheus } from "@booking-events/scripts/services";
+import { findTool } from "@booking-events/scripts/services";
 import { describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { findManifestProblems } from "./check-manifests.ts";
@@ -266,7 +266,7 @@ describe("workers are scaled", () => {
     expect(trigger.metadata.query.match(/max\(booking_events_backlog/g)).toHaveLength(2);
   });
 
-  test.skipIf(findPrometheus() === undefined)(
+  test.skipIf(findTool("prometheus") === undefined)(
     "by what arrives and what waits, and by nothing at all if the backlog is unknown",
     () => {
       const backlog = (state: string, pod: string, count: number) => ({

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
 import { execute } from "@booking-events/harness/test-database";
-import { installPgBouncer, pgBouncer } from "@booking-events/scripts/services";
+import { findTool, installTool } from "@booking-events/scripts/services";
 import { appendChanges, createPool, examineDatabase, inTransaction } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { postAccepted } from "./post-event.ts";
@@ -19,7 +19,7 @@ const poolers: ChildProcess[] = [];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "booking-events-pgbouncer-"));
   await chmod(folder, 0o755);
-  await installPgBouncer({ say: console.log });
+  await installTool("pgbouncer", { say: console.log });
 });
 
 afterEach(() => {
@@ -51,7 +51,7 @@ default_pool_size = 2
   );
   // It refuses to run as root.
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
-  const pooler = spawn(pgBouncer, ["-q", ...user, config], { stdio: "ignore" });
+  const pooler = spawn(findTool("pgbouncer") ?? "pgbouncer", ["-q", ...user, config], { stdio: "ignore" });
   poolers.push(pooler);
   const url = new URL(databaseUrl);
   url.host = `127.0.0.1:${listenPort}`;

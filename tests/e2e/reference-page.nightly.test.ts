@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { findChromium, installChromium } from "@booking-events/scripts/services";
+import { findTool, installTool } from "@booking-events/scripts/services";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
@@ -9,8 +9,8 @@ const secret = "a-secret-of-the-test/with?characters#that need encoding";
 const surroundings = prepareSurroundings(secret);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-await installChromium({ say: console.log });
-const executablePath = findChromium();
+await installTool("chromium", { say: console.log });
+const executablePath = findTool("chromium");
 if (executablePath === undefined) console.log("The reference page is not tested: there is no Chromium.");
 
 const windows: [name: string, options: BrowserContextOptions][] = [
