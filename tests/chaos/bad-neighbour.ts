@@ -5,8 +5,9 @@ import { watchApplied } from "./follow-database.ts";
 import { lockRows } from "./lock-rows.ts";
 import { judgeNeighbours, type NeighbourReport } from "./neighbour-report.ts";
 import { inventHot, inventLocked, inventOrdinary, inventWorst, lockedReference } from "./neighbour-traffic.ts";
-import { type Outgoing, postEvents, type SendOptions } from "./post-events.ts";
+import { EventLoad, type Outgoing, type SendOptions } from "./post-events.ts";
 import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
+import type { System } from "./start-system.ts";
 import { listBackends, watchMemory } from "./watch-memory.ts";
 
 export interface NeighbourOptions extends RunOptions {
@@ -56,28 +57,14 @@ export function runBadNeighbour(options: NeighbourOptions): Promise<NeighbourRep
 }
 
 async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promise<NeighbourReport> {
-  const { quietMs, loudMs, say, neighbourPerSecond = rateLimit.perSecond, strangers = defaultStrangers } = options;
-  const { apps, redisPid, postgres, ingestUrls, pool, secretOf } = run.system;
-  const pids = { ...Object.fromEntries(apps.map(({ name, pid = 0 }) => [name, pid])), redis: redisPid };
+  const { quietMs, loudMs, say } = options;
+  const { pool } = run.system;
   const stopping = new AbortController();
   const signal = AbortSignal.any([run.signal, stopping.signal]);
   const applied = watchApplied(pool, run.signal);
-  const peakMemory = watchMemory(() => {
-    const backends = listBackends(postgres.pid).map((pid): [string, number] => ["postgres backend", pid]);
-    return [...Object.entries(pids), ...backends];
-  }, run.signal);
-  const start = (invent: (partner: string, index: number) => Outgoing, partner: string, perSecond: number) =>
-    postEvents({
-      next: (index) => invent(partner, index),
-      perSecond,
-      sendOptions,
-      ingestUrls,
-      secretOf,
-      signal,
-      onAcknowledged(eventId) {
-        if (wellBehaved.includes(partner)) applied.expect(eventId);
-      },
-    });
+  const peakMemory = watchMemory(() => listProcesses(run.system), run.signal);
+  const start = (invent: Invent, partner: string, perSecond: number) =>
+    startPosting(run, { invent, partner, perSecond, signal, applied });
 
   say(`Ready. ${wellBehaved.length} well-behaved partners alone for ${quietMs / 1_000} s.`);
   const ordinary = wellBehaved.map((partner) => start(inventOrdinary, partner, ordinaryPerSecond));
@@ -91,20 +78,7 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
   const loudFromMs = performance.now();
   const ownDelay = monitorEventLoopDelay();
   ownDelay.enable();
-  const neighbours = [
-    start(inventWorst, "worst", neighbourPerSecond),
-    start(inventHot, "hot", neighbourPerSecond),
-    start(inventLocked, "locked", ordinaryPerSecond),
-  ];
-  const ports = ingestUrls.map((url) => Number(new URL(url).port));
-  const refused = floodWithRefusals(ports, strangers, signal);
-  const locking = lockRows({
-    pool,
-    which: `where partner = 'locked' and reference = '${lockedReference}'`,
-    holdMs: () => lockMs,
-    pauseMs: () => unlockedMs,
-    signal: AbortSignal.any([signal, AbortSignal.timeout(loudMs * lockedShare)]),
-  });
+  const { neighbours, refused, locking } = startNeighbours(run, options, start, signal);
   await sleep(loudMs, undefined, { signal });
   stopping.abort();
   const loads = [...ordinary, ...neighbours];
@@ -134,4 +108,62 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
     ownDelayMs: Math.round(ownDelay.percentile(99) / 1e6),
     memory,
   };
+}
+
+type Invent = (partner: string, index: number) => Outgoing;
+
+function startPosting(
+  { system }: Run,
+  options: {
+    invent: Invent;
+    partner: string;
+    perSecond: number;
+    signal: AbortSignal;
+    applied: ReturnType<typeof watchApplied>;
+  },
+): EventLoad {
+  const { invent, partner, perSecond, signal, applied } = options;
+  return new EventLoad({
+    next: (index) => invent(partner, index),
+    perSecond,
+    sendOptions,
+    ingestUrls: system.ingestUrls,
+    secretOf: system.secretOf,
+    signal,
+    onAcknowledged(eventId) {
+      if (wellBehaved.includes(partner)) applied.expect(eventId);
+    },
+  });
+}
+
+function startNeighbours(
+  { system }: Run,
+  { loudMs, neighbourPerSecond = rateLimit.perSecond, strangers = defaultStrangers }: NeighbourOptions,
+  start: (invent: Invent, partner: string, perSecond: number) => EventLoad,
+  signal: AbortSignal,
+) {
+  const ports = system.ingestUrls.map((url) => Number(new URL(url).port));
+  return {
+    neighbours: [
+      start(inventWorst, "worst", neighbourPerSecond),
+      start(inventHot, "hot", neighbourPerSecond),
+      start(inventLocked, "locked", ordinaryPerSecond),
+    ],
+    refused: floodWithRefusals(ports, strangers, signal),
+    locking: lockRows({
+      pool: system.pool,
+      which: `where partner = 'locked' and reference = '${lockedReference}'`,
+      holdMs: () => lockMs,
+      pauseMs: () => unlockedMs,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(loudMs * lockedShare)]),
+    }),
+  };
+}
+
+function listProcesses({ apps, redisPid, postgres }: System): [name: string, pid: number][] {
+  return [
+    ...apps.map(({ name, pid = 0 }): [string, number] => [name, pid]),
+    ["redis", redisPid],
+    ...listBackends(postgres.pid).map((pid): [string, number] => ["postgres backend", pid]),
+  ];
 }

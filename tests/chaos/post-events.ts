@@ -60,64 +60,74 @@ const maxIdleMs = 30_000;
 const tickIntervalMs = 50;
 const longestTickMs = 250;
 
-/**
- * Posts at a fixed rate, whether answers come or not, as independent partners do, and to each ingest in turn. After a
- * 5xx, a time-out or a broken connection the same body goes to the next ingest, with the same key.
- *
- * @param options.next the post with this index
- * @param options.count how many posts; default: until the signal aborts
- * @param options.authority for `https:` URLs, the certificate of the authority to trust
- */
-export function postEvents(options: {
+interface LoadOptions {
+  /** The post with this index. */
   next: (index: number) => Outgoing;
   perSecond: number;
+  /** How many posts. Default: until the signal aborts. */
   count?: number;
   sendOptions: SendOptions;
   ingestUrls: readonly string[];
+  /** For `https:` URLs, the certificate of the authority to trust. */
   authority?: string;
   secretOf: (partner: string) => string;
   signal: AbortSignal;
   onAcknowledged?: (eventId: string) => void;
-}) {
-  const { next, perSecond, count = Number.POSITIVE_INFINITY, sendOptions, ingestUrls, secretOf, signal } = options;
-  const agentOptions = { keepAlive: true, maxSockets: sendOptions.maxConnections, timeout: maxIdleMs };
-  const agent =
-    options.authority === undefined
-      ? new Agent(agentOptions)
-      : new HttpsAgent({ ...agentOptions, ca: options.authority });
-  const underWay = new Set<Promise<void>>();
-  let lastTickMs = performance.now();
-  let frozenUntilMs = Number.NEGATIVE_INFINITY;
-  /** `done` resolves when each post has come to its end. The others grow until then. */
-  const load = { posts: [] as Outgoing[], acknowledged: 0, done: run() };
-  return load;
+}
 
-  async function run(): Promise<void> {
-    const ticking = setInterval(noteTick, tickIntervalMs);
+/**
+ * Posts at a fixed rate, whether answers come or not, as independent partners do, and to each ingest in turn. After a
+ * 5xx, a time-out or a broken connection the same body goes to the next ingest, with the same key.
+ */
+export class EventLoad {
+  /** What was sent so far, and how that went. */
+  readonly posts: Outgoing[] = [];
+  acknowledged = 0;
+  /** Resolves when each post has come to its end. */
+  readonly done: Promise<void>;
+  readonly #options: LoadOptions;
+  readonly #agent: Agent;
+  readonly #underWay = new Set<Promise<void>>();
+  #lastTickMs = performance.now();
+  #frozenUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: LoadOptions) {
+    const { authority, sendOptions } = options;
+    const agentOptions = { keepAlive: true, maxSockets: sendOptions.maxConnections, timeout: maxIdleMs };
+    this.#options = options;
+    this.#agent =
+      authority === undefined ? new Agent(agentOptions) : new HttpsAgent({ ...agentOptions, ca: authority });
+    this.done = this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const { next, perSecond, count = Number.POSITIVE_INFINITY, sendOptions, signal } = this.#options;
+    const ticking = setInterval(() => this.#noteTick(), tickIntervalMs);
     const startedAtMs = performance.now();
     for (let index = 0; index < count; index += 1) {
       const waitMs = startedAtMs + (index * 1_000) / perSecond - performance.now();
       await (waitMs > 0 ? sleep(waitMs, undefined, { signal }).catch(() => {}) : yieldToEvents());
-      if (underWay.size >= sendOptions.maxUnderWay) await Promise.race(underWay);
+      if (this.#underWay.size >= sendOptions.maxUnderWay) await Promise.race(this.#underWay);
       if (signal.aborted) break;
       const post = next(index);
-      load.posts.push(post);
-      const posting = keepPosting(post, index);
-      underWay.add(posting);
-      void posting.then(() => underWay.delete(posting));
+      this.posts.push(post);
+      const posting = this.#keepPosting(post, index);
+      this.#underWay.add(posting);
+      void posting.then(() => this.#underWay.delete(posting));
     }
-    await Promise.all(underWay);
-    agent.destroy();
+    await Promise.all(this.#underWay);
+    this.#agent.destroy();
     clearInterval(ticking);
   }
 
-  function noteTick(): void {
+  #noteTick(): void {
     const nowMs = performance.now();
-    if (nowMs - lastTickMs > longestTickMs) frozenUntilMs = nowMs;
-    lastTickMs = nowMs;
+    if (nowMs - this.#lastTickMs > longestTickMs) this.#frozenUntilMs = nowMs;
+    this.#lastTickMs = nowMs;
   }
 
-  async function keepPosting(post: Outgoing, index: number): Promise<void> {
+  async #keepPosting(post: Outgoing, index: number): Promise<void> {
+    const { sendOptions, ingestUrls, secretOf, signal, onAcknowledged } = this.#options;
     for (let attempt = 0; attempt < sendOptions.maxAttempts; attempt += 1) {
       if (attempt > 0) {
         const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), longestBackoffMs);
@@ -125,21 +135,23 @@ export function postEvents(options: {
         if (signal.aborted) return;
       }
       const url = ingestUrls[(index + attempt) % ingestUrls.length];
-      const end = await postOnce(`${url}/booking-event/${post.kind}/${secretOf(post.partner)}`, post);
+      const end = await this.#postOnce(`${url}/booking-event/${post.kind}/${secretOf(post.partner)}`, post);
       if (end.result === "acknowledged") {
-        load.acknowledged += 1;
-        options.onAcknowledged?.(end.eventId);
+        this.acknowledged += 1;
+        onAcknowledged?.(end.eventId);
         return;
       }
     }
   }
 
-  async function postOnce(url: string, post: Outgoing): Promise<Attempt["end"]> {
+  async #postOnce(url: string, post: Outgoing): Promise<Attempt["end"]> {
+    const { sendOptions } = this.#options;
     const sentAtMs = performance.now();
-    const answer = await send(url, post, sendOptions, agent);
-    noteTick();
+    const answer = await send(url, post, sendOptions, this.#agent);
+    this.#noteTick();
     const endedAtMs = performance.now();
-    const late = frozenUntilMs > sentAtMs ? { givenUpAtMs: frozenUntilMs + sendOptions.answerTimeoutMs } : {};
+    const late =
+      this.#frozenUntilMs > sentAtMs ? { givenUpAtMs: this.#frozenUntilMs + sendOptions.answerTimeoutMs } : {};
     post.attempts.push({ sentAtMs, endedAtMs, ...late, ...answer });
     return answer.end;
   }

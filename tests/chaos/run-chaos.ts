@@ -2,15 +2,15 @@ import { waitFor } from "@booking-events/harness/wait-for";
 import { appNames, type Fault, maxClockErrorMs, type TargetName } from "./fault-plan.ts";
 import { inventHistories, partners } from "./histories.ts";
 import { injectFaults } from "./inject-faults.ts";
-import { lockRows } from "./lock-rows.ts";
-import { strikeMachines } from "./machine-faults.ts";
+import { type Hold, lockRows } from "./lock-rows.ts";
+import { type Strike, strikeMachines } from "./machine-faults.ts";
 import { measureStrikes } from "./measure-strikes.ts";
-import { postEvents, type SendOptions } from "./post-events.ts";
+import { EventLoad, type SendOptions } from "./post-events.ts";
 import { createRandom } from "./random.ts";
 import { type ChaosReport, noClockSteps } from "./report.ts";
-import { runFollowers } from "./run-followers.ts";
+import { Followers } from "./run-followers.ts";
 import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
-import type { SystemOptions } from "./start-system.ts";
+import type { System, SystemOptions } from "./start-system.ts";
 
 export interface ChaosOptions
   extends RunOptions,
@@ -56,58 +56,21 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const { seed, postMs, ratePerSecond, say } = options;
   const { system, signal } = run;
   const clockIsSet = system.setRedisClock !== undefined;
-  const hasMachines = system.machineFaults.length > 0;
-  const isPossible = ({ target, action }: Fault) =>
-    system.targets.has(target) && (action !== "set clock" || clockIsSet) && !(hasMachines && spared.includes(target));
-  const faults = options.faults.filter(isPossible);
+  const faults = options.faults.filter((fault) => isPossible(fault, system));
   if (!clockIsSet && options.redis === undefined) say(noClockSteps);
   say(`Ready. Posting ${ratePerSecond} events/s for ${postMs / 1_000} s, with ${faults.length} faults.`);
 
-  const histories = inventHistories(createRandom(seed, "histories"));
-  const count = Math.floor((postMs / 1_000) * ratePerSecond);
-  const load = postEvents({
-    next: () => ({ ...histories.next().value, attempts: [] }),
-    perSecond: ratePerSecond,
-    count,
-    sendOptions,
-    signal,
-    ingestUrls: system.ingestUrls,
-    secretOf: system.secretOf,
-  });
+  const load = startPosting(run, options);
   let lastFault = "none yet";
   run.tellProgress(() => `posted ${load.posts.length}  acknowledged ${load.acknowledged}  last fault: ${lastFault}`);
   const unlocking = new AbortController();
-  const random = createRandom(seed, "locks");
-  const locking = lockRows({
-    pool: system.pool,
-    which: "order by updated_at desc limit 1",
-    holdMs: () => random.between(locks.leastMs, locks.mostMs),
-    pauseMs: () => random.between(locks.leastPauseMs, locks.mostPauseMs),
-    signal: AbortSignal.any([signal, unlocking.signal]),
-  });
-  const { databaseUrl, pool } = system;
-  const followers = await runFollowers({ databaseUrl, pool, random: createRandom(seed, "followers"), signal });
+  const locking = lockRecentBookings(system, seed, AbortSignal.any([signal, unlocking.signal]));
+  const followers = new Followers(system.databaseUrl, system.pool);
+  await followers.start(createRandom(seed, "followers"), signal);
   const onFault = ({ target, action }: Fault) => {
     lastFault = `${target} ${action}`;
   };
-  async function untilServing(): Promise<void> {
-    const before = load.acknowledged;
-    const isServing = () => load.acknowledged - before >= ratePerSecond * servingS || load.posts.length === count;
-    // A later fault may say why it is not.
-    await waitFor(isServing, { timeoutMs: servingTimeoutMs }).catch(() => {});
-  }
-  const striking = strikeMachines({
-    faults: system.machineFaults,
-    names: options.machineFaults,
-    random: createRandom(seed, "machines"),
-    lastMs: options.machineFaultMs ?? machineFaultMs,
-    forMs: postMs,
-    untilServing,
-    signal,
-    onFault: (name) => {
-      say(`        ${name}`);
-    },
-  });
+  const striking = strikeWhileServing(run, options, load);
   const [strikes] = await Promise.all([striking, load.done, injectFaults(faults, system, { signal, onFault })]);
   options.signal.throwIfAborted();
   unlocking.abort();
@@ -118,9 +81,6 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   run.violations.push(...(await system.readLogs()).flatMap(findLostAttempts));
   run.violations.push(...(await followers.finish()).map((what) => ({ kind: "wrong feed" as const, what })));
   const report = await run.report(load.posts);
-  const { tls, plain } = run.seen.workerConnections;
-  if (options.postgres === undefined && (tls.size === 0 || plain.size > 0))
-    throw new Error(`The workers had ${tls.size} connections over TLS, ${plain.size} others: this run proves nothing.`);
   return {
     ...report,
     seed,
@@ -128,13 +88,75 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     postedForMs: postMs,
     faults,
     rowLocks,
-    tlsConnections: tls.size,
+    tlsConnections: countTlsConnections(run, options),
     clockIsSet,
     redis: options.redis ?? "one",
     postgres: options.postgres ?? "one",
     replicasToConfirm: options.replicasToConfirm ?? 0,
     machineFaults: measureStrikes(strikes, load.posts, run.seen.appliedAtMs, system.shards),
   };
+}
+
+function isPossible({ target, action }: Fault, system: System): boolean {
+  const isSpared = system.machineFaults.length > 0 && spared.includes(target);
+  const needsClock = action === "set clock" && system.setRedisClock === undefined;
+  return system.targets.has(target) && !needsClock && !isSpared;
+}
+
+function countOf({ postMs, ratePerSecond }: ChaosOptions): number {
+  return Math.floor((postMs / 1_000) * ratePerSecond);
+}
+
+function startPosting({ system, signal }: Run, options: ChaosOptions): EventLoad {
+  const histories = inventHistories(createRandom(options.seed, "histories"));
+  return new EventLoad({
+    next: () => ({ ...histories.next().value, attempts: [] }),
+    perSecond: options.ratePerSecond,
+    count: countOf(options),
+    sendOptions,
+    signal,
+    ingestUrls: system.ingestUrls,
+    secretOf: system.secretOf,
+  });
+}
+
+function lockRecentBookings({ pool }: System, seed: number, signal: AbortSignal): Promise<Hold[]> {
+  const random = createRandom(seed, "locks");
+  return lockRows({
+    pool,
+    which: "order by updated_at desc limit 1",
+    holdMs: () => random.between(locks.leastMs, locks.mostMs),
+    pauseMs: () => random.between(locks.leastPauseMs, locks.mostPauseMs),
+    signal,
+  });
+}
+
+function strikeWhileServing({ system, signal }: Run, options: ChaosOptions, load: EventLoad): Promise<Strike[]> {
+  const { seed, postMs, ratePerSecond, say } = options;
+  return strikeMachines({
+    faults: system.machineFaults,
+    names: options.machineFaults,
+    random: createRandom(seed, "machines"),
+    lastMs: options.machineFaultMs ?? machineFaultMs,
+    forMs: postMs,
+    async untilServing() {
+      const before = load.acknowledged;
+      const isServing = () =>
+        load.acknowledged - before >= ratePerSecond * servingS || load.posts.length === countOf(options);
+      // A later fault may say why it is not.
+      await waitFor(isServing, { timeoutMs: servingTimeoutMs }).catch(() => {});
+    },
+    signal,
+    onFault: (name) => say(`        ${name}`),
+  });
+}
+
+/** @throws if the workers did not use TLS, although they should */
+function countTlsConnections({ seen }: Run, { postgres }: ChaosOptions): number {
+  const { tls, plain } = seen.workerConnections;
+  if (postgres === undefined && (tls.size === 0 || plain.size > 0))
+    throw new Error(`The workers had ${tls.size} connections over TLS, ${plain.size} others: this run proves nothing.`);
+  return tls.size;
 }
 
 /**

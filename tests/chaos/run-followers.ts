@@ -13,43 +13,65 @@ const aliveMs = { least: 500, most: 5_000 };
 const noProgressMs = 60_000;
 const lookIntervalMs = 200;
 
-/** Runs two followers of the feed, and kills one of them again and again. Both end when the signal aborts. */
-export async function runFollowers(options: {
-  databaseUrl: string;
-  pool: pg.Pool;
-  random: Random;
-  signal: AbortSignal;
-}) {
-  const { databaseUrl, pool, random } = options;
-  const stopping = new AbortController();
-  const signal = AbortSignal.any([options.signal, stopping.signal]);
-  await pool.query(
-    "create table handled (change_id bigint, process bigint, place bigint generated always as identity)",
-  );
-  const start = () => spawnApp([...program, databaseUrl, cursorName], {}, { stdio: "ignore" });
-  const followers = [start(), start()];
-  let kills = 0;
-  const killing = killSome();
-  options.signal.addEventListener("abort", () => void Promise.all(followers.map(kill)), { once: true });
+/** Two followers of the feed, one of which is killed again and again. Both end when the signal aborts. */
+export class Followers {
+  readonly #databaseUrl: string;
+  readonly #pool: pg.Pool;
+  readonly #stopping = new AbortController();
+  #followers: ChildProcess[] = [];
+  #kills = 0;
+  #killing: Promise<void> | undefined;
 
-  async function killSome(): Promise<void> {
+  constructor(databaseUrl: string, pool: pg.Pool) {
+    this.#databaseUrl = databaseUrl;
+    this.#pool = pool;
+  }
+
+  async start(random: Random, signal: AbortSignal): Promise<void> {
+    await this.#pool.query(
+      "create table handled (change_id bigint, process bigint, place bigint generated always as identity)",
+    );
+    this.#followers = [this.#spawn(), this.#spawn()];
+    this.#killing = this.#killSome(random, AbortSignal.any([signal, this.#stopping.signal]));
+    signal.addEventListener("abort", () => void Promise.all(this.#followers.map(kill)), { once: true });
+  }
+
+  /** @returns what is wrong with the changes that they have handled, after they have handled the last one */
+  async finish(): Promise<string[]> {
+    this.#stopping.abort();
+    await this.#killing;
+    const isAtEnd = await this.#comeToTheEnd();
+    await Promise.all(this.#followers.map(kill));
+    if (!isAtEnd) return [`after ${this.#kills} kills, followers no longer go on to the end of the feed`];
+    const { rows } = await this.#pool.query<{ isSame: boolean }>(
+      `select array(select change_id from handled order by place) = array(select id from booking_changes order by id)
+         as "isSame"`,
+    );
+    return rows[0]?.isSame === true ? [] : [`after ${this.#kills} kills, followers have not handled each change once`];
+  }
+
+  #spawn(): ChildProcess {
+    return spawnApp([...program, this.#databaseUrl, cursorName], {}, { stdio: "ignore" });
+  }
+
+  async #killSome(random: Random, signal: AbortSignal): Promise<void> {
     for (;;) {
       await sleep(random.between(aliveMs.least, aliveMs.most), undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
-      const victim = followers.shift();
+      const victim = this.#followers.shift();
       if (victim !== undefined) await kill(victim);
-      kills += 1;
-      if (!signal.aborted) followers.push(start());
+      this.#kills += 1;
+      if (!signal.aborted) this.#followers.push(this.#spawn());
     }
   }
 
   /** @returns false if they have stopped before the end */
-  async function comeToTheEnd(): Promise<boolean> {
+  async #comeToTheEnd(): Promise<boolean> {
     let handled: number | null = null;
     let movedAtMs = performance.now();
     while (performance.now() < movedAtMs + noProgressMs) {
       // On a busy machine, PostgreSQL may not accept a connection in time.
-      const cursor = await readCursor().catch(() => ({ handled, last: undefined }));
+      const cursor = await this.#readCursor().catch(() => ({ handled, last: undefined }));
       if (cursor.handled === cursor.last) return true;
       if (cursor.handled !== handled) movedAtMs = performance.now();
       handled = cursor.handled;
@@ -58,30 +80,14 @@ export async function runFollowers(options: {
     return false;
   }
 
-  async function readCursor(): Promise<{ handled: number | null; last: number }> {
-    const { rows } = await pool.query<{ handled: number | null; last: number }>(
+  async #readCursor(): Promise<{ handled: number | null; last: number }> {
+    const { rows } = await this.#pool.query<{ handled: number | null; last: number }>(
       `select feed_cursors.last_id as handled, feed_position.last_id as last
        from feed_position left join feed_cursors on name = $1`,
       [cursorName],
     );
     return rows[0] ?? { handled: null, last: 0 };
   }
-
-  return {
-    /** @returns what is wrong with the changes that they have handled, after they have handled the last one */
-    async finish(): Promise<string[]> {
-      stopping.abort();
-      await killing;
-      const isAtEnd = await comeToTheEnd();
-      await Promise.all(followers.map(kill));
-      if (!isAtEnd) return [`after ${kills} kills, followers no longer go on to the end of the feed`];
-      const { rows } = await pool.query<{ isSame: boolean }>(
-        `select array(select change_id from handled order by place) = array(select id from booking_changes order by id)
-           as "isSame"`,
-      );
-      return rows[0]?.isSame === true ? [] : [`after ${kills} kills, followers have not handled each change once`];
-    },
-  };
 }
 
 async function kill(follower: ChildProcess): Promise<void> {

@@ -10,7 +10,7 @@ import { readDatabase } from "./read-database.ts";
 import { makeReport, type Report } from "./report.ts";
 import { type System, type SystemOptions, startSystem } from "./start-system.ts";
 import type { SupervisedApp } from "./supervise.ts";
-import { watchQueue } from "./watch-queue.ts";
+import { QueueWatch } from "./watch-queue.ts";
 
 export interface RunOptions extends Pick<SystemOptions, "build" | "signal"> {
   /** Keeps data and logs of a run that has not passed, and says where. */
@@ -41,7 +41,7 @@ export async function runOnSystem<Result extends Report>(
     const violations: Violation[] = [];
     const onCrash = (what: string) => void violations.push({ kind: "crashed", what });
     const system = await startSystem({ ...options, dir, onCrash });
-    const run = startRun(system, violations, options);
+    const run = new Run(system, violations, options);
     try {
       await run.untilReady();
       const report = await work(run);
@@ -61,65 +61,82 @@ export async function runOnSystem<Result extends Report>(
   }
 }
 
-export type Run = ReturnType<typeof startRun>;
+/** What a run does with its system. */
+export class Run {
+  readonly system: System;
+  /** Aborts when the run ends or must stop. */
+  readonly signal: AbortSignal;
+  /** What has been found so far. The run may add to it. */
+  readonly violations: Violation[];
+  readonly #options: RunOptions;
+  readonly #startedAt = new Date();
+  readonly #ending = new AbortController();
+  readonly #queue: QueueWatch;
+  readonly #follower: ReturnType<typeof followDatabase>;
+  #telling: Promise<void> | undefined;
 
-function startRun(system: System, violations: Violation[], { build, say, ...options }: RunOptions) {
-  const startedAt = new Date();
-  const ending = new AbortController();
-  const signal = AbortSignal.any([options.signal, ending.signal]);
-  const queue = watchQueue(system.locateShards);
-  const follower = followDatabase(system.pool, signal);
-  let telling: Promise<void> | undefined;
-
-  async function untilReady(): Promise<void> {
-    const waitOptions = { timeoutMs: readyTimeoutMs, intervalMs: readyPollMs };
-    const wait = ({ name, isReady }: SupervisedApp) =>
-      waitFor(async () => signal.aborted || (await isReady()), waitOptions).catch(() => {
-        violations.push({ kind: "crashed", what: `${name} was not ready after ${readyTimeoutMs / 1_000} s` });
-      });
-    await Promise.all(system.apps.map(wait));
-    signal.throwIfAborted();
+  constructor(system: System, violations: Violation[], options: RunOptions) {
+    this.system = system;
+    this.violations = violations;
+    this.signal = AbortSignal.any([options.signal, this.#ending.signal]);
+    this.#options = options;
+    this.#queue = new QueueWatch(system.locateShards);
+    this.#follower = followDatabase(system.pool, this.signal);
   }
 
-  return {
-    system,
-    /** Aborts when the run ends or must stop. */
-    signal,
-    /** What has been found so far. The run may add to it. */
-    violations,
-    seen: follower.seen,
-    untilReady,
-    tellProgress(describe: () => string): void {
-      const tell = async () => {
-        const elapsedS = Math.round((Date.now() - startedAt.getTime()) / 1_000);
-        const size = (await queue.size()) ?? "?";
-        say(`${String(elapsedS).padStart(5)} s  applied ${follower.seen.applied}  in the queue ${size}  ${describe()}`);
-      };
-      telling = repeat(tell, progressIntervalMs, signal);
-    },
-    /** Waits until all apps are ready and the queue is empty: see {@link watchQueue}. */
-    async drain(standstillMs: number): Promise<void> {
-      say("Waiting for the queue to become empty.");
-      const drained = queue.untilEmpty(() => follower.seen.applied, standstillMs, signal);
-      const [left] = await Promise.all([drained, untilReady()]);
-      if (left !== undefined) violations.push({ kind: "stuck", what: left });
-      await untilReady();
-    },
-    /** Compares what partners were told with what is in the database. */
-    async report(posts: readonly Post[]): Promise<Report> {
-      await follower.finish();
-      const { tally, violations: found } = check({
-        posts,
-        database: await readDatabase(system.pool),
-        followedChangeIds: follower.seen.changeIds,
-        duplicateWindowMs: system.duplicateWindowMs,
+  get seen() {
+    return this.#follower.seen;
+  }
+
+  async untilReady(): Promise<void> {
+    const waitOptions = { timeoutMs: readyTimeoutMs, intervalMs: readyPollMs };
+    const wait = (app: SupervisedApp) =>
+      waitFor(async () => this.signal.aborted || (await app.isReady()), waitOptions).catch(() => {
+        const what = `${app.name} was not ready after ${readyTimeoutMs / 1_000} s`;
+        this.violations.push({ kind: "crashed", what });
       });
-      return makeReport({ build: build.name, startedAt, tally, violations: [...violations, ...found] });
-    },
-    async end(): Promise<void> {
-      ending.abort();
-      await telling;
-      await queue.close();
-    },
-  };
+    await Promise.all(this.system.apps.map(wait));
+    this.signal.throwIfAborted();
+  }
+
+  tellProgress(describe: () => string): void {
+    const tell = async () => {
+      const elapsedS = String(Math.round((Date.now() - this.#startedAt.getTime()) / 1_000)).padStart(5);
+      const size = (await this.#queue.size()) ?? "?";
+      this.#options.say(`${elapsedS} s  applied ${this.seen.applied}  in the queue ${size}  ${describe()}`);
+    };
+    this.#telling = repeat(tell, progressIntervalMs, this.signal);
+  }
+
+  /** Waits until all apps are ready and the queue is empty: see {@link QueueWatch}. */
+  async drain(standstillMs: number): Promise<void> {
+    this.#options.say("Waiting for the queue to become empty.");
+    const drained = this.#queue.untilEmpty(() => this.seen.applied, standstillMs, this.signal);
+    const [left] = await Promise.all([drained, this.untilReady()]);
+    if (left !== undefined) this.violations.push({ kind: "stuck", what: left });
+    await this.untilReady();
+  }
+
+  /** Compares what partners were told with what is in the database. */
+  async report(posts: readonly Post[]): Promise<Report> {
+    await this.#follower.finish();
+    const { tally, violations } = check({
+      posts,
+      database: await readDatabase(this.system.pool),
+      followedChangeIds: this.seen.changeIds,
+      duplicateWindowMs: this.system.duplicateWindowMs,
+    });
+    return makeReport({
+      build: this.#options.build.name,
+      startedAt: this.#startedAt,
+      tally,
+      violations: [...this.violations, ...violations],
+    });
+  }
+
+  async end(): Promise<void> {
+    this.#ending.abort();
+    await this.#telling;
+    await this.#queue.close();
+  }
 }

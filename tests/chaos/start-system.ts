@@ -20,7 +20,7 @@ import { startPostgresPair } from "./postgres-pair.ts";
 import { serveTls } from "./postgres-tls.ts";
 import { createRedisClock, removeSharedMemory } from "./redis-clock.ts";
 import { type RedisEngineName, redisEngines } from "./redis-engines.ts";
-import { superviseApp } from "./supervise.ts";
+import { SupervisedApp } from "./supervise.ts";
 
 const queuePrefix = "{chaos}";
 const duplicateWindowHours = 72;
@@ -54,7 +54,7 @@ export type System = Awaited<ReturnType<typeof startSystem>>;
 
 /** Starts Redis, PostgreSQL and the apps on ports of their own, with data and logs in `dir`. */
 export async function startSystem(options: SystemOptions) {
-  const { dir, build, appNames, partners, rateLimit = noLimit, onCrash } = options;
+  const { dir, appNames, partners, rateLimit = noLimit } = options;
   // When something does not start, this stops what runs already.
   await using started = new AsyncDisposableStack();
   const network = started.adopt(createNetwork({ delayMs: options.delayMs ?? delayMs }), ({ close }) => close());
@@ -64,33 +64,14 @@ export async function startSystem(options: SystemOptions) {
 
   const partnersFile = join(dir, "partners.json");
   const secretOf = writeNewPartners(partnersFile, Object.fromEntries(partners.map((id) => [id, rateLimit])));
+  const environment = { ...redis.environment, ...postgres.environment, PARTNERS_FILE: partnersFile };
   await mkdir(join(dir, "log"));
-  const logPathOf = (name: AppName) => join(dir, "log", `${name}.log`);
-  const ingestUrls: string[] = [];
-  const startApp = async (name: AppName) => {
-    const port = await freePort();
-    const isIngest = name.startsWith("ingest");
-    if (isIngest) ingestUrls.push(`http://127.0.0.1:${port}`);
-    const app = superviseApp({
-      name,
-      program: isIngest ? build.ingest : build.worker,
-      environment: {
-        ...redis.environment,
-        ...postgres.environment,
-        QUEUE_PREFIX: queuePrefix,
-        PARTNERS_FILE: partnersFile,
-        DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
-        PORT: String(port),
-      },
-      adminPort: await freePort(),
-      logPath: logPathOf(name),
-      onCrash,
-    });
-    started.defer(app.stop);
-    return app;
-  };
   const apps = [];
-  for (const name of appNames) apps.push(await startApp(name));
+  for (const name of appNames) {
+    const app = await startApp(name, options, environment);
+    started.defer(() => app.stop());
+    apps.push(app);
+  }
 
   const running = started.move();
   return {
@@ -106,10 +87,10 @@ export async function startSystem(options: SystemOptions) {
     machineFaults: [...redis.faults, ...postgres.faults],
     duplicateWindowMs: duplicateWindowHours * 3_600_000,
     apps,
-    ingestUrls,
+    ingestUrls: apps.flatMap(({ url }) => url ?? []),
     secretOf: (partner: string) => secretOf[partner] ?? "",
     /** What the apps have logged so far. */
-    readLogs: () => Promise.all(appNames.map((name) => readFile(logPathOf(name), "utf8"))),
+    readLogs: () => Promise.all(appNames.map((name) => readFile(logPathOf(dir, name), "utf8"))),
     targets: new Map<TargetName, FaultTarget>([
       ...apps.map((app): [TargetName, FaultTarget] => [app.name, app]),
       ...(redis.target === undefined ? [] : [["redis", redis.target] as const]),
@@ -120,6 +101,30 @@ export async function startSystem(options: SystemOptions) {
     presentExpired: postgres.presentExpired,
     stop: () => running.disposeAsync(),
   };
+}
+
+async function startApp(
+  name: AppName,
+  { dir, build, onCrash }: SystemOptions,
+  environment: Record<string, string>,
+): Promise<SupervisedApp> {
+  return new SupervisedApp({
+    name,
+    program: name.startsWith("ingest") ? build.ingest : build.worker,
+    environment: {
+      ...environment,
+      QUEUE_PREFIX: queuePrefix,
+      DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
+    },
+    port: await freePort(),
+    adminPort: await freePort(),
+    logPath: logPathOf(dir, name),
+    onCrash,
+  });
+}
+
+function logPathOf(dir: string, name: AppName): string {
+  return join(dir, "log", `${name}.log`);
 }
 
 interface Redises {

@@ -16,37 +16,52 @@ interface Shard {
   prefix: string;
 }
 
-/** @param locate tells where the shards are now */
-export function watchQueue(locate: () => Promise<Shard[]>) {
-  const connections = new Map<string, Redis>();
-  const queues = new Map<string, Queue>();
+export class QueueWatch {
+  readonly #locate: () => Promise<Shard[]>;
+  readonly #connections = new Map<string, Redis>();
+  readonly #queues = new Map<string, Queue>();
 
-  function connect(redisUrl: string): Redis {
-    const connection =
-      connections.get(redisUrl) ??
-      new Redis(redisUrl, {
-        commandTimeout: commandTimeoutMs,
-        maxRetriesPerRequest: 1,
-        retryStrategy: () => 200,
-      });
-    if (!connections.has(redisUrl)) connection.on("error", () => {});
-    connections.set(redisUrl, connection);
-    return connection;
+  /** @param locate tells where the shards are now */
+  constructor(locate: () => Promise<Shard[]>) {
+    this.#locate = locate;
   }
 
-  function open({ redisUrl, prefix }: Shard): Queue {
-    const name = `${redisUrl} ${prefix}`;
-    const skips = { skipWaitingForReady: true, skipVersionCheck: true, skipMetasUpdate: true };
-    const queue = queues.get(name) ?? new Queue(queueName, { connection: connect(redisUrl), prefix, ...skips });
-    if (!queues.has(name)) queue.on("error", () => {});
-    queues.set(name, queue);
-    return queue;
+  /** Events in the queue; undefined: Redis does not answer. */
+  async size(): Promise<number | undefined> {
+    return (await this.#look()).size;
   }
 
-  async function look() {
+  /**
+   * Waits until nothing is left in the queue, however long that takes, as long as something changes.
+   *
+   * @param countApplied rises with each event that is applied
+   * @param standstillMs longer than the longest delay of a retry
+   * @returns undefined, or a sentence that says what is left when nothing has changed for so long
+   */
+  async untilEmpty(countApplied: () => number, standstillMs: number, signal: AbortSignal): Promise<string | undefined> {
+    let last = "";
+    let changedAtMs = performance.now();
+    for (;;) {
+      const { size, left } = await this.#look();
+      const seen = `${left} ${countApplied()}`;
+      if (seen !== last) changedAtMs = performance.now();
+      last = seen;
+      const unchangedForMs = performance.now() - changedAtMs;
+      if (size === 0 && unchangedForMs >= emptyForMs) return undefined;
+      if (unchangedForMs >= standstillMs) return `nothing changed for ${standstillMs / 1_000} s; left: ${left}`;
+      await sleep(lookIntervalMs, undefined, { signal });
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const queue of this.#queues.values()) await queue.close();
+    for (const connection of this.#connections.values()) connection.disconnect();
+  }
+
+  async #look(): Promise<{ size: number | undefined; left: string }> {
     try {
-      const shards = await locate();
-      const counts = await Promise.all(shards.map((shard) => open(shard).getJobCounts(...states)));
+      const shards = await this.#locate();
+      const counts = await Promise.all(shards.map((shard) => this.#open(shard).getJobCounts(...states)));
       const totals = Object.fromEntries(
         states.map((state) => [state, counts.reduce((sum, count) => sum + (count[state] ?? 0), 0)]),
       );
@@ -56,33 +71,31 @@ export function watchQueue(locate: () => Promise<Shard[]>) {
     }
   }
 
-  return {
-    /** Events in the queue; undefined: Redis does not answer. */
-    size: async () => (await look()).size,
-    /**
-     * Waits until nothing is left in the queue, however long that takes, as long as something changes.
-     *
-     * @param countApplied rises with each event that is applied
-     * @param standstillMs longer than the longest delay of a retry
-     * @returns undefined, or a sentence that says what is left when nothing has changed for so long
-     */
-    async untilEmpty(countApplied: () => number, standstillMs: number, signal: AbortSignal) {
-      let last = "";
-      let changedAtMs = performance.now();
-      for (;;) {
-        const { size, left } = await look();
-        const seen = `${left} ${countApplied()}`;
-        if (seen !== last) changedAtMs = performance.now();
-        last = seen;
-        const unchangedForMs = performance.now() - changedAtMs;
-        if (size === 0 && unchangedForMs >= emptyForMs) return undefined;
-        if (unchangedForMs >= standstillMs) return `nothing changed for ${standstillMs / 1_000} s; left: ${left}`;
-        await sleep(lookIntervalMs, undefined, { signal });
-      }
-    },
-    async close() {
-      for (const queue of queues.values()) await queue.close();
-      for (const connection of connections.values()) connection.disconnect();
-    },
-  };
+  #open({ redisUrl, prefix }: Shard): Queue {
+    const name = `${redisUrl} ${prefix}`;
+    const opened = this.#queues.get(name);
+    if (opened !== undefined) return opened;
+    const skips = { skipWaitingForReady: true, skipVersionCheck: true, skipMetasUpdate: true };
+    const queue = new Queue(queueName, { connection: this.#connect(redisUrl), prefix, ...skips });
+    this.#queues.set(
+      name,
+      queue.on("error", () => {}),
+    );
+    return queue;
+  }
+
+  #connect(redisUrl: string): Redis {
+    const connected = this.#connections.get(redisUrl);
+    if (connected !== undefined) return connected;
+    const connection = new Redis(redisUrl, {
+      commandTimeout: commandTimeoutMs,
+      maxRetriesPerRequest: 1,
+      retryStrategy: () => 200,
+    });
+    this.#connections.set(
+      redisUrl,
+      connection.on("error", () => {}),
+    );
+    return connection;
+  }
 }

@@ -2,10 +2,10 @@ import { check } from "@booking-events/chaos/check";
 import { createPool } from "@booking-events/chaos/database";
 import { followDatabase } from "@booking-events/chaos/follow-database";
 import { type Intent, inventHistories, partners } from "@booking-events/chaos/histories";
-import { postEvents } from "@booking-events/chaos/post-events";
+import { EventLoad } from "@booking-events/chaos/post-events";
 import { createRandom } from "@booking-events/chaos/random";
 import { readDatabase } from "@booking-events/chaos/read-database";
-import { watchQueue } from "@booking-events/chaos/watch-queue";
+import { QueueWatch } from "@booking-events/chaos/watch-queue";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 
 const sendOptions = {
@@ -43,10 +43,10 @@ export function startLoad(options: {
   const { environment, perSecond, queuePrefix = "{booking-events}", ...target } = options;
   const { intents = inventHistories(createRandom(seed, "histories")), count = Number.POSITIVE_INFINITY } = options;
   const pool = createPool(environment["DATABASE_URL"] ?? "");
-  const queue = watchQueue(async () => [{ redisUrl: environment["REDIS_URL"] ?? "", prefix: queuePrefix }]);
+  const queue = new QueueWatch(async () => [{ redisUrl: environment["REDIS_URL"] ?? "", prefix: queuePrefix }]);
   const [posting, following] = [new AbortController(), new AbortController()];
   const follower = followDatabase(pool, following.signal);
-  const load = postEvents({
+  const load = new EventLoad({
     ...target,
     perSecond,
     count,
