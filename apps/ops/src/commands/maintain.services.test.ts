@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeEach, expect, test } from "vitest";
 import { runOps } from "../testing/run-ops.ts";
@@ -48,6 +48,22 @@ async function fill(): Promise<void> {
   );
   await execute(url, "analyze");
 }
+
+test("retention --dry-run needs no right but to read the tables", async () => {
+  await fill();
+  const role = `reader_${randomBytes(4).toString("hex")}`;
+  await pool.query(
+    `create role ${role} login password 'x';
+     grant select on bookings, booking_events, booking_changes, dead_letters to ${role}`,
+  );
+  try {
+    const asReader = Object.assign(new URL(url), { username: role, password: "x" }).href;
+    const shown = await runOps(["retention", "--dry-run", "--json"], { environment: { DATABASE_URL: asReader } });
+    expect(shown).toMatchObject({ exitCode: 0, stderr: "", stdout: expect.stringContaining("booking_events_2020_01") });
+  } finally {
+    await pool.query(`drop owned by ${role}; drop role ${role}`);
+  }
+});
 
 test("retention --dry-run shows what maintain removes then, and removes nothing", async () => {
   await fill();
