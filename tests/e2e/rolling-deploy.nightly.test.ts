@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { waitFor } from "@booking-events/harness";
 import { type AppProcess, builtApps, startApp } from "@booking-events/harness/app-process";
+import { findPreviousRelease } from "@booking-events/harness/previous-release";
 import { afterEach, expect, test } from "vitest";
 import { printedByOps } from "./run-ops.ts";
 import { type SteadyLoad, startLoad, writeLoadPartners } from "./steady-load.ts";
@@ -21,21 +22,6 @@ afterEach(async () => {
 });
 
 const run = promisify(execFile);
-
-/** @returns the tag of the release that the newest one replaces; undefined: there is none, or this clone lacks it */
-async function findPreviousRelease(): Promise<string | undefined> {
-  const { stdout } = await run("git", [
-    "tag",
-    "--list",
-    "v*",
-    "--sort=-version:refname",
-    "--merged",
-    "HEAD",
-    "--no-contains",
-    "HEAD",
-  ]);
-  return stdout.split("\n")[0] || undefined;
-}
 
 /** @returns the folder of the built release */
 async function build(tag: string): Promise<string> {

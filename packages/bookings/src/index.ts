@@ -5,7 +5,6 @@ export {
   type BookingState,
   type Change,
   type FoldEvent,
-  type FoldOutcome,
   type FoldStep,
   foldEvent,
   foldEvents,
@@ -20,4 +19,4 @@ export {
   isRepeatable,
   planBooking,
 } from "./plan-booking.ts";
-export { type LateEvent, Refold, type Refolding } from "./refold.ts";
+export { Refold, type Refolding } from "./refold.ts";

@@ -1,9 +1,12 @@
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { waitFor } from "@booking-events/harness";
+import { findPreviousRelease } from "@booking-events/harness/previous-release";
 import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { bookingFields } from "@booking-events/schema";
 import { escapeIdentifier } from "pg";
@@ -35,6 +38,21 @@ describe("migrations", () => {
     expect(rows).toEqual(["0001_tables", "0002_read-model", "0003_upkeep"].map((name) => ({ name, length: 64 })));
     expect(await migrate(url)).toEqual([]);
   });
+});
+
+test("the files of a release are never touched", async ({ skip }) => {
+  const release = await findPreviousRelease();
+  if (release === undefined) return skip("no release has been tagged yet");
+  const folder = fileURLToPath(new URL("../../migrations", import.meta.url));
+  const { stdout } = await promisify(execFile)("git", [
+    "diff",
+    "--name-only",
+    "--diff-filter=a",
+    release,
+    "--",
+    folder,
+  ]);
+  expect(stdout).toBe("");
 });
 
 describe("a database whose schema is not this release's", () => {
