@@ -1,10 +1,21 @@
 import { execFile } from "node:child_process";
-import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { choosePostgresHome } from "./postgres-home.ts";
 import { recordProcess } from "./process-record.ts";
 import { type DataServer, startPostgres, startRedis } from "./services.ts";
 
@@ -116,12 +127,12 @@ test("PostgreSQL starts although its lock file names a process, which is another
 });
 
 test("a PostgreSQL cluster whose creation was interrupted is created again", async () => {
-  const { stop, home } = await startPostgres({ dir });
-  await stop();
-  cpSync(join(home, "data"), join(home, "data.unfinished"), { recursive: true });
-  rmSync(join(home, "data"), { recursive: true });
+  const home = await choosePostgresHome(dir);
+  const unfinished = join(home.dir, "data.unfinished");
+  mkdirSync(unfinished);
+  writeFileSync(join(unfinished, "PG_VERSION"), "18\n");
   await postgres.write((await postgres.start(dir)).url, "works");
-  expect(existsSync(join(home, "data.unfinished"))).toBe(false);
+  expect(existsSync(unfinished)).toBe(false);
 });
 
 async function track(start: Promise<DataServer>): Promise<DataServer> {

@@ -10,7 +10,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postAccepted, postEvent } from "./post-event.ts";
 import { type Ran, runOps } from "./run-ops.ts";
-import { type RunningApp, useOwnServices } from "./surroundings.ts";
+import { type RunningApp, runApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-privilege-tests-01234567";
 /** In a URL, almost every character of it would have to be encoded. */
@@ -142,101 +142,113 @@ async function outcomeOf(eventId: string): Promise<string | undefined> {
   return rows[0]?.outcome;
 }
 
-test("over TLS and with the least privileges, events go their whole way, dead letters too", async () => {
-  const [ingest, worker, lookup] = await Promise.all([start("ingest"), start("worker"), start("lookup")]);
-  await owner.query(
-    "alter table bookings add constraint mistake check (reference not like 'POISON%' or 1 / (0 * length(reference)) = 0)",
-  );
-  const created = await post(ingest, "create", "TRIP-1");
-  await waitFor(async () => expect(await outcomeOf(created)).toBe("created"));
-  const deleted = await post(ingest, "delete", "TRIP-1");
-  await waitFor(async () => expect(await outcomeOf(deleted)).toBe("deleted"));
+describe("over TLS and with the least privileges,", () => {
+  let ingest: RunningApp;
+  let worker: RunningApp;
+  let lookup: RunningApp;
+  beforeAll(async () => {
+    const run = (name: "ingest" | "worker" | "lookup") => runApp(name, environmentOf(name));
+    [ingest, worker, lookup] = await Promise.all([run("ingest"), run("worker"), run("lookup")]);
+    await Promise.all([ingest, worker, lookup].map((app) => app.untilReady()));
+  });
+  afterAll(() => Promise.all([ingest, worker, lookup].map((app) => app?.stop("SIGKILL"))));
 
-  const poisons = [await post(ingest, "create", "POISON-1"), await post(ingest, "create", "POISON-2")] as const;
-  await waitFor(async () => {
-    const { rows } = await owner.query("select error_code from dead_letters");
-    expect(rows).toEqual([{ error_code: "22012" }, { error_code: "22012" }]);
-  });
-  const receipt = async (eventId: string) =>
-    (await fetch(`${lookup.url}/booking-event/receipt/${secret}/${eventId}`)).json();
-  expect(await receipt(created)).toMatchObject({ status: "applied", outcome: "created", decidedBy: deleted });
-  const booking = await fetch(`${lookup.url}/booking-event/booking/${secret}?reference=TRIP-1`);
-  expect(await booking.json()).toMatchObject({ state: "deleted", decidedBy: deleted });
-  const list = await fetch(`${lookup.url}/booking-event/reconcile/${secret}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/x-ndjson" },
-    body: '{"reference":"TRIP-1"}\n{"reference":"TRIP-2"}\n',
-  });
-  expect(await list.text()).toContain('"missing":1');
-  expect(await receipt(poisons[0])).toMatchObject({ status: "failed", code: "22012" });
-  await owner.query("alter table bookings drop constraint mistake");
-  expect(await ops(["dead-letters", "replay", poisons[0], "--yes"])).toMatchObject({ exitCode: 0 });
-  expect(await outcomeOf(poisons[0])).toBe("created");
-  const discarded = await ops(["dead-letters", "discard", poisons[1], "--reason", "sent again", "--yes"]);
-  expect(discarded).toMatchObject({ exitCode: 0 });
-  for (const look of [
-    ["bookings", "show", "acme", "TRIP-1"],
-    ["events", "list"],
-    ["dead-letters", "list", "--resolved"],
-    ["partners", "list"],
-    ["retention", "--dry-run", "--json"],
-    ["queue", "pause"],
-    ["queue", "resume"],
-  ]) {
-    expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
-  }
-  expect(await ops(["status"])).toMatchObject({ stdout: expect.stringContaining("Nothing needs attention.") });
-  const states = await doctor();
-  expect(states.get("The database is migrated")).toBe("ok");
-  expect(states.get("Redis writes each event to disk")).toBe("ok");
-  expect((await postEvent(ingest, { secret })).status).toBe(422);
-  await waitFor(async () => {
-    const { stdout } = await ops(["refusals", "--partner", "acme", "--json"]);
-    expect(JSON.parse(stdout)).toMatchObject([{ status: 422, violations: [expect.stringMatching(/:missing$/)] }]);
-  });
-  const withoutCountry = { consumerPhone: "07911 123456" };
-  const headers = { "X-Dry-Run": "true" };
-  await postEvent(ingest, { secret, reference: "TRIP-1", fields: withoutCountry, headers });
-  await waitFor(async () => {
-    const { stdout } = await ops(["partners", "warnings", "acme", "--json"]);
-    expect(JSON.parse(stdout)).toMatchObject([{ field: "consumerPhone", code: "unreadable-phone", count: 1 }]);
-  });
-  expect(await readAsReader()).toEqual([{ state: "deleted" }, { state: "active" }]);
-  await followAsReader();
-  const lines = join(own.folder, "bookings.ndjson");
-  await writeFile(lines, '{"consumerTripPartnerExternalReference":"IMPORTED"}\n');
-  const imported = await ops(["import", lines, "--partner", "acme", "--as-of", new Date().toISOString()]);
-  expect(imported).toMatchObject({ exitCode: 0, stderr: "", stdout: expect.stringContaining("1 queued") });
-  await waitFor(async () => {
-    const { rows } = await owner.query("select state from bookings where reference = 'IMPORTED'");
-    expect(rows).toEqual([{ state: "active" }]);
-  });
-  expect(await ops(["guests", "erase", "--reference", "TRIP-1", "--reason", "request", "--yes"])).toMatchObject({
-    exitCode: 0,
-    stdout: expect.stringMatching(/Erased 1 bookings with 2 events[\s\S]*Redis has rewritten/),
-  });
-  const late = await post(ingest, "create", "TRIP-1");
-  await waitFor(async () => expect(await outcomeOf(late)).toBe("erased"));
-
-  expect(await receipt(late)).toEqual({ eventId: late, status: "erased" });
-
-  for (const app of [ingest, worker, lookup]) expect(await app.stop("SIGTERM")).toBe(0);
-  expect(await refusedByRedis()).toEqual([]);
-});
-
-test("each process exports the state of the queue, and until when the certificates that it meets are valid", async () => {
-  const [ingest, worker] = await Promise.all([start("ingest"), start("worker")]);
-  const end = Date.parse(new X509Certificate(await readFile(certificateFile)).validTo) / 1_000;
-  await waitFor(async () => {
-    for (const metrics of [await ingest.metrics(), await worker.metrics()]) {
-      expect(metrics).toMatch(/^booking_events_redis_up\S* 1$/m);
-      expect(metrics).toMatch(/^booking_events_redis_durable\S* 1$/m);
-      expect(metrics).toMatch(/^booking_events_workers\S* 1$/m);
-      expect(metrics).toMatch(new RegExp(`^booking_events_certificate_\\w+{server="redis",\\S* ${end}$`, "m"));
-    }
-    expect(await worker.metrics()).toMatch(
-      new RegExp(`^booking_events_certificate_\\w+{server="postgresql",\\S* ${end}$`, "m"),
+  test("events go their whole way, dead letters too", async () => {
+    await owner.query(
+      "alter table bookings add constraint mistake check (reference not like 'POISON%' or 1 / (0 * length(reference)) = 0)",
     );
+    const created = await post(ingest, "create", "TRIP-1");
+    await waitFor(async () => expect(await outcomeOf(created)).toBe("created"));
+    const deleted = await post(ingest, "delete", "TRIP-1");
+    await waitFor(async () => expect(await outcomeOf(deleted)).toBe("deleted"));
+
+    const poisons = [await post(ingest, "create", "POISON-1"), await post(ingest, "create", "POISON-2")] as const;
+    await waitFor(async () => {
+      const { rows } = await owner.query("select error_code from dead_letters");
+      expect(rows).toEqual([{ error_code: "22012" }, { error_code: "22012" }]);
+    });
+    const receipt = async (eventId: string) =>
+      (await fetch(`${lookup.url}/booking-event/receipt/${secret}/${eventId}`)).json();
+    expect(await receipt(created)).toMatchObject({ status: "applied", outcome: "created", decidedBy: deleted });
+    const booking = await fetch(`${lookup.url}/booking-event/booking/${secret}?reference=TRIP-1`);
+    expect(await booking.json()).toMatchObject({ state: "deleted", decidedBy: deleted });
+    const list = await fetch(`${lookup.url}/booking-event/reconcile/${secret}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/x-ndjson" },
+      body: '{"reference":"TRIP-1"}\n{"reference":"TRIP-2"}\n',
+    });
+    expect(await list.text()).toContain('"missing":1');
+    expect(await receipt(poisons[0])).toMatchObject({ status: "failed", code: "22012" });
+    await owner.query("alter table bookings drop constraint mistake");
+    expect(await ops(["dead-letters", "replay", poisons[0], "--yes"])).toMatchObject({ exitCode: 0 });
+    expect(await outcomeOf(poisons[0])).toBe("created");
+    const discarded = await ops(["dead-letters", "discard", poisons[1], "--reason", "sent again", "--yes"]);
+    expect(discarded).toMatchObject({ exitCode: 0 });
+    for (const look of [
+      ["bookings", "show", "acme", "TRIP-1"],
+      ["events", "list"],
+      ["dead-letters", "list", "--resolved"],
+      ["partners", "list"],
+      ["retention", "--dry-run", "--json"],
+      ["queue", "pause"],
+      ["queue", "resume"],
+    ]) {
+      expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
+    }
+    expect(await ops(["status"])).toMatchObject({ stdout: expect.stringContaining("Nothing needs attention.") });
+    const states = await doctor();
+    expect(states.get("The database is migrated")).toBe("ok");
+    expect(states.get("Redis writes each event to disk")).toBe("ok");
+    expect((await postEvent(ingest, { secret })).status).toBe(422);
+    await waitFor(async () => {
+      const { stdout } = await ops(["refusals", "--partner", "acme", "--json"]);
+      expect(JSON.parse(stdout)).toMatchObject([{ status: 422, violations: [expect.stringMatching(/:missing$/)] }]);
+    });
+    const withoutCountry = { consumerPhone: "07911 123456" };
+    const headers = { "X-Dry-Run": "true" };
+    await postEvent(ingest, { secret, reference: "TRIP-1", fields: withoutCountry, headers });
+    await waitFor(async () => {
+      const { stdout } = await ops(["partners", "warnings", "acme", "--json"]);
+      expect(JSON.parse(stdout)).toMatchObject([{ field: "consumerPhone", code: "unreadable-phone", count: 1 }]);
+    });
+    expect(await readAsReader()).toEqual([{ state: "deleted" }, { state: "active" }]);
+    await followAsReader();
+    const lines = join(own.folder, "bookings.ndjson");
+    await writeFile(lines, '{"consumerTripPartnerExternalReference":"IMPORTED"}\n');
+    const imported = await ops(["import", lines, "--partner", "acme", "--as-of", new Date().toISOString()]);
+    expect(imported).toMatchObject({ exitCode: 0, stderr: "", stdout: expect.stringContaining("1 queued") });
+    await waitFor(async () => {
+      const { rows } = await owner.query("select state from bookings where reference = 'IMPORTED'");
+      expect(rows).toEqual([{ state: "active" }]);
+    });
+    expect(await ops(["guests", "erase", "--reference", "TRIP-1", "--reason", "request", "--yes"])).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/Erased 1 bookings with 2 events[\s\S]*Redis has rewritten/),
+    });
+    const late = await post(ingest, "create", "TRIP-1");
+    await waitFor(async () => expect(await outcomeOf(late)).toBe("erased"));
+
+    expect(await receipt(late)).toEqual({ eventId: late, status: "erased" });
+  });
+
+  test("each process exports the state of the queue, and until when the certificates that it meets are valid", async () => {
+    const end = Date.parse(new X509Certificate(await readFile(certificateFile)).validTo) / 1_000;
+    await waitFor(async () => {
+      for (const metrics of [await ingest.metrics(), await worker.metrics()]) {
+        expect(metrics).toMatch(/^booking_events_redis_up\S* 1$/m);
+        expect(metrics).toMatch(/^booking_events_redis_durable\S* 1$/m);
+        expect(metrics).toMatch(/^booking_events_workers\S* 1$/m);
+        expect(metrics).toMatch(new RegExp(`^booking_events_certificate_\\w+{server="redis",\\S* ${end}$`, "m"));
+      }
+      expect(await worker.metrics()).toMatch(
+        new RegExp(`^booking_events_certificate_\\w+{server="postgresql",\\S* ${end}$`, "m"),
+      );
+    });
+  });
+
+  test("the processes stop cleanly, and Redis has refused them nothing", async () => {
+    for (const app of [ingest, worker, lookup]) expect(await app.stop("SIGTERM")).toBe(0);
+    expect(await refusedByRedis()).toEqual([]);
   });
 });
 
