@@ -283,6 +283,11 @@ describe("Redis out: ingest answers 503 with Retry-After, and recovers by itself
       () => redisAdmin.config("SET", "maxmemory", "0"),
     ],
     [
+      "without an append-only file",
+      () => redisAdmin.config("SET", "appendonly", "no"),
+      () => redisAdmin.config("SET", "appendonly", "yes"),
+    ],
+    [
       "unable to save (MISCONF)",
       async () => {
         // A snapshot that can't be written, and a rule that stops writes because of it.
