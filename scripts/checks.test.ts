@@ -1,4 +1,5 @@
-import { setTimeout } from "node:timers/promises";
+import { once } from "node:events";
+import { setImmediate } from "node:timers/promises";
 import { beforeEach, expect, test, vi } from "vitest";
 import { type Check, runBeside } from "./checks.ts";
 
@@ -30,8 +31,9 @@ test("a quiet check that fails ends the tests, and its output and name are the l
 
 test("a quiet check that fails while the servers are installed waits for that, and there are no tests", async () => {
   let isInstalled = false;
-  const prepare = async () => {
-    await setTimeout(500);
+  const prepare = async (signal: AbortSignal) => {
+    if (!signal.aborted) await once(signal, "abort");
+    await setImmediate();
     isInstalled = true;
   };
   const types = ends("Types", "process.exitCode = 2");

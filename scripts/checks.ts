@@ -35,7 +35,7 @@ const sourceChecks: readonly Check[] = [
 export function runChecks(
   vitestArgs: readonly string[],
   stop: AbortSignal,
-  prepare?: () => Promise<void>,
+  prepare?: (signal: AbortSignal) => Promise<void>,
 ): Promise<number> {
   const reporters = ["--reporter=default", "--reporter=./scripts/summary-reporter.ts"];
   const build = { name: "Build", ...buildCommand };
@@ -51,7 +51,7 @@ export function runChecks(
  * @returns as above
  */
 export async function runBeside(checks: {
-  prepare?: (() => Promise<void>) | undefined;
+  prepare?: ((signal: AbortSignal) => Promise<void>) | undefined;
   shown: readonly Check[];
   quiet: readonly Check[];
   stop: AbortSignal;
@@ -59,7 +59,7 @@ export async function runBeside(checks: {
   try {
     await together(checks.stop, [
       async (signal) => {
-        await checks.prepare?.();
+        await checks.prepare?.(signal);
         for (const check of checks.shown) {
           if (!signal.aborted) say(`\n── ${check.name}`);
           await run(check, "inherit", signal);
