@@ -26,7 +26,8 @@ interface EngineOptions {
 }
 
 const nodeTimeoutMs = 2_000;
-const replacedTimeoutMs = 60_000;
+/** With slow links, Sentinels may split their votes several times, and try again only after 20 s or more. */
+const replacedTimeoutMs = 150_000;
 
 export const redisEngines: Record<RedisEngineName, (options: EngineOptions) => Promise<RedisEngine>> = {
   cluster: startCluster,
