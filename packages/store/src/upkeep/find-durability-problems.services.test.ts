@@ -71,15 +71,20 @@ describe("a PostgreSQL that may lose committed data", () => {
     await admin.query(`alter database ${await name()} reset zero_damaged_pages`);
   });
 
-  test.each(["bookings", "booking_events_default"])(
-    "is found by a table that a crash would empty: %s",
-    async (table) => {
+  test("is found by each table that a crash would empty", async () => {
+    const { rows } = await admin.query<{ name: string }>(
+      `select relname as name from pg_class
+       where relkind = 'r' and relnamespace = (select relnamespace from pg_class where oid = 'bookings'::regclass)`,
+    );
+    const tables = rows.map(({ name }) => name);
+    expect(tables).toEqual(expect.arrayContaining(["bookings", "booking_events_default", "erasures"]));
+    for (const table of tables) {
       await admin.query(`alter table ${table} set unlogged`);
       expect(await findProblems()).toEqual([expect.stringContaining(`Run: alter table ${table} set logged.`)]);
       await admin.query(`alter table ${table} set logged`);
-      expect(await findProblems()).toEqual([]);
-    },
-  );
+    }
+    expect(await findProblems()).toEqual([]);
+  });
 });
 
 describe("our transactions", () => {

@@ -13,7 +13,18 @@ const safeSettings = new Map([
   ["zero_damaged_pages", "off"],
 ]);
 
-const tables = ["bookings", "booking_events", "booking_changes", "feed_position", "feed_cursors", "dead_letters"];
+const tables = [
+  "bookings",
+  "booking_events",
+  "booking_changes",
+  "feed_position",
+  "feed_cursors",
+  "dead_letters",
+  "digest_key",
+  "erasures",
+  "log_retention",
+  "schema_migrations",
+];
 
 /**
  * Finds settings with which PostgreSQL may lose committed events.
