@@ -10,20 +10,26 @@ export class NoSuitableServer extends Error {
   }
 }
 
+export interface Servers {
+  /** One for each host. */
+  urls: [string, ...string[]];
+  /** Whether to ask the servers which of them takes writes. A single host may lead to a standby, too. */
+  mustTakeWrites: boolean;
+}
+
 /**
  * Reads a URL that may name several hosts, such as `postgres://user@a:5432,b:5432/database`. libpq's parameter
- * `target_session_attrs` may only say what several hosts mean here anyway.
+ * `target_session_attrs` may only be `read-write`, which is the default for several hosts.
  *
- * @returns one URL for each host
  * @throws TypeError if the URL asks for another server than the one that takes writes
  */
-export function readServers(databaseUrl: string): [string, ...string[]] {
+export function readServers(databaseUrl: string): Servers {
   const [, before = "", hosts, after = ""] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(databaseUrl) ?? [];
   const wanted = new URLSearchParams(after.split("?")[1]).get("target_session_attrs");
   if (wanted !== null && wanted !== "read-write") throw new TypeError("target_session_attrs must be read-write");
-  if (hosts === undefined) return [databaseUrl];
+  if (hosts === undefined) return { urls: [databaseUrl], mustTakeWrites: false };
   const [first = "", ...others] = hosts.split(",").map((host) => before + host + after);
-  return [first, ...others];
+  return { urls: [first, ...others], mustTakeWrites: wanted !== null || others.length > 0 };
 }
 
 /**

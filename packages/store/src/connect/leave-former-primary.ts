@@ -20,9 +20,9 @@ export class FormerPrimary extends Error {
  * @returns what ends the watch
  */
 export function leaveFormerPrimary(pool: pg.Pool, databaseUrl: string): () => void {
-  const servers = readServers(databaseUrl);
-  if (servers.length === 1) return () => {};
-  const watch = new PrimaryWatch(pool, servers);
+  const { urls } = readServers(databaseUrl);
+  if (urls.length === 1) return () => {};
+  const watch = new PrimaryWatch(pool, urls);
   const timer = setInterval(() => void watch.look(), lookIntervalMs).unref();
   return () => clearInterval(timer);
 }

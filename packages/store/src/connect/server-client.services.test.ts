@@ -66,8 +66,11 @@ describe("of a primary and its standby", () => {
     expect(await withBriefConnection(location, "test", readPort)).toBe(primary.port);
   });
 
-  test("the URL of one host leads there", async () => {
+  test("the URL of one host leads there, unless it asks for a server that takes writes", async () => {
     expect(await readPort(openPool(urlOf([standby.port])))).toBe(standby.port);
+    const onlyWrites = (port: number) => openPool(`${urlOf([port])}?target_session_attrs=read-write`);
+    expect(await readPort(onlyWrites(primary.port))).toBe(primary.port);
+    await expect(onlyWrites(standby.port).query("select 1")).rejects.toMatchObject({ code: "NO_SUITABLE_SERVER" });
   });
 
   test("the error says if no server takes writes, or none answers", async () => {

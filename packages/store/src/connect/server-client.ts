@@ -1,6 +1,6 @@
 import { parseJson } from "@booking-events/schema";
 import pg from "pg";
-import { chooseServer, readServers } from "./choose-server.ts";
+import { chooseServer, readServers, type Servers } from "./choose-server.ts";
 
 const defaultConnectTimeoutMs = 5_000;
 /** Of the time for connecting. The rest is for the connection to the server that was chosen. */
@@ -8,15 +8,16 @@ const choiceShare = 0.5;
 
 /**
  * A client whose URL may name several hosts. It finds the one that takes writes each time it connects, so a pool of such
- * clients follows a failover. The driver itself knows one host.
+ * clients follows a failover. The driver itself knows one host. With one host and no `target_session_attrs`, nothing is
+ * asked.
  */
 export class ServerClient extends pg.Client {
-  readonly #servers: string[];
+  readonly #servers: Servers;
   readonly #limitMs: number;
 
   constructor(config: pg.ClientConfig & { connectionString: string }) {
     const servers = readServers(config.connectionString);
-    super({ ...config, connectionString: servers[0] });
+    super({ ...config, connectionString: servers.urls[0] });
     this.setTypeParser(pg.types.builtins.JSONB, parseJson);
     this.#servers = servers;
     this.#limitMs = choiceShare * (config.connectionTimeoutMillis || defaultConnectTimeoutMs);
@@ -28,8 +29,8 @@ export class ServerClient extends pg.Client {
       this.connect((error: Error | null) => (error ? reject(error) : resolve(this)));
       return promise;
     }
-    if (this.#servers.length === 1) return super.connect(callback);
-    chooseServer(this.#servers, this.#limitMs).then((address) => {
+    if (!this.#servers.mustTakeWrites) return super.connect(callback);
+    chooseServer(this.#servers.urls, this.#limitMs).then((address) => {
       Object.assign(this, address);
       super.connect(callback);
     }, callback);
