@@ -35,13 +35,7 @@ export class WorkerShard implements ServedShard {
       ...location,
       ...limits,
       version,
-      handle: async (delivery) => {
-        try {
-          await processDelivery(delivery, this.consumer, parts.worker);
-        } finally {
-          this.#progress.noteProgress();
-        }
-      },
+      handle: (delivery) => this.#progress.follow(processDelivery(delivery, this.consumer, parts.worker)),
       onError: (error) => logger.debug({ err: error }, "lost Redis: the queue reconnects by itself"),
       onMissingJob: (eventId) =>
         logger.error({ eventId }, "dropped an event from the queue, since Redis has only its id"),

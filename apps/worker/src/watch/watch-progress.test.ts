@@ -1,5 +1,7 @@
+import { DelayDelivery, ReleaseDelivery } from "@booking-events/queue";
 import { createLogger } from "@booking-events/runtime";
 import { expect, test } from "vitest";
+import { AttemptFailed } from "../deliver/process-delivery.ts";
 import { ProgressWatch, stuckAfterMs } from "./watch-progress.ts";
 
 function createWatch({ waiting = 5 } = {}) {
@@ -14,7 +16,7 @@ test("a worker is stuck if events wait and none is finished for a minute, until 
   expect(watch.isStuck()).toBe(false);
   await watch.look(stuckAfterMs, false);
   expect(watch.isStuck()).toBe(true);
-  watch.noteProgress();
+  await watch.follow(Promise.resolve());
   await watch.look(stuckAfterMs + 1, false);
   expect(watch.isStuck()).toBe(false);
 });
@@ -25,8 +27,22 @@ test.each([
   ["while events are finished, however many wait", createWatch(), { isHeldUp: false, finishes: true }],
 ])("a worker is not stuck %s", async (_, watch, { isHeldUp, finishes }) => {
   for (let nowMs = 0; nowMs <= 3 * stuckAfterMs; nowMs += stuckAfterMs / 2) {
-    if (finishes) watch.noteProgress();
+    if (finishes) await watch.follow(Promise.resolve());
     await watch.look(nowMs, isHeldUp);
     expect(watch.isStuck()).toBe(false);
   }
+});
+
+test.each([
+  ["a failed attempt", new AttemptFailed("57014: too slow"), false],
+  ["an event that waits for a later version", new DelayDelivery(60_000), false],
+  ["an event that goes back undecided", new ReleaseDelivery("The worker is stopping."), true],
+  ["a mistake in the worker", new TypeError("not a function"), true],
+])("deliveries that end with an error are progress only if something was decided: %s", async (_, error, isStuck) => {
+  const watch = createWatch();
+  for (let nowMs = 0; nowMs <= stuckAfterMs; nowMs += stuckAfterMs / 2) {
+    await expect(watch.follow(Promise.reject(error))).rejects.toBe(error);
+    await watch.look(nowMs, false);
+  }
+  expect(watch.isStuck()).toBe(isStuck);
 });

@@ -1,4 +1,6 @@
+import { DelayDelivery } from "@booking-events/queue";
 import type { Logger } from "@booking-events/runtime";
+import { AttemptFailed } from "../deliver/process-delivery.ts";
 
 /** How often a worker looks whether it is stuck. */
 export const progressIntervalMs = 5_000;
@@ -26,9 +28,20 @@ export class ProgressWatch {
     this.#logger = logger;
   }
 
-  /** Notes that a delivery has ended. */
-  noteProgress(): void {
-    this.#hasProgress = true;
+  /**
+   * Notes progress if the delivery ends with a decision about its event. A worker that is stuck may also fail each of its
+   * deliveries at once, for example because it can't write dead letters.
+   *
+   * @throws what the delivery throws
+   */
+  async follow(delivery: Promise<void>): Promise<void> {
+    try {
+      await delivery;
+      this.#hasProgress = true;
+    } catch (error) {
+      if (error instanceof AttemptFailed || error instanceof DelayDelivery) this.#hasProgress = true;
+      throw error;
+    }
   }
 
   /** Whether events are waiting, and none has been finished for {@link stuckAfterMs}. */
