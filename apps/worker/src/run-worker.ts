@@ -329,10 +329,10 @@ async function start(
 
 /** @throws if no shard answers */
 async function findPause(shards: ReadonlyMap<number, WorkerShard>): Promise<string[]> {
-  const reading = Array.from(shards.values(), ({ consumer }) => withDeadline(consumer.readState(), pauseIntervalMs));
+  const reading = Array.from(shards.values(), ({ consumer }) => withDeadline(consumer.isPaused(), pauseIntervalMs));
   const results = await Promise.allSettled(reading);
   if (results.every(({ status }) => status === "rejected")) throw new Error("No shard of the queue answers.");
-  return results.some((result) => result.status === "fulfilled" && result.value.isPaused)
+  return results.some((result) => result.status === "fulfilled" && result.value)
     ? ["An operator has paused the queue: events wait in Redis. To go on: npm run ops -- queue resume"]
     : [];
 }

@@ -551,8 +551,8 @@ describe("when Redis is unhealthy", () => {
       onError: () => {},
     });
     cleanups.push(() => consumer.close());
-    const { isEmpty, readState, readShardCounts } = consumer;
-    for (const ask of [isEmpty, readState, readShardCounts])
+    const { isEmpty, isPaused, readState, readShardCounts } = consumer;
+    for (const ask of [isEmpty, isPaused, readState, readShardCounts])
       await expect(ask()).rejects.toThrow("There is no connection to Redis.");
   });
 

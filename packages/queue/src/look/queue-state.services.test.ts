@@ -11,6 +11,7 @@ import { jobOptions } from "../events/job-options.ts";
 import { queueName } from "../events/queue-name.ts";
 import { setQueuePaused } from "../operate/pause-queue.ts";
 import { createConsumer } from "../take/consumer.ts";
+import { isQueuePaused } from "./is-queue-paused.ts";
 import { createStateReader, readShardState } from "./queue-state.ts";
 import { recordWorker } from "./worker-registry.ts";
 
@@ -80,10 +81,12 @@ test("shows how many workers take events, and whether the queue is paused", asyn
     workers: [expect.any(String), expect.any(String)],
     isPaused: true,
   });
+  expect(await isQueuePaused(redis, prefix)).toBe(true);
   // A worker that was killed removes no record.
   await redis.zadd(`${prefix}:workers`, Math.floor(Date.now() / 1_000) - 30, '["1","test",1]');
   await setQueuePaused({ redisServers: redisUrl(), prefix, isPaused: false });
   expect(await readShardState(redis, prefix)).toMatchObject({ workers: [expect.any(String)], isPaused: false });
+  expect(await isQueuePaused(redis, prefix)).toBe(false);
 });
 
 test("shows whether Redis keeps what it confirms, also what only CONFIG tells", async () => {

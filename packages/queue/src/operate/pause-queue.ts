@@ -1,6 +1,6 @@
 import { Queue } from "bullmq";
-import type { Redis } from "ioredis";
-import { queueKeys, queueName } from "../events/queue-name.ts";
+import { queueName } from "../events/queue-name.ts";
+import { isQueuePaused } from "../look/is-queue-paused.ts";
 import type { QueueLocation } from "../redis/connect-to-redis.ts";
 import { withConnection } from "../redis/with-connection.ts";
 
@@ -28,10 +28,4 @@ export async function setQueuePaused(options: QueueLocation & { isPaused: boolea
     await (isPaused ? queue.pause() : queue.resume());
     return wasPaused !== isPaused;
   });
-}
-
-async function isQueuePaused(redis: Redis, prefix: string): Promise<boolean> {
-  // The field that BullMQ's scripts read.
-  const [paused] = await redis.hmget(queueKeys(prefix)("meta"), "paused");
-  return paused !== null && paused !== undefined;
 }
