@@ -15,11 +15,14 @@ export async function changeFile<Result extends { file: PartnersFile }>(
   return changed;
 }
 
-/** @throws CommandFailure if the partners file has no such partner */
-export function requirePartner(context: Context, partner: string): void {
+/**
+ * @param consequence a sentence for the operator
+ * @throws CommandFailure if the partners file has no such partner
+ */
+export function requirePartner(context: Context, partner: string, consequence = ""): void {
   const path = partnersPath(context);
   if (readPartnersFile(path).partners.some(({ id }) => id === partner)) return;
-  throw new CommandFailure(`There is no partner ${partner} in ${path}.`);
+  throw new CommandFailure(`There is no partner ${partner} in ${path}. ${consequence}`.trimEnd());
 }
 
 export function partnersPath({ environment }: Context): string {

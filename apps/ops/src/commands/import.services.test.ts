@@ -205,7 +205,11 @@ test.each([
   ["a missing file", (ran: typeof importFile) => ran("/no/such/file"), /can't be read \(ENOENT\)/],
   ["a folder", (ran: typeof importFile) => ran(tmpdir()), /can't be read \(EISDIR\)/],
   ["a name that is too long", (ran: typeof importFile) => ran("x".repeat(300)), /can't be read \(ENAMETOOLONG\)/],
-  ["an unknown partner", (ran: typeof importFile) => ran("-", "--partner", "acmee"), /no partner acmee/],
+  [
+    "an unknown partner",
+    (ran: typeof importFile) => ran("-", "--partner", "acmee"),
+    /no partner acmee in .*\. Nothing was imported\./,
+  ],
   ["a report that can't be written", (ran: typeof importFile) => ran("-", "--rejected", "/no/x"), /can't be written/],
   [
     "a report whose name is too long",

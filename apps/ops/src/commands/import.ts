@@ -88,7 +88,7 @@ function parseAsOf(text: string, now: Date): Date {
 
 async function importBookings(context: Context, file: string, options: ImportOptions): Promise<void> {
   const { partner, kind, asOf } = options;
-  requirePartner(context, partner);
+  requirePartner(context, partner, "Nothing was imported.");
   if (isSameFile(file, options.rejected))
     throw new CommandFailure("--rejected must be another file than the one with the bookings.", { exitCode: 2 });
   const { BODY_LIMIT_BYTES, MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = parseEnvironment(limits, context.environment);
