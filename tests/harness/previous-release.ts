@@ -3,10 +3,20 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** @returns the tag of the release that this one replaces; undefined: there is none yet, or this copy does not know it */
-export async function findPreviousRelease(): Promise<string | undefined> {
-  const newestFirst = ["--sort=-version:refname", "--merged", "HEAD", "--no-contains", "HEAD"];
+/**
+ * @returns the tag of the release that this one replaces; undefined: there is none yet, or this copy does not know it
+ * @throws if the copy is a shallow clone in CI, where nobody would notice that tests of releases are skipped
+ */
+export async function findPreviousRelease({
+  folder = ".",
+  isCi = "CI" in process.env,
+} = {}): Promise<string | undefined> {
   // A copy of the files without Git's knows nothing of releases.
-  const { stdout } = await run("git", ["tag", "--list", "v*", ...newestFirst]).catch(() => ({ stdout: "" }));
+  const git = (...args: string[]) => run("git", args, { cwd: folder }).catch(() => ({ stdout: "" }));
+  const { stdout: isShallow } = await git("rev-parse", "--is-shallow-repository");
+  if (isCi && isShallow.trim() === "true")
+    throw new Error("This clone is shallow, so it does not know the releases. Check out with fetch-depth: 0.");
+  const newestFirst = ["--sort=-version:refname", "--merged", "HEAD", "--no-contains", "HEAD"];
+  const { stdout } = await git("tag", "--list", "v*", ...newestFirst);
   return stdout.split("\n")[0] || undefined;
 }
