@@ -52,8 +52,8 @@ grant select (event_id, partner, error_code, resolution, resolved_at, replayed_a
   to booking_events_lookup;
 
 -- pnpm ops shows everything, marks dead letters, and erases guests.
-grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, dead_letters,
-  feed_position, feed_cursors, log_retention, schema_migrations to booking_events_ops;
+grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_cursors,
+  log_retention, schema_migrations to booking_events_ops;
 grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, envelope, reference, error)
   on dead_letters to booking_events_ops;
 grant insert on bookings, booking_events, booking_changes, dead_letters to booking_events_ops;

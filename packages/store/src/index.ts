@@ -40,7 +40,6 @@ export {
 export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./look/read-database-status.ts";
 export { type LogStatus, readLogStatus } from "./look/read-log-status.ts";
 export { findRecordedEvent, probeReads, type RecordedEvent } from "./look/receipts.ts";
-export { countUnreadableValues, type UnreadableValues } from "./look/unreadable-values.ts";
 export { appendChanges, type ChangeToInsert, channelOf, type FeedChange } from "./tables/booking-changes.ts";
 export {
   type EventToInsert,

@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { addShowCommand } from "./bookings/show.ts";
-import { addUnreadableCommand } from "./bookings/unreadable.ts";
 import { addVerifyCommand } from "./bookings/verify.ts";
 
 export function addBookingsCommands(program: Command, context: Context): void {
@@ -11,5 +10,4 @@ export function addBookingsCommands(program: Command, context: Context): void {
     .description("Show bookings and their events, and verify them.");
   addShowCommand(bookings, context);
   addVerifyCommand(bookings, context);
-  addUnreadableCommand(bookings, context);
 }

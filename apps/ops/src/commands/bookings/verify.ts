@@ -6,7 +6,6 @@ import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printHeading, printJson, printLine } from "../../terminal/print.ts";
-import { noBookings } from "./no-bookings.ts";
 import { describeReference, keysOf, referenceKindOption } from "./reference-kind.ts";
 import { type Verification, verifyBookings } from "./verify-booking.ts";
 
@@ -62,9 +61,11 @@ async function verify(
     if (verification.differences.length > 0) sum.different.push(verification);
   }
   if (partner !== undefined && sum.bookings === 0)
-    throw reference === undefined
-      ? noBookings(partner)
-      : new CommandFailure(`Partner ${partner} has no booking ${reference}.`);
+    throw new CommandFailure(
+      reference === undefined
+        ? `Partner ${partner} has no bookings. See which partners there are: npm run ops -- partners list`
+        : `Partner ${partner} has no booking ${reference}.`,
+    );
   printSum(context, sum, json === true);
 }
 

@@ -20,7 +20,8 @@ export function addWarningsCommand(partners: Command, context: Context): void {
       "after",
       `
 similar-name: an unlisted field resembles this one. ingest_unknown_fields_total has its name.
-unreadable-…: the value was kept, but booking_details shows null. bookings unreadable counts the bookings.
+unreadable-…: the value was kept, but booking_details shows null. The view booking_details_unreadable counts such
+bookings, by partner and field.
 
 Counts of some seconds are missing if Redis was slow or down. ingest_warnings_total has all.`,
     )
