@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defaultSchema, type Queryable } from "@booking-events/store";
 import { begin, connect, disconnect, type FeedClient } from "./connect.ts";
@@ -45,13 +46,6 @@ export interface FollowOptions {
   logger?: FeedLogger;
 }
 
-/**
- * PostgreSQL keeps this many subtransactions of a transaction in shared memory. With more, everybody's queries become
- * slower. Each change has a savepoint, which becomes a subtransaction when the consumer writes.
- */
-const defaultPageSize = 64;
-const defaultPollIntervalMs = 1_000;
-const defaultHandlerTimeoutMs = 60_000;
 const longestRetryPauseMs = 60_000;
 const longestReconnectPauseMs = 10_000;
 /** How long a handler may go on after the signal has aborted. */
@@ -75,11 +69,9 @@ export async function follow(options: FollowOptions): Promise<void> {
   const ending = new AbortController();
   const follower = createFollower(options, AbortSignal.any([signal, ending.signal]));
   const following = followUntilAborted(follower);
-  const overdue = afterAbort(signal, graceMs);
   try {
-    await Promise.race([following, overdue.promise]);
+    await Promise.race([following, graceAfterAbort(signal, ending.signal)]);
   } finally {
-    overdue.cancel();
     ending.abort();
     // What a handler still does on its connection fails from here on.
     if (follower.client !== undefined) disconnect(follower.client);
@@ -87,17 +79,8 @@ export async function follow(options: FollowOptions): Promise<void> {
   }
 }
 
-interface Follower extends Handlers {
-  name: string;
+interface Follower extends Required<FollowOptions> {
   tables: FeedTables;
-  database: string;
-  from: "beginning" | "now" | "snapshot";
-  onSnapshot: NonNullable<FollowOptions["onSnapshot"]>;
-  pollIntervalMs: number;
-  pageSize: number;
-  handlerTimeoutMs: number;
-  logger: FeedLogger;
-  signal: AbortSignal;
   wakeUps: WakeUps;
   client: FeedClient | undefined;
   /**
@@ -107,27 +90,32 @@ interface Follower extends Handlers {
   failing: { id: number; attempts: number; undecided?: TransactionLost } | undefined;
 }
 
+const defaults = {
+  schema: defaultSchema,
+  from: "beginning",
+  onSnapshot: async () => {},
+  onError: async () => "retry",
+  pollIntervalMs: 1_000,
+  /**
+   * PostgreSQL keeps this many subtransactions of a transaction in shared memory. With more, everybody's queries become
+   * slower. Each change has a savepoint, which becomes a subtransaction when the consumer writes.
+   */
+  pageSize: 64,
+  handlerTimeoutMs: 60_000,
+  logger: consoleLogger,
+} satisfies Partial<FollowOptions>;
+
 function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
-  const { name, database, from = "beginning", onSnapshot, pageSize = defaultPageSize } = options;
-  const { listenUrl = database, logger = consoleLogger, pollIntervalMs = defaultPollIntervalMs } = options;
-  const { handlerTimeoutMs = defaultHandlerTimeoutMs, schema = defaultSchema } = options;
+  const settings: Required<FollowOptions> = { listenUrl: options.database, ...defaults, ...options, signal };
+  const { name, schema, from, pageSize } = settings;
   if (name === "") throw new TypeError("name must not be empty.");
-  if (from === "snapshot" && onSnapshot === undefined) throw new TypeError('from: "snapshot" needs onSnapshot.');
+  if (from === "snapshot" && options.onSnapshot === undefined)
+    throw new TypeError('from: "snapshot" needs onSnapshot.');
   if (!Number.isInteger(pageSize) || pageSize < 1) throw new TypeError("pageSize must be a whole number from 1.");
   return {
-    name,
+    ...settings,
     tables: tablesIn(schema),
-    database,
-    from,
-    pageSize,
-    pollIntervalMs,
-    handlerTimeoutMs,
-    logger,
-    signal,
-    onChange: options.onChange,
-    onError: options.onError ?? (async () => "retry"),
-    onSnapshot: onSnapshot ?? (async () => {}),
-    wakeUps: createWakeUps(listenUrl, { name, schema, logger, signal }),
+    wakeUps: createWakeUps(settings),
     client: undefined,
     failing: undefined,
   };
@@ -224,19 +212,8 @@ async function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   await sleep(durationMs, undefined, { signal }).catch(() => {});
 }
 
-function afterAbort(signal: AbortSignal, delayMs: number): { promise: Promise<void>; cancel: () => void } {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let timer: NodeJS.Timeout | undefined;
-  const start = () => {
-    timer = setTimeout(resolve, delayMs);
-  };
-  if (signal.aborted) start();
-  else signal.addEventListener("abort", start, { once: true });
-  return {
-    promise,
-    cancel() {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", start);
-    },
-  };
+/** @param ended when nobody waits any more */
+async function graceAfterAbort(signal: AbortSignal, ended: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort", { signal: ended });
+  await sleep(graceMs, undefined, { signal: ended });
 }

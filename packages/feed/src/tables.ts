@@ -1,15 +1,9 @@
 import pg from "pg";
 
-/** The names of the tables, with their schema. A consumer's own tables are looked up as its connection says. */
-export interface FeedTables {
-  bookings: string;
-  changes: string;
-  cursors: string;
-  events: string;
-  position: string;
-}
+export type FeedTables = ReturnType<typeof tablesIn>;
 
-export function tablesIn(schema: string): FeedTables {
+/** The names of the tables, with their schema. A consumer's own tables are looked up as its connection says. */
+export function tablesIn(schema: string) {
   const quoted = pg.escapeIdentifier(schema);
   return {
     bookings: `${quoted}.bookings`,

@@ -17,17 +17,21 @@ export interface WakeUps {
 
 const longestPauseMs = 30_000;
 
+interface Listening {
+  name: string;
+  /** A direct connection to PostgreSQL; null: don't listen. */
+  listenUrl: string | null;
+  /** Where the feed is. */
+  schema: string;
+  logger: FeedLogger;
+  signal: AbortSignal;
+}
+
 /**
  * Listens for notifications on a connection of its own until the signal aborts. While there is no connection, waits
  * end by their time.
- *
- * @param listenUrl a direct connection to PostgreSQL; null: don't listen
- * @param options.schema where the feed is
  */
-export function createWakeUps(
-  listenUrl: string | null,
-  { name, schema, logger, signal }: { name: string; schema: string; logger: FeedLogger; signal: AbortSignal },
-): WakeUps {
+export function createWakeUps({ name, listenUrl, schema, logger, signal }: Listening): WakeUps {
   let isWoken = false;
   let wakeWaiter = () => {};
   const wake = () => {
