@@ -62,10 +62,10 @@ async function list(context: Context, { partner, strangers, since, limit, json }
 const columns: Column<RecordedRefusal>[] = [
   { header: "TIME", value: ({ at }) => toSeconds(at) },
   { header: "STATUS", value: ({ status }) => String(status) },
-  { header: "WHY", value: ({ code, violations }) => [code, ...violations].join(" "), ifNarrow: "below" },
-  { header: "PARTNER", value: ({ partner }) => partner ?? "", ifNarrow: "shorten" },
-  { header: "SECRET", value: ({ secretId }) => secretId ?? "", ifNarrow: "shorten" },
+  { header: "WHY", value: ({ code, violations }) => [code, ...violations].join(" ") },
+  { header: "PARTNER", value: ({ partner }) => partner ?? "" },
+  { header: "SECRET", value: ({ secretId }) => secretId ?? "" },
   { header: "KIND", value: ({ kind }) => kind ?? "" },
-  { header: "ADDRESS", value: ({ ip }) => ip ?? "", ifNarrow: "drop" },
-  { header: "REQUEST ID", value: ({ requestId }) => requestId, ifNarrow: "below" },
+  { header: "ADDRESS", value: ({ ip }) => ip ?? "" },
+  { header: "REQUEST ID", value: ({ requestId }) => requestId },
 ];

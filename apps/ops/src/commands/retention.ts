@@ -28,7 +28,7 @@ async function showRetention(context: Context, { json }: { json?: true }): Promi
 
 const columns: Column<Removal>[] = [
   { header: "TABLE", value: ({ table }) => table },
-  { header: "WHAT", value: ({ what }) => what, ifNarrow: "shorten" },
+  { header: "WHAT", value: ({ what }) => what },
   { header: "FROM BEFORE", value: ({ before }) => before?.toISOString().slice(0, 10) ?? "kept forever" },
   { header: "ROWS", value: ({ rows }) => rows?.toLocaleString("en") ?? "" },
   { header: "BYTES", value: ({ bytes }) => bytes?.toLocaleString("en") ?? "" },

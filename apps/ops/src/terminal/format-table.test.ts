@@ -6,9 +6,9 @@ type Row = [when: string, id: string, name: string, note: string];
 
 const columns: Column<Row>[] = [
   { header: "WHEN", value: ([when]) => when },
-  { header: "ID", value: ([, id]) => id, ifNarrow: "below" },
-  { header: "NAME", value: ([, , name]) => name, ifNarrow: "shorten" },
-  { header: "NOTE", value: ([, , , note]) => note, ifNarrow: "drop" },
+  { header: "ID", value: ([, id]) => id },
+  { header: "NAME", value: ([, , name]) => name },
+  { header: "NOTE", value: ([, , , note]) => note },
 ];
 const rows: Row[] = [
   ["2026", "0123456789", "short", "aa"],
@@ -23,28 +23,28 @@ test("if there is room, all columns are aligned with their headers", () => {
   ]);
 });
 
-test("with less room, a column is left out, then texts are cut, then a column is printed below", () => {
+test("with less room, the widest columns are printed below each row, without cutting any text", () => {
   expect(formatTable(columns, rows, 45)).toEqual([
-    "WHEN  ID          NAME",
-    "2026  0123456789  short",
-    "2027  0123456789  東京旅行のとても長い名前",
+    "WHEN  ID          NOTE",
+    "2026  0123456789  aa",
+    "  NAME: short",
+    "2027  0123456789  b",
+    "  NAME: 東京旅行のとても長い名前",
   ]);
-  expect(formatTable(columns, rows, 34)).toEqual([
-    "WHEN  ID          NAME",
-    "2026  0123456789  short",
-    "2027  0123456789  東京旅行のとて…",
-  ]);
-  expect(formatTable(columns, rows, 25)).toEqual([
-    "WHEN  NAME",
-    "2026  short",
-    "  0123456789",
-    "2027  東京旅行のとても長…",
-    "  0123456789",
+  expect(formatTable(columns, rows, 20)).toEqual([
+    "WHEN  NOTE",
+    "2026  aa",
+    "  ID: 0123456789",
+    "  NAME: short",
+    "2027  b",
+    "  ID: 0123456789",
+    "  NAME:",
+    "  東京旅行のとても長い名前",
   ]);
 });
 
-test("the rightmost column is the first to be printed below, between words, and takes no line without a text", () => {
-  const why: Column<Row> = { header: "WHY", value: ([, , , text]) => text, ifNarrow: "below" };
+test("a text below a row breaks between words, and takes no line if it is empty", () => {
+  const why: Column<Row> = { header: "WHY", value: ([, , , text]) => text };
   const some: Row[] = [
     ["2026", "0123456789", "", "because of that"],
     ["2027", "0123456789", "", ""],
@@ -52,22 +52,14 @@ test("the rightmost column is the first to be printed below, between words, and 
   expect(formatTable([...columns.slice(0, 2), why], some, 20)).toEqual([
     "WHEN  ID",
     "2026  0123456789",
-    "  because of that",
-    "2027  0123456789",
-  ]);
-  expect(formatTable([...columns.slice(0, 2), why], some, 13)).toEqual([
-    "WHEN",
-    "2026",
-    "  0123456789",
-    "  because of",
+    "  WHY: because of",
     "  that",
-    "2027",
-    "  0123456789",
+    "2027  0123456789",
   ]);
 });
 
 test("no line is wider than the terminal if that is possible", () => {
-  for (let width = 18; width < 60; width += 1) {
+  for (let width = 26; width < 60; width += 1) {
     const widths = formatTable(columns, rows, width).map((line) => stringWidth(line));
     expect(Math.max(...widths)).toBeLessThanOrEqual(width);
   }

@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { ReferenceKind } from "@booking-events/schema";
 import type { Output } from "../context.ts";
-import { type Column, findDroppedHeaders, formatTable } from "./format-table.ts";
+import { type Column, formatTable } from "./format-table.ts";
 import { printable, toJson } from "./printable.ts";
 
 export function printLine(output: Output, line = ""): void {
@@ -20,8 +20,6 @@ export function printTable<Row>(output: Output, columns: Column<Row>[], rows: Ro
   const [header = "", ...lines] = formatTable(columns, rows, widthOf(output));
   printHeading(output, header);
   for (const line of lines) printLine(output, line);
-  const dropped = findDroppedHeaders(columns, rows, widthOf(output));
-  if (dropped.length > 0) printLine(output, `Left out, because the terminal is too narrow: ${dropped.join(", ")}.`);
 }
 
 /** Prints what a command has found: as JSON, as a table, or in a sentence that says that there is nothing. */

@@ -209,14 +209,13 @@ const columns: Column<StoryEvent>[] = [
   { header: "RECEIVED", value: ({ receivedAt }) => (receivedAt === null ? "?" : toSeconds(receivedAt)) },
   { header: "KIND", value: ({ kind }) => kind ?? "?" },
   { header: "OUTCOME", value: ({ status, applied }) => applied?.outcome ?? status },
-  { header: "EVENT ID", value: ({ id }) => id, ifNarrow: "below" },
-  { header: "SEQUENCE", value: ({ sequence }) => String(sequence ?? "?"), ifNarrow: "drop" },
-  { header: "WHY", value: ({ why }) => why, ifNarrow: "below" },
+  { header: "EVENT ID", value: ({ id }) => id },
+  { header: "SEQUENCE", value: ({ sequence }) => String(sequence ?? "?") },
+  { header: "WHY", value: ({ why }) => why },
 ];
 const warningsColumn: Column<StoryEvent> = {
   header: "WARNINGS",
   value: ({ applied }) => applied?.warnings.join(", ") ?? "",
-  ifNarrow: "shorten",
 };
 
 /** The payload is null if only deletes have been received, or if the content was removed. */

@@ -54,14 +54,13 @@ async function list(context: Context, { partner, code, resolved, limit, json }: 
 const columns: Column<DeadLetter>[] = [
   { header: "FAILED", value: ({ failedAt }) => toSeconds(failedAt) },
   { header: "CODE", value: ({ errorCode }) => errorCode },
-  { header: "ATTEMPTS", value: ({ attempts }) => String(attempts), ifNarrow: "drop" },
-  { header: "EVENT ID", value: ({ eventId }) => eventId, ifNarrow: "below" },
-  { header: "KIND", value: ({ kind }) => kind ?? "?", ifNarrow: "drop" },
-  { header: "PARTNER", value: ({ partner }) => partner ?? "?", ifNarrow: "shorten" },
+  { header: "ATTEMPTS", value: ({ attempts }) => String(attempts) },
+  { header: "EVENT ID", value: ({ eventId }) => eventId },
+  { header: "KIND", value: ({ kind }) => kind ?? "?" },
+  { header: "PARTNER", value: ({ partner }) => partner ?? "?" },
   {
     header: "REFERENCE",
     value: ({ reference, referenceKind }) => (reference === null ? "?" : withReferenceKind(reference, referenceKind)),
-    ifNarrow: "shorten",
   },
 ];
-const stateColumn: Column<DeadLetter> = { header: "STATE", value: describeState, ifNarrow: "shorten" };
+const stateColumn: Column<DeadLetter> = { header: "STATE", value: describeState };

@@ -87,5 +87,5 @@ function failUnlessApplied(replays: Replay[], { wait }: ReplayOptions): void {
 const columns: Column<Replay>[] = [
   { header: "EVENT ID", value: ({ eventId }) => eventId },
   { header: "RESULT", value: ({ result }) => result },
-  { header: "DETAIL", value: ({ detail }) => detail, ifNarrow: "shorten" },
+  { header: "DETAIL", value: ({ detail }) => detail },
 ];

@@ -6,9 +6,9 @@ export const columns: Column<EventDetails>[] = [
   { header: "RECEIVED", value: (event) => toSeconds(event.receivedAt) },
   { header: "KIND", value: (event) => event.kind },
   { header: "OUTCOME", value: (event) => event.outcome },
-  { header: "EVENT ID", value: (event) => event.id, ifNarrow: "below" },
-  { header: "PARTNER", value: (event) => event.partner, ifNarrow: "shorten" },
-  { header: "REFERENCE", value: (event) => event.reference, ifNarrow: "shorten" },
+  { header: "EVENT ID", value: (event) => event.id },
+  { header: "PARTNER", value: (event) => event.partner },
+  { header: "REFERENCE", value: (event) => event.reference },
 ];
 
 const minWidths: Record<string, number> = {

@@ -64,7 +64,7 @@ export function printFindings(output: Output, { bookings, letters }: StoredFindi
 const columns: Column<StoredFindings["bookings"][number]>[] = [
   { header: "PARTNER", value: ({ partner }) => partner },
   { header: "KIND", value: ({ referenceKind }) => referenceKind },
-  { header: "REFERENCE", value: ({ reference }) => reference, ifNarrow: "shorten" },
+  { header: "REFERENCE", value: ({ reference }) => reference },
   { header: "STATE", value: ({ state }) => state },
-  { header: "UPDATED", value: ({ updatedAt }) => toSeconds(updatedAt), ifNarrow: "drop" },
+  { header: "UPDATED", value: ({ updatedAt }) => toSeconds(updatedAt) },
 ];

@@ -50,12 +50,12 @@ async function readLastUsesIfPossible({ environment, stderr }: Context): Promise
 function createColumns(now: Date, lastUses: LastUses | undefined): Column<SecretRow>[] {
   const columns: Column<SecretRow>[] = [
     { header: "PARTNER", value: ({ partner }) => partner?.id ?? "" },
-    { header: "NAME", value: ({ partner }) => partner?.name ?? "", ifNarrow: "shorten" },
+    { header: "NAME", value: ({ partner }) => partner?.name ?? "" },
     { header: "ENABLED", value: ({ partner }) => (partner ? (partner.enabled ? "yes" : "no") : "") },
-    { header: "KINDS", value: ({ partner }) => (partner ? describeKinds(partner.kinds) : ""), ifNarrow: "shorten" },
-    { header: "RATE", value: ({ partner }) => (partner ? describeRate(partner) : ""), ifNarrow: "drop" },
+    { header: "KINDS", value: ({ partner }) => (partner ? describeKinds(partner.kinds) : "") },
+    { header: "RATE", value: ({ partner }) => (partner ? describeRate(partner) : "") },
     { header: "SECRET", value: ({ secret }) => secret?.id ?? "none" },
-    { header: "CREATED", value: ({ secret }) => secret?.createdAt.slice(0, 10) ?? "", ifNarrow: "drop" },
+    { header: "CREATED", value: ({ secret }) => secret?.createdAt.slice(0, 10) ?? "" },
     { header: "VALID", value: ({ secret }) => (secret ? describeValidity(secret, now) : "") },
   ];
   if (lastUses === undefined) return columns;

@@ -132,7 +132,7 @@ function printPartners(output: Output, status: Status, { partners, windowMs }: R
 type Rates = NonNullable<DatabaseStatus["data"]>["rates"];
 
 const partnerColumns = (windowMs: number): Column<PartnerRow>[] => [
-  { header: "PARTNER", value: ({ partner }) => partner, ifNarrow: "shorten" },
+  { header: "PARTNER", value: ({ partner }) => partner },
   { header: `EVENTS A MINUTE (LAST ${describeAge(windowMs).toUpperCase()})`, value: ({ perMinute }) => perMinute },
   { header: "LAST HEARD OF", value: ({ lastHeardOf }) => lastHeardOf },
 ];
