@@ -1,6 +1,5 @@
 import type { RefusalBody } from "./answer-bodies.ts";
 
-/** An answer to a request. */
 export interface Answer {
   status: number;
   /** JSON. */
@@ -13,4 +12,11 @@ export interface Answer {
 export function refused(status: number, code: string, message: string, headers?: Record<string, string>): Answer {
   const answer = { status, code, body: JSON.stringify({ message, code } satisfies RefusalBody) };
   return headers === undefined ? answer : { ...answer, headers };
+}
+
+/** The same request can succeed later. */
+export function refusedForNow(status: 429 | 503, code: string, retryAfterS: number, message: string): Answer {
+  return refused(status, code, `${message} Retry the same request after the delay in the Retry-After header.`, {
+    "Retry-After": String(retryAfterS),
+  });
 }

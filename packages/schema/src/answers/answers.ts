@@ -1,6 +1,6 @@
 import type { Violation } from "../payload/violation.ts";
 import type { Warning } from "../warnings/warning.ts";
-import { type Answer, refused } from "./answer.ts";
+import { type Answer, refused, refusedForNow } from "./answer.ts";
 import type { AcceptedBody, DryRunBody, InvalidDataBody } from "./answer-bodies.ts";
 
 // Every body that answers an event. None contains a secret or a value.
@@ -119,12 +119,7 @@ export const headersTooLarge = refused(431, "headers-too-large", "The URL and he
 
 /** For a valid secret whose partner has used up its limit. */
 export const overRateLimit = (retryAfterS: number): Answer =>
-  refused(
-    429,
-    "over-rate-limit",
-    "You have exceeded your rate limit. Retry the same request after the delay in the Retry-After header.",
-    { "Retry-After": String(retryAfterS) },
-  );
+  refusedForNow(429, "over-rate-limit", retryAfterS, "You have exceeded your rate limit.");
 /**
  * Sent instead of {@link invalidSecret}, and reveals as little. Closing the connection makes each further guess more
  * expensive.
@@ -139,12 +134,7 @@ export const tooManyGuesses = (retryAfterS: number): Answer =>
   );
 
 /** Sent before any work is done for the event. */
-export const overloaded = refused(
-  503,
-  "overloaded",
-  "The service is overloaded. Retry the same request after the delay in the Retry-After header.",
-  { "Retry-After": "5" },
-);
+export const overloaded = refusedForNow(503, "overloaded", 5, "The service is overloaded.");
 
 /** For a partner whose bodies take more CPU time than its share. */
 export const tooMuchToRead = refused(
@@ -161,25 +151,10 @@ export const internalError = refused(
   "An internal error occurred. Retry the same request later.",
 );
 /** For a missing or empty partners file. A 403 would tell partners to stop sending. */
-export const partnersUnknown = refused(
-  503,
-  "partners-unknown",
-  "Secrets cannot be verified at the moment. Retry the same request after the delay in the Retry-After header.",
-  { "Retry-After": "5" },
-);
+export const partnersUnknown = refusedForNow(503, "partners-unknown", 5, "Secrets cannot be verified at the moment.");
 /** The event may have been queued even so, if only Redis' reply was lost. A retry is then a duplicate. */
-export const queueUnavailable = refused(
-  503,
-  "queue-unavailable",
-  "The event could not be stored. Retry the same request after the delay in the Retry-After header.",
-  { "Retry-After": "5" },
-);
-export const shuttingDown = refused(
-  503,
-  "shutting-down",
-  "This server is shutting down. Retry the same request after the delay in the Retry-After header.",
-  { "Retry-After": "1" },
-);
+export const queueUnavailable = refusedForNow(503, "queue-unavailable", 5, "The event could not be stored.");
+export const shuttingDown = refusedForNow(503, "shutting-down", 1, "This server is shutting down.");
 
 /** The body of an event without warnings has no member for them. */
 function withWarnings(warnings: readonly Warning[]): { warnings?: Warning[] } {

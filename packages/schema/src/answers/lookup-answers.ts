@@ -1,4 +1,4 @@
-import { type Answer, refused } from "./answer.ts";
+import { type Answer, refused, refusedForNow } from "./answer.ts";
 import type { BookingStatus, Receipt } from "./lookup-bodies.ts";
 
 // Every body that answers a partner's question, besides those in answers.ts. None contains a secret, and only the answer
@@ -53,9 +53,9 @@ export const noSuchPath = refused(
     "/booking-event/reconcile/{secret}.",
 );
 /** For an outage of Redis or PostgreSQL. */
-export const unavailable = refused(
+export const unavailable = refusedForNow(
   503,
   "lookup-unavailable",
-  "The question cannot be answered at the moment. Retry the same request after the delay in the Retry-After header.",
-  { "Retry-After": "5" },
+  5,
+  "The question cannot be answered at the moment.",
 );
