@@ -28,7 +28,7 @@ export async function callService<Body>(
     if (signal?.aborted) throw toError(aborted, attempts - 1, idempotencyKey);
     const timeoutMs = Math.min(attemptTimeoutMs, deadlineMs - performance.now());
     const outcome = await sendOnce({ ...request, timeoutMs });
-    if (outcome.success) return outcome.body;
+    if ("body" in outcome) return outcome.body;
     const delayMs = retryDelayMs(attempts, outcome.retryAfterMs, delays, Math.random());
     const isLast = attempts >= maxAttempts || performance.now() + delayMs >= deadlineMs;
     if (isLast || !outcome.retryable || outcome.code === "aborted") throw toError(outcome, attempts, idempotencyKey);
@@ -36,11 +36,7 @@ export async function callService<Body>(
   }
 }
 
-export function toError(
-  { success: _, message, ...details }: Fault,
-  attempts: number,
-  idempotencyKey?: string,
-): BookingEventsError {
+export function toError({ message, ...details }: Fault, attempts: number, idempotencyKey?: string): BookingEventsError {
   return new BookingEventsError(message, { ...details, attempts, idempotencyKey });
 }
 

@@ -157,22 +157,18 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
 
   // The overloads of `Send` say which body the options lead to, and `isAnswer` accepts no other.
   const sender = (kind: EventKind) => send.bind(undefined, kind) as Send<object>;
-  return Object.freeze({
+  return Object.freeze<BookingEventsClient>({
     create: sender("create"),
     update: sender("update"),
     delete: sender("delete"),
-    receipt(eventId: string, options: AskOptions = {}) {
+    receipt(eventId, options = {}) {
       return ask(`${lookupUrl("receipt")}/${encodeURIComponent(eventId)}`, isReceipt, options, "no-such-event");
     },
-    booking(
-      reference: string,
-      { referenceKind = "trip", ...options }: AskOptions & { referenceKind?: ReferenceKind } = {},
-    ) {
+    booking(reference, { referenceKind = "trip", ...options } = {}) {
       const query = new URLSearchParams({ reference, referenceKind });
       return ask(`${lookupUrl("booking")}?${query}`, isBookingStatus, options, "no-such-booking");
     },
-    reconcile(bookings: Iterable<ListedReference> | AsyncIterable<ListedReference>, options: ReconcileOptions = {}) {
-      const { signal, timeoutMs = defaultReconcileTimeoutMs } = options;
+    reconcile(bookings, { signal, timeoutMs = defaultReconcileTimeoutMs } = {}) {
       return reconcileList({ url: lookupUrl("reconcile"), secret, signal, timeoutMs, fetch }, bookings);
     },
   });

@@ -1,15 +1,6 @@
 import type { Difference, ListedReference, ReconciliationCounts } from "../answers/lookup-bodies.ts";
 import { toError } from "./call-service.ts";
-import {
-  type Attempt,
-  aborted,
-  type Fault,
-  hideSecret,
-  judgeAnswer,
-  networkError,
-  readText,
-  timedOut,
-} from "./send-once.ts";
+import { type Attempt, aborted, endAfter, type Fault, hideSecret, judgeAnswer, readText } from "./send-once.ts";
 
 /** What is read of the list before it is passed on. */
 const chunkLength = 65_536;
@@ -19,7 +10,6 @@ const firstPauseMs = 250;
 const maxLineLength = 65_536;
 
 const cutOff: Fault = {
-  success: false,
   code: "network-error",
   retryable: true,
   message: "The answer ended before its summary.",
@@ -37,21 +27,16 @@ export async function* reconcileList(
 ): AsyncGenerator<Difference, ReconciliationCounts> {
   const { url, secret, signal, timeoutMs, fetch } = request;
   if (signal?.aborted) throw toError(aborted, 0);
-  const controller = new AbortController();
-  const stop = () => controller.abort();
-  const timer = setTimeout(stop, timeoutMs);
-  signal?.addEventListener("abort", stop);
+  const ending = endAfter(timeoutMs, signal);
   const upload = createUpload(list);
   const readFault = (error: unknown) => {
     const fault = upload.fault();
-    if (fault !== undefined) return fault.error;
-    if (signal?.aborted) return toError(aborted, 1);
-    return toError(controller.signal.aborted ? timedOut : networkError(error), 1);
+    return fault === undefined ? toError(ending.explain(error), 1) : fault.error;
   };
   try {
     const init = { method: "POST", headers: { "Content-Type": "application/x-ndjson" }, body: upload.stream };
     // Node requires `duplex` for a stream, and the types of the DOM lack it.
-    const options = { ...init, duplex: "half", redirect: "manual", signal: controller.signal } as RequestInit;
+    const options = { ...init, duplex: "half", redirect: "manual", signal: ending.signal } as RequestInit;
     const response = await orThrow(fetch(url, options), readFault);
     if (response.status !== 200) {
       const text = await orThrow(readText(response), readFault);
@@ -67,10 +52,8 @@ export async function* reconcileList(
       yield line;
     }
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", stop);
     // Also if the caller stops reading.
-    stop();
+    ending.end();
     // Without waiting, because the list may be what hangs.
     upload.stop().catch(() => {});
   }

@@ -1,11 +1,5 @@
-/** Delays double from the first to the longest. */
-export interface RetryDelays {
-  firstMs: number;
-  longestMs: number;
-}
-
 /**
- * Returns how long to wait after a failed attempt, in milliseconds.
+ * Returns how long to wait after a failed attempt, in milliseconds. It doubles from the first to the longest.
  *
  * The random part spreads the retries of many senders, which would otherwise all return at the same moment. The wait is
  * never shorter than the server asked for.
@@ -16,7 +10,7 @@ export interface RetryDelays {
 export function retryDelayMs(
   attempt: number,
   retryAfterMs: number | undefined,
-  { firstMs, longestMs }: RetryDelays,
+  { firstMs, longestMs }: { firstMs: number; longestMs: number },
   random: number,
 ): number {
   const delayMs = Math.min(firstMs * 2 ** (attempt - 1), longestMs);

@@ -3,7 +3,6 @@ import type { Violation } from "../payload/violation.ts";
 import type { ErrorDetails } from "./booking-events-error.ts";
 import { parseRetryAfter } from "./retry-delay.ts";
 
-/** One request of a call. */
 export interface Attempt<Body> {
   url: string;
   secret: string;
@@ -15,10 +14,9 @@ export interface Attempt<Body> {
   fetch: typeof fetch;
 }
 
-export type Outcome<Body> = { success: true; body: Body } | Fault;
+export type Outcome<Body> = { body: Body } | Fault;
 
-/** Why an attempt failed. */
-export type Fault = { success: false; message: string } & Omit<ErrorDetails, "attempts" | "idempotencyKey">;
+export type Fault = { message: string } & Omit<ErrorDetails, "attempts" | "idempotencyKey">;
 
 /** Longer than any answer of the service. What is longer comes from something else, and is not read to its end. */
 const maxAnswerBytes = 1_048_576;
@@ -30,23 +28,40 @@ const retryableStatuses = new Set([408, 429]);
 /** Never throws. */
 export async function sendOnce<Body>(attempt: Attempt<Body>): Promise<Outcome<Body>> {
   const { url, init, signal, timeoutMs, fetch } = attempt;
-  const controller = new AbortController();
-  const stop = () => controller.abort();
-  const timer = setTimeout(stop, timeoutMs);
-  signal?.addEventListener("abort", stop);
+  const ending = endAfter(timeoutMs, signal);
   try {
     // Not "error": Cloudflare Workers do not have it, and elsewhere it looks like a network error, which is retried.
-    const response = await fetch(url, { ...init, redirect: "manual", signal: controller.signal });
+    const response = await fetch(url, { ...init, redirect: "manual", signal: ending.signal });
     return judgeAnswer(response, await readText(response), attempt);
   } catch (error) {
-    if (signal?.aborted) return aborted;
-    return controller.signal.aborted ? timedOut : networkError(error);
+    return ending.explain(error);
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", stop);
     // Closes the connection if the answer was not read to its end.
-    stop();
+    ending.end();
   }
+}
+
+/** Ends a request when the time is up or the caller's signal is aborted. Call `end` in any case. */
+export function endAfter(
+  timeoutMs: number,
+  callers: AbortSignal | undefined,
+): { signal: AbortSignal; end: () => void; explain: (error: unknown) => Fault } {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  const timer = setTimeout(abort, timeoutMs);
+  callers?.addEventListener("abort", abort);
+  return {
+    signal: controller.signal,
+    end() {
+      clearTimeout(timer);
+      callers?.removeEventListener("abort", abort);
+      abort();
+    },
+    explain(error: unknown): Fault {
+      if (callers?.aborted) return aborted;
+      return controller.signal.aborted ? timedOut : networkError(error);
+    },
+  };
 }
 
 export async function readText({ body }: Response): Promise<string> {
@@ -70,9 +85,9 @@ export function judgeAnswer<Body>(
 ): Outcome<Body> {
   const { status, headers } = response;
   const body = parseJson(text);
-  if (status === 200 && isAnswer(body)) return { success: true, body };
+  if (status === 200 && isAnswer(body)) return { body };
   const hide = hideSecret(secret);
-  const about = { success: false as const, status, requestId: hide(headers.get("X-Request-Id") ?? undefined) };
+  const about = { status, requestId: hide(headers.get("X-Request-Id") ?? undefined) };
   if (response.type === "opaqueredirect" || (status >= 300 && status < 400)) return { ...about, ...redirected };
   const retryAfterMs = parseRetryAfter(headers.get("Retry-After"), headers.get("Date"), Date.now());
   // A 200 without our body may come from a proxy, and says nothing about the request.
@@ -115,13 +130,11 @@ export function hideSecret(secret: string): <Value>(value: Value) => Value {
 }
 
 export const aborted: Fault = {
-  success: false,
   code: "aborted",
   retryable: true,
   message: "The call was aborted. The event may have been accepted.",
 };
-export const timedOut: Fault = {
-  success: false,
+const timedOut: Fault = {
   code: "timeout",
   retryable: true,
   message: "No answer arrived in time. The event may have been accepted.",
@@ -137,9 +150,9 @@ const unexpectedAnswer = (status: number) => ({
 });
 
 /** Messages of errors may contain the URL, and thus the secret. Codes, such as ECONNREFUSED, do not. */
-export function networkError(error: unknown): Fault {
+function networkError(error: unknown): Fault {
   const codes = [error, Object(error).cause].map((each) => Object(each).code);
   const code = codes.find((each) => typeof each === "string" && /^[A-Z][A-Z0-9_]{1,63}$/.test(each));
   const message = `No answer arrived${code === undefined ? "" : ` (${code})`}. The event may have been accepted.`;
-  return { success: false, code: "network-error", message, retryable: true };
+  return { code: "network-error", message, retryable: true };
 }

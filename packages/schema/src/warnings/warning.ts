@@ -24,5 +24,4 @@ export const Warning = v.object({
 });
 export type Warning = v.InferOutput<typeof Warning>;
 
-/** The maximum number of warnings in an answer. */
 export const maxWarnings = 20;
