@@ -1,9 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { CannotCheck, checkReceiver, receiverChecks } from "./receiver/check-receiver.ts";
+import { CannotCheck, type CheckReceiverOptions, checkReceiver, receiverChecks } from "./receiver/check-receiver.ts";
 import { formatReceiverReport } from "./receiver/format-report.ts";
-import type { Profile } from "./receiver/receiver.ts";
 import { formatSenderReport } from "./sender/format-report.ts";
-import { playReceiver } from "./sender/play-receiver.ts";
+import { type PlayReceiverOptions, playReceiver } from "./sender/play-receiver.ts";
 import { scenarios } from "./sender/scenarios.ts";
 
 interface Output {
@@ -51,12 +50,8 @@ export async function runProgram(args: string[], { stdout, stderr, signal }: Sur
   }
 }
 
-interface ReceiverFlags {
+interface ReceiverFlags extends Omit<CheckReceiverOptions, "url"> {
   url: string;
-  secret: string;
-  profile: Profile;
-  dryRunOnly: boolean;
-  only: string[];
   json: boolean;
 }
 
@@ -90,11 +85,7 @@ function addReceiverCommand(program: Command, stdout: Output, done: (hasPassed: 
     });
 }
 
-interface SenderFlags {
-  port: number;
-  host: string;
-  secret?: string;
-  speed: number;
+interface SenderFlags extends Omit<PlayReceiverOptions, "timeoutMs" | "signal"> {
   timeout: number;
   json: boolean;
 }

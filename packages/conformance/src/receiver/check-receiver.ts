@@ -9,10 +9,9 @@ import { keyChecks } from "./checks/keys.ts";
 import { operationChecks } from "./checks/operations.ts";
 import { orderChecks } from "./checks/order.ts";
 import { secretChecks } from "./checks/secrets.ts";
-import { NoAnswer } from "./exchange.ts";
+import { type Answer, NoAnswer } from "./exchange.ts";
 import { bodyOf } from "./expectations.ts";
 import { hideSecret } from "./hide-secret.ts";
-import type { Answer } from "./parse-answer.ts";
 import { bookingJson } from "./payloads.ts";
 import { createReceiver, type Profile, type Receiver } from "./receiver.ts";
 
@@ -28,10 +27,7 @@ export interface CheckReceiverOptions {
   only?: readonly string[];
 }
 
-export interface CheckResult {
-  name: string;
-  demand: string;
-  source: Check["source"];
+export interface CheckResult extends Omit<Check, "needsEvents" | "run"> {
   outcome: "passed" | "failed" | "skipped";
   /** What was seen instead of what is demanded. Never contains the secret. */
   seen: readonly string[];
@@ -124,9 +120,11 @@ async function runAll(checks: readonly Check[], receiver: Receiver): Promise<Che
 }
 
 async function runCheck(check: Check, receiver: Receiver): Promise<CheckResult> {
-  const { name, demand, source } = check;
-  if (check.needsEvents && receiver.dryRunOnly) return { name, demand, source, outcome: "skipped", seen: [] };
-  const seen = await findFaults(check, receiver);
+  if (check.needsEvents && receiver.dryRunOnly) return { ...toResult(check, []), outcome: "skipped" };
+  return toResult(check, await findFaults(check, receiver));
+}
+
+function toResult({ name, demand, source }: Omit<Check, "run">, seen: string[]): CheckResult {
   return { name, demand, source, outcome: seen.length === 0 ? "passed" : "failed", seen };
 }
 
@@ -150,22 +148,13 @@ async function deleteStored(receiver: Receiver): Promise<CheckResult> {
     },
   }));
   const seen = (await runAll(deletions, receiver)).flatMap((each) => each.seen);
-  return {
-    name: "clean-up",
-    demand: "The bookings that the checks have created can be deleted.",
-    source: "spec",
-    outcome: seen.length === 0 ? "passed" : "failed",
-    seen,
-  };
+  const demand = "The bookings that the checks have created can be deleted.";
+  return toResult({ name: "clean-up", demand, source: "spec" }, seen);
 }
 
 function findSecret({ answersWithSecret }: Receiver): CheckResult {
   const count = answersWithSecret();
-  return {
-    name: "answers/no-secret",
-    demand: "No answer contains the secret.",
-    source: "ours",
-    outcome: count === 0 ? "passed" : "failed",
-    seen: count === 0 ? [] : [`the secret in ${count} answers`],
-  };
+  const demand = "No answer contains the secret.";
+  const seen = count === 0 ? [] : [`the secret in ${count} answers`];
+  return toResult({ name: "answers/no-secret", demand, source: "ours" }, seen);
 }

@@ -1,7 +1,6 @@
-import { NoAnswer } from "./exchange.ts";
+import { type Answer, NoAnswer } from "./exchange.ts";
 import type { Expectation } from "./expectations.ts";
 import { hideSecret } from "./hide-secret.ts";
-import type { Answer } from "./parse-answer.ts";
 import type { Receiver } from "./receiver.ts";
 import type { Request } from "./request.ts";
 
@@ -26,16 +25,16 @@ export interface Trial {
 }
 
 /** Creates a check that passes if each of its requests gets what it expects. */
-export function check(
-  source: Check["source"],
-  name: string,
-  demand: string,
-  ...trials: readonly Trial[]
-): Check & { trials: readonly Trial[] } {
-  return { source, name, demand, trials, run: (receiver) => runTrials(trials, receiver) };
+export function check(name: string, demand: string, ...trials: readonly Trial[]): Check {
+  return { source: "ours", name, demand, run: (receiver) => runTrials(trials, receiver) };
 }
 
-async function runTrials(trials: readonly Trial[], receiver: Receiver): Promise<string[]> {
+/** The check of a demand that the specification makes itself. */
+export function specified(ours: Check): Check {
+  return { ...ours, source: "spec" };
+}
+
+export async function runTrials(trials: readonly Trial[], receiver: Receiver): Promise<string[]> {
   const seen: string[] = [];
   for (const trial of trials) seen.push(...(await runTrial(trial, receiver)));
   return seen;

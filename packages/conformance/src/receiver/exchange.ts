@@ -1,6 +1,16 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { connect as connectPlain, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { type Answer, parseAnswer } from "./parse-answer.ts";
+
+export interface Answer {
+  status: number;
+  /** Names in lower case. Repeated headers are joined by ", ". */
+  headers: Readonly<Record<string, string>>;
+  /** Status line and headers, as sent. */
+  head: string;
+  body: string;
+}
 
 /** Longer than a receiver may wait for a slow body before it answers 408. */
 const answerTimeoutMs = 20_000;
@@ -15,43 +25,54 @@ export class NoAnswer extends Error {
 /**
  * Sends exactly the given bytes on a new connection and returns the answer.
  *
- * HTTP libraries would correct or refuse many of the requests that a receiver has to deal with.
+ * HTTP libraries would correct or refuse many of the requests that a receiver has to deal with. So Node's only reads the
+ * answer, and what it would send is dropped.
  *
  * @throws NoAnswer
  */
-export function exchange(url: URL, request: Buffer): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const socket = connectTo(url);
-    let received = Buffer.alloc(0);
-    const close = () => {
-      clearTimeout(timer);
-      socket.destroy();
-    };
-    const fail = (reason: string) => {
-      close();
-      reject(new NoAnswer(reason));
-    };
-    const tryToParse = (isClosed: boolean) => {
-      const answer = parseAnswer(received, isClosed);
-      if (answer === undefined) return false;
-      close();
-      resolve(answer);
-      return true;
-    };
-    const timer = setTimeout(() => fail(`no answer within ${answerTimeoutMs / 1_000} s`), answerTimeoutMs);
-    socket.on("data", (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      if (!tryToParse(false) && received.length > maxAnswerBytes) fail("the answer does not end");
-    });
-    // A receiver may answer and reset the connection before it has read everything. The answer then still counts.
-    socket.on("error", (error: NodeJS.ErrnoException) => {
-      if (!tryToParse(true)) fail(`the connection failed (${error.code ?? "unknown error"})`);
-    });
-    socket.on("end", () => {
-      if (!tryToParse(true)) fail("the connection was closed without an answer");
-    });
-    socket.write(request);
-  });
+export async function exchange(url: URL, bytes: Buffer): Promise<Answer> {
+  const socket = connectTo(url);
+  socket.write(bytes);
+  socket.write = () => true;
+  const signal = AbortSignal.timeout(answerTimeoutMs);
+  const reader = request({ createConnection: () => socket, signal });
+  // A receiver may answer and reset the connection before it has read everything. The answer then still counts.
+  reader.on("error", () => {});
+  reader.end();
+  try {
+    const [response] = (await once(reader, "response")) as [IncomingMessage];
+    return await readAnswer(response);
+  } catch (error) {
+    throw error instanceof NoAnswer ? error : new NoAnswer(describeFault(error as NodeJS.ErrnoException, signal));
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function readAnswer(response: IncomingMessage): Promise<Answer> {
+  const { httpVersion, statusCode: status = 0, statusMessage, rawHeaders, headersDistinct } = response;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxAnswerBytes) throw new NoAnswer("the answer does not end");
+  }
+  const headers = Object.entries(headersDistinct).map(([name, values = []]) => [name, values.join(", ")]);
+  return {
+    status,
+    headers: Object.fromEntries(headers),
+    head: `HTTP/${httpVersion} ${status} ${statusMessage} ${rawHeaders.join(" ")}`,
+    body: Buffer.concat(chunks).toString(),
+  };
+}
+
+function describeFault({ code, message }: NodeJS.ErrnoException, signal: AbortSignal): string {
+  if (signal.aborted) return `no answer within ${answerTimeoutMs / 1_000} s`;
+  const isClosed = message === "socket hang up" || message === "aborted";
+  return isClosed
+    ? "the connection was closed without an answer"
+    : `the connection failed (${code ?? "unknown error"})`;
 }
 
 function connectTo({ protocol, hostname, port }: URL): Socket {

@@ -1,4 +1,4 @@
-import type { Answer } from "./parse-answer.ts";
+import type { Answer } from "./exchange.ts";
 import type { Receiver } from "./receiver.ts";
 
 /** Returns what is wrong with an answer, in words; an empty list if nothing is. */

@@ -1,6 +1,5 @@
 import type { ReceiverReport } from "./check-receiver.ts";
 
-/** Formats a report for people: a line for each check, and what was seen for those that failed. */
 export function formatReceiverReport({ checks, passed, failed, skipped, runId }: ReceiverReport): string {
   const labels = { passed: "ok  ", failed: "FAIL", skipped: "skip" };
   const lines = checks.flatMap(({ name, outcome, demand, seen }) => {

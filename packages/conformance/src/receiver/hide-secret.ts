@@ -1,4 +1,4 @@
-import type { Answer } from "./parse-answer.ts";
+import type { Answer } from "./exchange.ts";
 
 /** For reports, which are passed on: a careless receiver may repeat the secret in its answer. */
 export function hideSecret(text: string, secret: string): string {

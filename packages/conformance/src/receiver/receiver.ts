@@ -1,7 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { exchange } from "./exchange.ts";
+import { type Answer, exchange } from "./exchange.ts";
 import { containsSecret } from "./hide-secret.ts";
-import type { Answer } from "./parse-answer.ts";
 import { type Request, toBytes } from "./request.ts";
 
 /** `spec`: only what the specification says. `full`: also the decisions that fill its gaps. */
@@ -18,39 +17,33 @@ export interface ReceiverOptions {
   runId: string;
 }
 
-/** The receiver that is checked. */
-export interface Receiver extends ReceiverOptions {
-  /** Returns a reference that no other request of this run has. */
-  newReference(): string;
-  /**
-   * Sends a request. Waits and sends it again if the receiver asks for that with `Retry-After`.
-   *
-   * @throws NoAnswer
-   */
-  send(request: Request): Promise<Answer>;
-  /** The bookings that the receiver has accepted, by the payload of their deletes. */
-  stored: Map<string, Record<string, string>>;
-  /** Returns how many answers so far contained the secret. */
-  answersWithSecret(): number;
-}
+export type Receiver = ReturnType<typeof createReceiver>;
 
 /** How often, and after how long at most, a request is sent again because of 429 or 503. */
 const maxRetries = 5;
 const longestWaitMs = 10_000;
 
-export function createReceiver(options: ReceiverOptions): Receiver {
-  const stored: Receiver["stored"] = new Map();
+export function createReceiver(options: ReceiverOptions) {
+  const stored = new Map<string, Record<string, string>>();
   let references = 0;
   let answersWithSecret = 0;
   return {
     ...options,
+    /** The bookings that the receiver has accepted, by the payload of their deletes. */
     stored,
+    /** Returns how many answers so far contained the secret. */
     answersWithSecret: () => answersWithSecret,
-    newReference() {
+    /** Returns a reference that no other request of this run has. */
+    newReference(): string {
       references += 1;
       return `conformance-${options.runId}-${references}`;
     },
-    async send(request) {
+    /**
+     * Sends a request. Waits and sends it again if the receiver asks for that with `Retry-After`.
+     *
+     * @throws NoAnswer
+     */
+    async send(request: Request): Promise<Answer> {
       const dryRun = options.dryRunOnly || request.dryRun === true;
       const bytes = toBytes({ ...request, dryRun }, options);
       for (let retries = 0; ; retries += 1) {

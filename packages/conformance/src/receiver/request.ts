@@ -18,7 +18,6 @@ export interface Request {
   dryRun?: boolean;
 }
 
-/** Stands for the secret in a path. */
 export const secretPlaceholder = "{secret}";
 
 export function toBytes(request: Request, { url, secret }: { url: URL; secret: string }): Buffer {

@@ -1,6 +1,5 @@
 import type { SenderReport } from "./sender-run.ts";
 
-/** Formats a report for people: a line for each scenario, and what the sender did for those that failed. */
 export function formatSenderReport({ scenarios, refused, passed, failed, missing }: SenderReport): string {
   const labels = { passed: "ok  ", failed: "FAIL", missing: "none" };
   const lines = scenarios.flatMap(({ name, outcome, demand, seen, attempts, delaysMs }) => {

@@ -20,7 +20,6 @@ export interface SentEvent {
   id: string;
 }
 
-/** A request as it arrived. */
 export interface SenderRequest {
   method: string;
   /** The path of the URL, without a query. */

@@ -47,7 +47,7 @@ export const bodyChecks: readonly Check[] = [
   ...types(),
   ...absentBodies(),
   ...framing(),
-  check("ours", "answers/no-values", "No answer repeats a value of the payload.", {
+  check("answers/no-values", "No answer repeats a value of the payload.", {
     request: (reference) => ({ body: bookingJson(reference, { agentEmail: "canary-8d1f6", consumerPhone: [] }) }),
     expect: (answer, receiver) => [
       ...invalidAt("agentEmail")(answer, receiver),
@@ -64,36 +64,34 @@ function sizes(): Check[] {
   const headersTooLarge = refused(431, "headers-too-large");
   return [
     check(
-      "ours",
       "sizes/largest-body",
       "A body of 65,536 bytes is accepted.",
       { label: "with its length", request: createWith(largest), expect: accepted },
       { label: "chunked", request: createWith(largest, { framing: "chunked" }), expect: accepted },
     ),
     check(
-      "ours",
       "sizes/body",
       "A body of more than 65,536 bytes gets 413.",
       { label: "JSON", request: createWith(tooLarge), expect: bodyTooLarge },
       { label: "form", request: createWith(tooLargeForm, { type: formType }), expect: bodyTooLarge },
     ),
-    check("ours", "sizes/announced-body", "413 is answered before the body arrives, if its length is announced.", {
+    check("sizes/announced-body", "413 is answered before the body arrives, if its length is announced.", {
       request: create({ body: "", framing: { announced: bodyLimitBytes + 1 } }),
       expect: bodyTooLarge,
     }),
-    check("ours", "sizes/chunked-body", "A chunked body of more than 65,536 bytes gets 413.", {
+    check("sizes/chunked-body", "A chunked body of more than 65,536 bytes gets 413.", {
       request: createWith(tooLarge, { framing: "chunked" }),
       expect: bodyTooLarge,
     }),
-    check("ours", "sizes/header", "A header that is too long gets 431.", {
+    check("sizes/header", "A header that is too long gets 431.", {
       request: create({ headers: [`X-Long: ${"x".repeat(tooLongHeaderCharacters)}`] }),
       expect: headersTooLarge,
     }),
-    check("ours", "sizes/url", "A URL that is too long gets 431.", {
+    check("sizes/url", "A URL that is too long gets 431.", {
       request: create({ path: `/booking-event/create/${"x".repeat(tooLongHeaderCharacters)}` }),
       expect: headersTooLarge,
     }),
-    check("ours", "sizes/slow-body", "A body that does not arrive in time gets 408.", {
+    check("sizes/slow-body", "A body that does not arrive in time gets 408.", {
       request: create({ body: "{", framing: { announced: 100 } }),
       expect: refused(408, "too-slow"),
     }),
@@ -104,7 +102,6 @@ function types(): Check[] {
   const wrongType = refused(415, "unsupported-type");
   return [
     check(
-      "ours",
       "types/refused",
       "A body of another type, or of a charset other than UTF-8, gets 415. So does a malformed Content-Type.",
       ...forEach(refusedTypes, (type) => create({ type }), wrongType),
@@ -112,20 +109,17 @@ function types(): Check[] {
       { label: "chunked", request: create({ type: "text/plain", framing: "chunked" }), expect: wrongType },
     ),
     check(
-      "ours",
       "types/parameters",
       "Parameters of a Content-Type are read as in RFC 9110: quoted values are legal, unknown ones are ignored.",
       ...forEach(acceptedTypes, (type) => create({ type }), accepted),
     ),
     check(
-      "ours",
       "types/two",
       "Two different Content-Type headers get 400; the same one twice is accepted.",
       ...forEach(conflictingTypes, withTypes, refused(400, "two-content-types")),
       { label: "the same", request: withTypes(["application/json", "application/json"]), expect: accepted },
     ),
     check(
-      "ours",
       "types/encoding",
       "Any Content-Encoding but identity gets 415.",
       ...forEach(
@@ -162,12 +156,11 @@ function absentBodies(): Check[] {
   };
   return [
     check(
-      "ours",
       "bodies/absent",
       "An absent body counts as the empty object and gets 422, whatever its Content-Type headers say.",
       ...Object.entries(absent).map(([label, request]) => ({ label, request: () => request, expect: noReference })),
     ),
-    check("ours", "bodies/chunked", "A chunked body is accepted.", {
+    check("bodies/chunked", "A chunked body is accepted.", {
       request: create({ framing: "chunked" }),
       expect: accepted,
     }),
@@ -177,16 +170,15 @@ function absentBodies(): Check[] {
 function framing(): Check[] {
   const notHttp = refused(400, "malformed-http");
   return [
-    check("ours", "http/two-hosts", "A second Host header gets 400.", {
+    check("http/two-hosts", "A second Host header gets 400.", {
       request: create({ hosts: 2 }),
       expect: refused(400, "repeated-host"),
     }),
-    check("ours", "http/no-host", "A request without a Host header gets 400.", {
+    check("http/no-host", "A request without a Host header gets 400.", {
       request: create({ hosts: 0 }),
       expect: notHttp,
     }),
     check(
-      "ours",
       "http/malformed",
       "A request that is not valid HTTP/1.1 gets 400.",
       { label: "unknown method", request: create({ method: "BREW" }), expect: notHttp },
@@ -194,7 +186,7 @@ function framing(): Check[] {
       { label: "two lengths", request: create({ headers: ["Content-Length: 1"] }), expect: notHttp },
       { label: "secret that is not ASCII", request: create({ secret: "gehe\u00efm" }), expect: notHttp },
     ),
-    check("ours", "http/conflicting-framing", "Content-Length beside Transfer-Encoding gets 400.", {
+    check("http/conflicting-framing", "Content-Length beside Transfer-Encoding gets 400.", {
       request: create({ headers: ["Transfer-Encoding: chunked"] }),
       expect: notHttp,
     }),

@@ -21,7 +21,7 @@ interface Example {
 export const exampleChecks: readonly Check[] = readExamples().map(({ name, example }) => {
   const { kind, body, contentType = "application/json", description, expect } = example;
   const replaced = (text: string, reference: string) => text.replaceAll("booking-2001", reference);
-  return check("ours", `examples/${name}`, description, {
+  return check(`examples/${name}`, description, {
     request: (reference) => ({
       operation: kind,
       type: contentType,

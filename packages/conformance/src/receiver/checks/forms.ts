@@ -10,7 +10,6 @@ export const formChecks: readonly Check[] = [
   fields("brackets", "A form field with brackets gets 400.", ["&a[b]=1", "&a[]=1", "&a%5B0%5D=1"], "nested-form-field"),
   fields("malformed", "Invalid percent-encoding gets 400.", ["&a=%", "&a=%zz", "&a=%E0%A4%A"], "malformed-form"),
   check(
-    "ours",
     "forms/utf-8",
     "A form that is not UTF-8 gets 400, before it is decoded or after.",
     { label: "decoded", request: withFields("&a=%FF"), expect: refused(400, "malformed-form") },
@@ -24,14 +23,12 @@ export const formChecks: readonly Check[] = [
     },
   ),
   check(
-    "ours",
     "forms/json",
     "JSON sent as a form gets 400, and the message says which Content-Type to set.",
     { label: "object", request: create(sentAsForm), expect: isJson },
     { label: "array", request: create({ ...sentAsForm, body: "[]" }), expect: isJson },
   ),
   check(
-    "ours",
     "forms/byte-order-mark",
     "One byte order mark at the start is ignored; a second one is malformed.",
     { label: "one", request: createWith((it) => byteOrderMark + bookingForm(it), sentAsForm), expect: accepted },
@@ -47,13 +44,12 @@ export const formChecks: readonly Check[] = [
     },
   ),
   check(
-    "ours",
     "forms/values",
     "A form counts as one value and one more for each field; 2,000 are accepted, 2,001 get 422.",
     { label: "2,000", request: createWith((it) => formOf(1_999, it), sentAsForm), expect: accepted },
     { label: "2,001", request: createWith((it) => formOf(2_000, it), sentAsForm), expect: invalid([]) },
   ),
-  check("ours", "forms/empty-value", "An empty value of a listed form field gets 422.", {
+  check("forms/empty-value", "An empty value of a listed form field gets 422.", {
     request: createWith((it) => bookingForm(it, { consumerGivenName: "" }), sentAsForm),
     expect: invalid(["consumerGivenName"]),
   }),
@@ -62,7 +58,7 @@ export const formChecks: readonly Check[] = [
 /** Of a booking with each of these fields. */
 function fields(name: string, demand: string, each: readonly string[], code: string): Check {
   const expect: Expectation = refused(400, code);
-  return check("ours", `forms/${name}`, demand, ...forEach(each, withFields, expect));
+  return check(`forms/${name}`, demand, ...forEach(each, withFields, expect));
 }
 
 function withFields(more: string) {

@@ -24,7 +24,6 @@ export const jsonChecks: readonly Check[] = [
     malformed(2, 10),
   ),
   check(
-    "ours",
     "json/blank",
     "A body of blanks is malformed at its end.",
     { label: '"  "', request: create({ body: "  " }), expect: malformed(1, 3) },
@@ -43,18 +42,16 @@ export const jsonChecks: readonly Check[] = [
     refused(400, "repeated-json-key"),
   ),
   check(
-    "ours",
     "json/duplicate-before-nesting",
     "A duplicate key gets 400 also in a payload that is nested too deep.",
     { label: "outside", request: nested("", ',"a":1'), expect: refused(400, "repeated-json-key") },
     { label: "inside", request: nested('{"b":1,"\\u0062":1}'), expect: refused(400, "repeated-json-key") },
   ),
-  check("ours", "json/utf-8", "Bytes that are not UTF-8 get 400.", {
+  check("json/utf-8", "Bytes that are not UTF-8 get 400.", {
     request: createWith((reference) => Buffer.from(bookingJson(reference, { a: "ÿ" }), "latin1")),
     expect: refused(400, "invalid-utf8"),
   }),
   check(
-    "ours",
     "json/byte-order-mark",
     "One byte order mark at the start is ignored; a second one is malformed.",
     { label: "one", request: createWith((it) => byteOrderMark + bookingJson(it)), expect: accepted },
@@ -80,13 +77,13 @@ export const jsonChecks: readonly Check[] = [
 ];
 
 function bodies(name: string, demand: string, each: readonly string[], expect: Expectation): Check {
-  return check("ours", `json/${name}`, demand, ...forEach(each, (body) => create({ body }), expect));
+  return check(`json/${name}`, demand, ...forEach(each, (body) => create({ body }), expect));
 }
 
 /** Of a booking with each of these members. */
 function members(name: string, demand: string, each: readonly string[], expect: Expectation): Check {
   const request = (member: string) => createWith((reference) => rawJson(reference, member));
-  return check("ours", `json/${name}`, demand, ...forEach(each, request, expect));
+  return check(`json/${name}`, demand, ...forEach(each, request, expect));
 }
 
 function nested(inside: string, after = "") {

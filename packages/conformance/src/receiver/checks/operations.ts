@@ -1,4 +1,4 @@
-import { type Check, check, describeAnswer } from "../check.ts";
+import { type Check, check, describeAnswer, specified } from "../check.ts";
 import { accepted, bodyOf, dryRunPassed, invalid, refused, secretRefused } from "../expectations.ts";
 import { bookingForm, bookingJson, create, forEach, formType } from "../payloads.ts";
 import type { Receiver } from "../receiver.ts";
@@ -25,16 +25,20 @@ const unknownPaths = [
 
 export const operationChecks: readonly Check[] = [
   ...operations.flatMap((operation) => [
-    check("spec", `operations/${operation}-json`, `POST ${operation} accepts application/json and answers 200.`, {
-      request: (reference) => ({ operation, body: bookingJson(reference) }),
-      expect: accepted,
-    }),
-    check("spec", `operations/${operation}-form`, `POST ${operation} accepts ${formType} and answers 200.`, {
-      request: (reference) => ({ operation, type: formType, body: bookingForm(reference) }),
-      expect: accepted,
-    }),
+    specified(
+      check(`operations/${operation}-json`, `POST ${operation} accepts application/json and answers 200.`, {
+        request: (reference) => ({ operation, body: bookingJson(reference) }),
+        expect: accepted,
+      }),
+    ),
+    specified(
+      check(`operations/${operation}-form`, `POST ${operation} accepts ${formType} and answers 200.`, {
+        request: (reference) => ({ operation, type: formType, body: bookingForm(reference) }),
+        expect: accepted,
+      }),
+    ),
   ]),
-  check("ours", "operations/delete-unknown-booking", "A delete of a booking that is not known gets 200, not 404.", {
+  check("operations/delete-unknown-booking", "A delete of a booking that is not known gets 200, not 404.", {
     request: (reference) => ({
       operation: "delete",
       body: JSON.stringify({ consumerPartnerExternalReference: reference }),
@@ -49,7 +53,6 @@ export const operationChecks: readonly Check[] = [
     run: findRepeatedEventId,
   },
   check(
-    "ours",
     "dry-run/valid",
     'X-Dry-Run: true gets 200 and "dryRun": true if nothing is wrong, for each operation.',
     ...operations.map((operation) => ({
@@ -59,14 +62,12 @@ export const operationChecks: readonly Check[] = [
     })),
   ),
   check(
-    "ours",
     "dry-run/header",
     "X-Dry-Run is true or false, in any case. Anything else gets 400.",
     { label: "TRUE", request: create({ headers: ["X-Dry-Run: TRUE"] }), expect: dryRunPassed },
     { label: "1", request: create({ headers: ["X-Dry-Run: 1"] }), expect: refused(400, "invalid-dry-run") },
   ),
   check(
-    "ours",
     "dry-run/invalid",
     "A dry run gets the error that the event would get.",
     { label: "secret", request: create({ dryRun: true, secret: "conformance-nobody" }), expect: secretRefused },
@@ -82,19 +83,16 @@ export const operationChecks: readonly Check[] = [
     },
   ),
   check(
-    "ours",
     "paths/unknown",
     "Any other path gets 404. Case counts, and so do slashes and percent-encoding.",
     ...forEach(unknownPaths, (path) => create({ path }), refused(404, "no-such-path")),
   ),
   check(
-    "ours",
     "paths/query",
     "A query is ignored.",
     ...forEach(["?debug=1", "?"], (query) => create({ path: `${createPath}${query}` }), accepted),
   ),
   check(
-    "ours",
     "paths/method",
     "Any method but POST gets 405, with Allow: POST.",
     ...forEach(

@@ -28,7 +28,6 @@ export const orderChecks: readonly Check[] = faults.flatMap((earlier, index) =>
     .filter((later) => later.code !== earlier.code)
     .map((later) =>
       check(
-        "ours",
         `order/${earlier.name}-before-${later.name}`,
         `A request with both faults gets ${earlier.status} ${earlier.code}, not ${later.status} ${later.code}.`,
         {

@@ -1,6 +1,6 @@
-import { type Check, check, describeAnswer } from "../check.ts";
-import { accepted, secretRefused } from "../expectations.ts";
-import type { Answer } from "../parse-answer.ts";
+import { type Check, check, describeAnswer, runTrials, specified } from "../check.ts";
+import type { Answer } from "../exchange.ts";
+import { accepted, type Expectation, secretRefused } from "../expectations.ts";
 import { create } from "../payloads.ts";
 import type { Receiver } from "../receiver.ts";
 
@@ -20,33 +20,33 @@ const invalidSecrets = [
 
 export const secretChecks: readonly Check[] = [
   ...invalidSecrets.map(({ name, secret }) =>
-    check("spec", `secrets/${name}`, 'An invalid secret gets 403 {"message": "Invalid secret"}.', {
-      request: create({ secret }),
-      expect: secretRefused,
-    }),
+    specified(
+      check(`secrets/${name}`, 'An invalid secret gets 403 {"message": "Invalid secret"}.', {
+        request: create({ secret }),
+        expect: secretRefused,
+      }),
+    ),
   ),
-  {
-    source: "spec",
-    name: "secrets/nearly-right",
-    demand: "The right secret with one more character, or one less, gets 403.",
-    run: (receiver) =>
-      refuseAll([`${receiver.secret}x`, receiver.secret.slice(0, -1)].map(encodeURIComponent), receiver),
-  },
-  {
-    source: "ours",
-    name: "secrets/altered",
-    demand: "The right secret gets 403 in another case, encoded twice, with a path around it, and as a query.",
-    run: (receiver) => refuseAll(alter(receiver.secret), receiver),
-  },
-  {
-    source: "ours",
-    name: "secrets/percent-encoded",
-    demand: "The right secret is accepted however much of it is percent-encoded.",
-    run: (receiver) =>
-      check("ours", "", "", { request: create({ secret: percentEncode(receiver.secret) }), expect: accepted }).run(
-        receiver,
-      ),
-  },
+  specified(
+    withSecrets(
+      "nearly-right",
+      "The right secret with one more character, or one less, gets 403.",
+      (right) => [`${right}x`, right.slice(0, -1)].map(encodeURIComponent),
+      secretRefused,
+    ),
+  ),
+  withSecrets(
+    "altered",
+    "The right secret gets 403 in another case, encoded twice, with a path around it, and as a query.",
+    alter,
+    secretRefused,
+  ),
+  withSecrets(
+    "percent-encoded",
+    "The right secret is accepted however much of it is percent-encoded.",
+    (right) => [percentEncode(right)],
+    accepted,
+  ),
   {
     source: "ours",
     name: "secrets/same-bytes",
@@ -55,10 +55,10 @@ export const secretChecks: readonly Check[] = [
   },
 ];
 
-/** @param secrets as they are written in the path */
-function refuseAll(secrets: readonly string[], receiver: Receiver): Promise<string[]> {
-  const trials = secrets.map((secret) => ({ request: create({ secret }), expect: secretRefused }));
-  return check("ours", "", "", ...trials).run(receiver);
+/** @param write returns secrets as they are written in the path */
+function withSecrets(name: string, demand: string, write: (right: string) => string[], expect: Expectation): Check {
+  const trials = (right: string) => write(right).map((secret) => ({ request: create({ secret }), expect }));
+  return { source: "ours", name: `secrets/${name}`, demand, run: (it) => runTrials(trials(it.secret), it) };
 }
 
 function alter(secret: string): string[] {
