@@ -12,11 +12,8 @@ export interface NewSecret {
   secret: string;
 }
 
-export interface PartnerToAdd {
-  id: string;
-  name: string;
-  kinds: EventKind[];
-  rateLimit: { perSecond: number; burst: number };
+export interface PartnerToAdd extends Pick<Partner, "id" | "name" | "kinds" | "rateLimit"> {
+  /** Of its first secret. */
   expiresAt: Date | null;
 }
 

@@ -225,39 +225,35 @@ function findWarnings(path: string, existing: Stats | undefined): string[] {
 }
 
 function describeFileError(error: unknown, path: string): unknown {
-  if (error instanceof PartnersError) return error;
   const code = codeOf(error);
+  if (error instanceof PartnersError || code === undefined) return error;
+  return new PartnersError(describeFault(code, path), { cause: error });
+}
+
+function describeFault(code: string, path: string): string {
   switch (code) {
-    case undefined:
-      return error;
     case "EACCES":
     case "EPERM":
-      return new PartnersError(
+      return (
         `This user may not read or write the partners file ${path} or its folder (${code}). Run the command as the ` +
-          "file's owner.",
-        { cause: error },
+        "file's owner."
       );
     case "EROFS":
-      return new PartnersError(
-        `The partners file ${path} is mounted read-only (${code}), for example as a Kubernetes secret. Change it ` +
-          "at its " +
-          "source: run the command on a copy (PARTNERS_FILE=<copy>) and mount that.",
-        { cause: error },
+      return (
+        `The partners file ${path} is mounted read-only (${code}), for example as a Kubernetes secret. Change it at ` +
+        "its source: run the command on a copy (PARTNERS_FILE=<copy>) and mount that."
       );
     case "EBUSY":
-      return new PartnersError(
+      return (
         `The partners file ${path} is a mount point, so it cannot be replaced atomically (${code}). Mount its ` +
-          "folder instead, or run the command where the file comes from.",
-        { cause: error },
+        "folder instead, or run the command where the file comes from."
       );
     case "EISDIR":
     case "ENOTDIR":
     case "ELOOP":
-      return new PartnersError(`PARTNERS_FILE is ${path}, which is not the path of a file (${code}).`, {
-        cause: error,
-      });
+      return `PARTNERS_FILE is ${path}, which is not the path of a file (${code}).`;
     default:
-      return new PartnersError(`The partners file ${path} could not be read or written (${code}).`, { cause: error });
+      return `The partners file ${path} could not be read or written (${code}).`;
   }
 }
 
