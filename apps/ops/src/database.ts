@@ -18,7 +18,6 @@ export async function readDatabase<Result>(
   return withDatabase(context, (pool) => readSnapshot(pool, read));
 }
 
-/** Runs read-only queries on one snapshot. */
 export async function readSnapshot<Result>(
   pool: ReturnType<typeof createPool>,
   read: (client: Queryable) => Promise<Result>,

@@ -1,6 +1,6 @@
 import { PartnersError } from "@booking-events/partners";
 import { describeError, StartError, version } from "@booking-events/runtime";
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError } from "@commander-js/extra-typings";
 import { addBookingsCommands } from "./commands/bookings.ts";
 import { addDeadLettersCommands } from "./commands/dead-letters.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";

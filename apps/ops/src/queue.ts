@@ -91,25 +91,22 @@ const silence = /^(Connection is closed|Command timed out|No result within)/;
 
 /** @returns a sentence for the operator, without the URL's password. An error of another origin is returned unchanged */
 export function describeRedisError(error: unknown, redisServers: RedisServers): unknown {
-  if (!(error instanceof Error)) return error;
-  const variable = nameVariable(redisServers);
-  const where = listUrls(redisServers)
-    .map((url) => new URL(url).host)
-    .join(", ");
+  if (!(error instanceof Error) || error instanceof CommandFailure) return error;
+  const fault = describeFault(error, nameVariable(redisServers));
+  if (fault === undefined) return error;
+  const hosts = listUrls(redisServers).map((url) => new URL(url).host);
+  return new CommandFailure(`Redis at ${hosts.join(", ")} ${fault}`, { cause: error });
+}
+
+function describeFault(error: Error, variable: string): string | undefined {
+  const { name, message, code } = error as Error & { code?: unknown };
   const credentials = variable === "REDIS_URL" ? variable : "REDIS_USERNAME and REDIS_PASSWORD";
   // Redis' own errors begin with a code. The rest may repeat arguments.
-  const [redisCode = ""] = error.message.split(" ", 1);
+  const [redisCode = ""] = message.split(" ", 1);
   if (redisCode === "WRONGPASS" || redisCode === "NOAUTH")
-    return new CommandFailure(`Redis at ${where} refuses the user or the password in ${credentials} (${redisCode}).`, {
-      cause: error,
-    });
-  if (error.name === "ReplyError")
-    return new CommandFailure(`Redis at ${where} refused the command (${redisCode}).`, { cause: error });
-  const { code } = error as { code?: unknown };
-  const isSilent = error.name === "MaxRetriesPerRequestError" || silence.test(error.message);
-  if (error instanceof CommandFailure || !(typeof code === "string" || isSilent)) return error;
-  return new CommandFailure(
-    `Redis at ${where} can't be reached (${typeof code === "string" ? code : "no answer"}). Check that it runs, and that ${variable} is correct.`,
-    { cause: error },
-  );
+    return `refuses the user or the password in ${credentials} (${redisCode}).`;
+  if (name === "ReplyError") return `refused the command (${redisCode}).`;
+  if (typeof code !== "string" && name !== "MaxRetriesPerRequestError" && !silence.test(message)) return undefined;
+  const reason = typeof code === "string" ? code : "no answer";
+  return `can't be reached (${reason}). Check that it runs, and that ${variable} is correct.`;
 }

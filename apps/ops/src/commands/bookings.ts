@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { addShowCommand } from "./bookings/show.ts";
 import { addVerifyCommand } from "./bookings/verify.ts";

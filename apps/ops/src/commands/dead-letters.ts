@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { addDiscardCommand } from "./dead-letters/discard.ts";
 import { addListCommand } from "./dead-letters/list.ts";

@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import { examineRedis, forEachShard, valuesOf } from "@booking-events/queue";
 import { splitHosts } from "@booking-events/runtime";
 import { examineDatabase } from "@booking-events/store";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context, Output } from "../context.ts";
 import { describeDatabaseError, readDatabaseSettings, readStandbysToConfirm } from "../database.ts";
 import { partnersPath } from "../partners-file.ts";
@@ -27,16 +27,14 @@ export function addDoctorCommand(program: Command, context: Context): void {
     )
     .option("--json", "print a JSON array: name, state (ok, problem or unknown), detail, why, remedy")
     .addHelpText("after", "\nExit codes: 0: there is no problem; 1: there is one. Unknown: look at it yourself.")
-    .action((options: { json?: true }) => examine(context, options.json === true));
-}
-
-async function examine(context: Context, json: boolean): Promise<void> {
-  const [redis, database] = await Promise.all([examineRedisServer(context), examineDatabaseServer(context)]);
-  const checks = [...redis, ...database, ...checkFiles(partnersPath(context), context.now())];
-  if (json) printJson(context.stdout, checks);
-  else for (const check of checks) printCheck(context.stdout, check);
-  const problems = checks.filter(({ state }) => state === "problem").length;
-  if (problems > 0) throw new CommandFailure(`Problems: ${problems}.`);
+    .action(async ({ json }) => {
+      const [redis, database] = await Promise.all([examineRedisServer(context), examineDatabaseServer(context)]);
+      const checks = [...redis, ...database, ...checkFiles(partnersPath(context), context.now())];
+      if (json) printJson(context.stdout, checks);
+      else for (const check of checks) printCheck(context.stdout, check);
+      const problems = checks.filter(({ state }) => state === "problem").length;
+      if (problems > 0) throw new CommandFailure(`Problems: ${problems}.`);
+    });
 }
 
 async function examineRedisServer({ environment }: Context): Promise<Check[]> {

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { addListCommand } from "./events/list.ts";
 import { addShowCommand } from "./events/show.ts";

@@ -1,5 +1,5 @@
 import { type Maintained, maintain } from "@booking-events/store";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { readRetentionRules, withDatabase } from "../database.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
@@ -16,26 +16,24 @@ export function addMaintainCommand(program: Command, context: Context): void {
         "same by themselves. What another process does or locks at the moment is left alone. Removed data does not " +
         "come back: see what would go with retention --dry-run.",
     )
-    .action(() => maintainDatabase(context));
-}
-
-async function maintainDatabase(context: Context): Promise<void> {
-  const rules = readRetentionRules(context);
-  await withDatabase(context, async (pool) => {
-    let hasDoneAnything = false;
-    for (;;) {
-      const done = await maintain(pool, rules);
-      const lines = describe(done);
-      hasDoneAnything ||= lines.length > 0;
-      for (const line of lines) printLine(context.stdout, line);
-      if (done.problems.length > 0) throw new CommandFailure(done.problems.join(" "));
-      if (done.isBusy) throw new CommandFailure("Another process maintains the database. Try again later.");
-      if (done.isLocked)
-        throw new CommandFailure("Others have locked a table for more than a second. Try again later.");
-      if (!done.hasMore) break;
-    }
-    if (!hasDoneAnything) printLine(context.stdout, "Nothing to do.");
-  });
+    .action(async () => {
+      const rules = readRetentionRules(context);
+      await withDatabase(context, async (pool) => {
+        let hasDoneAnything = false;
+        for (;;) {
+          const done = await maintain(pool, rules);
+          const lines = describe(done);
+          hasDoneAnything ||= lines.length > 0;
+          for (const line of lines) printLine(context.stdout, line);
+          if (done.problems.length > 0) throw new CommandFailure(done.problems.join(" "));
+          if (done.isBusy) throw new CommandFailure("Another process maintains the database. Try again later.");
+          if (done.isLocked)
+            throw new CommandFailure("Others have locked a table for more than a second. Try again later.");
+          if (!done.hasMore) break;
+        }
+        if (!hasDoneAnything) printLine(context.stdout, "Nothing to do.");
+      });
+    });
 }
 
 function describe({ removed, removedOpenLetters, ...done }: Maintained) {

@@ -1,7 +1,7 @@
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { addAddCommand } from "./partners/add.ts";
-import { addDisableCommand, addEnableCommand } from "./partners/enable.ts";
+import { addEnableCommands } from "./partners/enable.ts";
 import { addListCommand } from "./partners/list.ts";
 import { addRevokeCommand } from "./partners/revoke.ts";
 import { addRotateCommand } from "./partners/rotate.ts";
@@ -22,7 +22,6 @@ export function addPartnersCommands(program: Command, context: Context): void {
   addSetCommand(partners, context);
   addRotateCommand(partners, context);
   addRevokeCommand(partners, context);
-  addDisableCommand(partners, context);
-  addEnableCommand(partners, context);
+  addEnableCommands(partners, context);
   addWarningsCommand(partners, context);
 }

@@ -1,6 +1,6 @@
 import { forEachShard, formatShards, setQueuePaused, valuesOf } from "@booking-events/queue";
 import type { RedisServers } from "@booking-events/runtime";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { describeRedisError, readRedisSettings } from "../queue.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";

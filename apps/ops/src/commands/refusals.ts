@@ -1,5 +1,5 @@
 import { type RecordedRefusal, readRefusals } from "@booking-events/queue";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { withRedis } from "../queue.ts";
 import { parseLimitUpTo } from "../terminal/arguments.ts";
@@ -39,24 +39,16 @@ Examples:
   $ npm run ops -- refusals --partner acme --since 1h
   $ npm run -s ops -- refusals --json | jq -r '.[].violations[]' | sort | uniq -c`,
     )
-    .action((options: RefusalOptions) => list(context, options));
-}
-
-interface RefusalOptions {
-  partner?: string;
-  strangers?: true;
-  since: Date;
-  limit: number;
-  json?: true;
-}
-
-async function list(context: Context, { partner, strangers, since, limit, json }: RefusalOptions): Promise<void> {
-  if (partner !== undefined && strangers) {
-    throw new CommandFailure("Senders without a known secret have no partner. Leave out one option.", { exitCode: 2 });
-  }
-  const wanted = { partner: strangers ? null : partner, since };
-  const refusals = await withRedis(context, (redis) => readRefusals({ ...redis, ...wanted }));
-  printRows(context.stdout, columns, refusals.slice(0, limit), { json, none: "No such refusals are recorded." });
+    .action(async ({ partner, strangers, since, limit, json }) => {
+      if (partner !== undefined && strangers) {
+        throw new CommandFailure("Senders without a known secret have no partner. Leave out one option.", {
+          exitCode: 2,
+        });
+      }
+      const wanted = { partner: strangers ? null : partner, since };
+      const refusals = await withRedis(context, (redis) => readRefusals({ ...redis, ...wanted }));
+      printRows(context.stdout, columns, refusals.slice(0, limit), { json, none: "No such refusals are recorded." });
+    });
 }
 
 const columns: Column<RecordedRefusal>[] = [

@@ -1,5 +1,5 @@
 import { estimateRemovals, type Removal } from "@booking-events/store";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { readDatabase, readRetentionRules } from "../database.ts";
 import type { Column } from "../terminal/format-table.ts";
@@ -16,14 +16,12 @@ export function addRetentionCommand(program: Command, context: Context): void {
     )
     .requiredOption("--dry-run", "required, since only maintain removes anything")
     .option("--json", "print a JSON array: table, what, before, rows, bytes (null: forever, for the last three)")
-    .action((options: { json?: true }) => showRetention(context, options));
-}
-
-async function showRetention(context: Context, { json }: { json?: true }): Promise<void> {
-  const removals = await readDatabase(context, (client) => estimateRemovals(client, readRetentionRules(context)));
-  if (json) return printJson(context.stdout, removals);
-  printTable(context.stdout, columns, removals);
-  printLine(context.stderr, "Rows and bytes of tables over 16 MB are estimates.");
+    .action(async ({ json }) => {
+      const removals = await readDatabase(context, (client) => estimateRemovals(client, readRetentionRules(context)));
+      if (json) return printJson(context.stdout, removals);
+      printTable(context.stdout, columns, removals);
+      printLine(context.stderr, "Rows and bytes of tables over 16 MB are estimates.");
+    });
 }
 
 const columns: Column<Removal>[] = [

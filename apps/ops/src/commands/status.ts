@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { version } from "@booking-events/runtime";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { printJson, printLine } from "../terminal/print.ts";
@@ -30,15 +30,10 @@ for more than twice as long as its longest pause in the week before, as far as a
 
 Exit codes: 0: nothing needs attention; 1: something does.`,
     )
-    .action((options: StatusOptions) => (options.watch ? watch(context, options) : showOnce(context, options)));
+    .action(({ watch, json }) => (watch ? showAgainAndAgain(context, json) : showOnce(context, json)));
 }
 
-interface StatusOptions {
-  watch?: true;
-  json?: true;
-}
-
-async function showOnce(context: Context, { json }: StatusOptions): Promise<void> {
+async function showOnce(context: Context, json: true | undefined): Promise<void> {
   const status = await readStatus(context);
   const concerns = findConcerns(status);
   if (json) printJson(context.stdout, toJson(status, concerns));
@@ -46,7 +41,7 @@ async function showOnce(context: Context, { json }: StatusOptions): Promise<void
   if (concerns.length > 0) throw new CommandFailure(`Needs attention: ${concerns.length}.`);
 }
 
-async function watch(context: Context, { json }: StatusOptions): Promise<never> {
+async function showAgainAndAgain(context: Context, json: true | undefined): Promise<never> {
   const { stdout } = context;
   context.endWithReader();
   for (;;) {

@@ -1,5 +1,5 @@
 import { userInfo } from "node:os";
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError } from "@commander-js/extra-typings";
 
 /** Creates a parser for the number of rows. */
 export function parseLimitUpTo(maximum: number): (text: string) => number {
@@ -19,8 +19,12 @@ export function parseNote(text: string): string {
   return note;
 }
 
+export function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
 export function parseEventId(text: string): string {
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) {
+  if (!isUuid(text)) {
     throw new InvalidArgumentError("The id of an event is a UUID, such as 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e.");
   }
   return text.toLowerCase();

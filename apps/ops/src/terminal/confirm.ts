@@ -9,7 +9,7 @@ import { CommandFailure } from "./command-failure.ts";
  * @param isConfirmed the operator has confirmed by --yes
  * @throws CommandFailure if the answer is not yes, or if there is no terminal
  */
-export async function confirm({ stdin, stderr }: Context, what: string, isConfirmed: boolean): Promise<void> {
+export async function confirm({ stdin, stderr }: Context, what: string, isConfirmed: true | undefined): Promise<void> {
   if (isConfirmed) {
     stderr.write(`${what}.\n`);
     return;
@@ -19,19 +19,22 @@ export async function confirm({ stdin, stderr }: Context, what: string, isConfir
       exitCode: 2,
     });
   }
-  const answer = await ask(`${what}? [y/N] `, { stdin, stderr });
+  const answer = await readLine({ stdin, stderr }, `${what}? [y/N] `);
   // After Ctrl-C and Ctrl-D the cursor is still on the line of the question.
   if (answer === null) stderr.write("\n");
   if (!/^y(es)?$/i.test(answer?.trim() ?? "")) throw new CommandFailure("Nothing was done.");
 }
 
 /**
- * Unlike `question` of readline, this also handles Ctrl-C, Ctrl-D and the end of the input.
+ * Reads one line. Unlike `question` of readline, this also handles Ctrl-C, Ctrl-D and the end of the input.
  *
- * @returns null if there is no answer
+ * @returns null if there is none
  */
-async function ask(question: string, { stdin, stderr }: Pick<Context, "stdin" | "stderr">): Promise<string | null> {
-  const terminal = createInterface({ input: stdin, output: stderr, prompt: question });
+export async function readLine(
+  { stdin, stderr }: Pick<Context, "stdin" | "stderr">,
+  prompt: string,
+): Promise<string | null> {
+  const terminal = createInterface({ input: stdin, output: stderr, prompt });
   try {
     terminal.prompt();
     for await (const line of terminal) return line;

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError } from "@commander-js/extra-typings";
 
 const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const maxMs = 10 * 366 * unitsMs.d;

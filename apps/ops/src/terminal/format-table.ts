@@ -26,7 +26,9 @@ export function formatTable<Row>(columns: Column<Row>[], rows: Row[], width: num
   return [
     toLine(shown, ({ header }) => header),
     ...rows.flatMap((_, row) => {
-      const texts = below.filter(({ cells }) => cells[row] !== "").map(({ header, cells }) => `${header}: ${cells[row]}`);
+      const texts = below
+        .filter(({ cells }) => cells[row] !== "")
+        .map(({ header, cells }) => `${header}: ${cells[row]}`);
       return [
         toLine(shown, ({ cells }) => cells[row] ?? ""),
         ...texts.flatMap((text) => wrap(text, width - gap.length)).map((line) => gap + line),

@@ -16,8 +16,13 @@ export function printJson(output: Output, value: unknown): void {
   printLine(output, toJson(value));
 }
 
-export function printTable<Row>(output: Output, columns: Column<Row>[], rows: Row[]): void {
-  const [header = "", ...lines] = formatTable(columns, rows, widthOf(output));
+export function printTable<Row>(
+  output: Output,
+  columns: Column<Row>[],
+  rows: Row[],
+  width: number = widthOf(output),
+): void {
+  const [header = "", ...lines] = formatTable(columns, rows, width);
   printHeading(output, header);
   for (const line of lines) printLine(output, line);
 }

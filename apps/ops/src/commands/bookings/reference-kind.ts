@@ -1,8 +1,8 @@
 import { type ReferenceKind, referenceKinds } from "@booking-events/schema";
 import { bookingKey } from "@booking-events/store";
-import { Option } from "commander";
+import { Option } from "@commander-js/extra-typings";
 
-export function referenceKindOption(): Option {
+export function referenceKindOption() {
   return new Option(
     "--reference-kind <kind>",
     "the kind of the reference, if a trip and a consumer have the same one",

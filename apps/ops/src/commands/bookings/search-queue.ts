@@ -4,7 +4,6 @@ import { type ReferenceKind, referenceKindOf } from "@booking-events/schema";
 import type { Context } from "../../context.ts";
 import { knowsRedis, readRedisSettings } from "../../queue.ts";
 
-/** What is known of a booking's events in the queue. */
 export interface QueueView extends QueueSearch {
   /** Why the queue was not looked at; null: it was. */
   problem: string | null;

@@ -7,7 +7,7 @@ import {
   listDeadLetters,
   type Queryable,
 } from "@booking-events/store";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
 import { parseEventId, parseLimitUpTo } from "../../terminal/arguments.ts";

@@ -1,7 +1,6 @@
 import { parseEnvironment, variables } from "@booking-events/runtime";
-import type { ReferenceKind } from "@booking-events/schema";
 import { readBookings, readLogHorizon } from "@booking-events/store";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
@@ -35,38 +34,24 @@ Examples:
   $ npm run ops -- bookings verify
   $ npm run ops -- bookings verify acme TRIP-1`,
     )
-    .action((partner: string | undefined, reference: string | undefined, options: VerifyOptions) =>
-      verify(context, partner, reference, options),
-    );
-}
-
-interface VerifyOptions {
-  referenceKind?: ReferenceKind;
-  json?: true;
-}
-
-async function verify(
-  context: Context,
-  partner: string | undefined,
-  reference: string | undefined,
-  { json, referenceKind }: VerifyOptions,
-): Promise<void> {
-  const bookingKeys =
-    reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
-  const sum = { bookings: 0, events: 0, olderThanLog: 0, different: [] as Verification[] };
-  for await (const verification of verifyAll(context, { partner, bookingKeys })) {
-    sum.bookings += 1;
-    sum.events += verification.events;
-    if (verification.isOlderThanLog) sum.olderThanLog += 1;
-    if (verification.differences.length > 0) sum.different.push(verification);
-  }
-  if (partner !== undefined && sum.bookings === 0)
-    throw new CommandFailure(
-      reference === undefined
-        ? `Partner ${partner} has no bookings. See which partners there are: npm run ops -- partners list`
-        : `Partner ${partner} has no booking ${reference}.`,
-    );
-  printSum(context, sum, json === true);
+    .action(async (partner, reference, { json, referenceKind }) => {
+      const bookingKeys =
+        reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
+      const sum = { bookings: 0, events: 0, olderThanLog: 0, different: [] as Verification[] };
+      for await (const verification of verifyAll(context, { partner, bookingKeys })) {
+        sum.bookings += 1;
+        sum.events += verification.events;
+        if (verification.isOlderThanLog) sum.olderThanLog += 1;
+        if (verification.differences.length > 0) sum.different.push(verification);
+      }
+      if (partner !== undefined && sum.bookings === 0)
+        throw new CommandFailure(
+          reference === undefined
+            ? `Partner ${partner} has no bookings. See which partners there are: npm run ops -- partners list`
+            : `Partner ${partner} has no booking ${reference}.`,
+        );
+      printSum(context, sum, json === true);
+    });
 }
 
 /** Each booking is compared with its log in one snapshot of the database. */

@@ -1,5 +1,5 @@
 import { findDeadLetter, findProcessed, type Queryable, resolveDeadLetter } from "@booking-events/store";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { readDatabase, withDatabase } from "../../database.ts";
 import { defaultName, parseNote } from "../../terminal/arguments.ts";
@@ -24,44 +24,36 @@ export function addDiscardCommand(deadLetters: Command, context: Context): void 
 Example:
   $ npm run ops -- dead-letters discard 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --reason "acme sent it again"`,
     )
-    .action((eventIds: string[], options: DiscardOptions) => discard(context, eventIds, options));
-}
-
-interface DiscardOptions {
-  reason: string;
-  yes?: true;
-  by: string;
-}
-
-async function discard(context: Context, eventIds: string[], options: DiscardOptions): Promise<void> {
-  const letters = await readDatabase(context, (client) => findLetters(client, eventIds));
-  const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
-  for (const { eventId, resolution } of letters.filter((letter) => !open.includes(letter))) {
-    printLine(context.stdout, describeClosed(eventId, resolution));
-  }
-  if (open.length === 0) return;
-  await confirm(context, `Discard ${describeLetters(open)}, so they are never applied`, options.yes === true);
-  const applied = await withDatabase(context, async (pool) => {
-    let count = 0;
-    for (const { eventId } of open) {
-      const result = await discardOne(pool, eventId, options);
-      printLine(context.stdout, result.message);
-      if (result.isApplied) count += 1;
-    }
-    return count;
-  });
-  if (applied > 0)
-    throw new CommandFailure(
-      `${applied} of ${open.length} could not be discarded, since they had been applied. ` +
-        "If a booking is wrong now, send an event that corrects it.",
-    );
+    .action(async (eventIds, options) => {
+      const letters = await readDatabase(context, (client) => findLetters(client, eventIds));
+      const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
+      for (const { eventId, resolution } of letters.filter((letter) => !open.includes(letter))) {
+        printLine(context.stdout, describeClosed(eventId, resolution));
+      }
+      if (open.length === 0) return;
+      await confirm(context, `Discard ${describeLetters(open)}, so they are never applied`, options.yes);
+      const applied = await withDatabase(context, async (pool) => {
+        let count = 0;
+        for (const { eventId } of open) {
+          const result = await discardOne(pool, eventId, options);
+          printLine(context.stdout, result.message);
+          if (result.isApplied) count += 1;
+        }
+        return count;
+      });
+      if (applied > 0)
+        throw new CommandFailure(
+          `${applied} of ${open.length} could not be discarded, since they had been applied. ` +
+            "If a booking is wrong now, send an event that corrects it.",
+        );
+    });
 }
 
 /** Closes one letter: as discarded, or as applied if another delivery of the event has been applied. */
 async function discardOne(
   client: Queryable,
   eventId: string,
-  { reason, by }: DiscardOptions,
+  { reason, by }: { reason: string; by: string },
 ): Promise<{ message: string; isApplied: boolean }> {
   const outcome = (await findProcessed(client, [eventId])).get(eventId);
   const resolution = outcome === undefined ? `discarded: ${reason}` : `applied meanwhile: ${outcome}`;

@@ -1,10 +1,31 @@
 import { type DeadLetter, listDeadLetters, type Queryable } from "@booking-events/store";
+import type { Output } from "../../context.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
+import { printFields, withReferenceKind } from "../../terminal/print.ts";
 
 export function describeState(letter: DeadLetter): string {
   if (letter.resolution !== null) return letter.resolution;
   return isInQueue(letter) ? "replayed, waiting" : "open";
+}
+
+export function printLetter(output: Output, letter: DeadLetter): void {
+  printFields(output, [
+    ["Partner", letter.partner],
+    ["Kind", letter.kind],
+    ["Reference", letter.reference && withReferenceKind(letter.reference, letter.referenceKind)],
+    ["Sequence", letter.sequence === null ? null : String(letter.sequence)],
+    ["Error", `${letter.errorCode}: ${letter.error}`],
+    ["Attempts", String(letter.attempts)],
+    ["State", describeState(letter)],
+    ["Failed", letter.failedAt.toISOString()],
+    ["Replayed", describeDeed(letter.replayedAt, letter.replayedBy)],
+    ["Resolved", describeDeed(letter.resolvedAt, letter.resolvedBy)],
+  ]);
+}
+
+function describeDeed(at: Date | null, by: string | null): string | null {
+  return at === null ? null : `${at.toISOString()} by ${by}`;
 }
 
 /** @throws CommandFailure if one of the events has no dead letter */

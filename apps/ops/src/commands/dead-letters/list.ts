@@ -1,5 +1,5 @@
 import { type DeadLetter, listDeadLetters } from "@booking-events/store";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
 import { parseLimitUpTo } from "../../terminal/arguments.ts";
@@ -31,24 +31,14 @@ Examples:
   $ npm run ops -- dead-letters list --code STALLED
   $ npm run -s ops -- dead-letters list --json | jq -r .[].eventId`,
     )
-    .action((options: ListOptions) => list(context, options));
-}
-
-interface ListOptions {
-  partner?: string;
-  code?: string;
-  resolved?: true;
-  limit: number;
-  json?: true;
-}
-
-async function list(context: Context, { partner, code, resolved, limit, json }: ListOptions): Promise<void> {
-  const filter = { partner, errorCode: code, includeResolved: resolved === true, limit: limit + 1 };
-  const found = await readDatabase(context, (client) => listDeadLetters(client, filter));
-  const letters = found.slice(0, limit);
-  if (found.length > limit) printLine(context.stderr, `There are more than ${limit}. Show them with --limit.`);
-  const shown = resolved ? [...columns, stateColumn] : columns;
-  printRows(context.stdout, shown, letters, { json, none: "No dead letters." });
+    .action(async ({ partner, code, resolved, limit, json }) => {
+      const filter = { partner, errorCode: code, includeResolved: resolved === true, limit: limit + 1 };
+      const found = await readDatabase(context, (client) => listDeadLetters(client, filter));
+      const letters = found.slice(0, limit);
+      if (found.length > limit) printLine(context.stderr, `There are more than ${limit}. Show them with --limit.`);
+      const shown = resolved ? [...columns, stateColumn] : columns;
+      printRows(context.stdout, shown, letters, { json, none: "No dead letters." });
+    });
 }
 
 const columns: Column<DeadLetter>[] = [

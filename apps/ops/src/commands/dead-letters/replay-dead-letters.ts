@@ -17,7 +17,6 @@ import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printLine } from "../../terminal/print.ts";
 import { isInQueue } from "./letters.ts";
 
-/** What became of one dead letter. */
 export interface Replay {
   eventId: string;
   /**
@@ -100,7 +99,6 @@ async function waitForResults(client: Queryable, replays: Replay[]): Promise<Rep
   }
 }
 
-/** @returns undefined if there is no result yet */
 function readResult(letter: DeadLetter): Replay | undefined {
   const { eventId, resolution, errorCode, error } = letter;
   if (resolution?.startsWith(appliedPrefix)) {

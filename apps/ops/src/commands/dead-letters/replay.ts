@@ -1,5 +1,5 @@
 import { listDeadLetters } from "@booking-events/store";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
 import { defaultName, parseNote } from "../../terminal/arguments.ts";
@@ -33,50 +33,29 @@ Examples:
   $ npm run ops -- dead-letters replay 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e
   $ npm run ops -- dead-letters replay --all --code TypeError --yes     # after the release with the fix`,
     )
-    .action((eventIds: string[], options: ReplayOptions) => replay(context, eventIds, options));
+    .action(async (eventIds, { all, partner, code, yes, by, wait, json }) => {
+      if (all === undefined && (partner !== undefined || code !== undefined))
+        throw new CommandFailure("--partner and --code need --all.", { exitCode: 2 });
+      if ((all === true) === eventIds.length > 0)
+        throw new CommandFailure("Give either ids of events or --all.", { exitCode: 2 });
+      const letters = await readDatabase(context, (client) =>
+        all ? listDeadLetters(client, { partner, errorCode: code }) : findLetters(client, eventIds),
+      );
+      const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
+      if (open.length > 0) await confirm(context, `Replay ${describeLetters(open)}`, yes);
+      const replays = letters.length === 0 ? [] : await replayDeadLetters(context, letters, { by, isAwaited: wait });
+      printRows(context.stdout, columns, replays, { json, none: "There are no dead letters to replay." });
+      failUnlessApplied(replays, wait);
+    });
 }
 
-interface ReplayOptions {
-  all?: true;
-  partner?: string;
-  code?: string;
-  yes?: true;
-  by: string;
-  wait: boolean;
-  json?: true;
-}
-
-async function replay(context: Context, eventIds: string[], options: ReplayOptions): Promise<void> {
-  checkSelection(eventIds, options);
-  const { all, partner, code } = options;
-  const letters = await readDatabase(context, (client) =>
-    all ? listDeadLetters(client, { partner, errorCode: code }) : findLetters(client, eventIds),
-  );
-  const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
-  if (open.length > 0) await confirm(context, `Replay ${describeLetters(open)}`, options.yes === true);
-  const wanted = { by: options.by, isAwaited: options.wait };
-  const replays = letters.length === 0 ? [] : await replayDeadLetters(context, letters, wanted);
-  printRows(context.stdout, columns, replays, { json: options.json, none: "There are no dead letters to replay." });
-  failUnlessApplied(replays, options);
-}
-
-/** @throws CommandFailure unless the command names either events or --all */
-function checkSelection(eventIds: string[], { all, partner, code }: ReplayOptions): void {
-  if (all === undefined && (partner !== undefined || code !== undefined)) {
-    throw new CommandFailure("--partner and --code need --all.", { exitCode: 2 });
-  }
-  if ((all === true) === eventIds.length > 0) {
-    throw new CommandFailure("Give either ids of events or --all.", { exitCode: 2 });
-  }
-}
-
-function failUnlessApplied(replays: Replay[], { wait }: ReplayOptions): void {
+function failUnlessApplied(replays: Replay[], isAwaited: boolean): void {
   const count = (...results: Replay["result"][]) => replays.filter(({ result }) => results.includes(result)).length;
   const failed = count("dead", "invalid");
   if (failed > 0)
     throw new CommandFailure(`${failed} of ${replays.length} could not be applied, and are still dead letters.`);
   const waiting = count("waiting");
-  if (wait && waiting > 0) {
+  if (isAwaited && waiting > 0) {
     throw new CommandFailure(
       `${waiting} of ${replays.length} are still in the queue. Check that the worker runs, and look again: ` +
         "npm run ops -- dead-letters list --resolved",

@@ -1,11 +1,11 @@
 import { parseJson } from "@booking-events/schema";
 import { findDeadLetter } from "@booking-events/store";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
-import { printFields, printHeading, printJson, printLine, withReferenceKind } from "../../terminal/print.ts";
-import { describeState, noLetter } from "./letters.ts";
+import { printHeading, printJson, printLine } from "../../terminal/print.ts";
+import { describeState, noLetter, printLetter } from "./letters.ts";
 
 export function addShowCommand(deadLetters: Command, context: Context): void {
   deadLetters
@@ -19,41 +19,24 @@ export function addShowCommand(deadLetters: Command, context: Context): void {
     .option("--payload", "show the queued event, with personal data of guests")
     .option("--json", "print a JSON object as in the list, and envelope (with --payload)")
     .addHelpText("after", "\nExample:\n  $ npm run ops -- dead-letters show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e")
-    .action((eventId: string, options: ShowOptions) => show(context, eventId, options));
-}
-
-interface ShowOptions {
-  payload?: true;
-  json?: true;
-}
-
-async function show(context: Context, eventId: string, { payload, json }: ShowOptions): Promise<void> {
-  const found = await readDatabase(context, (client) => findDeadLetter(client, eventId));
-  if (found === undefined) throw noLetter(eventId);
-  const { envelope, ...letter } = found;
-  const queued: unknown = payload ? parseIfJson(envelope.toString()) : undefined;
-  if (json) {
-    printJson(context.stdout, { ...letter, envelope: queued });
-    return;
-  }
-  const { stdout } = context;
-  printHeading(stdout, `Dead letter ${eventId}: ${describeState(letter)}`);
-  printLine(stdout);
-  printFields(stdout, [
-    ["Partner", letter.partner],
-    ["Kind", letter.kind],
-    ["Reference", letter.reference && withReferenceKind(letter.reference, letter.referenceKind)],
-    ["Sequence", letter.sequence === null ? null : String(letter.sequence)],
-    ["Error", `${letter.errorCode}: ${letter.error}`],
-    ["Attempts", String(letter.attempts)],
-    ["Failed", letter.failedAt.toISOString()],
-    ["Replayed", describeDeed(letter.replayedAt, letter.replayedBy)],
-    ["Resolved", describeDeed(letter.resolvedAt, letter.resolvedBy)],
-  ]);
-  if (!payload) return;
-  printLine(stdout);
-  printHeading(stdout, "Queued");
-  printJson(stdout, queued);
+    .action(async (eventId, { payload, json }) => {
+      const found = await readDatabase(context, (client) => findDeadLetter(client, eventId));
+      if (found === undefined) throw noLetter(eventId);
+      const { envelope, ...letter } = found;
+      const queued: unknown = payload ? parseIfJson(envelope.toString()) : undefined;
+      if (json) {
+        printJson(context.stdout, { ...letter, envelope: queued });
+        return;
+      }
+      const { stdout } = context;
+      printHeading(stdout, `Dead letter ${eventId}: ${describeState(letter)}`);
+      printLine(stdout);
+      printLetter(stdout, letter);
+      if (!payload) return;
+      printLine(stdout);
+      printHeading(stdout, "Queued");
+      printJson(stdout, queued);
+    });
 }
 
 /** The queue may hold anything. What is not JSON is shown as text. */
@@ -63,8 +46,4 @@ function parseIfJson(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-function describeDeed(at: Date | null, by: string | null): string | null {
-  return at === null ? null : `${at.toISOString()} by ${by}`;
 }

@@ -3,9 +3,7 @@ export interface Check {
   name: string;
   /** `unknown`: this user or this host cannot see it. */
   state: "ok" | "problem" | "unknown";
-  /** What was found. */
   detail: string;
-  /** Why it matters. */
   why: string;
   /** A command that corrects it, or what to do; null: nothing has to be done. */
   remedy: string | null;

@@ -22,7 +22,7 @@ import { CommandFailure } from "../../terminal/command-failure.ts";
 import { formatTable } from "../../terminal/format-table.ts";
 import { printHeading, printLine, widthOf } from "../../terminal/print.ts";
 import { toJsonLine } from "../../terminal/printable.ts";
-import { followColumns } from "./columns.ts";
+import { columns } from "./columns.ts";
 
 const intervalMs = 1_000;
 /** The query takes at most this share of the time, so following costs a busy database little. */
@@ -50,7 +50,7 @@ export async function followEvents(context: Context, filter: EventFilter, option
         await findFollowPosition(client),
         await listEvents(client, filter),
       ]);
-      if (!options.json) printHeading(context.stdout, formatTable(followColumns, [], widthOf(context.stdout))[0] ?? "");
+      if (!options.json) printHeading(context.stdout, formatTable(columns, [], widthOf(context.stdout))[0] ?? "");
       await show(events.toReversed());
       return found;
     }
@@ -100,7 +100,7 @@ function createShownEvents() {
 
 /** Waits for the reader of a pipe. */
 async function print({ stdout }: Context, events: EventDetails[], { json }: { json: boolean }): Promise<void> {
-  const lines = json ? events.map(toJsonLine) : formatTable(followColumns, events, widthOf(stdout)).slice(1);
+  const lines = json ? events.map(toJsonLine) : formatTable(columns, events, widthOf(stdout)).slice(1);
   for (const line of lines) if (!stdout.write(`${line}\n`)) await once(stdout, "drain");
 }
 

@@ -1,7 +1,7 @@
 import type { Outcome } from "@booking-events/bookings";
 import { eventKinds } from "@booking-events/schema";
 import { type EventDetails, type EventFilter, followWindowMs, listEvents } from "@booking-events/store";
-import { type Command, Option } from "commander";
+import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { hasTakenTooLong, readDatabase } from "../../database.ts";
 import { parseEventId, parseLimitUpTo } from "../../terminal/arguments.ts";
@@ -53,32 +53,25 @@ Examples:
   $ npm run ops -- events list --since 1h --outcome duplicate
   $ npm run -s ops -- events list --json | jq -r '.[] | select(.outcome == "duplicate") | .id'`,
     )
-    .action((options: ListOptions) => list(context, options));
+    .action(async ({ json, follow, ...filter }) => {
+      if (filter.reference !== undefined && filter.partner === undefined) {
+        throw new CommandFailure("A reference belongs to a partner. Add --partner.", { exitCode: 2 });
+      }
+      if (filter.secret !== undefined && filter.partner === undefined) {
+        throw new CommandFailure("A secret's id belongs to a partner. Add --partner.", { exitCode: 2 });
+      }
+      if (follow && (filter.until !== undefined || filter.before !== undefined)) {
+        throw new CommandFailure("--follow shows new events. Leave out --until and --before.", { exitCode: 2 });
+      }
+      if (follow) return followEvents(context, filter, { json: json === true });
+      const events = await readEvents(context, filter);
+      printRows(context.stdout, columns, events, { json, none: "There are no such events." });
+    });
 }
 
 const outcomes = [
   ...["created", "updated", "deleted", "recreated", "unchanged", "duplicate", "superseded", "expired", "erased"],
 ] as const satisfies Outcome[];
-
-interface ListOptions extends EventFilter {
-  json?: true;
-  follow?: true;
-}
-
-async function list(context: Context, { json, follow, ...filter }: ListOptions): Promise<void> {
-  if (filter.reference !== undefined && filter.partner === undefined) {
-    throw new CommandFailure("A reference belongs to a partner. Add --partner.", { exitCode: 2 });
-  }
-  if (filter.secret !== undefined && filter.partner === undefined) {
-    throw new CommandFailure("A secret's id belongs to a partner. Add --partner.", { exitCode: 2 });
-  }
-  if (follow && (filter.until !== undefined || filter.before !== undefined)) {
-    throw new CommandFailure("--follow shows new events. Leave out --until and --before.", { exitCode: 2 });
-  }
-  if (follow) return followEvents(context, filter, { json: json === true });
-  const events = await readEvents(context, filter);
-  printRows(context.stdout, columns, events, { json, none: "There are no such events." });
-}
 
 async function readEvents(context: Context, filter: EventFilter): Promise<EventDetails[]> {
   try {

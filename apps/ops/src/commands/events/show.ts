@@ -1,10 +1,11 @@
 import { type DeadLetter, type EventDetails, findDeadLetter, findEvent } from "@booking-events/store";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printFields, printHeading, printJson, printLine, withReferenceKind } from "../../terminal/print.ts";
+import { printLetter } from "../dead-letters/letters.ts";
 
 export function addShowCommand(events: Command, context: Context): void {
   events
@@ -21,26 +22,23 @@ export function addShowCommand(events: Command, context: Context): void {
       "print a JSON object as in the list, payload (with --payload), deadLetter (if the event could not be applied)",
     )
     .addHelpText("after", "\nExample:\n  $ npm run ops -- events show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --payload")
-    .action((id: string, options: ShowOptions) => show(context, id, options));
+    .action(async (id, options) => {
+      const { event, deadLetter } = await readDatabase(context, async (client) => ({
+        event: await findEvent(client, id),
+        deadLetter: await findDeadLetter(client, id),
+      }));
+      if (event !== undefined) showApplied(context, event, options);
+      else if (deadLetter !== undefined) showFailed(context, deadLetter, options);
+      else
+        throw new CommandFailure(
+          `No event ${id} has been processed. If it was accepted, it is in the queue. Check that the worker runs.`,
+        );
+    });
 }
 
 interface ShowOptions {
   payload?: true;
   json?: true;
-}
-
-async function show(context: Context, id: string, options: ShowOptions): Promise<void> {
-  const { event, deadLetter } = await readDatabase(context, async (client) => ({
-    event: await findEvent(client, id),
-    deadLetter: await findDeadLetter(client, id),
-  }));
-  if (event !== undefined) showApplied(context, event, options);
-  else if (deadLetter !== undefined) showFailed(context, deadLetter, options);
-  else {
-    throw new CommandFailure(
-      `No event ${id} has been processed. If it was accepted, it is in the queue. Check that the worker runs.`,
-    );
-  }
 }
 
 function showApplied(
@@ -89,16 +87,5 @@ function showFailed(
   }
   printHeading(stdout, `Event ${eventId}: could not be applied`);
   printLine(stdout);
-  printFields(stdout, [
-    ["Partner", partner],
-    ["Kind", kind],
-    ["Reference", reference && withReferenceKind(reference, referenceKind)],
-    ["Sequence", sequence === null ? null : String(sequence)],
-    ["Failed", failure.failedAt.toISOString()],
-    ["Attempts", String(failure.attempts)],
-    ["Error", `${failure.errorCode}: ${failure.error}`],
-    ["Replayed", failure.replayedAt?.toISOString() ?? null],
-    ["Resolved", failure.resolvedAt?.toISOString() ?? "no"],
-    ["Resolution", failure.resolution],
-  ]);
+  printLetter(stdout, letter);
 }

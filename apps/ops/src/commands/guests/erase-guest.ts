@@ -17,10 +17,10 @@ import {
   recordErasedLetter,
 } from "@booking-events/store";
 import type { Context } from "../../context.ts";
+import { isUuid } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { findStored, type StoredFindings } from "./search.ts";
 
-/** What an erasure works with. */
 export interface Erasing {
   context: Context;
   pool: ReturnType<typeof createPool>;
@@ -29,7 +29,6 @@ export interface Erasing {
   search: GuestSearch;
 }
 
-/** An event in the queue that is to be erased. */
 interface QueuedMatch {
   shard: number;
   jobId: string;
@@ -40,7 +39,6 @@ export interface Findings extends StoredFindings {
   queued: QueuedMatch[];
 }
 
-/** What has been erased. */
 export interface Counts extends ErasedCounts {
   jobs: number;
   /** Events that workers hold at the end. They are recorded without their content, unless no worker can read them. */
@@ -153,8 +151,4 @@ async function eraseQueued(
 
 function nameOf({ partner, referenceKind, reference }: BookingToErase): string {
   return bookingKey(partner, referenceKind, reference).toString("hex");
-}
-
-function isUuid(text: string): boolean {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }

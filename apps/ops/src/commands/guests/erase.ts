@@ -1,8 +1,8 @@
 import { openQueuedEvents, type QueuedEvents } from "@booking-events/queue";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { withDatabase } from "../../database.ts";
-import { describeRedisError, readRedisSettings } from "../../queue.ts";
+import { withRedis } from "../../queue.ts";
 import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
@@ -44,17 +44,15 @@ interface EraseOptions extends SearchOptions {
 
 async function erase(context: Context, options: EraseOptions): Promise<void> {
   const search = await readSearch(context, options);
-  const settings = readRedisSettings(context.environment);
-  let queue: QueuedEvents | undefined;
-  try {
-    queue = await openQueuedEvents(settings);
-    await queue.check();
-    await eraseEverywhere(context, search, queue, options);
-  } catch (error) {
-    throw describeRedisError(error, settings.redisServers);
-  } finally {
-    queue?.close();
-  }
+  await withRedis(context, async (settings) => {
+    const queue = await openQueuedEvents(settings);
+    try {
+      await queue.check();
+      await eraseEverywhere(context, search, queue, options);
+    } finally {
+      queue.close();
+    }
+  });
 }
 
 async function eraseEverywhere(
@@ -69,7 +67,7 @@ async function eraseEverywhere(
     printFindings(context.stdout, found);
     printLine(context.stdout, `${found.queued.length} events in the queue.`);
     if (options.dryRun || isEmpty(found)) return;
-    await confirm(context, describeErasure(found), options.yes === true);
+    await confirm(context, describeErasure(found), options.yes);
     printCounts(context, await eraseGuest(erasing, found, options));
   });
   if (options.dryRun) return;

@@ -1,16 +1,9 @@
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context, Output } from "../../context.ts";
 import { withDatabase } from "../../database.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printJson, printLine, printTable, toSeconds } from "../../terminal/print.ts";
-import {
-  addSearchOptions,
-  findStored,
-  openKey,
-  readSearch,
-  type SearchOptions,
-  type StoredFindings,
-} from "./search.ts";
+import { addSearchOptions, findStored, openKey, readSearch, type StoredFindings } from "./search.ts";
 
 export function addFindCommand(guests: Command, context: Context): void {
   addSearchOptions(guests.command("find"))
@@ -32,14 +25,12 @@ Examples:
   $ npm run ops -- guests find --email ada@example.com
   $ npm run ops -- guests find --email -        # keeps the address out of the shell's history`,
     )
-    .action((options: SearchOptions & { json?: true }) => find(context, options));
-}
-
-async function find(context: Context, options: SearchOptions & { json?: true }): Promise<void> {
-  const search = await readSearch(context, options);
-  const found = await withDatabase(context, async (pool) => findStored(pool, await openKey(context, pool), search));
-  if (options.json) printJson(context.stdout, toJsonObject(found));
-  else printFindings(context.stdout, found);
+    .action(async ({ json, ...options }) => {
+      const search = await readSearch(context, options);
+      const found = await withDatabase(context, async (pool) => findStored(pool, await openKey(context, pool), search));
+      if (json) printJson(context.stdout, toJsonObject(found));
+      else printFindings(context.stdout, found);
+    });
 }
 
 function toJsonObject({ bookings, letters }: StoredFindings) {

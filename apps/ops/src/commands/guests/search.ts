@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline/promises";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import {
   type createPool,
@@ -12,9 +11,10 @@ import {
   normalizeContact,
   openDigestKey,
 } from "@booking-events/store";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
+import { readLine } from "../../terminal/confirm.ts";
 
 type Pool = ReturnType<typeof createPool>;
 
@@ -40,20 +40,10 @@ export async function readSearch(context: Context, options: SearchOptions): Prom
   if (by === undefined || given.length > 1)
     throw new CommandFailure("Give one of --email, --phone and --reference.", { exitCode: 2 });
   const option = options[by] as string;
-  const text = option === "-" ? await readLine(context) : option;
+  const text = option === "-" ? ((await readLine(context, "")) ?? "") : option;
   const value = by === "reference" ? text || undefined : normalizeContact(by, text);
   if (value === undefined) throw new CommandFailure(`The value of --${by} is empty.`, { exitCode: 2 });
   return { by, value, partner: options.partner };
-}
-
-async function readLine({ stdin, stderr }: Context): Promise<string> {
-  const input = createInterface({ input: stdin, output: stderr });
-  try {
-    for await (const line of input) return line;
-    return "";
-  } finally {
-    input.close();
-  }
 }
 
 /** @throws CommandFailure if it is not the key that the database's digests were made with */
@@ -71,7 +61,6 @@ export interface StoredFindings {
   letters: GuestLetter[];
 }
 
-/** Looks through PostgreSQL. */
 export async function findStored(pool: Pool, key: DigestKey, search: GuestSearch): Promise<StoredFindings> {
   const bookings = await findGuestBookings(pool, key, search);
   return { bookings, letters: await findGuestLetters(pool, search) };

@@ -1,6 +1,6 @@
 import { addPartner } from "@booking-events/partners";
-import { type EventKind, eventKinds } from "@booking-events/schema";
-import { type Command, Option } from "commander";
+import { eventKinds } from "@booking-events/schema";
+import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { changeFile, partnersPath } from "../../partners-file.ts";
 import { parseExpiry } from "../../terminal/duration.ts";
@@ -40,44 +40,25 @@ Examples:
   $ npm run ops -- partners add acme --kinds create,update --rate 50 --expires 90d
   $ npm run -s ops -- partners add acme --json | jq -r .secret`,
     )
-    .action((id: string, options: AddOptions) => add(context, id, options));
-}
-
-interface AddOptions {
-  name?: string;
-  kinds: EventKind[];
-  rate: number;
-  burst?: number;
-  expires?: Date;
-  json?: true;
-}
-
-async function add(context: Context, id: string, options: AddOptions): Promise<void> {
-  const { expires: expiresAt = null } = options;
-  const partner = {
-    id,
-    name: options.name ?? id,
-    kinds: options.kinds,
-    rateLimit: {
-      perSecond: options.rate,
-      burst: options.burst ?? Math.max(1, Math.ceil(options.rate * burstSeconds)),
-    },
-    expiresAt,
-  };
-  const path = partnersPath(context);
-  const { added, isNew } = await changeFile(context, (file) => addPartner(file, partner, context.now()), true);
-  if (isNew) {
-    printLine(
-      context.stderr,
-      `Created ${path}, which only this user can read. If ingest runs as another user, change the owner (chown). ` +
-        "Later changes keep the file's owner and permissions.",
-    );
-  }
-  if (options.json) {
-    const expiry = expiresAt === null ? {} : { expiresAt };
-    printJson(context.stdout, { partner: id, ...added, ...expiry });
-    return;
-  }
-  const heading = `Added partner ${id} with the secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
-  printSecret(context, heading, added, partner.kinds);
+    .action(async (id, options) => {
+      const { name = id, kinds, rate: perSecond, expires: expiresAt = null } = options;
+      const { burst = Math.max(1, Math.ceil(perSecond * burstSeconds)) } = options;
+      const partner = { id, name, kinds: [...kinds], rateLimit: { perSecond, burst }, expiresAt };
+      const path = partnersPath(context);
+      const { added, isNew } = await changeFile(context, (file) => addPartner(file, partner, context.now()), true);
+      if (isNew) {
+        printLine(
+          context.stderr,
+          `Created ${path}, which only this user can read. If ingest runs as another user, change the owner (chown). ` +
+            "Later changes keep the file's owner and permissions.",
+        );
+      }
+      if (options.json) {
+        const expiry = expiresAt === null ? {} : { expiresAt };
+        printJson(context.stdout, { partner: id, ...added, ...expiry });
+        return;
+      }
+      const heading = `Added partner ${id} with the secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
+      printSecret(context, heading, added, partner.kinds);
+    });
 }

@@ -1,5 +1,5 @@
 import { type EventKind, eventKinds } from "@booking-events/schema";
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError } from "@commander-js/extra-typings";
 
 export function parseKinds(text: string): EventKind[] {
   const names = text.split(",").map((name) => name.trim());

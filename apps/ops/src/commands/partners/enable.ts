@@ -1,25 +1,22 @@
 import { setEnabled } from "@booking-events/partners";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { changeFile } from "../../partners-file.ts";
 import { printLine } from "../../terminal/print.ts";
 
-export function addDisableCommand(partners: Command, context: Context): void {
+export function addEnableCommands(partners: Command, context: Context): void {
   partners
     .command("disable")
     .summary("refuse a partner's events")
     .description("Refuse a partner's events, whatever the secret, until it is enabled again.")
     .argument("<id>", "the partner's id")
-    .action((id: string) => enable(context, id, false));
-}
-
-export function addEnableCommand(partners: Command, context: Context): void {
+    .action((id) => enable(context, id, false));
   partners
     .command("enable")
     .summary("accept a disabled partner's events again")
     .description("Accept a disabled partner's events again.")
     .argument("<id>", "the partner's id")
-    .action((id: string) => enable(context, id, true));
+    .action((id) => enable(context, id, true));
 }
 
 async function enable(context: Context, id: string, enabled: boolean): Promise<void> {

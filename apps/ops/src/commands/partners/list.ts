@@ -1,6 +1,6 @@
 import { isRevoked, isValid, type Partner, type PartnerSecret, readPartnersFile } from "@booking-events/partners";
 import { type LastUses, readLastUses } from "@booking-events/queue";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { partnersPath } from "../../partners-file.ts";
 import { knowsRedis, readRedisSettings } from "../../queue.ts";
@@ -17,22 +17,20 @@ export function addListCommand(partners: Command, context: Context): void {
         "last used, which ingest records every few seconds.",
     )
     .option("--json", "print a JSON array: id, name, enabled, kinds, rateLimit, secrets")
-    .action((options: { json?: true }) => list(context, options.json === true));
-}
-
-async function list(context: Context, json: boolean): Promise<void> {
-  const path = partnersPath(context);
-  const { partners } = readPartnersFile(path);
-  const now = context.now();
-  const lastUses = await readLastUsesIfPossible(context);
-  if (json) {
-    const shown = partners.map((partner) => withoutDigests(partner, now, lastUses));
-    printJson(context.stdout, shown);
-  } else if (partners.length === 0) {
-    printLine(context.stdout, `There are no partners in ${path} yet.`);
-  } else {
-    printTable(context.stdout, createColumns(now, lastUses), partners.flatMap(toRows));
-  }
+    .action(async ({ json }) => {
+      const path = partnersPath(context);
+      const { partners } = readPartnersFile(path);
+      const now = context.now();
+      const lastUses = await readLastUsesIfPossible(context);
+      if (json) {
+        const shown = partners.map((partner) => withoutDigests(partner, now, lastUses));
+        printJson(context.stdout, shown);
+      } else if (partners.length === 0) {
+        printLine(context.stdout, `There are no partners in ${path} yet.`);
+      } else {
+        printTable(context.stdout, createColumns(now, lastUses), partners.flatMap(toRows));
+      }
+    });
 }
 
 /** The list is useful without Redis, so a missing or broken Redis is not a failure. */

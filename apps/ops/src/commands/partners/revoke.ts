@@ -1,5 +1,5 @@
 import { readPartnersFile, revokeSecret } from "@booking-events/partners";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { changeFile, partnersPath } from "../../partners-file.ts";
 import { confirm } from "../../terminal/confirm.ts";
@@ -17,33 +17,29 @@ export function addRevokeCommand(partners: Command, context: Context): void {
     .argument("<secretId>", "from the list, such as s1")
     .option("--yes", "revoke it without asking, even if it is the last valid one")
     .addHelpText("after", "\nExample:\n  $ npm run ops -- partners revoke acme s1")
-    .action((id: string, secretId: string, options: { yes?: true }) =>
-      revoke(context, id, secretId, options.yes === true),
-    );
-}
-
-async function revoke(context: Context, id: string, secretId: string, isConfirmed: boolean): Promise<void> {
-  const planned = revokeSecret(readPartnersFile(partnersPath(context)), { id, secretId }, context.now());
-  if (planned.wasValid && !planned.hasValidSecret)
-    await confirm(
-      context,
-      `Revoke ${secretId}, the last valid secret of partner ${id}, which then cannot send events`,
-      isConfirmed,
-    );
-  const { wasValid, hasValidSecret } = await changeFile(context, (file) =>
-    revokeSecret(file, { id, secretId }, context.now()),
-  );
-  printLine(
-    context.stdout,
-    wasValid
-      ? `Revoked secret ${secretId} of partner ${id}. It is now refused.`
-      : `Secret ${secretId} of partner ${id} was not valid any more. Nothing was changed.`,
-  );
-  if (!hasValidSecret) {
-    printLine(
-      context.stderr,
-      `Warning: partner ${id} has no valid secret left, and can't send events. ` +
-        `For a new one: npm run ops -- partners rotate ${id}`,
-    );
-  }
+    .action(async (id, secretId, { yes }) => {
+      const planned = revokeSecret(readPartnersFile(partnersPath(context)), { id, secretId }, context.now());
+      if (planned.wasValid && !planned.hasValidSecret)
+        await confirm(
+          context,
+          `Revoke ${secretId}, the last valid secret of partner ${id}, which then cannot send events`,
+          yes,
+        );
+      const { wasValid, hasValidSecret } = await changeFile(context, (file) =>
+        revokeSecret(file, { id, secretId }, context.now()),
+      );
+      printLine(
+        context.stdout,
+        wasValid
+          ? `Revoked secret ${secretId} of partner ${id}. It is now refused.`
+          : `Secret ${secretId} of partner ${id} was not valid any more. Nothing was changed.`,
+      );
+      if (!hasValidSecret) {
+        printLine(
+          context.stderr,
+          `Warning: partner ${id} has no valid secret left, and can't send events. ` +
+            `For a new one: npm run ops -- partners rotate ${id}`,
+        );
+      }
+    });
 }

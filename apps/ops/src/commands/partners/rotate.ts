@@ -1,5 +1,5 @@
 import { rotateSecret } from "@booking-events/partners";
-import { type Command, Option } from "commander";
+import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { changeFile } from "../../partners-file.ts";
 import { parseDurationMs, parseExpiry } from "../../terminal/duration.ts";
@@ -33,33 +33,28 @@ Examples:
   $ npm run ops -- partners rotate acme --overlap 7d --expires 90d
   $ npm run ops -- partners rotate acme --overlap 0     # the old secret leaked`,
     )
-    .action((id: string, options: RotateOptions) => rotate(context, id, options));
-}
-
-interface RotateOptions {
-  overlap: number;
-  expires?: Date;
-  json?: true;
-}
-
-async function rotate(context: Context, id: string, options: RotateOptions): Promise<void> {
-  const { overlap: overlapMs, expires: expiresAt = null } = options;
-  const { added, previousSecretsExpireAt, file } = await changeFile(context, (before) =>
-    rotateSecret(before, { id, overlapMs, expiresAt }, context.now()),
-  );
-  const partner = file.partners.find((candidate) => candidate.id === id);
-  if (partner?.enabled === false) {
-    printLine(context.stderr, `Note: partner ${id} is disabled. To enable it: npm run ops -- partners enable ${id}`);
-  }
-  if (options.json) {
-    const expiry = expiresAt === null ? {} : { expiresAt };
-    printJson(context.stdout, { partner: id, ...added, ...expiry, previousSecretsExpireAt });
-    return;
-  }
-  const heading = `Partner ${id} has a new secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
-  printSecret(context, heading, added, partner?.kinds ?? []);
-  printLine(context.stdout);
-  printLine(context.stdout, describePrevious(previousSecretsExpireAt, context.now()));
+    .action(async (id, options) => {
+      const { overlap: overlapMs, expires: expiresAt = null } = options;
+      const { added, previousSecretsExpireAt, file } = await changeFile(context, (before) =>
+        rotateSecret(before, { id, overlapMs, expiresAt }, context.now()),
+      );
+      const partner = file.partners.find((candidate) => candidate.id === id);
+      if (partner?.enabled === false) {
+        printLine(
+          context.stderr,
+          `Note: partner ${id} is disabled. To enable it: npm run ops -- partners enable ${id}`,
+        );
+      }
+      if (options.json) {
+        const expiry = expiresAt === null ? {} : { expiresAt };
+        printJson(context.stdout, { partner: id, ...added, ...expiry, previousSecretsExpireAt });
+        return;
+      }
+      const heading = `Partner ${id} has a new secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
+      printSecret(context, heading, added, partner?.kinds ?? []);
+      printLine(context.stdout);
+      printLine(context.stdout, describePrevious(previousSecretsExpireAt, context.now()));
+    });
 }
 
 function describePrevious(expireAt: Date | null, now: Date): string {

@@ -1,6 +1,5 @@
 import { changePartner } from "@booking-events/partners";
-import type { EventKind } from "@booking-events/schema";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { changeFile } from "../../partners-file.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
@@ -19,21 +18,12 @@ export function addSetCommand(partners: Command, context: Context): void {
     .option("--rate <perSecond>", "events per second, on average", parseRate)
     .option("--burst <events>", "events in a burst", parseBurst)
     .addHelpText("after", "\nExample:\n  $ npm run ops -- partners set acme --rate 500 --burst 1000")
-    .action((id: string, options: SetOptions) => set(context, id, options));
-}
-
-interface SetOptions {
-  name?: string;
-  kinds?: EventKind[];
-  rate?: number;
-  burst?: number;
-}
-
-async function set(context: Context, id: string, { rate, ...changes }: SetOptions): Promise<void> {
-  if (rate === undefined && Object.keys(changes).length === 0) {
-    throw new CommandFailure("Say what to change: --name, --kinds, --rate or --burst.", { exitCode: 2 });
-  }
-  const { partner } = await changeFile(context, (file) => changePartner(file, { id, perSecond: rate, ...changes }));
-  const { name, kinds } = partner;
-  printLine(context.stdout, `Partner ${id} (${name}) may send ${describeKinds(kinds)}, ${describeRate(partner)}.`);
+    .action(async (id, { rate, ...changes }) => {
+      if (rate === undefined && Object.keys(changes).length === 0) {
+        throw new CommandFailure("Say what to change: --name, --kinds, --rate or --burst.", { exitCode: 2 });
+      }
+      const { partner } = await changeFile(context, (file) => changePartner(file, { id, perSecond: rate, ...changes }));
+      const { name, kinds } = partner;
+      printLine(context.stdout, `Partner ${id} (${name}) may send ${describeKinds(kinds)}, ${describeRate(partner)}.`);
+    });
 }

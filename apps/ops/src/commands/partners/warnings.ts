@@ -1,5 +1,5 @@
 import { readWarningCounts, type WarningCount, warningDaysKept } from "@booking-events/queue";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { requirePartner } from "../../partners-file.ts";
 import { withRedis } from "../../queue.ts";
@@ -25,16 +25,14 @@ bookings, by partner and field.
 
 Counts of some seconds are missing if Redis was slow or down. ingest_warnings_total has all.`,
     )
-    .action((id: string, { json }: { json?: true }) => show(context, id, json === true));
-}
-
-async function show(context: Context, partner: string, json: boolean): Promise<void> {
-  requirePartner(context, partner);
-  const counts = await withRedis(context, (redis) => readWarningCounts({ ...redis, partner, now: context.now() }));
-  printRows(context.stdout, columns, addUp(counts), {
-    json,
-    none: `${partner} got no warnings in ${warningDaysKept} days.`,
-  });
+    .action(async (partner, { json }) => {
+      requirePartner(context, partner);
+      const counts = await withRedis(context, (redis) => readWarningCounts({ ...redis, partner, now: context.now() }));
+      printRows(context.stdout, columns, addUp(counts), {
+        json,
+        none: `${partner} got no warnings in ${warningDaysKept} days.`,
+      });
+    });
 }
 
 interface Total {

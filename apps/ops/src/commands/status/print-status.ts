@@ -3,8 +3,8 @@ import { version } from "@booking-events/runtime";
 import type { DatabaseStatus } from "@booking-events/store";
 import type { Output } from "../../context.ts";
 import { describeAge, describeBytes } from "../../terminal/describe.ts";
-import { type Column, formatTable, wrap } from "../../terminal/format-table.ts";
-import { printHeading, printLine, toSeconds } from "../../terminal/print.ts";
+import { type Column, wrap } from "../../terminal/format-table.ts";
+import { printHeading, printLine, printTable, toSeconds } from "../../terminal/print.ts";
 import { printable } from "../../terminal/printable.ts";
 import type { Reading, Status } from "./read-status.ts";
 
@@ -104,38 +104,26 @@ function describeLog({ data }: DatabaseStatus): string {
     : `partitions until ${partitionsUntil.toISOString().slice(0, 10)}`;
 }
 
-interface PartnerRow {
-  partner: string;
-  perMinute: string;
-  lastHeardOf: string;
-}
-
-function printPartners(output: Output, status: Status, { partners, windowMs }: Rates): void {
-  const events = new Map(partners.map((rate) => [rate.partner, rate.events]));
-  const names = [...new Set([...events.keys(), ...status.lastHeardOf.keys()])];
-  if (names.length === 0) return;
-  const rows = names.slice(0, maxPartners).map((partner): PartnerRow => {
-    const lastAt = status.lastHeardOf.get(partner);
-    return {
-      partner,
-      perMinute: (((events.get(partner) ?? 0) / windowMs) * 60_000).toFixed(1),
-      lastHeardOf: lastAt === undefined ? "" : `${describeAge(status.at.getTime() - lastAt.getTime())} ago`,
-    };
-  });
-  printLine(output);
-  const [header = "", ...lines] = formatTable(partnerColumns(windowMs), rows, width);
-  printHeading(output, header);
-  for (const line of lines) printLine(output, line);
-  if (names.length > maxPartners) printLine(output, `and ${names.length - maxPartners} more (--json shows all)`);
-}
-
 type Rates = NonNullable<DatabaseStatus["data"]>["rates"];
 
-const partnerColumns = (windowMs: number): Column<PartnerRow>[] => [
-  { header: "PARTNER", value: ({ partner }) => partner },
-  { header: `EVENTS A MINUTE (LAST ${describeAge(windowMs).toUpperCase()})`, value: ({ perMinute }) => perMinute },
-  { header: "LAST HEARD OF", value: ({ lastHeardOf }) => lastHeardOf },
-];
+function printPartners(output: Output, { at, lastHeardOf }: Status, { partners, windowMs }: Rates): void {
+  const events = new Map(partners.map((rate) => [rate.partner, rate.events]));
+  const names = [...new Set([...events.keys(), ...lastHeardOf.keys()])];
+  if (names.length === 0) return;
+  const describeLast = (lastAt: Date | undefined) =>
+    lastAt === undefined ? "" : `${describeAge(at.getTime() - lastAt.getTime())} ago`;
+  const columns: Column<string>[] = [
+    { header: "PARTNER", value: (name) => name },
+    {
+      header: `EVENTS A MINUTE (LAST ${describeAge(windowMs).toUpperCase()})`,
+      value: (name) => (((events.get(name) ?? 0) / windowMs) * 60_000).toFixed(1),
+    },
+    { header: "LAST HEARD OF", value: (name) => describeLast(lastHeardOf.get(name)) },
+  ];
+  printLine(output);
+  printTable(output, columns, names.slice(0, maxPartners), width);
+  if (names.length > maxPartners) printLine(output, `and ${names.length - maxPartners} more (--json shows all)`);
+}
 
 function printConcerns(output: Output, concerns: string[]): void {
   if (concerns.length === 0) printLine(output, "Nothing needs attention.");
