@@ -1,10 +1,9 @@
 import { once } from "node:events";
-import { createReadStream, createWriteStream, type Stats, statSync } from "node:fs";
-import { finished } from "node:stream/promises";
+import { createReadStream, openSync, statSync, writeFileSync } from "node:fs";
 import { EnqueueError, type NumberedEvent } from "@booking-events/queue";
 import { parseEnvironment, variables } from "@booking-events/runtime";
-import { type EventKind, eventKinds } from "@booking-events/schema";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { eventKinds } from "@booking-events/schema";
+import { type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { withDatabase } from "../database.ts";
 import { requirePartner } from "../partners-file.ts";
@@ -61,16 +60,27 @@ Examples:
   $ npm run ops -- import bookings.ndjson --partner acme --as-of 2026-11-20T12:00:00Z --dry-run
   $ gunzip -c bookings.gz | npm run -s ops -- import - --partner acme --as-of 2026-11-20T12:00:00Z`,
     )
-    .action((file: string, options: ImportOptions) => importBookings(context, file, options));
-}
-
-interface ImportOptions {
-  partner: string;
-  asOf: Date;
-  kind: EventKind;
-  rejected?: string;
-  dryRun?: true;
-  json?: true;
+    .action(async (file, { partner, kind, asOf, rejected, dryRun, json }) => {
+      requirePartner(context, partner, "Nothing was imported.");
+      if (isSameFile(file, rejected))
+        throw new CommandFailure("--rejected must be another file than the one with the bookings.", { exitCode: 2 });
+      const { BODY_LIMIT_BYTES, MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = parseEnvironment(limits, context.environment);
+      const source: ImportSource = { partner, kind, asOf, maxLineBytes: BODY_LIMIT_BYTES };
+      const queueLimits = { maxBacklog: MAX_BACKLOG, memoryHighWater: REDIS_MEMORY_HIGH_WATER };
+      const progress = createProgress(context);
+      const report = openRejections(context, rejected);
+      const lines = readLines(await openInput(context, file), source.maxLineBytes);
+      const checked = checkLines(lines, source, progress, report);
+      if (dryRun) for await (const _events of checked);
+      else await queueAll(context, checked, progress, queueLimits);
+      if (json) printJson(context.stdout, progress.counts);
+      else printLine(context.stdout, summarize(progress, dryRun));
+      if (progress.counts.rejected > 0)
+        throw new CommandFailure(
+          "Correct the rejected lines in place, and run the same command on the whole file again. To change other " +
+            "lines, which were imported already, a later --as-of is needed.",
+        );
+    });
 }
 
 /** A duration would give another time, and so other ids, when the command is run again. */
@@ -86,28 +96,6 @@ function parseAsOf(text: string, now: Date): Date {
   return time;
 }
 
-async function importBookings(context: Context, file: string, options: ImportOptions): Promise<void> {
-  const { partner, kind, asOf } = options;
-  requirePartner(context, partner, "Nothing was imported.");
-  if (isSameFile(file, options.rejected))
-    throw new CommandFailure("--rejected must be another file than the one with the bookings.", { exitCode: 2 });
-  const { BODY_LIMIT_BYTES, MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = parseEnvironment(limits, context.environment);
-  const source: ImportSource = { partner, kind, asOf, maxLineBytes: BODY_LIMIT_BYTES };
-  const queueLimits = { maxBacklog: MAX_BACKLOG, memoryHighWater: REDIS_MEMORY_HIGH_WATER };
-  const progress = createProgress(context);
-  const rejections = await openRejections(context, options.rejected, progress);
-  try {
-    const lines = readLines(await openInput(context, file), source.maxLineBytes);
-    const checked = checkLines(lines, source, progress, rejections.report);
-    if (options.dryRun) for await (const _events of checked);
-    else await queueAll(context, checked, progress, queueLimits);
-  } finally {
-    progress.hide();
-    await rejections.end();
-  }
-  summarize(context, progress, options);
-}
-
 const limits = {
   BODY_LIMIT_BYTES: variables.BODY_LIMIT_BYTES,
   MAX_BACKLOG: variables.MAX_BACKLOG,
@@ -117,16 +105,9 @@ const limits = {
 /** Otherwise the file would be emptied before it is read. */
 function isSameFile(input: string, output: string | undefined): boolean {
   if (output === undefined) return false;
-  const [first, second] = [findFile(input, unreadable), findFile(output, unwritable)];
+  const first = orFail(unreadable, input, () => statSync(input, { throwIfNoEntry: false }));
+  const second = orFail(unwritable, output, () => statSync(output, { throwIfNoEntry: false }));
   return first !== undefined && first.ino === second?.ino && first.dev === second.dev;
-}
-
-function findFile(path: string, toFailure: (path: string, error: unknown) => CommandFailure): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch (error) {
-    throw toFailure(path, error);
-  }
 }
 
 async function openInput({ stdin }: Context, file: string): Promise<AsyncIterable<Buffer | string>> {
@@ -205,39 +186,31 @@ async function queueAll(
 }
 
 /** Reports each rejected line to stderr, and to a file if there is one. */
-async function openRejections({ stderr }: Context, path: string | undefined, progress: Progress) {
-  const file = path === undefined ? undefined : await openOutput(path);
-  return {
-    async report(rejection: Rejection): Promise<void> {
-      progress.hide();
-      const texts = describeRejection(rejection).map((text) => `${printable(text)}\n`);
-      if (!stderr.write(texts.join(""))) await once(stderr, "drain");
-      await file?.write(`${JSON.stringify(rejection)}\n`);
-    },
-    async end(): Promise<void> {
-      await file?.close();
-    },
+function openRejections({ stderr }: Context, path: string | undefined) {
+  const write = path === undefined ? undefined : openOutput(path);
+  return async (rejection: Rejection) => {
+    const texts = describeRejection(rejection).map((text) => `${printable(text)}\n`);
+    if (!stderr.write(texts.join(""))) await once(stderr, "drain");
+    write?.(`${JSON.stringify(rejection)}\n`);
   };
 }
 
-async function openOutput(path: string) {
-  const orFail = (error: unknown) => {
-    throw unwritable(path, error);
-  };
-  const file = createWriteStream(path);
-  await once(file, "open").catch(orFail);
-  // An error is reported by the next call.
-  file.on("error", () => {});
-  return {
-    async write(text: string): Promise<void> {
-      if (file.errored !== null) orFail(file.errored);
-      if (!file.write(text)) await once(file, "drain").catch(orFail);
-    },
-    async close(): Promise<void> {
-      file.end();
-      await finished(file).catch(orFail);
-    },
-  };
+/** The file stays open until the process ends. */
+function openOutput(path: string): (text: string) => void {
+  const file = orFail(unwritable, path, () => openSync(path, "w"));
+  return (text) => orFail(unwritable, path, () => writeFileSync(file, text));
+}
+
+function orFail<Result>(
+  toFailure: (path: string, error: unknown) => CommandFailure,
+  path: string,
+  work: () => Result,
+): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw toFailure(path, error);
+  }
 }
 
 function unwritable(path: string, error: unknown): CommandFailure {
@@ -257,14 +230,9 @@ function describeRejection({ line, message, violationList }: Rejection): string[
   return violationList.map(({ message: rule, propertyPath }) => `Line ${line}: ${propertyPath.join(".")}: ${rule}`);
 }
 
-function summarize({ stdout }: Context, { counts }: Progress, { dryRun, json }: ImportOptions): void {
+function summarize({ counts }: Progress, isDryRun: true | undefined): string {
   const { lines, queued, known, rejected } = counts;
-  if (json) printJson(stdout, counts);
-  else if (dryRun) printLine(stdout, `${lines} lines: ${lines - rejected} valid, ${rejected} rejected.`);
-  else printLine(stdout, `${lines} lines: ${queued} queued, ${known} known already, ${rejected} rejected.`);
-  if (rejected === 0) return;
-  throw new CommandFailure(
-    "Correct the rejected lines in place, and run the same command on the whole file again. To change other lines, " +
-      "which were imported already, a later --as-of is needed.",
-  );
+  return isDryRun
+    ? `${lines} lines: ${lines - rejected} valid, ${rejected} rejected.`
+    : `${lines} lines: ${queued} queued, ${known} known already, ${rejected} rejected.`;
 }

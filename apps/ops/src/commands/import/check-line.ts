@@ -80,10 +80,11 @@ function toEvent(
   number: number,
   bytes: Buffer,
   payload: NumberedEvent["payload"],
-  { partner, kind, asOf }: ImportSource,
+  source: ImportSource,
 ): NumberedEvent {
+  const { partner, kind, asOf } = source;
   return {
-    eventId: createImportId(number, bytes, { partner, kind, asOf }),
+    eventId: createImportId(number, bytes, source),
     kind,
     partner,
     sequence: asOf.getTime() * 1_000,
@@ -97,11 +98,7 @@ function toEvent(
  * A UUIDv7 that is the same each time the line is imported: the import's time, 32 bits of the line's number, and 40
  * bits of a digest instead of random ones.
  */
-function createImportId(
-  number: number,
-  bytes: Buffer,
-  { partner, kind, asOf }: Pick<ImportSource, "partner" | "kind" | "asOf">,
-): string {
+function createImportId(number: number, bytes: Buffer, { partner, kind, asOf }: ImportSource): string {
   const time = asOf.getTime().toString(16).padStart(12, "0");
   const line = number.toString(16).padStart(8, "0");
   const digest = hash("sha256", Buffer.concat([Buffer.from(`${partner}\0${kind}\0`), bytes]), "hex").slice(0, 10);

@@ -2,64 +2,33 @@ import type { Context } from "../../context.ts";
 import { printLine } from "../../terminal/print.ts";
 import type { Shortage } from "./queue-events.ts";
 
-export interface Counts {
-  lines: number;
-  queued: number;
-  known: number;
-  rejected: number;
-}
+export type Progress = ReturnType<typeof createProgress>;
 
-export interface Progress {
-  counts: Readonly<Counts>;
-  count: (what: keyof Counts, by?: number) => void;
-  /** Call this while the queue has no room. */
-  wait: (shortage: Shortage) => void;
-  /** Call this before another line is printed. */
-  hide: () => void;
-}
+const intervalMs = 10_000;
 
-const intervalMs = 500;
-/** Without a terminal, a wait is reported once it has taken this long. */
-const longWaitMs = 10_000;
-const eraseLine = "\r\u001b[K";
-
-/** On a terminal, shows how far the import is. */
-export function createProgress({ stderr }: Pick<Context, "stderr">): Progress {
-  const counts: Counts = { lines: 0, queued: 0, known: 0, rejected: 0 };
+/** Counts, and says every ten seconds how far the import is. */
+export function createProgress({ stderr }: Pick<Context, "stderr">) {
+  const counts = { lines: 0, queued: 0, known: 0, rejected: 0 };
   const startedAtMs = performance.now();
-  let shownAtMs = startedAtMs;
-  let isShown = false;
-  let countedAtMs = startedAtMs;
-  let isWaitReported = false;
+  let reportedAtMs = startedAtMs;
 
-  function show(suffix = ""): void {
+  function report(remark = ""): void {
     const nowMs = performance.now();
-    if (stderr.isTTY !== true || nowMs - shownAtMs < intervalMs) return;
-    shownAtMs = nowMs;
-    isShown = true;
+    if (nowMs - reportedAtMs < intervalMs) return;
+    reportedAtMs = nowMs;
     const perSecond = Math.round((counts.lines * 1_000) / (nowMs - startedAtMs));
-    stderr.write(`${eraseLine}${counts.lines} lines, ${perSecond}/s, ${counts.rejected} rejected${suffix}`);
-  }
-
-  function hide(): void {
-    if (isShown) stderr.write(eraseLine);
-    isShown = false;
+    printLine(stderr, `${counts.lines} lines, ${perSecond}/s, ${counts.rejected} rejected.${remark}`);
   }
 
   return {
     counts,
-    count(what, by = 1) {
+    count(what: keyof typeof counts, by = 1): void {
       counts[what] += by;
-      countedAtMs = performance.now();
-      isWaitReported = false;
-      if (what === "lines") show();
+      if (what === "lines") report();
     },
-    wait({ reason, advice }) {
-      show(`, waiting: ${reason}`);
-      if (stderr.isTTY === true || isWaitReported || performance.now() - countedAtMs < longWaitMs) return;
-      isWaitReported = true;
-      printLine(stderr, `Waiting, since ${reason}. ${advice}`);
+    /** Call this while the queue has no room. */
+    wait({ reason, advice }: Shortage): void {
+      report(` Waiting, since ${reason}. ${advice}`);
     },
-    hide,
   };
 }

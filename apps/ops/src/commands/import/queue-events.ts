@@ -26,9 +26,7 @@ export interface Queued {
   known: number;
 }
 
-/** Why an import waits. */
 export interface Shortage {
-  /** A clause. */
   reason: string;
   /** What the operator can do if it lasts. A sentence. */
   advice: string;
