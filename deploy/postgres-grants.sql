@@ -64,6 +64,7 @@ grant update (reference) on booking_changes to booking_events_ops;
 grant update (last_id) on feed_position to booking_events_ops;
 grant select, update on digest_key to booking_events_ops;
 grant select, insert, update on erasures to booking_events_ops;
+grant execute on function remove_guest_samples to booking_events_ops;
 
 -- Whoever reads bookings and follows the feed, and keeps its place there.
 grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, feed_position

@@ -63,14 +63,6 @@ create index bookings_erased on bookings (booking_key) where erased_at is not nu
 -- Deleted bookings whose content is to be removed.
 create index bookings_to_empty on bookings (deleted_at) where deleted_at is not null and content_removed_at is null;
 
--- Statistics hold samples of a column's values, and would keep those of an erased guest. No query needs those of these
--- columns.
-alter table bookings
-  alter column reference set statistics 0,
-  alter column payload set statistics 0,
-  alter column content_digest set statistics 0,
-  alter column guest_hashes set statistics 0;
-
 comment on table bookings is
   'One row for each booking: its state now, which is the fold of its events in sequence order. A deleted booking stays, so that a late event cannot bring it back.';
 comment on column bookings.booking_key is
@@ -175,13 +167,6 @@ create index booking_events_by_partner on booking_events (partner, id);
 -- Events with a rare outcome. Those with an outcome that nearly every event has are found soon enough without an index.
 create index booking_events_by_outcome on booking_events (outcome, id) where outcome not in ('created', 'updated');
 
--- As in bookings. Partitions that are created later get this from here.
-alter table booking_events
-  alter column reference set statistics 0,
-  alter column idempotency_key set statistics 0,
-  alter column payload set statistics 0,
-  alter column content_digest set statistics 0;
-
 comment on table booking_events is
   'The log: every event that was accepted and processed, once. Its id is its identity; sequence is its place in the order of receipt.';
 comment on column booking_events.id is
@@ -227,8 +212,6 @@ create table booking_changes (
   sequence bigint not null,
   changed_at timestamptz not null default now()
 );
-
-alter table booking_changes alter column reference set statistics 0;
 
 comment on table booking_changes is
   'The feed: one row for each change of a booking, written in the transaction that changed the booking. Ids are visible in order and without gaps. Whoever has read id n has missed nothing if the next id is n + 1. Each transaction that appends notifies a channel of its last id: booking_changes, or in another schema than public, the channel with the schema''s name.';
@@ -295,10 +278,6 @@ create table dead_letters (
 
 -- What the operator still has to look at.
 create index dead_letters_open on dead_letters (failed_at) where resolved_at is null;
-
-alter table dead_letters
-  alter column reference set statistics 0,
-  alter column envelope set statistics 0;
 
 comment on table dead_letters is 'Events that could not be applied. An operator replays or discards them with ops.';
 comment on column dead_letters.event_id is 'The id of the event.';

@@ -51,7 +51,6 @@ begin
     -- "create table … partition of" would lock the whole log.
     name := 'booking_events_' || to_char(month at time zone 'UTC', 'YYYY_MM');
     execute format('create table %I (like booking_events including all)', name);
-    perform keep_statistics_targets(name);
     lock table booking_events_default in access exclusive mode;
     execute format(
       'with moved as (delete from booking_events_default where id >= %L and id < %L returning *)
@@ -62,27 +61,49 @@ begin
       'alter table booking_events attach partition %I for values from (%L) to (%L)',
       name, first_event_id(month), first_event_id(month_end)
     );
+    perform remove_guest_samples();
     return next name;
   end loop;
 end $$;
 revoke execute on function create_log_partitions from public;
 
--- Gives the columns of a new partition the statistics targets of the log's: "like … including all" leaves them out.
-create function keep_statistics_targets(name text) returns void
-language plpgsql
+-- Statistics hold samples of a column's values, and would keep those of an erased guest. No query needs those of these
+-- columns. This switches them off, for new partitions of the log and wherever somebody has switched them on, and removes
+-- the samples that are there. Before PostgreSQL 18, only a superuser may remove them; if the owner is none, this fails.
+create function remove_guest_samples() returns void
+language plpgsql security definer
 set search_path from current
 as $$
 declare
-  kept record;
+  guest_columns constant text[] := array[
+    'reference', 'payload', 'content_digest', 'guest_hashes', 'idempotency_key', 'envelope'
+  ];
+  guest_tables constant regclass[] := array['bookings', 'booking_events', 'booking_changes', 'dead_letters']::regclass[]
+    || array(select inhrelid::regclass from pg_inherits where inhparent = 'booking_events'::regclass);
+  part record;
 begin
-  for kept in
-    select attname, attstattarget from pg_attribute
-    where attrelid = 'booking_events'::regclass and attnum > 0 and not attisdropped and attstattarget >= 0
+  for part in
+    select attrelid::regclass as name, attname from pg_attribute
+    where attrelid = any (guest_tables) and attname = any (guest_columns) and attstattarget is distinct from 0
   loop
-    execute format('alter table %I alter column %I set statistics %s', name, kept.attname, kept.attstattarget);
+    execute format('alter table only %s alter column %I set statistics 0', part.name, part.attname);
+  end loop;
+  for part in
+    select attrelid, attnum, pg_stats.* from pg_stats
+    join pg_attribute on attrelid = to_regclass(format('%I.%I', schemaname, tablename))
+      and pg_attribute.attname = pg_stats.attname
+    where attrelid = any (guest_tables) and pg_stats.attname = any (guest_columns)
+  loop
+    if current_setting('server_version_num')::integer >= 180000 then
+      execute 'select pg_clear_attribute_stats($1, $2, $3, $4)'
+        using part.schemaname::text, part.tablename::text, part.attname::text, part.inherited;
+    else
+      delete from pg_statistic where starelid = part.attrelid and staattnum = part.attnum;
+    end if;
   end loop;
 end $$;
-revoke execute on function keep_statistics_targets from public;
+revoke execute on function remove_guest_samples from public;
+select remove_guest_samples();
 
 -- The start of the oldest month of which a part is kept.
 create function log_horizon(retention_days integer) returns timestamptz

@@ -13,7 +13,7 @@ export { eraseBooking } from "./guests/erase-booking.ts";
 export { eraseDeadLetters, recordErasedLetter } from "./guests/erase-dead-letters.ts";
 export { findChangesOf } from "./guests/erase-from-feed.ts";
 export { findErased, recordErased, recordIfErased, toErasedEntry } from "./guests/erased-bookings.ts";
-export { beginErasure, countErasedJob, type ErasedCounts } from "./guests/erasures.ts";
+export { beginErasure, countErasedJob, type ErasedCounts, removeGuestSamples } from "./guests/erasures.ts";
 export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLetter } from "./guests/find-guests.ts";
 export {
   boundGuestHashes,

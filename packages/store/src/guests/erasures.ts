@@ -10,6 +10,15 @@ export interface ErasedCounts {
   deadLetters: number;
 }
 
+/**
+ * Sees that PostgreSQL's statistics hold no samples of guests' data, whoever has asked for some.
+ *
+ * @throws what PostgreSQL throws, 42501 if there are samples that only a superuser may remove
+ */
+export async function removeGuestSamples(client: Queryable): Promise<void> {
+  await client.query("select remove_guest_samples()");
+}
+
 /** Records that an erasure begins. */
 export async function beginErasure(
   client: Queryable,

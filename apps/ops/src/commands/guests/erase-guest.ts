@@ -15,6 +15,7 @@ import {
   matchEnvelope,
   recordErased,
   recordErasedLetter,
+  removeGuestSamples,
 } from "@booking-events/store";
 import type { Context } from "../../context.ts";
 import { isUuid } from "../../terminal/arguments.ts";
@@ -76,6 +77,7 @@ export async function eraseGuest(
   found: Findings,
   { reason, by }: { reason: string; by: string },
 ): Promise<Counts> {
+  await removeGuestSamples(erasing.pool);
   const erasureId = await beginErasure(erasing.pool, { by, reason, search: erasing.search.by });
   const counts: Counts = { bookings: 0, events: 0, deadLetters: 0, jobs: 0, held: 0 };
   const known = new Set<string>();
