@@ -15,7 +15,7 @@ export default {
     "packages/http/src/partners/limit-partners.ts",
     "packages/schema/src/json/parse-json-exactly.ts",
     "apps/ingest/src/load/take-turns.ts",
-    "apps/worker/src/outages/describe-fault.ts",
+    "apps/worker/src/outages/classify-fault.ts",
     "apps/worker/src/outages/wait-out-outage.ts",
   ],
   testRunner: "vitest",

@@ -21,7 +21,7 @@ export default defineConfig({
       "apps/ingest/src/body/decode-body.test.ts",
       "apps/ingest/src/load/take-turns.test.ts",
       "packages/http/src/partners/limit-partners.test.ts",
-      "apps/worker/src/outages/{describe-fault,wait-out-outage}.test.ts",
+      "apps/worker/src/outages/{classify-fault,wait-out-outage}.test.ts",
       "tests/chaos/fold-against-oracle.test.ts",
       "packages/bookings/src/{fold,plan-booking,find-repeats}.test.ts",
       "packages/queue/src/events/retry-policy.test.ts",

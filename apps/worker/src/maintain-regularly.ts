@@ -1,7 +1,7 @@
 import { setTimeout as sleepByTimer } from "node:timers/promises";
 import type { Logger } from "@booking-events/runtime";
 import type { LogStatus, Maintained } from "@booking-events/store";
-import { describeFault } from "./outages/describe-fault.ts";
+import { classifyFault } from "./outages/classify-fault.ts";
 import type { MaintenanceMetrics } from "./watch/maintenance-metrics.ts";
 import { ReportedProblems } from "./watch/reported-problems.ts";
 
@@ -45,7 +45,7 @@ export async function maintainRegularly(options: {
         );
     } catch (error) {
       if (signal.aborted) return;
-      problems.report([`PostgreSQL failed with ${describeFault(error).code}.`]);
+      problems.report([`PostgreSQL failed with ${classifyFault(error).code}.`]);
     }
     await sleep(hasMore ? intervalIfMoreMs : intervalMs, undefined, { signal }).catch(() => {});
   }

@@ -9,7 +9,7 @@ import {
   UnusableDatabaseError,
 } from "@booking-events/store";
 import type { Pool } from "pg";
-import { describeFault } from "./outages/describe-fault.ts";
+import { classifyFault } from "./outages/classify-fault.ts";
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
@@ -77,7 +77,7 @@ export class Migration {
       return migrations;
     } catch (error) {
       if (finalErrors.some((type) => error instanceof type)) throw error;
-      const { code } = describeFault(error);
+      const { code } = classifyFault(error);
       if (this.#faultCode === null) logger.error({ code }, describeWaiting(error));
       this.#faultCode = code;
       return undefined;

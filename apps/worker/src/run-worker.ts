@@ -44,7 +44,7 @@ import { Batches } from "./batches/apply-in-batches.ts";
 import { Transactions } from "./batches/transactions.ts";
 import { DeadLetters } from "./deliver/dead-letters.ts";
 import type { Worker } from "./deliver/process-delivery.ts";
-import { sweepDeadLetters, sweepIntervalMs } from "./deliver/sweep-given-up.ts";
+import { letterSweepIntervalMs, sweepDeadLetters } from "./deliver/sweep-dead-letters.ts";
 import { maintainRegularly } from "./maintain-regularly.ts";
 import { Migration } from "./migrate-at-start.ts";
 import { OutageGate } from "./outages/wait-out-outage.ts";
@@ -309,9 +309,9 @@ async function start(
     const migrations = await migration.run();
     shards.start();
     // If Redis or PostgreSQL does not answer, that is reported elsewhere.
-    keepDoing(() => shards.look(), shardIntervalMs, signal);
+    keepDoing(() => shards.adjust(), shardIntervalMs, signal);
     keepDoing(async () => pause.report(await findPause(shards.current())), pauseIntervalMs, signal);
-    keepDoing(() => sweepDeadLetters(worker), sweepIntervalMs, signal);
+    keepDoing(() => sweepDeadLetters(worker), letterSweepIntervalMs, signal);
     const standbys = settings.DATABASE_STANDBYS_TO_CONFIRM;
     keepDoing(async () => durability.report(await findRisks(pool, standbys)), durabilityIntervalMs, signal);
     void maintainRegularly({

@@ -22,7 +22,8 @@ import {
 import { DatabaseError, type Pool } from "pg";
 import { type IncomingEvent, nameBooking, toIncomingEvent } from "./incoming-event.ts";
 import { groupByBooking, leaveOutRepeats, planBatch, type RecordedWarning, toWarning } from "./plan-batch.ts";
-import { LeftOut, readHistory, refoldBookings } from "./read-history.ts";
+import { readHistory } from "./read-history.ts";
+import { LeftOut, refoldBookings } from "./refold-bookings.ts";
 import { PhaseSpans } from "./trace-batches.ts";
 import { Race, writeBatch } from "./write-batch.ts";
 

@@ -1,6 +1,6 @@
 import type { WorkerMetrics } from "../watch/worker-metrics.ts";
 import { Aside } from "./apply-aside.ts";
-import type { QueuedEvent } from "./read-envelope.ts";
+import type { UnreadEvent } from "./read-envelope.ts";
 import type { Transactions } from "./transactions.ts";
 import {
   type AppliedEvent,
@@ -73,7 +73,7 @@ export class Batches {
   }
 
   /** @throws InvalidEnvelope, LaterVersion; why the event could not be applied; the signal's reason when it aborts */
-  async applyInBatch(event: QueuedEvent): Promise<AppliedEvent> {
+  async applyInBatch(event: UnreadEvent): Promise<AppliedEvent> {
     this.#parts.signal.throwIfAborted();
     const applied = this.#waiting.add(event);
     this.#startSoon();

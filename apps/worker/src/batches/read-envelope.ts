@@ -1,7 +1,7 @@
 import { type EventEnvelope, parseEnvelopeText } from "@booking-events/schema";
 
 /** An event as it came out of the queue. */
-export interface QueuedEvent {
+export interface UnreadEvent {
   /** JSON of the envelope, not parsed yet. */
   text: string;
   /** The same for all events of a booking. The part before the first space is the same for all events of a partner. */

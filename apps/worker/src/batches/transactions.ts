@@ -8,7 +8,7 @@ import type { ApplyMode, applyEvents } from "../apply/apply-events.ts";
 import { traceBatch } from "../apply/trace-batches.ts";
 import type { OutageGate } from "../outages/wait-out-outage.ts";
 import type { WorkerMetrics } from "../watch/worker-metrics.ts";
-import { type QueuedEvent, readEnvelope } from "./read-envelope.ts";
+import { readEnvelope, type UnreadEvent } from "./read-envelope.ts";
 import type { AppliedEvent } from "./waiting-events.ts";
 
 /** By the events' ids. Events without an outcome were left out: they must be applied with others of their booking only. */
@@ -45,12 +45,12 @@ export class Transactions {
    *
    * @throws InvalidEnvelope, LaterVersion; why the event could not be applied
    */
-  applyInTrial(event: QueuedEvent, runTrial: GivenUpEvent["runTrial"]): Promise<AppliedEvent> {
+  applyInTrial(event: UnreadEvent, runTrial: GivenUpEvent["runTrial"]): Promise<AppliedEvent> {
     return this.#parts.outageGate.throughOutages(() => runTrial(() => applyAlone(event, this.#parts)));
   }
 }
 
-async function applyAlone({ text }: QueuedEvent, parts: TransactionParts): Promise<AppliedEvent> {
+async function applyAlone({ text }: UnreadEvent, parts: TransactionParts): Promise<AppliedEvent> {
   const envelope = readEnvelope(text);
   const { eventId, partner, kind, sequence } = envelope;
   const outcome = (await applyTraced([envelope], { isAlone: true, waitsForLocks: true }, parts)).get(eventId);

@@ -1,6 +1,6 @@
 import type { Outcome } from "@booking-events/bookings";
 import { countJsonValues, type EventEnvelope, type EventKind } from "@booking-events/schema";
-import { type QueuedEvent, readEnvelope } from "./read-envelope.ts";
+import { readEnvelope, type UnreadEvent } from "./read-envelope.ts";
 
 export interface AppliedEvent {
   eventId: string;
@@ -11,7 +11,7 @@ export interface AppliedEvent {
 }
 
 /** An event whose outcome somebody waits for. */
-export interface WaitingEvent extends QueuedEvent {
+export interface WaitingEvent extends UnreadEvent {
   resolve: (applied: AppliedEvent) => void;
   reject: (error: unknown) => void;
 }
@@ -43,7 +43,7 @@ export class WaitingEvents {
   }
 
   /** @returns a promise that settles when the event has been applied, or has failed */
-  add({ text, subject }: QueuedEvent): Promise<AppliedEvent> {
+  add({ text, subject }: UnreadEvent): Promise<AppliedEvent> {
     return new Promise((resolve, reject) => {
       this.#events.push({ text, subject, resolve, reject });
     });

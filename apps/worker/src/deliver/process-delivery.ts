@@ -12,7 +12,7 @@ import type { Batches } from "../batches/apply-in-batches.ts";
 import { InvalidEnvelope, LaterVersion } from "../batches/read-envelope.ts";
 import type { Transactions } from "../batches/transactions.ts";
 import type { AppliedEvent } from "../batches/waiting-events.ts";
-import { describeFault, type Fault, isConstraintViolation } from "../outages/describe-fault.ts";
+import { classifyFault, type Fault, isConstraintViolation } from "../outages/classify-fault.ts";
 import type { LaterVersions } from "../watch/watch-later-versions.ts";
 import type { WorkerMetrics } from "../watch/worker-metrics.ts";
 import type { DeadLetters } from "./dead-letters.ts";
@@ -81,7 +81,7 @@ export async function processDelivery(
       laterVersions.note(delivery.jobId);
       throw new DelayDelivery(laterVersionDelayMs * (1 + Math.random()));
     }
-    const fault = error instanceof InvalidEnvelope ? describeInvalid(error) : describeFault(error);
+    const fault = error instanceof InvalidEnvelope ? describeInvalid(error) : classifyFault(error);
     if (fault.isOfContent || delivery.isLastAttempt) return await makeDeadLetter(delivery, fault, queue, worker);
     const { eventId, partner, kind } = identifyEvent(delivery);
     metrics.countProcessed({ kind, partner, outcome: "attempt-failed" });

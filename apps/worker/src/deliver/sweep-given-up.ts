@@ -64,14 +64,3 @@ export async function judgeGivenUp(
     throw error;
   }
 }
-
-/** Closes dead letters of events that are in the log. Never throws; the next sweep tries again. */
-export async function sweepDeadLetters({ deadLetters, metrics, logger, signal }: Worker): Promise<void> {
-  try {
-    await deadLetters.closeLettersOfApplied();
-  } catch (error) {
-    if (signal.aborted) return;
-    metrics.countSweepFault();
-    logger.error({ err: error }, "could not close the dead letters of applied events");
-  }
-}

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { setTimeout as sleepByTimer } from "node:timers/promises";
 import { FormerPrimary, NotBegun } from "@booking-events/store";
 import { DatabaseError } from "pg";
-import { describeFault, type Fault } from "./describe-fault.ts";
+import { classifyFault, type Fault } from "./classify-fault.ts";
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
@@ -72,7 +72,7 @@ export class OutageGate {
         return await work();
       } catch (error) {
         if (isOfServer(error)) this.#startOutage(error);
-        else if (describeFault(error).isOfContent) throw error;
+        else if (classifyFault(error).isOfContent) throw error;
         else if (await this.#takesWrites()) {
           if (!isConnectionLost(error) || lostConnections === maxLostConnections) throw error;
           lostConnections += 1;
@@ -97,7 +97,7 @@ export class OutageGate {
 
   #startOutage(error: unknown): void {
     if (this.#recovery !== null) return;
-    this.#outage = describeFault(error);
+    this.#outage = classifyFault(error);
     this.#onChange(this.#outage);
     // A running probe can take long to fail. When the worker stops, nothing waits for that.
     this.#recovery = Promise.race([this.#stopped, this.#recover()]).finally(() => {
@@ -115,7 +115,7 @@ export class OutageGate {
         this.#onChange(null);
         return;
       } catch (error) {
-        this.#outage = describeFault(error);
+        this.#outage = classifyFault(error);
       }
     }
   }

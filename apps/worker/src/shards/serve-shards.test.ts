@@ -59,7 +59,7 @@ test("a worker adds the shards that senders use, and divides its slots again", a
   expect(limits.get(0)).toEqual({ concurrency: 100, maxHeldBytes: 1_000 });
   recorded = [4];
   inUse.add(4);
-  await service.look();
+  await service.adjust();
   expect(served(service)).toEqual([0, 1, 2, 3]);
   expect(done).toEqual(["open 0", "start 0", "open 1", "start 1", "open 2", "start 2", "open 3", "start 3"]);
   expect([...limits.values()]).toEqual(Array.from({ length: 4 }, () => ({ concurrency: 25, maxHeldBytes: 250 })));
@@ -71,27 +71,27 @@ test("a worker closes shards only when nobody uses their number and they are emp
   notEmpty = new Set([7]);
   const service = serve(1);
   service.start();
-  await service.look();
+  await service.adjust();
   expect(served(service)).toHaveLength(8);
 
   inUse.delete(8);
-  await service.look();
+  await service.adjust();
   expect(recorded).toEqual([8, 2]);
   notEmpty.clear();
   inUse.add(8);
-  await service.look();
+  await service.adjust();
   expect(recorded).toEqual([8, 2]);
   inUse.delete(8);
-  await service.look();
+  await service.adjust();
   expect(recorded).toEqual([2]);
   expect(served(service)).toHaveLength(8);
 
   // An event came after the record was removed.
   notEmpty.add(3);
-  await service.look();
+  await service.adjust();
   expect(served(service)).toHaveLength(8);
   notEmpty.clear();
-  await service.look();
+  await service.adjust();
   expect(served(service)).toEqual([0, 1]);
   for (const step of ["drain 5", "close 5"]) expect(done).toContain(step);
   expect([...limits.values()]).toEqual(Array.from({ length: 2 }, () => ({ concurrency: 50, maxHeldBytes: 500 })));
@@ -102,18 +102,18 @@ test("a shard whose Redis does not answer is not closed, and the next look tries
   const service = serve(1);
   service.start();
   silent.add(1);
-  await expect(service.look()).rejects.toThrow("No result within");
+  await expect(service.adjust()).rejects.toThrow("No result within");
   expect(served(service)).toEqual([0, 1]);
   silent.clear();
-  await service.look();
-  await service.look();
+  await service.adjust();
+  await service.adjust();
   expect(served(service)).toEqual([0]);
 });
 
 test("each of many shards has at least one slot, and all are drained and closed at the end", async () => {
   const service = serve(256);
   service.start();
-  await service.look();
+  await service.adjust();
   expect(served(service)).toHaveLength(256);
   expect(limits.get(7)).toEqual({ concurrency: 1, maxHeldBytes: 3 });
   await service.drain();

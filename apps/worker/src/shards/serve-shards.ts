@@ -54,9 +54,9 @@ export class ShardService<Served extends ServedShard> {
    * Adds shards that senders use, and closes those that nobody uses and that are empty. The worker calls this every
    * {@link shardIntervalMs}.
    *
-   * @throws if Redis does not answer in time. The next look tries again
+   * @throws if Redis does not answer in time. The next call tries again
    */
-  async look(): Promise<void> {
+  async adjust(): Promise<void> {
     const { shardCount } = this.#options;
     const recorder = this.#served.get(0)?.consumer;
     if (recorder === undefined) return;

@@ -1,7 +1,7 @@
 import { createServerCheck } from "@booking-events/runtime";
 import type { Pool } from "pg";
 import type { Migration } from "../migrate-at-start.ts";
-import { describeFault } from "../outages/describe-fault.ts";
+import { classifyFault } from "../outages/classify-fault.ts";
 import type { OutageGate } from "../outages/wait-out-outage.ts";
 
 /** Whether the worker can use PostgreSQL, by what it has met and by asking. */
@@ -15,7 +15,7 @@ export class DatabaseHealth {
     this.#outageGate = parts.outageGate;
     this.#findFault = createServerCheck(
       () => parts.pool.query("select 1"),
-      (error) => describeFault(error).code,
+      (error) => classifyFault(error).code,
     );
   }
 

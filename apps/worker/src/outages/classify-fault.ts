@@ -22,7 +22,7 @@ export function isConstraintViolation({ code }: Fault): boolean {
   return code.startsWith("23");
 }
 
-export function describeFault(error: unknown): Fault {
+export function classifyFault(error: unknown): Fault {
   if (error instanceof NotBegun) {
     const code = describeError(error.cause).code ?? "CONNECTION";
     return { code, message: "PostgreSQL could not be reached.", isOfContent: false };

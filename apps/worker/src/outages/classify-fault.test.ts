@@ -1,7 +1,7 @@
 import { NotBegun } from "@booking-events/store";
 import { DatabaseError } from "pg";
 import { expect, test } from "vitest";
-import { describeFault, isConstraintViolation } from "./describe-fault.ts";
+import { classifyFault, isConstraintViolation } from "./classify-fault.ts";
 
 function databaseError(code: string): DatabaseError {
   return Object.assign(new DatabaseError("canary", 6, "error"), { code, detail: "canary" });
@@ -16,12 +16,12 @@ test.each([
   ["53100", false],
   ["XX000", false],
 ])("SQLSTATE %s blames the event's content: %s", (code, isOfContent) => {
-  expect(describeFault(databaseError(code))).toMatchObject({ code, isOfContent });
+  expect(classifyFault(databaseError(code))).toMatchObject({ code, isOfContent });
 });
 
 test("a failure before a transaction began has the code of its cause", () => {
   const cause = Object.assign(new Error("canary"), { code: "ECONNREFUSED", syscall: "connect" });
-  expect(describeFault(new NotBegun("canary", { cause }))).toEqual({
+  expect(classifyFault(new NotBegun("canary", { cause }))).toEqual({
     code: "ECONNREFUSED",
     message: "PostgreSQL could not be reached.",
     isOfContent: false,
@@ -30,7 +30,7 @@ test("a failure before a transaction began has the code of its cause", () => {
 
 test("no fault holds anything of the content", () => {
   for (const error of [databaseError("22007"), new TypeError("canary"), "canary", null, new NotBegun("canary")])
-    expect(JSON.stringify(describeFault(error))).not.toContain("canary");
+    expect(JSON.stringify(classifyFault(error))).not.toContain("canary");
 });
 
 test.each<[error: unknown, code: string, message: string]>([
@@ -44,21 +44,21 @@ test.each<[error: unknown, code: string, message: string]>([
   ],
   ["canary", "UNKNOWN", "The worker threw a value that is not an error."],
 ])("%s has the code %s and a message, and does not blame the content", (error, code, message) => {
-  expect(describeFault(error)).toEqual({ code, message, isOfContent: false });
+  expect(classifyFault(error)).toEqual({ code, message, isOfContent: false });
 });
 
 test("the message names the table, column and constraint that PostgreSQL names", () => {
   const names = { table: "bookings", column: "state", constraint: "bookings_state_check" };
-  expect(describeFault(Object.assign(databaseError("23514"), names)).message).toBe(
+  expect(classifyFault(Object.assign(databaseError("23514"), names)).message).toBe(
     "PostgreSQL refused to apply the event (SQLSTATE 23514, table bookings, column state, constraint bookings_state_check).",
   );
-  expect(describeFault(Object.assign(databaseError("22001"), { column: "kind" })).message).toBe(
+  expect(classifyFault(Object.assign(databaseError("22001"), { column: "kind" })).message).toBe(
     "PostgreSQL can't hold what the event contains (SQLSTATE 22001, column kind).",
   );
 });
 
 test("the message says if PostgreSQL can't hold the content", () => {
-  expect(describeFault(databaseError("22P05")).message).toBe(
+  expect(classifyFault(databaseError("22P05")).message).toBe(
     "PostgreSQL can't hold what the event contains (SQLSTATE 22P05).",
   );
 });
@@ -69,5 +69,5 @@ test.each([
   ["22P05", false],
   ["42P23", false],
 ])("SQLSTATE %s says that a constraint was violated: %s", (code, isViolation) => {
-  expect(isConstraintViolation(describeFault(databaseError(code)))).toBe(isViolation);
+  expect(isConstraintViolation(classifyFault(databaseError(code)))).toBe(isViolation);
 });
