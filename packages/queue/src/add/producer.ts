@@ -19,8 +19,8 @@ export interface Producer {
    * Stores the event on Redis' disk (with `appendfsync always`), and on the wanted number of replicas, and returns its
    * sequence number.
    *
-   * @throws EnqueueError after at most {@link enqueueDeadlineMs}, or as soon as a frozen process resumes. The event may
-   *   have been queued before the deadline if only the answer is missing. It is not queued after it.
+   * @throws EnqueueError after at most {@link enqueueDeadlineMs}, unless this process was frozen. The event may have been
+   *   queued before the deadline if only the answer is missing. It is not queued after it.
    * @param subject the event's `digestSubject`, if the caller knows it
    */
   enqueue(event: AcceptedEvent, subject?: string): Promise<number>;

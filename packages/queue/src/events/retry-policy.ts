@@ -1,6 +1,7 @@
 /**
- * How often and when an event that failed through its own fault is retried. A dependency's outage is not such a fault
- * and costs no attempt (see the worker's `wait-out-outage.ts`).
+ * How often and when an event is retried that failed although PostgreSQL takes writes: by a mistake in our code, or
+ * because somebody keeps a row locked. An event whose content is at fault is not retried (see the worker's
+ * `classify-fault.ts`), and an outage costs no attempt (`wait-out-outage.ts`).
  *
  * The delay before attempt n+1 is 1 s × 3^(n−1), at most 4 h, multiplied by a random factor from 0.5 to 1, so events
  * that failed together are not retried together.

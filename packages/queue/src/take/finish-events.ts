@@ -15,11 +15,8 @@ interface FinishedJob {
  * removed and has neither a parent nor a deduplication key; a test compares the two. Like adding, it does not write to
  * BullMQ's event stream.
  *
- * If an operator has limited how many events all workers together may hold, it wakes a worker that has found the limit
- * reached. BullMQ fetches the next job in the same call instead.
- *
- * KEYS: the queue's active and stalled, the number of finished events, wait, meta and marker, and prioritized, which
- * hardly ever exists: Redis refuses a script with such a key while it moves the slot, so no event on another
+ * KEYS: the queue's active and stalled, the number of finished events, and prioritized, which the script does not use
+ * and which hardly ever exists: Redis refuses a script with such a key while it moves the slot, so no event on another
  * node seems to be missing.
  * ARGV: the prefix of job keys; then for each event its id and its lock's token.
  * Returns a BullMQ error code for each event, or 0.
