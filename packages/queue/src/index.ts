@@ -1,7 +1,7 @@
 import { restoreStringMethods } from "./redis/restore-string-methods.ts";
 
 export type { AcceptedEvent } from "./add/add-events.ts";
-export type { NumberedEvent } from "./add/add-numbered-events.ts";
+export { type NumberedEvent, SequenceInFuture } from "./add/add-numbered-events.ts";
 export { EnqueueError, enqueueDeadlineMs } from "./add/confirmed-writes.ts";
 export { createProducer, type Producer } from "./add/producer.ts";
 export { createShardedProducer, type ShardedProducer } from "./add/sharded-producer.ts";
@@ -18,6 +18,7 @@ export { findQueuedEvents, type QueuedEvent, type QueueSearch } from "./operate/
 export { setQueuePaused } from "./operate/pause-queue.ts";
 export { openQueuedEvents, type QueuedEvents } from "./operate/queued-events.ts";
 export { type QueueStatus, readQueueStatus } from "./operate/read-queue-status.ts";
+export { readRedisTimes } from "./operate/read-redis-times.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./partners/last-use.ts";
 export { Recorder } from "./partners/recorder.ts";
 export { openRecords, type Records } from "./partners/records.ts";

@@ -1,4 +1,6 @@
 export { createServerCheck } from "./check-server.ts";
+export { ClockLimit, describeDifference, maxClockDifferenceMs } from "./clock-limit.ts";
+export { ClockComparison, type ServerTime } from "./compare-clocks.ts";
 export { createTracing } from "./create-tracing.ts";
 export { adminPort, parseEnvironment, redisVariables, variables } from "./environment.ts";
 export { exportCertificates } from "./export-certificates.ts";
@@ -24,4 +26,5 @@ export { splitHosts } from "./split-hosts.ts";
 export { exitOnStartError, StartError } from "./start-error.ts";
 export type { Span, Tracing } from "./tracing.ts";
 export { version } from "./version.ts";
+export { ClockWatch } from "./watch-clocks.ts";
 export { withDeadline } from "./with-deadline.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createReadStream, openSync, statSync, writeFileSync } from "node:fs";
-import { EnqueueError, type NumberedEvent } from "@booking-events/queue";
+import { EnqueueError, type NumberedEvent, SequenceInFuture } from "@booking-events/queue";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import { eventKinds } from "@booking-events/schema";
 import { type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
@@ -178,9 +178,12 @@ async function queueAll(
       }
     }).catch((error: unknown) => {
       if (!(error instanceof EnqueueError)) throw error;
-      throw new CommandFailure("Redis did not take all events. Check that it runs, and run the same command again.", {
-        cause: error,
-      });
+      const advice =
+        error.cause instanceof SequenceInFuture
+          ? "The time of --as-of is later than Redis' clock shows, so later events of partners would lose to the import. " +
+            "Give the time when the export was made, or wait a moment, and run the same command again."
+          : "Redis did not take all events. Check that it runs, and run the same command again.";
+      throw new CommandFailure(advice, { cause: error });
     }),
   );
 }

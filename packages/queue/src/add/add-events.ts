@@ -111,7 +111,7 @@ export function createEventAdder(redis: Redis, prefix: string, clock: RedisClock
     if (firstOrReason === "too far ahead")
       throw new SequenceTooFarAhead("The sequence numbers would be too far ahead of this host's clock.");
     if (firstOrReason === "too far behind")
-      throw new SequenceTooFarBehind("The sequence numbers would be too far behind this host's clock.");
+      throw new SequenceTooFarBehind("Redis' clock is too far behind this host's.");
     return events.map((_, index) => Number(firstOrReason) + index);
   };
 }

@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import { digestSubject } from "../events/event-subject.ts";
 import { jobOptionsText } from "../events/job-options.ts";
 import { queueKeys } from "../events/queue-name.ts";
+import { sequenceKey } from "../events/sequence.ts";
 import { wakeWorkersInLua } from "../events/wake-workers.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 import { addJobInLua, listNames } from "./add-events.ts";
@@ -10,16 +11,26 @@ import { addJobInLua, listNames } from "./add-events.ts";
 /** An event whose place in the order is known before it is queued. */
 export type NumberedEvent = Omit<EventEnvelope, "version">;
 
+/** An event's place would be after that of events to come. None was added. */
+export class SequenceInFuture extends Error {
+  override name = "SequenceInFuture";
+}
+
 /**
- * KEYS: the queue's wait, meta and marker.
- * ARGV: the prefix of job keys, the jobs' options, their timestamp; then each event's id, kind, subject and envelope.
- * Returns how many events were added. The others are already in the queue.
+ * KEYS: the queue's wait, meta and marker, the last sequence number.
+ * ARGV: the prefix of job keys, the jobs' options, their timestamp, the largest sequence number; then each event's id,
+ * kind, subject and envelope.
+ * Returns how many events were added. The others are already in the queue. -1: the next event of a partner would get a
+ * smaller number than the largest, so none was added.
  */
 const addNumberedScript = defineScript(`
 ${addJobInLua}
 ${wakeWorkersInLua}
+local time = redis.call('TIME')
+local next = math.max(time[1] * 1000000 + time[2], tonumber(redis.call('GET', KEYS[4]) or '0') + 1)
+if tonumber(ARGV[4]) >= next then return -1 end
 local added = 0
-for place = 4, #ARGV, 4 do
+for place = 5, #ARGV, 4 do
   if addJob(ARGV[1], KEYS[1], ARGV[place], ARGV[place + 1], ARGV[place + 2], ARGV[place + 3], ARGV[2], ARGV[3]) then
     added = added + 1
   end
@@ -33,18 +44,27 @@ return added
  * or twice takes the same place in the order.
  *
  * @returns how many were added. The others are already in the queue
+ * @throws SequenceInFuture; what ioredis throws
  */
 export async function addNumberedEvents(redis: Redis, prefix: string, events: NumberedEvent[]): Promise<number> {
   const queueKey = queueKeys(prefix);
-  return runScript<number>(redis, addNumberedScript, listNames.map(queueKey), [
-    queueKey(""),
-    jobOptionsText,
-    Date.now(),
-    ...events.flatMap(({ sequence, ...event }) => [
-      event.eventId,
-      event.kind,
-      digestSubject(event),
-      JSON.stringify({ version: envelopeVersion, sequence, ...event }),
-    ]),
-  ]);
+  const added = await runScript<number>(
+    redis,
+    addNumberedScript,
+    [...listNames.map(queueKey), sequenceKey(prefix)],
+    [
+      queueKey(""),
+      jobOptionsText,
+      Date.now(),
+      Math.max(0, ...events.map(({ sequence }) => sequence)),
+      ...events.flatMap(({ sequence, ...event }) => [
+        event.eventId,
+        event.kind,
+        digestSubject(event),
+        JSON.stringify({ version: envelopeVersion, sequence, ...event }),
+      ]),
+    ],
+  );
+  if (added === -1) throw new SequenceInFuture("The events are later than Redis' clock.");
+  return added;
 }

@@ -35,7 +35,8 @@ export interface Producer {
    * Stores events that have their sequence numbers. Does nothing with those that are already in the queue.
    *
    * @returns how many were added
-   * @throws EnqueueError as above. Some of the events may have been queued, and it is safe to queue all again
+   * @throws EnqueueError as above. Some of the events may have been queued, and it is safe to queue all again. If its
+   *   cause is SequenceInFuture, events to come would be ordered before them, and none was queued
    */
   enqueueNumbered(events: NumberedEvent[]): Promise<number>;
   /**

@@ -1,6 +1,6 @@
 import { withDeadline } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
-import { findSequenceProblems } from "../events/sequence.ts";
+import { SequenceCheck } from "../events/sequence.ts";
 import type { RedisClock } from "../redis/clock.ts";
 import { findDurabilityProblems, findRunWithCompleteAof, readRedisFacts } from "../redis/durability.ts";
 import { type ConfirmedWrites, enqueueDeadlineMs } from "./confirmed-writes.ts";
@@ -16,6 +16,7 @@ export class SafetyCheck {
   readonly #clock: RedisClock;
   readonly #writes: ConfirmedWrites;
   readonly #describeOutage: () => string;
+  readonly #sequence = new SequenceCheck();
   #isDurable = true;
   /** The id of the Redis process whose append-only file is known to be complete. */
   #runWithCompleteAof: string | undefined;
@@ -49,7 +50,7 @@ export class SafetyCheck {
     try {
       const checks = Promise.all([
         readRedisFacts(this.#redis),
-        findSequenceProblems(this.#redis, this.#prefix, this.#clock),
+        this.#sequence.findProblems(this.#redis, this.#prefix, this.#clock),
         this.#writes.canConfirm(),
       ]);
       const [facts, sequenceProblems, canConfirm] = await withDeadline(checks, enqueueDeadlineMs);

@@ -2,16 +2,20 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { maxClockDifferenceMs } from "@booking-events/runtime";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { findSequenceProblems, maxDeviationMs, sequenceKey, takeSequenceInLua } from "./sequence.ts";
+import { createRedisClock, type RedisClock } from "../redis/clock.ts";
+import { SequenceCheck, sequenceKey, takeSequenceInLua } from "./sequence.ts";
 
 let redis: Redis;
+let clock: RedisClock;
 let prefix: string;
 
 beforeAll(() => {
   redis = new Redis(redisUrl());
+  clock = createRedisClock(redis);
 });
 
 beforeEach(() => {
@@ -35,6 +39,10 @@ async function takeSequence(client: Redis, count: number, hostMs = Date.now()): 
 async function clockMicroseconds(): Promise<number> {
   const [seconds, microseconds] = await redis.time();
   return Number(seconds) * 1_000_000 + Number(microseconds);
+}
+
+function findSequenceProblems(check = new SequenceCheck()): Promise<string[]> {
+  return check.findProblems(redis, prefix, clock);
 }
 
 /** Simulates a clock that was this far ahead when the last number was assigned. */
@@ -64,7 +72,7 @@ test("a block of numbers is consecutive", async () => {
 });
 
 test("when the clock is behind the last number, numbers continue from it", async () => {
-  const last = await setLastAhead(redis, maxDeviationMs / 2);
+  const last = await setLastAhead(redis, maxClockDifferenceMs / 2);
   expect(await takeSequence(redis, 1)).toBe(last + 1);
   expect(await takeSequence(redis, 1)).toBe(last + 2);
 });
@@ -77,63 +85,90 @@ test("after Redis has lost its data, new numbers are still larger than the old o
 
 describe("a number too far ahead of the host's clock", () => {
   test("is not assigned, and the sequence does not change", async () => {
-    const last = await setLastAhead(redis, maxDeviationMs + 60_000);
+    const last = await setLastAhead(redis, maxClockDifferenceMs + 60_000);
     expect(await takeSequence(redis, 1)).toBeNaN();
     expect(await redis.get(sequenceKey(prefix))).toBe(String(last));
     // A host whose clock agrees with the last number.
-    expect(await takeSequence(redis, 1, Date.now() + maxDeviationMs)).toBe(last + 1);
+    expect(await takeSequence(redis, 1, Date.now() + maxClockDifferenceMs)).toBe(last + 1);
   });
 
   test("may not be the last of a block", async () => {
-    expect(await takeSequence(redis, (maxDeviationMs + 60_000) * 1_000)).toBeNaN();
+    expect(await takeSequence(redis, (maxClockDifferenceMs + 60_000) * 1_000)).toBeNaN();
     expect(await redis.exists(sequenceKey(prefix))).toBe(0);
   });
 
   test("is reported to the operator, with the clock that is wrong", async () => {
-    expect(await findSequenceProblems(redis, prefix)).toEqual([]);
-    await setLastAhead(redis, maxDeviationMs + 60_000);
-    expect(await findSequenceProblems(redis, prefix)).toEqual([
-      expect.stringMatching(/^The last sequence number is [56] minutes ahead of this host's clock\./),
+    expect(await findSequenceProblems()).toEqual([]);
+    await setLastAhead(redis, maxClockDifferenceMs + 60_000);
+    expect(await findSequenceProblems()).toEqual([
+      expect.stringMatching(/^The last sequence number is 6 minutes ahead of this host's clock\./),
     ]);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
     onTestFinished(() => void vi.useRealTimers());
-    expect(await findSequenceProblems(redis, prefix)).toEqual([
-      expect.stringMatching(/^Redis' clock is (59|60) minutes ahead of this host's\./),
+    expect(await findSequenceProblems()).toEqual([
+      expect.stringMatching(/^Redis' clock is 60 minutes ahead of this host's\./),
     ]);
   });
 
   test("is reported in the same words by each check, so it is not logged several times a second", async () => {
-    await setLastAhead(redis, maxDeviationMs + 90_000);
+    const ahead = await setLastAhead(redis, maxClockDifferenceMs + 1_000);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
     onTestFinished(() => void vi.useRealTimers());
-    const told = await findSequenceProblems(redis, prefix);
-    vi.setSystemTime(Date.now() + 1_234);
-    expect(await findSequenceProblems(redis, prefix)).toEqual(told);
+    const check = new SequenceCheck();
+    const told = await findSequenceProblems(check);
+    expect(told).toHaveLength(1);
+    for (const passedMs of [500, 500, 1_000]) {
+      vi.setSystemTime(Date.now() + passedMs);
+      expect(await findSequenceProblems(check)).toEqual(told);
+    }
+    vi.setSystemTime(ahead / 1_000 - maxClockDifferenceMs + 60_000);
+    expect(await findSequenceProblems(check)).toEqual([]);
   });
 });
 
-describe("a first number too far behind the host's clock", () => {
-  const behindMs = maxDeviationMs + 60_000;
+describe("a number while Redis' clock is too far behind the host's", () => {
+  const behindMs = maxClockDifferenceMs + 60_000;
 
-  test("is not assigned, and the sequence does not change", async () => {
+  test.each([
+    ["the first", async () => {}],
+    ["one that follows another of the same clock", () => setLastAhead(redis, 0)],
+    ["one that follows another of the right time", () => setLastAhead(redis, behindMs)],
+  ])("is not assigned, and the sequence does not change: %s", async (_, prepare) => {
+    await prepare();
+    const before = await redis.get(sequenceKey(prefix));
     expect(await takeSequence(redis, 1, Date.now() + behindMs)).toBeNaN();
-    expect(await redis.exists(sequenceKey(prefix))).toBe(0);
-    expect(await takeSequence(redis, 1, Date.now() + maxDeviationMs - 60_000)).not.toBeNaN();
-  });
-
-  test("is none that follows another, however far behind both are", async () => {
-    const last = await setLastAhead(redis, 0);
-    expect(await takeSequence(redis, 1, Date.now() + 1_000 * behindMs)).toBeGreaterThan(last);
+    expect(await redis.get(sequenceKey(prefix))).toBe(before);
+    await redis.del(sequenceKey(prefix));
+    expect(await takeSequence(redis, 1, Date.now() + maxClockDifferenceMs - 60_000)).not.toBeNaN();
   });
 
   test("is reported to the operator, with the clocks that differ", async () => {
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 7_200_000 + 1_000 });
     onTestFinished(() => void vi.useRealTimers());
-    expect(await findSequenceProblems(redis, prefix)).toEqual([
-      expect.stringMatching(/^Redis has no data, and its clock is (59|60) minutes behind this host's\. Correct/),
-    ]);
+    const told = ["Redis' clock is 2 hours behind this host's. Correct the wrong clock."];
+    expect(await findSequenceProblems()).toEqual(told);
     await setLastAhead(redis, -3_600_000);
-    expect(await findSequenceProblems(redis, prefix)).toEqual([]);
+    expect(await findSequenceProblems()).toEqual(told);
+  });
+
+  test("is reported until the clocks agree clearly, and then no longer", async () => {
+    const startMs = Date.now();
+    vi.useFakeTimers({ toFake: ["Date"], now: startMs });
+    onTestFinished(() => void vi.useRealTimers());
+    const check = new SequenceCheck();
+    const findAt = async (behindMs: number) => {
+      vi.setSystemTime(Date.now() + behindMs);
+      const found = await findSequenceProblems(check);
+      vi.setSystemTime(startMs);
+      return found;
+    };
+    expect(await findAt(maxClockDifferenceMs - 5_000)).toEqual([]);
+    const told = await findAt(maxClockDifferenceMs + 5_000);
+    expect(told).toHaveLength(1);
+    expect(await findAt(maxClockDifferenceMs - 5_000)).toEqual(told);
+    expect(await findAt(maxClockDifferenceMs + 20_000)).toEqual(told);
+    expect(await findAt(maxClockDifferenceMs - 60_000)).toEqual([]);
+    expect(await findAt(maxClockDifferenceMs - 5_000)).toEqual([]);
   });
 });
 
@@ -163,7 +198,7 @@ describe("a server that is killed and starts again", () => {
   }
 
   test("continues after its last number even if its clock is behind", async () => {
-    const last = await setLastAhead(client, maxDeviationMs / 2);
+    const last = await setLastAhead(client, maxClockDifferenceMs / 2);
     await killAndRestart();
     expect(await takeSequence(client, 1)).toBe(last + 1);
   });

@@ -14,6 +14,7 @@ const empty = {
   isDurable: true,
   isPaused: false,
   workers: 1,
+  clockAheadMs: 0,
 };
 let metrics: Registry;
 
@@ -39,6 +40,7 @@ test("a scrape shows the state of the queue at that moment, and asks Redis once"
       oldestAgeMs: 1_500,
       memoryShare: 0.25,
       isPaused: true,
+      clockAheadMs: -2_500,
     };
   });
   const first = await scrape();
@@ -54,6 +56,7 @@ test("a scrape shows the state of the queue at that moment, and asks Redis once"
     "booking_events_redis_durable 1",
     "booking_events_queue_paused 1",
     "booking_events_workers 1",
+    "booking_events_redis_clock_ahead_seconds -2.5",
   ]) {
     expect(first).toContain(`${line}\n`);
   }

@@ -39,6 +39,11 @@ const figures: readonly { name: string; help: string; toValue: (state: Scraped) 
     help: "0 if Redis could lose what it confirms. Only ingest sees all of its settings.",
     toValue: ({ isDurable }) => (isDurable ? 1 : 0),
   },
+  {
+    name: "booking_events_redis_clock_ahead_seconds",
+    help: "How far Redis' clock is ahead of that of this process. Of several, the one that differs the most.",
+    toValue: ({ clockAheadMs }) => clockAheadMs / 1_000,
+  },
 ];
 
 /**

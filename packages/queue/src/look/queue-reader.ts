@@ -1,7 +1,8 @@
-import { withDeadline } from "@booking-events/runtime";
+import { type ServerTime, withDeadline } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
 import { queueKeys } from "../events/queue-name.ts";
 import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redis.ts";
+import { measureClock } from "../redis/measure-clock.ts";
 import { readShardCounts } from "../shards/shard-counts.ts";
 import { locateShard } from "../shards/shards.ts";
 
@@ -22,6 +23,8 @@ export interface QueueReader {
   findEvent(eventId: string): Promise<WaitingEvent | undefined>;
   /** @throws if no shard answers in that time */
   ping(): Promise<void>;
+  /** Asks the Redis of each shard what time it is. @throws if one does not answer */
+  readTimes(): Promise<ServerTime[]>;
   close(): void;
 }
 
@@ -61,6 +64,13 @@ export function createQueueReader(
     async ping() {
       await Promise.any(shards.map(({ redis }) => withDeadline(redis.ping(), readDeadlineMs)));
     },
+    readTimes: () =>
+      Promise.all(
+        shards.map(async ({ redis }) => {
+          const { clockAheadMs } = await withDeadline(measureClock(redis, 1), readDeadlineMs);
+          return { clockAheadMs, newestEventMs: null };
+        }),
+      ),
     close() {
       for (const { redis } of shards) redis.disconnect();
     },

@@ -1,6 +1,7 @@
 import { withDeadline } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
 import { queueKeys } from "../events/queue-name.ts";
+import { sequenceKey } from "../events/sequence.ts";
 import { findDurabilityProblems } from "../redis/durability.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 import { toMemoryShare } from "./queue-load.ts";
@@ -28,10 +29,14 @@ export interface ShardState {
   isPaused: boolean;
   /** Workers that take events of the shard. A worker is the same text in each of its shards. */
   workers: string[];
+  /** How far Redis' clock is ahead of this host's. It is wrong by at most half of the time the answer took. */
+  clockAheadMs: number;
+  /** When the newest event was received, by Redis' clock, in milliseconds since 1970; null: it knows none. */
+  newestEventMs: number | null;
 }
 
 /** What all shards of the queue look like together. */
-export interface QueueState extends Omit<ShardState, "workers"> {
+export interface QueueState extends Omit<ShardState, "workers" | "newestEventMs"> {
   workers: number;
   /** False if some shards did not answer. The last known state of each of them is included. */
   isComplete: boolean;
@@ -43,14 +48,17 @@ export function finishedKey(prefix: string): string {
 }
 
 /**
- * KEYS: the queue's wait, prioritized, active, delayed, failed and meta, the number of finished events, the workers.
+ * KEYS: the queue's wait, prioritized, active, delayed, failed and meta, the number of finished events, the workers, the
+ * last sequence number.
  * ARGV: the prefix of job keys, for how many seconds a worker's record is valid.
+ *
+ * A worker's record in the future is of a clock that was set back, and the worker may be gone.
  *
  * The event that has waited longest is the last of its list, so its age takes two commands however many wait. Another
  * program may have put anything in the place of a job, or its time.
  */
 const readScript = defineScript(`
-local wait, prioritized, active, delayed, failed, meta, finished, workers = unpack(KEYS)
+local wait, prioritized, active, delayed, failed, meta, finished, workers, sequence = unpack(KEYS)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local oldest = now
@@ -68,7 +76,9 @@ return {
   now - oldest,
   tonumber(redis.call('GET', finished) or 0),
   redis.call('HMGET', meta, 'paused')[1] and 1 or 0,
-  redis.call('ZRANGE', workers, time[1] - tonumber(ARGV[2]), '+inf', 'BYSCORE'),
+  now,
+  math.floor(tonumber(redis.call('GET', sequence) or 0) / 1000),
+  redis.call('ZRANGE', workers, time[1] - tonumber(ARGV[2]), time[1] + 1, 'BYSCORE'),
 }
 `);
 
@@ -79,14 +89,18 @@ export async function readShardState(redis: Redis, prefix: string): Promise<Shar
     ...["wait", "prioritized", "active", "delayed", "failed", "meta"].map(queueKey),
     finishedKey(prefix),
     workersKey(prefix),
+    sequenceKey(prefix),
   ];
+  const startedAtMs = performance.now();
   const [answer, info] = await Promise.all([
     runScript<[...number[], string[]]>(redis, readScript, keys, [queueKey(""), heartbeatValidMs / 1_000]),
     redis.info(),
   ]);
+  const askedAtMs = Date.now() - (performance.now() - startedAtMs) / 2;
   const workers = answer.at(-1) as string[];
   const [waiting = 0, delayed = 0, held = 0, givenUp = 0, oldestAgeMs = 0, finished = 0, paused = 0] =
     answer as number[];
+  const [clockMs = Number.NaN, newestEventMs = 0] = answer.slice(7) as number[];
   return {
     waiting,
     delayed,
@@ -98,6 +112,8 @@ export async function readShardState(redis: Redis, prefix: string): Promise<Shar
     memoryShare: toMemoryShare(info),
     isDurable: findDurabilityProblems({ info, config: null }).length === 0,
     isPaused: paused === 1,
+    clockAheadMs: clockMs - askedAtMs,
+    newestEventMs: newestEventMs === 0 ? null : newestEventMs,
   };
 }
 
@@ -140,6 +156,9 @@ export function mergeStates(states: ShardState[], isComplete: boolean): QueueSta
     isDurable: states.every(({ isDurable }) => isDurable),
     isPaused: states.some(({ isPaused }) => isPaused),
     workers: new Set(states.flatMap(({ workers }) => workers)).size,
+    clockAheadMs: states
+      .map(({ clockAheadMs }) => clockAheadMs)
+      .reduce((one, other) => (Math.abs(other) > Math.abs(one) ? other : one)),
     isComplete,
   };
 }

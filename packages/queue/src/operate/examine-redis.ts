@@ -1,11 +1,12 @@
 import type { Redis } from "ioredis";
-import { findSequenceProblems } from "../events/sequence.ts";
+import { SequenceCheck } from "../events/sequence.ts";
 import type { QueueLocation } from "../redis/connect-to-redis.ts";
 import { findDurabilityProblems, parseInfo, readRedisFacts } from "../redis/durability.ts";
+import { type MeasuredClock, measureClock } from "../redis/measure-clock.ts";
 import { withConnection } from "../redis/with-connection.ts";
 
 /** What decides whether Redis keeps events, and secrets. */
-export interface RedisExamination {
+export interface RedisExamination extends MeasuredClock {
   /** In sentences for an operator, which name the setting to change as `Set: <name> <value>.` */
   durabilityProblems: string[];
   /** Whether Redis permits to read the two settings of fsync. */
@@ -15,10 +16,6 @@ export interface RedisExamination {
   maxMemoryBytes: number;
   /** How often settings were changed and written to the configuration file since the start; null: unknown. */
   configChanges: { set: number; written: number } | null;
-  /** How far Redis' clock is ahead of this host's. */
-  clockAheadMs: number;
-  /** How wrong that may be: half of the time that the answer took. */
-  clockErrorMs: number;
   /** Null: Redis does not permit to read it. */
   folder: string | null;
   /** Likewise. */
@@ -40,10 +37,10 @@ export async function examineRedis(location: QueueLocation & { replicasToConfirm
     return {
       durabilityProblems: findDurabilityProblems(facts, location),
       canReadFsync: facts.config !== null,
-      sequenceProblems: await findSequenceProblems(redis, location.prefix),
+      sequenceProblems: await new SequenceCheck().findProblems(redis, location.prefix),
       maxMemoryBytes: Number(parseInfo(facts.info).get("maxmemory") ?? 0),
       configChanges: countConfigChanges(await redis.info("commandstats")),
-      ...(await measureClock(redis)),
+      ...(await measureClock(redis, clockTries)),
       folder: await readSetting(redis, "dir"),
       minReplicasToWrite: toNumber(await readSetting(redis, "min-replicas-to-write")),
       requiresFullCoverage: await requiresFullCoverage(redis, facts.info),
@@ -58,20 +55,6 @@ function countConfigChanges(info: string): RedisExamination["configChanges"] {
   const countCalls = (command: string) => Number(/calls=(\d+)/.exec(stats.get(`cmdstat_${command}`) ?? "")?.[1] ?? 0);
   if (stats.has("cmdstat_config")) return null;
   return { set: countCalls("config|set"), written: countCalls("config|rewrite") };
-}
-
-/** The best of several tries. */
-async function measureClock(redis: Redis): Promise<Pick<RedisExamination, "clockAheadMs" | "clockErrorMs">> {
-  let best = { clockAheadMs: 0, clockErrorMs: Number.POSITIVE_INFINITY };
-  for (let tries = 0; tries < clockTries; tries += 1) {
-    const startedAtMs = performance.now();
-    const [seconds, microseconds] = (await redis.time()) as unknown as [string, string];
-    const clockErrorMs = (performance.now() - startedAtMs) / 2;
-    const hostMs = performance.timeOrigin + startedAtMs + clockErrorMs;
-    const clockAheadMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000 - hostMs;
-    if (clockErrorMs < best.clockErrorMs) best = { clockAheadMs, clockErrorMs };
-  }
-  return best;
 }
 
 async function requiresFullCoverage(redis: Redis, info: string): Promise<boolean | null> {

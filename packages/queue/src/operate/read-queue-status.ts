@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ServerTime } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
-import { findSequenceProblems } from "../events/sequence.ts";
 import { mergeStates, type QueueState, readShardState, type ShardState } from "../look/queue-state.ts";
 import { parseWorker, type WorkerIdentity } from "../look/worker-registry.ts";
 import { type LastUses, readLastUses } from "../partners/last-use.ts";
@@ -35,6 +35,8 @@ export interface QueueStatus {
    */
   drainMs: number;
   workers: WorkerIdentity[];
+  /** What the Redis of each shard says about the time. */
+  times: ServerTime[];
   /** The shards of which no worker takes events. */
   unservedShards: number[];
   shardCount: number;
@@ -90,6 +92,7 @@ export async function readQueueStatus(queue: ConfirmedQueue): Promise<QueueStatu
     oldestQueuedAt: toOldest(state),
     drainMs: measurePace(answers),
     workers: [...new Set(answers.flatMap(({ after }) => after.workers))].map(parseWorker),
+    times: answers.map(({ after: { clockAheadMs, newestEventMs } }) => ({ clockAheadMs, newestEventMs })),
     unservedShards: answers.flatMap(({ shard, after }) => (after.workers.length === 0 ? [shard] : [])),
     shardCount: results.length,
     ingestCount,
@@ -107,16 +110,8 @@ interface ShardReading {
 async function readShard(location: QueueLocation & Confirmation): Promise<ShardReading> {
   const { prefix } = location;
   return withConnection(location, async (redis) => {
-    const [facts, sequenceProblems, states] = await Promise.all([
-      readRedisFacts(redis),
-      findSequenceProblems(redis, prefix),
-      readTwice(redis, prefix),
-    ]);
-    return {
-      redis: toSettings(facts),
-      problems: [...findDurabilityProblems(facts, location), ...sequenceProblems],
-      ...states,
-    };
+    const [facts, states] = await Promise.all([readRedisFacts(redis), readTwice(redis, prefix)]);
+    return { redis: toSettings(facts), problems: findDurabilityProblems(facts, location), ...states };
   });
 }
 

@@ -129,6 +129,6 @@ export async function countIngests(queue: QueueLocation): Promise<number> {
   const prefix = companionPrefix(queue.prefix, "limits");
   return withConnection({ ...queue, prefix }, async (redis) => {
     const [seconds] = (await redis.time()) as unknown as [string, string];
-    return redis.zcount(`${prefix}:ingests`, Number(seconds) - heartbeatValidS, "+inf");
+    return redis.zcount(`${prefix}:ingests`, Number(seconds) - heartbeatValidS, Number(seconds) + 1);
   });
 }

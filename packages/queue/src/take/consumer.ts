@@ -44,6 +44,8 @@ export interface Consumer {
   readBytes(delivery: Pick<Delivery, "jobId" | "text">): Promise<Buffer>;
   /** Changes the limits. Events that are held stay. */
   limitTo(limits: HoldLimits): void;
+  /** Takes no events until it is called with false. Those that are held are finished. */
+  halt(isHalted: boolean): void;
   /** Whether no event waits, is held by any worker, or waits for its next attempt. @throws as above */
   isEmpty(): Promise<boolean>;
   /** The numbers of shards that are recorded beside this shard, which must be shard 0. @throws as above */
@@ -125,6 +127,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     sweepFailed: (sweeping) => sweepFailed({ redis, prefix, queue, onMissingJob }, sweeping),
     readBytes: (delivery) => readBytes(redis, prefix, delivery),
     limitTo: (limits) => held.limitTo(limits),
+    halt: (isHalted) => held.halt(isHalted),
     async isEmpty() {
       const state = await ifConnected(redis, () => readShardState(redis, prefix));
       return state.waiting + state.delayed + state.held + state.givenUp === 0;

@@ -56,6 +56,17 @@ test("lets a fetch use the room of all events that end in the same turn of the e
   expect(await fetched).toEqual({ maxEvents: 2, maxBytes: 980 });
 });
 
+test("allows no fetches while it is halted, and again afterwards", async () => {
+  const held = new HeldEvents({ concurrency, maxHeldBytes: 100 });
+  held.halt(true);
+  expect(held.hasRoom()).toBe(false);
+  const opened = held.waitForRoom();
+  expect(await isDone(opened)).toBe(false);
+  held.halt(false);
+  expect(await isDone(opened)).toBe(true);
+  expect(held.hasRoom()).toBe(true);
+});
+
 test("applies new limits at once", async () => {
   const held = new HeldEvents({ concurrency: 1, maxHeldBytes: 100 });
   held.hold(aJob(10));

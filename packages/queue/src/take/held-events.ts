@@ -28,6 +28,7 @@ export class HeldEvents {
   #heldBytes = 0;
   #fetches = 0;
   #isStopped = false;
+  #isHalted = false;
   #isWakeDue = false;
   #waitingForRoom: (() => void)[] = [];
   #waitingForIdleness: (() => void)[] = [];
@@ -45,7 +46,7 @@ export class HeldEvents {
   /** Returns whether a fetch may start. */
   hasRoom(): boolean {
     const { maxEvents, maxBytes } = this.#room();
-    return !this.#isStopped && maxEvents > 0 && maxBytes > 0;
+    return !this.#isStopped && !this.#isHalted && maxEvents > 0 && maxBytes > 0;
   }
 
   /**
@@ -57,6 +58,12 @@ export class HeldEvents {
       this.#waitingForRoom.push(resolve);
       this.#wakeThisTurn();
     });
+  }
+
+  /** Allows no fetches until it is called with false. Events that are held stay. */
+  halt(isHalted: boolean): void {
+    this.#isHalted = isHalted;
+    this.#wakeThisTurn();
   }
 
   /** Allows no further fetches. */
