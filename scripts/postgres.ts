@@ -25,12 +25,14 @@ const ALTERNATIVE = "use a PostgreSQL of your own: DATABASE_URL=postgres://… n
  * @param options.dir holds its data; created if need be
  * @param options.port default: the port that this directory used last, if it is free, else any free one
  * @param options.settings such as { fsync: "off" } for data that is thrown away afterwards
+ * @param options.environment variables for it
  * @param options.logDir where its log is; default: `dir`
  */
 export async function startPostgres(options: {
   dir: string;
   port?: number;
   settings?: Readonly<Record<string, string>>;
+  environment?: Readonly<Record<string, string>>;
   logDir?: string;
   signal?: AbortSignal;
 }): Promise<PostgresServer> {
@@ -57,7 +59,7 @@ export async function startPostgres(options: {
         file: join(home.programs, "bin", "postgres"),
         args: ["-D", data, ...settingArguments({ ...loopbackOnly(port), ...withoutRows, ...options.settings })],
         ...home.account,
-        env: serverEnvironment(),
+        env: { ...serverEnvironment(), ...options.environment },
       }),
       ping: async (port) => {
         // Until our server says that it is ready, another one on the same port may answer, and ours is about to end.

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort, waitFor } from "@booking-events/harness";
+import { FakeClock } from "@booking-events/harness/fake-clock";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { setQueuePaused } from "@booking-events/queue";
@@ -27,7 +28,13 @@ const endWithinMs = 120_000;
 const secret = "a-secret-of-the-mutation-tests-012345678";
 const otherSecret = "a-secret-of-the-other-partner-0123456789";
 
-const own = useOwnServices(secret);
+const faketime = findTool("faketime");
+let postgresClock: FakeClock | undefined;
+
+const own = useOwnServices(secret, {}, async () => {
+  postgresClock = faketime === undefined ? undefined : await FakeClock.create(faketime, "postgres");
+  return { redis: {}, postgres: postgresClock?.environment ?? {} };
+});
 let admin: Redis;
 let ingest: RunningApp;
 let workers: RunningApp[];
@@ -40,7 +47,10 @@ beforeAll(() => {
   admin.on("error", () => {});
 });
 
-afterAll(() => admin?.disconnect());
+afterAll(async () => {
+  admin?.disconnect();
+  await postgresClock?.remove();
+});
 
 beforeEach(async () => {
   await admin.flushall();
@@ -145,9 +155,23 @@ describe.skipIf(findTool("prometheus") === undefined).each<Fault>([
   {
     breaks: "the log begins tomorrow, so events are older than it",
     alert: "EventsExpired page partner=acme",
-    begin: () => own.pool.query("update log_retention set horizon = now() + interval '1 day'"),
+    begin: () =>
+      own.pool.query(
+        `alter table log_retention drop constraint log_retention_horizon_check;
+         update log_retention set horizon = now() + interval '1 day'`,
+      ),
     end: () => own.pool.query("update log_retention set horizon = null"),
   },
+  ...(faketime === undefined
+    ? []
+    : [
+        {
+          breaks: "the clock of PostgreSQL goes wrong",
+          alert: "ClocksDiffer ticket",
+          begin: () => postgresClock?.set(120_000),
+          end: () => postgresClock?.set(0),
+        },
+      ]),
   {
     breaks: "somebody guesses secrets",
     alert: "SecretGuessing ticket",

@@ -121,15 +121,28 @@ export interface OwnServices extends SharedSurroundings {
   postgres: PostgresServer;
 }
 
-/** Prepares them once for all tests of the file. Before that, the result has no services. */
-export function useOwnServices(secret: string, settings: Readonly<Record<string, string>> = {}): OwnServices {
+/**
+ * Prepares them once for all tests of the file. Before that, the result has no services.
+ *
+ * @param settings of PostgreSQL
+ * @param createEnvironments returns variables for the servers
+ */
+export function useOwnServices(
+  secret: string,
+  settings: Readonly<Record<string, string>> = {},
+  createEnvironments: () => Promise<Record<"redis" | "postgres", Readonly<Record<string, string>>>> = async () => ({
+    redis: {},
+    postgres: {},
+  }),
+): OwnServices {
   const { surroundings, killApps, killSharedApps } = useSurroundings(secret);
   const own = surroundings as OwnServices;
 
   beforeAll(async () => {
+    const environments = await createEnvironments();
     [own.redis, own.postgres] = await Promise.all([
-      startRedis({ dir: join(own.folder, "redis") }),
-      startPostgres({ dir: join(own.folder, "postgres"), settings }),
+      startRedis({ dir: join(own.folder, "redis"), environment: environments.redis }),
+      startPostgres({ dir: join(own.folder, "postgres"), settings, environment: environments.postgres }),
     ]);
     own.pool = openPool(own.postgres.url);
     Object.assign(own.environment, { REDIS_URL: own.redis.url, DATABASE_URL: own.postgres.url });

@@ -15,11 +15,13 @@ import {
 import { createQueueReader, createTokenBuckets, openRecords } from "@booking-events/queue";
 import {
   adminPort,
+  ClockWatch,
   createLogger,
   createMetrics,
   createServerCheck,
   describeError,
   exportCertificates,
+  keepDoing,
   listUrls,
   nameVariable,
   parseEnvironment,
@@ -37,6 +39,7 @@ import {
   type ListedHere,
   listPartnerBookings,
   probeReads,
+  readDatabaseTimes,
   readDigestKey,
   startOfPartnerBookings,
 } from "@booking-events/store";
@@ -71,6 +74,7 @@ const bookingsPerPage = 2_000;
 const listTimeoutMs = 300_000;
 /** In an outage, partners get an answer within 2 s. Redis, which is asked first, may take most of the first one. */
 const databaseDeadlineMs = 1_000;
+const clockIntervalMs = 5_000;
 
 /**
  * Constructs lookup and starts it. Resolves when it answers questions, or refuses them because Redis or PostgreSQL is
@@ -139,9 +143,17 @@ async function startServices({ settings, logger, metrics }: Context) {
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
   const digestKey = createDigestKeyReader(database, settings.DIGEST_KEY);
-  const certificates = new AbortController();
+  const watching = new AbortController();
   const servers = { redis: listUrls(redis.redisServers), postgresql: [settings.DATABASE_URL] };
-  exportCertificates(metrics, servers, certificates.signal);
+  exportCertificates(metrics, servers, watching.signal);
+  // By a wrong clock, a secret has expired too early or too late.
+  const clocks = new ClockWatch({
+    readRedis: queue.readTimes,
+    readDatabase: () => readDatabaseTimes(database),
+    metrics,
+    logger,
+  });
+  keepDoing(() => clocks.look(), clockIntervalMs, watching.signal);
   const checkDatabase = createServerCheck(
     // Without the right key, lookup would take erased bookings for missing ones.
     () => Promise.all([probeReads(database), digestKey()]),
@@ -151,7 +163,8 @@ async function startServices({ settings, logger, metrics }: Context) {
   return {
     partners,
     queue,
-    certificates,
+    clocks,
+    watching,
     tokenBuckets,
     database,
     listDatabase,
@@ -164,9 +177,9 @@ async function startServices({ settings, logger, metrics }: Context) {
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, queue, certificates, tokenBuckets, database, listDatabase, records, lastUse } = services;
+  const { partners, queue, watching, tokenBuckets, database, listDatabase, records, lastUse } = services;
   partners.stop();
-  certificates.abort();
+  watching.abort();
   await lastUse.stop();
   records.close();
   tokenBuckets.close();
@@ -247,11 +260,12 @@ async function* readBookings(database: Pool, partner: string, createdBefore: Dat
 }
 
 async function findProblems({ settings }: Context, services: Services): Promise<string[]> {
-  const { partners, checkDatabase, checkRedis } = services;
+  const { partners, clocks, checkDatabase, checkRedis } = services;
   const redisVariable = nameVariable(toRedisServers(settings));
   const [databaseProblem, redis] = await Promise.all([checkDatabase(), checkRedis()]);
   return [
     ...partners.problems(),
+    ...clocks.problems(),
     ...(redis === null ? [] : [`Redis does not answer. Check that it runs and that ${redisVariable} is right.`]),
     ...(databaseProblem === null
       ? []

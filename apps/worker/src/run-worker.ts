@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   createConsumer,
   createStateReader,
@@ -8,6 +9,7 @@ import {
 } from "@booking-events/queue";
 import {
   adminPort,
+  ClockWatch,
   createLogger,
   createMetrics,
   createTracing,
@@ -36,6 +38,7 @@ import {
   maintain,
   probeWrites,
   type RetentionRules,
+  readDatabaseTimes,
   readLogStatus,
 } from "@booking-events/store";
 import type { Pool } from "pg";
@@ -105,6 +108,10 @@ const maxHeldBytes = 64 * 1_024 * 1_024;
 const maxAsideMs = 5_000;
 const pauseIntervalMs = 1_000;
 const durabilityIntervalMs = 5_000;
+const clockIntervalMs = 5_000;
+/** Without Redis, there is nothing to take. */
+const firstLookMs = 1_000;
+const firstLookIntervalMs = 20;
 
 /** The parts of a worker that a test replaces, to stop the worker or let it fail at a chosen point. */
 const workerParts = { applyEvents, createConsumer, createPool };
@@ -151,7 +158,8 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
   const healthServer = await startHealthServer({
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
-    findProblems: () => findProblems(queue.shards.current(), database.health, database.durability, signal),
+    findProblems: () =>
+      findProblems(queue.shards.current(), database.health, database.durability, queue.clocks, signal),
     findWarnings: () => [
       ...worker.laterVersions.findWarnings(),
       ...queue.pause.current,
@@ -260,6 +268,7 @@ interface Queue {
   shards: ShardService<WorkerShard>;
   /** That an operator has paused the queue. The worker is still ready: a restart would not help. */
   pause: ReportedProblems;
+  clocks: ClockWatch;
 }
 
 function createQueue(context: Context, database: Database, worker: Worker): Queue {
@@ -278,7 +287,7 @@ function createQueue(context: Context, database: Database, worker: Worker): Queu
         createConsumer: parts.createConsumer,
         worker,
         isDatabaseOut: () => database.health.isOut(),
-        isPaused: () => pause.current.length > 0,
+        isPaused: () => pause.current.length > 0 || clocks.isHostWrong(),
         logger: settings.QUEUE_SHARDS > 1 || shard > 0 ? logger.child({ shard }) : logger,
       }),
     logger,
@@ -295,18 +304,25 @@ function createQueue(context: Context, database: Database, worker: Worker): Queu
     countOpenLetters: () => countOpenDeadLetters(database.pool, maxCodes),
     isStuck: () => current().some(([, shard]) => shard.isStuck()),
   });
-  return { shards, pause };
+  const clocks = new ClockWatch({
+    readRedis: () => Promise.all(current().map(([, { consumer }]) => consumer.readState())),
+    readDatabase: () => readDatabaseTimes(database.pool),
+    metrics: registry,
+    logger,
+  });
+  return { shards, pause, clocks };
 }
 
 async function start(
   { settings, logger, signal }: Context,
   { pool, migration, durability, maintenanceMetrics }: Database,
   worker: Worker,
-  { shards, pause }: Queue,
+  { shards, pause, clocks }: Queue,
   shutdown: GracefulShutdown,
 ): Promise<void> {
   try {
     const migrations = await migration.run();
+    await lookAtClocksFirst(clocks, shards, signal);
     shards.start();
     // If Redis or PostgreSQL does not answer, that is reported elsewhere.
     keepDoing(() => shards.adjust(), shardIntervalMs, signal);
@@ -314,8 +330,10 @@ async function start(
     keepDoing(() => sweepDeadLetters(worker), letterSweepIntervalMs, signal);
     const standbys = settings.DATABASE_STANDBYS_TO_CONFIRM;
     keepDoing(async () => durability.report(await findRisks(pool, standbys)), durabilityIntervalMs, signal);
+    keepDoing(() => lookAtClocks(clocks, shards), clockIntervalMs, signal);
     void maintainRegularly({
-      maintain: () => maintain(pool, toRetentionRules(settings), { signal }),
+      maintain: () =>
+        maintain(pool, toRetentionRules(settings), { findClockProblem: (times) => clocks.findProblem(times), signal }),
       readStatus: () => readLogStatus(pool),
       metrics: maintenanceMetrics,
       logger,
@@ -335,6 +353,30 @@ async function findPause(shards: ReadonlyMap<number, WorkerShard>): Promise<stri
   return results.some((result) => result.status === "fulfilled" && result.value)
     ? ["An operator has paused the queue: events wait in Redis. To go on: npm run ops -- queue resume"]
     : [];
+}
+
+/**
+ * Events that failed are due by this host's clock. If it were ahead, the worker would use up all of their attempts at
+ * once, so it leaves the queue to others.
+ */
+async function lookAtClocks(clocks: ClockWatch, shards: ShardService<WorkerShard>): Promise<void> {
+  await clocks.look();
+  for (const { consumer } of shards.current().values()) consumer.halt(clocks.isHostWrong());
+}
+
+/** A worker whose clock is wrong takes no event, not even in its first moment. The connection to Redis takes a while. */
+async function lookAtClocksFirst(
+  clocks: ClockWatch,
+  shards: ShardService<WorkerShard>,
+  signal: AbortSignal,
+): Promise<void> {
+  const giveUpAtMs = performance.now() + firstLookMs;
+  const isDone = () =>
+    lookAtClocks(clocks, shards).then(
+      () => true,
+      () => signal.aborted || performance.now() > giveUpAtMs,
+    );
+  while (!(await isDone())) await sleep(firstLookIntervalMs);
 }
 
 /** Returns why PostgreSQL may lose committed events. */

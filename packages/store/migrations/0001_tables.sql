@@ -344,7 +344,8 @@ comment on column erasures.jobs is 'How many events were taken out of the queue.
 
 create table log_retention (
   is_only_row boolean primary key default true check (is_only_row),
-  horizon timestamptz
+  -- With a horizon in the future, every event would expire.
+  horizon timestamptz check (horizon <= now())
 );
 insert into log_retention default values;
 

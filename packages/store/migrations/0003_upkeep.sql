@@ -105,30 +105,51 @@ end $$;
 revoke execute on function remove_guest_samples from public;
 select remove_guest_samples();
 
+-- The time by which something is old. Removal trusts no clock alone: `at` is the time by the caller's clock, which the
+-- caller has compared with Redis'. If this server's differs by more than five minutes, nothing may be removed.
+create function agreed_time(at timestamptz) returns timestamptz
+language plpgsql stable
+as $$
+begin
+  if at is null or at not between now() - interval '5 minutes' and now() + interval '5 minutes' then
+    raise exception 'the clocks of PostgreSQL (%) and of the caller (%) differ by more than five minutes', now(), at
+      using errcode = 'object_not_in_prerequisite_state';
+  end if;
+  return least(now(), at);
+end $$;
+
 -- The start of the oldest month of which a part is kept.
-create function log_horizon(retention_days integer) returns timestamptz
+create function log_horizon(retention_days integer, at timestamptz) returns timestamptz
 language sql stable
-return date_trunc('month', now() - make_interval(days => greatest(retention_days, 1)), 'UTC');
+return date_trunc('month', at - make_interval(days => greatest(retention_days, 1)), 'UTC');
 
 -- Records that events from before the horizon are being removed, so that workers do not apply such events any more.
-create function advance_log_horizon(retention_days integer) returns timestamptz
-language sql
+create function advance_log_horizon(retention_days integer, at timestamptz) returns timestamptz
+language plpgsql
 set search_path from current
 as $$
-  update log_retention set horizon = log_horizon(retention_days)
-  where horizon is null or horizon < log_horizon(retention_days);
-  select log_horizon(retention_days)
-$$;
+declare
+  wanted constant timestamptz := log_horizon(retention_days, agreed_time(at));
+begin
+  update log_retention set horizon = wanted where horizon is null or horizon < wanted;
+  return wanted;
+end $$;
 revoke execute on function advance_log_horizon from public;
+
+-- The time of an event's sequence, by Redis' clock. Beside a time of PostgreSQL's clock, it keeps what was written while
+-- that was wrong.
+create function sequence_time(sequence bigint) returns timestamptz
+language sql immutable parallel safe
+return to_timestamp(sequence / 1000000.0);
 
 -- Drops one partition that is older than the horizon. Returns its name and about how many events it had; no row: there
 -- is none.
-create function drop_log_partition(retention_days integer) returns table (name text, events bigint)
+create function drop_log_partition(retention_days integer, at timestamptz) returns table (name text, events bigint)
 language plpgsql security definer
 set search_path from current
 as $$
 declare
-  horizon constant timestamptz := advance_log_horizon(retention_days);
+  horizon constant timestamptz := advance_log_horizon(retention_days, at);
 begin
   select relname, greatest(reltuples, 0)::bigint into name, events
   from log_partitions() join pg_class on pg_class.oid = partition
@@ -145,12 +166,12 @@ revoke execute on function drop_log_partition from public;
 --
 -- Old events have old ids. The ids of the default partition may also be of times to come, so the events behind those are
 -- examined too. The others need not be read.
-create function delete_old_events(retention_days integer, max_events integer) returns integer
+create function delete_old_events(retention_days integer, at timestamptz, max_events integer) returns integer
 language plpgsql security definer
 set search_path from current
 as $$
 declare
-  oldest constant timestamptz := advance_log_horizon(retention_days);
+  oldest constant timestamptz := advance_log_horizon(retention_days, at);
   ids record;
   deleted integer := 0;
   total integer := 0;
@@ -162,7 +183,7 @@ begin
   loop
     delete from booking_events_default where id in (
       select id from booking_events_default
-      where processed_at < oldest and id >= ids.first and id < ids.beyond
+      where processed_at < oldest and sequence_time(sequence) < oldest and id >= ids.first and id < ids.beyond
       order by id
       limit max_events - total
     );
@@ -174,16 +195,18 @@ end $$;
 revoke execute on function delete_old_events from public;
 
 -- Deletes old changes from the start of the feed.
-create function delete_old_changes(retention_days integer, max_changes integer) returns integer
+create function delete_old_changes(retention_days integer, at timestamptz, max_changes integer) returns integer
 language plpgsql security definer
 set search_path from current
 as $$
 declare
+  horizon constant timestamptz := log_horizon(retention_days, agreed_time(at));
   first_kept bigint;
   deleted integer;
 begin
-  select coalesce(min(id) filter (where changed_at >= log_horizon(retention_days)), max(id) + 1) into first_kept
-  from (select id, changed_at from booking_changes order by id limit max_changes) as oldest;
+  select coalesce(min(id) filter (where changed_at >= horizon or sequence_time(sequence) >= horizon), max(id) + 1)
+  into first_kept
+  from (select id, changed_at, sequence from booking_changes order by id limit max_changes) as oldest;
   delete from booking_changes where id < first_kept;
   get diagnostics deleted = row_count;
   -- Last, because nobody can append to the feed while the row is locked.
@@ -198,13 +221,14 @@ revoke execute on function delete_old_changes from public;
 -- are in use wait for the next time. A booking with more events than may be emptied at once keeps its own content, and
 -- what leads to it, until a later call has emptied the last of them.
 create function empty_deleted_bookings(
-  retention_days integer, max_bookings integer, max_events integer,
+  retention_days integer, at timestamptz, max_bookings integer, max_events integer,
   out emptied_bookings integer, out emptied_events integer
 )
 language plpgsql security definer
 set search_path from current
 as $$
 declare
+  deleted_before constant timestamptz := agreed_time(at) - make_interval(days => greatest(retention_days, 1));
   key bytea;
   ids uuid[];
 begin
@@ -212,7 +236,7 @@ begin
   emptied_events := 0;
   for key in
     select booking_key from bookings
-    where deleted_at < now() - make_interval(days => greatest(retention_days, 1)) and content_removed_at is null
+    where deleted_at < deleted_before and content_removed_at is null
     order by deleted_at
     limit max_bookings
     for update skip locked
@@ -237,22 +261,29 @@ revoke execute on function empty_deleted_bookings from public;
 -- Deletes dead letters that were resolved long ago, and open ones whose events are older than the log: to apply them
 -- has become impossible.
 create function delete_old_dead_letters(
-  retention_days integer, log_retention_days integer, max_letters integer, out resolved integer, out open integer
+  retention_days integer, log_retention_days integer, at timestamptz, max_letters integer,
+  out resolved integer, out open integer
 )
-language sql security definer
+language plpgsql security definer
 set search_path from current
 as $$
+declare
+  resolved_before constant timestamptz := agreed_time(at) - make_interval(days => retention_days);
+  horizon constant timestamptz := log_horizon(log_retention_days, agreed_time(at));
+begin
   with deleted as (
     delete from dead_letters where event_id in (
       select event_id from dead_letters
-      where (retention_days > 0 and resolved_at < now() - make_interval(days => retention_days))
-        or (log_retention_days > 0 and resolved_at is null and failed_at < log_horizon(log_retention_days))
+      where (retention_days > 0 and resolved_at < resolved_before)
+        or (log_retention_days > 0 and resolved_at is null and failed_at < horizon
+          and coalesce(sequence_time(sequence) < horizon, true))
       limit max_letters
     )
     returning resolved_at
   )
-  select count(resolved_at)::integer, count(*) filter (where resolved_at is null)::integer from deleted
-$$;
+  select count(resolved_at)::integer, count(*) filter (where resolved_at is null)::integer into resolved, open
+  from deleted;
+end $$;
 revoke execute on function delete_old_dead_letters from public;
 
 -- Events of the first weeks have their partitions from the start.

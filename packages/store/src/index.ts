@@ -38,6 +38,7 @@ export {
   startOfPartnerBookings,
 } from "./look/partner-bookings.ts";
 export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./look/read-database-status.ts";
+export { type DatabaseTimes, readDatabaseTimes } from "./look/read-database-times.ts";
 export { type LogStatus, readLogStatus } from "./look/read-log-status.ts";
 export { findRecordedEvent, probeReads, type RecordedEvent } from "./look/receipts.ts";
 export { appendChanges, type ChangeToInsert, channelOf, type FeedChange } from "./tables/booking-changes.ts";
@@ -80,7 +81,7 @@ export { readTrip, type Trip } from "./tables/trip.ts";
 export { estimateRemovals, type Removal } from "./upkeep/estimate-removals.ts";
 export { findDurabilityProblems } from "./upkeep/find-durability-problems.ts";
 export { findStandbyProblems } from "./upkeep/find-standby-problems.ts";
-export { type Maintained, maintain, type RetentionRules } from "./upkeep/maintain.ts";
+export { type Maintained, type MaintenanceOptions, maintain, type RetentionRules } from "./upkeep/maintain.ts";
 export { migrate, SchemaRefusedError, UnusableDatabaseError } from "./upkeep/migrate.ts";
 export { probeWrites } from "./upkeep/probe-writes.ts";
 export { rewriteTables } from "./upkeep/rewrite-tables.ts";

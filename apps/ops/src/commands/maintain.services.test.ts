@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { redisUrl, uniquePrefix } from "@booking-events/harness";
 import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeEach, expect, test } from "vitest";
 import { runOps } from "../testing/run-ops.ts";
@@ -11,8 +12,10 @@ beforeEach(async () => {
   await pool.query("drop table if exists booking_events_2020_01");
 });
 
+const environment = { DATABASE_URL: url, REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix() };
+
 function ops(...args: string[]) {
-  return runOps(args, { environment: { DATABASE_URL: url } });
+  return runOps(args, { environment });
 }
 
 /** Events in a partition of their month, and others without one. */
@@ -98,11 +101,11 @@ test("retention --dry-run shows what maintain removes then, and removes nothing"
 
 test("retention --dry-run shows nothing in tables that PostgreSQL has never analyzed and that are empty", async () => {
   const name = `retention_${randomUUID().replaceAll("-", "")}`;
-  const environment = { DATABASE_URL: Object.assign(new URL(url), { pathname: `/${name}` }).href };
+  const empty = { DATABASE_URL: Object.assign(new URL(url), { pathname: `/${name}` }).href };
   await execute(url, `create database ${name}`);
   try {
-    expect((await runOps(["migrate"], { environment })).exitCode).toBe(0);
-    const { stdout } = await runOps(["retention", "--dry-run", "--json"], { environment });
+    expect((await runOps(["migrate"], { environment: empty })).exitCode).toBe(0);
+    const { stdout } = await runOps(["retention", "--dry-run", "--json"], { environment: empty });
     const removals = JSON.parse(stdout) as { rows: number; bytes: number }[];
     expect(removals.map(({ rows, bytes }) => [rows, bytes])).toEqual(Array(5).fill([0, 0]));
   } finally {
@@ -143,8 +146,24 @@ test("retention needs --dry-run, so that nobody thinks it removes something", as
 test("maintain on a database that takes no writes says so, a sentence for each step", async () => {
   await fill();
   const readOnly = `${url}?options=${encodeURIComponent("-c default_transaction_read_only=on")}`;
-  const { exitCode, stderr } = await runOps(["maintain"], { environment: { DATABASE_URL: readOnly } });
+  const { exitCode, stderr } = await runOps(["maintain"], { environment: { ...environment, DATABASE_URL: readOnly } });
   expect([exitCode, stderr.split("\n").length]).toEqual([1, 2]);
   expect(stderr).toContain("(25006): cannot execute");
   expect(stderr).not.toContain("\\u000a");
+});
+
+test("maintain removes nothing while the newest event lies in the future, or Redis does not answer", async () => {
+  await fill();
+  await pool.query(
+    "update booking_events set sequence = $1 where id = (select id from booking_events order by id desc limit 1)",
+    [(Date.now() + 3 * 3_600_000 + 60_000) * 1_000],
+  );
+  const { exitCode, stderr } = await ops("maintain");
+  expect([exitCode, stderr]).toEqual([
+    1,
+    expect.stringMatching(/^Nothing is removed\. The newest event was received 3 hours later than .* clock shows\./),
+  ]);
+  const down = { ...environment, REDIS_URL: "redis://127.0.0.1:1" };
+  expect((await runOps(["maintain"], { environment: down })).stderr).toMatch(/can't be reached \(ECONNREFUSED\)/);
+  expect((await pool.query("select from booking_events")).rowCount).toBe(2 * eventCount);
 });

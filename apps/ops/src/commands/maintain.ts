@@ -1,7 +1,10 @@
-import { type Maintained, maintain } from "@booking-events/store";
+import { readRedisTimes } from "@booking-events/queue";
+import { ClockComparison } from "@booking-events/runtime";
+import { type Maintained, type MaintenanceOptions, maintain } from "@booking-events/store";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { readRetentionRules, withDatabase } from "../database.ts";
+import { withRedis } from "../queue.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { describeCount } from "../terminal/describe.ts";
 import { printLine } from "../terminal/print.ts";
@@ -14,14 +17,18 @@ export function addMaintainCommand(program: Command, context: Context): void {
       "Create the log's partitions of the next months, and remove what is older than RETENTION_DAYS, " +
         "DELETED_RETENTION_DAYS and DEAD_LETTER_RETENTION_DAYS, which must have the worker's values. Workers do the " +
         "same by themselves. What another process does or locks at the moment is left alone. Removed data does not " +
-        "come back: see what would go with retention --dry-run.",
+        "come back: see what would go with retention --dry-run. Nothing is removed while the clocks of PostgreSQL, " +
+        "Redis and this host differ by more than five minutes.",
     )
     .action(async () => {
       const rules = readRetentionRules(context);
+      const comparison = new ClockComparison();
+      const findClockProblem: MaintenanceOptions["findClockProblem"] = async (postgresql) =>
+        comparison.findProblem({ postgresql, redis: await withRedis(context, readRedisTimes) });
       await withDatabase(context, async (pool) => {
         let hasDoneAnything = false;
         for (;;) {
-          const done = await maintain(pool, rules);
+          const done = await maintain(pool, rules, { findClockProblem });
           const lines = describe(done);
           hasDoneAnything ||= lines.length > 0;
           for (const line of lines) printLine(context.stdout, line);

@@ -1,9 +1,12 @@
+import { readFile } from "node:fs/promises";
 import { sampleEvent } from "@booking-events/harness/sample-event";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
 import { maintain } from "@booking-events/store";
 import { beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
+
+const clocksAgree = { findClockProblem: async () => null };
 
 const { pool } = useTestDatabase({ maxConnections: 4 });
 
@@ -62,7 +65,7 @@ async function readLog(): Promise<{ outcome: string; payload: unknown; idempoten
 }
 
 async function dropOldPartition(): Promise<void> {
-  const { droppedPartitions, problems } = await maintain(pool, rules);
+  const { droppedPartitions, problems } = await maintain(pool, rules, clocksAgree);
   expect([droppedPartitions.length, problems]).toEqual([1, []]);
 }
 
@@ -151,10 +154,10 @@ describe("an event that is older than the log", () => {
   test("is removed some day, counted from when it was recorded", async () => {
     await dropOldPartition();
     await apply(event(longAgo, "create", "A"));
-    await maintain(pool, rules);
+    await maintain(pool, rules, clocksAgree);
     expect(await readLog()).toHaveLength(1);
     await pool.query("update booking_events set processed_at = processed_at - interval '432 days'");
-    await maintain(pool, rules);
+    await maintain(pool, rules, clocksAgree);
     expect(await readLog()).toHaveLength(0);
   });
 });
@@ -164,7 +167,7 @@ describe("a booking that was deleted long ago", () => {
 
   async function createAndDelete(): Promise<void> {
     await apply(event(deletedAt - day, "create", "A"), event(deletedAt, "delete", ""));
-    expect((await maintain(pool, rules)).removed.bookings).toBe(1);
+    expect((await maintain(pool, rules, clocksAgree)).removed.bookings).toBe(1);
   }
 
   test("and its events lose their content, and stay", async () => {
@@ -174,14 +177,14 @@ describe("a booking that was deleted long ago", () => {
       ["created", null],
       ["deleted", null],
     ]);
-    expect((await maintain(pool, rules)).removed.bookings).toBe(0);
+    expect((await maintain(pool, rules, clocksAgree)).removed.bookings).toBe(0);
   });
 
   test("is recreated as ever", async () => {
     await createAndDelete();
     expect(await apply(event(now, "update", "A"))).toBe("recreated");
     expect(await readBooking()).toMatchObject({ state: "active", note: "A", revision: 3 });
-    expect((await maintain(pool, rules)).removed.bookings).toBe(0);
+    expect((await maintain(pool, rules, clocksAgree)).removed.bookings).toBe(0);
     expect(await readBooking()).toMatchObject({ note: "A" });
   });
 
@@ -189,31 +192,50 @@ describe("a booking that was deleted long ago", () => {
     await createAndDelete();
     expect(await apply(event(deletedAt - 1, "update", "late"))).toBe("superseded");
     expect(await readBooking()).toMatchObject({ state: "deleted", note: "late" });
-    expect((await maintain(pool, rules)).removed.bookings).toBe(1);
+    expect((await maintain(pool, rules, clocksAgree)).removed.bookings).toBe(1);
     expect(await readBooking()).toMatchObject({ state: "deleted", note: null });
     expect((await readLog()).every(({ payload }) => payload === null)).toBe(true);
   });
 
   test("keeps its content if it was deleted a short time ago, is in use, or is current", async () => {
     await apply(event(now - 2 * day, "create", "A"), event(now - day, "delete", ""));
-    expect((await maintain(pool, rules)).removed.bookings).toBe(0);
+    expect((await maintain(pool, rules, clocksAgree)).removed.bookings).toBe(0);
     await pool.query("update bookings set deleted_at = now() - interval '1 year'");
     const worker = await pool.connect();
     await worker.query("begin; select from bookings for update");
-    expect((await maintain(pool, rules)).removed.bookings).toBe(0);
+    expect((await maintain(pool, rules, clocksAgree)).removed.bookings).toBe(0);
     await worker.query("rollback");
     worker.release();
-    expect((await maintain(pool, rules)).removed.bookings).toBe(1);
+    expect((await maintain(pool, rules, clocksAgree)).removed.bookings).toBe(1);
   });
 
   test("an event that repeats removed content can bring back the booking, but not the content", async () => {
     // The second update repeats the content of the first, so it is a retry. With an update between them, it is none.
     await apply(event(deletedAt - 1, "create", "A"), event(deletedAt, "delete", ""));
     expect(await apply(event(deletedAt + 2, "update", "A"))).toBe("duplicate");
-    await maintain(pool, rules);
+    await maintain(pool, rules, clocksAgree);
     expect(await apply(event(deletedAt + 1, "update", "B"))).toBe("superseded");
     expect(await readBooking()).toMatchObject({ state: "active", note: null });
     expect(await apply(event(now, "update", "C"))).toBe("updated");
     expect(await readBooking()).toMatchObject({ state: "active", note: "C" });
   });
+});
+
+test("events count again after a wrong clock has removed the log, by the statements of the runbook", async () => {
+  const runbook = await readFile(new URL("../../../../docs/runbook.md", import.meta.url), "utf8");
+  const [, statements = ""] = /^## A wrong clock has removed the log$.*?```sql\n(.*?)```/ms.exec(runbook) ?? [];
+  await apply(event(now - day, "create", "A"));
+  const constraint = "log_retention_horizon_check";
+  await pool.query(
+    `alter table log_retention drop constraint ${constraint};
+     update log_retention set horizon = now() + interval '40 days'; truncate booking_events`,
+  );
+  expect(await apply(event(now - 60_000, "update", "too late"))).toBe("expired");
+  await pool.query(statements);
+  await pool.query(`alter table log_retention add constraint ${constraint} check (horizon <= now())`);
+  // It waited meanwhile.
+  expect(await apply(event(now - day + 1, "update", "B"))).toBe("updated");
+  // Where it belongs, nothing is known any more.
+  expect(await apply(event(now - 2 * day, "delete", ""))).toBe("expired");
+  expect(await readBooking()).toMatchObject({ state: "active", note: "B", revision: 2 });
 });

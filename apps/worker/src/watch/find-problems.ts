@@ -1,4 +1,5 @@
 import { type Consumer, formatShards, namingShards } from "@booking-events/queue";
+import type { ClockWatch } from "@booking-events/runtime";
 import type { DatabaseHealth } from "./database-health.ts";
 import type { ReportedProblems } from "./reported-problems.ts";
 
@@ -12,6 +13,7 @@ export async function findProblems(
   shards: Shards,
   database: DatabaseHealth,
   durability: ReportedProblems,
+  clocks: ClockWatch,
   signal: AbortSignal,
 ): Promise<string[]> {
   const databaseProblem = await database.findProblem();
@@ -21,6 +23,7 @@ export async function findProblems(
     ...(isAnyConnected(shards) ? [] : findRedisProblems(shards)),
     ...(databaseProblem === null ? [] : [databaseProblem]),
     ...durability.current,
+    ...clocks.problems(),
     ...findStuckShards(shards),
   ];
 }

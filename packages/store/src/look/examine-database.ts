@@ -3,6 +3,7 @@ import type { Queryable } from "../connect/queryable.ts";
 import { compareMigrations, type MigrationStatus } from "../upkeep/compare-migrations.ts";
 import { findDurabilityProblems } from "../upkeep/find-durability-problems.ts";
 import { findStandbyProblems } from "../upkeep/find-standby-problems.ts";
+import { measureDatabaseClock } from "./read-database-times.ts";
 
 /** What decides whether PostgreSQL keeps events, and guests' data. */
 export interface DatabaseExamination {
@@ -47,7 +48,7 @@ export async function examineDatabase(
   options: { standbysToConfirm?: number } = {},
 ): Promise<DatabaseExamination> {
   return withBriefConnection(database, applicationName, async (client) => {
-    const clockAheadMs = await measureClock(client);
+    const clockAheadMs = await measureDatabaseClock(client);
     return {
       durabilityProblems: await findDurabilityProblems(client),
       standbyProblems: await findStandbyProblems(client, options.standbysToConfirm ?? 0),
@@ -57,14 +58,6 @@ export async function examineDatabase(
       isPooledByTransaction: await detectPooling(database, client),
     };
   });
-}
-
-async function measureClock(client: Queryable): Promise<number> {
-  const startedAtMs = Date.now();
-  const { rows } = await client.query<{ ms: number }>(
-    "select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms",
-  );
-  return (rows[0]?.ms ?? Number.NaN) - (startedAtMs + Date.now()) / 2;
 }
 
 async function readSettings(

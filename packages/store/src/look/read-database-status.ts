@@ -3,6 +3,7 @@ import type { Queryable } from "../connect/queryable.ts";
 import { firstIdAt } from "../tables/event-ids.ts";
 import { compareMigrations, type MigrationStatus } from "../upkeep/compare-migrations.ts";
 import { findDurabilityProblems } from "../upkeep/find-durability-problems.ts";
+import { type DatabaseTimes, readDatabaseTimes } from "./read-database-times.ts";
 
 export interface DatabaseStatus {
   settings: DatabaseSettings;
@@ -31,6 +32,7 @@ interface DatabaseData {
   deadLetters: { code: string; count: number }[];
   /** The end of the last month that has a partition; null: the log has no partitions. */
   partitionsUntil: Date | null;
+  times: DatabaseTimes;
 }
 
 /** How often a partner sends events, as far as a sample shows. */
@@ -97,6 +99,7 @@ async function readData(client: Queryable, now: Date): Promise<DatabaseData> {
     rhythms: await readRhythms(client, now),
     deadLetters: await countDeadLetters(client),
     partitionsUntil: await findEndOfPartitions(client),
+    times: await readDatabaseTimes(client),
   };
 }
 

@@ -20,7 +20,7 @@ const countedBytes = 16 * 1_024 * 1_024;
 export async function estimateRemovals(client: Queryable, rules: RetentionRules): Promise<Removal[]> {
   const { retentionDays, deletedRetentionDays, deadLetterRetentionDays } = rules;
   const { rows: times } = await client.query<{ horizon: Date; deleted: Date; resolved: Date }>(
-    `select log_horizon($1) as horizon, now() - make_interval(days => $2) as deleted,
+    `select log_horizon($1, now()) as horizon, now() - make_interval(days => $2) as deleted,
        now() - make_interval(days => $3) as resolved`,
     [retentionDays, deletedRetentionDays, deadLetterRetentionDays],
   );

@@ -1,13 +1,15 @@
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import type pg from "pg";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { createPool } from "../connect/pool.ts";
 import { findProcessed } from "../index.ts";
 import { insertEvents } from "../tables/booking-events.ts";
 import { bookingKey } from "../tables/booking-key.ts";
 import { maintain, type RetentionRules } from "./maintain.ts";
 import { migrate } from "./migrate.ts";
+
+const clocksAgree = { findClockProblem: async () => null };
 
 const { pool, url } = useTestDatabase({ maxConnections: 6 });
 
@@ -74,7 +76,7 @@ describe("partitions", () => {
   test("of this month and the next two are there from the start", async () => {
     const months = [0, 1, 2].map((months) => partitionOf(monthsFromNow(months)));
     expect(await partitions()).toEqual([...months, "booking_events_default"].toSorted());
-    expect((await maintain(pool, keepAll)).createdPartitions).toEqual([]);
+    expect((await maintain(pool, keepAll, clocksAgree)).createdPartitions).toEqual([]);
   });
 
   test("that are missing stop no event, and get their events when they are created", async () => {
@@ -83,7 +85,7 @@ describe("partitions", () => {
     const id = idAt(monthsFromNow(1));
     await log(id, monthsFromNow(1));
     expect(await places()).toEqual({ [id]: "booking_events_default" });
-    expect((await maintain(pool, keepAll)).createdPartitions).toEqual([name]);
+    expect((await maintain(pool, keepAll, clocksAgree)).createdPartitions).toEqual([name]);
     expect(await places()).toEqual({ [id]: name });
     expect([...(await findProcessed(pool, [id]))]).toEqual([[id, "updated"]]);
   });
@@ -102,7 +104,7 @@ describe("partitions", () => {
       await log(idAt(monthsFromNow(months)), monthsFromNow(months));
     }
     const horizonDays = Math.floor((now.getTime() - Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 20)) / day);
-    const { droppedPartitions } = await maintain(pool, { ...keepAll, retentionDays: horizonDays });
+    const { droppedPartitions } = await maintain(pool, { ...keepAll, retentionDays: horizonDays }, clocksAgree);
     expect(droppedPartitions).toEqual([-3, -2].map((months) => partitionOf(monthsFromNow(months))));
     expect(Object.keys(await places())).toEqual([idAt(monthsFromNow(-1))]);
     const { rows } = await pool.query("select horizon from log_retention");
@@ -111,7 +113,7 @@ describe("partitions", () => {
 
   test("are kept if nothing is to be removed", async () => {
     await log(idAt(monthsFromNow(-30)), monthsFromNow(-30));
-    await maintain(pool, keepAll);
+    await maintain(pool, keepAll, clocksAgree);
     expect(Object.keys(await places())).toHaveLength(1);
     expect((await pool.query("select horizon from log_retention")).rows).toEqual([{ horizon: null }]);
   });
@@ -127,7 +129,7 @@ describe("old events without a partition of their month", () => {
     await log(idAt(monthsFromNow(-30), 1), monthsFromNow(-30));
     await log(idAt(monthsFromNow(-30), 2), now);
     await log(idAt(now), now);
-    const { removed } = await maintain(pool, { ...keepAll, retentionDays: 400 });
+    const { removed } = await maintain(pool, { ...keepAll, retentionDays: 400 }, clocksAgree);
     expect(removed.booking_events).toBe(1);
     expect(Object.keys(await places())).toEqual([idAt(monthsFromNow(-30), 2), idAt(now)]);
   });
@@ -135,7 +137,7 @@ describe("old events without a partition of their month", () => {
   test("are deleted from the default partition even if their ids are of times to come", async () => {
     await log(idAt(monthsFromNow(200), 1), monthsFromNow(-30));
     await log(idAt(monthsFromNow(200), 2), now);
-    expect((await maintain(pool, { ...keepAll, retentionDays: 400 })).removed.booking_events).toBe(1);
+    expect((await maintain(pool, { ...keepAll, retentionDays: 400 }, clocksAgree)).removed.booking_events).toBe(1);
     expect(Object.keys(await places())).toEqual([idAt(monthsFromNow(200), 2)]);
   });
 
@@ -153,7 +155,9 @@ describe("old events without a partition of their month", () => {
     const client = await pool.connect();
     try {
       await client.query("begin");
-      expect((await client.query("select delete_old_events(400, 1000) as deleted")).rows).toEqual([{ deleted: 1 }]);
+      expect((await client.query("select delete_old_events(400, now(), 1000) as deleted")).rows).toEqual([
+        { deleted: 1 },
+      ]);
       const { rows } = await client.query<{ read: number }>(
         `select (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as read
          from pg_stat_xact_user_tables where relname = 'booking_events_default'`,
@@ -173,9 +177,9 @@ describe("old events without a partition of their month", () => {
        from generate_series(1, 110000) as n`,
       [idAt(monthsFromNow(-30)), monthsFromNow(-30)],
     );
-    const one = await maintain(pool, { ...keepAll, retentionDays: 400 });
+    const one = await maintain(pool, { ...keepAll, retentionDays: 400 }, clocksAgree);
     expect([one.removed.booking_events, one.hasMore]).toEqual([100_000, true]);
-    const other = await maintain(pool, { ...keepAll, retentionDays: 400 });
+    const other = await maintain(pool, { ...keepAll, retentionDays: 400 }, clocksAgree);
     expect([other.removed.booking_events, other.hasMore]).toEqual([10_000, false]);
   });
 });
@@ -189,9 +193,9 @@ test("one process at a time maintains the database, and the others leave it alon
     await other.query(
       "select pg_advisory_xact_lock(hashtext('booking-events maintenance'), hashtext(current_schema()))",
     );
-    expect(await maintain(pool, keepAll)).toMatchObject({ createdPartitions: [], isBusy: true });
+    expect(await maintain(pool, keepAll, clocksAgree)).toMatchObject({ createdPartitions: [], isBusy: true });
     await other.query("commit");
-    const runs = await Promise.all([1, 2, 3].map(() => maintain(pool, keepAll)));
+    const runs = await Promise.all([1, 2, 3].map(() => maintain(pool, keepAll, clocksAgree)));
     expect(runs.flatMap(({ createdPartitions }) => createdPartitions)).toEqual([name]);
   } finally {
     other.release(true);
@@ -204,9 +208,13 @@ test("a table that others have locked is left alone after a second", async () =>
   const reader = await pool.connect();
   try {
     await reader.query("begin; select from booking_events");
-    expect(await maintain(pool, keepAll)).toMatchObject({ createdPartitions: [], problems: [], isLocked: true });
+    expect(await maintain(pool, keepAll, clocksAgree)).toMatchObject({
+      createdPartitions: [],
+      problems: [],
+      isLocked: true,
+    });
     await reader.query("commit");
-    expect(await maintain(pool, keepAll)).toMatchObject({ createdPartitions: [name], isLocked: false });
+    expect(await maintain(pool, keepAll, clocksAgree)).toMatchObject({ createdPartitions: [name], isLocked: false });
   } finally {
     reader.release(true);
   }
@@ -225,7 +233,7 @@ test("the tables of another schema are maintained there", async () => {
   try {
     const name = partitionOf(monthsFromNow(2));
     await another.query(`drop table ${name}`);
-    expect(await maintain(another, keepAll)).toMatchObject({ createdPartitions: [name], problems: [] });
+    expect(await maintain(another, keepAll, clocksAgree)).toMatchObject({ createdPartitions: [name], problems: [] });
     const { rows } = await another.query("select schemaname from pg_tables where tablename = $1", [name]);
     expect(rows).toContainEqual({ schemaname: schema });
   } finally {
@@ -237,7 +245,7 @@ test("the tables of another schema are maintained there", async () => {
 test("statistics of a new partition hold no samples of guests' data", async () => {
   const name = partitionOf(monthsFromNow(2));
   await pool.query(`drop table ${name}`);
-  expect((await maintain(pool, keepAll)).createdPartitions).toEqual([name]);
+  expect((await maintain(pool, keepAll, clocksAgree)).createdPartitions).toEqual([name]);
   const { rows } = await pool.query(
     `select attname from pg_attribute
      where attrelid = $1::regclass and attnum > 0 and attstattarget = 0
@@ -250,12 +258,16 @@ test("statistics of a new partition hold no samples of guests' data", async () =
 test("a long step ends when the signal aborts", async () => {
   await pool.query(
     `create or replace function empty_deleted_bookings(
-       retention_days integer, max_bookings integer, max_events integer,
+       retention_days integer, at timestamptz, max_bookings integer, max_events integer,
        out emptied_bookings integer, out emptied_events integer
      ) language plpgsql as $$ begin perform pg_sleep(3600); end $$`,
   );
   const stopping = new AbortController();
-  const maintained = maintain(pool, { ...keepAll, deletedRetentionDays: 1 }, { signal: stopping.signal });
+  const maintained = maintain(
+    pool,
+    { ...keepAll, deletedRetentionDays: 1 },
+    { ...clocksAgree, signal: stopping.signal },
+  );
   await waitFor(async () => {
     const { rows } = await pool.query("select from pg_stat_activity where wait_event = 'PgSleep'");
     expect(rows).toHaveLength(1);
@@ -306,7 +318,7 @@ describe("the content of deleted bookings", () => {
        create trigger count_emptied after update on booking_events referencing new table as changed
          execute function count_emptied()`,
     );
-    const { problems, removed: counts, hasMore } = await maintain(pool, rules);
+    const { problems, removed: counts, hasMore } = await maintain(pool, rules, clocksAgree);
     expect([problems, counts.bookings, hasMore]).toEqual([[], 2, false]);
     expect(await readBookings()).toEqual(removed);
     const { rows } = await pool.query<{ events: number }>("select events from emptied");
@@ -314,14 +326,14 @@ describe("the content of deleted bookings", () => {
   });
 
   test("leads to a booking until its last event is empty, and a later run goes on", async () => {
-    const { rows } = await pool.query("select * from empty_deleted_bookings(30, 500, $1)", [manyEvents - 1]);
+    const { rows } = await pool.query("select * from empty_deleted_bookings(30, now(), 500, $1)", [manyEvents - 1]);
     expect(rows).toEqual([{ emptied_bookings: 0, emptied_events: manyEvents - 1 }]);
     expect(await readBookings()).toEqual([
       { reference: "LARGE", hasContent: true, isRemoved: false, events: 1 },
       { reference: "SMALL", hasContent: true, isRemoved: false, events: 1 },
     ]);
     await log(idAt(monthsFromNow(-3), manyEvents + 1), monthsFromNow(-3), "LARGE");
-    expect((await maintain(pool, rules)).removed.bookings).toBe(2);
+    expect((await maintain(pool, rules, clocksAgree)).removed.bookings).toBe(2);
     expect(await readBookings()).toEqual(removed);
   });
 });
@@ -362,7 +374,7 @@ describe("a step that fails", () => {
 
   test("is reported with what an operator has to drop, and keeps no other from its work", async () => {
     await pool.query(`create view old_events as select from ${partitionOf(longAgo)}`);
-    const { problems, removed, droppedPartitions } = await maintain(pool, rules);
+    const { problems, removed, droppedPartitions } = await maintain(pool, rules, clocksAgree);
     expect(problems).toEqual([
       expect.stringMatching(
         /^PostgreSQL could not drop an old partition \(2BP01\): .*view old_events depends on table/,
@@ -371,7 +383,7 @@ describe("a step that fails", () => {
     expect(removed).toMatchObject({ bookings: 1, dead_letters: 1 });
     expect(droppedPartitions).toEqual([]);
     await pool.query("drop view old_events");
-    expect(await maintain(pool, rules)).toMatchObject({
+    expect(await maintain(pool, rules, clocksAgree)).toMatchObject({
       problems: [],
       droppedPartitions: [partitionOf(longAgo)],
     });
@@ -380,7 +392,7 @@ describe("a step that fails", () => {
   test("is reported without what the tables hold", async () => {
     await pool.query("alter table bookings add constraint kept check (payload is not null)");
     await failBy(`perform 'Guest'::integer`);
-    const { problems, removed } = await maintain(pool, rules);
+    const { problems, removed } = await maintain(pool, rules, clocksAgree);
     expect(problems).toEqual([
       "PostgreSQL could not create a partition (22P02): its own log says why.",
       expect.stringMatching(/^PostgreSQL could not remove the content .* \(23514\): .*"kept"\.$/),
@@ -395,7 +407,7 @@ describe("a step that fails", () => {
     const options = { databaseUrl: url, applicationName: "test", maxConnections: 2, onError: () => {} };
     const hasty = createPool({ ...options, limits });
     try {
-      const { problems, removed } = await maintain(hasty, rules);
+      const { problems, removed } = await maintain(hasty, rules, clocksAgree);
       expect(problems).toEqual([
         "PostgreSQL could not create a partition (57014): canceling statement due to statement timeout.",
       ]);
@@ -407,11 +419,99 @@ describe("a step that fails", () => {
 
   test("because of a deadlock is tried again later, as if a table were locked", async () => {
     await failBy("raise exception using errcode = 'deadlock_detected'");
-    expect(await maintain(pool, rules)).toMatchObject({ problems: [], isLocked: true, removed: { bookings: 1 } });
+    expect(await maintain(pool, rules, clocksAgree)).toMatchObject({
+      problems: [],
+      isLocked: true,
+      removed: { bookings: 1 },
+    });
   });
 
   test("because its connection ends ends the run", async () => {
     await failBy("perform pg_terminate_backend(pg_backend_pid())");
-    await expect(maintain(pool, rules)).rejects.toMatchObject({ code: "57P01" });
+    await expect(maintain(pool, rules, clocksAgree)).rejects.toMatchObject({ code: "57P01" });
+  });
+});
+
+describe("wrong clocks", () => {
+  const rules: RetentionRules = { retentionDays: 400, deletedRetentionDays: 30, deadLetterRetentionDays: 90 };
+  const longAgo = monthsFromNow(-30);
+
+  beforeEach(async () => {
+    await pool.query("drop schema public cascade; create schema public");
+    await migrate(url);
+    await log(idAt(longAgo), longAgo);
+    await insertDeletedBooking("TRIP-1", longAgo);
+  });
+
+  async function readRows(): Promise<unknown> {
+    const { rows } = await pool.query(
+      `select (select count(*)::int from booking_events) as events, horizon,
+         (select count(*)::int from bookings where payload is not null) as "bookingsWithContent"
+       from log_retention`,
+    );
+    return rows[0];
+  }
+
+  test("let nothing be removed, and partitions are created all the same", async () => {
+    const name = partitionOf(monthsFromNow(2));
+    await pool.query(`drop table ${name}`);
+    const findClockProblem = vi.fn(async () => "PostgreSQL's clock is wrong.");
+    const done = await maintain(pool, rules, { findClockProblem });
+    expect(done.problems).toEqual(["Nothing is removed. PostgreSQL's clock is wrong."]);
+    expect(done).toMatchObject({ createdPartitions: [name], removed: { booking_events: 0, bookings: 0 } });
+    expect(await readRows()).toEqual({ events: 1, horizon: null, bookingsWithContent: 1 });
+    expect(findClockProblem).toHaveBeenCalledExactlyOnceWith({
+      clockAheadMs: expect.closeTo(0, -4),
+      newestEventMs: longAgo.getTime(),
+    });
+    expect((await maintain(pool, rules, clocksAgree)).removed).toMatchObject({ booking_events: 1, bookings: 1 });
+  });
+
+  test("need not be compared if everything is kept", async () => {
+    const findClockProblem = vi.fn(async () => null);
+    await maintain(pool, keepAll, { findClockProblem });
+    expect(findClockProblem).not.toHaveBeenCalled();
+  });
+
+  test.each([-6, 6])("are found by PostgreSQL itself, if the caller's differs by %d minutes", async (minutes) => {
+    const at = new Date(Date.now() + minutes * 60_000);
+    const before = await readRows();
+    for (const call of [
+      "drop_log_partition(400, $1)",
+      "delete_old_events(400, $1, 10)",
+      "delete_old_changes(400, $1, 10)",
+      "empty_deleted_bookings(30, $1, 10, 10)",
+      "delete_old_dead_letters(90, 400, $1, 10)",
+    ])
+      await expect(pool.query(`select ${call}`, [at]), call).rejects.toMatchObject({ code: "55000" });
+    expect(await readRows()).toEqual(before);
+  });
+
+  test("never move the horizon into the future", async () => {
+    await expect(pool.query("update log_retention set horizon = now() + interval '1 second'")).rejects.toMatchObject({
+      code: "23514",
+    });
+    await pool.query("select drop_log_partition(-1000, now())");
+    const { rows } = await pool.query("select horizon < now() - interval '23 hours' as \"isPast\" from log_retention");
+    expect(rows).toEqual([{ isPast: true }]);
+  });
+
+  test("by which rows got times of long ago do not get these removed when they are right again", async () => {
+    // Written by a PostgreSQL whose clock was far behind, for an event that came now.
+    await log(idAt(monthsFromNow(200)), now);
+    await pool.query("update booking_events set processed_at = $1", [longAgo]);
+    await pool.query(
+      `insert into booking_changes (id, partner, reference_kind, reference, revision, change, event_id, sequence, changed_at)
+       values (1, 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), $2, $1)`,
+      [longAgo, now.getTime() * 1_000],
+    );
+    await pool.query(
+      `insert into dead_letters (event_id, sequence, error_code, error, attempts, envelope, failed_at)
+       values (gen_random_uuid(), $2, 'X', 'x', 1, '', $1)`,
+      [longAgo, now.getTime() * 1_000],
+    );
+    const { removed } = await maintain(pool, rules, clocksAgree);
+    expect(removed).toEqual({ booking_events: 1, booking_changes: 0, bookings: 1, dead_letters: 0 });
+    expect(Object.keys(await places())).toEqual([idAt(monthsFromNow(200))]);
   });
 });

@@ -3,6 +3,7 @@ import type { Queryable } from "../connect/queryable.ts";
 import { RollBack } from "../connect/roll-back.ts";
 import { inTransaction } from "../connect/transaction.ts";
 import { allowLongStatements, setLockTimeout } from "../connect/transaction-limits.ts";
+import { type DatabaseTimes, readDatabaseTimes } from "../look/read-database-times.ts";
 
 /** For how many days things are kept. 0: forever. */
 export interface RetentionRules {
@@ -50,15 +51,20 @@ const monthsAhead = 2;
  * this at any time: one at a time does something. Each step is a short transaction, and the next run goes on after a
  * run that was cut off. A step that fails keeps no other from its work.
  *
+ * Nothing is removed by one clock alone: what a wrong one removes does not come back.
+ *
+ * @param options.findClockProblem compares PostgreSQL's clock and the newest event with Redis' clock and this host's.
+ *   Nothing is removed while it returns a sentence for an operator
  * @param options.signal aborts the run between two steps, or ends a long one
  * @throws if there is no connection to PostgreSQL, or it breaks
  */
-export function maintain(
-  pool: pg.Pool,
-  rules: RetentionRules,
-  { signal }: { signal?: AbortSignal } = {},
-): Promise<Maintained> {
-  return new Maintenance(pool, rules, signal).run();
+export function maintain(pool: pg.Pool, rules: RetentionRules, options: MaintenanceOptions): Promise<Maintained> {
+  return new Maintenance(pool, rules, options).run();
+}
+
+export interface MaintenanceOptions {
+  findClockProblem: (times: DatabaseTimes) => Promise<string | null>;
+  signal?: AbortSignal;
 }
 
 /** Does one bounded step, and returns whether there may be more. */
@@ -68,6 +74,7 @@ type Job = () => Promise<boolean>;
 class Maintenance {
   readonly #pool: pg.Pool;
   readonly #rules: RetentionRules;
+  readonly #findClockProblem: MaintenanceOptions["findClockProblem"];
   readonly #signal: AbortSignal | undefined;
   readonly #done: Maintained = {
     removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0 },
@@ -80,32 +87,52 @@ class Maintenance {
     isBusy: false,
   };
 
-  constructor(pool: pg.Pool, rules: RetentionRules, signal: AbortSignal | undefined) {
+  constructor(pool: pg.Pool, rules: RetentionRules, { findClockProblem, signal }: MaintenanceOptions) {
     this.#pool = pool;
     this.#rules = rules;
+    this.#findClockProblem = findClockProblem;
     this.#signal = signal;
   }
 
   async run(): Promise<Maintained> {
-    const jobs: [what: string, job: Job][] = [
-      ["create a partition", () => this.#createPartitions()],
+    const removals: [what: string, job: Job][] = [
       ["drop an old partition", () => this.#dropPartition()],
       ["delete old events", () => this.#deleteOld("booking_events", "delete_old_events")],
       ["delete old changes", () => this.#deleteOld("booking_changes", "delete_old_changes")],
       ["remove the content of deleted bookings", () => this.#emptyDeletedBookings()],
       ["delete old dead letters", () => this.#deleteDeadLetters()],
     ];
-    for (const [what, job] of jobs) {
-      if (this.#signal?.aborted) break;
-      try {
-        await this.#repeat(job);
-      } catch (error) {
-        if (this.#signal?.aborted) break;
-        if (error instanceof Busy) return { ...this.#done, isBusy: true };
-        this.#noteProblem(what, error);
-      }
+    try {
+      await this.#try("create a partition", () => this.#createPartitions());
+      if (!(await this.#mayRemove())) return this.#done;
+      for (const [what, job] of removals) await this.#try(what, job);
+    } catch (error) {
+      if (error instanceof Busy) return { ...this.#done, isBusy: true };
+      if (!this.#signal?.aborted) throw error;
     }
     return this.#done;
+  }
+
+  async #try(what: string, job: Job): Promise<void> {
+    if (this.#signal?.aborted) return;
+    try {
+      await this.#repeat(job);
+    } catch (error) {
+      if (this.#signal?.aborted || error instanceof Busy) throw error;
+      this.#noteProblem(what, error);
+    }
+  }
+
+  async #mayRemove(): Promise<boolean> {
+    if (Object.values(this.#rules).every((days) => days === 0)) return false;
+    let mayRemove = false;
+    await this.#try("read its clock", async () => {
+      const problem = await this.#findClockProblem(await this.#step(readDatabaseTimes));
+      if (problem !== null) this.#done.problems.push(`Nothing is removed. ${problem}`);
+      mayRemove = problem === null;
+      return false;
+    });
+    return mayRemove;
   }
 
   async #repeat(job: Job): Promise<void> {
@@ -136,8 +163,9 @@ class Maintenance {
     const { retentionDays } = this.#rules;
     if (retentionDays === 0) return false;
     const { rows } = await this.#step((client) =>
-      client.query<{ name: string; events: number }>("select name, events from drop_log_partition($1)", [
+      client.query<{ name: string; events: number }>("select name, events from drop_log_partition($1, $2)", [
         retentionDays,
+        new Date(),
       ]),
     );
     for (const { name, events } of rows) {
@@ -151,7 +179,11 @@ class Maintenance {
     const { retentionDays } = this.#rules;
     if (retentionDays === 0) return false;
     const { rows } = await this.#step((client) =>
-      client.query<{ count: number }>(`select ${sqlFunction}($1, $2) as count`, [retentionDays, rowsPerBatch]),
+      client.query<{ count: number }>(`select ${sqlFunction}($1, $2, $3) as count`, [
+        retentionDays,
+        new Date(),
+        rowsPerBatch,
+      ]),
     );
     const count = rows[0]?.count ?? 0;
     this.#done.removed[table] += count;
@@ -165,8 +197,8 @@ class Maintenance {
     const { rows } = await this.#step((client) =>
       this.#queryForLong<{ bookings: number; events: number }>(
         client,
-        "select emptied_bookings as bookings, emptied_events as events from empty_deleted_bookings($1, $2, $3)",
-        [deletedRetentionDays, bookingsPerBatch, eventsPerBatch],
+        "select emptied_bookings as bookings, emptied_events as events from empty_deleted_bookings($1, $2, $3, $4)",
+        [deletedRetentionDays, new Date(), bookingsPerBatch, eventsPerBatch],
       ),
     );
     const { bookings = 0, events = 0 } = rows[0] ?? {};
@@ -178,8 +210,8 @@ class Maintenance {
     const { deadLetterRetentionDays, retentionDays } = this.#rules;
     const { rows } = await this.#step((client) =>
       client.query<{ resolved: number; open: number }>(
-        "select resolved, open from delete_old_dead_letters($1, $2, $3)",
-        [deadLetterRetentionDays, retentionDays, rowsPerBatch],
+        "select resolved, open from delete_old_dead_letters($1, $2, $3, $4)",
+        [deadLetterRetentionDays, retentionDays, new Date(), rowsPerBatch],
       ),
     );
     const { resolved = 0, open = 0 } = rows[0] ?? {};

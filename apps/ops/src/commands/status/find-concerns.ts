@@ -1,4 +1,5 @@
 import { formatShards, type QueueStatus } from "@booking-events/queue";
+import { ClockComparison } from "@booking-events/runtime";
 import type { DatabaseStatus, Rhythm } from "@booking-events/store";
 import { describeAge } from "../../terminal/describe.ts";
 import type { Status } from "./read-status.ts";
@@ -21,6 +22,7 @@ export function findConcerns(status: Status): string[] {
   return [
     ...("problem" in queue ? [queue.problem] : findQueueConcerns(queue.value, status.at)),
     ...("problem" in database ? [database.problem] : findDatabaseConcerns(database.value, status)),
+    ...findClockConcerns(status),
   ];
 }
 
@@ -65,6 +67,14 @@ function findDatabaseConcerns({ problems, migrations, data }: DatabaseStatus, st
       : []),
     ...(data?.rhythms ?? []).flatMap((rhythm) => describeSilence(rhythm, status)),
   ];
+}
+
+/** A server that does not answer is named elsewhere. The clocks of the others still count. */
+function findClockConcerns({ queue, database }: Status): string[] {
+  const redis = "value" in queue ? queue.value.times : [];
+  const postgresql = "value" in database ? database.value.data?.times : undefined;
+  const problem = new ClockComparison().findProblem({ postgresql, redis });
+  return problem === null ? [] : [`${problem} Meanwhile, nothing is removed, and ingest may refuse events.`];
 }
 
 function describeSilence(rhythm: Rhythm, { at, lastHeardOf, enabledPartners }: Status): string[] {
