@@ -34,6 +34,7 @@ import {
   compareBookings,
   createPool,
   type DigestKey,
+  findCollationWarnings,
   findPartnerBooking,
   findRecordedEvent,
   type ListedHere,
@@ -75,6 +76,8 @@ const listTimeoutMs = 300_000;
 /** In an outage, partners get an answer within 2 s. Redis, which is asked first, may take most of the first one. */
 const databaseDeadlineMs = 1_000;
 const clockIntervalMs = 5_000;
+/** It changes only with PostgreSQL's host or image. */
+const collationIntervalMs = 60_000;
 
 /**
  * Constructs lookup and starts it. Resolves when it answers questions, or refuses them because Redis or PostgreSQL is
@@ -90,7 +93,7 @@ export async function runLookup(environment: NodeJS.ProcessEnv): Promise<void> {
     createServer: (isStopping) => createLookupServer(context, services, isStopping),
     closeConnections: () => stopServices(services),
     findProblems: () => findProblems(context, services),
-    findWarnings: services.partners.warnings,
+    findWarnings: () => [...services.partners.warnings(), ...services.collations.warnings],
   });
 }
 
@@ -154,6 +157,14 @@ async function startServices({ settings, logger, metrics }: Context) {
     logger,
   });
   keepDoing(() => clocks.look(), clockIntervalMs, watching.signal);
+  const collations: { warnings: string[] } = { warnings: [] };
+  keepDoing(
+    async () => {
+      collations.warnings = await findCollationWarnings(database);
+    },
+    collationIntervalMs,
+    watching.signal,
+  );
   const checkDatabase = createServerCheck(
     // Without the right key, lookup would take erased bookings for missing ones.
     () => Promise.all([probeReads(database), digestKey()]),
@@ -164,6 +175,7 @@ async function startServices({ settings, logger, metrics }: Context) {
     partners,
     queue,
     clocks,
+    collations,
     watching,
     tokenBuckets,
     database,

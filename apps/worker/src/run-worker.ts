@@ -33,6 +33,7 @@ import {
 import {
   countOpenDeadLetters,
   createPool,
+  findCollationWarnings,
   findDurabilityProblems,
   findStandbyProblems,
   maintain,
@@ -112,6 +113,8 @@ const clockIntervalMs = 5_000;
 /** Without Redis, there is nothing to take. */
 const firstLookMs = 1_000;
 const firstLookIntervalMs = 20;
+/** It changes only with PostgreSQL's host or image. */
+const collationIntervalMs = 60_000;
 
 /** The parts of a worker that a test replaces, to stop the worker or let it fail at a chosen point. */
 const workerParts = { applyEvents, createConsumer, createPool };
@@ -163,6 +166,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     findWarnings: () => [
       ...worker.laterVersions.findWarnings(),
       ...queue.pause.current,
+      ...database.collations.current,
       ...findShardWarnings(queue.shards.current()),
     ],
     metrics: registry,
@@ -194,6 +198,8 @@ interface Database {
   migration: Migration;
   health: DatabaseHealth;
   durability: ReportedProblems;
+  /** The worker is still ready. Its own indexes have an order that never changes. */
+  collations: ReportedProblems;
   maintenanceMetrics: MaintenanceMetrics;
 }
 
@@ -228,8 +234,11 @@ function createDatabase({ settings, parts, logger, registry, signal }: Context):
     if (problems.length === 0) logger.info("PostgreSQL keeps committed data again");
     else logger.error({ problems }, "PostgreSQL may lose applied events in a crash of its machine");
   });
+  const collations = new ReportedProblems((problems) => {
+    if (problems.length > 0) logger.warn({ problems }, "PostgreSQL may sort text otherwise than its indexes");
+  });
   const maintenanceMetrics = new MaintenanceMetrics(registry);
-  return { pool, outageGate, migration, health, durability, maintenanceMetrics };
+  return { pool, outageGate, migration, health, durability, collations, maintenanceMetrics };
 }
 
 function createWorker({ settings, parts, logger, registry, tracing, signal }: Context, database: Database) {
@@ -315,7 +324,7 @@ function createQueue(context: Context, database: Database, worker: Worker): Queu
 
 async function start(
   { settings, logger, signal }: Context,
-  { pool, migration, durability, maintenanceMetrics }: Database,
+  { pool, migration, durability, collations, maintenanceMetrics }: Database,
   worker: Worker,
   { shards, pause, clocks }: Queue,
   shutdown: GracefulShutdown,
@@ -330,6 +339,7 @@ async function start(
     keepDoing(() => sweepDeadLetters(worker), letterSweepIntervalMs, signal);
     const standbys = settings.DATABASE_STANDBYS_TO_CONFIRM;
     keepDoing(async () => durability.report(await findRisks(pool, standbys)), durabilityIntervalMs, signal);
+    keepDoing(async () => collations.report(await findCollationWarnings(pool)), collationIntervalMs, signal);
     keepDoing(() => lookAtClocks(clocks, shards), clockIntervalMs, signal);
     void maintainRegularly({
       maintain: () =>

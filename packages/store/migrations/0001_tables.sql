@@ -5,10 +5,10 @@
 create table bookings (
   -- A digest, since a reference may be too long for an index row.
   booking_key bytea primary key,
-  partner text not null,
-  reference_kind text not null check (reference_kind in ('trip', 'consumer')),
-  reference text not null,
-  state text not null check (state in ('active', 'deleted')),
+  partner text collate "C" not null,
+  reference_kind text collate "C" not null check (reference_kind in ('trip', 'consumer')),
+  reference text collate "C" not null,
+  state text collate "C" not null check (state in ('active', 'deleted')),
   event_id uuid not null,
   sequence bigint not null,
   last_sequence bigint not null,
@@ -113,27 +113,27 @@ comment on column bookings.destination_airport is
 -- receipt, so it decides the partition.
 create table booking_events (
   id uuid primary key,
-  partner text not null,
-  kind text not null check (kind in ('create', 'update', 'delete')),
-  reference_kind text not null check (reference_kind in ('trip', 'consumer')),
-  reference text not null,
+  partner text collate "C" not null,
+  kind text collate "C" not null check (kind in ('create', 'update', 'delete')),
+  reference_kind text collate "C" not null check (reference_kind in ('trip', 'consumer')),
+  reference text collate "C" not null,
   booking_key bytea not null,
   sequence bigint not null,
-  idempotency_key text,
-  secret_id text,
+  idempotency_key text collate "C",
+  secret_id text collate "C",
   payload jsonb,
   content_digest bytea,
-  outcome text not null check (
+  outcome text collate "C" not null check (
     outcome in (
       'created', 'updated', 'deleted', 'recreated', 'unchanged', 'duplicate', 'superseded', 'expired', 'erased'
     )
   ),
   duplicate_of uuid,
-  warnings text[] not null default '{}',
+  warnings text[] collate "C" not null default '{}',
   -- With each event, the booking's state after it: a late event is folded in from its predecessor on, and the fold ends
   -- where it comes to the state that is stored. So its cost depends on how late it is, and not on how many events the
   -- booking has.
-  state_after text check (state_after in ('active', 'deleted')),
+  state_after text collate "C" check (state_after in ('active', 'deleted')),
   decided_by uuid,
   content_from uuid,
   keyless_sequence_after bigint,
@@ -202,11 +202,11 @@ comment on column booking_events.processed_at is 'When the transaction that appl
 
 create table booking_changes (
   id bigint primary key,
-  partner text not null,
-  reference_kind text not null check (reference_kind in ('trip', 'consumer')),
-  reference text not null,
+  partner text collate "C" not null,
+  reference_kind text collate "C" not null check (reference_kind in ('trip', 'consumer')),
+  reference text collate "C" not null,
   revision integer not null,
-  change text not null check (change in ('created', 'updated', 'deleted', 'recreated', 'erased')),
+  change text collate "C" not null check (change in ('created', 'updated', 'deleted', 'recreated', 'erased')),
   event_id uuid not null,
   previous_event_id uuid,
   sequence bigint not null,
@@ -246,7 +246,7 @@ comment on column feed_position.last_id is 'The id of the newest change.';
 comment on column feed_position.kept_from is 'Changes before this id have been removed, because they were too old.';
 
 create table feed_cursors (
-  name text primary key,
+  name text collate "C" primary key,
   last_id bigint not null,
   moved_at timestamptz not null default now()
 );
@@ -258,22 +258,22 @@ comment on column feed_cursors.moved_at is 'When the transaction that moved the 
 
 create table dead_letters (
   event_id uuid primary key,
-  partner text,
-  kind text,
-  reference_kind text check (reference_kind in ('trip', 'consumer')),
-  reference text,
+  partner text collate "C",
+  kind text collate "C",
+  reference_kind text collate "C" check (reference_kind in ('trip', 'consumer')),
+  reference text collate "C",
   sequence bigint,
-  error_code text not null,
-  error text not null,
+  error_code text collate "C" not null,
+  error text collate "C" not null,
   attempts integer not null,
   -- Bytes, since what PostgreSQL can't hold as JSON must not be lost either.
   envelope bytea not null,
   failed_at timestamptz not null default now(),
   replayed_at timestamptz,
-  replayed_by text,
+  replayed_by text collate "C",
   resolved_at timestamptz,
-  resolved_by text,
-  resolution text
+  resolved_by text collate "C",
+  resolution text collate "C"
 );
 
 -- What the operator still has to look at.
@@ -322,9 +322,9 @@ comment on column digest_key.fingerprint is
 create table erasures (
   id uuid primary key default gen_random_uuid(),
   erased_at timestamptz not null default clock_timestamp(),
-  erased_by text not null,
-  reason text not null,
-  search text not null check (search in ('email', 'phone', 'reference')),
+  erased_by text collate "C" not null,
+  reason text collate "C" not null,
+  search text collate "C" not null check (search in ('email', 'phone', 'reference')),
   bookings integer not null default 0,
   events integer not null default 0,
   dead_letters integer not null default 0,
@@ -355,8 +355,8 @@ comment on column log_retention.horizon is
   'Events that were received before this time have been or are being removed. Null: all events are kept.';
 
 create table schema_migrations (
-  name text primary key,
-  digest text not null,
+  name text collate "C" primary key,
+  digest text collate "C" not null,
   run_at timestamptz not null default now()
 );
 

@@ -79,6 +79,7 @@ export { type LogPage, type LogRange, readLog, startOfLog } from "./tables/read-
 export { type BookingToSave, insertBookings, updateBookings } from "./tables/save-bookings.ts";
 export { readTrip, type Trip } from "./tables/trip.ts";
 export { estimateRemovals, type Removal } from "./upkeep/estimate-removals.ts";
+export { findCollationWarnings } from "./upkeep/find-collation-problems.ts";
 export { findDurabilityProblems } from "./upkeep/find-durability-problems.ts";
 export { findStandbyProblems } from "./upkeep/find-standby-problems.ts";
 export { type Maintained, type MaintenanceOptions, maintain, type RetentionRules } from "./upkeep/maintain.ts";

@@ -102,6 +102,24 @@ test.each<[what: string, name: string, act: () => Promise<unknown>, undo: () => 
     () => execute(postgres.url, "alter table dead_letters set logged"),
   ],
   [
+    "PostgreSQL would misread parameters",
+    "PostgreSQL keeps events",
+    () => alterSystem("set array_nulls = off"),
+    () => alterSystem("reset array_nulls"),
+  ],
+  [
+    "the C library under PostgreSQL has changed",
+    "PostgreSQL sorts text as its indexes do",
+    () => execute(postgres.url, "update pg_database set datcollversion = '1.1' where datname = current_database()"),
+    () => execute(postgres.url, "alter database booking_events refresh collation version"),
+  ],
+  [
+    "PostgreSQL does not vacuum",
+    "PostgreSQL cleans its tables up",
+    () => alterSystem("set autovacuum = off"),
+    () => alterSystem("reset autovacuum"),
+  ],
+  [
     "PostgreSQL takes no writes",
     "PostgreSQL takes writes",
     () => execute(postgres.url, "alter database booking_events set default_transaction_read_only = on"),

@@ -1,6 +1,7 @@
 import { type DatabaseLocation, withBriefConnection } from "../connect/brief-connection.ts";
 import type { Queryable } from "../connect/queryable.ts";
 import { compareMigrations, type MigrationStatus } from "../upkeep/compare-migrations.ts";
+import { type CollationProblem, findCollationProblems } from "../upkeep/find-collation-problems.ts";
 import { findDurabilityProblems } from "../upkeep/find-durability-problems.ts";
 import { findStandbyProblems } from "../upkeep/find-standby-problems.ts";
 import { measureDatabaseClock } from "./read-database-times.ts";
@@ -9,12 +10,18 @@ import { measureDatabaseClock } from "./read-database-times.ts";
 export interface DatabaseExamination {
   /** In sentences for an operator, which name the remedy as `Set: <name> = <value>.` or `Run: <statement>.` */
   durabilityProblems: string[];
-  /** As those, without a remedy. Empty if no standby is wanted. */
+  collationProblems: CollationProblem[];
+  /** In sentences for an operator. Empty if no standby is wanted. */
   standbyProblems: string[];
   isStandby: boolean;
   /** Transactions are read-only by default. Managed services set that when the disk is full. */
   isReadOnly: boolean;
-  settings: LoggingSettings & { synchronousCommit: string; synchronousStandbys: string };
+  settings: LoggingSettings & {
+    synchronousCommit: string;
+    synchronousStandbys: string;
+    autovacuum: string;
+    trackCounts: string;
+  };
   migrations: MigrationStatus;
   /** How far PostgreSQL's clock is ahead of this host's. It is wrong by at most half of the time the answer took. */
   clockAheadMs: number;
@@ -51,6 +58,7 @@ export async function examineDatabase(
     const clockAheadMs = await measureDatabaseClock(client);
     return {
       durabilityProblems: await findDurabilityProblems(client),
+      collationProblems: await findCollationProblems(client),
       standbyProblems: await findStandbyProblems(client, options.standbysToConfirm ?? 0),
       ...(await readSettings(client)),
       migrations: await compareMigrations(client),
@@ -71,6 +79,7 @@ async function readSettings(
        case when pg_has_role('pg_read_all_settings', 'usage') then current_setting('data_directory') end as folder,
        current_setting('synchronous_commit') as "synchronousCommit",
        current_setting('synchronous_standby_names') as "synchronousStandbys",
+       current_setting('autovacuum') as autovacuum, current_setting('track_counts') as "trackCounts",
        current_setting('log_error_verbosity') as "errorVerbosity", current_setting('log_statement') as statement,
        (select setting from pg_settings where name = 'log_min_duration_statement')::float8 as "minDurationMs",
        (select setting from pg_settings where name = 'log_min_duration_sample')::float8 as "minDurationSampleMs",

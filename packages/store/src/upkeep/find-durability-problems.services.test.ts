@@ -71,6 +71,17 @@ describe("a PostgreSQL that may lose committed data", () => {
     await admin.query(`alter database ${await name()} reset zero_damaged_pages`);
   });
 
+  test.each([
+    ["standard_conforming_strings", "off"],
+    ["array_nulls", "off"],
+  ])("or misread what it is sent, is found by its %s", async (setting, bad) => {
+    await admin.query(`alter database ${await name()} set ${setting} = ${bad}`);
+    expect(await findProblems()).toEqual([
+      `PostgreSQL misreads what it is sent: ${setting} is ${bad}. Set: ${setting} = on.`,
+    ]);
+    await admin.query(`alter database ${await name()} reset ${setting}`);
+  });
+
   test("is found by each table that a crash would empty", async () => {
     const { rows } = await admin.query<{ name: string }>(
       `select relname as name from pg_class

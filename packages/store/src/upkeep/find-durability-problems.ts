@@ -11,6 +11,15 @@ const safeSettings = new Map([
   ["data_sync_retry", "off"],
   // If on, rows that can't be read disappear.
   ["zero_damaged_pages", "off"],
+  ["ignore_checksum_failure", "off"],
+  ["ignore_invalid_pages", "off"],
+]);
+
+/** With other values, PostgreSQL takes our statements and their parameters for something else. */
+const expectedSettings = new Map([
+  ["standard_conforming_strings", "on"],
+  // If off, a missing idempotency key is the key "NULL".
+  ["array_nulls", "on"],
 ]);
 
 const tables = [
@@ -27,7 +36,7 @@ const tables = [
 ];
 
 /**
- * Finds settings with which PostgreSQL may lose committed events.
+ * Finds settings with which PostgreSQL may lose or misread events.
  *
  * @returns sentences for an operator, each with the remedy
  */
@@ -37,13 +46,14 @@ export async function findDurabilityProblems(client: Queryable): Promise<string[
      union all
      select relname, 'unlogged' from pg_class left join pg_inherits on inhrelid = oid
      where relpersistence = 'u' and coalesce(inhparent, oid) in (select to_regclass(name) from unnest($2::text[]) as name)`,
-    [[...safeSettings.keys()], tables],
+    [[...safeSettings.keys(), ...expectedSettings.keys()], tables],
   );
   return rows.flatMap(({ name, value }) => {
-    const safe = safeSettings.get(name);
-    if (safe === value) return [];
-    return safe === undefined
+    const [safe, expected] = [safeSettings.get(name), expectedSettings.get(name)];
+    if (value === (safe ?? expected)) return [];
+    if (safe !== undefined) return [`PostgreSQL may lose committed data: ${name} is ${value}. Set: ${name} = ${safe}.`];
+    return expected === undefined
       ? [`PostgreSQL empties the table ${name} after a crash. Run: alter table ${name} set logged.`]
-      : [`PostgreSQL may lose committed data: ${name} is ${value}. Set: ${name} = ${safe}.`];
+      : [`PostgreSQL misreads what it is sent: ${name} is ${value}. Set: ${name} = ${expected}.`];
   });
 }

@@ -111,6 +111,69 @@ test("values are normalised in the same way whatever the database's locale is", 
   }
 });
 
+test("text in our tables and indexes is ordered by its bytes, which no change of the C library or ICU changes", async () => {
+  const { rows } = await pool.query<{ name: string }>(
+    `with ours as (select oid from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p'))
+     select attrelid::regclass || '.' || attname as name from pg_attribute join ours on oid = attrelid
+     where attnum > 0 and not attisdropped and attcollation not in (0, '"C"'::regcollation)
+     union all
+     select distinct indexrelid::regclass::text from pg_index join ours on oid = indrelid, unnest(indcollation) as used
+     where used not in (0, '"C"'::regcollation)`,
+  );
+  expect(rows).toEqual([]);
+});
+
+describe("in a database that sorts by ICU", () => {
+  const name = `test_${randomBytes(8).toString("hex")}`;
+  const databaseUrl = Object.assign(new URL(url), { pathname: `/${name}` }).href;
+  const sorting = createPool({ databaseUrl, applicationName: "test", maxConnections: 1, onError: () => {} });
+
+  beforeAll(async () => {
+    await execute(url, `create database ${name} locale_provider icu icu_locale 'en' locale 'C' template template0`);
+    await migrate(databaseUrl);
+  });
+
+  afterAll(async () => {
+    await sorting.end();
+    await execute(url, `drop database ${name} with (force)`);
+  });
+
+  test.each([
+    ["an array", "unnest(array['key-1'::text]) as other (key)"],
+    ["a value of JSON", "(select to_jsonb('key-1'::text) ->> 0 as key) as other"],
+    ["an expression", "(select 'key-' || 1::text as key) as other"],
+    ["a column of ours", "(select idempotency_key as key from booking_events) as other"],
+  ])("a key is found by its index when it is compared with %s", async (_, source) => {
+    const client = await sorting.connect();
+    try {
+      await client.query("begin; set local enable_seqscan to off");
+      const { rows } = await client.query<{ "QUERY PLAN": string }>(
+        `explain select from ${source} cross join lateral (
+           select id from booking_events_default where booking_key = '' and idempotency_key = other.key
+             and duplicate_of is null and 'key-reused' <> all (warnings)
+           limit 1
+         ) as found`,
+      );
+      const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+      expect(plan).toMatch(/Index Cond: .*booking_key = .*idempotency_key = /);
+    } finally {
+      await client.query("rollback");
+      client.release();
+    }
+  });
+
+  test("keys are in the order of their bytes", async () => {
+    for (const [id, name] of ["a", "B", "ä", "Z"].entries())
+      await sorting.query("insert into feed_cursors (name, last_id) values ($1, $2)", [name, id]);
+    const { rows } = await sorting.query("select name from feed_cursors order by name");
+    expect(rows.map((row) => row.name)).toEqual(["B", "Z", "a", "ä"]);
+    const { rows: others } = await sorting.query(
+      "select name from unnest(array['a', 'B', 'ä', 'Z']) as name order by name",
+    );
+    expect(others.map((row) => row.name)).toEqual(["a", "ä", "B", "Z"]);
+  });
+});
+
 test.each(["LATIN1", "SQL_ASCII"])(
   "a database in %s is refused in a sentence, before an event is lost",
   async (encoding) => {

@@ -10,6 +10,8 @@ export function checkDatabase(examination: DatabaseExamination, urls: URL[]): Ch
     checkPrimary(examination),
     ...checkStandbys(examination),
     checkMigrations(examination),
+    ...checkCollations(examination),
+    checkVacuum(examination),
     checkLoggedRows(examination),
     checkLoggedParameters(examination),
     checkPooling(examination),
@@ -83,6 +85,28 @@ function checkMigrations({ migrations: { last, missing, unknown: newer, differen
   return missing.length > 0
     ? problem(subject, `missing: ${missing.join(", ")}`, "npm run ops -- migrate")
     : ok(subject, last ?? "none");
+}
+
+function checkCollations({ collationProblems }: DatabaseExamination): Check[] {
+  const subject = {
+    name: "PostgreSQL sorts text as its indexes do",
+    why: "After a change of the C library or of ICU, an index finds rows no more, and lets two with one key in.",
+  };
+  if (collationProblems.length === 0) return [ok(subject, "no collation has changed")];
+  return collationProblems.map(({ sentence, statements }) =>
+    problem(subject, sentence, `psql ${statements.map((statement) => `--command '${statement}'`).join(" ")}`),
+  );
+}
+
+function checkVacuum({ settings: { autovacuum, trackCounts } }: DatabaseExamination): Check {
+  const subject = {
+    name: "PostgreSQL cleans its tables up",
+    why: "Otherwise tables grow, plans get slow, and at last PostgreSQL takes no more transactions.",
+  };
+  if (autovacuum !== "on") return problem(subject, `autovacuum is ${autovacuum}`, alterSystem("autovacuum", "on"));
+  return trackCounts === "on"
+    ? ok(subject, "autovacuum is on")
+    : problem(subject, `track_counts is ${trackCounts}`, alterSystem("track_counts", "on"));
 }
 
 function checkLoggedRows({ settings: { errorVerbosity } }: DatabaseExamination): Check {
