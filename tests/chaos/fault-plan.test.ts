@@ -17,14 +17,21 @@ test("the same seed gives the same faults and the same posts, another seed gives
   expect(posts(1)).not.toEqual(posts(2));
 });
 
-test("in the long run everything is killed and frozen, the clock is set and the certificate expires", () => {
-  const faults = planFaults(createRandom(1, "faults"), 10 * minuteMs);
+test("in the long run everything is killed and frozen and has a wrong clock, Redis' is set, the certificate expires", () => {
+  const faults = planFaults(createRandom(1, "faults"), 30 * minuteMs);
   const hits = new Set(faults.map(({ target, action }) => `${target} ${action}`));
-  expect(hits.size).toBe(7 * 2 + 2);
+  expect(hits.size).toBe(7 * 3 + 2);
+});
+
+test("wrong clocks are so far from right that nobody may work with them", () => {
+  const faults = planFaults(createRandom(1, "faults"), 30 * minuteMs).filter(({ action }) => action === "wrong clock");
+  const sizes = faults.map((fault) => ("aheadMs" in fault ? fault.aheadMs : 0));
+  expect(Math.min(...sizes.map(Math.abs))).toBeGreaterThan(5 * minuteMs);
+  expect([Math.min(...sizes) < 0, Math.max(...sizes) > 0]).toEqual([true, true]);
 });
 
 describe("Redis' clock", () => {
-  const faults = planFaults(createRandom(1, "faults"), 10 * minuteMs);
+  const faults = planFaults(createRandom(1, "faults"), 30 * minuteMs);
   const settings = faults.filter((fault) => fault.action === "set clock");
   const steps = settings.map(({ atMs, aheadMs }, index) => ({
     atMs,

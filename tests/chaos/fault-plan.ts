@@ -17,9 +17,14 @@ export type Fault = { atMs: number; target: TargetName } & (
   | { action: "freeze"; forMs: number }
   /** From then on, Redis' clock is this far ahead of the machine's; if negative, behind it. */
   | { action: "set clock"; aheadMs: number }
+  /** For `forMs`, the target's clock is so far from the machine's that others refuse to work with it. */
+  | { action: "wrong clock"; aheadMs: number; forMs: number }
   /** PostgreSQL presents an expired certificate for `forMs`, and ends all connections over TLS. */
   | { action: "expire certificate"; forMs: number }
 );
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 
 /**
  * Faults that are known to reveal a certain mistake. The service must survive all of them. `builds.ts` has a broken
@@ -61,6 +66,18 @@ export const scenarios = {
     kill("worker-2", 3_500),
     kill("worker-3", 3_500),
   ],
+  /**
+   * A worker maintains the database when it starts, and removes what is older than 400 days. An ingest that is days ahead
+   * gives events ids of other months, and a worker retries events at once. By a Redis that is behind, events lose to
+   * those before them.
+   */
+  "postgres 440 days ahead while a worker starts, an ingest and a worker three days ahead, redis two hours behind": [
+    wrongClock("postgres", 100, 440 * dayMs, 4_500),
+    wrongClock("ingest-1", 200, 3 * dayMs, 3_000),
+    wrongClock("worker-2", 300, 3 * dayMs, 3_000),
+    kill("worker-1", 2_000),
+    wrongClock("redis", 3_500, -2 * hourMs, 1_000),
+  ],
   /** Its senders give up, go to the other one, and send newer events there. Then it reads what they had sent to it. */
   "an ingest frozen for longer than senders wait": [freeze("ingest-1", 300, 6_500)],
 } satisfies Record<string, readonly Fault[]>;
@@ -73,6 +90,9 @@ const downMs = { least: 0, most: 3_000 };
 /** The longest outlasts the lock of a delivery and the idle time-out of a transaction: a worker loses both. */
 const freezeMs = { least: 500, most: 12_000 };
 const expiryMs = { least: 1_500, most: 6_000 };
+const wrongClockMs = { least: 1_000, most: 6_000 };
+/** From just beyond the limit to more than what the log keeps. */
+const wrongBy = [6 * 60_000, 2 * hourMs, 3 * dayMs, 440 * dayMs];
 /** A step is up to twice as long. Ingest refuses events whose sequence is five minutes ahead of its clock. */
 export const maxClockErrorMs = 60_000;
 /** What a restart may take on a busy machine, before the same target is hit again. */
@@ -121,6 +141,10 @@ function planRandomFault(random: Random, atMs: number): Fault {
   }
   if (target === "postgres" && random.chance(0.3))
     return { atMs, target, action: "expire certificate", forMs: within(expiryMs) };
+  if (random.chance(0.15)) {
+    const aheadMs = random.pick(wrongBy) * random.pick([1, -1]);
+    return wrongClock(target, atMs, aheadMs, within(wrongClockMs));
+  }
   if (random.chance(0.5)) return freeze(target, atMs, within(freezeMs));
   const signal = random.pick(endings[target === "redis" || target === "postgres" ? target : "app"]);
   return { atMs, target, action: "end", signal, downMs: within(downMs) };
@@ -132,6 +156,10 @@ function freeze(target: TargetName, atMs: number, forMs: number): Fault {
 
 function kill(target: TargetName, atMs: number, downMs = 0): Fault {
   return { atMs, target, action: "end", signal: "SIGKILL", downMs };
+}
+
+function wrongClock(target: TargetName, atMs: number, aheadMs: number, forMs: number): Fault {
+  return { atMs, target, action: "wrong clock", aheadMs, forMs };
 }
 
 export function lengthMs(fault: Fault): number {

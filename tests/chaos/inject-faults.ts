@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { FakeClocks } from "./fake-clocks.ts";
 import type { Fault, TargetName } from "./fault-plan.ts";
 
 /** A process or server that can be hit. */
@@ -22,7 +23,7 @@ export async function injectFaults(
   plan: readonly Fault[],
   system: {
     targets: ReadonlyMap<TargetName, FaultTarget>;
-    setRedisClock: Action | undefined;
+    clocks: Pick<FakeClocks, "set"> | undefined;
     presentExpired: Action | undefined;
   },
   { signal, onFault }: { signal: AbortSignal; onFault: (fault: Fault) => void },
@@ -43,7 +44,13 @@ export async function injectFaults(
       return;
     }
     await last.get(fault.target);
-    if (fault.action === "set clock") return await (system.setRedisClock ?? unable)(fault.aheadMs, signal);
+    if (fault.action === "set clock" || fault.action === "wrong clock") {
+      if (system.clocks === undefined) return await unable(0, signal);
+      await system.clocks.set(fault.target, fault.aheadMs, signal);
+      if (fault.action === "set clock") return;
+      await pause(fault.forMs);
+      return await system.clocks.set(fault.target, 0, signal);
+    }
     if (fault.action === "expire certificate") return await (system.presentExpired ?? unable)(fault.forMs, signal);
     const ended = target.ended();
     target.kill(fault.signal);

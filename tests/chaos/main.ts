@@ -15,7 +15,7 @@ import { runChaos } from "./run-chaos.ts";
 import type { RunOptions } from "./run-on-system.ts";
 
 const help = `Starts the whole service, posts random histories, kills and freezes random processes,
-Redis and PostgreSQL included, sets Redis' clock, lets PostgreSQL's certificate expire,
+Redis and PostgreSQL included, sets their clocks wrong, lets PostgreSQL's certificate expire,
 and checks from outside that nothing is lost.
 
   npm run chaos -- [--redis cluster|sentinel] [--postgres standby]

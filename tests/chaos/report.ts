@@ -38,7 +38,7 @@ export interface ChaosReport extends Report {
   machineFaults: MachineFaultReport[];
 }
 
-export const noClockSteps = "There is no libfaketime on this machine, so Redis' clock is not set.";
+export const noClockSteps = "There is no libfaketime on this machine, so no clock is set.";
 const maxViolationsOfAKind = 20;
 const maxExamplesShown = 3;
 const maxExampleLength = 250;
@@ -86,6 +86,11 @@ export function formatChaosReport(report: ChaosReport): string {
             "  clock set",
             countOf("set clock"),
             report.clockIsSet ? "of Redis, forward or back" : noClockSteps,
+          ),
+          formatCount(
+            "  clock wrong",
+            countOf("wrong clock"),
+            "of a server or process, by minutes to days, for a while",
           ),
         ]
       : [formatCount("confirmed by", report.replicasToConfirm, "replicas of Redis, before an event was accepted")]),

@@ -55,7 +55,7 @@ export function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosReport> {
   const { seed, postMs, ratePerSecond, say } = options;
   const { system, signal } = run;
-  const clockIsSet = system.setRedisClock !== undefined;
+  const clockIsSet = system.clocks !== undefined;
   const faults = options.faults.filter((fault) => isPossible(fault, system));
   if (!clockIsSet && options.redis === undefined) say(noClockSteps);
   say(`Ready. Posting ${ratePerSecond} events/s for ${postMs / 1_000} s, with ${faults.length} faults.`);
@@ -99,8 +99,8 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
 
 function isPossible({ target, action }: Fault, system: System): boolean {
   const isSpared = system.machineFaults.length > 0 && spared.includes(target);
-  const needsClock = action === "set clock" && system.setRedisClock === undefined;
-  return system.targets.has(target) && !needsClock && !isSpared;
+  const needsClock = action === "set clock" || action === "wrong clock";
+  return system.targets.has(target) && !(needsClock && system.clocks === undefined) && !isSpared;
 }
 
 function countOf({ postMs, ratePerSecond }: ChaosOptions): number {

@@ -1,5 +1,6 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { removeSharedMemory } from "@booking-events/harness/fake-clock";
 import { createNetwork, type Network } from "@booking-events/harness/network";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
@@ -13,12 +14,12 @@ import {
 import type pg from "pg";
 import type { Build } from "./builds.ts";
 import { createPool } from "./database.ts";
+import { FakeClocks, readPostgresClock, readProcessClock, readRedisClock } from "./fake-clocks.ts";
 import type { AppName, TargetName } from "./fault-plan.ts";
 import type { FaultTarget } from "./inject-faults.ts";
 import type { MachineFault } from "./machine-faults.ts";
 import { startPostgresPair } from "./postgres-pair.ts";
 import { serveTls } from "./postgres-tls.ts";
-import { createRedisClock, removeSharedMemory } from "./redis-clock.ts";
 import { type RedisEngineName, redisEngines } from "./redis-engines.ts";
 import { SupervisedApp } from "./supervise.ts";
 
@@ -35,7 +36,7 @@ export interface SystemOptions {
   partners: readonly string[];
   /** Of each partner; none by default. */
   rateLimit?: typeof noLimit;
-  /** TLS to PostgreSQL, whose certificate can expire, and a clock of Redis' own: both cost time. Default: neither. */
+  /** TLS to PostgreSQL, whose certificate can expire, and a clock for each server and process: both cost time. Default: neither. */
   isForFaults?: boolean;
   /** Default: one Redis. */
   redis?: RedisEngineName | undefined;
@@ -58,8 +59,9 @@ export async function startSystem(options: SystemOptions) {
   // When something does not start, this stops what runs already.
   await using started = new AsyncDisposableStack();
   const network = started.adopt(createNetwork({ delayMs: options.delayMs ?? delayMs }), ({ close }) => close());
-  const redis = await startRedisFor(options, network, started);
-  const postgres = await startPostgresFor(options, network, started);
+  const clocks = started.adopt(createClocks(options), (all) => all?.remove());
+  const redis = await startRedisFor(options, network, clocks, started);
+  const postgres = await startPostgresFor(options, network, clocks, started);
   const { pool } = postgres;
 
   const partnersFile = join(dir, "partners.json");
@@ -68,7 +70,7 @@ export async function startSystem(options: SystemOptions) {
   await mkdir(join(dir, "log"));
   const apps = [];
   for (const name of appNames) {
-    const app = await startApp(name, options, environment);
+    const app = await startApp(name, options, environment, clocks);
     started.defer(() => app.stop());
     apps.push(app);
   }
@@ -96,28 +98,36 @@ export async function startSystem(options: SystemOptions) {
       ...(redis.target === undefined ? [] : [["redis", redis.target] as const]),
       ...(postgres.target === undefined ? [] : [["postgres", postgres.target] as const]),
     ]),
-    /** Undefined: this machine has no libfaketime, or there are several Redis servers. */
-    setRedisClock: redis.setClock,
+    /** Undefined: this machine has no libfaketime, or servers have replicas. */
+    clocks,
     presentExpired: postgres.presentExpired,
     stop: () => running.disposeAsync(),
   };
+}
+
+function createClocks({ isForFaults = false, redis, postgres }: SystemOptions): FakeClocks | undefined {
+  const faketime = isForFaults && redis === undefined && postgres === undefined ? findTool("faketime") : undefined;
+  return faketime === undefined ? undefined : new FakeClocks(faketime);
 }
 
 async function startApp(
   name: AppName,
   { dir, build, onCrash }: SystemOptions,
   environment: Record<string, string>,
+  clocks: FakeClocks | undefined,
 ): Promise<SupervisedApp> {
+  const adminPort = await freePort();
   return new SupervisedApp({
     name,
     program: name.startsWith("ingest") ? build.ingest : build.worker,
     environment: {
       ...environment,
+      ...(await clocks?.add(name, () => readProcessClock(adminPort))),
       QUEUE_PREFIX: queuePrefix,
       DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
     },
     port: await freePort(),
-    adminPort: await freePort(),
+    adminPort,
     logPath: logPathOf(dir, name),
     onCrash,
   });
@@ -134,16 +144,16 @@ interface Redises {
   locateShards: () => Promise<{ redisUrl: string; prefix: string }[]>;
   /** One Redis, without a replica. */
   target?: FaultTarget;
-  setClock?: (aheadMs: number, signal: AbortSignal) => Promise<void>;
   faults: MachineFault[];
 }
 
 async function startRedisFor(
   options: SystemOptions,
   network: Network,
+  clocks: FakeClocks | undefined,
   started: AsyncDisposableStack,
 ): Promise<Redises> {
-  const { dir, isForFaults = false, signal } = options;
+  const { dir, signal } = options;
   if (options.redis !== undefined) {
     const prefixes = shardPrefixes(options.redis === "cluster" ? shardsOfCluster : 1);
     const engine = await redisEngines[options.redis]({ ...options, network, prefixes });
@@ -160,9 +170,7 @@ async function startRedisFor(
       faults: engine.faults,
     };
   }
-  const faketime = isForFaults ? findTool("faketime") : undefined;
-  const clock = faketime === undefined ? undefined : await createRedisClock(dir, faketime);
-  const { environment = {} } = clock ?? {};
+  const environment = (await clocks?.add("redis", () => readRedisClock(redis.url))) ?? {};
   const redis = await startRedis({ dir: join(dir, "redis"), port: await freePort(), environment, signal });
   started.defer(redis.stop);
   await removeSharedMemory(redis.pid);
@@ -172,7 +180,6 @@ async function startRedisFor(
     shards: 1,
     locateShards: async () => [{ redisUrl: redis.url, prefix: queuePrefix }],
     target: { kill: redis.kill, ended: redis.ended, restart: () => restartRedis(redis) },
-    ...(clock && { setClock: (aheadMs: number, stopping: AbortSignal) => clock.set(redis.url, aheadMs, stopping) }),
     faults: [],
   };
 }
@@ -192,6 +199,7 @@ interface Postgreses {
 async function startPostgresFor(
   { dir, isForFaults = false, postgres: wanted, signal }: SystemOptions,
   network: Network,
+  clocks: FakeClocks | undefined,
   started: AsyncDisposableStack,
 ): Promise<Postgreses> {
   const connect = (url: string) => started.adopt(createPool(url), (pool) => pool.end());
@@ -200,7 +208,8 @@ async function startPostgresFor(
     started.defer(stop);
     return { ...pair, pool: connect(pair.url) };
   }
-  const server = await startPostgres({ dir: join(dir, "postgres"), port: await freePort(), signal });
+  const environment = (await clocks?.add("postgres", () => readPostgresClock(admin))) ?? {};
+  const server = await startPostgres({ dir: join(dir, "postgres"), port: await freePort(), environment, signal });
   started.defer(server.stop);
   const admin = connect(server.url);
   const tls = isForFaults ? await serveTls(server, admin, dir) : undefined;
