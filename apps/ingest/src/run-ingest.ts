@@ -33,6 +33,7 @@ import {
   variables,
 } from "@booking-events/runtime";
 import { createApp } from "./app.ts";
+import { findBacklogWarnings } from "./freezes/find-backlog-warnings.ts";
 import { FreezeWatch, freezeLimits } from "./freezes/watch-freezes.ts";
 import { watchLoad } from "./load/shed-load.ts";
 import { Turns } from "./load/take-turns.ts";
@@ -99,7 +100,7 @@ export async function runIngest(
     createServer: (isStopping) => createIngestServer(context, services, isStopping),
     closeConnections: () => Promise.all([stopServices(services), context.tracing?.shutdown()]),
     findProblems: () => [...partners.problems(), ...queue.problems()],
-    findWarnings: () => [...partners.warnings(), ...queue.warnings(), ...load.warnings()],
+    findWarnings: () => [...partners.warnings(), ...queue.warnings(), ...load.warnings(), ...findBacklogWarnings()],
     backlog: freezeLimits.backlog,
   });
 }

@@ -65,9 +65,9 @@ Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
   DATABASE_URL    the worker's PostgreSQL: required for all but partners, refusals and queue
   DATABASE_SCHEMA the schema of the worker's tables, if it is not public
-  REDIS_URL       the queue: required for status, doctor, queue, dead-letters replay, import,
-                  guests erase, refusals and partners warnings; others show more with it. For a
-                  cluster or sentinels, REDIS_CLUSTER or REDIS_SENTINELS instead: see
+  REDIS_URL       the queue: required for status, doctor, maintain, queue, dead-letters replay,
+                  import, guests erase, refusals and partners warnings; others show more with it.
+                  For a cluster or sentinels, REDIS_CLUSTER or REDIS_SENTINELS instead: see
                   docs/operations/variables.md
   DIGEST_KEY      the worker's, if it has one: required for guests
   QUEUE_PREFIX    the prefix of the queue, if it is not the default

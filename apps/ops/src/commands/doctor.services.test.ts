@@ -182,6 +182,17 @@ test("it notices settings of Redis that lose events, and that CONFIG SET alone d
   expect((await doctor()).problems).toEqual([]);
 });
 
+test("it notices that Redis would never shorten its append-only file", async () => {
+  await redisAdmin.config("SET", "auto-aof-rewrite-percentage", 0);
+  await redisAdmin.config("REWRITE");
+  expect((await doctor()).problems).toMatchObject([
+    { name: "Redis shortens its append-only file", remedy: expect.stringContaining("CONFIG SET") },
+  ]);
+  await redisAdmin.config("SET", "auto-aof-rewrite-percentage", 100);
+  await redisAdmin.config("REWRITE");
+  expect((await doctor()).problems).toEqual([]);
+});
+
 test("it says what it cannot see, and goes on without Redis or PostgreSQL", async () => {
   await redisAdmin.acl("SETUSER", "ops", "on", ">pass", "~*", "+@all", "-config|get");
   const restricted = Object.assign(new URL(redis.url), { username: "ops", password: "pass" }).href;
@@ -207,6 +218,7 @@ test.each([
   const checks = checkRedis(
     {
       ...{ durabilityProblems: [], sequenceProblems: [], canReadFsync: true, maxMemoryBytes: 1, folder: null },
+      ...{ rewriteAfterPercent: 100, isRewriteFailing: false },
       ...{ configChanges: null, clockAheadMs: 2_000, clockErrorMs: 1 },
       ...{ minReplicasToWrite: 0, requiresFullCoverage: null, replicaCount: 0 },
     },
@@ -231,6 +243,7 @@ test.each([
   const checks = checkRedis(
     {
       ...{ durabilityProblems: [], sequenceProblems: [], canReadFsync: true, maxMemoryBytes: 1, folder: null },
+      ...{ rewriteAfterPercent: 100, isRewriteFailing: false },
       ...{
         configChanges: null,
         clockAheadMs: 0,

@@ -12,6 +12,10 @@ export interface RedisExamination extends MeasuredClock {
   /** Whether Redis permits to read the two settings of fsync. */
   canReadFsync: boolean;
   sequenceProblems: string[];
+  /** By how many percent the append-only file grows before Redis rewrites it; 0: never. Null: it may not be read. */
+  rewriteAfterPercent: number | null;
+  /** The last rewrite of the append-only file has failed. */
+  isRewriteFailing: boolean;
   /** 0: no limit. */
   maxMemoryBytes: number;
   /** How often settings were changed and written to the configuration file since the start; null: unknown. */
@@ -38,6 +42,8 @@ export async function examineRedis(location: QueueLocation & { replicasToConfirm
       durabilityProblems: findDurabilityProblems(facts, location),
       canReadFsync: facts.config !== null,
       sequenceProblems: await new SequenceCheck().findProblems(redis, location.prefix),
+      rewriteAfterPercent: toNumber(await readSetting(redis, "auto-aof-rewrite-percentage")),
+      isRewriteFailing: parseInfo(facts.info).get("aof_last_bgrewrite_status") === "err",
       maxMemoryBytes: Number(parseInfo(facts.info).get("maxmemory") ?? 0),
       configChanges: countConfigChanges(await redis.info("commandstats")),
       ...(await measureClock(redis, clockTries)),

@@ -18,6 +18,7 @@ export function checkRedis(examination: RedisExamination, wanted: Wanted): Check
     ...checkReplicas(examination, wanted, redisCli),
     ...checkCoverage(examination, redisCli),
     checkFsyncIsKnown(examination),
+    checkRewrite(examination, redisCli),
     checkMemory(examination, redisCli),
     checkConfiguration(examination, redisCli),
     checkSequence(examination),
@@ -102,6 +103,20 @@ function checkFsyncIsKnown({ canReadFsync }: RedisExamination): Check {
         "Redis does not permit CONFIG GET",
         "Check at your provider: appendfsync always, no-appendfsync-on-rewrite no.",
       );
+}
+
+function checkRewrite({ rewriteAfterPercent, isRewriteFailing }: RedisExamination, redisCli: string): Check {
+  const subject = {
+    name: "Redis shortens its append-only file",
+    why: "Otherwise the file grows until the disk is full, and Redis takes ever longer to start.",
+  };
+  if (isRewriteFailing)
+    return problem(subject, "its last rewrite failed", "See Redis' log for the cause, such as memory or its disk.");
+  const remedy = `${redisCli} CONFIG SET auto-aof-rewrite-percentage 100 && ${rewrite(redisCli)}`;
+  if (rewriteAfterPercent === null) return unknown(subject, "Redis does not permit CONFIG GET", remedy);
+  return rewriteAfterPercent === 0
+    ? problem(subject, "auto-aof-rewrite-percentage is 0", remedy)
+    : ok(subject, `it rewrites the file when it has grown by ${rewriteAfterPercent} %`);
 }
 
 function checkMemory({ maxMemoryBytes }: RedisExamination, redisCli: string): Check {
