@@ -1,10 +1,10 @@
 export {
   CannotCheck,
-  type CheckReceiverOptions,
   type CheckResult,
   checkReceiver,
   type ReceiverReport,
   receiverChecks,
 } from "./receiver/check-receiver.ts";
+export type { CheckReceiverOptions } from "./receiver/receiver.ts";
 export { type PlayedReceiver, type PlayReceiverOptions, playReceiver } from "./sender/play-receiver.ts";
 export type { ScenarioResult, SenderReport } from "./sender/sender-run.ts";

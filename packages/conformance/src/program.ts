@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { CannotCheck, type CheckReceiverOptions, checkReceiver, receiverChecks } from "./receiver/check-receiver.ts";
+import { CannotCheck, checkReceiver, receiverChecks } from "./receiver/check-receiver.ts";
 import { formatReceiverReport } from "./receiver/format-report.ts";
+import type { CheckReceiverOptions } from "./receiver/receiver.ts";
 import { formatSenderReport } from "./sender/format-report.ts";
 import { type PlayReceiverOptions, playReceiver } from "./sender/play-receiver.ts";
 import { scenarios } from "./sender/scenarios.ts";

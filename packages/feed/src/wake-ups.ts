@@ -6,14 +6,7 @@ import { connect, disconnect } from "./connect.ts";
 import { type FeedLogger, nameError } from "./logger.ts";
 import { growingPauseMs } from "./pauses.ts";
 
-/** Says when to look for changes. */
-export interface WakeUps {
-  /**
-   * Ends with the next notification, after the time, or when the signal aborts. A notification that has come since the
-   * last wait counts.
-   */
-  wait(limitMs: number): Promise<void>;
-}
+export type WakeUps = ReturnType<typeof createWakeUps>;
 
 const longestPauseMs = 30_000;
 
@@ -28,10 +21,10 @@ interface Listening {
 }
 
 /**
- * Listens for notifications on a connection of its own until the signal aborts. While there is no connection, waits
- * end by their time.
+ * Says when to look for changes. Listens for notifications on a connection of its own until the signal aborts. While
+ * there is no connection, waits end by their time.
  */
-export function createWakeUps({ name, listenUrl, schema, logger, signal }: Listening): WakeUps {
+export function createWakeUps({ name, listenUrl, schema, logger, signal }: Listening) {
   let isWoken = false;
   let wakeWaiter = () => {};
   const wake = () => {
@@ -76,7 +69,11 @@ export function createWakeUps({ name, listenUrl, schema, logger, signal }: Liste
   }
 
   return {
-    async wait(limitMs) {
+    /**
+     * Ends with the next notification, after the time, or when the signal aborts. A notification that has come since the
+     * last wait counts.
+     */
+    async wait(limitMs: number): Promise<void> {
       const waiting = new AbortController();
       wakeWaiter = () => waiting.abort();
       if (!isWoken) await sleep(limitMs, undefined, { signal: waiting.signal }).catch(() => {});

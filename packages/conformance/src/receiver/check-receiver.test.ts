@@ -3,7 +3,8 @@ import { createServer as createHttpServer, type IncomingMessage, type RequestLis
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
-import { CannotCheck, type CheckReceiverOptions, checkReceiver, type ReceiverReport } from "./check-receiver.ts";
+import { CannotCheck, checkReceiver, type ReceiverReport } from "./check-receiver.ts";
+import type { CheckReceiverOptions } from "./receiver.ts";
 
 const secret = "conformance-canary-5f2c81";
 const eventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";

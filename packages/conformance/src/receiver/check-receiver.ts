@@ -13,19 +13,7 @@ import { type Answer, NoAnswer } from "./exchange.ts";
 import { bodyOf } from "./expectations.ts";
 import { hideSecret } from "./hide-secret.ts";
 import { bookingJson } from "./payloads.ts";
-import { createReceiver, type Profile, type Receiver } from "./receiver.ts";
-
-export interface CheckReceiverOptions {
-  /** What comes before `/booking-event`, such as `https://bookings.example.com`. */
-  url: URL;
-  secret: string;
-  /** Default: full. */
-  profile?: Profile;
-  /** Sends nothing but dry runs. Default: false. */
-  dryRunOnly?: boolean;
-  /** Runs the checks whose names start with one of these. Default: all. */
-  only?: readonly string[];
-}
+import { type CheckReceiverOptions, createReceiver, type Profile, type Receiver } from "./receiver.ts";
 
 export interface CheckResult extends Omit<Check, "needsEvents" | "run"> {
   outcome: "passed" | "failed" | "skipped";

@@ -6,13 +6,19 @@ import { type Request, toBytes } from "./request.ts";
 /** `spec`: only what the specification says. `full`: also the decisions that fill its gaps. */
 export type Profile = "spec" | "full";
 
-export interface ReceiverOptions {
-  /** What comes before `/booking-event`. */
+export interface CheckReceiverOptions {
+  /** What comes before `/booking-event`, such as `https://bookings.example.com`. */
   url: URL;
   secret: string;
-  profile: Profile;
-  /** True if every request is a dry run, so that nothing is stored. */
-  dryRunOnly: boolean;
+  /** Default: full. */
+  profile?: Profile;
+  /** Sends nothing but dry runs. Default: false. */
+  dryRunOnly?: boolean;
+  /** Runs the checks whose names start with one of these. Default: all. */
+  only?: readonly string[];
+}
+
+export interface ReceiverOptions extends Required<Omit<CheckReceiverOptions, "only">> {
   /** Part of every reference. */
   runId: string;
 }
