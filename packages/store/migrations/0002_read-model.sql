@@ -161,85 +161,58 @@ from bookings;
 
 comment on view booking_details is
   'The bookings with each field of the contract as a typed column. A value that cannot be normalised is null here, and the column …_as_sent or the one without …_normalised has it as it was sent. Further fields are only in bookings.payload.';
-comment on column booking_details.partner is 'bookings.partner.';
-comment on column booking_details.reference_kind is 'bookings.reference_kind.';
-comment on column booking_details.reference is 'bookings.reference.';
-comment on column booking_details.state is 'bookings.state.';
-comment on column booking_details.sequence is 'bookings.sequence.';
-comment on column booking_details.consumer_partner_external_reference is 'consumerPartnerExternalReference, as sent.';
-comment on column booking_details.consumer_given_name is 'consumerGivenName, as sent.';
 comment on column booking_details.consumer_phone is 'consumerPhone in E.164, if it was sent in international form.';
-comment on column booking_details.consumer_phone_as_sent is 'consumerPhone, as sent.';
-comment on column booking_details.consumer_email is 'consumerEmail, as sent.';
 comment on column booking_details.consumer_email_normalised is
   'consumerEmail in lower case and without white space around it; else null.';
 comment on column booking_details.consumer_language is
   'consumerLanguage as a language tag in its canonical case, such as en-US.';
-comment on column booking_details.consumer_language_as_sent is 'consumerLanguage, as sent.';
-comment on column booking_details.consumer_nationality is 'consumerNationality, as sent.';
 comment on column booking_details.consumer_nationality_normalised is
   'consumerNationality in capitals, if it has the shape of an ISO 3166-1 code (two or three letters); else null.';
-comment on column booking_details.consumer_currency is 'consumerCurrency, as sent.';
 comment on column booking_details.consumer_currency_normalised is
   'consumerCurrency in capitals, if it has the shape of an ISO 4217 code (three letters); else null.';
-comment on column booking_details.consumer_trip_partner_external_reference is
-  'consumerTripPartnerExternalReference, as sent.';
-comment on column booking_details.consumer_trip_external_product_name is 'consumerTripExternalProductName, as sent.';
 comment on column booking_details.consumer_trip_is_international is
   'consumerTripIsInternational: true for true, t, yes, y and 1; false for false, f, no, n and 0; else null.';
-comment on column booking_details.consumer_trip_is_international_as_sent is 'consumerTripIsInternational, as sent.';
 comment on column booking_details.consumer_trip_is_regional is
   'consumerTripIsRegional: true for true, t, yes, y and 1; false for false, f, no, n and 0; else null.';
-comment on column booking_details.consumer_trip_is_regional_as_sent is 'consumerTripIsRegional, as sent.';
 comment on column booking_details.consumer_trip_is_local is
   'consumerTripIsLocal: true for true, t, yes, y and 1; false for false, f, no, n and 0; else null.';
-comment on column booking_details.consumer_trip_is_local_as_sent is 'consumerTripIsLocal, as sent.';
 comment on column booking_details.consumer_trip_arrival_date is
   'consumerTripArrivalDate: the calendar day as the partner wrote it.';
 comment on column booking_details.consumer_trip_arrival_at is
   'consumerTripArrivalDate: the moment. Null if a day was sent.';
-comment on column booking_details.consumer_trip_arrival_date_as_sent is 'consumerTripArrivalDate, as sent.';
-comment on column booking_details.consumer_trip_arrival_airport_name is 'consumerTripArrivalAirportName, as sent.';
-comment on column booking_details.consumer_trip_arrival_flight_number is 'consumerTripArrivalFlightNumber, as sent.';
 comment on column booking_details.consumer_trip_return_date is
   'consumerTripReturnDate: the calendar day as the partner wrote it.';
 comment on column booking_details.consumer_trip_return_at is
   'consumerTripReturnDate: the moment. Null if a day was sent.';
-comment on column booking_details.consumer_trip_return_date_as_sent is 'consumerTripReturnDate, as sent.';
-comment on column booking_details.consumer_trip_departure_city_name is 'consumerTripDepartureCityName, as sent.';
-comment on column booking_details.consumer_trip_departure_country_name is 'consumerTripDepartureCountryName, as sent.';
-comment on column booking_details.consumer_trip_departure_airport_code is 'consumerTripDepartureAirportCode, as sent.';
 comment on column booking_details.consumer_trip_departure_airport_code_normalised is
   'consumerTripDepartureAirportCode in capitals, if it has the shape of an IATA code (three letters); else null.';
-comment on column booking_details.consumer_trip_departure_airport_name is 'consumerTripDepartureAirportName, as sent.';
-comment on column booking_details.consumer_trip_departure_flight_number is
-  'consumerTripDepartureFlightNumber, as sent.';
-comment on column booking_details.consumer_trip_destination_name is 'consumerTripDestinationName, as sent.';
-comment on column booking_details.consumer_trip_destination_country_name is
-  'consumerTripDestinationCountryName, as sent.';
 comment on column booking_details.consumer_trip_destination_country_name_normalised is
   'consumerTripDestinationCountryName without white space around it, if it has at most 100 characters; else null.';
-comment on column booking_details.consumer_trip_destination_airport_code is
-  'consumerTripDestinationAirportCode, as sent.';
 comment on column booking_details.consumer_trip_destination_airport_code_normalised is
   'consumerTripDestinationAirportCode in capitals, if it has the shape of an IATA code (three letters); else null.';
-comment on column booking_details.consumer_trip_accommodation_name is 'consumerTripAccommodationName, as sent.';
-comment on column booking_details.consumer_trip_accommodation_address is 'consumerTripAccommodationAddress, as sent.';
-comment on column booking_details.consumer_trip_venue_name is 'consumerTripVenueName, as sent.';
-comment on column booking_details.consumer_trip_venue_address is 'consumerTripVenueAddress, as sent.';
-comment on column booking_details.agent_partner_external_reference is 'agentPartnerExternalReference, as sent.';
-comment on column booking_details.agent_given_name is 'agentGivenName, as sent.';
-comment on column booking_details.agent_family_name is 'agentFamilyName, as sent.';
-comment on column booking_details.agent_email is 'agentEmail, as sent.';
 comment on column booking_details.agent_email_normalised is
   'agentEmail in lower case and without white space around it; else null.';
 comment on column booking_details.agent_phone_number is
   'agentPhoneNumber in E.164, if it was sent in international form.';
-comment on column booking_details.agent_phone_number_as_sent is 'agentPhoneNumber, as sent.';
-comment on column booking_details.agent_timezone is 'agentTimezone, as sent.';
-comment on column booking_details.created_at is 'bookings.created_at.';
-comment on column booking_details.updated_at is 'bookings.updated_at.';
-comment on column booking_details.deleted_at is 'bookings.deleted_at.';
+
+-- The names of the others say what they hold: a column of bookings, or a field as it was sent.
+do $$
+declare
+  described record;
+begin
+  for described in
+    select attname, attname in (select attname from pg_attribute where attrelid = 'bookings'::regclass) as is_column,
+      string_to_array(regexp_replace(attname, '_as_sent$', ''), '_') as words
+    from pg_attribute
+    where attrelid = 'booking_details'::regclass and col_description(attrelid, attnum) is null
+      and attname !~ '_normalised$'
+  loop
+    execute format('comment on column booking_details.%I is %L', described.attname, case
+      when described.is_column then format('bookings.%s.', described.attname)
+      else described.words[1] || replace(initcap(array_to_string(described.words[2:], ' ') collate "C"), ' ', '') || ', as sent.'
+    end);
+  end loop;
+end $$;
 
 create view booking_details_unreadable as
 select
