@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import { type FoldEvent, toCanonicalJson } from "@booking-events/bookings";
-import { bookingReferenceOf, type EventEnvelope, type ReferenceKind, referenceKindOf } from "@booking-events/schema";
+import { bookingReferenceOf, type EventEnvelope, referenceKindOf } from "@booking-events/schema";
 import {
+  type BookingIdentity,
   bookingKey,
   contactsOf,
   type DigestKey,
@@ -12,11 +13,7 @@ import {
 } from "@booking-events/store";
 
 /** An event to apply. All that depends on its envelope is computed once. */
-export interface IncomingEvent extends FoldEvent {
-  partner: string;
-  referenceKind: ReferenceKind;
-  reference: string;
-  bookingKey: Buffer;
+export interface IncomingEvent extends FoldEvent, BookingIdentity {
   idempotencyKey: string | null;
   secretId: string | null;
   payload: string;

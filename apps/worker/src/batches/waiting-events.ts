@@ -1,12 +1,8 @@
 import type { Outcome } from "@booking-events/bookings";
-import { countJsonValues, type EventEnvelope, type EventKind } from "@booking-events/schema";
+import { countJsonValues, type EventEnvelope } from "@booking-events/schema";
 import { readEnvelope, type UnreadEvent } from "./read-envelope.ts";
 
-export interface AppliedEvent {
-  eventId: string;
-  partner: string;
-  kind: EventKind;
-  sequence: number;
+export interface AppliedEvent extends Pick<EventEnvelope, "eventId" | "partner" | "kind" | "sequence"> {
   outcome: Outcome;
 }
 

@@ -1,40 +1,20 @@
 import { createHash } from "node:crypto";
 import type { Delivery } from "@booking-events/queue";
-import {
-  bookingReferenceOf,
-  type EventKind,
-  parseEnvelopeText,
-  type ReferenceKind,
-  referenceKindOf,
-} from "@booking-events/schema";
+import { bookingReferenceOf, parseEnvelopeText, referenceKindOf } from "@booking-events/schema";
 
-/** What is known of an event that may not be applied. All but the id is null if its envelope can't be read. */
-export interface EventIdentity {
-  eventId: string;
-  partner: string | null;
-  kind: EventKind | null;
-  referenceKind: ReferenceKind | null;
-  reference: string | null;
-  sequence: number | null;
-  traceparent: string | null;
-}
-
-/** Reads as much as possible from the delivery's envelope. */
-export function identifyEvent(delivery: Delivery): EventIdentity {
-  const parsed = parseEnvelopeText(delivery.text);
-  if (!parsed.success)
-    return {
-      eventId: toEventId(delivery.jobId),
-      partner: null,
-      kind: null,
-      referenceKind: null,
-      reference: null,
-      sequence: null,
-      traceparent: null,
-    };
-  const { eventId, partner, kind, sequence, traceparent = null, payload } = parsed.envelope;
-  const referenceKind = referenceKindOf(payload);
-  return { eventId, partner, kind, referenceKind, reference: bookingReferenceOf(payload), sequence, traceparent };
+/** Says what is known of an event that may not be applied. All but the id is null if its envelope can't be read. */
+export function identifyEvent({ text, jobId }: Delivery) {
+  const parsed = parseEnvelopeText(text);
+  const envelope = parsed.success ? parsed.envelope : null;
+  return {
+    eventId: envelope?.eventId ?? toEventId(jobId),
+    partner: envelope?.partner ?? null,
+    kind: envelope?.kind ?? null,
+    referenceKind: envelope && referenceKindOf(envelope.payload),
+    reference: envelope && bookingReferenceOf(envelope.payload),
+    sequence: envelope?.sequence ?? null,
+    traceparent: envelope?.traceparent ?? null,
+  };
 }
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -47,18 +47,15 @@ const contactHashCharacters = 13;
 export function openDigestKey(pool: pg.Pool, secret: string | undefined): Promise<DigestKey> {
   return inTransaction(pool, async (client) => {
     const stored = await readStoredKey(client);
-    const key = chooseKey(stored, secret);
-    const fingerprint = derive(key, "fingerprint");
     if (stored.fingerprint === null) {
       // The generated key goes, so that nobody can use it by mistake.
       await client.query(
         `update digest_key set fingerprint = $1, key = case when $2 then null else key end where fingerprint is null`,
-        [fingerprint, secret !== undefined],
+        [derive(chooseKey(stored, secret), "fingerprint"), secret !== undefined],
       );
     }
-    const { fingerprint: recorded } = stored.fingerprint === null ? await readStoredKey(client) : stored;
-    if (recorded === null || !fingerprint.equals(recorded)) throw new DigestKeyError(otherKey);
-    return createDigestKey(key);
+    // Another process may have recorded its own fingerprint meanwhile.
+    return readDigestKey(client, secret);
   });
 }
 

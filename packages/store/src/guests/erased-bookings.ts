@@ -1,22 +1,14 @@
-import type { EventKind, ReferenceKind } from "@booking-events/schema";
 import { byteas } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
-import type { EventToInsert } from "../tables/booking-events.ts";
-import { insertMissingEvent } from "../tables/booking-events.ts";
+import { type EventToInsert, insertMissingEvent } from "../tables/booking-events.ts";
 import { bookingKey } from "../tables/booking-key.ts";
 import type { DigestKey } from "./digest-key.ts";
 
-/** What an event of an erased booking may leave in the log. */
-export interface ErasedEvent {
-  id: string;
-  partner: string;
-  kind: EventKind;
-  referenceKind: ReferenceKind;
-  /** Of the booking before it was erased. */
-  bookingKey: Buffer;
-  sequence: number;
-  receivedAt: Date;
-}
+/** What an event of an erased booking may leave in the log. Its key is that of the booking before it was erased. */
+type ErasedEvent = Pick<
+  EventToInsert,
+  "id" | "partner" | "kind" | "referenceKind" | "bookingKey" | "sequence" | "receivedAt"
+>;
 
 /** The rows' names of an erased booking. */
 export interface ErasedIdentity {

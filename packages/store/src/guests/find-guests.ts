@@ -1,4 +1,3 @@
-import type { ReferenceKind } from "@booking-events/schema";
 import type pg from "pg";
 import type { Queryable } from "../connect/queryable.ts";
 import { inTransaction } from "../connect/transaction.ts";
@@ -43,13 +42,7 @@ type Candidate = GuestBooking & { bookingKey: Buffer };
 const candidateColumns = `booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state,
   updated_at as "updatedAt", event_id as "eventId", sequence, created_at as "createdAt"`;
 
-interface CandidateRow {
-  bookingKey: Buffer;
-  partner: string;
-  referenceKind: ReferenceKind;
-  reference: string;
-  state: GuestBooking["state"];
-  updatedAt: Date;
+interface CandidateRow extends Omit<Candidate, "event"> {
   eventId: string;
   sequence: number;
   createdAt: Date;

@@ -1,24 +1,13 @@
-import type { Outcome, Place, WarningCode } from "@booking-events/bookings";
-import type { EventKind, ReferenceKind } from "@booking-events/schema";
+import type { Outcome, Place } from "@booking-events/bookings";
+import type { EventKind } from "@booking-events/schema";
 import type { Queryable } from "../connect/queryable.ts";
+import type { EventToInsert } from "../tables/booking-events.ts";
 import { bookingKey } from "../tables/booking-key.ts";
 import { firstIdAt } from "../tables/event-ids.ts";
 
-/** An event as an operator sees it. */
-export interface EventDetails {
-  id: string;
-  partner: string;
-  kind: EventKind;
-  referenceKind: ReferenceKind;
-  reference: string;
-  sequence: number;
-  idempotencyKey: string | null;
-  /** Null: it was imported. */
-  secretId: string | null;
-  outcome: Outcome;
-  duplicateOf: string | null;
-  warnings: readonly WarningCode[];
-  receivedAt: Date;
+/** An event as an operator sees it. It was imported if the id of its secret is null. */
+export interface EventDetails
+  extends Required<Omit<EventToInsert, "bookingKey" | "payload" | "contentDigest" | "after">> {
   processedAt: Date;
 }
 

@@ -1,17 +1,14 @@
 import type { Change } from "@booking-events/bookings";
-import type { ReferenceKind } from "@booking-events/schema";
 import { bigints, integers, texts, uuids } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
 import { settleAll } from "../connect/settle-all.ts";
 import { defaultSchema } from "../connect/transaction-limits.ts";
+import type { BookingIdentity } from "./bookings.ts";
 
 /** `erased`: an operator has removed the booking and its events, so nobody can read them any more. */
 export type FeedChange = Change | "erased";
 
-export interface ChangeToInsert {
-  partner: string;
-  referenceKind: ReferenceKind;
-  reference: string;
+export interface ChangeToInsert extends Omit<BookingIdentity, "bookingKey"> {
   /** Numbers the booking's changes: 1, 2, 3 and so on. */
   revision: number;
   change: FeedChange;

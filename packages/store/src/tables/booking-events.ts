@@ -1,17 +1,14 @@
 import type { BookingState, Outcome, Place, RevisedEvent, WarningCode } from "@booking-events/bookings";
-import type { EventKind, ReferenceKind } from "@booking-events/schema";
+import type { EventKind } from "@booking-events/schema";
 import { bigints, byteas, texts, timestamps, uuids } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
+import type { BookingIdentity } from "./bookings.ts";
 import { monthsOfIds } from "./event-ids.ts";
 import { wasFirst } from "./was-first.ts";
 
-export interface EventToInsert {
+export interface EventToInsert extends BookingIdentity {
   id: string;
-  partner: string;
   kind: EventKind;
-  referenceKind: ReferenceKind;
-  reference: string;
-  bookingKey: Buffer;
   sequence: number;
   idempotencyKey: string | null;
   /** Which of the partner's secrets the event came by, if that is known. */

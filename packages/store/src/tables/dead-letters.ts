@@ -83,16 +83,7 @@ export async function closeLettersOfApplied(client: Queryable): Promise<number> 
   return rowCount ?? 0;
 }
 
-export interface DeadLetter {
-  eventId: string;
-  partner: string | null;
-  kind: string | null;
-  referenceKind: ReferenceKind | null;
-  reference: string | null;
-  sequence: number | null;
-  errorCode: string;
-  error: string;
-  attempts: number;
+export interface DeadLetter extends Omit<DeadLetterToWrite, "envelope"> {
   failedAt: Date;
   replayedAt: Date | null;
   replayedBy: string | null;

@@ -73,7 +73,7 @@ async function refuseOtherEncodings(client: Client): Promise<void> {
      where current_setting('server_encoding') <> 'UTF8'`,
   );
   if (rows[0] === undefined) return;
-  throw new DatabaseEncodingError(
+  throw new UnusableDatabaseError(
     `The database ${escapeIdentifier(rows[0].name)} has the encoding ${rows[0].encoding}, which can't hold every ` +
       "event. Create one with: create database … encoding 'UTF8' template template0",
   );
@@ -110,13 +110,13 @@ async function createSchema(client: Client, name: string): Promise<void> {
 function refuseOtherSchemas({ different, unknown }: MigrationStatus, schema: string): void {
   const name = escapeIdentifier(schema);
   if (different.length > 0)
-    throw new OtherSchemaError(
+    throw new UnusableDatabaseError(
       `The tables in the schema ${name} were made by other files than those of this version (${different[0]}), and ` +
         `stay as they are: to start over without them, run drop schema ${name} cascade or, if npm start has made ` +
         "them, delete the folder .data.",
     );
   if (unknown.length > 0)
-    throw new NewerSchemaError(
+    throw new UnusableDatabaseError(
       `The database has been migrated by a newer version of this program (${unknown.join(", ")}). Run that version.`,
     );
 }
@@ -130,21 +130,6 @@ async function run(client: Client, { name, sql, digest }: MigrationFile): Promis
 export class UnusableDatabaseError extends Error {
   override name = "UnusableDatabaseError";
   readonly [safeMessage] = true;
-}
-
-/** The database's schema is newer than this release. */
-export class NewerSchemaError extends UnusableDatabaseError {
-  override name = "NewerSchemaError";
-}
-
-/** The database's schema was made by other files than those of this release. */
-export class OtherSchemaError extends UnusableDatabaseError {
-  override name = "OtherSchemaError";
-}
-
-/** The database can't hold every text that an event may have. Its encoding is set when it is created. */
-export class DatabaseEncodingError extends UnusableDatabaseError {
-  override name = "DatabaseEncodingError";
 }
 
 /** The tables' schema does not exist, or must not be used. */
