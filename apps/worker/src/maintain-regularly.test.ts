@@ -25,7 +25,7 @@ async function delaysAfter(...runs: (Partial<Maintained> | Error)[]): Promise<nu
       return { ...nothing, ...run };
     },
     readStatus: async () => ({ oldestEventAt: null, eventsInDefaultPartition: 0 }),
-    metrics: { countRemoved() {}, setStatus() {}, noteSuccess() {} },
+    metrics: { record() {} },
     logger: createLogger({ name: "test", level: "info" }, { write() {} }),
     signal: stopping.signal,
     async sleep(delayMs) {

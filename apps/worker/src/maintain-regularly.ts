@@ -19,7 +19,7 @@ const intervalIfMoreMs = 10_000;
 export async function maintainRegularly(options: {
   maintain: () => Promise<Maintained>;
   readStatus: () => Promise<LogStatus>;
-  metrics: Pick<MaintenanceMetrics, "countRemoved" | "setStatus" | "noteSuccess">;
+  metrics: MaintenanceMetrics;
   logger: Logger;
   signal: AbortSignal;
   sleep?: (delayMs: number, value: undefined, options: { signal: AbortSignal }) => Promise<unknown>;
@@ -33,11 +33,12 @@ export async function maintainRegularly(options: {
     try {
       const done = await maintain();
       hasMore = done.hasMore;
-      metrics.countRemoved(done);
-      metrics.setStatus(await readStatus());
-      if (done.problems.length === 0 && !done.isBusy && !done.isLocked) metrics.noteSuccess();
+      metrics.record(done, await readStatus());
       problems.report(done.problems);
-      if (hasDoneAnything(done)) logger.info(describe(done), "maintained the database");
+      const { removed, createdPartitions, droppedPartitions } = done;
+      const removedRows = Object.values(removed).reduce((sum, rows) => sum + rows);
+      if (removedRows + createdPartitions.length + droppedPartitions.length > 0)
+        logger.info({ removed, createdPartitions, droppedPartitions }, "maintained the database");
       if (done.removedOpenLetters > 0)
         logger.warn(
           { count: done.removedOpenLetters },
@@ -49,15 +50,4 @@ export async function maintainRegularly(options: {
     }
     await sleep(hasMore ? intervalIfMoreMs : intervalMs, undefined, { signal }).catch(() => {});
   }
-}
-
-function hasDoneAnything({ removed, ...done }: Maintained): boolean {
-  const { createdPartitions, droppedPartitions } = done;
-  return (
-    Object.values(removed).some((rows) => rows > 0) || createdPartitions.length > 0 || droppedPartitions.length > 0
-  );
-}
-
-function describe({ removed, createdPartitions, droppedPartitions }: Maintained) {
-  return { removed, createdPartitions, droppedPartitions };
 }

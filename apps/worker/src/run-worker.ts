@@ -56,10 +56,10 @@ import { ShardService, shardIntervalMs } from "./shards/serve-shards.ts";
 import { WorkerShard } from "./shards/worker-shard.ts";
 import { DatabaseHealth } from "./watch/database-health.ts";
 import { findProblems, findShardWarnings, isAnyConnected } from "./watch/find-problems.ts";
-import { MaintenanceMetrics } from "./watch/maintenance-metrics.ts";
+import { createMaintenanceMetrics, type MaintenanceMetrics } from "./watch/maintenance-metrics.ts";
 import { ReportedProblems } from "./watch/reported-problems.ts";
 import { LaterVersions } from "./watch/watch-later-versions.ts";
-import { exportWorkerState, maxCodes, WorkerMetrics } from "./watch/worker-metrics.ts";
+import { createWorkerMetrics, exportWorkerState, maxCodes } from "./watch/worker-metrics.ts";
 
 const entries = {
   ADMIN_HOST: variables.ADMIN_HOST,
@@ -237,14 +237,14 @@ function createDatabase({ settings, parts, logger, registry, signal }: Context):
   const collations = new ReportedProblems((problems) => {
     if (problems.length > 0) logger.warn({ problems }, "PostgreSQL may sort text otherwise than its indexes");
   });
-  const maintenanceMetrics = new MaintenanceMetrics(registry);
+  const maintenanceMetrics = createMaintenanceMetrics(registry);
   return { pool, outageGate, migration, health, durability, collations, maintenanceMetrics };
 }
 
 function createWorker({ settings, parts, logger, registry, tracing, signal }: Context, database: Database) {
   const { pool, outageGate, migration } = database;
   const digestKey = () => migration.digestKey();
-  const metrics = new WorkerMetrics(registry);
+  const metrics = createWorkerMetrics(registry);
   const transactions = new Transactions({
     pool,
     outageGate,

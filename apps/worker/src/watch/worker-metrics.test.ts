@@ -1,6 +1,6 @@
 import { createMetrics } from "@booking-events/runtime";
 import { beforeEach, expect, test } from "vitest";
-import { exportWorkerState, WorkerMetrics } from "./worker-metrics.ts";
+import { createWorkerMetrics, exportWorkerState, type WorkerMetrics } from "./worker-metrics.ts";
 
 let registry: ReturnType<typeof createMetrics>;
 let metrics: WorkerMetrics;
@@ -13,7 +13,7 @@ beforeEach(() => {
   letters = [{ errorCode: "22003", count: 2 }];
   isDatabaseOut = false;
   isDatabaseUp = true;
-  metrics = new WorkerMetrics(registry);
+  metrics = createWorkerMetrics(registry);
   exportWorkerState(registry, {
     isDatabaseOut: () => isDatabaseOut,
     isDatabaseUp: async () => isDatabaseUp,

@@ -1,13 +1,5 @@
 import type { Outcome, WarningCode } from "@booking-events/bookings";
-import {
-  Counter,
-  createTallies,
-  Gauge,
-  Histogram,
-  type Registry,
-  type Tally,
-  withDeadline,
-} from "@booking-events/runtime";
+import { Counter, createTallies, Gauge, Histogram, type Registry, withDeadline } from "@booking-events/runtime";
 
 const scrapeLimitMs = 1_000;
 /** Redis is a boundary: another program may have queued events of partners that nobody knows. */
@@ -25,108 +17,94 @@ export interface ProcessedDelivery {
   queuedAtMs?: number;
 }
 
-/** What the worker counts while it works. */
-export class WorkerMetrics {
-  readonly #processed: (kind: string, outcome: string, partner: string) => Tally;
-  readonly #partners = new Set<string>();
-  readonly #delays: Histogram;
-  readonly #batchEvents: Histogram;
-  readonly #batchCharacters: Histogram;
-  readonly #faults: Counter;
-  readonly #warnings: Counter;
-  readonly #sweepFaults: Counter;
+export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
-  constructor(registry: Registry) {
-    const registers = [registry];
-    this.#processed = createTallies({
+/** Creates what the worker counts while it works. */
+export function createWorkerMetrics(registry: Registry) {
+  const { processed, delays, batchEvents, batchCharacters, faults, warnings, sweepFaults } = defineMetrics([registry]);
+  const partners = new Set<string>();
+
+  function toLabel(partner: string | null): string {
+    if (partner === null) return "unknown";
+    if (partners.size >= maxPartners && !partners.has(partner)) return "other";
+    partners.add(partner);
+    return partner;
+  }
+
+  return {
+    countProcessed({ kind, outcome, partner, queuedAtMs }: ProcessedDelivery): void {
+      processed(kind ?? "unknown", outcome, toLabel(partner)).count += 1;
+      // The clocks of two hosts may differ.
+      if (queuedAtMs !== undefined) delays.observe(Math.max(0, Date.now() - queuedAtMs) / 1_000);
+    },
+    observeBatch({ events, characters }: { events: number; characters: number }): void {
+      batchEvents.observe(events);
+      batchCharacters.observe(characters);
+    },
+    /** Counts a failed attempt by the code that the log has too. */
+    countFault: (code: string) => faults.inc({ code }),
+    countWarning: (code: WarningCode) => warnings.inc({ code }),
+    countSweepFault: () => sweepFaults.inc(),
+  };
+}
+
+function defineMetrics(registers: Registry[]) {
+  return {
+    processed: createTallies({
       name: "booking_events_processed_total",
       help: "Finished deliveries, by the event's kind, its outcome and its partner.",
       labelNames: ["kind", "outcome", "partner"],
       registers,
-    });
-    this.#delays = new Histogram({
+    }),
+    delays: new Histogram({
       name: "booking_events_apply_delay_seconds",
       help: "Time from when an event was queued until it was applied, with all its attempts.",
       buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200],
       registers,
-    });
-    this.#batchEvents = new Histogram({
+    }),
+    batchEvents: new Histogram({
       name: "booking_events_batch_events",
       help: "Events in a transaction.",
       buckets: [1, 2, 5, 10, 25, 50, 100, 200, 400, 800],
       registers,
-    });
-    this.#batchCharacters = new Histogram({
+    }),
+    batchCharacters: new Histogram({
       name: "booking_events_batch_characters",
       help: "Characters of JSON in a transaction.",
       buckets: [1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6],
       registers,
-    });
-    this.#faults = new Counter({
+    }),
+    faults: new Counter({
       name: "booking_events_attempts_failed_total",
       help: "Failed attempts to apply an event, by SQLSTATE or by the name of the error.",
       labelNames: ["code"],
       registers,
-    });
-    this.#warnings = new Counter({
+    }),
+    warnings: new Counter({
       name: "booking_events_warnings_total",
       help: "Warnings recorded with events, by code: likely mistakes of senders that lose no data.",
       labelNames: ["code"],
       registers,
-    });
-    this.#sweepFaults = new Counter({
+    }),
+    sweepFaults: new Counter({
       name: "booking_events_sweep_failures_total",
       help: "Events given up by the queue that could not be handled, and failed searches for such events.",
       registers,
-    });
-  }
-
-  countProcessed({ kind, outcome, partner, queuedAtMs }: ProcessedDelivery): void {
-    this.#processed(kind ?? "unknown", outcome, this.#toLabel(partner)).count += 1;
-    // The clocks of two hosts may differ.
-    if (queuedAtMs !== undefined) this.#delays.observe(Math.max(0, Date.now() - queuedAtMs) / 1_000);
-  }
-
-  observeBatch({ events, characters }: { events: number; characters: number }): void {
-    this.#batchEvents.observe(events);
-    this.#batchCharacters.observe(characters);
-  }
-
-  /** Counts a failed attempt by the code that the log has too. */
-  countFault(code: string): void {
-    this.#faults.inc({ code });
-  }
-
-  countWarning(code: WarningCode): void {
-    this.#warnings.inc({ code });
-  }
-
-  countSweepFault(): void {
-    this.#sweepFaults.inc();
-  }
-
-  #toLabel(partner: string | null): string {
-    if (partner === null) return "unknown";
-    if (this.#partners.has(partner)) return partner;
-    if (this.#partners.size >= maxPartners) return "other";
-    this.#partners.add(partner);
-    return partner;
-  }
+    }),
+  };
 }
 
-/** What is asked at each scrape. */
-export interface WorkerState {
-  /** Whether the worker waits for PostgreSQL. */
-  isDatabaseOut: () => boolean;
-  /** Asks PostgreSQL, which may be down although no event has met that yet. */
-  isDatabaseUp: () => Promise<boolean>;
-  isRedisConnected: () => boolean;
-  /** The number of open dead letters by code. */
-  countOpenLetters: () => Promise<{ errorCode: string; count: number }[]>;
-  isStuck: () => boolean;
-}
-
-export function exportWorkerState(registry: Registry, state: WorkerState): void {
+/** @param state what is asked at each scrape */
+export function exportWorkerState(
+  registry: Registry,
+  state: {
+    isDatabaseOut: () => boolean;
+    isDatabaseUp: () => Promise<boolean>;
+    isRedisConnected: () => boolean;
+    countOpenLetters: () => Promise<{ errorCode: string; count: number }[]>;
+    isStuck: () => boolean;
+  },
+): void {
   const registers = [registry];
   new Gauge({
     name: "booking_events_database_up",
