@@ -154,7 +154,7 @@ async function startQueue({ settings, redis, logger, metrics, parts }: Context, 
     shardCount: settings.QUEUE_SHARDS,
     createProducer: parts.createProducer,
     replicasToConfirm: settings.REDIS_REPLICAS_TO_CONFIRM,
-    // watchQueue logs problems and their end at a higher level.
+    // The watch of the queue logs problems and their end at a higher level.
     onError: (error) => logger.debug({ err: error }, "Redis connection failed"),
     onTimeLost,
   });

@@ -10,7 +10,7 @@ import { createLogger } from "@booking-events/runtime";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type QueueWatch, watchQueue } from "./watch-queue.ts";
+import { QueueWatch } from "./watch-queue.ts";
 
 /** Two servers behind one address: after each interruption, the connection may lead to the other one. */
 
@@ -52,7 +52,8 @@ beforeEach(async () => {
   const url = new URL(fit.url);
   url.port = String((way.address() as AddressInfo).port);
   producer = createProducer({ redisServers: url.href, prefix, onError: () => {} });
-  queue = await watchQueue({ producer, logger: createLogger({ name: "test", level: "silent" }) });
+  queue = new QueueWatch(producer, createLogger({ name: "test", level: "silent" }));
+  await queue.start();
   expect(queue.problems()).toEqual([]);
 });
 

@@ -24,19 +24,6 @@ const uncheckedConnection = "The connection to Redis is new and has not been che
 
 type CheckedProducer = Pick<Producer, "findProblems" | "connectionNumber" | "onConnected">;
 
-/** Starts a watch. Resolves after its first check. */
-export async function watchQueue({
-  producer,
-  logger,
-}: {
-  producer: CheckedProducer;
-  logger: Logger;
-}): Promise<QueueWatch> {
-  const watch = new QueueWatch(producer, logger);
-  await watch.start();
-  return watch;
-}
-
 /**
  * Checks every second, and on each new connection, whether Redis answers and stores events safely, so requests need no
  * check of their own. While it does not, events are refused immediately, because Redis might accept one and lose it.
@@ -53,6 +40,7 @@ export class QueueWatch {
     this.#logger = logger;
   }
 
+  /** Resolves after the first check. */
   async start(): Promise<void> {
     await this.#checkFirst();
     this.#producer.onConnected(() => void this.#check().then((result) => this.#update(result)));

@@ -42,7 +42,7 @@ function findRedisProblems(shards: Shards): string[] {
     const problem = consumer.connectionProblem();
     return [shard, problem === null ? [] : [problem]];
   });
-  return shards.size === 1 ? problems.flatMap(([, ofShard]) => ofShard) : namingShards(problems);
+  return namingShards(problems);
 }
 
 function findStuckShards(shards: Shards): string[] {

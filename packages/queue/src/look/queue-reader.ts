@@ -12,21 +12,7 @@ export interface WaitingEvent {
   partner: string | null;
 }
 
-export interface QueueReader {
-  /**
-   * Finds an event that waits for a worker or is held by one. An event leaves the queue only after PostgreSQL has it,
-   * so whoever looks here first and in PostgreSQL afterwards never misses an accepted event.
-   *
-   * @param eventId a UUID in lower case
-   * @throws if a shard does not answer within {@link readDeadlineMs}, and the event is in none of the others
-   */
-  findEvent(eventId: string): Promise<WaitingEvent | undefined>;
-  /** @throws if no shard answers in that time */
-  ping(): Promise<void>;
-  /** Asks the Redis of each shard what time it is. @throws if one does not answer */
-  readTimes(): Promise<ServerTime[]>;
-  close(): void;
-}
+export type QueueReader = ReturnType<typeof createQueueReader>;
 
 /** Leaves the other half of 2 s, in which partners get an answer in an outage, to PostgreSQL. */
 export const readDeadlineMs = 800;
@@ -38,9 +24,7 @@ export const readDeadlineMs = 800;
  * @param options.shardCount at least so many. More are asked as soon as senders have recorded that they use more
  * @param options.onError called for each connection error; ioredis reconnects by itself
  */
-export function createQueueReader(
-  options: QueueLocation & { shardCount: number; onError: (error: Error) => void },
-): QueueReader {
+export function createQueueReader(options: QueueLocation & { shardCount: number; onError: (error: Error) => void }) {
   const first = openShard(options, 0);
   const shards = [first];
 
@@ -50,7 +34,14 @@ export function createQueueReader(
 
   openUpTo(options.shardCount);
   return {
-    async findEvent(eventId) {
+    /**
+     * Finds an event that waits for a worker or is held by one. An event leaves the queue only after PostgreSQL has it,
+     * so whoever looks here first and in PostgreSQL afterwards never misses an accepted event.
+     *
+     * @param eventId a UUID in lower case
+     * @throws if a shard does not answer within {@link readDeadlineMs}, and the event is in none of the others
+     */
+    async findEvent(eventId: string): Promise<WaitingEvent | undefined> {
       const asked = shards.length;
       const counting = withDeadline(readShardCounts(first.redis, options.prefix), readDeadlineMs);
       const [found, recorded] = await Promise.allSettled([findIn(shards, eventId), counting]);
@@ -61,10 +52,12 @@ export function createQueueReader(
       openUpTo(Math.max(...recorded.value, asked));
       return findIn(shards.slice(asked), eventId);
     },
+    /** @throws if no shard answers in that time */
     async ping() {
       await Promise.any(shards.map(({ redis }) => withDeadline(redis.ping(), readDeadlineMs)));
     },
-    readTimes: () =>
+    /** Asks the Redis of each shard what time it is. @throws if one does not answer */
+    readTimes: (): Promise<ServerTime[]> =>
       Promise.all(
         shards.map(async ({ redis }) => {
           const { clockAheadMs } = await withDeadline(measureClock(redis, 1), readDeadlineMs);

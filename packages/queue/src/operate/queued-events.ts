@@ -14,22 +14,6 @@ export interface QueuedJob {
   text: string;
 }
 
-/** Reads all of the queue, and takes single events out of it. For operators. */
-export interface QueuedEvents {
-  /** @throws what ioredis throws if Redis does not answer */
-  check(): Promise<void>;
-  /**
-   * Reads each event that is in the queue from the beginning to the end, whatever its state is and however that
-   * changes. Events may be read twice.
-   */
-  read(): AsyncGenerator<QueuedJob[]>;
-  /** @returns false if a worker holds the event at the moment, or if it has left the queue */
-  takeOut(job: Pick<QueuedJob, "shard" | "jobId">): Promise<boolean>;
-  /** Makes each Redis and its replicas rewrite their append-only files without what has left the queue. */
-  rewriteAppendOnlyFiles(): Promise<Rewritten>;
-  close(): void;
-}
-
 /** What became of the append-only files. */
 export interface Rewritten {
   /** Why a primary could not rewrite its file; undefined if all have. */
@@ -61,22 +45,31 @@ redis.call('DEL', job .. ':logs', job .. ':dependencies', job .. ':processed', j
 return removed
 `);
 
+export type QueuedEvents = Awaited<ReturnType<typeof openQueuedEvents>>;
+
 /**
- * Opens all shards of the queue.
+ * Opens all shards of the queue, to read all of it, and to take single events out of it. For operators.
  *
  * @throws what ioredis throws if the Redis of shard 0 does not answer
  */
-export async function openQueuedEvents(queue: ShardedQueue): Promise<QueuedEvents> {
+export async function openQueuedEvents(queue: ShardedQueue) {
   const shards = shardNumbers(await findShardCount(queue)).map((shard) => openShard(locateShard(queue, shard), shard));
   return {
+    /** @throws what ioredis throws if Redis does not answer */
     async check() {
       await Promise.all(shards.map((shard) => shard.readRunId()));
     },
+    /**
+     * Reads each event that is in the queue from the beginning to the end, whatever its state is and however that
+     * changes. Events may be read twice.
+     */
     async *read() {
       for (const shard of shards) yield* shard.read();
     },
-    takeOut: async ({ shard, jobId }) => (await shards[shard]?.takeOut(jobId)) ?? false,
-    async rewriteAppendOnlyFiles() {
+    /** @returns false if a worker holds the event at the moment, or if it has left the queue */
+    takeOut: async ({ shard, jobId }: Pick<QueuedJob, "shard" | "jobId">) => (await shards[shard]?.takeOut(jobId)) ?? false,
+    /** Makes each Redis and its replicas rewrite their append-only files without what has left the queue. */
+    async rewriteAppendOnlyFiles(): Promise<Rewritten> {
       const runIds = await Promise.all(shards.map((shard) => shard.readRunId()));
       const oneOfEachServer = shards.filter((_, shard) => runIds.indexOf(runIds[shard] ?? "") === shard);
       const results = await Promise.all(oneOfEachServer.map((shard) => shard.rewriteAppendOnlyFiles()));

@@ -11,22 +11,13 @@ import { withConnection } from "../redis/with-connection.ts";
 import { forEachShard, type ShardedQueue, valuesOf } from "../shards/for-each-shard.ts";
 import { namingShards } from "../shards/shards.ts";
 
-/** How many events are in the queue. */
-export interface QueueCounts {
-  waiting: number;
-  /** By workers. */
-  held: number;
-  /** Until their next attempt. */
-  delayed: number;
-}
-
 export interface QueueStatus {
   /** Of the Redis whose memory is the fullest, if the shards are on several. */
   redis: RedisSettings;
   /** Why Redis cannot store events safely, in sentences for an operator. */
   problems: string[];
   isPaused: boolean;
-  counts: QueueCounts;
+  counts: Pick<QueueState, "waiting" | "held" | "delayed">;
   /** When the oldest event that waits or is held was queued; null: there is none. */
   oldestQueuedAt: Date | null;
   /**
@@ -80,16 +71,16 @@ export async function readQueueStatus(queue: ConfirmedQueue): Promise<QueueStatu
   ]);
   const answers = results.flatMap((result) => ("value" in result ? [{ ...result.value, shard: result.shard }] : []));
   if (answers.length === 0) valuesOf(results);
-  const state = mergeStates(
+  const { waiting, held, delayed, oldestAgeMs, isPaused } = mergeStates(
     answers.map(({ after }) => after),
     answers.length === results.length,
   );
   return {
     redis: answers.map(({ redis }) => redis).reduce((one, other) => (shareOf(other) > shareOf(one) ? other : one)),
     problems: describeProblems(results),
-    isPaused: state.isPaused,
-    counts: toCounts(state),
-    oldestQueuedAt: toOldest(state),
+    isPaused,
+    counts: { waiting, held, delayed },
+    oldestQueuedAt: waiting + held === 0 ? null : new Date(Date.now() - oldestAgeMs),
     drainMs: measurePace(answers),
     workers: [...new Set(answers.flatMap(({ after }) => after.workers))].map(parseWorker),
     times: answers.map(({ after: { clockAheadMs, newestEventMs } }) => ({ clockAheadMs, newestEventMs })),
@@ -124,22 +115,12 @@ async function readTwice(redis: Redis, prefix: string): Promise<{ before: ShardS
 }
 
 function describeProblems(results: Awaited<ReturnType<typeof forEachShard<ShardReading>>>): string[] {
-  const [first] = results;
-  if (results.length === 1 && first !== undefined && "value" in first) return first.value.problems;
   return namingShards(
     results.map((result) => [
       result.shard,
       "value" in result ? result.value.problems : ["Redis does not answer. Check that it runs."],
     ]),
   );
-}
-
-function toCounts({ waiting, held, delayed }: QueueState): QueueCounts {
-  return { waiting, held, delayed };
-}
-
-function toOldest({ waiting, held, oldestAgeMs }: QueueState): Date | null {
-  return waiting + held === 0 ? null : new Date(Date.now() - oldestAgeMs);
 }
 
 function toSettings({ info, config }: RedisFacts): RedisSettings {

@@ -19,35 +19,32 @@ export async function writeLastUses(redis: Redis, prefix: string, uses: SecretUs
   if (fields.length > 0) await redis.hset(keyOf(prefix), new Map(fields));
 }
 
+export type LastUses = Awaited<ReturnType<typeof readLastUses>>;
+
 /**
  * Reads the last use of every secret.
  *
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
-export async function readLastUses(location: QueueLocation): Promise<LastUses> {
+export async function readLastUses(location: QueueLocation) {
   const { prefix } = location;
   const fields = await withConnection({ ...location, prefix: companionPrefix(prefix, "records") }, (redis) =>
     redis.hgetall(keyOf(prefix)),
   );
   return {
-    of(partner, secretId) {
+    /** Returns null if no use is known. */
+    of(partner: string, secretId: string): Date | null {
       const usedAt = fields[toField(partner, secretId)];
       return usedAt === undefined ? null : new Date(usedAt);
     },
-    ofPartner(partner) {
+    /** The last use of any of its secrets. Returns null if no use is known. */
+    ofPartner(partner: string): Date | null {
       const times = Object.entries(fields).flatMap(([field, usedAt]) =>
         field.startsWith(toField(partner, "")) ? [Date.parse(usedAt)] : [],
       );
       return times.length === 0 ? null : new Date(Math.max(...times));
     },
   };
-}
-
-export interface LastUses {
-  /** Returns null if no use is known. */
-  of(partner: string, secretId: string): Date | null;
-  /** The last use of any of its secrets. Returns null if no use is known. */
-  ofPartner(partner: string): Date | null;
 }
 
 function keyOf(prefix: string): string {

@@ -66,11 +66,12 @@ export function formatShards(shards: number[]): string {
 }
 
 /**
- * Says which shards a sentence is about. Shards on one server usually have the same problem.
+ * Says which shards a sentence is about, unless there is only one. Shards on one server usually have the same problem.
  *
  * @param sentences those of each shard
  */
-export function namingShards(sentences: Iterable<readonly [shard: number, sentences: string[]]>): string[] {
+export function namingShards(sentences: readonly (readonly [shard: number, sentences: string[]])[]): string[] {
+  if (sentences.length === 1) return sentences.flatMap(([, ofShard]) => ofShard);
   const bySentence = new Map<string, number[]>();
   for (const [shard, ofShard] of sentences)
     for (const sentence of ofShard) bySentence.set(sentence, [...(bySentence.get(sentence) ?? []), shard]);
