@@ -9,7 +9,7 @@
  */
 
 /** The ids of the types in `pg_type`, which never change. */
-const oids = { boolean: 16, bytea: 17, bigint: 20, integer: 23, text: 25, date: 1082, timestamptz: 1184, uuid: 2950 };
+const oids = { boolean: 16, bytea: 17, bigint: 20, integer: 23, text: 25, timestamptz: 1184, uuid: 2950 };
 
 /** Number of dimensions, whether there are nulls, type, number of elements, first index: each an `int4`. */
 const headerBytes = 20;
@@ -75,58 +75,6 @@ export function timestamps(values: readonly (Date | null)[]): Buffer {
   return encode(oids.timestamptz, values, 8 * values.length, (buffer, value, offset) =>
     writeBigint(buffer, (value.getTime() - epochMs) * 1_000, offset),
   );
-}
-
-/** @param values as `datePattern` has them. Of a date-time, its date counts, in its own zone */
-export function dates(values: readonly (string | null)[]): Buffer {
-  return encode(oids.date, values, 4 * values.length, (buffer, value, offset) => {
-    const days = (dayOf(value) - epochMs) / dayMs;
-    if (Number.isNaN(days)) throw new RangeError("A date must begin with its year, month and day.");
-    buffer.writeInt32BE(days, offset);
-    return 4;
-  });
-}
-
-/** @param values as `datePattern` has them. A date without a time becomes null */
-export function instants(values: readonly (string | null)[]): Buffer {
-  const dateTimes = values.map((value) => (value === null || value.length === dateLength ? null : value));
-  return encode(oids.timestamptz, dateTimes, 8 * values.length, (buffer, value, offset) => {
-    buffer.writeBigInt64BE(microsecondsOf(value), offset);
-    return 8;
-  });
-}
-
-const dayMs = 86_400_000;
-const minuteMs = 60_000;
-const dateLength = "2026-06-14".length;
-
-function dayOf(date: string): number {
-  return Date.UTC(Number(date.slice(0, 4)), Number(date.slice(5, 7)) - 1, Number(date.slice(8, dateLength)));
-}
-
-const timeAndZone =
-  /T(?<hour>..):(?<minute>..)(?::(?<second>..)(?<fraction>\..+)?)?(?:Z|(?<zone>[+-]..):?(?<zoneMinute>..))$/;
-
-/** As PostgreSQL counts them. A double does not hold those of the year 2999. */
-function microsecondsOf(dateTime: string): bigint {
-  const {
-    hour,
-    minute,
-    second = 0,
-    fraction = 0,
-    zone = "+0",
-    zoneMinute = 0,
-  } = timeAndZone.exec(dateTime)?.groups ?? {};
-  const offset = Number(zone) * 60 + Number(`${zone[0]}${zoneMinute}`);
-  const minutes = Number(hour) * 60 + Number(minute) - offset;
-  const wholeMs = dayOf(dateTime) - epochMs + minutes * minuteMs + Number(second) * 1_000;
-  return BigInt(wholeMs) * 1_000n + BigInt(roundHalfToEven(Number(fraction) * 1_000_000));
-}
-
-/** As C's `rint`, by which PostgreSQL rounds. */
-function roundHalfToEven(value: number): number {
-  const rounded = Math.round(value);
-  return rounded - value === 0.5 && rounded % 2 === 1 ? rounded - 1 : rounded;
 }
 
 function writeBigint(buffer: Buffer, value: number, offset: number): number {

@@ -1,14 +1,4 @@
-import {
-  bigints,
-  booleans,
-  byteas,
-  dates,
-  instants,
-  integers,
-  texts,
-  timestamps,
-  uuids,
-} from "../connect/binary-arrays.ts";
+import { bigints, booleans, byteas, integers, texts, timestamps, uuids } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
 import { settleAll } from "../connect/settle-all.ts";
 import type { StoredBooking } from "./bookings.ts";
@@ -96,22 +86,27 @@ async function fillTrips(client: Queryable, bookings: BookingToSave[]): Promise<
  * if it is prepared, when it begins.
  */
 const payloadOfContent = `(
-         select payload from booking_events where id = changed.content_event_id and id >= $24 and id < $25
+         select payload from booking_events where id = changed.content_event_id and id >= $22 and id < $23
        )`;
 
-/** Turns the parameters from {@link toColumns} into rows. */
+/** Turns the parameters from {@link toColumns} into rows. PostgreSQL reads every date that partners may send. */
 const changedRows = `(
-       select unnest($1::bytea[]) as booking_key, unnest($2::text[]) as partner, unnest($3::text[]) as reference,
-         unnest($4::text[]) as state, unnest($5::uuid[]) as event_id, unnest($6::bigint[]) as sequence,
-         unnest($7::bytea[]) as content_digest, unnest($8::bigint[]) as content_sequence,
-         unnest($9::bigint[]) as last_sequence, unnest($10::timestamptz[]) as created_at,
-         unnest($11::timestamptz[]) as updated_at, unnest($12::timestamptz[]) as deleted_at,
-         unnest($13::uuid[]) as content_event_id, unnest($14::boolean[]) as keeps_payload,
-         unnest($15::text[]) as reference_kind, unnest($16::integer[]) as revision,
-         unnest($17::text[]) as guest_hashes, unnest($18::date[]) as arrival_date,
-         unnest($19::timestamptz[]) as arrival_at, unnest($20::date[]) as return_date,
-         unnest($21::timestamptz[]) as return_at, unnest($22::text[]) as destination_country,
-         unnest($23::text[]) as destination_airport
+       select sent.*,
+         left(arrival, 10)::date as arrival_date,
+         case when length(arrival) > 10 then arrival::timestamptz end as arrival_at,
+         left(departure, 10)::date as return_date,
+         case when length(departure) > 10 then departure::timestamptz end as return_at
+       from (
+         select unnest($1::bytea[]) as booking_key, unnest($2::text[]) as partner, unnest($3::text[]) as reference,
+           unnest($4::text[]) as state, unnest($5::uuid[]) as event_id, unnest($6::bigint[]) as sequence,
+           unnest($7::bytea[]) as content_digest, unnest($8::bigint[]) as content_sequence,
+           unnest($9::bigint[]) as last_sequence, unnest($10::timestamptz[]) as created_at,
+           unnest($11::timestamptz[]) as updated_at, unnest($12::timestamptz[]) as deleted_at,
+           unnest($13::uuid[]) as content_event_id, unnest($14::boolean[]) as keeps_payload,
+           unnest($15::text[]) as reference_kind, unnest($16::integer[]) as revision,
+           unnest($17::text[]) as guest_hashes, unnest($18::text[]) as arrival, unnest($19::text[]) as departure,
+           unnest($20::text[]) as destination_country, unnest($21::text[]) as destination_airport
+       ) as sent
      ) as changed`;
 
 function toColumns(bookings: BookingToSave[]): (Buffer | string)[] {
@@ -120,8 +115,6 @@ function toColumns(bookings: BookingToSave[]): (Buffer | string)[] {
   const lookups = bookings
     .filter(({ keepsPayload }) => !keepsPayload)
     .flatMap(({ state: { content } }) => content ?? []);
-  const arrivals = bookings.map(({ trip }) => trip?.arrival ?? null);
-  const returns = bookings.map(({ trip }) => trip?.return ?? null);
   return [
     byteas(bookings.map(({ bookingKey }) => bookingKey)),
     texts(bookings.map(({ partner }) => partner)),
@@ -140,10 +133,8 @@ function toColumns(bookings: BookingToSave[]): (Buffer | string)[] {
     texts(bookings.map(({ referenceKind }) => referenceKind)),
     integers(bookings.map(({ revision }) => revision)),
     texts(bookings.map(({ guestHashes }) => guestHashes?.join(" ") ?? null)),
-    dates(arrivals),
-    instants(arrivals),
-    dates(returns),
-    instants(returns),
+    texts(bookings.map(({ trip }) => trip?.arrival ?? null)),
+    texts(bookings.map(({ trip }) => trip?.return ?? null)),
     texts(bookings.map(({ trip }) => trip?.country ?? null)),
     texts(bookings.map(({ trip }) => trip?.airport ?? null)),
     ...monthsOfIds(lookups.map(({ eventId }) => eventId)),
