@@ -12,6 +12,12 @@ export type FindProblems = () => Promise<string[]> | string[];
 /** Returns what an operator should check although the process is ready, as sentences. */
 export type FindWarnings = () => string[];
 
+interface Health {
+  findProblems: FindProblems;
+  findWarnings?: FindWarnings;
+  metrics: Registry;
+}
+
 /**
  * Serves health and metrics on a port of its own:
  * - `GET /livez`: 200 while the event loop runs. Restart the process only if this fails.
@@ -22,13 +28,7 @@ export type FindWarnings = () => string[];
  * @returns the listening server
  * @throws StartError if the server cannot listen on the port
  */
-export async function startHealthServer(options: {
-  host: string;
-  port: number;
-  findProblems: FindProblems;
-  findWarnings?: FindWarnings;
-  metrics: Registry;
-}): Promise<Server> {
+export async function startHealthServer(options: Health & { host: string; port: number }): Promise<Server> {
   const server = createServer((request, response) => {
     answer(request, response, options).catch(() => {
       // A check that throws is a bug, but the probe must not hang because of it.
@@ -42,15 +42,8 @@ export async function startHealthServer(options: {
   return server;
 }
 
-async function answer(
-  { url = "" }: IncomingMessage,
-  response: ServerResponse,
-  {
-    findProblems,
-    findWarnings = () => [],
-    metrics,
-  }: { findProblems: FindProblems; findWarnings?: FindWarnings; metrics: Registry },
-): Promise<void> {
+async function answer({ url = "" }: IncomingMessage, response: ServerResponse, health: Health): Promise<void> {
+  const { findProblems, findWarnings = () => [], metrics } = health;
   switch (url.split("?", 1)[0]) {
     case "/livez":
       return sendJson(response, 200, { live: true });

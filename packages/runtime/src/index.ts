@@ -27,4 +27,4 @@ export { exitOnStartError, StartError } from "./start-error.ts";
 export type { Span, Tracing } from "./tracing.ts";
 export { version } from "./version.ts";
 export { ClockWatch } from "./watch-clocks.ts";
-export { withDeadline } from "./with-deadline.ts";
+export { DeadlineExceeded, withDeadline } from "./with-deadline.ts";

@@ -7,11 +7,7 @@ const maxBufferedCharacters = 4 * 1_024 * 1_024;
 /** At exit: how often, and at which interval, writing to a full pipe is retried before its lines are dropped. */
 const finalRetries = { count: 20, intervalMs: 10 };
 
-export interface LogWriter {
-  write(line: string): void;
-  /** Writes the remaining lines if possible. It does not wait for a write in progress. */
-  flushSync(): void;
-}
+export type LogWriter = ReturnType<typeof createLogWriter>;
 
 /**
  * Writes lines to a file descriptor in few writes, without making callers wait. Lines that cannot be written, because a
@@ -20,7 +16,7 @@ export interface LogWriter {
  * pino's own destination (sonic-boom 4.2.1) measures all of its buffered text again for each line. If its output is
  * broken when the process exits, it tries to write the rest endlessly.
  */
-export function createLogWriter(fd: number): LogWriter {
+export function createLogWriter(fd: number) {
   let lines = "";
   let isWriting = false;
 
@@ -62,11 +58,12 @@ export function createLogWriter(fd: number): LogWriter {
   setInterval(flush, batch.intervalMs).unref();
   process.on("exit", flushSync);
   return {
-    write(line) {
+    write(line: string): void {
       if (lines.length >= maxBufferedCharacters) return;
       lines += line;
       if (lines.length >= batch.characters) flush();
     },
+    /** Writes the remaining lines if possible. It does not wait for a write in progress. */
     flushSync,
   };
 }

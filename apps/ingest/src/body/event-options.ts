@@ -2,21 +2,19 @@ import type { IncomingHttpHeaders } from "node:http";
 import { Refusal } from "@booking-events/http";
 import { answers, isIdempotencyKey } from "@booking-events/schema";
 
-/** The options that a partner can set in headers. */
-export interface EventOptions {
-  /** null if the partner sent none. */
-  idempotencyKey: string | null;
-  isDryRun: boolean;
-}
-
-/** @throws Refusal for an invalid value. Ignoring it would do what the partner wanted to prevent */
-export function readEventOptions(headers: IncomingHttpHeaders): EventOptions {
+/**
+ * Reads the options that a partner can set in headers.
+ *
+ * @throws Refusal for an invalid value. Ignoring it would do what the partner wanted to prevent
+ */
+export function readEventOptions(headers: IncomingHttpHeaders) {
   return { idempotencyKey: readIdempotencyKey(headers), isDryRun: readDryRun(headers) };
 }
 
 /** `webhook-id` is the name that Standard Webhooks uses for the same header. */
 const keyHeaders = ["idempotency-key", "webhook-id"] as const;
 
+/** @returns null if the partner sent none */
 function readIdempotencyKey(headers: IncomingHttpHeaders): string | null {
   // Node joins the values of a repeated header with ", ", which no valid key contains.
   const keys = keyHeaders.map((name) => headers[name]?.toString()).filter((key) => key !== undefined);

@@ -6,8 +6,6 @@ import { bodyTypeOf } from "./content-type.ts";
 import { type DecodedBody, decodeForm, decodeJson } from "./decode-body.ts";
 import { createByteGatherer } from "./gather-bytes.ts";
 
-export type ReadBody = (ctx: Koa.Context) => Promise<Body>;
-
 /** A body that has been received but not decoded. */
 export interface Body {
   bytes: number;
@@ -21,7 +19,7 @@ export interface Body {
 
 const noBody: Body = { bytes: 0, decode: () => ({ object: {} }) };
 
-export function createBodyReader(limitBytes: number): ReadBody {
+export function createBodyReader(limitBytes: number): (ctx: Koa.Context) => Promise<Body> {
   const gatherBytes = createByteGatherer(limitBytes);
 
   async function gather(ctx: Koa.Context): Promise<Buffer> {

@@ -14,23 +14,25 @@ import {
 import type { Pool } from "pg";
 import type { OutageGate } from "../outages/wait-out-outage.ts";
 
+interface DeadLetterParts {
+  pool: Pool;
+  outageGate: OutageGate;
+  digestKey: () => DigestKey;
+}
+
 /** What the worker does with dead letters, each in a transaction of its own. All methods wait out outages. */
 export class DeadLetters {
-  readonly #pool: Pool;
-  readonly #outageGate: OutageGate;
-  readonly #digestKey: () => DigestKey;
+  readonly #parts: DeadLetterParts;
 
-  constructor(parts: { pool: Pool; outageGate: OutageGate; digestKey: () => DigestKey }) {
-    this.#pool = parts.pool;
-    this.#outageGate = parts.outageGate;
-    this.#digestKey = parts.digestKey;
+  constructor(parts: DeadLetterParts) {
+    this.#parts = parts;
   }
 
   /** @returns the event's outcome if it is in the log. Then no dead letter is written */
   writeLetter(letter: DeadLetterToWrite): Promise<Outcome | undefined> {
     return this.#inTransaction(async (client) => {
       // The dead letter would hold what an operator has erased.
-      const outcome = await recordOfErased(client, this.#digestKey(), letter);
+      const outcome = await recordOfErased(client, this.#parts.digestKey(), letter);
       return outcome ?? writeDeadLetter(client, letter);
     });
   }
@@ -51,7 +53,7 @@ export class DeadLetters {
   }
 
   #inTransaction<Result>(work: (client: Queryable) => Promise<Result>): Promise<Result> {
-    return this.#outageGate.throughOutages(() => inTransaction(this.#pool, work));
+    return this.#parts.outageGate.throughOutages(() => inTransaction(this.#parts.pool, work));
   }
 }
 

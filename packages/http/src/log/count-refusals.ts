@@ -5,15 +5,7 @@ import type { ObservedRequest } from "./observed-request.ts";
 /** What tells refusals apart. */
 type Refused = Pick<ObservedRequest, "partner" | "ip" | "status" | "outcome" | "cause" | "err">;
 
-export interface RefusalCounter {
-  /**
-   * Counts the request and returns true if it needs no log line of its own: it repeats a refusal that has been logged,
-   * or there are too many different refusals to log each one.
-   */
-  countRepeat(refused: Refused): boolean;
-  /** Logs the counts that have not been logged. */
-  flush(): void;
-}
+export type RefusalCounter = ReturnType<typeof createRefusalCounter>;
 
 /**
  * A series is the refusals of one sender with one cause. Each takes at most two lines a second, so these limits bound
@@ -44,11 +36,15 @@ interface Group {
 }
 
 /** Prevents senders that are refused repeatedly from filling the log. */
-export function createRefusalCounter(logger: Logger, limits = refusalLimits): RefusalCounter {
+export function createRefusalCounter(logger: Logger, limits = refusalLimits) {
   const strangers = createGroup(limits.maxStrangerSeries, "requests of other addresses refused");
   const partners = createGroup(limits.maxPartnerSeries, "requests of other partners refused");
   let timer: NodeJS.Timeout | undefined;
 
+  /**
+   * Counts the request and returns true if it needs no log line of its own: it repeats a refusal that has been logged,
+   * or there are too many different refusals to log each one.
+   */
   function countRepeat({ partner, ip, status, outcome, cause, err }: Refused): boolean {
     timer ??= setTimeout(writeCounts, limits.intervalMs).unref();
     const group = partner === undefined ? strangers : partners;
@@ -67,6 +63,7 @@ export function createRefusalCounter(logger: Logger, limits = refusalLimits): Re
     return false;
   }
 
+  /** Logs the counts that have not been logged. */
   function writeCounts(): void {
     clearTimeout(timer);
     timer = undefined;

@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import { setTimeout as wait } from "node:timers/promises";
+import { DeadlineExceeded, withDeadline } from "@booking-events/runtime";
 
 export type ReadText = (path: string) => Promise<string>;
 
@@ -33,33 +33,30 @@ export async function readRegularFile(path: string): Promise<string> {
  * @throws what `read` throws, or an error that the read does not end
  */
 export function createReaderWithTimeout(read: ReadText, limitMs: number): ReadText {
-  let hung = 0;
-  let isExitWatched = false;
-  const doesNotEnd = () => new Unreadable(`no end after ${limitMs} ms`);
+  const hung = new Set<Promise<string>>();
 
   return async function readWithTimeout(path) {
-    if (hung >= maxHungReads) throw doesNotEnd();
-    const stopWaiting = new AbortController();
-    let isHung = false;
-    const reading = read(path).finally(() => {
-      if (isHung) hung -= 1;
-      stopWaiting.abort();
-    });
-    const waiting = wait(limitMs, undefined, { signal: stopWaiting.signal }).then(() => {
-      isHung = true;
-      hung += 1;
-      if (!isExitWatched) process.once("exit", endDespiteHungRead);
-      isExitWatched = true;
-      throw doesNotEnd();
-    });
-    waiting.catch(() => {});
-    return Promise.race([reading, waiting]);
+    if (hung.size >= maxHungReads) throw new Unreadable(`no end after ${limitMs} ms`);
+    const reading = read(path);
+    try {
+      return await withDeadline(reading, limitMs);
+    } catch (error) {
+      if (!(error instanceof DeadlineExceeded)) throw error;
+      hung.add(reading);
+      process.once("exit", endDespiteHungRead);
+      const forget = () => {
+        hung.delete(reading);
+        process.off("exit", endDespiteHungRead);
+      };
+      reading.then(forget, forget);
+      throw new Unreadable(`no end after ${limitMs} ms`);
+    }
   };
+}
 
-  /** Node waits for its threads when it exits, so a hanging read would block the exit whatever its exit code. */
-  function endDespiteHungRead(): void {
-    if (hung > 0) process.kill(process.pid, "SIGKILL");
-  }
+/** Node waits for its threads when it exits, so a hanging read would block the exit whatever its exit code. */
+function endDespiteHungRead(): void {
+  process.kill(process.pid, "SIGKILL");
 }
 
 /** Returns the operating system's error code, or a description of the problem. */

@@ -35,37 +35,30 @@ export const serverLimits = {
 
 type Limits = typeof serverLimits;
 
+interface ServerParts {
+  /** Marks a connection with a valid secret in `connections` before it returns. */
+  handle: RequestListener;
+  /** Whether the request has a secret of a partner. Otherwise, its chunks are not parsed. */
+  hasKnownSecret: (req: IncomingMessage) => boolean;
+  connections: Connections;
+  observe: ObserveRequest;
+  limits: Limits;
+}
+
 /** The HTTP server, with all limits that apply before or outside the app. */
 export class PartnerFacingServer {
   readonly server: Server;
-  readonly #handle: RequestListener;
-  readonly #hasKnownSecret: (req: IncomingMessage) => boolean;
-  readonly #connections: Connections;
-  readonly #observe: ObserveRequest;
-  readonly #limits: Limits;
+  readonly #parts: ServerParts;
   #isStopping = false;
 
-  /**
-   * @param options.handle marks a connection with a valid secret in `connections` before it returns
-   * @param options.hasKnownSecret whether the request has a secret of a partner. Otherwise, its chunks are not parsed
-   */
-  constructor(options: {
-    handle: RequestListener;
-    hasKnownSecret: (req: IncomingMessage) => boolean;
-    connections: Connections;
-    observe: ObserveRequest;
-    limits?: Limits;
-  }) {
-    this.#handle = options.handle;
-    this.#hasKnownSecret = options.hasKnownSecret;
-    this.#connections = options.connections;
-    this.#observe = options.observe;
-    this.#limits = options.limits ?? serverLimits;
+  constructor(parts: Omit<ServerParts, "limits"> & { limits?: Limits }) {
+    const { limits = serverLimits } = parts;
+    this.#parts = { ...parts, limits };
     this.server = createHttpServer({
-      ...toNodeOptions(this.#limits),
+      ...toNodeOptions(limits),
       IncomingMessage: joinChunks(stopParserAt((req) => this.#mustStopParser(req))),
     });
-    this.server.timeout = this.#limits.unreadAnswerTimeoutMs;
+    this.server.timeout = limits.unreadAnswerTimeoutMs;
     this.#listen();
   }
 
@@ -75,13 +68,13 @@ export class PartnerFacingServer {
    */
   stop(): Promise<void> {
     this.#isStopping = true;
-    const timeLimitMs = Math.min(this.#limits.requestTimeoutMs, this.#limits.longestStopMs);
-    return stopServer(this.server, this.#connections, timeLimitMs);
+    const timeLimitMs = Math.min(this.#parts.limits.requestTimeoutMs, this.#parts.limits.longestStopMs);
+    return stopServer(this.server, this.#parts.connections, timeLimitMs);
   }
 
   #listen(): void {
     const { server } = this;
-    server.on("connection", (socket) => this.#connections.open(socket));
+    server.on("connection", (socket) => this.#parts.connections.open(socket));
     // Without its own listener for an Expect header, Node would ask for the body before the secret is checked.
     for (const event of ["request", "checkContinue", "checkExpectation"] as const) {
       server.on(event, (req, res) => this.#handleRequest(req, res));
@@ -90,26 +83,30 @@ export class PartnerFacingServer {
       server.on(event, (req, socket) => this.#handleLastRequest(req, socket as Socket));
     }
     server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-      answerClientError(error, { connection: this.#connections.of(socket), socket, observe: this.#observe });
+      answerClientError(error, {
+        connection: this.#parts.connections.of(socket),
+        socket,
+        observe: this.#parts.observe,
+      });
     });
   }
 
   #mustStopParser(req: IncomingMessage): boolean {
-    return !this.#acceptsRequests(this.#connections.of(req.socket)) || this.#isChunkedByStranger(req);
+    return !this.#acceptsRequests(this.#parts.connections.of(req.socket)) || this.#isChunkedByStranger(req);
   }
 
   /** Each chunk costs as much as a small request, before the answer can close the connection. */
   #isChunkedByStranger(req: IncomingMessage): boolean {
-    return /\bchunked\s*$/i.test(req.headers["transfer-encoding"] ?? "") && !this.#hasKnownSecret(req);
+    return /\bchunked\s*$/i.test(req.headers["transfer-encoding"] ?? "") && !this.#parts.hasKnownSecret(req);
   }
 
   #acceptsRequests(connection: Connection | undefined): connection is Connection {
     if (connection === undefined || isClosing(connection)) return false;
-    return connection.requestsUnderWay < this.#limits.maxRequestsUnderWay;
+    return connection.requestsUnderWay < this.#parts.limits.maxRequestsUnderWay;
   }
 
   #handleRequest(req: IncomingMessage, res: ServerResponse): void {
-    const connection = this.#connections.of(req.socket);
+    const connection = this.#parts.connections.of(req.socket);
     if (!this.#acceptsRequests(connection)) {
       // Only reached if the parser did not stop.
       req.socket.destroy();
@@ -117,10 +114,10 @@ export class PartnerFacingServer {
     }
     const { authenticRequests } = connection;
     const { shouldKeepAlive } = res;
-    this.#connections.beginRequest(connection, res);
+    this.#parts.connections.beginRequest(connection, res);
     // A request without a valid secret closes its connection, so each further guess costs its sender a new one.
     res.shouldKeepAlive = false;
-    this.#handle(req, res);
+    this.#parts.handle(req, res);
     if (connection.authenticRequests > authenticRequests && !this.#isStopping) res.shouldKeepAlive = shouldKeepAlive;
   }
 
@@ -130,14 +127,14 @@ export class PartnerFacingServer {
    */
   #handleLastRequest(req: IncomingMessage, socket: Socket): void {
     socket.on("error", () => socket.destroy());
-    socket.setTimeout(this.#limits.unreadAnswerTimeoutMs, () => socket.destroy());
-    const connection = this.#connections.of(socket);
+    socket.setTimeout(this.#parts.limits.unreadAnswerTimeoutMs, () => socket.destroy());
+    const connection = this.#parts.connections.of(socket);
     if (connection === undefined) {
       socket.destroy();
     } else if (isClosing(connection)) {
       // The connection closes after an earlier answer, so this request gets none.
     } else if (!this.#acceptsRequests(connection)) {
-      this.#observe({
+      this.#parts.observe({
         requestId: requestIdOf(req),
         method: req.method,
         outcome: "too-many-under-way",
@@ -156,7 +153,7 @@ export class PartnerFacingServer {
     const answer = findHostFault(req) ?? answers.methodNotAllowed("POST");
     const { status, code: outcome } = answer;
     const requestId = requestIdOf(req);
-    this.#observe({ requestId, method: req.method, status, outcome, ip: socket.remoteAddress });
+    this.#parts.observe({ requestId, method: req.method, status, outcome, ip: socket.remoteAddress });
     afterAnswers(connection, () => sendAnswerOnSocket(socket, answer, requestId));
   }
 
@@ -165,7 +162,7 @@ export class PartnerFacingServer {
     discardInput(socket, () => socket.pause());
     afterAnswers(connection, () => {
       // The list of partners may have changed meanwhile, and the body is lost.
-      if (this.#hasKnownSecret(req)) {
+      if (this.#parts.hasKnownSecret(req)) {
         socket.destroy();
         return;
       }
@@ -173,10 +170,10 @@ export class PartnerFacingServer {
       res.assignSocket(socket);
       res.once("finish", () => endGently(socket));
       // Node has set its own time-out after the answer before.
-      socket.setTimeout(this.#limits.unreadAnswerTimeoutMs);
-      this.#connections.beginRequest(connection, res);
+      socket.setTimeout(this.#parts.limits.unreadAnswerTimeoutMs);
+      this.#parts.connections.beginRequest(connection, res);
       res.shouldKeepAlive = false;
-      this.#handle(req, res);
+      this.#parts.handle(req, res);
     });
   }
 }

@@ -1,14 +1,6 @@
 import type { Redis } from "ioredis";
 
-/** An estimate of Redis' clock, relative to this process's monotonic clock. */
-export interface RedisClock {
-  /** Reads Redis' clock, and updates the estimate if the clocks have only drifted apart. @returns epoch milliseconds */
-  read(): Promise<number>;
-  /** Returns how far Redis' clock is ahead of `performance.now()`. Asks Redis if there is no estimate yet. */
-  aheadMs(): Promise<number>;
-  /** @param clockMs the current time of Redis' clock, from the answer to another command */
-  learn(clockMs: number): void;
-}
+export type RedisClock = ReturnType<typeof createRedisClock>;
 
 /** An answer that took longer is too imprecise. */
 export const clockPrecisionMs = 100;
@@ -20,10 +12,12 @@ export const clockPrecisionMs = 100;
 const maxDriftMs = clockPrecisionMs;
 
 /**
+ * Estimates Redis' clock, relative to this process's monotonic clock.
+ *
  * @param onTimeLost called with the time by which this process's clock has fallen behind Redis' since the previous
  *   answer
  */
-export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => void = () => {}): RedisClock {
+export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => void = () => {}) {
   let knownAheadMs: number | undefined;
   let knownServer: string | undefined;
 
@@ -42,7 +36,8 @@ export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => v
   const readTime = async () => toMilliseconds(await redis.time());
 
   return {
-    async read() {
+    /** Reads Redis' clock, and updates the estimate if the clocks have only drifted apart. @returns epoch milliseconds */
+    async read(): Promise<number> {
       const askedAtMs = performance.now();
       const clockMs = await readTime();
       const answeredAtMs = performance.now();
@@ -51,13 +46,15 @@ export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => v
       if (isDrift && answeredAtMs - askedAtMs < clockPrecisionMs) setAhead(aheadMs);
       return clockMs;
     },
-    async aheadMs() {
+    /** Returns how far Redis' clock is ahead of `performance.now()`. Asks Redis if there is no estimate yet. */
+    async aheadMs(): Promise<number> {
       if (knownAheadMs !== undefined) return knownAheadMs;
       const aheadMs = (await readTime()) - performance.now();
       setAhead(aheadMs);
       return aheadMs;
     },
-    learn: (clockMs) => setAhead(clockMs - performance.now()),
+    /** @param clockMs the current time of Redis' clock, from the answer to another command */
+    learn: (clockMs: number) => setAhead(clockMs - performance.now()),
   };
 }
 

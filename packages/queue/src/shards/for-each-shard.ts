@@ -34,19 +34,14 @@ export async function forEachShard<Value>(
   const waiting = shardNumbers(await findShardCount(queue).catch(() => queue.shardCount));
   const results: ShardResult<Value>[] = [];
   const workSome = async () => {
-    for (let shard = waiting.shift(); shard !== undefined; shard = waiting.shift())
-      results[shard] = await settle(shard, work(locateShard({ ...queue }, shard), shard));
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const shard = next;
+      const working = work(locateShard({ ...queue }, shard), shard);
+      results[shard] = await working.then((value) => ({ shard, value })).catch((error: unknown) => ({ shard, error }));
+    }
   };
   await Promise.all(Array.from({ length: Math.min(shardsTogether, waiting.length) }, workSome));
   return results;
-}
-
-async function settle<Value>(shard: number, work: Promise<Value>): Promise<ShardResult<Value>> {
-  try {
-    return { shard, value: await work };
-  } catch (error) {
-    return { shard, error };
-  }
 }
 
 /** @throws the first error of a shard */
