@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { buildReferencePage } from "./reference-page.ts";
 
-/** Builds the page from the contract and the guide as they are. */
 export function buildCurrentPage(): string {
   const openApi = readFileSync(new URL(import.meta.resolve("@booking-events/schema/openapi.json")), "utf8");
   const guide = readFileSync(new URL("../../../docs/partner-guide.md", import.meta.url), "utf8");

@@ -45,13 +45,11 @@ export interface AppOptions extends AdmissionOptions {
   bodyLimitBytes: number;
   trustedProxyHops: number;
   observe: ObserveRequest;
-  /** Undefined if traces are off. */
   tracing?: Tracing | undefined;
   logger: Logger;
 }
 
 interface State extends RequestState {
-  /** Undefined if the request is not traced. */
   span?: Span | undefined;
 }
 

@@ -22,7 +22,6 @@ interface MigrationParts {
   /** The setting `DIGEST_KEY`. Default: the key in the database. */
   digestKey: string | undefined;
   logger: Logger;
-  /** Aborts when the worker stops. */
   signal: AbortSignal;
 }
 

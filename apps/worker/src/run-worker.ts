@@ -120,13 +120,11 @@ const collationIntervalMs = 60_000;
 const workerParts = { applyEvents, createConsumer, createPool };
 export type WorkerParts = typeof workerParts;
 
-/** What all parts of the worker share. */
 interface Context {
   settings: ReturnType<typeof readSettings>;
   parts: WorkerParts;
   logger: Logger;
   registry: Registry;
-  /** Undefined if traces are off. */
   tracing: Tracing | undefined;
   /** Aborts with a {@link ReleaseDelivery} when the worker stops. */
   signal: AbortSignal;

@@ -1,12 +1,10 @@
 import type { EventKind } from "@booking-events/schema";
 
-/** A place in the order of a booking's events. */
 export interface Place {
   id: string;
   sequence: number;
 }
 
-/** An event that carries an idempotency key. */
 export interface KeyedEvent extends Place {
   kind: EventKind;
   idempotencyKey: string;

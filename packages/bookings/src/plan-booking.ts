@@ -2,14 +2,11 @@ import type { CreatesAround, RevisedEvent } from "./booking-log.ts";
 import { type BookingState, type Change, type FoldEvent, type FoldOutcome, foldEvents, type Outcome } from "./fold.ts";
 import type { Refolding } from "./refold.ts";
 
-/** What is recorded of a new event. */
 export interface RecordedStep {
   outcome: Outcome;
-  /** The booking after the event. */
   after: BookingState;
 }
 
-/** A row to append to the feed. */
 export interface PlannedChange {
   change: Change;
   /** The event that decided the new state. */
@@ -19,9 +16,7 @@ export interface PlannedChange {
   previousEventId: string | null;
 }
 
-/** What must be written for one booking. */
 export interface BookingPlan {
-  /** The booking after all of the events. */
   state: BookingState;
   /** The booking exists, and its content stays the same. */
   keepsContent: boolean;

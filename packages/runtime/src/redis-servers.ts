@@ -85,7 +85,6 @@ export function findRedisFaults(given: Readonly<Record<string, unknown>>): strin
   return faults;
 }
 
-/** Returns where Redis is. */
 export function toRedisServers(settings: RedisSettings): RedisServers {
   const { REDIS_CLUSTER: cluster, REDIS_SENTINELS: sentinels } = settings;
   const access = {

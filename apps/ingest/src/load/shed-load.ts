@@ -73,7 +73,6 @@ export class LoadShedder {
     this.update("maxEventLoopDelayMs", 0);
   }
 
-  /** True while events must be refused. */
   isOverloaded(): boolean {
     return this.#exceeded.size > 0;
   }

@@ -2,7 +2,6 @@ import type { FieldViolation, ObserveRequest } from "@booking-events/http";
 import { Counter, type Registry } from "@booking-events/runtime";
 import { BookingInput, type Violation } from "@booking-events/schema";
 
-/** Returns a function that counts the violations of refused payloads. */
 export function createViolationCounter(metrics: Registry): ObserveRequest {
   const violated = new Counter({
     name: "ingest_violations_total",

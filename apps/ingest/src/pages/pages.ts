@@ -15,7 +15,6 @@ interface Page {
   gzipped: PageAnswer;
 }
 
-/** The code of every page in metrics. */
 export const pageCode = "page";
 
 const files = [
@@ -26,7 +25,6 @@ const files = [
   { path: "/docs/icon.svg", file: "../../reference/icon.svg", type: "image/svg+xml" },
 ];
 
-/** Reads and compresses every page. Called once, when the process starts. */
 export function loadPages(): Pages {
   return new Map(files.map(({ path, file, type }) => [path, toPage(readFileSync(locate(file)), type)]));
 }

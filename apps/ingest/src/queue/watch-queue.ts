@@ -7,7 +7,6 @@ class QueueUnavailable extends Error {
   override name = "QueueUnavailable";
 }
 
-/** What a check found over a connection. */
 interface CheckResult {
   connection: number;
   problems: string[];

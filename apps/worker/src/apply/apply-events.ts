@@ -45,7 +45,6 @@ export interface ApplyOptions extends Partial<ApplyMode> {
   duplicateWindowMs: number;
   /** Called with each warning once it is in the log. */
   onWarning?: (warning: RecordedWarning) => void;
-  /** The span of these events, if they are traced. */
   batch?: Span | undefined;
 }
 
@@ -119,7 +118,6 @@ function keysOf(events: IncomingEvent[]): Buffer[] {
   return [...new Map(events.map((event) => [nameBooking(event), event.bookingKey])).values()];
 }
 
-/** Whether another transaction held a lock for longer than this one waited. */
 export function isLockTimeout(error: unknown): boolean {
   return isDatabaseError(error, lockNotAvailable);
 }

@@ -35,7 +35,6 @@ export interface TouchedBooking extends Readonly<BookingIdentity> {
   readonly isContentRemoved: boolean;
   /** None of the booking's logged events has an id before this. */
   readonly firstId: string;
-  /** How many changes the booking has had before. */
   readonly revision: number;
   readonly guestHashes: readonly string[];
   /** Events that are not in the log, in sequence order. */
@@ -56,7 +55,6 @@ export interface RecordedWarning {
   code: WarningCode;
 }
 
-/** What must be written for one batch. */
 export interface BatchPlan {
   /** New events for the log, in sequence order. */
   events: EventToInsert[];

@@ -18,7 +18,6 @@ interface Group {
   isTried: boolean;
   /** The group may wait for locks, since other transactions held locks on its bookings when they were first tried. */
   waitsForLocks: boolean;
-  /** How often the group has waited for a lock in vain. */
   lockTimeouts: number;
 }
 
@@ -32,7 +31,6 @@ class HeldUp extends Error {
 
 interface AsideParts {
   transactions: Pick<Transactions, "applyTogether">;
-  /** The events that wait for a batch. */
   waiting: Pick<WaitingEvents, "rejectBooking">;
   /** A group that has not ended after this time fails. */
   maxAsideMs: number;

@@ -21,7 +21,6 @@ export interface TransactionParts {
   digestKey: () => DigestKey;
   duplicateWindowMs: number;
   metrics: Pick<WorkerMetrics, "countWarning">;
-  /** Undefined if traces are off. */
   tracing: Tracing | undefined;
   logger: Logger;
 }

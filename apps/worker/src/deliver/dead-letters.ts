@@ -42,7 +42,6 @@ export class DeadLetters {
     return this.#inTransaction(async (client) => (await findDeadLetter(client, eventId))?.resolvedAt != null);
   }
 
-  /** Closes the dead letter of an event that has been applied. */
   async closeLetter(eventId: string, outcome: Outcome): Promise<void> {
     const resolution = { eventId, resolvedBy: "worker", resolution: `replayed: ${outcome}` };
     await this.#inTransaction((client) => resolveDeadLetter(client, resolution));

@@ -25,7 +25,6 @@ export interface Worker {
   deadLetters: DeadLetters;
   metrics: Pick<WorkerMetrics, "countProcessed" | "countFault" | "countSweepFault">;
   laterVersions: Pick<LaterVersions, "note">;
-  /** Undefined if traces are off. */
   tracing?: Tracing | undefined;
   logger: Logger;
   /** Aborts with a {@link ReleaseDelivery} when the worker stops. */

@@ -1,7 +1,6 @@
 import { type Consumer, formatShards, type HoldLimits, shardNumbers } from "@booking-events/queue";
 import { type Logger, withDeadline } from "@booking-events/runtime";
 
-/** What a worker runs for one shard. */
 export interface ServedShard {
   consumer: Pick<Consumer, "limitTo" | "isEmpty" | "readShardCounts" | "forgetShardCount" | "close">;
   /** Starts to take events, and what is done regularly. */
@@ -39,7 +38,6 @@ export class ShardService<Served extends ServedShard> {
     this.#add(shardNumbers(options.shardCount));
   }
 
-  /** The shards that are served at the moment. */
   current(): ReadonlyMap<number, Served> {
     return this.#served;
   }

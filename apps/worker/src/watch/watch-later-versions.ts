@@ -28,7 +28,6 @@ export class LaterVersions {
     this.#deliveries = 0;
   }
 
-  /** Says what an operator should do while there are such events. */
   findWarnings(): string[] {
     return this.#now() - this.#notedAtMs < silenceAfterMs
       ? ["Some events can be read by a later release only. Run a worker of that release."]

@@ -2,7 +2,6 @@ import { DelayDelivery } from "@booking-events/queue";
 import type { Logger } from "@booking-events/runtime";
 import { AttemptFailed } from "../deliver/process-delivery.ts";
 
-/** How often a worker looks whether it is stuck. */
 export const progressIntervalMs = 5_000;
 /** Much longer than a batch may take: see `transaction-limits.ts` of the store. */
 export const stuckAfterMs = 60_000;

@@ -7,7 +7,6 @@ const maxPartners = 1_000;
 /** Of open dead letters. */
 export const maxCodes = 50;
 
-/** A delivery that has ended. */
 export interface ProcessedDelivery {
   /** Null if the event can't be read. */
   kind: string | null;
@@ -19,7 +18,6 @@ export interface ProcessedDelivery {
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
-/** Creates what the worker counts while it works. */
 export function createWorkerMetrics(registry: Registry) {
   const { processed, delays, batchEvents, batchCharacters, faults, warnings, sweepFaults } = defineMetrics([registry]);
   const partners = new Set<string>();

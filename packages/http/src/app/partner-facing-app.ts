@@ -11,7 +11,6 @@ import { SecretRefused } from "../partners/authenticate.ts";
 import { findHostFault } from "./host-header.ts";
 import { QuietKoa } from "./quiet-koa.ts";
 
-/** What is known about a request while it is processed. */
 export interface RequestState {
   partner?: string;
   secretId?: string;

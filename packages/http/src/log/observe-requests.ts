@@ -63,7 +63,6 @@ export class RequestObserver {
     }
   }
 
-  /** Logs the counts of refusals that have not been logged. */
   flush(): void {
     this.#refusals.flush();
   }
@@ -86,7 +85,6 @@ export class RequestObserver {
   }
 }
 
-/** The fields of a log line. */
 function describe({ kind, violations = [], isSecretRefused: _, ...fields }: ObservedRequest): object {
   return {
     ...fields,

@@ -9,7 +9,6 @@ export interface ObservedRequest {
   kind?: string | undefined;
   /** Only for a request with a valid or known secret. */
   partner?: string | undefined;
-  /** Which of the partner's secrets. */
   secretId?: string | undefined;
   eventId?: string | undefined;
   /** undefined if the client disconnected before it was answered. */
@@ -18,12 +17,10 @@ export interface ObservedRequest {
   durationMs?: number | undefined;
   /** The address of a client that was refused. */
   ip?: string | undefined;
-  /** Whether the request was refused because of its secret. */
   isSecretRefused?: boolean | undefined;
   violations?: FieldViolation[] | undefined;
   /** Why the event could not be queued. */
   cause?: string | undefined;
-  /** An unexpected error. */
   err?: unknown;
 }
 

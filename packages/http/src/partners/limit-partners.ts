@@ -11,7 +11,6 @@ export interface RateLimitVerdict {
   headers: Readonly<Record<string, string>>;
 }
 
-/** What this process knows about a partner's bucket. */
 interface KnownBucket {
   partner: Partner;
   /** Tokens that this process has taken from the bucket and not spent. */

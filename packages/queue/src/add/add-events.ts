@@ -14,7 +14,6 @@ export interface AcceptedEvent extends Omit<EventEnvelope, "version" | "sequence
   payloadJson?: string | undefined;
 }
 
-/** The script's arguments for one event. */
 type SerializedEvent = readonly [eventId: string, kind: string, subject: string, json: string];
 
 /** Serializes an event. The JSON lacks its opening brace because the script prepends the version and the sequence. */

@@ -16,7 +16,6 @@ const answerMarginMs = 200;
 export class ConfirmedWrites {
   readonly #redis: Redis;
   readonly #redisServers: RedisServers;
-  /** How many replicas must confirm. */
   readonly #replicas: number;
   #connectionNumber = 0;
   #knowsWaitAof = true;

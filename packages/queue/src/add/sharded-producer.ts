@@ -25,11 +25,9 @@ export function createShardedProducer(
   const [first, ...others] = producers;
   if (first === undefined) throw new Error("A queue has at least one shard.");
   const stopRecording = shardCount > 1 ? keepRecording(first, shardCount, options.onError) : () => {};
-  /** The producer of an event's shard. */
   const producerOf = (event: Envelope) => producers[shardOf(digestSubject(event), shardCount)] ?? first;
 
   return {
-    /** The producers of the shards, by number. */
     shards: [first, ...others] as [Producer, ...Producer[]],
     /** As `requeue` of a producer. @param event the parsed envelope, which decides the shard */
     requeue: (eventId: string, data: unknown, event: Envelope) => producerOf(event).requeue(eventId, data),

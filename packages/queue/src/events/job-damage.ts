@@ -1,6 +1,5 @@
 import { jobOptionsText } from "./job-options.ts";
 
-/** A job's fields in Redis. */
 export type JobFields = ReadonlyMap<string, unknown>;
 
 /** Set by the scripts that increment counts when they had to reset one that was not a number. */

@@ -6,7 +6,6 @@ import { measureClock } from "../redis/measure-clock.ts";
 import { readShardCounts } from "../shards/shard-counts.ts";
 import { locateShard } from "../shards/shards.ts";
 
-/** An event in the queue. */
 export interface WaitingEvent {
   /** Null if an operator put the event back. Its dead letter has the partner then. */
   partner: string | null;

@@ -25,7 +25,6 @@ export interface ShardState {
   memoryShare: number;
   /** Whether Redis keeps what it confirms, as far as `INFO` shows. Only ingest may read the settings of fsync. */
   isDurable: boolean;
-  /** Whether an operator has paused the queue. */
   isPaused: boolean;
   /** Workers that take events of the shard. A worker is the same text in each of its shards. */
   workers: string[];
@@ -42,7 +41,6 @@ export interface QueueState extends Omit<ShardState, "workers" | "newestEventMs"
   isComplete: boolean;
 }
 
-/** The key of the number of finished events. */
 export function finishedKey(prefix: string): string {
   return queueKeys(prefix)("finished");
 }

@@ -1,7 +1,6 @@
 import type { Redis } from "ioredis";
 import { recordAlive } from "../redis/record-alive.ts";
 
-/** A worker's process, as operators see it. */
 export interface WorkerIdentity {
   version: string;
   host: string;
@@ -12,7 +11,6 @@ export const workerHeartbeatIntervalMs = 5_000;
 /** A worker is no longer listed after this time without a record. Two records may fail. */
 export const heartbeatValidMs = 15_000;
 
-/** Records that the worker is alive. */
 export async function recordWorker(redis: Redis, prefix: string, worker: WorkerIdentity): Promise<void> {
   await recordAlive(redis, workersKey(prefix), toMember(worker), heartbeatValidMs / 1_000);
 }
@@ -31,7 +29,6 @@ function toMember({ version, host, pid }: WorkerIdentity): string {
   return JSON.stringify([version, host, pid]);
 }
 
-/** The key of the set of workers. */
 export function workersKey(prefix: string): string {
   return `${prefix}:workers`;
 }

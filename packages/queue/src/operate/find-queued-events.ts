@@ -7,7 +7,6 @@ import { withConnection } from "../redis/with-connection.ts";
 import { findShardCount, type ShardedQueue } from "../shards/for-each-shard.ts";
 import { locateShard, shardsOf } from "../shards/shards.ts";
 
-/** An event of a booking in the queue. */
 export interface QueuedEvent {
   eventId: string;
   /** The kind, or null if an operator put the event back. */

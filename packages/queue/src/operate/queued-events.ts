@@ -6,7 +6,6 @@ import { defineScript, runScript } from "../redis/run-script.ts";
 import { findShardCount, type ShardedQueue } from "../shards/for-each-shard.ts";
 import { locateShard, shardNumbers } from "../shards/shards.ts";
 
-/** A job of the queue, in whatever state. */
 export interface QueuedJob {
   shard: number;
   jobId: string;
@@ -14,14 +13,12 @@ export interface QueuedJob {
   text: string;
 }
 
-/** What became of the append-only files. */
 export interface Rewritten {
   /** Why a primary could not rewrite its file; undefined if all have. */
   problem: string | undefined;
   replicas: ReplicaRewrite[];
 }
 
-/** Keys that one call of SCAN looks at. */
 const keysPerScan = 1_000;
 /** Events are read in groups of this many: at most 6.4 MB with the default limit of a body. */
 const eventsPerRead = 100;

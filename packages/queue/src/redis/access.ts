@@ -1,6 +1,5 @@
 import type { RedisOptions } from "ioredis";
 
-/** As whom to connect, and whether by TLS. */
 export type AccessOptions = Pick<RedisOptions, "username" | "password" | "tls">;
 
 /** @param access empty names and passwords count as absent */

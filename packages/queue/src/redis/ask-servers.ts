@@ -5,7 +5,6 @@ import { type Directory, NoPrimary } from "./directory.ts";
 /** How long servers may take to say where the primary is. */
 export const askDeadlineMs = 1_000;
 
-/** What those servers say that answer. */
 export interface Answers<View> {
   views: View[];
   /** Why others do not. */

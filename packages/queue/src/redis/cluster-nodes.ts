@@ -14,7 +14,6 @@ interface ClusterNode {
   hasFailed: boolean;
   /** A higher one is a later decision about who serves a slot. */
   configEpoch: number;
-  /** Slots that it serves. */
   ranges: [first: number, last: number][];
 }
 

@@ -4,7 +4,6 @@ const oldestVersion = [6, 2] as const;
 /** A replica tells its primary once a second what it has. One that has been silent for longer does not confirm events. */
 const maxReplicaSilenceMs = 3_000;
 
-/** Redis' own report. */
 export interface RedisFacts {
   /** The reply of INFO. */
   info: string;
@@ -124,7 +123,6 @@ async function readFsyncSettings(redis: Redis): Promise<RedisFacts["config"]> {
   }
 }
 
-/** Parses the reply of INFO. */
 export function parseInfo(info: string): Map<string, string> {
   return new Map(
     info

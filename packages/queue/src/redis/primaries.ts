@@ -40,7 +40,6 @@ interface Watch {
   onMoved: () => void;
 }
 
-/** Knows which server is the primary that stores a prefix. */
 class Primaries<View> {
   readonly #directory: Directory<View>;
   readonly #servers: ServersAsked<View>;

@@ -4,7 +4,6 @@ import type { Redis } from "ioredis";
 import { parseInfo } from "./durability.ts";
 import { withServer } from "./with-connection.ts";
 
-/** What became of a replica's append-only file. */
 export interface ReplicaRewrite extends RedisAddress {
   /** Why the file may still contain what was removed; undefined if it does not. */
   problem: string | undefined;

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { Command, type Redis } from "ioredis";
 
 export interface Script {
-  /** Lua. */
   text: string;
   /** Identifies the script to Redis once Redis has loaded it. */
   sha1: string;

@@ -3,7 +3,6 @@ import { withConnection } from "../redis/with-connection.ts";
 import { readShardCounts } from "./shard-counts.ts";
 import { locateShard, shardNumbers } from "./shards.ts";
 
-/** A queue as operators' commands know it. */
 export interface ShardedQueue extends QueueLocation {
   /** At least so many shards. There may be more. */
   shardCount: number;

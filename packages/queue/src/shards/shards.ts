@@ -49,7 +49,6 @@ export function shardsOf(subject: string, maxShardCount: number): number[] {
   return [...shards];
 }
 
-/** Returns the numbers of all shards of a queue. */
 export function shardNumbers(shardCount: number): number[] {
   return Array.from({ length: shardCount }, (_, shard) => shard);
 }

@@ -86,7 +86,6 @@ const bullmqEventsKept = 1_000;
 const socketTimeoutMs = 30_000;
 
 export interface ConsumerOptions extends QueueLocation, HoldLimits {
-  /** The version of the worker, for operators. */
   version?: string;
   /**
    * Applies one event. It returns when the event needs no further delivery, and throws to have it delivered again

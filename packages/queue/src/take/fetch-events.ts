@@ -119,7 +119,6 @@ return hasFetched and answer or { 'ask', 0 }
 /** Limits how long Redis answers nobody else. */
 const maxEventsPerCall = 200;
 
-/** What a fetch may bring. */
 export interface FetchLimits {
   maxEvents: number;
   /** Only the last event may exceed it. */

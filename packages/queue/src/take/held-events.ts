@@ -4,9 +4,7 @@ import type { FetchLimits } from "./fetch-events.ts";
 
 export type HeldJob = Pick<Job<JobContent>, "id" | "token" | "processedOn" | "data">;
 
-/** How much a consumer may hold. */
 export interface HoldLimits {
-  /** The maximum number of events held. */
   concurrency: number;
   /** The maximum memory for the text of held events. Only the last event of a fetch may exceed it. */
   maxHeldBytes: number;

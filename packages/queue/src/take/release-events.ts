@@ -6,7 +6,6 @@ import { defineScript, runScript } from "../redis/run-script.ts";
 
 interface LockedJob {
   jobId: string;
-  /** The token of the lock that this worker holds. */
   token: string;
 }
 

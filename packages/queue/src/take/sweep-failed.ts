@@ -10,7 +10,6 @@ import { type Delivery, toFailedDelivery } from "./delivery.ts";
 /** An event that BullMQ has moved to the failed set by itself. */
 export interface GivenUpEvent {
   delivery: Delivery;
-  /** BullMQ's reason. */
   reason: string;
   /** The number of trials that did not end because the process that tried the event alone died. */
   deaths: number;
@@ -111,7 +110,6 @@ interface SweptQueue {
   onMissingJob: (jobId: string) => void;
 }
 
-/** What decides about each event. */
 export interface Sweeping {
   judge: (event: GivenUpEvent) => Promise<Verdict>;
   /** Called with what `judge` threw. @returns whether to continue with the other events */

@@ -7,7 +7,6 @@ const statementTimeoutMs = 3_000;
 /** For a server that does not answer at all. */
 const answerTimeoutMs = statementTimeoutMs + 1_000;
 
-/** Where our tables are. */
 export interface DatabaseLocation {
   databaseUrl: string;
   schema: string;

@@ -7,7 +7,6 @@ import { answerMarginMs, beginWithLimits, defaultSchema, statementTimeoutMs } fr
 
 const connectTimeoutMs = 5_000;
 
-/** Where a pool differs from others. */
 interface PoolLimits {
   connectTimeoutMs?: number;
   statementTimeoutMs?: number;
@@ -51,7 +50,6 @@ export function createPool(options: {
   return pool;
 }
 
-/** @returns the statements that begin each transaction of the pool */
 export function beginningOf(pool: pg.Pool): string {
   if (pool instanceof LimitedPool) return pool.begin;
   throw new TypeError("The pool must be one from createPool.");

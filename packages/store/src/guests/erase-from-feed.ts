@@ -8,7 +8,6 @@ import type { BookingToErase } from "./booking-to-erase.ts";
 import type { ErasedIdentity } from "./erased-bookings.ts";
 import { erasingTimeoutMs } from "./erasures.ts";
 
-/** The changes of one booking in the feed. */
 export interface ChangesOf {
   ids: number[];
   /** Changes after this one have not been looked at. */

@@ -10,7 +10,6 @@ type ErasedEvent = Pick<
   "id" | "partner" | "kind" | "referenceKind" | "bookingKey" | "sequence" | "receivedAt"
 >;
 
-/** The rows' names of an erased booking. */
 export interface ErasedIdentity {
   bookingKey: Buffer;
   reference: string;

@@ -3,7 +3,6 @@ import type { Queryable } from "../connect/queryable.ts";
 /** How long a statement may take. A booking with a hundred thousand events takes seconds. */
 export const erasingTimeoutMs = 15 * 60 * 1_000;
 
-/** What erasing has emptied. */
 export interface ErasedCounts {
   bookings: number;
   events: number;
@@ -39,7 +38,6 @@ export async function countErased(client: Queryable, erasureId: string, counts: 
   );
 }
 
-/** Records that an event has been taken out of the queue. */
 export async function countErasedJob(client: Queryable, erasureId: string): Promise<void> {
   await client.query("update erasures set jobs = jobs + 1 where id = $1", [erasureId]);
 }

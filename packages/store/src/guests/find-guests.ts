@@ -7,7 +7,6 @@ import type { DigestKey } from "./digest-key.ts";
 import { possibleGuestHashes } from "./guest-contacts.ts";
 import { type GuestSearch, matchEnvelope, matchPayload } from "./guest-search.ts";
 
-/** A guest's booking. */
 export interface GuestBooking extends BookingToErase {
   /** `expired`: the log has events of it that were too old to be applied, and nothing else is stored. */
   state: "active" | "deleted" | "expired";
@@ -120,7 +119,6 @@ async function isOfGuest(client: Queryable, { bookingKey, reference }: Candidate
   return rows.some(({ payload }) => matchPayload(search, payload));
 }
 
-/** A dead letter of a guest. */
 export interface GuestLetter {
   eventId: string;
   /** Undefined: no worker could read the event. */

@@ -2,7 +2,6 @@ import { bookingReferenceOf, type EventKind, parseEnvelopeText, referenceKindOf 
 import type { BookingToErase } from "./booking-to-erase.ts";
 import { type ContactKind, contactsOf, normalizeContact } from "./guest-contacts.ts";
 
-/** What an operator looks for. */
 export interface GuestSearch {
   by: ContactKind | "reference";
   /** In its normalized form: see {@link normalizeContact}. A reference is as sent. */

@@ -1,7 +1,6 @@
 import type { ReferenceKind } from "@booking-events/schema";
 import type { Queryable } from "../connect/queryable.ts";
 
-/** A booking as an operator sees it. */
 export interface BookingDetails {
   partner: string;
   referenceKind: ReferenceKind;
@@ -16,7 +15,6 @@ export interface BookingDetails {
   contentRemovedAt: Date | null;
 }
 
-/** @returns the bookings that exist */
 export async function findBookings(
   client: Queryable,
   bookingKeys: Buffer[],

@@ -5,7 +5,6 @@ import type { DigestKey } from "../guests/digest-key.ts";
 import { findErased } from "../guests/erased-bookings.ts";
 import { bookingKey } from "../tables/booking-key.ts";
 
-/** One booking of a partner, as the partner may see it. */
 export interface PartnerBooking {
   state: "active" | "deleted";
   revision: number;
@@ -34,7 +33,6 @@ export async function findPartnerBooking(
   return (await findErased(client, digestKey, [key])).size === 0 ? undefined : "erased";
 }
 
-/** A booking that a partner has listed. */
 export interface ListedBooking {
   /** See {@link bookingKey}. */
   key: Buffer;
@@ -42,7 +40,6 @@ export interface ListedBooking {
   digest: string | undefined;
 }
 
-/** What the service has for a listed booking. */
 export interface Comparison {
   result: "same" | "different" | "deleted-here" | "missing" | "erased";
   /** When the event was received that decided the state. Null: there is no such booking, or it was erased. */
@@ -85,7 +82,6 @@ function hasContent(key: DigestKey, stored: string | null, digest: string | unde
   return digest === undefined || stored === key.digestContent(digest);
 }
 
-/** Where a page of a partner's bookings ends. */
 export interface PartnerBookingsPosition {
   /** As PostgreSQL prints it: a `Date` has no microseconds. */
   createdAt: string;

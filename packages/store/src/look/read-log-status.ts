@@ -1,6 +1,5 @@
 import type { Queryable } from "../connect/queryable.ts";
 
-/** What the log has at the moment. */
 export interface LogStatus {
   /** When the oldest event was received that is kept; null: there is none. */
   oldestEventAt: Date | null;

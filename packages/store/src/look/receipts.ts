@@ -1,7 +1,6 @@
 import type { Outcome, WarningCode } from "@booking-events/bookings";
 import type { Queryable } from "../connect/queryable.ts";
 
-/** What PostgreSQL knows about one of a partner's events. */
 export interface RecordedEvent {
   /** Null: the event is not in the log. */
   outcome: Outcome | null;

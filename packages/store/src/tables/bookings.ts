@@ -19,7 +19,6 @@ export interface StoredBooking extends BookingIdentity {
    * same content has decided that: readers were told nothing, since nothing changed for them.
    */
   feedEventId: string;
-  /** How many changes the booking has had. */
   revision: number;
   /** See {@link hashContacts}. */
   guestHashes: readonly string[];

@@ -104,7 +104,6 @@ export interface DeadLetterFilter {
   errorCode?: string | undefined;
   /** Closed letters too. */
   includeResolved?: boolean;
-  /** Default: no limit. */
   limit?: number;
 }
 

@@ -2,12 +2,10 @@ import type { BookingState, LoggedEvent } from "@booking-events/bookings";
 import type { Queryable } from "../connect/queryable.ts";
 import { boundIds, timeOfId } from "./event-ids.ts";
 
-/** A part of a booking's log. */
 export interface LogPage {
   /** The last event before {@link events}; null: there is none. */
   before: LoggedEvent | null;
   events: LoggedEvent[];
-  /** There are no events after these. */
   isEnd: boolean;
 }
 

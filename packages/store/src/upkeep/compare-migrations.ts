@@ -17,7 +17,6 @@ export interface MigrationStatus {
   different: string[];
 }
 
-/** Compares the database's migrations with those of this release. */
 export async function compareMigrations(client: Queryable): Promise<MigrationStatus> {
   return compare(await readMigrations(migrationsFolder), await readApplied(client));
 }

@@ -1,7 +1,6 @@
 import type { Queryable } from "../connect/queryable.ts";
 import type { RetentionRules } from "./maintain.ts";
 
-/** What maintenance would remove from one table. */
 export interface Removal {
   table: string;
   /** For people. */

@@ -15,7 +15,6 @@ export interface RetentionRules {
   deadLetterRetentionDays: number;
 }
 
-/** What one run has done. */
 export interface Maintained {
   /** How many rows were deleted from each table, or emptied in `bookings`. Those of dropped partitions are estimates. */
   removed: Record<"booking_events" | "booking_changes" | "bookings" | "dead_letters", number>;
@@ -70,7 +69,6 @@ export interface MaintenanceOptions {
 /** Does one bounded step, and returns whether there may be more. */
 type Job = () => Promise<boolean>;
 
-/** One run. */
 class Maintenance {
   readonly #pool: pg.Pool;
   readonly #rules: RetentionRules;
@@ -245,7 +243,6 @@ class Maintenance {
   }
 }
 
-/** Another process maintains the database. */
 class Busy extends RollBack {
   override name = "Busy";
 }
