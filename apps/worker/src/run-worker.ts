@@ -56,7 +56,7 @@ import { ShardService, shardIntervalMs } from "./shards/serve-shards.ts";
 import { WorkerShard } from "./shards/worker-shard.ts";
 import { DatabaseHealth } from "./watch/database-health.ts";
 import { findProblems, findShardWarnings, isAnyConnected } from "./watch/find-problems.ts";
-import { createMaintenanceMetrics, type MaintenanceMetrics } from "./watch/maintenance-metrics.ts";
+import { createMaintenanceMetrics } from "./watch/maintenance-metrics.ts";
 import { ReportedProblems } from "./watch/reported-problems.ts";
 import { LaterVersions } from "./watch/watch-later-versions.ts";
 import { createWorkerMetrics, exportWorkerState, maxCodes } from "./watch/worker-metrics.ts";
@@ -190,18 +190,10 @@ function readSettings(environment: NodeJS.ProcessEnv) {
   return parseEnvironment(entries, environment);
 }
 
-interface Database {
-  pool: Pool;
-  outageGate: OutageGate;
-  migration: Migration;
-  health: DatabaseHealth;
-  durability: ReportedProblems;
-  /** The worker is still ready. Its own indexes have an order that never changes. */
-  collations: ReportedProblems;
-  maintenanceMetrics: MaintenanceMetrics;
-}
+type Database = ReturnType<typeof createDatabase>;
+type Queue = ReturnType<typeof createQueue>;
 
-function createDatabase({ settings, parts, logger, registry, signal }: Context): Database {
+function createDatabase({ settings, parts, logger, registry, signal }: Context) {
   const pool = parts.createPool({
     databaseUrl: settings.DATABASE_URL,
     schema: settings.DATABASE_SCHEMA,
@@ -232,6 +224,7 @@ function createDatabase({ settings, parts, logger, registry, signal }: Context):
     if (problems.length === 0) logger.info("PostgreSQL keeps committed data again");
     else logger.error({ problems }, "PostgreSQL may lose applied events in a crash of its machine");
   });
+  // The worker is still ready. Its own indexes have an order that never changes.
   const collations = new ReportedProblems((problems) => {
     if (problems.length > 0) logger.warn({ problems }, "PostgreSQL may sort text otherwise than its indexes");
   });
@@ -271,15 +264,8 @@ function createWorker({ settings, parts, logger, registry, tracing, signal }: Co
   return { batches, transactions, deadLetters, metrics, laterVersions, tracing, logger, signal } satisfies Worker;
 }
 
-interface Queue {
-  shards: ShardService<WorkerShard>;
-  /** That an operator has paused the queue. The worker is still ready: a restart would not help. */
-  pause: ReportedProblems;
-  clocks: ClockWatch;
-}
-
-function createQueue(context: Context, database: Database, worker: Worker): Queue {
-  const { settings, parts, logger, registry } = context;
+function createQueue({ settings, parts, logger, registry }: Context, database: Database, worker: Worker) {
+  // The worker is still ready: a restart would not help.
   const pause = new ReportedProblems((problems) => {
     if (problems.length === 0) logger.info("the queue is resumed");
     else logger.warn("the queue is paused: no events are taken until it is resumed");

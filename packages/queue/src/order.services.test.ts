@@ -175,7 +175,8 @@ const ours = () =>
     lockDurationMs,
     held: new HeldEvents({ concurrency: 1, maxHeldBytes }),
     begin: () => {},
-    stalled: { maxStalledCount, stalledCheckIntervalMs: 600_000, lockDurationMs },
+    maxStalledCount,
+    stalledCheckIntervalMs: 600_000,
   });
 const theirs = () => createRedisBackend;
 

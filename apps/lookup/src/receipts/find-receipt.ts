@@ -38,15 +38,15 @@ export async function findReceipt(
   const isWaiting =
     queue.value !== undefined && (queue.value.partner ?? partnerOfLetter(recorded, partner)) === partner;
   if (isWaiting) return { eventId, status: "waiting" };
-  const letter = recorded?.deadLetter;
-  if (letter === undefined) return undefined;
+  const letter = recorded?.deadLetter ?? null;
+  if (letter === null) return undefined;
   if (letter.isErased) return { eventId, status: "erased" };
   return letter.isReplayed ? { eventId, status: "waiting" } : { eventId, status: "failed", code: letter.errorCode };
 }
 
 /** An event that an operator puts back into the queue has lost its partner there, but it has a dead letter. */
 function partnerOfLetter(recorded: RecordedEvent | undefined, partner: string): string | null {
-  return recorded?.deadLetter === undefined ? null : partner;
+  return recorded?.deadLetter == null ? null : partner;
 }
 
 function toReceipt(eventId: string, recorded: RecordedEvent, outcome: Outcome): Receipt {

@@ -180,10 +180,11 @@ function createWorker(
     redis,
     prefix,
     lockDurationMs,
+    stalledCheckIntervalMs,
+    maxStalledCount,
     held,
     onMissingJob,
     begin: (json, jobId, token) => worker.begin(json, jobId, token),
-    stalled: { maxStalledCount, stalledCheckIntervalMs, lockDurationMs },
   });
   const worker = new EventWorker(queueName, handleJob, {
     connection: redis,

@@ -62,7 +62,7 @@ interface Fetched {
 
 function createOurBackend(held: HeldEvents, begin: BeginJob): RedisQueueBackend {
   const stalled = { maxStalledCount: 1, stalledCheckIntervalMs: 1, lockDurationMs: lockDuration };
-  const makeBackend = createWorkerBackend({ redis, prefix, lockDurationMs: lockDuration, held, begin, stalled });
+  const makeBackend = createWorkerBackend({ redis, prefix, held, begin, ...stalled });
   return makeBackend(queueName, options());
 }
 

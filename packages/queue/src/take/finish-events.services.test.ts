@@ -71,7 +71,8 @@ const ours = (prefix: string) =>
     lockDurationMs: lockDuration,
     held: new HeldEvents({ concurrency: 1, maxHeldBytes: 1 }),
     begin: () => {},
-    stalled: { maxStalledCount: 1, stalledCheckIntervalMs: 1, lockDurationMs: lockDuration },
+    maxStalledCount: 1,
+    stalledCheckIntervalMs: 1,
   });
 const theirs = () => createRedisBackend;
 const finishAll = async ({ finish }: Prepared) => [await finish("a"), await finish("b"), await finish("c")];

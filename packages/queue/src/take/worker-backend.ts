@@ -25,20 +25,20 @@ export type BeginJob = (json: JobJson, jobId: string, token: string) => void;
  * - An id without a job is removed (`remove-missing-job.ts`).
  * - The events of dead workers keep their order (`move-stalled-events.ts`).
  */
-export function createWorkerBackend(options: {
-  redis: Redis;
-  prefix: string;
-  lockDurationMs: number;
-  held: HeldEvents;
-  begin: BeginJob;
-  stalled: StalledOptions;
-  onMissingJob?: (jobId: string) => void;
-}): BackendFactory<RedisQueueBackend> {
+export function createWorkerBackend(
+  options: StalledOptions & {
+    redis: Redis;
+    prefix: string;
+    held: HeldEvents;
+    begin: BeginJob;
+    onMissingJob?: (jobId: string) => void;
+  },
+): BackendFactory<RedisQueueBackend> {
   const { redis, prefix, held, begin, onMissingJob = () => {} } = options;
   const fetchEvents = createEventFetcher(options);
   const finishEvent = createEventFinisher(redis, prefix);
   const removeMissingJob = createMissingJobRemover(redis, prefix);
-  const moveStalled = createStalledMover(redis, prefix, options.stalled);
+  const moveStalled = createStalledMover(redis, prefix, options);
 
   async function beginOrRemove([json, jobId]: NextJobData, token: string): Promise<void> {
     const content = json?.data as JobContent | undefined;

@@ -10,8 +10,8 @@ export interface RecordedEvent {
   /** The event that decides the booking now. Null: the booking is not stored. */
   decidedBy: string | null;
   isErased: boolean;
-  /** Undefined: the event has no dead letter. */
-  deadLetter: { errorCode: string; isErased: boolean; isReplayed: boolean } | undefined;
+  /** Null: the event has no dead letter. */
+  deadLetter: { errorCode: string; isErased: boolean; isReplayed: boolean } | null;
 }
 
 /** @throws if the log cannot be read, because PostgreSQL does not answer, or is not set up for this role */
@@ -36,11 +36,14 @@ export async function findRecordedEvent(
   partner: string,
   eventId: string,
 ): Promise<RecordedEvent | undefined> {
-  const { rows } = await client.query<RecordedRow>(
-    `select event.outcome, event.warnings, coalesce(event.duplicate_of, repeated.id) as "duplicateOf",
-       booking.event_id as "decidedBy", booking.erased_at is not null as "isBookingErased",
-       letter.error_code as "errorCode", letter.resolution = 'erased' as "isLetterErased",
-       letter.resolved_at is null and letter.replayed_at > letter.failed_at as "isReplayed"
+  const { rows } = await client.query<RecordedEvent>(
+    `select event.outcome, coalesce(event.warnings, '{}') as warnings, booking.event_id as "decidedBy",
+       coalesce(event.duplicate_of, repeated.id) as "duplicateOf", booking.erased_at is not null as "isErased",
+       case when letter.event_id is not null then json_build_object(
+         'errorCode', letter.error_code,
+         'isErased', letter.resolution is not distinct from 'erased',
+         'isReplayed', coalesce(letter.resolved_at is null and letter.replayed_at > letter.failed_at, false)
+       ) end as "deadLetter"
      from (values ($1::uuid)) as wanted (id)
      left join lateral (
        select id, sequence, booking_key, content_digest, outcome, duplicate_of, warnings
@@ -68,29 +71,5 @@ export async function findRecordedEvent(
      where event.id is not null or letter.event_id is not null`,
     [eventId, partner],
   );
-  const [row] = rows;
-  return row === undefined ? undefined : toRecordedEvent(row);
-}
-
-interface RecordedRow extends Pick<RecordedEvent, "outcome" | "duplicateOf" | "decidedBy"> {
-  warnings: readonly WarningCode[] | null;
-  isBookingErased: boolean;
-  errorCode: string | null;
-  isLetterErased: boolean | null;
-  isReplayed: boolean | null;
-}
-
-function toRecordedEvent(row: RecordedRow): RecordedEvent {
-  const { outcome, duplicateOf, warnings, decidedBy, isBookingErased, errorCode, isLetterErased, isReplayed } = row;
-  return {
-    outcome,
-    duplicateOf,
-    warnings: warnings ?? [],
-    decidedBy,
-    isErased: isBookingErased,
-    deadLetter:
-      errorCode === null
-        ? undefined
-        : { errorCode, isErased: isLetterErased === true, isReplayed: isReplayed === true },
-  };
+  return rows[0];
 }
