@@ -22,7 +22,6 @@ import {
   parseEnvironment,
   type Registry,
   redisVariables,
-  shutdownPhases,
   startHealthServer,
   type Tracing,
   toRedisServers,
@@ -172,16 +171,14 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
   const shutdown = installGracefulShutdown({
     timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
     logger,
-    phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
-      async finishWork() {
-        stopping.abort(new ReleaseDelivery("The worker is stopping."));
-        await queue.shards.drain();
-      },
-      async closeConnections() {
-        healthServer.close();
-        await Promise.all([queue.shards.close(), database.pool.end(), tracing?.shutdown()]);
-      },
-    }),
+    async finishWork() {
+      stopping.abort(new ReleaseDelivery("The worker is stopping."));
+      await queue.shards.drain();
+    },
+    async closeConnections() {
+      healthServer.close();
+      await Promise.all([queue.shards.close(), database.pool.end(), tracing?.shutdown()]);
+    },
   });
   await start(context, database, worker, queue, shutdown);
 }

@@ -1,13 +1,6 @@
 import type { Logger } from "./logger.ts";
 import { DeadlineExceeded, withDeadline } from "./with-deadline.ts";
 
-/** A phase of a shutdown. It is abandoned after `limitMs`, and the next one starts. */
-export interface ShutdownPhase {
-  name: string;
-  limitMs: number;
-  run: () => Promise<void>;
-}
-
 /** The part of a process that a shutdown uses. */
 export interface EndableProcess {
   on(event: "SIGTERM" | "SIGINT", listener: (signal: NodeJS.Signals) => void): unknown;
@@ -28,37 +21,26 @@ export interface GracefulShutdown {
 }
 
 /**
- * Returns the shutdown phases of every process: first work in progress is finished, with four fifths of the time; then
- * the connections are closed, including the health server's.
- */
-export function shutdownPhases(
-  timeoutMs: number,
-  { finishWork, closeConnections }: { finishWork: () => Promise<void>; closeConnections: () => Promise<void> },
-): ShutdownPhase[] {
-  return [
-    { name: "finish work in progress", limitMs: timeoutMs * finishingShare, run: finishWork },
-    { name: "close connections", limitMs: timeoutMs * (1 - finishingShare), run: closeConnections },
-  ];
-}
-
-/**
- * Shuts the process down in named phases on SIGTERM, SIGINT or an uncaught error.
+ * Shuts the process down on SIGTERM, SIGINT or an uncaught error: first work in progress is finished, with four fifths
+ * of the time; then the connections are closed, including the health server's. A phase that takes longer is abandoned.
  *
  * The exit code is 0 if every phase finished, and 1 if a phase timed out or failed, or if an error was the reason. A
  * second signal, at least a second after the first, ends the process immediately.
  *
  * @param options.delayMs how long after a signal the phases begin, so that a proxy can notice that the process is not
  *   ready. An error ends the delay, since the process must not serve on in an unknown state
- * @param options.timeoutMs the limit for all phases together
+ * @param options.timeoutMs the limit for both phases together
  */
 export function installGracefulShutdown(options: {
-  phases: ShutdownPhase[];
+  finishWork: () => Promise<void>;
+  closeConnections: () => Promise<void>;
   delayMs?: number;
   timeoutMs: number;
   logger: Logger;
   process?: EndableProcess;
 }): GracefulShutdown {
-  const { phases, delayMs = 0, timeoutMs, logger, process = globalThis.process } = options;
+  const { finishWork, closeConnections, delayMs = 0, timeoutMs, logger, process = globalThis.process } = options;
+  const finishingMs = finishingShare * timeoutMs;
   let startedAtMs: number | undefined;
   let delayTimer: NodeJS.Timeout | undefined;
   let havePhasesBegun = false;
@@ -66,12 +48,9 @@ export function installGracefulShutdown(options: {
   async function runPhases(exitCode: 0 | 1): Promise<void> {
     havePhasesBegun = true;
     clearTimeout(delayTimer);
-    const endAtMs = Date.now() + timeoutMs;
-    let worstCode = exitCode;
-    for (const phase of phases) {
-      const limitMs = Math.min(phase.limitMs, Math.max(endAtMs - Date.now(), 0));
-      if (!(await runPhase(phase, limitMs, logger))) worstCode = 1;
-    }
+    const isFinished = await runPhase("finish work in progress", finishWork, finishingMs, logger);
+    const isClosed = await runPhase("close connections", closeConnections, timeoutMs - finishingMs, logger);
+    const worstCode = isFinished && isClosed ? exitCode : 1;
     logger.info({ exitCode: worstCode, durationMs: Date.now() - (startedAtMs ?? 0) }, "stopped");
     process.exit(worstCode);
   }
@@ -102,14 +81,14 @@ export function installGracefulShutdown(options: {
 }
 
 /** @returns whether the phase finished in time */
-async function runPhase(phase: ShutdownPhase, limitMs: number, logger: Logger): Promise<boolean> {
+async function runPhase(phase: string, run: () => Promise<void>, limitMs: number, logger: Logger): Promise<boolean> {
   try {
-    await withDeadline(phase.run(), limitMs);
-    logger.debug({ phase: phase.name }, "shutdown phase done");
+    await withDeadline(run(), limitMs);
+    logger.debug({ phase }, "shutdown phase done");
     return true;
   } catch (error) {
-    if (error instanceof DeadlineExceeded) logger.error({ phase: phase.name, limitMs }, "shutdown phase timed out");
-    else logger.error({ phase: phase.name, err: error }, "shutdown phase failed");
+    if (error instanceof DeadlineExceeded) logger.error({ phase, limitMs }, "shutdown phase timed out");
+    else logger.error({ phase, err: error }, "shutdown phase failed");
     return false;
   }
 }

@@ -5,7 +5,7 @@ export { createTracing } from "./create-tracing.ts";
 export { adminPort, parseEnvironment, redisVariables, variables } from "./environment.ts";
 export { exportCertificates } from "./export-certificates.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";
-export { type GracefulShutdown, installGracefulShutdown, shutdownPhases } from "./graceful-shutdown.ts";
+export { type GracefulShutdown, installGracefulShutdown } from "./graceful-shutdown.ts";
 export { type FindProblems, type FindWarnings, startHealthServer } from "./health-server.ts";
 export { inSpan } from "./in-span.ts";
 export { listen } from "./listen.ts";

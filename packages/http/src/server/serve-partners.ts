@@ -6,7 +6,6 @@ import {
   type Logger,
   listen,
   type Registry,
-  shutdownPhases,
   startHealthServer,
   version,
 } from "@booking-events/runtime";
@@ -41,16 +40,14 @@ export async function servePartners(options: {
   let isStopping = false;
   const server = createServer(() => isStopping);
   const shutdown = installGracefulShutdown({
-    phases: shutdownPhases(settings.SHUTDOWN_TIMEOUT_MS, {
-      finishWork() {
-        isStopping = true;
-        return server.stop();
-      },
-      async closeConnections() {
-        healthServer.close();
-        await closeConnections();
-      },
-    }),
+    finishWork() {
+      isStopping = true;
+      return server.stop();
+    },
+    async closeConnections() {
+      healthServer.close();
+      await closeConnections();
+    },
     delayMs: settings.SHUTDOWN_DELAY_MS,
     timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
     logger,

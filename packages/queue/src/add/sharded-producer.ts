@@ -10,8 +10,8 @@ export type ShardedProducer = ReturnType<typeof createShardedProducer>;
 type Envelope = Parameters<typeof digestSubject>[0];
 
 /**
- * Adds events to a queue with any number of shards, by a producer for each. Each has a connection of its own, so that one shard never waits for another. Workers
- * learn the number of shards from the record that this writes.
+ * Adds events to a queue with any number of shards, by a producer for each. Each has a connection of its own, so that
+ * one shard never waits for another. Workers learn the number of shards from the record that this writes.
  */
 export function createShardedProducer(
   options: ProducerOptions & {
