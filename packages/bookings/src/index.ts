@@ -17,6 +17,7 @@ export {
   type BookingPlan,
   findLateEvents,
   isRepeatable,
+  type PlannedChange,
   planBooking,
 } from "./plan-booking.ts";
 export { Refold, type Refolding } from "./refold.ts";

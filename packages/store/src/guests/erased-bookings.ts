@@ -2,6 +2,7 @@ import { byteas } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
 import { type EventToInsert, insertMissingEvent } from "../tables/booking-events.ts";
 import { bookingKey } from "../tables/booking-key.ts";
+import type { BookingIdentity } from "../tables/bookings.ts";
 import type { DigestKey } from "./digest-key.ts";
 
 /** What an event of an erased booking may leave in the log. Its key is that of the booking before it was erased. */
@@ -10,10 +11,7 @@ type ErasedEvent = Pick<
   "id" | "partner" | "kind" | "referenceKind" | "bookingKey" | "sequence" | "receivedAt"
 >;
 
-export interface ErasedIdentity {
-  bookingKey: Buffer;
-  reference: string;
-}
+export type ErasedIdentity = Pick<BookingIdentity, "bookingKey" | "reference">;
 
 const markerCharacters = 32;
 

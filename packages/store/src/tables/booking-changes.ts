@@ -1,4 +1,4 @@
-import type { Change } from "@booking-events/bookings";
+import type { Change, PlannedChange } from "@booking-events/bookings";
 import { bigints, integers, texts, uuids } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
 import { settleAll } from "../connect/settle-all.ts";
@@ -8,15 +8,10 @@ import type { BookingIdentity } from "./bookings.ts";
 /** `erased`: an operator has removed the booking and its events, so nobody can read them any more. */
 export type FeedChange = Change | "erased";
 
-export interface ChangeToInsert extends Omit<BookingIdentity, "bookingKey"> {
+export interface ChangeToInsert extends Omit<BookingIdentity, "bookingKey">, Omit<PlannedChange, "change"> {
   /** Numbers the booking's changes: 1, 2, 3 and so on. */
   revision: number;
   change: FeedChange;
-  /** The event that decided the new state. */
-  eventId: string;
-  sequence: number;
-  /** The event of the booking's change before; null: there was no booking. */
-  previousEventId: string | null;
 }
 
 /**

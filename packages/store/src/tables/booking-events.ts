@@ -1,4 +1,4 @@
-import type { BookingState, Outcome, Place, RevisedEvent, WarningCode } from "@booking-events/bookings";
+import type { BookingState, FoldEvent, Outcome, Place, RevisedEvent, WarningCode } from "@booking-events/bookings";
 import type { EventKind } from "@booking-events/schema";
 import { bigints, byteas, texts, timestamps, uuids } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
@@ -6,10 +6,7 @@ import type { BookingIdentity } from "./bookings.ts";
 import { monthsOfIds } from "./event-ids.ts";
 import { wasFirst } from "./was-first.ts";
 
-export interface EventToInsert extends BookingIdentity {
-  id: string;
-  kind: EventKind;
-  sequence: number;
+export interface EventToInsert extends BookingIdentity, Omit<FoldEvent, "hasIdempotencyKey" | "contentDigest"> {
   idempotencyKey: string | null;
   /** Which of the partner's secrets the event came by, if that is known. */
   secretId?: string | null;
@@ -23,7 +20,6 @@ export interface EventToInsert extends BookingIdentity {
   warnings: readonly WarningCode[];
   /** The booking after the event; null: the event does not count in the fold. */
   after: BookingState | null;
-  receivedAt: Date;
 }
 
 /**
