@@ -89,15 +89,12 @@ async function search(redis: Redis, wanted: Wanted): Promise<QueueSearch> {
     lists.map(({ name, isSorted }) => (isSorted ? redis.zcard(queueKey(name)) : redis.llen(queueKey(name)))),
   );
   const total = sizes.reduce((sum, size) => sum + size, 0);
-  const subject = subjectOf(wanted.partner, wanted.reference);
-  const { maxLooked } = wanted;
   const found = new Map<string, QueuedEvent>();
   let looked = 0;
   for (const list of lists) {
-    for (let from = 0; looked < maxLooked && found.size < maxFound; from += pageSize) {
-      const size = Math.min(pageSize, maxLooked - looked);
-      const page = await look(redis, queueKey, list, { from, size, subject });
-      for (const event of await readEvents(redis, queueKey, list, page, wanted)) found.set(event.eventId, event);
+    for (let from = 0; looked < wanted.maxLooked && found.size < maxFound; from += pageSize) {
+      const page = await readPage(redis, list, { from, size: Math.min(pageSize, wanted.maxLooked - looked) }, wanted);
+      for (const event of page.events) found.set(event.eventId, event);
       looked += page.size;
       if (page.size < pageSize) break;
     }
@@ -131,41 +128,21 @@ end
 return found
 `);
 
-interface Page {
-  size: number;
-  candidates: { eventId: string; score: number }[];
-}
-
-async function look(
+async function readPage(
   redis: Redis,
-  queueKey: (name: string) => string,
-  { name, isSorted }: List,
-  range: { from: number; size: number; subject: string },
-): Promise<Page> {
-  const [size, ...pairs] = await runScript<[number, ...string[]]>(
-    redis,
-    lookScript,
-    [queueKey(name)],
-    [isSorted ? 1 : 0, range.from, range.from + range.size - 1, queueKey(""), range.subject],
-  );
-  const candidates = Array.from({ length: pairs.length / 2 }, (_, index) => ({
-    eventId: pairs[2 * index] ?? "",
-    score: Number(pairs[2 * index + 1]),
-  }));
-  return { size, candidates };
-}
-
-async function readEvents(
-  redis: Redis,
-  queueKey: (name: string) => string,
-  list: List,
-  { candidates }: Page,
-  { partner, reference }: Wanted,
-): Promise<QueuedEvent[]> {
-  const keys = candidates.map(({ eventId }) => queueKey(eventId));
-  const jobs = await readFields(redis, keys, ["name", "data", "atm", "failedReason", "processedOn", "subject"]);
-  return candidates.flatMap(({ eventId, score }, index) => {
-    const [name = null, data = null, failedAttempts, lastFailure = null, processedOn = null, subject] =
+  { name, state, isSorted }: List,
+  { from, size }: { from: number; size: number },
+  { prefix, partner, reference }: Wanted,
+): Promise<{ size: number; events: QueuedEvent[] }> {
+  const queueKey = queueKeys(prefix);
+  const wanted = subjectOf(partner, reference);
+  const args = [isSorted ? 1 : 0, from, from + size - 1, queueKey(""), wanted];
+  const [read, ...pairs] = await runScript<[number, ...string[]]>(redis, lookScript, [queueKey(name)], args);
+  const ids = pairs.filter((_, index) => index % 2 === 0);
+  const fields = ["name", "data", "atm", "failedReason", "processedOn", "subject"];
+  const jobs = await readFields(redis, ids.map(queueKey), fields);
+  const events = ids.flatMap((eventId, index) => {
+    const [job = null, data = null, failedAttempts, lastFailure = null, processedOn = null, subject] =
       jobs[index] ?? [];
     // The event has been applied meanwhile.
     if (data === null) return [];
@@ -173,20 +150,22 @@ async function readEvents(
     const envelope = parsed.success ? parsed.envelope : null;
     const isOfBooking =
       envelope === null
-        ? subject === subjectOf(partner, reference)
+        ? subject === wanted
         : envelope.partner === partner && bookingReferenceOf(envelope.payload) === reference;
     if (!isOfBooking) return [];
     return {
       eventId,
-      kind: envelope?.kind ?? (name === replayJobName ? null : (name as EventKind)),
-      state: list.state,
+      kind: envelope?.kind ?? (job === replayJobName ? null : (job as EventKind)),
+      state,
       envelope,
       failedAttempts: Number(failedAttempts ?? 0),
       lastFailure,
-      nextAttemptAt: list.state === "delayed" ? new Date(Math.floor(score / delayedScoreUnit)) : null,
-      heldSince: list.state === "held" && processedOn !== null ? new Date(Number(processedOn)) : null,
+      nextAttemptAt:
+        state === "delayed" ? new Date(Math.floor(Number(pairs[2 * index + 1]) / delayedScoreUnit)) : null,
+      heldSince: state === "held" && processedOn !== null ? new Date(Number(processedOn)) : null,
     };
   });
+  return { size: read, events };
 }
 
 /** @returns the fields of each job, in the same order. Another program may have put anything in the place of a job */
