@@ -16,8 +16,6 @@ const maxViolationsRecorded = 10;
 /**
  * Keeps refusals in Redis, so that an operator can look them up without the log of every process. What is too much, or
  * can't be written, is dropped and counted.
- *
- * @param options.onError called for each failed write
  */
 export function createRefusalRecorder(options: {
   write: Records["writeRefusals"];

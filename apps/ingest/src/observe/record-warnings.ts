@@ -13,8 +13,6 @@ const recordingLimits = {
 /**
  * Counts warnings in the metrics, and per day in Redis, so that an operator can look them up for a partner. If Redis does
  * not take counts, they are dropped, because they may have been added even so. The metrics have them all.
- *
- * @param options.onError called for each failed write
  */
 export function createWarningRecorder(options: {
   write: Records["addWarningCounts"];

@@ -9,8 +9,6 @@ const defaultIntervalMs = 5_000;
  * Records in memory when each secret was last used, and writes it to Redis every few seconds. A request then costs an
  * entry in a map instead of a write. What cannot be written is written the next time, because an operator decides by the
  * last use whether a secret can be revoked.
- *
- * @param options.onError called for each failed write
  */
 export function createLastUseRecorder(options: {
   write: Records["writeLastUses"];

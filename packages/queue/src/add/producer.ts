@@ -53,13 +53,8 @@ export interface Producer {
   onConnected(listener: () => void): void;
   /** @throws if Redis does not answer within {@link enqueueDeadlineMs} */
   measureLoad(): Promise<QueueLoad>;
-  /** @throws as above */
   readState(): Promise<ShardState>;
-  /**
-   * Records beside this shard, which must be shard 0, that events are sent to this number of shards.
-   *
-   * @throws as above
-   */
+  /** Records beside this shard, which must be shard 0, that events are sent to this number of shards. */
   recordShardCount(shardCount: number): Promise<void>;
   close(): Promise<void>;
 }

@@ -8,7 +8,6 @@ export interface QueueLoad {
   memoryShare: number;
 }
 
-/** @throws what ioredis throws when Redis does not answer */
 export async function measureQueueLoad(redis: Redis, queue: Queue): Promise<QueueLoad> {
   const [backlog, info] = await Promise.all([
     queue.getJobCountByTypes("waiting", "delayed", "prioritized"),

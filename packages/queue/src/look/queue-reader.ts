@@ -21,7 +21,6 @@ export const readDeadlineMs = 800;
  * id and, in a field of its own, its partner. An event's id does not tell its shard, so all of them are asked.
  *
  * @param options.shardCount at least so many. More are asked as soon as senders have recorded that they use more
- * @param options.onError called for each connection error; ioredis reconnects by itself
  */
 export function createQueueReader(options: QueueLocation & { shardCount: number; onError: (error: Error) => void }) {
   const first = openShard(options, 0);

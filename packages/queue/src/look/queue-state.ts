@@ -80,7 +80,6 @@ return {
 }
 `);
 
-/** @throws what ioredis throws when Redis does not answer */
 export async function readShardState(redis: Redis, prefix: string): Promise<ShardState> {
   const queueKey = queueKeys(prefix);
   const keys = [

@@ -52,7 +52,6 @@ export type QueuedEvents = Awaited<ReturnType<typeof openQueuedEvents>>;
 export async function openQueuedEvents(queue: ShardedQueue) {
   const shards = shardNumbers(await findShardCount(queue)).map((shard) => openShard(locateShard(queue, shard), shard));
   return {
-    /** @throws what ioredis throws if Redis does not answer */
     async check() {
       await Promise.all(shards.map((shard) => shard.readRunId()));
     },
@@ -64,7 +63,8 @@ export async function openQueuedEvents(queue: ShardedQueue) {
       for (const shard of shards) yield* shard.read();
     },
     /** @returns false if a worker holds the event at the moment, or if it has left the queue */
-    takeOut: async ({ shard, jobId }: Pick<QueuedJob, "shard" | "jobId">) => (await shards[shard]?.takeOut(jobId)) ?? false,
+    takeOut: async ({ shard, jobId }: Pick<QueuedJob, "shard" | "jobId">) =>
+      (await shards[shard]?.takeOut(jobId)) ?? false,
     /** Makes each Redis and its replicas rewrite their append-only files without what has left the queue. */
     async rewriteAppendOnlyFiles(): Promise<Rewritten> {
       const runIds = await Promise.all(shards.map((shard) => shard.readRunId()));

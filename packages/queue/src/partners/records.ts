@@ -16,8 +16,6 @@ export type Records = ReturnType<typeof openRecords>;
  * process starts, so what is written before it is ready waits for it.
  *
  * Each method throws if Redis does not answer within {@link writeDeadlineMs}. Some of the entries may have been written.
- *
- * @param options.onError called for each connection error; ioredis reconnects by itself
  */
 export function openRecords(options: QueueLocation & { connectionName: string; onError: (error: Error) => void }) {
   const { prefix, connectionName, onError } = options;
@@ -25,8 +23,10 @@ export function openRecords(options: QueueLocation & { connectionName: string; o
   const redis = connectFailingFast(location, onError, { connectionName, enableOfflineQueue: true });
   return {
     writeLastUses: (uses: SecretUse[]) => withDeadline(writeLastUses(redis, prefix, uses), writeDeadlineMs),
-    writeRefusals: (refusals: RecordedRefusal[]) => withDeadline(writeRefusals(redis, prefix, refusals), writeDeadlineMs),
-    addWarningCounts: (counts: WarningCount[]) => withDeadline(addWarningCounts(redis, prefix, counts), writeDeadlineMs),
+    writeRefusals: (refusals: RecordedRefusal[]) =>
+      withDeadline(writeRefusals(redis, prefix, refusals), writeDeadlineMs),
+    addWarningCounts: (counts: WarningCount[]) =>
+      withDeadline(addWarningCounts(redis, prefix, counts), writeDeadlineMs),
     close: () => redis.disconnect(),
   };
 }

@@ -56,7 +56,6 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', oldest)
 redis.call('PEXPIRE', KEYS[1], maxAgeMs)
 `);
 
-/** @throws what ioredis throws */
 export async function writeRefusals(redis: Redis, prefix: string, refusals: RecordedRefusal[]): Promise<void> {
   const entries = refusals.flatMap(({ partner, ...refusal }) => {
     const json = JSON.stringify(refusal);

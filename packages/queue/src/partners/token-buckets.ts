@@ -76,7 +76,6 @@ type BucketGroup = "ingests" | "lookups";
  * otherwise wait for each other.
  *
  * @param options.group whose buckets they are. Default: those of ingests
- * @param options.onError called for each connection error; ioredis reconnects by itself
  * @param options.deadlineMs how long Redis may take to grant tokens
  */
 export function createTokenBuckets(

@@ -22,8 +22,6 @@ const fsyncSettings = "*appendfsync*";
  *
  * A managed Redis may forbid CONFIG. Then only the facts in INFO are checked, and the operator has to know the fsync
  * policy.
- *
- * @throws what ioredis throws when Redis does not answer
  */
 export async function readRedisFacts(redis: Redis): Promise<RedisFacts> {
   const [info, config] = await Promise.all([redis.info(), readFsyncSettings(redis)]);

@@ -23,7 +23,6 @@ return redis.call('ZCARD', KEYS[1])
  *
  * @param set its key
  * @returns how many processes have recorded themselves in the last `validS` seconds
- * @throws what ioredis throws
  */
 export function recordAlive(redis: Redis, set: string, member: string, validS: number): Promise<number> {
   return runScript<number>(redis, recordAliveScript, [set], [member, validS]);

@@ -18,8 +18,6 @@ export function defineScript(text: string): Script {
  * keeps them in closures that V8 allocates in the old generation, so every event would stay in memory, and be copied,
  * until the next full garbage collection. In measurements, most of the memory that survived minor collections was such
  * events.
- *
- * @throws what ioredis throws
  */
 export async function runScript<Answer>(
   redis: Redis,

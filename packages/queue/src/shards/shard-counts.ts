@@ -30,17 +30,12 @@ redis.call('ZREM', KEYS[1], ARGV[1])
 return 1
 `);
 
-/** @throws what ioredis throws */
 export async function recordShardCount(redis: Redis, prefix: string, shardCount: number): Promise<void> {
   // Without a record there is one shard.
   if (shardCount > 1) await runScript(redis, recordScript, [toKey(prefix)], [shardCount]);
 }
 
-/**
- * Returns the recorded numbers, whether they are still in use or not.
- *
- * @throws what ioredis throws
- */
+/** Returns the recorded numbers, whether they are still in use or not. */
 export async function readShardCounts(redis: Redis, prefix: string): Promise<number[]> {
   return (await redis.zrange(toKey(prefix), "0", "-1")).map(Number);
 }
@@ -49,7 +44,6 @@ export async function readShardCounts(redis: Redis, prefix: string): Promise<num
  * Removes a number that nobody uses any more. Call this when the shards that only this number has are empty.
  *
  * @returns whether it is removed
- * @throws what ioredis throws
  */
 export async function forgetShardCount(
   redis: Redis,

@@ -15,8 +15,6 @@ export interface DatabaseLocation {
 /**
  * Runs read-only queries on one snapshot, on a connection of its own. Each fails after some seconds, also if PostgreSQL
  * is frozen.
- *
- * @throws what PostgreSQL or its connection throws
  */
 export async function withBriefConnection<Result>(
   { databaseUrl, schema }: DatabaseLocation,

@@ -2,11 +2,7 @@ import { ServerClient } from "./server-client.ts";
 
 const connectTimeoutMs = 5_000;
 
-/**
- * Runs `work` on a connection of its own, whose statements have no limit but those that they set.
- *
- * @throws what PostgreSQL or its connection throws
- */
+/** Runs `work` on a connection of its own, whose statements have no limit but those that they set. */
 export async function withOwnConnection<Result>(
   databaseUrl: string,
   applicationName: string,

@@ -49,7 +49,6 @@ export interface LoggingSettings {
 
 const applicationName = "booking-events-ops";
 
-/** @throws what PostgreSQL or its connection throws */
 export async function examineDatabase(
   database: DatabaseLocation,
   options: { standbysToConfirm?: number } = {},

@@ -58,8 +58,6 @@ const maxDeadLetters = 10_000;
 /**
  * Reads what an operator must know of PostgreSQL and the events. It looks at a bounded number of rows, which the primary
  * key finds, so the cost does not depend on how many there are.
- *
- * @throws what PostgreSQL or its connection throws
  */
 export async function readDatabaseStatus(database: DatabaseLocation, now: Date): Promise<DatabaseStatus> {
   return withBriefConnection(database, "booking-events-ops", async (client) => {
