@@ -122,7 +122,7 @@ describe("events whose end needs special circumstances", () => {
       onError: () => {},
     });
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
-    await producer.requeue(eventId, failed);
+    await producer.requeue({ eventId, text: JSON.stringify(failed), envelope: failed });
     expect(await receipt(lookup, eventId)).toEqual({ eventId, status: "waiting" });
     expect(await ask(lookup, eventId, otherSecret)).toMatchObject({ status: 404 });
     await producer.close();

@@ -233,14 +233,13 @@ describe("a delivery's text", () => {
     await producer.enqueue({ ...anEvent(2), kind: "delete" });
     await producer.enqueue({ ...anEvent(3), partner: "another" });
     await producer.enqueue({ ...anEvent(4), payload: { consumerTripPartnerExternalReference: "TRIP-2" } });
-    await producer.requeue(anEvent(5).eventId, { version: 1 });
+    await producer.requeue({ eventId: anEvent(5).eventId, text: "{}", envelope: anEvent(5) });
     const subjects = new Map<string, string>();
     consume(async (delivery) => void subjects.set(delivery.jobId, delivery.subject), 1);
     await waitFor(() => expect(subjects.size).toBe(5));
     const [one, two, three, four, five] = [1, 2, 3, 4, 5].map((number) => subjects.get(anEvent(number).eventId));
-    expect(two).toBe(one);
-    expect(new Set([one, three, four, five]).size).toBe(4);
-    expect(five).toBe(`job: ${anEvent(5).eventId}`);
+    expect([two, five]).toEqual([one, one]);
+    expect(new Set([one, three, four]).size).toBe(3);
   });
 });
 
@@ -411,7 +410,8 @@ describe("an event in BullMQ's failed set", () => {
     await consumer.drain();
     const producer = produce();
     await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
-    for (let times = 0; times < 3; times += 1) await producer.requeue(anEvent().eventId, JSON.parse(text));
+    for (let times = 0; times < 3; times += 1)
+      await producer.requeue({ eventId: anEvent().eventId, text, envelope: anEvent() });
     const deliveries: Delivery[] = [];
     consume(async (delivery) => void deliveries.push(delivery));
     await waitFor(() => expect(deliveries).toHaveLength(1));

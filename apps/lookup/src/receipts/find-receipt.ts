@@ -35,18 +35,11 @@ export async function findReceipt(
   // The database's answer is final, so Redis may be down.
   if (recorded !== undefined && recorded.outcome !== null) return toReceipt(eventId, recorded, recorded.outcome);
   if (queue.status === "rejected") throw queue.reason;
-  const isWaiting =
-    queue.value !== undefined && (queue.value.partner ?? partnerOfLetter(recorded, partner)) === partner;
-  if (isWaiting) return { eventId, status: "waiting" };
+  if (queue.value?.partner === partner) return { eventId, status: "waiting" };
   const letter = recorded?.deadLetter ?? null;
   if (letter === null) return undefined;
   if (letter.isErased) return { eventId, status: "erased" };
   return letter.isReplayed ? { eventId, status: "waiting" } : { eventId, status: "failed", code: letter.errorCode };
-}
-
-/** An event that an operator puts back into the queue has lost its partner there, but it has a dead letter. */
-function partnerOfLetter(recorded: RecordedEvent | undefined, partner: string): string | null {
-  return recorded?.deadLetter == null ? null : partner;
 }
 
 function toReceipt(eventId: string, recorded: RecordedEvent, outcome: Outcome): Receipt {

@@ -1,8 +1,4 @@
 import { gatherPerTurn, withDeadline } from "@booking-events/runtime";
-import { Queue } from "bullmq";
-import type { Redis } from "ioredis";
-import { jobOptions } from "../events/job-options.ts";
-import { queueName, replayJobName } from "../events/queue-name.ts";
 import { measureQueueLoad, type QueueLoad } from "../look/queue-load.ts";
 import { readShardState, type ShardState } from "../look/queue-state.ts";
 import { createRedisClock } from "../redis/clock.ts";
@@ -10,7 +6,7 @@ import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redi
 import { watchOutage } from "../redis/watch-outage.ts";
 import { recordShardCount } from "../shards/shard-counts.ts";
 import { type AcceptedEvent, createEventAdder, serializeEvent } from "./add-events.ts";
-import { addNumberedEvents, type NumberedEvent } from "./add-numbered-events.ts";
+import { addNumberedEvents, addReplay, type NumberedEvent, type Replay } from "./add-numbered-events.ts";
 import { ConfirmedWrites, enqueueDeadlineMs } from "./confirmed-writes.ts";
 import { SafetyCheck } from "./safety-check.ts";
 
@@ -30,7 +26,7 @@ export interface Producer {
    *
    * @throws EnqueueError as above
    */
-  requeue(eventId: string, data: unknown): Promise<void>;
+  requeue(replay: Replay): Promise<void>;
   /**
    * Stores events that have their sequence numbers. Does nothing with those that are already in the queue.
    *
@@ -81,7 +77,6 @@ export interface ProducerOptions extends QueueLocation {
 export function createProducer(options: ProducerOptions): Producer {
   const { redisServers, prefix, replicasToConfirm = 0, onError, onTimeLost } = options;
   const redis = connectFailingFast(options, onError, { connectionName: "booking-events-ingest" });
-  const queue = createQueue(options, redis);
   const clock = createRedisClock(redis, onTimeLost);
   const writes = new ConfirmedWrites(redis, redisServers, replicasToConfirm);
   const describeOutage = watchOutage(redis, redisServers);
@@ -102,34 +97,19 @@ export function createProducer(options: ProducerOptions): Producer {
   return {
     // Serialized immediately, so only the event's text stays in memory while Redis works.
     enqueue: (event, subject) => addTogether(serializeEvent(event, subject)),
-    async requeue(eventId, data) {
-      await writes.run(() => queue.add(replayJobName, data, { ...jobOptions, jobId: eventId }));
-    },
+    requeue: (replay) => writes.run(() => addReplay(redis, prefix, replay)),
     enqueueNumbered: (events) => writes.run(() => addNumberedEvents(redis, prefix, events)),
     findProblems: () => check.findProblems(),
     connectionNumber: () => writes.connectionNumber,
     onConnected: (listener) => void redis.on("ready", listener),
-    measureLoad: () => withDeadline(measureQueueLoad(redis, queue), enqueueDeadlineMs),
+    measureLoad: () => withDeadline(measureQueueLoad(redis, prefix), enqueueDeadlineMs),
     async readState() {
       const state = await withDeadline(readShardState(redis, prefix), enqueueDeadlineMs);
       return { ...state, isDurable: state.isDurable && check.isDurable };
     },
     recordShardCount: (shardCount) => withDeadline(recordShardCount(redis, prefix, shardCount), enqueueDeadlineMs),
     async close() {
-      await queue.close();
       redis.disconnect();
     },
   };
-}
-
-/** Without the options that skip steps, a queue created while Redis is down would never work. */
-function createQueue({ prefix, onError }: ProducerOptions, redis: Redis): Queue {
-  const queue = new Queue(queueName, {
-    connection: redis,
-    prefix,
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    skipMetasUpdate: true,
-  });
-  return queue.on("error", onError);
 }

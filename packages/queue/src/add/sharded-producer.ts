@@ -2,12 +2,10 @@ import { digestSubject } from "../events/event-subject.ts";
 import type { QueueLoad } from "../look/queue-load.ts";
 import { shardCountIntervalMs } from "../shards/shard-counts.ts";
 import { locateShard, namingShards, shardNumbers, shardOf } from "../shards/shards.ts";
-import type { NumberedEvent } from "./add-numbered-events.ts";
+import type { NumberedEvent, Replay } from "./add-numbered-events.ts";
 import { createProducer, type Producer, type ProducerOptions } from "./producer.ts";
 
 export type ShardedProducer = ReturnType<typeof createShardedProducer>;
-
-type Envelope = Parameters<typeof digestSubject>[0];
 
 /**
  * Adds events to a queue with any number of shards, by a producer for each. Each has a connection of its own, so that
@@ -25,12 +23,12 @@ export function createShardedProducer(
   const [first, ...others] = producers;
   if (first === undefined) throw new Error("A queue has at least one shard.");
   const stopRecording = shardCount > 1 ? keepRecording(first, shardCount, options.onError) : () => {};
-  const producerOf = (event: Envelope) => producers[shardOf(digestSubject(event), shardCount)] ?? first;
+  const producerOf = (event: Replay["envelope"]) => producers[shardOf(digestSubject(event), shardCount)] ?? first;
 
   return {
     shards: [first, ...others] as [Producer, ...Producer[]],
-    /** As `requeue` of a producer. @param event the parsed envelope, which decides the shard */
-    requeue: (eventId: string, data: unknown, event: Envelope) => producerOf(event).requeue(eventId, data),
+    /** As `requeue` of a producer. */
+    requeue: (replay: Replay) => producerOf(replay.envelope).requeue(replay),
     /** As `enqueueNumbered` of a producer. */
     async enqueueNumbered(events: NumberedEvent[]): Promise<number> {
       const counts = await Promise.all(

@@ -20,8 +20,8 @@ export function subjectOf(partner: string, reference: string): string {
 }
 
 /**
- * Returns the subject of a job that has none because it was put back. It differs from all others. For fairness, all such
- * jobs count as one partner.
+ * Returns the subject of a job that has none, since another program has queued it. It differs from all others. For
+ * fairness, all such jobs count as one partner.
  */
 export function ownSubject(jobId: string): string {
   return `job: ${jobId}`;

@@ -5,6 +5,7 @@ import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { queueName } from "../events/queue-name.ts";
 import { measureQueueLoad } from "./queue-load.ts";
 
 let folder: string;
@@ -16,7 +17,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "booking-events-queue-load-"));
   server = await startRedis({ dir: folder });
   redis = new Redis(server.url);
-  queue = new Queue("load", { connection: redis });
+  queue = new Queue(queueName, { connection: redis, prefix: "load" });
 });
 
 afterAll(async () => {
@@ -27,22 +28,22 @@ afterAll(async () => {
 });
 
 test("the backlog counts all waiting events: for a worker, for their next attempt, or with a priority", async () => {
-  expect((await measureQueueLoad(redis, queue)).backlog).toBe(0);
+  expect((await measureQueueLoad(redis, "load")).backlog).toBe(0);
   await queue.addBulk([
     { name: "waits", data: {} },
     { name: "waits", data: {} },
     { name: "waits for its next attempt", data: {}, opts: { delay: 3_600_000 } },
     { name: "has a priority", data: {}, opts: { priority: 1 } },
   ]);
-  expect((await measureQueueLoad(redis, queue)).backlog).toBe(4);
+  expect((await measureQueueLoad(redis, "load")).backlog).toBe(4);
 });
 
 test("memory is a share of maxmemory, and 0 without that limit", async () => {
   await redis.config("SET", "maxmemory", "0");
-  expect((await measureQueueLoad(redis, queue)).memoryShare).toBe(0);
+  expect((await measureQueueLoad(redis, "load")).memoryShare).toBe(0);
   const used = Number(/^used_memory:(\d+)/m.exec(await redis.info("memory"))?.[1]);
   await redis.config("SET", "maxmemory", String(used * 4));
-  const { memoryShare } = await measureQueueLoad(redis, queue);
+  const { memoryShare } = await measureQueueLoad(redis, "load");
   expect(memoryShare).toBeGreaterThan(0.2);
   expect(memoryShare).toBeLessThan(0.3);
 });

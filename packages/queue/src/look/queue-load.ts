@@ -1,5 +1,6 @@
-import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
+import { queueKeys } from "../events/queue-name.ts";
+import { parseInfo } from "../redis/durability.ts";
 
 export interface QueueLoad {
   /** Events that wait for a worker or for their next attempt. */
@@ -8,21 +9,20 @@ export interface QueueLoad {
   memoryShare: number;
 }
 
-export async function measureQueueLoad(redis: Redis, queue: Queue): Promise<QueueLoad> {
-  const [backlog, info] = await Promise.all([
-    queue.getJobCountByTypes("waiting", "delayed", "prioritized"),
+export async function measureQueueLoad(redis: Redis, prefix: string): Promise<QueueLoad> {
+  const queueKey = queueKeys(prefix);
+  const [waiting, prioritized, delayed, info] = await Promise.all([
+    redis.llen(queueKey("wait")),
+    redis.zcard(queueKey("prioritized")),
+    redis.zcard(queueKey("delayed")),
     redis.info("memory"),
   ]);
-  return { backlog, memoryShare: toMemoryShare(info) };
+  return { backlog: waiting + prioritized + delayed, memoryShare: toMemoryShare(info) };
 }
 
 /** @param info the reply of INFO */
 export function toMemoryShare(info: string): number {
-  const used = readNumber(info, "used_memory");
-  const maximum = readNumber(info, "maxmemory");
-  return maximum === 0 ? 0 : used / maximum;
-}
-
-function readNumber(info: string, field: string): number {
-  return Number(new RegExp(`^${field}:(\\d+)`, "m").exec(info)?.[1] ?? 0);
+  const facts = parseInfo(info);
+  const maximum = Number(facts.get("maxmemory") ?? 0);
+  return maximum === 0 ? 0 : Number(facts.get("used_memory") ?? 0) / maximum;
 }

@@ -7,8 +7,7 @@ import { readShardCounts } from "../shards/shard-counts.ts";
 import { locateShard } from "../shards/shards.ts";
 
 export interface WaitingEvent {
-  /** Null if an operator put the event back. Its dead letter has the partner then. */
-  partner: string | null;
+  partner: string;
 }
 
 export type QueueReader = ReturnType<typeof createQueueReader>;
@@ -91,10 +90,9 @@ async function findIn(shards: Shard[], eventId: string): Promise<WaitingEvent | 
 }
 
 async function findInShard({ redis, prefix }: Shard, eventId: string): Promise<WaitingEvent | undefined> {
-  const reading = redis.hmget(queueKeys(prefix)(eventId), "name", "subject");
-  const [name, subject] = await withDeadline(reading, readDeadlineMs);
-  if (name == null && subject == null) return undefined;
-  return { partner: subject?.split(" ", 1)[0] ?? null };
+  const [subject] = await withDeadline(redis.hmget(queueKeys(prefix)(eventId), "subject"), readDeadlineMs);
+  const partner = subject?.split(" ", 1)[0];
+  return partner === undefined ? undefined : { partner };
 }
 
 async function orReject(search: Promise<WaitingEvent | undefined>): Promise<WaitingEvent> {

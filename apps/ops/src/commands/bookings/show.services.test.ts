@@ -147,7 +147,8 @@ test("a booking whose only event is a dead letter, or waits, has a story too", a
 
 test("a letter tells what became of it: replayed and waiting, replayed and applied, or discarded", async () => {
   await insertLetter(1);
-  await producer.requeue(eventId(1), { version: 1, ...envelope(1) });
+  const text = JSON.stringify({ version: 1, ...envelope(1) });
+  await producer.requeue({ eventId: eventId(1), text, envelope: envelope(1) });
   expect((await showJson()).events).toMatchObject([
     { status: "waiting", why: "It waits for a worker. It was replayed, and had been a dead letter (22003)." },
   ]);

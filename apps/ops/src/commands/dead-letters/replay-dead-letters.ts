@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnqueueError, type ShardedProducer } from "@booking-events/queue";
-import { parseEnvelopeText, parseJson } from "@booking-events/schema";
+import { parseEnvelopeText } from "@booking-events/schema";
 import {
   type DeadLetter,
   findDeadLetter,
@@ -79,7 +79,7 @@ async function replayOne(client: Queryable, producer: ShardedProducer, eventId: 
   if (!parsed.success) return { eventId, result: "invalid", detail: parsed.problem };
   // Before the event is queued: the worker that applies it must find a marked letter.
   if (!(await markReplayed(client, eventId, by))) return resolved(eventId, "closed meanwhile");
-  await producer.requeue(eventId, parseJson(text), parsed.envelope);
+  await producer.requeue({ eventId, text, envelope: parsed.envelope });
   return { eventId, result: "waiting", detail: "in the queue" };
 }
 
