@@ -12,7 +12,7 @@ import {
   type RevisedEvent,
   type WarningCode,
 } from "@booking-events/bookings";
-import type { EventKind } from "@booking-events/schema";
+import type { EventEnvelope } from "@booking-events/schema";
 import {
   type BookingIdentity,
   type BookingToSave,
@@ -48,10 +48,7 @@ export interface BookingWork extends TouchedBooking {
   readonly events: readonly IncomingEvent[];
 }
 
-export interface RecordedWarning {
-  eventId: string;
-  partner: string;
-  kind: EventKind;
+export interface RecordedWarning extends Pick<EventEnvelope, "eventId" | "partner" | "kind"> {
   code: WarningCode;
 }
 

@@ -53,8 +53,6 @@ interface Confirmation {
   replicasToConfirm?: number;
 }
 
-type ConfirmedQueue = ShardedQueue & Confirmation;
-
 /** A shorter time would say little about a queue that is worked off in batches. */
 const paceIntervalMs = 1_000;
 
@@ -63,7 +61,7 @@ const paceIntervalMs = 1_000;
  *
  * @throws what ioredis throws when no shard's Redis answers within 2 s
  */
-export async function readQueueStatus(queue: ConfirmedQueue): Promise<QueueStatus> {
+export async function readQueueStatus(queue: ShardedQueue & Confirmation): Promise<QueueStatus> {
   const [results, ingestCount, lastUses] = await Promise.all([
     forEachShard(queue, readShard),
     countIngests(queue).catch(() => null),

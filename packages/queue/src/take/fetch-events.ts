@@ -6,14 +6,9 @@ import { jobOptionsText } from "../events/job-options.ts";
 import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 
-export interface FetchedJob {
-  json: JobJson;
-  jobId: string;
-}
-
-export interface FetchedEvents {
+interface FetchedEvents {
   /** In the order in which they waited. */
-  jobs: FetchedJob[];
+  jobs: { json: JobJson; jobId: string }[];
   /**
    * `none`: no event waits any more. `some`: others wait. `ask`: BullMQ must choose the next one, and none was fetched.
    */
@@ -155,7 +150,7 @@ export function createEventFetcher(options: {
 
 type FetchAnswer = [left: FetchedEvents["left"], delayedUntilMs: number, ...jobs: (string[] | string)[]];
 
-function toJobs(answer: (string[] | string)[], processedOn: number): FetchedJob[] {
+function toJobs(answer: (string[] | string)[], processedOn: number): FetchedEvents["jobs"] {
   return Array.from({ length: answer.length / 2 }, (_, index) => {
     const [first = "", second = ""] = [answer[2 * index], answer[2 * index + 1] as string];
     if (typeof first !== "string") return { json: readFields(first, second), jobId: second };

@@ -16,11 +16,24 @@ export interface DatabaseExamination {
   isStandby: boolean;
   /** Transactions are read-only by default. Managed services set that when the disk is full. */
   isReadOnly: boolean;
-  settings: LoggingSettings & {
+  /** As PostgreSQL writes them. */
+  settings: {
     synchronousCommit: string;
     synchronousStandbys: string;
     autovacuum: string;
     trackCounts: string;
+    errorVerbosity: string;
+    statement: string;
+    /** -1: off. */
+    minDurationMs: number;
+    /** -1: off. */
+    minDurationSampleMs: number;
+    /** 0: off. */
+    transactionSampleRate: number;
+    /** 0: no parameters. */
+    parameterMaxLength: number;
+    /** 0: no parameters. */
+    parameterMaxLengthOnError: number;
   };
   migrations: MigrationStatus;
   /** How far PostgreSQL's clock is ahead of this host's. It is wrong by at most half of the time the answer took. */
@@ -29,22 +42,6 @@ export interface DatabaseExamination {
   folder: string | null;
   /** Whether a pooler may give each transaction another connection to the server; null: unknown. */
   isPooledByTransaction: boolean | null;
-}
-
-/** As PostgreSQL writes them. */
-export interface LoggingSettings {
-  errorVerbosity: string;
-  statement: string;
-  /** -1: off. */
-  minDurationMs: number;
-  /** -1: off. */
-  minDurationSampleMs: number;
-  /** 0: off. */
-  transactionSampleRate: number;
-  /** 0: no parameters. */
-  parameterMaxLength: number;
-  /** 0: no parameters. */
-  parameterMaxLengthOnError: number;
 }
 
 const applicationName = "booking-events-ops";
