@@ -17,7 +17,6 @@ import {
   type EventKind,
   eventKinds,
   findWarnings,
-  type Violation,
   validatePayload,
 } from "@booking-events/schema";
 import { Router, type RouterContext } from "@koa/router";
@@ -137,10 +136,7 @@ function readEvent(ctx: Context, kind: EventKind, body: Body, charge: (values: n
 function checkPayload(kind: EventKind, { object, json }: DecodedBody): BookingPayload {
   // Without escapes `\u`, the JSON can't express a text that a database can't store.
   const result = validatePayload(kind, object, { hasStorableTexts: json !== undefined });
-  if (!result.success) throw refuseAsInvalid(result.violationList);
-  return result.payload;
-}
-
-function refuseAsInvalid(violationList: Violation[]): Refusal {
-  return new Refusal(answers.invalidData(violationList), { violations: describeViolations(violationList) });
+  if (result.success) return result.payload;
+  const { violationList } = result;
+  throw new Refusal(answers.invalidData(violationList), { violations: describeViolations(violationList) });
 }

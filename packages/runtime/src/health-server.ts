@@ -55,16 +55,14 @@ async function answer({ url = "" }: IncomingMessage, response: ServerResponse, h
         ? sendJson(response, 200, { ready: true, ...detail })
         : sendJson(response, 503, { ready: false, problems, ...detail });
     }
-    case "/metrics":
-      return sendMetrics(response, metrics);
+    case "/metrics": {
+      const text = await metrics.metrics();
+      response.writeHead(200, { "Content-Type": metrics.contentType }).end(text);
+      return;
+    }
     default:
       return sendJson(response, 404, { message: "No such path. Use /livez, /readyz or /metrics." });
   }
-}
-
-async function sendMetrics(response: ServerResponse, metrics: Registry): Promise<void> {
-  const text = await metrics.metrics();
-  response.writeHead(200, { "Content-Type": metrics.contentType }).end(text);
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {

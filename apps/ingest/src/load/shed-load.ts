@@ -117,8 +117,12 @@ async function watchShards(measureLoads: Producer["measureLoad"][], shedder: Loa
       if (loads.size > 1) loads.delete(shard);
     }
     if (loads.size === 0) return;
-    shedder.update("maxBacklog", sum([...loads.values()].map(({ backlog }) => backlog)));
-    shedder.update("memoryHighWater", Math.max(...Array.from(loads.values(), ({ memoryShare }) => memoryShare)));
+    const known = [...loads.values()];
+    shedder.update(
+      "maxBacklog",
+      known.reduce((sum, { backlog }) => sum + backlog, 0),
+    );
+    shedder.update("memoryHighWater", Math.max(...known.map(({ memoryShare }) => memoryShare)));
   }
 
   await Promise.all(measureLoads.map((measureLoad, shard) => checkShard(shard, measureLoad)));
@@ -157,10 +161,6 @@ export function medianDelayMs(delays: Pick<Histogram, "count" | "percentile">): 
 export function intervalOfEachShard(shardCount: number): number {
   const inTurnMs = Math.min(redisIntervalMs * shardCount, longestShardIntervalMs);
   return Math.max(inTurnMs, (redisIntervalMs * shardCount) / maxShardsPerInterval);
-}
-
-function sum(numbers: number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }
 
 /** The text is true from the first refusal to the last one, even while the value is between the two thresholds. */

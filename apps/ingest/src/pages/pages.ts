@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
-import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { type ObserveRequest, type PageAnswer, Refusal } from "@booking-events/http";
 import { Counter, type Registry } from "@booking-events/runtime";
@@ -26,11 +25,9 @@ const files = [
 ];
 
 export function loadPages(): Pages {
-  return new Map(files.map(({ path, file, type }) => [path, toPage(readFileSync(locate(file)), type)]));
-}
-
-function locate(file: string): string {
-  return fileURLToPath(import.meta.resolve(file));
+  return new Map(
+    files.map(({ path, file, type }) => [path, toPage(readFileSync(new URL(import.meta.resolve(file))), type)]),
+  );
 }
 
 function toPage(bytes: Buffer, type: string): Page {

@@ -33,7 +33,10 @@ export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => v
     knownAheadMs = aheadMs;
   }
 
-  const readTime = async () => toMilliseconds(await redis.time());
+  async function readTime(): Promise<number> {
+    const [seconds = 0, microseconds = 0] = await redis.time();
+    return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+  }
 
   return {
     /** Reads Redis' clock, and updates the estimate if the clocks have only drifted apart. @returns epoch milliseconds */
@@ -56,8 +59,4 @@ export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => v
     /** @param clockMs the current time of Redis' clock, from the answer to another command */
     learn: (clockMs: number) => setAhead(clockMs - performance.now()),
   };
-}
-
-function toMilliseconds([seconds = 0, microseconds = 0]: number[]): number {
-  return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
 }

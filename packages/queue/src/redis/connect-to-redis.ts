@@ -1,4 +1,4 @@
-import { connect as connectTcp, type NetConnectOpts, type Socket, Socket as TcpSocket } from "node:net";
+import { connect as connectTcp, type Socket, Socket as TcpSocket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import {
   formatAddress,
@@ -121,7 +121,7 @@ function createConnector(servers: RedisCluster | RedisSentinels, prefix: string)
         this.firstError = found;
         return new TcpSocket().destroy();
       }
-      const stream = open(found, servers.isEncrypted === true);
+      const stream = servers.isEncrypted === true ? connectTls(found) : connectTcp(found);
       this.stream = stream;
       leadsTo.set(stream, found);
       const stopWatching = primaries.watch(prefix, found, () => stream.destroy());
@@ -142,9 +142,4 @@ function createConnector(servers: RedisCluster | RedisSentinels, prefix: string)
       return info.role === undefined || info.role === "master";
     }
   };
-}
-
-function open({ host, port }: RedisAddress, isEncrypted: boolean): Socket {
-  const options: NetConnectOpts = { host, port };
-  return isEncrypted ? connectTls(options) : connectTcp(options);
 }

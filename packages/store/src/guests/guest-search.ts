@@ -34,7 +34,7 @@ export function matchEnvelope(
   const { eventId: id, partner, kind, sequence, receivedAt, payload } = parsed.envelope;
   const event = { id, sequence, receivedAt: new Date(receivedAt) };
   const booking = { partner, referenceKind: referenceKindOf(payload), reference: bookingReferenceOf(payload), event };
-  const matches = (isOfPartner(search, partner) && matchPayload(search, payload)) || isKnown(booking);
+  const matches = ((search.partner ?? partner) === partner && matchPayload(search, payload)) || isKnown(booking);
   return matches ? { isReadable: true, booking, kind } : undefined;
 }
 
@@ -43,10 +43,6 @@ export function matchPayload({ by, value }: GuestSearch, payload: { [field: stri
   return ["consumerTripPartnerExternalReference", "consumerPartnerExternalReference"].some(
     (field) => payload[field] === value,
   );
-}
-
-function isOfPartner({ partner }: GuestSearch, other: string): boolean {
-  return partner === undefined || partner === other;
 }
 
 /** Parts of longer addresses and numbers don't count: the event may be another guest's. */

@@ -67,7 +67,8 @@ export async function compareBookings(
       return { result: erased.has(key.toString("hex")) ? "erased" : "missing", updatedAt: null };
     const { state, updatedAt } = booking;
     if (state === "deleted") return { result: "deleted-here", updatedAt };
-    return { result: hasContent(digestKey, booking.digest, digest) ? "same" : "different", updatedAt };
+    const isSame = digest === undefined || booking.digest === digestKey.digestContent(digest);
+    return { result: isSame ? "same" : "different", updatedAt };
   });
 }
 
@@ -76,10 +77,6 @@ interface StoredDigest {
   state: "active" | "deleted";
   digest: string | null;
   updatedAt: Date;
-}
-
-function hasContent(key: DigestKey, stored: string | null, digest: string | undefined): boolean {
-  return digest === undefined || stored === key.digestContent(digest);
 }
 
 export interface PartnerBookingsPosition {
