@@ -37,8 +37,7 @@ export async function startHealthServer(options: Health & { host: string; port: 
   });
   server.requestTimeout = 5_000;
   server.headersTimeout = 5_000;
-  const variables = { host: "ADMIN_HOST", port: "ADMIN_PORT" };
-  await listen(server, { host: options.host, port: options.port, variables });
+  await listen(server, { host: options.host, port: options.port, prefix: "ADMIN_" });
   return server;
 }
 

@@ -5,14 +5,14 @@ import { StartError } from "./start-error.ts";
  * Resolves when the server accepts connections.
  *
  * @param address.backlog the maximum number of connections that wait to be accepted; Node's default is 511
- * @param address.variables the environment variables for host and port, for the error message
+ * @param address.prefix of the environment variables for host and port, for the error message
  * @throws StartError if the server cannot listen on the address
  */
 export async function listen(
   server: Server,
-  address: { host: string; port: number; backlog?: number | undefined; variables: { host: string; port: string } },
+  address: { host: string; port: number; backlog?: number | undefined; prefix?: "ADMIN_" },
 ): Promise<void> {
-  const { host, port, backlog, variables } = address;
+  const { host, port, backlog, prefix = "" } = address;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
   server.listen({ port, host, backlog }, resolve);
@@ -20,10 +20,8 @@ export async function listen(
     await promise;
   } catch (error) {
     throw new StartError(
-      `${describe(error, host, port)} Set ${variables.port} to another port, or ${variables.host} to another address.`,
-      {
-        cause: error,
-      },
+      `${describe(error, host, port)} Set ${prefix}PORT to another port, or ${prefix}HOST to another address.`,
+      { cause: error },
     );
   } finally {
     server.off("error", reject);

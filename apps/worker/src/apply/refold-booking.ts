@@ -9,10 +9,6 @@ const maxHistoryInTransaction = 20_000;
 /** The booking needs to read more of its log than it may while other bookings wait. */
 export class TooMuchHistory extends RollBack {
   override name = "TooMuchHistory";
-
-  constructor() {
-    super("The booking's history must be read in a transaction of its own.");
-  }
 }
 
 /** Reads the logs of bookings. Pages that are asked for in one turn of the event loop share a query. */
@@ -35,7 +31,7 @@ export class LogReader {
     this.#eventsReadOf.set(range.bookingKey, ofBooking);
     this.#eventsRead += page.events.length;
     if (this.#isLimited && (ofBooking > maxHistoryTogether || this.#eventsRead > maxHistoryInTransaction))
-      throw new TooMuchHistory();
+      throw new TooMuchHistory("The history must be read in a transaction of its own.");
     return page;
   }
 }

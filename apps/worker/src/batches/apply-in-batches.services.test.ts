@@ -156,7 +156,7 @@ test("an event that can't be read fails alone, and its error holds no value of i
     ),
   );
   expect(
-    results.map((result) => (result.status === "rejected" ? result.reason.problem : result.value.outcome)),
+    results.map((result) => (result.status === "rejected" ? result.reason.message : result.value.outcome)),
   ).toEqual([
     "The envelope must be JSON.",
     "The envelope must be JSON.",

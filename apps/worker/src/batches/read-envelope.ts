@@ -8,16 +8,9 @@ export interface UnreadEvent {
   subject: string;
 }
 
-/** No worker of this release can read the event. */
+/** No worker of this release can read the event. The message is sentences that hold no value of it. */
 export class InvalidEnvelope extends Error {
   override name = "InvalidEnvelope";
-  /** Sentences that hold no value of the event. */
-  readonly problem: string;
-
-  constructor(problem: string) {
-    super(problem);
-    this.problem = problem;
-  }
 }
 
 /** Only a worker of a later release can read the event. */

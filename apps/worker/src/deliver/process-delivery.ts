@@ -107,8 +107,8 @@ function logApplied(
   else logger.info(logged, "event applied");
 }
 
-function describeInvalid({ problem }: InvalidEnvelope): Fault {
-  return { code: "INVALID_ENVELOPE", message: `The queued event is invalid: ${problem}`, isOfContent: true };
+function describeInvalid({ message }: InvalidEnvelope): Fault {
+  return { code: "INVALID_ENVELOPE", message: `The queued event is invalid: ${message}`, isOfContent: true };
 }
 
 /** Writes a dead letter, unless the event is in the log: then another delivery of it was applied. */

@@ -20,14 +20,8 @@ import type { PartnerFacingServer } from "./partner-facing-server.ts";
  * @throws StartError
  */
 export async function servePartners(options: {
-  settings: {
-    HOST: string;
-    PORT: number;
-    ADMIN_HOST: string;
-    ADMIN_PORT: number;
-    SHUTDOWN_DELAY_MS: number;
-    SHUTDOWN_TIMEOUT_MS: number;
-  };
+  settings: Record<"HOST" | "ADMIN_HOST", string> &
+    Record<"PORT" | "ADMIN_PORT" | "SHUTDOWN_DELAY_MS" | "SHUTDOWN_TIMEOUT_MS", number>;
   createServer: (isStopping: () => boolean) => PartnerFacingServer;
   closeConnections: () => Promise<unknown>;
   findProblems: FindProblems;
@@ -52,12 +46,7 @@ export async function servePartners(options: {
     timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
     logger,
   });
-  await listen(server.server, {
-    host: settings.HOST,
-    port: settings.PORT,
-    backlog,
-    variables: { host: "HOST", port: "PORT" },
-  });
+  await listen(server.server, { host: settings.HOST, port: settings.PORT, backlog });
   // Last, because a proxy sends requests as soon as it learns that the process is ready.
   const healthServer = await startHealthServer({
     host: settings.ADMIN_HOST,

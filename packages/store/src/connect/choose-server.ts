@@ -4,10 +4,6 @@ import pg from "pg";
 export class NoSuitableServer extends Error {
   override name = "NoSuitableServer";
   readonly code = "NO_SUITABLE_SERVER";
-
-  constructor() {
-    super("None of the servers takes writes.");
-  }
 }
 
 export interface Servers {
@@ -69,7 +65,7 @@ async function askServer(url: string, limitMs: number): Promise<{ host: string; 
            as "takesWrites"`,
       ),
     ]);
-    if (rows[0]?.takesWrites !== true) throw new NoSuitableServer();
+    if (rows[0]?.takesWrites !== true) throw new NoSuitableServer("None of the servers takes writes.");
     return { host: client.host, port: client.port };
   } finally {
     client.end().catch(() => {});
