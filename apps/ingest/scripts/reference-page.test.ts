@@ -6,7 +6,7 @@ import { buildCurrentPage } from "./current-page.ts";
 import { html } from "./html.ts";
 import { renderGuide } from "./render-guide.ts";
 
-const page = readFileSync(new URL("../reference/index.html", import.meta.url), "utf8");
+const page = readFileSync(new URL("../reference-page/index.html", import.meta.url), "utf8");
 const openApi = JSON.parse(readFileSync(new URL(import.meta.resolve("@booking-events/schema/openapi.json")), "utf8"));
 const valuesOf = (attribute: string) =>
   [...page.matchAll(new RegExp(` ${attribute}="([^"]*)"`, "g"))].map(([, value]) => value ?? "");

@@ -18,10 +18,10 @@ export const pageCode = "page";
 
 const files = [
   { path: "/openapi.json", file: "@booking-events/schema/openapi.json", type: "application/json" },
-  { path: "/docs", file: "../../reference/index.html", type: "text/html" },
-  { path: "/docs/style.css", file: "../../reference/style.css", type: "text/css" },
-  { path: "/docs/try-out.js", file: "../../reference/try-out.js", type: "text/javascript" },
-  { path: "/docs/icon.svg", file: "../../reference/icon.svg", type: "image/svg+xml" },
+  { path: "/docs", file: "../../reference-page/index.html", type: "text/html" },
+  { path: "/docs/style.css", file: "../../reference-page/style.css", type: "text/css" },
+  { path: "/docs/try-out.js", file: "../../reference-page/try-out.js", type: "text/javascript" },
+  { path: "/docs/icon.svg", file: "../../reference-page/icon.svg", type: "image/svg+xml" },
 ];
 
 export function loadPages(): Pages {
@@ -58,7 +58,7 @@ const headersOfEveryPage = {
 
 /** @throws Refusal unless the method is GET or HEAD */
 export function answerWithPage({ plain, gzipped }: Page, { method, headers }: IncomingMessage): PageAnswer {
-  if (method !== "GET" && method !== "HEAD") throw new Refusal(answers.methodNotAllowed("GET", "HEAD"));
+  if (method !== "GET" && method !== "HEAD") throw new Refusal(answers.wrongMethod("GET", "HEAD"));
   const page = acceptsGzip(headers["accept-encoding"]) ? gzipped : plain;
   const isCurrent = hasTag(headers["if-none-match"], page.headers?.["ETag"]);
   // Node sends no body with 304 or to HEAD. Content-Length is then that of the page (RFC 9110, section 8.6).
