@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { waitFor } from "@booking-events/harness";
 import {
   connect,
@@ -85,9 +86,9 @@ describe("the connection stays open after an answer that concerns the event alon
     [answers.repeatedByteOrderMark, { headers: form, body: byteOrderMarks }],
     [answers.repeatedFormField, { headers: form, body: "a=1&a=1" }],
     [answers.nestedFormField, { headers: form, body: "a%5B0%5D=1" }],
-    [answers.malformedFormEscape, { headers: form, body: "a=%GG" }],
+    [answers.malformedForm, { headers: form, body: "a=%GG" }],
     [answers.invalidIdempotencyKey, { headers: { "Idempotency-Key": "a b" }, body: booking }],
-    [answers.differentKeys, { headers: { "Idempotency-Key": "k", "webhook-id": "K" }, body: booking }],
+    [answers.differentIdempotencyKeys, { headers: { "Idempotency-Key": "k", "webhook-id": "K" }, body: booking }],
     [answers.invalidDryRun, { headers: { "X-Dry-Run": "1" }, body: booking }],
   ])("$code", async (expected, request) => {
     expectAnswer(await exchange(ingest.port, { path: create, ...request }), expected, keptOpen);
@@ -102,14 +103,14 @@ describe("the connection stays open after an answer that concerns the event alon
 });
 
 describe("the connection closes after an answer to what is not read to its end", () => {
-  const usePost = answers.methodNotAllowed("POST");
+  const usePost = answers.wrongMethod("POST");
   const chunked = `POST ${create} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked`;
   test.each<[Answer, string, Partial<RequestParts> | string]>([
-    [answers.notFound, "no body", { path: "/booking-event" }],
-    [answers.notFound, "a fragment", { path: `${create}#fragment`, body: booking }],
-    [answers.notFound, "an asterisk", { path: "*" }],
-    [answers.notFound, "an absolute URL without a path", { path: "http://localhost" }],
-    [answers.notFound, "another method", { path: "/booking-event/create", method: "GET" }],
+    [answers.noSuchPath, "no body", { path: "/booking-event" }],
+    [answers.noSuchPath, "a fragment", { path: `${create}#fragment`, body: booking }],
+    [answers.noSuchPath, "an asterisk", { path: "*" }],
+    [answers.noSuchPath, "an absolute URL without a path", { path: "http://localhost" }],
+    [answers.noSuchPath, "another method", { path: "/booking-event/create", method: "GET" }],
     [usePost, "no body", { method: "GET" }],
     [usePost, "a body", { method: "PUT", body: booking }],
     [usePost, "a method that is new", { method: "QUERY" }],
@@ -167,6 +168,14 @@ describe("403, with the same bytes for every cause", () => {
   });
 });
 
+test("a response has none of Koa's listeners: the app is a QuietKoa", async () => {
+  const responding = once(ingest.server.server, "request");
+  await exchange(ingest.port, { path: create, body: booking });
+  const [, response] = await responding;
+  expect(response.writableFinished).toBe(true);
+  expect(response).not.toHaveProperty("__onFinished");
+});
+
 test("Node does not print a URL with an invalid port, which contains the secret", async () => {
   const warnings: Error[] = [];
   const remember = (warning: Error) => void warnings.push(warning);
@@ -201,7 +210,7 @@ describe("408", () => {
       const connection = await connect(slow.port);
       connection.send(bytes);
       const answer = await connection.answer();
-      expectAnswer(answer, answers.requestTimeout, closed);
+      expectAnswer(answer, answers.tooSlow, closed);
       await connection.closed;
       await expect.poll(() => slow.observed.map(({ status }) => status)).toEqual([408]);
       expect(slow.observed).toMatchObject([{ requestId: answer.headers["X-Request-Id"] }]);

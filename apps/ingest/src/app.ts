@@ -61,7 +61,7 @@ export function createApp(options: AppOptions): Koa<State> {
     unmatched(kind, ctx) {
       const page = pages.get(ctx.path);
       if (page !== undefined) return answerWithPage(page, ctx.req);
-      throw new Refusal(kind === undefined ? answers.notFound : answers.methodNotAllowed("POST"));
+      throw new Refusal(kind === undefined ? answers.noSuchPath : answers.wrongMethod("POST"));
     },
     observe(request, { span }) {
       options.observe(request);

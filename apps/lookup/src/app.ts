@@ -45,7 +45,7 @@ export function createApp(options: AppOptions): Koa<RequestState> {
     router,
     unmatched: (question) => {
       if (question === undefined) return lookupAnswers.noSuchPath;
-      return question === "reconcile" ? answers.methodNotAllowed("POST") : answers.methodNotAllowed("GET", "HEAD");
+      return question === "reconcile" ? answers.wrongMethod("POST") : answers.wrongMethod("GET", "HEAD");
     },
     trustedProxyHops,
     observe,
@@ -89,6 +89,6 @@ function answerList(options: AppOptions): (ctx: Context) => Promise<void> {
 function requireList({ req }: Context): void {
   const { "content-type": type = "", "content-encoding": encoding = "identity" } = req.headers;
   if (type.split(";", 1)[0]?.trim().toLowerCase() !== "application/x-ndjson")
-    throw new Refusal(lookupAnswers.unsupportedListType);
+    throw new Refusal(lookupAnswers.unsupportedType);
   if (encoding.toLowerCase() !== "identity") throw new Refusal(answers.unsupportedEncoding);
 }

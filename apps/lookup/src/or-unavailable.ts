@@ -6,6 +6,6 @@ export async function orUnavailable<Result>(work: Promise<Result>): Promise<Resu
   try {
     return await work;
   } catch (cause) {
-    throw new Refusal(lookupAnswers.unavailable, { cause });
+    throw new Refusal(lookupAnswers.lookupUnavailable, { cause });
   }
 }

@@ -80,8 +80,8 @@ interface Question {
 /** Any question may get these, besides those that depend on it. */
 const refusalsOfEveryQuestion = [
   ...[answers.malformedHttp, answers.repeatedHost, answers.invalidSecret, lookupAnswers.noSuchPath],
-  ...[answers.requestTimeout, answers.overRateLimit(1), answers.tooManyGuesses(60), answers.headersTooLarge],
-  ...[answers.internalError, answers.partnersUnknown, answers.shuttingDown, lookupAnswers.unavailable],
+  ...[answers.tooSlow, answers.overRateLimit(1), answers.tooManyGuesses(60), answers.headersTooLarge],
+  ...[answers.internalError, answers.partnersUnknown, answers.shuttingDown, lookupAnswers.lookupUnavailable],
 ];
 const meaningsForEveryQuestion = {
   404: "There is no such path. Correct it.",
@@ -103,7 +103,7 @@ const questions: Question[] = [
       200: "What became of the event.",
       404: "You have no such event, it has left our log, or there is no such path.",
     },
-    refusals: [lookupAnswers.noSuchEvent, answers.methodNotAllowed("GET", "HEAD")],
+    refusals: [lookupAnswers.noSuchEvent, answers.wrongMethod("GET", "HEAD")],
   },
   {
     method: "get",
@@ -118,9 +118,7 @@ const questions: Question[] = [
       200: "How the booking stands.",
       404: "You have no such booking, or there is no such path.",
     },
-    refusals: [
-      ...[lookupAnswers.noSuchBooking, lookupAnswers.invalidReference, answers.methodNotAllowed("GET", "HEAD")],
-    ],
+    refusals: [...[lookupAnswers.noSuchBooking, lookupAnswers.invalidReference, answers.wrongMethod("GET", "HEAD")]],
   },
   {
     method: "post",
@@ -158,8 +156,8 @@ const questions: Question[] = [
       429: "Too many requests, or another list of yours is being compared. Send it again after Retry-After.",
     },
     refusals: [
-      ...[lookupAnswers.invalidListLine(2, "it is not valid JSON."), answers.methodNotAllowed("POST")],
-      ...[lookupAnswers.listTooLong(2_000_000), lookupAnswers.tooManyDifferences, lookupAnswers.unsupportedListType],
+      ...[lookupAnswers.invalidListLine(2, "it is not valid JSON."), answers.wrongMethod("POST")],
+      ...[lookupAnswers.listTooLong(2_000_000), lookupAnswers.tooManyDifferences, lookupAnswers.unsupportedType],
       ...[answers.unsupportedEncoding, lookupAnswers.alreadyReconciling, answers.overloaded],
     ],
   },

@@ -24,7 +24,7 @@ const exampleAnswers = {
   invalidData: answers.invalidData(readExample("invalid-in-many-ways").expect.violationList ?? []),
   malformedJson: answers.malformedJson({ line: 1, column: 42 }),
   repeatedJsonKey: answers.repeatedJsonKey({ line: 1, column: 42 }),
-  methodNotAllowed: answers.methodNotAllowed("POST"),
+  wrongMethod: answers.wrongMethod("POST"),
   bodyTooLarge: answers.bodyTooLarge(defaultBodyLimitBytes),
   overRateLimit: answers.overRateLimit(1),
   tooManyGuesses: answers.tooManyGuesses(60),

@@ -112,6 +112,6 @@ function decodeFormText(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
-    throw new Refusal(answers.malformedFormEscape);
+    throw new Refusal(answers.malformedForm);
   }
 }

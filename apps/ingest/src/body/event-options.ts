@@ -20,7 +20,7 @@ function readIdempotencyKey(headers: IncomingHttpHeaders): string | null {
   const keys = keyHeaders.map((name) => headers[name]?.toString()).filter((key) => key !== undefined);
   if (!keys.every(isIdempotencyKey)) throw new Refusal(answers.invalidIdempotencyKey);
   const [key = null, other = key] = keys;
-  if (other !== key) throw new Refusal(answers.differentKeys);
+  if (other !== key) throw new Refusal(answers.differentIdempotencyKeys);
   return key;
 }
 

@@ -31,8 +31,8 @@ export interface SenderRequest {
 /** Returns the event in a request, or the answer of the real service if there is none. */
 export function readEvent({ method, path, headers, body }: SenderRequest, secret: string): SentEvent | Answer {
   const kind = eventKinds.find((each) => path.startsWith(`/booking-event/${each}/`));
-  if (kind === undefined) return answers.notFound;
-  if (method !== "POST") return answers.methodNotAllowed("POST");
+  if (kind === undefined) return answers.noSuchPath;
+  if (method !== "POST") return answers.wrongMethod("POST");
   if (!isSecret(path.slice(`/booking-event/${kind}/`.length), secret)) return answers.invalidSecret;
   const payload = readPayload(headers["content-type"] ?? "", body);
   if (payload === undefined) return answers.unsupportedType;

@@ -52,7 +52,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "request-timeout",
     demand: "After 408, the event is sent again.",
-    steps: [answers.requestTimeout, "accept"],
+    steps: [answers.tooSlow, "accept"],
   },
   {
     name: "bad-gateway",

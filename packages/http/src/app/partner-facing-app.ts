@@ -153,6 +153,6 @@ function toOriginForm(req: IncomingMessage): string {
   const hostFault = findHostFault(req);
   if (hostFault !== undefined) throw new Refusal(hostFault);
   const path = /^(?:https?:\/\/[^/?#]*)?(\/[^#]*)$/i.exec(req.url ?? "")?.[1];
-  if (path === undefined) throw new Refusal(answers.notFound);
+  if (path === undefined) throw new Refusal(answers.noSuchPath);
   return path;
 }

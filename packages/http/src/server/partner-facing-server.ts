@@ -150,7 +150,7 @@ export class PartnerFacingServer {
   }
 
   #refuseConnect(req: IncomingMessage, socket: Socket, connection: Connection): void {
-    const answer = findHostFault(req) ?? answers.methodNotAllowed("POST");
+    const answer = findHostFault(req) ?? answers.wrongMethod("POST");
     const { status, code: outcome } = answer;
     const requestId = requestIdOf(req);
     this.#parts.observe({ requestId, method: req.method, status, outcome, ip: socket.remoteAddress });
@@ -256,7 +256,7 @@ function afterAnswers(connection: Connection, act: () => void): void {
 function toAnswer(code: string | undefined): Answer {
   switch (code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return answers.requestTimeout;
+      return answers.tooSlow;
     case "HPE_HEADER_OVERFLOW":
       return answers.headersTooLarge;
     default:

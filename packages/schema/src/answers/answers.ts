@@ -54,7 +54,7 @@ export const repeatedJsonKey = ({ line, column }: TextPosition): Answer =>
     `The body has a duplicate key in a JSON object. The duplicate is at line ${line}, column ${column}.`,
   );
 export const notAnObject = refused(400, "not-an-object", "The body must be a single JSON object.");
-export const malformedFormEscape = refused(
+export const malformedForm = refused(
   400,
   "malformed-form",
   "The form has invalid percent-encoding. Follow each percent sign with two hexadecimal digits, and encode " +
@@ -85,23 +85,23 @@ export const invalidIdempotencyKey = refused(
   "invalid-idempotency-key",
   "The Idempotency-Key (or webhook-id) header must appear only once, with 1 to 255 visible ASCII characters.",
 );
-export const differentKeys = refused(
+export const differentIdempotencyKeys = refused(
   400,
   "different-idempotency-keys",
   "The Idempotency-Key and webhook-id headers are equivalent, but have different values. Send only one of them.",
 );
 export const invalidDryRun = refused(400, "invalid-dry-run", "The X-Dry-Run header must be true or false.");
 
-export const notFound = refused(
+export const noSuchPath = refused(
   404,
   "no-such-path",
   "No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}, " +
     "or read /docs.",
 );
 /** @param allowed the methods of the path, the one to use first */
-export const methodNotAllowed = (...allowed: [string, ...string[]]): Answer =>
+export const wrongMethod = (...allowed: [string, ...string[]]): Answer =>
   refused(405, "wrong-method", `Method not allowed. Use ${allowed[0]}.`, { Allow: allowed.join(", ") });
-export const requestTimeout = refused(408, "too-slow", "The request was not received in time. Send it again.");
+export const tooSlow = refused(408, "too-slow", "The request was not received in time. Send it again.");
 export const bodyTooLarge = (limitBytes: number): Answer =>
   refused(413, "body-too-large", `The body exceeds the limit of ${limitBytes} bytes.`);
 export const unsupportedType = refused(

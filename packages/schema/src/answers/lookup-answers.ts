@@ -27,7 +27,7 @@ export const invalidReference = refused(
 
 export const invalidListLine = (line: number, problem: string): Answer =>
   refused(400, "invalid-list-line", `Line ${line} of the list is invalid: ${problem}`);
-export const unsupportedListType = refused(
+export const unsupportedType = refused(
   415,
   "unsupported-type",
   "The Content-Type is missing or not supported. Send UTF-8 with Content-Type: application/x-ndjson.",
@@ -53,7 +53,7 @@ export const noSuchPath = refused(
     "/booking-event/reconcile/{secret}.",
 );
 /** For an outage of Redis or PostgreSQL. */
-export const unavailable = refusedForNow(
+export const lookupUnavailable = refusedForNow(
   503,
   "lookup-unavailable",
   5,

@@ -4,7 +4,13 @@ import { inspect } from "node:util";
 import { type Step, startScriptedReceiver } from "@booking-events/harness/scripted-receiver";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { invalidSecret } from "../answers/answers.ts";
-import { alreadyReconciling, noSuchBooking, noSuchEvent, noSuchPath, unavailable } from "../answers/lookup-answers.ts";
+import {
+  alreadyReconciling,
+  lookupUnavailable,
+  noSuchBooking,
+  noSuchEvent,
+  noSuchPath,
+} from "../answers/lookup-answers.ts";
 import type { Difference, ListedReference } from "../answers/lookup-bodies.ts";
 import { BookingEventsError } from "./booking-events-error.ts";
 import { createBookingEventsClient } from "./create-client.ts";
@@ -14,7 +20,7 @@ const eventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
 const summary = { references: 1, same: 0, missing: 1, different: 0, "deleted-here": 0, erased: 0, unknown: 0 };
 const missing: Difference = { reference: "TRIP-1", result: "missing" };
 
-function asStep({ status, body, headers }: typeof unavailable, changed: Record<string, string> = {}): Step {
+function asStep({ status, body, headers }: typeof lookupUnavailable, changed: Record<string, string> = {}): Step {
   return { status, body: JSON.parse(body), headers: { ...headers, ...changed } };
 }
 
@@ -41,7 +47,7 @@ describe("a question", () => {
 
   test("about an event is asked again after a temporary failure", async () => {
     const { client, requests } = await connect([
-      asStep(unavailable, { "Retry-After": "0" }),
+      asStep(lookupUnavailable, { "Retry-After": "0" }),
       { status: 200, body: receipt },
     ]);
 

@@ -1,0 +1,238 @@
+import { expect, test } from "vitest";
+import type { Violation } from "../payload/violation.ts";
+import type { Warning } from "../warnings/warning.ts";
+import type { Answer } from "./answer.ts";
+import * as answers from "./answers.ts";
+import * as lookupAnswers from "./lookup-answers.ts";
+
+// Partners' programs depend on these texts and headers. Tests of the services take them from the catalogue, so only this
+// table notices a slip there.
+const refusals: [answer: Answer, status: number, code: string, message: string, headers?: Record<string, string>][] = [
+  [answers.bodyTooLarge(65_536), 413, "body-too-large", "The body exceeds the limit of 65536 bytes."],
+  [
+    answers.differentIdempotencyKeys,
+    400,
+    "different-idempotency-keys",
+    "The Idempotency-Key and webhook-id headers are equivalent, but have different values. Send only one of them.",
+  ],
+  [answers.headersTooLarge, 431, "headers-too-large", "The URL and headers together are too large."],
+  [answers.internalError, 500, "internal-error", "An internal error occurred. Retry the same request later."],
+  [answers.invalidDryRun, 400, "invalid-dry-run", "The X-Dry-Run header must be true or false."],
+  [
+    answers.invalidIdempotencyKey,
+    400,
+    "invalid-idempotency-key",
+    "The Idempotency-Key (or webhook-id) header must appear only once, with 1 to 255 visible ASCII characters.",
+  ],
+  [answers.invalidSecret, 403, "invalid-secret", "Invalid secret"],
+  [answers.invalidUtf8, 400, "invalid-utf8", "The body is not valid UTF-8. Encode it in UTF-8."],
+  [
+    answers.jsonSentAsForm,
+    400,
+    "json-sent-as-form",
+    "The body is JSON, but was sent as a form. Set the Content-Type: application/json header.",
+  ],
+  [
+    answers.malformedForm,
+    400,
+    "malformed-form",
+    "The form has invalid percent-encoding. Follow each percent sign with two hexadecimal digits, and encode text in UTF-8.",
+  ],
+  [
+    answers.malformedHttp,
+    400,
+    "malformed-http",
+    "The request is not valid HTTP/1.1, or its method is unknown. Send a POST request with a Host header.",
+  ],
+  [
+    answers.malformedJson({ line: 1, column: 2 }),
+    400,
+    "malformed-json",
+    "The body is not valid JSON. The error is at line 1, column 2.",
+  ],
+  [
+    answers.nestedFormField,
+    400,
+    "nested-form-field",
+    "The form has a field name with brackets. Send a flat list of fields.",
+  ],
+  [
+    answers.noSuchPath,
+    404,
+    "no-such-path",
+    "No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}, or read /docs.",
+  ],
+  [answers.notAnObject, 400, "not-an-object", "The body must be a single JSON object."],
+  [
+    answers.overRateLimit(1),
+    429,
+    "over-rate-limit",
+    "You have exceeded your rate limit. Retry the same request after the delay in the Retry-After header.",
+    { "Retry-After": "1" },
+  ],
+  [
+    answers.overloaded,
+    503,
+    "overloaded",
+    "The service is overloaded. Retry the same request after the delay in the Retry-After header.",
+    { "Retry-After": "5" },
+  ],
+  [
+    answers.partnersUnknown,
+    503,
+    "partners-unknown",
+    "Secrets cannot be verified at the moment. Retry the same request after the delay in the Retry-After header.",
+    { "Retry-After": "5" },
+  ],
+  [
+    answers.queueUnavailable,
+    503,
+    "queue-unavailable",
+    "The event could not be stored. Retry the same request after the delay in the Retry-After header.",
+    { "Retry-After": "5" },
+  ],
+  [
+    answers.repeatedByteOrderMark,
+    400,
+    "repeated-byte-order-mark",
+    "The body starts with more than one byte order mark. Remove them.",
+  ],
+  [answers.repeatedFormField, 400, "repeated-form-field", "The form has a duplicate field. Send each field only once."],
+  [answers.repeatedHost, 400, "repeated-host", "The request has more than one Host header. Send only one."],
+  [
+    answers.repeatedJsonKey({ line: 1, column: 2 }),
+    400,
+    "repeated-json-key",
+    "The body has a duplicate key in a JSON object. The duplicate is at line 1, column 2.",
+  ],
+  [
+    answers.shuttingDown,
+    503,
+    "shutting-down",
+    "This server is shutting down. Retry the same request after the delay in the Retry-After header.",
+    { "Retry-After": "1" },
+  ],
+  [
+    answers.tooManyGuesses(60),
+    429,
+    "too-many-guesses",
+    "Too many requests with an invalid secret came from your IP address. Correct the secret, and retry after the delay in the Retry-After header.",
+    { "Retry-After": "60", Connection: "close" },
+  ],
+  [
+    answers.tooMuchToRead,
+    503,
+    "too-much-to-read",
+    "You are sending more data at once than the service can process. Retry the same request after the delay in the Retry-After header, or send smaller bodies.",
+    { "Retry-After": "1" },
+  ],
+  [answers.tooSlow, 408, "too-slow", "The request was not received in time. Send it again."],
+  [
+    answers.twoContentTypes,
+    400,
+    "two-content-types",
+    "The request has conflicting Content-Type headers. Send only one.",
+  ],
+  [
+    answers.unsupportedEncoding,
+    415,
+    "unsupported-encoding",
+    "The encoding of the body is not supported. Send it uncompressed, without a Content-Encoding header.",
+  ],
+  [
+    answers.unsupportedType,
+    415,
+    "unsupported-type",
+    "The Content-Type is missing or not supported. Send UTF-8 with Content-Type: application/json or application/x-www-form-urlencoded.",
+  ],
+  [answers.wrongMethod("GET", "HEAD"), 405, "wrong-method", "Method not allowed. Use GET.", { Allow: "GET, HEAD" }],
+  [
+    lookupAnswers.alreadyReconciling,
+    429,
+    "already-reconciling",
+    "You are sending another list at the moment. Retry after the delay in the Retry-After header.",
+    { "Retry-After": "10" },
+  ],
+  [
+    lookupAnswers.invalidListLine(2, "it is not valid JSON."),
+    400,
+    "invalid-list-line",
+    "Line 2 of the list is invalid: it is not valid JSON.",
+  ],
+  [
+    lookupAnswers.invalidReference,
+    400,
+    "invalid-reference",
+    "Send one reference of 1 to 1,024 characters in the query, percent-encoded, and referenceKind=consumer if it is a consumer's.",
+  ],
+  [lookupAnswers.listTooLong(2_000_000), 413, "list-too-long", "The list has more than 2000000 lines."],
+  [
+    lookupAnswers.lookupUnavailable,
+    503,
+    "lookup-unavailable",
+    "The question cannot be answered at the moment. Retry the same request after the delay in the Retry-After header.",
+    { "Retry-After": "5" },
+  ],
+  [lookupAnswers.noSuchBooking, 404, "no-such-booking", "There is no such booking."],
+  [lookupAnswers.noSuchEvent, 404, "no-such-event", "There is no such event."],
+  [
+    lookupAnswers.noSuchPath,
+    404,
+    "no-such-path",
+    "No such path. Use /booking-event/receipt/{secret}/{eventId}, /booking-event/booking/{secret}?reference=… or /booking-event/reconcile/{secret}.",
+  ],
+  [
+    lookupAnswers.tooManyDifferences,
+    413,
+    "too-many-differences",
+    "The answer would be too long. Send fewer references at once.",
+  ],
+  [
+    lookupAnswers.unsupportedType,
+    415,
+    "unsupported-type",
+    "The Content-Type is missing or not supported. Send UTF-8 with Content-Type: application/x-ndjson.",
+  ],
+];
+
+test.each(refusals)("$code is what partners know", (answer, status, code, message, headers) => {
+  const expected = { status, code, body: JSON.stringify({ message, code }) };
+  expect(answer).toEqual(headers === undefined ? expected : { ...expected, headers });
+});
+
+test("the other answers are what partners know", () => {
+  const warning: Warning = { message: "m", code: "similar-name", propertyPath: ["a"] };
+  const violation: Violation = { message: "m", code: "blank", propertyPath: ["a"] };
+  expect([
+    answers.accepted("ID"),
+    answers.accepted("ID", [warning]),
+    answers.dryRunPassed(),
+    answers.dryRunPassed([warning]),
+    answers.invalidData([violation]),
+  ]).toEqual([
+    { status: 200, code: "accepted", body: '{"success":true,"eventId":"ID"}' },
+    {
+      status: 200,
+      code: "accepted",
+      body: '{"success":true,"eventId":"ID","warnings":[{"message":"m","code":"similar-name","propertyPath":["a"]}]}',
+    },
+    { status: 200, code: "dry-run-passed", body: '{"success":true,"dryRun":true}' },
+    {
+      status: 200,
+      code: "dry-run-passed",
+      body: '{"success":true,"dryRun":true,"warnings":[{"message":"m","code":"similar-name","propertyPath":["a"]}]}',
+    },
+    {
+      status: 422,
+      code: "invalid-data",
+      body: '{"message":"Invalid data","code":"invalid-data","violationList":[{"message":"m","code":"blank","propertyPath":["a"]}]}',
+    },
+  ]);
+});
+
+test("every refusal is in the table, and named by its code", () => {
+  const others = ["accepted", "dryRunPassed", "invalidData", "receiptFound", "bookingFound"];
+  const names = [...Object.keys(answers), ...Object.keys(lookupAnswers)].filter((name) => !others.includes(name));
+  const toName = (code: string) => code.replaceAll(/-[a-z]/g, (part) => part.slice(1).toUpperCase());
+  expect(refusals.map(([, , code]) => toName(code)).sort()).toEqual(names.sort());
+});
