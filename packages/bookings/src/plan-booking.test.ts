@@ -156,6 +156,8 @@ describe("late events", () => {
     [[first], deleted, "deleted"],
     [[first, event("delete", 12)], active, "recreated"],
     [[first, event("delete", 12)], stateAfter(event("delete", 5)), undefined],
+    [[first], { ...active, createdAt: new Date(5) }, "updated"],
+    [[first, event("delete", 12)], { ...deleted, createdAt: new Date(5) }, undefined],
   ])("put one change in the feed, from the stored state to the right one (%#)", (before, after, change) => {
     const planned = plan(stateAfter(...before), [event("update c", 5)], { refolding: refolded(after, []) });
     const previousEventId = before.at(-1)?.id;

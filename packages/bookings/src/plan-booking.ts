@@ -115,7 +115,9 @@ function correctionOf(stored: BookingState | null, refolding: Refolding | undefi
 function changeBetween(before: BookingState, after: BookingState): Change | null {
   if (before.state === "deleted") return after.state === "active" ? "recreated" : null;
   if (after.state === "deleted") return "deleted";
-  return hasSameContent(before, after) ? null : "updated";
+  // An import, or another late event, can be the booking's first one.
+  const isSameStart = before.createdAt.getTime() === after.createdAt.getTime();
+  return hasSameContent(before, after) && isSameStart ? null : "updated";
 }
 
 function hasSameContent(one: BookingState, other: BookingState): boolean {

@@ -294,11 +294,12 @@ describe("with idempotency keys", () => {
   });
 
   test("a retry that is applied before its original yields to it, and the booking does not change", async () => {
-    expect(await apply(event(2, "create", "A", key))).toBe("created");
-    expect(await apply(event(1, "create", "A", key))).toBe("created");
-    expect(await readLog()).toEqual(["1 created", "2 duplicate of 1"]);
-    expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
-    expect(await readChanges()).toEqual(["TRIP-1 created by 2"]);
+    await apply(event(1, "create", "A"));
+    expect(await apply(event(3, "update", "B", key))).toBe("updated");
+    expect(await apply(event(2, "update", "B", key))).toBe("updated");
+    expect(await readLog()).toEqual(["1 created", "2 updated", "3 duplicate of 2"]);
+    expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
+    expect(await readChanges()).toEqual(["TRIP-1 created by 1", "TRIP-1 updated by 3"]);
   });
 
   test("an original that arrives late undoes what its retry did", async () => {
@@ -426,7 +427,15 @@ describe("late events", () => {
     await apply(event(2, "update", "B"));
     expect(await apply(event(1, "create", "A"))).toBe("superseded");
     expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
-    expect(await readChanges()).toEqual(["TRIP-1 created by 2"]);
+  });
+
+  test("an event that turns out to be the first one is in the feed, since the booking began earlier", async () => {
+    await apply(event(5, "update", "B"));
+    await apply(event(2, "create", "A"));
+    await apply(event(3, "update", "C"));
+    expect(await readChanges()).toEqual(["TRIP-1 created by 5", "TRIP-1 updated by 5"]);
+    const { rows } = await pool.query("select created_at, revision from bookings");
+    expect(rows).toEqual([{ created_at: new Date("2026-11-20T00:00:02Z"), revision: 2 }]);
   });
 
   test("a create before the delete is superseded, and an event after it recreates the booking", async () => {
@@ -459,7 +468,7 @@ describe("late events", () => {
     await apply(event(2, "update", "B"));
     expect(await apply(event(3, "update", "C"), event(1, "create", "A"))).toBe("updated, superseded");
     expect(await readBookings()).toEqual(["TRIP-1 active C by 3"]);
-    expect(await readChanges()).toEqual(["TRIP-1 created by 2", "TRIP-1 updated by 3"]);
+    expect(await readChanges()).toEqual(["TRIP-1 created by 2", "TRIP-1 updated by 2", "TRIP-1 updated by 3"]);
   });
 });
 

@@ -133,15 +133,17 @@ test("an erased booking leaves nothing of the guest, and readers of the feed get
 });
 
 test("readers of the feed are told of the event that they know, though a late one has decided the same since", async () => {
-  await apply(event(2, "create", { idempotencyKey: "key" }));
-  await apply(event(1, "create", { idempotencyKey: "key" }));
+  await apply(event(1, "create"));
+  await apply(event(3, "update", { idempotencyKey: "key" }, { note: "B" }));
+  await apply(event(2, "update", { idempotencyKey: "key" }, { note: "B" }));
   const { rows: bookings } = await pool.query("select event_id from bookings");
-  expect(bookings).toEqual([{ event_id: sampleEventId(1) }]);
+  expect(bookings).toEqual([{ event_id: sampleEventId(2) }]);
   await erase();
   const { rows } = await pool.query("select change, event_id, previous_event_id from booking_changes order by id");
   expect(rows).toEqual([
-    { change: "created", event_id: sampleEventId(2), previous_event_id: null },
-    { change: "erased", event_id: sampleEventId(1), previous_event_id: sampleEventId(2) },
+    { change: "created", event_id: sampleEventId(1), previous_event_id: null },
+    { change: "updated", event_id: sampleEventId(3), previous_event_id: sampleEventId(1) },
+    { change: "erased", event_id: sampleEventId(2), previous_event_id: sampleEventId(3) },
   ]);
 });
 
