@@ -2,11 +2,13 @@ import {
   type AdmissionOptions,
   admitPartner,
   createPartnerFacingApp,
+  isChunked,
   type ObserveRequest,
   type PartnerLimiter,
   Refusal,
   type RequestState,
   requestIdOf,
+  takeBytesRead,
 } from "@booking-events/http";
 import type { Producer } from "@booking-events/queue";
 import type { Logger, Span, Tracing } from "@booking-events/runtime";
@@ -21,9 +23,10 @@ import {
 } from "@booking-events/schema";
 import { Router, type RouterContext } from "@koa/router";
 import type Koa from "koa";
+import { ArrivingBytes } from "./body/arriving-bytes.ts";
 import type { DecodedBody } from "./body/decode-body.ts";
 import { readEventOptions } from "./body/event-options.ts";
-import { type Body, createBodyReader } from "./body/read-body.ts";
+import { type Body, createBodyReader, type ReadBody } from "./body/read-body.ts";
 import type { Turns } from "./load/take-turns.ts";
 import type { CountUnknownFields } from "./observe/count-unknown-fields.ts";
 import { describeViolations } from "./observe/count-violations.ts";
@@ -75,23 +78,32 @@ export function createApp(options: AppOptions): Koa<State> {
 /** Creates one route for each kind. An empty secret matches too, because it is as invalid as any other. */
 function createRouter(options: AppOptions): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
+  const readBody = createBodyReader(options.bodyLimitBytes, new ArrivingBytes());
   for (const kind of eventKinds) {
-    router.post(kind, `/booking-event/${kind}/{:secret}`, receiveEvents(kind, options));
+    router.post(kind, `/booking-event/${kind}/{:secret}`, receiveEvents(kind, readBody, options));
   }
   return router;
 }
 
-/** Receives an event, from checking the secret to queueing. Each step throws a Refusal to end the request. */
-function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => Promise<void> {
-  const readBody = createBodyReader(options.bodyLimitBytes);
+/** Which kind of event is sent to the path with this segment before the secret. */
+export function kindOfPath(segment: string): EventKind | undefined {
+  return eventKinds.find((kind) => kind === segment);
+}
 
+/** Receives an event, from checking the secret to queueing. Each step throws a Refusal to end the request. */
+function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions): (ctx: Context) => Promise<void> {
   return async function receiveEvent(ctx) {
     const { partner, secretId } = await admitPartner(ctx, kind, options, () => {
       ctx.state.span = startRequestSpan(options.tracing, ctx.req, kind);
     });
-    const body = await readBody(ctx);
+    const body = await readBody(ctx, partner.id).catch((error) => {
+      chargeRefusedBody(ctx, (bytes) => options.limiter.charge(partner, bytes, 0));
+      throw error;
+    });
     const receivedAt = new Date().toISOString();
-    const read = () => readEvent(ctx, kind, body, (values) => options.limiter.charge(partner, body.bytes, values));
+    const bytesRead = takeBytesRead(ctx.req.socket);
+    const bytes = isChunked(ctx.req) ? bytesRead : body.bytes;
+    const read = () => readEvent(ctx, kind, body, (values) => options.limiter.charge(partner, bytes, values));
     const { payload, payloadJson, warnings, idempotencyKey, isDryRun } = await options.turns.take(
       partner.id,
       body.bytes,
@@ -99,7 +111,7 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     );
     options.countUnknownFields(partner.id, payload);
     // The body may have waited even if the headers have not.
-    if (options.wasFrozen(ctx.req.socket)) throw new Refusal(answers.overloaded);
+    if (options.isLate(ctx.req.socket)) throw new Refusal(answers.overloaded);
     if (isDryRun) {
       ctx.state.answer = answers.dryRunPassed(warnings);
       options.recordWarnings(partner.id, warnings);
@@ -117,6 +129,13 @@ function receiveEvents(kind: EventKind, options: AppOptions): (ctx: Context) => 
     ctx.state.answer = answers.accepted(eventId, warnings);
     options.recordWarnings(partner.id, warnings);
   };
+}
+
+/** A refused body costs what is read of it, even after the answer. */
+function chargeRefusedBody({ req, res }: Context, charge: (bytes: number) => void): void {
+  const chargeBytes = () => charge(takeBytesRead(req.socket));
+  if (res.closed) chargeBytes();
+  else res.once("close", chargeBytes);
 }
 
 /** @param charge called with the number of JSON values in the body, even if it is refused; 0 if it can't be decoded */

@@ -14,6 +14,7 @@ import {
 } from "@booking-events/harness/http-client";
 import { acmeSecret } from "@booking-events/harness/partners";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { maxArrivingBytes } from "./body/arriving-bytes.ts";
 import { limiterOf, startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 const create = `/booking-event/create/${acmeSecret}`;
@@ -43,13 +44,37 @@ describe("a body in small chunks", () => {
     });
   });
 
-  test("is not parsed without a known secret", async () => {
+  test.each<[string, RequestParts, number]>([
+    ["a known secret", { path: "/booking-event/create/nobody" }, 403],
+    ["a valid secret", { path: "/booking-event/create/acme-expired" }, 403],
+    ["the secret of a partner that is enabled", { path: "/booking-event/create/closed-secret" }, 403],
+    ["a secret for this kind of event", { path: "/booking-event/create/updater-secret" }, 403],
+    ["a path that exists", { path: `/booking-event/nothing/${acmeSecret}` }, 404],
+    ["exactly that path", { path: `${create}/` }, 404],
+    ["the right method", { method: "PUT", path: create }, 405],
+    ["one host", { path: create, headers: { host: "other" } }, 400],
+  ])("is not parsed without %s", async (_what, { headers, ...request }, status) => {
     const connection = await connect(ingest.port);
-    const sent = requestBytes({ path: "/booking-event/create/nobody", headers: { "Transfer-Encoding": "chunked" } });
+    const sent = requestBytes({ ...request, headers: { ...headers, "Transfer-Encoding": "chunked" } });
     // Parsed, this would be an error.
     connection.send(Buffer.concat([sent, Buffer.from("no chunk\r\n")]));
-    expect(await connection.answer()).toMatchObject({ status: 403, headers: { Connection: "close" } });
+    expect(await connection.answer()).toMatchObject({ status, headers: { Connection: "close" } });
     await connection.closed;
+  });
+
+  test("is not parsed any more once it is refused", async () => {
+    const failures: Error[] = [];
+    const count = (error: Error) => void failures.push(error);
+    ingest.server.server.on("clientError", count);
+    const connection = await connect(ingest.port);
+    const headers = { "Content-Type": "application/zip", "Transfer-Encoding": "chunked" };
+    connection.send(Buffer.concat([requestBytes({ path: create, headers }), Buffer.from("1\r\n{\r\n")]));
+    expect(await connection.answer()).toMatchObject({ status: 415, headers: { Connection: "close" } });
+    // Parsed, this would be an error.
+    connection.send("no chunk\r\n");
+    await connection.closed;
+    expect(failures).toEqual([]);
+    ingest.server.server.off("clientError", count);
   });
 });
 
@@ -101,6 +126,33 @@ describe("a large body that is refused", () => {
     }
     expect((await connection.answer()).status).toBe(403);
     expect(connection.socket.errored).toBeNull();
+  });
+});
+
+describe("bodies that are not complete", () => {
+  test("occupy a limited amount of memory for each partner; others are not affected", async () => {
+    const before = ingest.observed.length;
+    const headers = { "Content-Type": "application/json", "Content-Length": "65536" };
+    const begun = Buffer.concat([requestBytes({ path: create, headers }), Buffer.alloc(65_000, " ")]);
+    const senders = await Promise.all(Array.from({ length: 300 }, () => connect(ingest.port)));
+    for (const sender of senders) sender.send(begun);
+    // As many as fit are left to be completed.
+    const most = Math.floor(maxArrivingBytes / 65_000);
+    const refused = () => ingest.observed.slice(before).filter(({ outcome }) => outcome === "too-much-to-read");
+    await waitFor(() => expect(refused().length).toBeGreaterThanOrEqual(senders.length - most));
+    expect(refused()).toHaveLength(senders.length - most);
+    expect((await exchange(ingest.port, { path: "/booking-event/create/zenith-secret", body: booking })).status).toBe(
+      200,
+    );
+    for (const { socket } of senders) socket.destroy();
+    await waitFor(() => expect(ingest.observed.slice(before)).toHaveLength(senders.length + 1));
+    const slow = await connect(ingest.port);
+    const bytes = requestBytes({ path: create, body: booking.padEnd(40_000) });
+    slow.send(bytes.subarray(0, -1));
+    await nextTurn();
+    slow.send(bytes.subarray(-1));
+    expect((await slow.answer()).status).toBe(200);
+    slow.socket.destroy();
   });
 });
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
-import { exchange, type RawAnswer } from "@booking-events/harness/http-client";
+import { exchange, type RawAnswer, requestBytes } from "@booking-events/harness/http-client";
 import { partner } from "@booking-events/harness/partners";
 import { createGuessThrottle, guessLimits, PartnerLimiter } from "@booking-events/http";
 import { createPartnerRegistry } from "@booking-events/partners";
@@ -24,6 +24,8 @@ const registry = createPartnerRegistry({
     partner("fourth", { "fourth-secret": null }, { rateLimit: slow }),
     partner("large-bytes", { "bytes-secret": null }, { rateLimit: slow }),
     partner("large-values", { "values-secret": null }, { rateLimit: slow }),
+    partner("too-large", { "too-large-secret": null }, { rateLimit: slow }),
+    partner("one-byte-chunks", { "chunks-secret": null }, { rateLimit: slow }),
     partner("without-burst", { "without-burst-secret": null }, { rateLimit: { perSecond: 1_000, burst: 1 } }),
     partner("fast", { "fast-secret": null }, { rateLimit: { perSecond: 1_000_000, burst: 1_000_000 } }),
   ],
@@ -94,6 +96,7 @@ function post(
   });
 }
 
+const countOpen = ({ connections }: TestIngest) => [...connections.all()].length;
 const count = (answers: RawAnswer[], status: number) => answers.filter((answer) => answer.status === status).length;
 
 describe("a partner's limit", () => {
@@ -128,6 +131,33 @@ describe("a partner's limit", () => {
     expect(count(answers, 200)).toBeGreaterThanOrEqual(paid);
     // A process may hold a token when the bucket is empty, and the last payload may cost more than there is.
     expect(count(answers, 200)).toBeLessThanOrEqual(paid + ingests.length);
+  });
+
+  test("is of what was read, even of bodies that are refused for their size", async () => {
+    const path = "/booking-event/create/too-large-secret";
+    const statuses: number[] = [];
+    for (let at = 0; at < 12; at += 1) {
+      // 13 tokens.
+      const answer = await exchange(ingests[0].port, requestBytes({ path, body: "x".repeat(100_000) }));
+      statuses.push(answer.status);
+      await waitFor(() => expect(countOpen(ingests[0])).toBe(0));
+    }
+    const paid = Math.ceil(slow.burst / 13);
+    // What is sent when the last answer has come may be paid for later.
+    expect(statuses.filter((status) => status === 413).length).toBeLessThanOrEqual(paid + 1);
+    expect(statuses.at(-1)).toBe(429);
+  });
+
+  test("is of all bytes on the connection: of chunks of one byte, a sixth as many pass", async () => {
+    const path = "/booking-event/create/chunks-secret";
+    const body = JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" }).padEnd(8_000);
+    const statuses: number[] = [];
+    for (let at = 0; at < 20; at += 1) {
+      // 6 tokens, where its bytes alone are one.
+      statuses.push((await exchange(ingests[0].port, requestBytes({ path, body, chunkBytes: 1 }))).status);
+    }
+    expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(Math.ceil(slow.burst / 6));
+    expect(statuses.at(-1)).toBe(429);
   });
 
   test("is stated in each answer, even if it refuses the request for another reason", async () => {

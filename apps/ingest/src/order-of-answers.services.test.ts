@@ -94,7 +94,7 @@ test("a dry run needs no queue, and reports all other faults", async () => {
 });
 
 test("a request that waited during a freeze is refused right after its secret is checked", async () => {
-  const frozen = await startIngest({ wasFrozen: () => true, limiter: limiterOf(() => expect.unreachable()) });
+  const frozen = await startIngest({ isLate: () => true, limiter: limiterOf(() => expect.unreachable()) });
   try {
     expect((await exchange(frozen.port, requestWith(["invalid secret"]))).status).toBe(403);
     expect((await exchange(frozen.port, requestWith(["wrong type"]))).status).toBe(503);

@@ -3,7 +3,7 @@ import {
   Connections,
   createGuessThrottle,
   createLastUseRecorder,
-  hasKnownSecret,
+  mayHaveBody,
   PartnerFacingServer,
   PartnerLimiter,
   RequestObserver,
@@ -32,7 +32,7 @@ import {
   toRedisServers,
   variables,
 } from "@booking-events/runtime";
-import { createApp } from "./app.ts";
+import { createApp, kindOfPath } from "./app.ts";
 import { findBacklogWarnings } from "./freezes/find-backlog-warnings.ts";
 import { FreezeWatch, freezeLimits } from "./freezes/watch-freezes.ts";
 import { watchLoad } from "./load/shed-load.ts";
@@ -233,14 +233,15 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     app: "ingest",
     maxConnections: boundConnections({ wanted: settings.MAX_CONNECTIONS, shards: settings.QUEUE_SHARDS, logger }),
     metrics,
+    isAccepting: () => freezes.isAccepting(),
   });
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
-    markAuthentic: (socket) => connections.markAuthentic(socket),
+    markAuthentic: (socket, partner) => connections.markAuthentic(socket, partner),
     recordUse: recorders.lastUse.record,
     isOverloaded: () => load.isOverloaded(),
-    wasFrozen: (socket) => freezes.wasFrozen(socket),
+    isLate: (socket) => freezes.wasFrozen(socket) || connections.isLate(socket),
     limiter: new PartnerLimiter({ app: "ingest", tokenBuckets, logger, metrics }),
     turns: new Turns({ isAccepting: () => freezes.isAccepting() }),
     enqueue: measureEnqueuing(queue.enqueue, metrics),
@@ -257,7 +258,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
   });
   const ingestServer = new PartnerFacingServer({
     handle: app.callback(),
-    hasKnownSecret: (req) => hasKnownSecret(partners.registry(), req),
+    mayHaveBody: (req) => mayHaveBody(partners.registry(), req, kindOfPath),
     connections,
     observe,
   });

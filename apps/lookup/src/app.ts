@@ -53,6 +53,11 @@ export function createApp(options: AppOptions): Koa<RequestState> {
   });
 }
 
+/** What a secret must be allowed to send to the path with this segment before the secret; undefined: it takes no body. */
+export function kindOfPath(segment: string): null | undefined {
+  return segment === "reconcile" ? null : undefined;
+}
+
 function answerReceipt(options: AppOptions): (ctx: Context) => Promise<void> {
   return async function answer(ctx) {
     const { partner } = await admitPartner(ctx, null, options);

@@ -3,7 +3,7 @@ import {
   Connections,
   createGuessThrottle,
   createLastUseRecorder,
-  hasKnownSecret,
+  mayHaveBody,
   type ObservedRequest,
   PartnerFacingServer,
   PartnerLimiter,
@@ -45,7 +45,7 @@ import {
   startOfPartnerBookings,
 } from "@booking-events/store";
 import type { Pool } from "pg";
-import { createApp } from "./app.ts";
+import { createApp, kindOfPath } from "./app.ts";
 import { createSlots, maxReconciliations } from "./reconcile/take-slot.ts";
 
 const entries = {
@@ -212,12 +212,12 @@ function createLookupServer(
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
-    markAuthentic: (socket) => connections.markAuthentic(socket),
+    markAuthentic: (socket, partner) => connections.markAuthentic(socket, partner),
     recordUse: lastUse.record,
     isShuttingDown,
     // Questions change nothing, so an answer that nobody waits for does no harm.
     isOverloaded: () => false,
-    wasFrozen: () => false,
+    isLate: () => false,
     limiter: new PartnerLimiter({ app: "lookup", tokenBuckets, logger, metrics }),
     receipts: {
       findWaiting: queue.findEvent,
@@ -243,7 +243,7 @@ function createLookupServer(
   });
   return new PartnerFacingServer({
     handle: app.callback(),
-    hasKnownSecret: (req) => hasKnownSecret(partners.registry(), req),
+    mayHaveBody: (req) => mayHaveBody(partners.registry(), req, kindOfPath),
     connections,
     observe,
     limits: { ...serverLimits, requestTimeoutMs: listTimeoutMs },

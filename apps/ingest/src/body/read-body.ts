@@ -2,9 +2,12 @@ import type { IncomingMessage } from "node:http";
 import { ClientGone, expectsContinue, hasBody, headerValues, Refusal } from "@booking-events/http";
 import { answers } from "@booking-events/schema";
 import type Koa from "koa";
+import type { ArrivingBytes } from "./arriving-bytes.ts";
 import { bodyTypeOf } from "./content-type.ts";
 import { type DecodedBody, decodeForm, decodeJson } from "./decode-body.ts";
 import { createByteGatherer } from "./gather-bytes.ts";
+
+export type ReadBody = (ctx: Koa.Context, partner: string) => Promise<Body>;
 
 /** A body that has been received but not decoded. */
 export interface Body {
@@ -19,19 +22,26 @@ export interface Body {
 
 const noBody: Body = { bytes: 0, decode: () => ({ object: {} }) };
 
-export function createBodyReader(limitBytes: number): (ctx: Koa.Context) => Promise<Body> {
+/** @param arriving counts what all readers have begun to read */
+export function createBodyReader(limitBytes: number, arriving: ArrivingBytes): ReadBody {
   const gatherBytes = createByteGatherer(limitBytes);
 
-  async function gather(ctx: Koa.Context): Promise<Buffer> {
+  async function gather(ctx: Koa.Context, partner: string): Promise<Buffer> {
+    const { promise: exceeded, reject } = Promise.withResolvers<never>();
+    const arrival = arriving.begin(partner, () => reject(new Refusal(answers.tooMuchToRead)));
+    // Not before it is read elsewhere: a listener for data lets it flow, and the first part would be lost.
+    ctx.req.once("resume", () => ctx.req.on("data", ({ length }: Buffer) => arrival.add(length)));
     try {
-      return await gatherBytes(ctx);
+      return await Promise.race([gatherBytes(ctx), exceeded]);
     } catch (error) {
       throw toReadError(error, limitBytes);
+    } finally {
+      arrival.end();
     }
   }
 
   /** @throws Refusal if the body is not read, ClientGone */
-  return async function readBody(ctx) {
+  return async function readBody(ctx, partner) {
     const { req, res } = ctx;
     if (!hasBody(req)) return noBody;
     const bodyType = bodyTypeOf(req.headers["content-type"]);
@@ -41,7 +51,7 @@ export function createBodyReader(limitBytes: number): (ctx: Koa.Context) => Prom
       throw refusal;
     }
     if (expectsContinue(req)) res.writeContinue();
-    const bytes = await (takeArrivedBody(req) ?? gather(ctx));
+    const bytes = await (takeArrivedBody(req) ?? gather(ctx, partner));
     // The rest of the body may still arrive after the client was answered with 408. The event must not be accepted
     // then.
     if (res.headersSent) throw new ClientGone();

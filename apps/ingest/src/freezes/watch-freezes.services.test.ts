@@ -8,7 +8,7 @@ import { acmeSecret, partnersFile } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
 import type { EventKind } from "@booking-events/schema";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RunningMain, startMain } from "../testing/run-main.ts";
 
 const freezeMs = 1_500;
@@ -121,6 +121,37 @@ test("hundreds of the most expensive bodies at once are not taken for a freeze, 
   expect([...answered].filter((answer) => !/^(400 The body has|503 You are sending)/.test(answer))).toEqual([]);
   expect(await countFreezes(other)).toBe(freezesBefore);
   for (const { socket } of [...senders, neighbour]) socket.destroy();
+});
+
+// Retried for the same reason.
+describe("what many connections send at once is not taken for a freeze, and others are still served", {
+  retry: 9,
+}, () => {
+  const dryRun = { path: pathOf("create"), headers: { "X-Dry-Run": "true" } };
+  const chunked = requestBytes({ path: pathOf("create"), headers: { "Transfer-Encoding": "chunked" } });
+
+  test.each<[string, number, Buffer]>([
+    ["pipelined requests", 1_000, Buffer.concat(Array(16).fill(requestBytes({ ...dryRun, body: payload("many") })))],
+    ["chunks of one byte", 100, Buffer.concat([chunked, Buffer.from("1\r\n \r\n".repeat(10_000))])],
+  ])("%s", async (_what, connections, bytes) => {
+    const senders: Connection[] = [];
+    while (senders.length < connections) {
+      senders.push(...(await Promise.all(Array.from({ length: 100 }, () => connect(other.port)))));
+    }
+    const neighbour = await connect(other.port);
+    const ask = async () => {
+      neighbour.send(requestBytes({ path: "/booking-event/create/zenith-secret", body: payload("neighbour") }));
+      return (await neighbour.answer()).status;
+    };
+    expect(await ask()).toBe(200);
+    const freezesBefore = await countFreezes(other);
+    for (const sender of senders) sender.send(bytes);
+    const statuses: number[] = [];
+    while (statuses.length < 20) statuses.push(await ask());
+    expect(statuses).toEqual(Array(20).fill(200));
+    expect(await countFreezes(other)).toBe(freezesBefore);
+    for (const { socket } of [...senders, neighbour]) socket.destroy();
+  });
 });
 
 /** Needs the exact parser, with thousands of keys and a duplicate at the end. */

@@ -17,7 +17,7 @@ beforeAll(async () => {
     partners: () => createPartnerRegistry({ partners: [] }),
     isQueueAvailable: () => false,
     isOverloaded: () => true,
-    wasFrozen: () => true,
+    isLate: () => true,
   });
 });
 afterAll(() => ingest.close());

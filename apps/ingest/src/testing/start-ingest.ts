@@ -3,20 +3,14 @@ import type { AddressInfo } from "node:net";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { partnersFile } from "@booking-events/harness/partners";
 import type { ObservedRequest } from "@booking-events/http";
-import {
-  Connections,
-  hasKnownSecret,
-  PartnerFacingServer,
-  type PartnerLimiter,
-  serverLimits,
-} from "@booking-events/http";
+import { Connections, mayHaveBody, PartnerFacingServer, type PartnerLimiter, serverLimits } from "@booking-events/http";
 import { createPartnerRegistry } from "@booking-events/partners";
 import { createProducer } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { answers, type EventEnvelope } from "@booking-events/schema";
 import { Redis } from "ioredis";
 import { expect } from "vitest";
-import { type AppOptions, createApp } from "../app.ts";
+import { type AppOptions, createApp, kindOfPath } from "../app.ts";
 import { Turns } from "../load/take-turns.ts";
 import { loadPages } from "../pages/pages.ts";
 
@@ -50,14 +44,15 @@ export async function startIngest(
   const redis = new Redis(redisUrl());
   const registry = createPartnerRegistry(partnersFile);
   const connections = new Connections({ app: "ingest", maxConnections, metrics: createMetrics("test") });
+  const partners = overrides.partners ?? (() => registry);
   const app = createApp({
-    partners: () => registry,
+    partners,
     // Disabled, except in the tests of these features.
     answerGuess: () => answers.invalidSecret,
-    markAuthentic: (socket) => connections.markAuthentic(socket),
+    markAuthentic: (socket, partner) => connections.markAuthentic(socket, partner),
     recordUse: () => {},
     isOverloaded: () => false,
-    wasFrozen: () => false,
+    isLate: (socket) => connections.isLate(socket),
     limiter: limiterOf(async () => ({ headers: {} })),
     turns: new Turns({ isAccepting: () => false }),
     enqueue: (event) => producer.enqueue(event),
@@ -74,7 +69,7 @@ export async function startIngest(
   });
   const server = new PartnerFacingServer({
     handle: app.callback(),
-    hasKnownSecret: (req) => hasKnownSecret(registry, req),
+    mayHaveBody: (req) => mayHaveBody(partners(), req, kindOfPath),
     connections,
     observe,
     limits: { ...serverLimits, ...limits },

@@ -14,13 +14,13 @@ export interface AdmissionOptions {
   partners: () => PartnerRegistry;
   answerGuess: AnswerGuess;
   /** Called for each request with a valid secret, in the turn of the event loop in which it arrived. */
-  markAuthentic: (socket: Socket) => void;
+  markAuthentic: (socket: Socket, partner: string) => void;
   recordUse: RecordUse;
   isShuttingDown: () => boolean;
   /** True if requests are to be refused before any work is done for them. */
   isOverloaded: () => boolean;
-  /** True if data that is read now may have waited so long that its sender has given up and sent newer events. */
-  wasFrozen: (socket: Socket) => boolean;
+  /** True if data that was just read may have waited so long that its sender has given up and sent newer events. */
+  isLate: (socket: Socket) => boolean;
   limiter: Pick<PartnerLimiter, "take">;
 }
 
@@ -48,10 +48,10 @@ export async function admitPartner(
   ctx.state.partner = partner.id;
   ctx.state.secretId = secretId;
   onAuthentic();
-  options.markAuthentic(ctx.req.socket);
+  options.markAuthentic(ctx.req.socket, partner.id);
   options.recordUse(partner.id, secretId);
   if (options.isShuttingDown()) throw new Refusal(answers.shuttingDown);
-  if (options.isOverloaded() || options.wasFrozen(ctx.req.socket)) throw new Refusal(answers.overloaded);
+  if (options.isOverloaded() || options.isLate(ctx.req.socket)) throw new Refusal(answers.overloaded);
   // Every request with a valid secret takes a token, even a dry run or a request that is refused later.
   const { retryAfterS, headers } = await options.limiter.take(partner);
   ctx.state.rateLimitHeaders = headers;

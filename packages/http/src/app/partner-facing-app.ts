@@ -10,6 +10,7 @@ import type { ObservedRequest } from "../log/observed-request.ts";
 import { SecretRefused } from "../partners/authenticate.ts";
 import { findHostFault } from "./host-header.ts";
 import { QuietKoa } from "./quiet-koa.ts";
+import { toPath } from "./request-path.ts";
 
 export interface RequestState {
   partner?: string;
@@ -144,15 +145,13 @@ function describeRootCause(error: unknown): string {
 }
 
 /**
- * Returns the path and query of a request in either form that RFC 9112 requires servers to accept.
- *
  * Only a path may reach Koa and its router. They pass anything else to Node's `url.parse`, which prints a URL with a
  * malformed port, including the secret, as a warning (DEP0170).
  */
 function toOriginForm(req: IncomingMessage): string {
   const hostFault = findHostFault(req);
   if (hostFault !== undefined) throw new Refusal(hostFault);
-  const path = /^(?:https?:\/\/[^/?#]*)?(\/[^#]*)$/i.exec(req.url ?? "")?.[1];
+  const path = toPath(req);
   if (path === undefined) throw new Refusal(answers.noSuchPath);
   return path;
 }

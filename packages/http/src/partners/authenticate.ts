@@ -2,6 +2,8 @@ import type { IncomingMessage } from "node:http";
 import type { KnownSecret, PartnerRegistry } from "@booking-events/partners";
 import type { Answer, EventKind } from "@booking-events/schema";
 import { Refusal } from "../answers/refusal.ts";
+import { findHostFault } from "../app/host-header.ts";
+import { toPath } from "../app/request-path.ts";
 
 /**
  * Finds the partner of a secret. Every refusal is looked up, counted and answered in the same way, so neither the
@@ -19,19 +21,35 @@ export function authenticate(
 ): KnownSecret {
   const known = registry.findSecret(secret);
   if (known === undefined) throw new SecretRefused(answerRefused(), "unknown-secret");
-  const { partner, secretId, expiresAtMs } = known;
-  const refuse = (cause: string) => new SecretRefused(answerRefused(), cause, { partnerId: partner.id, secretId });
-  if (!partner.enabled) throw refuse("disabled-partner");
-  // Not `nowMs >= expiresAtMs`: an invalid date is NaN, which must refuse the secret instead of never expiring.
-  if (!(nowMs < expiresAtMs)) throw refuse("expired-secret");
-  if (kind !== null && !partner.kinds.includes(kind)) throw refuse("kind-not-allowed");
-  return known;
+  const cause = findCause(known, kind, nowMs);
+  if (cause === undefined) return known;
+  throw new SecretRefused(answerRefused(), cause, { partnerId: known.partner.id, secretId: known.secretId });
 }
 
-/** Whether the path has the secret of a partner, valid or not. */
-export function hasKnownSecret(registry: PartnerRegistry, { url = "" }: IncomingMessage): boolean {
-  const secret = /^(?:https?:\/\/[^/?#]*)?\/booking-event\/\w+\/([^/?#]+)/i.exec(url)?.[1] ?? "";
-  return registry.findSecret(decode(secret)) !== undefined;
+function findCause({ partner, expiresAtMs }: KnownSecret, kind: EventKind | null, nowMs: number): string | undefined {
+  if (!partner.enabled) return "disabled-partner";
+  // Not `nowMs >= expiresAtMs`: an invalid date is NaN, which must refuse the secret instead of never expiring.
+  if (!(nowMs < expiresAtMs)) return "expired-secret";
+  if (kind !== null && !partner.kinds.includes(kind)) return "kind-not-allowed";
+  return undefined;
+}
+
+/**
+ * Whether the request is sent with a valid secret to a path that takes bodies.
+ *
+ * @param kindOf what the secret must be allowed to send, by the segment before it; undefined if the path takes no body
+ */
+export function mayHaveBody(
+  registry: PartnerRegistry,
+  req: IncomingMessage,
+  kindOf: (segment: string) => EventKind | null | undefined,
+): boolean {
+  if (req.method !== "POST" || findHostFault(req) !== undefined) return false;
+  const [, segment = "", secret = ""] = /^\/booking-event\/(\w+)\/([^/?#]+)(?:\?|$)/.exec(toPath(req) ?? "") ?? [];
+  const kind = kindOf(segment);
+  if (kind === undefined) return false;
+  const known = registry.findSecret(decode(secret));
+  return known !== undefined && findCause(known, kind, Date.now()) === undefined;
 }
 
 /** As the router does: what can't be decoded is taken as it is. */

@@ -22,11 +22,11 @@ async function startServer(maxConnections: number) {
   const connections = new Connections({ app: "ingest", maxConnections, metrics });
   const waiting: ServerResponse[] = [];
   const handle: RequestListener = (req, res) => {
-    if (req.url?.startsWith("/partner")) connections.markAuthentic(req.socket);
+    if (req.url?.startsWith("/partner")) connections.markAuthentic(req.socket, "acme");
     if (req.url?.endsWith("wait")) waiting.push(res);
     else setImmediate(() => res.end());
   };
-  server = new PartnerFacingServer({ handle, hasKnownSecret: () => true, connections, observe: () => {} });
+  server = new PartnerFacingServer({ handle, mayHaveBody: () => true, connections, observe: () => {} });
   server.server.listen(0, "127.0.0.1");
   await once(server.server, "listening");
   const { port } = server.server.address() as AddressInfo;

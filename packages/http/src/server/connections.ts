@@ -1,9 +1,11 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Counter, Gauge, type Registry } from "@booking-events/runtime";
+import { type Reader, TurnBudget } from "./turn-budget.ts";
 
 export interface Connection {
   readonly socket: Socket;
+  readonly reader: Reader;
   /** Requests that were passed to the app and whose answers have not been handed to the kernel yet. */
   requestsUnderWay: number;
   /** The number of requests with a valid secret. */
@@ -21,15 +23,20 @@ export interface Connection {
  */
 export class Connections {
   readonly #maxConnections: number;
+  readonly #budget: TurnBudget;
   readonly #connections = new Map<Socket, Connection>();
   // A Set iterates in insertion order, so the oldest member comes first.
   readonly #strangers = new Set<Connection>();
   readonly #idle = new Set<Connection>();
   readonly #countClosed: (reason: ClosingReason) => void;
 
-  /** @param options.app the prefix of the metrics' names */
-  constructor(options: { app: string; maxConnections: number; metrics: Registry }) {
+  /**
+   * @param options.app the prefix of the metrics' names
+   * @param options.isAccepting whether connections may be waiting to be accepted. Default: never
+   */
+  constructor(options: { app: string; maxConnections: number; metrics: Registry; isAccepting?: () => boolean }) {
     this.#maxConnections = options.maxConnections;
+    this.#budget = new TurnBudget(options);
     this.#countClosed = createMetrics(options, this.#connections);
   }
 
@@ -53,6 +60,7 @@ export class Connections {
     }
     const connection: Connection = {
       socket,
+      reader: this.#budget.add(socket),
       requestsUnderWay: 0,
       authenticRequests: 0,
       newestResponse: undefined,
@@ -60,7 +68,11 @@ export class Connections {
     };
     this.#connections.set(socket, connection);
     this.#strangers.add(connection);
-    socket.once("close", () => this.#forget(connection));
+    socket.once("close", () => {
+      // Thousands may be reset at once.
+      this.#budget.count(connection.reader);
+      this.#forget(connection);
+    });
   }
 
   /** Returns undefined if the connection has been closed. */
@@ -72,11 +84,23 @@ export class Connections {
     return this.#connections.values();
   }
 
-  markAuthentic(socket: Socket): void {
+  markAuthentic(socket: Socket, partner: string): void {
     const connection = this.#connections.get(socket);
     if (connection === undefined) return;
     connection.authenticRequests += 1;
     this.#strangers.delete(connection);
+    this.#budget.assign(connection.reader, partner);
+  }
+
+  /** Call this when something has been read from the connection, before any work is done for it. */
+  countRead({ reader }: Connection): void {
+    this.#budget.count(reader);
+  }
+
+  /** Whether what was read from the connection a moment ago may have waited too long, because others were read first. */
+  isLate(socket: Socket): boolean {
+    const connection = this.#connections.get(socket);
+    return connection !== undefined && this.#budget.isLate(connection.reader);
   }
 
   beginRequest(connection: Connection, response: ServerResponse): void {
@@ -111,6 +135,7 @@ export class Connections {
   }
 
   #forget(connection: Connection): void {
+    this.#budget.remove(connection.reader);
     this.#connections.delete(connection.socket);
     this.#strangers.delete(connection);
     this.#idle.delete(connection);

@@ -9,7 +9,7 @@ import {
 import type { Socket } from "node:net";
 import { type Answer, answers } from "@booking-events/schema";
 import { createRequestId, requestIdOf } from "../answers/request-id.ts";
-import { discardInput, endGently, sendAnswer, sendAnswerOnSocket } from "../answers/send-answer.ts";
+import { discardInput, endGently, isChunked, sendAnswer, sendAnswerOnSocket } from "../answers/send-answer.ts";
 import { findHostFault } from "../app/host-header.ts";
 import type { ObserveRequest } from "../log/observed-request.ts";
 import type { Connection, Connections } from "./connections.ts";
@@ -38,8 +38,8 @@ type Limits = typeof serverLimits;
 interface ServerParts {
   /** Marks a connection with a valid secret in `connections` before it returns. */
   handle: RequestListener;
-  /** Whether the request has a secret of a partner. Otherwise, its chunks are not parsed. */
-  hasKnownSecret: (req: IncomingMessage) => boolean;
+  /** Whether the request has a valid secret, and a path that takes bodies. Otherwise, its chunks are not parsed. */
+  mayHaveBody: (req: IncomingMessage) => boolean;
   connections: Connections;
   observe: ObserveRequest;
   limits: Limits;
@@ -56,7 +56,10 @@ export class PartnerFacingServer {
     this.#parts = { ...parts, limits };
     this.server = createHttpServer({
       ...toNodeOptions(limits),
-      IncomingMessage: joinChunks(stopParserAt((req) => this.#mustStopParser(req))),
+      IncomingMessage: joinChunks(
+        stopParserAt((req) => this.#mustStopParser(req)),
+        (req) => this.#countRead(req.socket),
+      ),
     });
     this.server.timeout = limits.unreadAnswerTimeoutMs;
     this.#listen();
@@ -92,12 +95,17 @@ export class PartnerFacingServer {
   }
 
   #mustStopParser(req: IncomingMessage): boolean {
-    return !this.#acceptsRequests(this.#parts.connections.of(req.socket)) || this.#isChunkedByStranger(req);
+    return !this.#acceptsRequests(this.#parts.connections.of(req.socket)) || this.#hasUnwantedChunks(req);
   }
 
   /** Each chunk costs as much as a small request, before the answer can close the connection. */
-  #isChunkedByStranger(req: IncomingMessage): boolean {
-    return /\bchunked\s*$/i.test(req.headers["transfer-encoding"] ?? "") && !this.#parts.hasKnownSecret(req);
+  #hasUnwantedChunks(req: IncomingMessage): boolean {
+    return isChunked(req) && !this.#parts.mayHaveBody(req);
+  }
+
+  #countRead(socket: Socket): void {
+    const connection = this.#parts.connections.of(socket);
+    if (connection !== undefined) this.#parts.connections.countRead(connection);
   }
 
   #acceptsRequests(connection: Connection | undefined): connection is Connection {
@@ -112,6 +120,7 @@ export class PartnerFacingServer {
       req.socket.destroy();
       return;
     }
+    this.#parts.connections.countRead(connection);
     const { authenticRequests } = connection;
     const { shouldKeepAlive } = res;
     this.#parts.connections.beginRequest(connection, res);
@@ -129,6 +138,7 @@ export class PartnerFacingServer {
     socket.on("error", () => socket.destroy());
     socket.setTimeout(this.#parts.limits.unreadAnswerTimeoutMs, () => socket.destroy());
     const connection = this.#parts.connections.of(socket);
+    if (connection !== undefined) this.#parts.connections.countRead(connection);
     if (connection === undefined) {
       socket.destroy();
     } else if (isClosing(connection)) {
@@ -157,12 +167,12 @@ export class PartnerFacingServer {
     afterAnswers(connection, () => sendAnswerOnSocket(socket, answer, requestId));
   }
 
-  /** Answers a stranger's request as if its body never arrived. Its answer follows those of earlier requests. */
+  /** Answers a request as if its body never arrived. Its answer follows those of earlier requests. */
   #handleWithoutBody(req: IncomingMessage, socket: Socket, connection: Connection): void {
     discardInput(socket, () => socket.pause());
     afterAnswers(connection, () => {
       // The list of partners may have changed meanwhile, and the body is lost.
-      if (this.#parts.hasKnownSecret(req)) {
+      if (this.#parts.mayHaveBody(req)) {
         socket.destroy();
         return;
       }
