@@ -12,6 +12,7 @@ import { type RunningApp, shareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-reconcile-tests-01234567";
 const otherSecret = "a-secret-of-another-partner-0123456789ab";
+const slowSecrets = [1, 2, 3].map((number) => `a-secret-of-a-partner-that-is-slow-012345${number}`);
 const shared = shareSurroundings(secret);
 const { running } = shared;
 
@@ -19,6 +20,7 @@ beforeAll(() => {
   writePartnersFile(shared.environment["PARTNERS_FILE"] ?? "", [
     partner("acme", { [secret]: null }, { rateLimit: noLimit }),
     partner("zenith", { [otherSecret]: null }, { rateLimit: noLimit }),
+    ...slowSecrets.map((slowSecret, index) => partner(`slow-${index}`, { [slowSecret]: null })),
   ]);
 });
 
@@ -215,6 +217,24 @@ describe("a list that cannot be compared", () => {
       const third = await exchange(lookup.port, { path, headers, body: '{"reference":1}\n' });
       expect(third.status).toBe(400);
     });
+  });
+
+  test("keeps nobody out while it arrives slowly, or while its answer is read slowly", async () => {
+    const lookup = await running("lookup");
+    const slow = await Promise.all(slowSecrets.map(() => connect(lookup.port)));
+    const long = Array.from({ length: 100_000 }, (_, index) => `{"reference":"NEVER-${index}"}\n`).join("");
+    for (const [index, slowSecret] of slowSecrets.entries()) {
+      const path = `/booking-event/reconcile/${slowSecret}`;
+      const isRead = index === 0;
+      const request = requestBytes({ path, headers, body: isRead ? long : '{"reference":"A"}\n' });
+      slow[index]?.send(isRead ? request : request.subarray(0, -1));
+    }
+    await slow[0]?.answer({ toHead: true });
+    slow[0]?.socket.pause();
+    await waitFor(async () => expect(await lookup.metrics()).toMatch(/^lookup_requests_in_flight\S* 3$/m));
+    expect(await reconcile(lookup, [])).toHaveLength(1);
+    for (const { socket } of slow) socket.destroy();
+    await waitFor(async () => expect(await lookup.metrics()).toMatch(/^lookup_requests_in_flight\S* 0$/m));
   });
 
   test("a client that breaks off leaves its place to others", async () => {

@@ -15,8 +15,8 @@ import type Koa from "koa";
 import { describeBooking, readBookingQuery } from "./bookings/describe-booking.ts";
 import { orUnavailable } from "./or-unavailable.ts";
 import { findReceipt, type ReceiptSources } from "./receipts/find-receipt.ts";
+import type { ListsUnderWay } from "./reconcile/lists-under-way.ts";
 import { type ReconcileSources, reconcile } from "./reconcile/reconcile.ts";
-import type { TakeSlot } from "./reconcile/take-slot.ts";
 
 export interface AppOptions extends AdmissionOptions {
   receipts: ReceiptSources;
@@ -26,7 +26,7 @@ export interface AppOptions extends AdmissionOptions {
     booking: { reference: string; referenceKind: ReferenceKind },
   ) => Promise<PartnerBooking | "erased" | undefined>;
   reconciliation: ReconcileSources;
-  takeSlot: TakeSlot;
+  lists: ListsUnderWay;
   trustedProxyHops: number;
   observe: ObserveRequest;
   logger: Logger;
@@ -84,9 +84,9 @@ function answerList(options: AppOptions): (ctx: Context) => Promise<void> {
   return async function answer(ctx) {
     const { partner } = await admitPartner(ctx, null, options);
     requireList(ctx);
-    options.takeSlot(partner.id, ctx.res);
+    const hold = options.lists.begin(partner.id, ctx.res);
     if (expectsContinue(ctx.req)) ctx.res.writeContinue();
-    ctx.state.answer = await reconcile(options.reconciliation, partner.id, ctx.req);
+    ctx.state.answer = await reconcile(options.reconciliation, partner.id, { req: ctx.req, hold });
   };
 }
 

@@ -46,7 +46,8 @@ import {
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import { createApp, kindOfPath } from "./app.ts";
-import { createSlots, maxReconciliations } from "./reconcile/take-slot.ts";
+import { ListsUnderWay } from "./reconcile/lists-under-way.ts";
+import { createSlots, type InSlot } from "./reconcile/slots.ts";
 
 const entries = {
   PORT: variables.PORT,
@@ -68,6 +69,8 @@ const entries = {
 };
 
 const maxDatabaseConnections = 4;
+/** Pages of lists that are compared at once. */
+const maxListConnections = 2;
 /** Comparing a page of references that PostgreSQL must read from a slow disk. */
 const comparisonTimeoutMs = 10_000;
 const bookingsPerPage = 2_000;
@@ -135,7 +138,7 @@ async function startServices({ settings, logger, metrics }: Context) {
     });
   const database = openPool(maxDatabaseConnections, databaseDeadlineMs);
   // Lists have connections of their own, so receipts never wait for them.
-  const listDatabase = openPool(maxReconciliations, comparisonTimeoutMs);
+  const listDatabase = openPool(maxListConnections, comparisonTimeoutMs);
   const records = openRecords({
     ...redis,
     connectionName: "booking-events-lookup",
@@ -209,6 +212,7 @@ function createLookupServer(
     maxConnections: boundConnections({ wanted: settings.MAX_CONNECTIONS, shards: settings.QUEUE_SHARDS, logger }),
     metrics,
   });
+  const inSlot = createSlots(maxListConnections);
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
@@ -230,13 +234,11 @@ function createLookupServer(
         databaseDeadlineMs,
       ),
     reconciliation: {
-      async compare(listed) {
-        return compareBookings(listDatabase, await digestKey(), listed);
-      },
-      readBookings: (partner, createdBefore) => readBookings(listDatabase, partner, createdBefore),
+      compare: (listed) => inSlot(async () => compareBookings(listDatabase, await digestKey(), listed)),
+      readBookings: (partner, createdBefore) => readBookings(listDatabase, { partner, createdBefore, inSlot }),
       isShuttingDown,
     },
-    takeSlot: createSlots(),
+    lists: new ListsUnderWay(),
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
     observe,
     logger,
@@ -259,11 +261,14 @@ function createDigestKeyReader(database: Pool, secret: string | undefined): () =
   };
 }
 
-async function* readBookings(database: Pool, partner: string, createdBefore: Date): AsyncGenerator<ListedHere[]> {
+async function* readBookings(
+  database: Pool,
+  { partner, createdBefore, inSlot }: { partner: string; createdBefore: Date; inSlot: InSlot },
+): AsyncGenerator<ListedHere[]> {
   let after = startOfPartnerBookings;
   for (;;) {
     const range = { after, createdBefore, limit: bookingsPerPage };
-    const page = await listPartnerBookings(database, partner, range);
+    const page = await inSlot(() => listPartnerBookings(database, partner, range));
     const last = page.at(-1);
     if (last === undefined) return;
     yield page;

@@ -16,6 +16,10 @@ export class KeySet {
     return this.#size;
   }
 
+  get bytes(): number {
+    return this.#slots.byteLength;
+  }
+
   add(key: Buffer): void {
     // Half of the slots stay free, so a search ends soon.
     if ((this.#size + 1) * 2 > this.#slots.length / numbersPerKey) this.#grow();

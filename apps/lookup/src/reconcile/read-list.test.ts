@@ -2,6 +2,7 @@ import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { Refusal } from "@booking-events/http";
 import { describe, expect, test } from "vitest";
+import { Pace } from "./pace.ts";
 import { type ListedReference, listLimits, readList } from "./read-list.ts";
 
 /** A request whose body arrives in these chunks. */
@@ -82,6 +83,36 @@ describe("refused with the number of its line", () => {
     const escaped = "\\ud83d\\udca9".repeat(1_024);
     const [[longest] = []] = await read([`{"reference":"${escaped}"}`]);
     expect(longest?.reference).toBe("💩".repeat(1_024));
+  });
+});
+
+describe("a list that arrives too slowly", () => {
+  const pace = () => new Pace({ graceMs: 50, bytesPerSecond: 1_000_000 });
+
+  async function answerTo(req: IncomingMessage): Promise<number> {
+    try {
+      for await (const _page of readList(req, listLimits, pace()));
+      return 200;
+    } catch (error) {
+      return error instanceof Refusal ? error.answer.status : 500;
+    }
+  }
+
+  test("is refused, even if it never stops", async () => {
+    const [silent, slow] = [new IncomingMessage(new Socket()), new IncomingMessage(new Socket())];
+    const timer = setInterval(() => slow.push(" "), 5);
+    expect(await Promise.all([answerTo(silent), answerTo(slow)])).toEqual([408, 408]);
+    clearInterval(timer);
+  });
+
+  test("is not one that is read slowly", async () => {
+    const lines = Array.from({ length: 5_000 }, (_, index) => `{"reference":"N${index}"}\n`).join("");
+    let pages = 0;
+    for await (const _page of readList(requestOf([lines]), listLimits, pace())) {
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      pages += 1;
+    }
+    expect(pages).toBe(5);
   });
 });
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { ClientGone, Refusal } from "@booking-events/http";
-import { lookupAnswers, parseJson, type ReferenceKind } from "@booking-events/schema";
+import { answers, lookupAnswers, parseJson, type ReferenceKind } from "@booking-events/schema";
 import { isReference, isReferenceKind } from "../bookings/describe-booking.ts";
+import { Pace, TooSlow } from "./pace.ts";
 
 /** A line of a partner's list. */
 export interface ListedReference {
@@ -25,12 +26,16 @@ const newline = 0x0a;
  * Reads a list of NDJSON lines, in pages. The body is read only as fast as its pages are used, and at most a page, a
  * line and what Node has received are held. Empty lines are skipped, but count.
  *
- * @throws Refusal for the first invalid line, and for a list that is too long; ClientGone
+ * @throws Refusal for the first invalid line, and for a list that is too long or arrives too slowly; ClientGone
  */
-export async function* readList(req: IncomingMessage, limits = listLimits): AsyncGenerator<ListedReference[]> {
+export async function* readList(
+  req: IncomingMessage,
+  limits = listLimits,
+  pace = new Pace(),
+): AsyncGenerator<ListedReference[]> {
   const lines = createLineSplitter(limits);
   let page: ListedReference[] = [];
-  for await (const chunk of chunksOf(req)) {
+  for await (const chunk of chunksOf(req, pace)) {
     for (const [line, number] of lines.split(chunk)) {
       if (line.trim() === "") continue;
       page.push(parseLine(line, number));
@@ -43,12 +48,21 @@ export async function* readList(req: IncomingMessage, limits = listLimits): Asyn
 }
 
 /** Ends with a newline, so that the last line needs none. */
-async function* chunksOf(req: IncomingMessage): AsyncGenerator<Buffer> {
+async function* chunksOf(req: IncomingMessage, pace: Pace): AsyncGenerator<Buffer> {
+  // Destroying the request would close the connection before a refusal is sent.
+  const chunks: AsyncIterator<Buffer> = req.iterator({ destroyOnReturn: false });
   try {
-    // Destroying the request would close the connection before a refusal is sent.
-    for await (const chunk of req.iterator({ destroyOnReturn: false })) yield chunk;
-  } catch {
-    throw new ClientGone();
+    for (;;) {
+      const { done, value } = await pace.wait(chunks.next());
+      if (done) break;
+      pace.add(value.length);
+      yield value;
+    }
+  } catch (error) {
+    throw error instanceof TooSlow ? new Refusal(answers.tooSlow) : new ClientGone();
+  } finally {
+    // Otherwise the rest of a refused list could not be discarded. The last call of `next` may never return.
+    void chunks.return?.();
   }
   yield Buffer.from([newline]);
 }

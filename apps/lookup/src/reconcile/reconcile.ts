@@ -4,6 +4,8 @@ import { answers, lookupAnswers, type ReferenceKind } from "@booking-events/sche
 import { bookingKey, type Comparison, type ListedBooking, type ListedHere } from "@booking-events/store";
 import { orUnavailable } from "../or-unavailable.ts";
 import { KeySet } from "./key-set.ts";
+import type { HoldBytes } from "./lists-under-way.ts";
+import { Pace } from "./pace.ts";
 import { type ListedReference, readList } from "./read-list.ts";
 
 export const reconcileLimits = {
@@ -39,7 +41,7 @@ type Counts = Record<Comparison["result"] | "references" | "unknown", number>;
 export async function reconcile(
   sources: ReconcileSources,
   partner: string,
-  req: IncomingMessage,
+  { req, hold }: { req: IncomingMessage; hold: HoldBytes },
   limits = reconcileLimits,
 ): Promise<StreamedAnswer> {
   const startedAt = new Date();
@@ -60,13 +62,15 @@ export async function reconcile(
     const lines = await comparePage(sources, partner, page, { listed, counts });
     heldBytes += lines.length;
     if (heldBytes > limits.maxHeldBytes) throw new Refusal(lookupAnswers.tooManyDifferences);
+    hold(heldBytes + listed.bytes);
     if (lines.length > 0) held.push(lines);
   }
   async function stream(response: ServerResponse): Promise<void> {
     const deadlineMs = performance.now() + limits.answerTimeoutMs;
     // While no booking of ours is unknown to the partner, nothing is sent.
     response.setTimeout(limits.answerTimeoutMs);
-    const write = (lines: string | Buffer) => writeInTime(response, lines, deadlineMs);
+    const pace = new Pace();
+    const write = (lines: string | Buffer) => writeInTime(response, lines, { pace, deadlineMs });
     for (let lines = held.shift(); lines !== undefined; lines = held.shift()) await write(lines);
     for await (const page of sources.readBookings(partner, startedAt)) {
       if (sources.isShuttingDown()) throw new Error("The process is shutting down.");
@@ -121,17 +125,22 @@ function toLine(
  *
  * @throws ClientGone if it has disconnected, or reads too slowly
  */
-async function writeInTime(response: ServerResponse, lines: string | Buffer, deadlineMs: number): Promise<void> {
+async function writeInTime(
+  response: ServerResponse,
+  lines: string | Buffer,
+  { pace, deadlineMs }: { pace: Pace; deadlineMs: number },
+): Promise<void> {
   if (response.destroyed || performance.now() > deadlineMs) throw new ClientGone();
+  pace.add(Buffer.byteLength(lines));
   if (response.write(lines)) return;
   const { promise: written, resolve, reject } = Promise.withResolvers<void>();
   const giveUp = () => reject(new ClientGone());
-  const timer = setTimeout(giveUp, deadlineMs - performance.now());
   response.once("drain", resolve).once("close", giveUp);
   try {
-    await written;
+    await pace.wait(written);
+  } catch {
+    throw new ClientGone();
   } finally {
-    clearTimeout(timer);
     response.off("drain", resolve).off("close", giveUp);
   }
 }
