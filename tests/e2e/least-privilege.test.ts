@@ -192,6 +192,7 @@ describe("over TLS and with the least privileges,", () => {
       ["retention", "--dry-run", "--json"],
       ["queue", "pause"],
       ["queue", "resume"],
+      ["queue", "retry-now"],
     ]) {
       expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
     }

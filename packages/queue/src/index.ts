@@ -19,6 +19,7 @@ export { setQueuePaused } from "./operate/pause-queue.ts";
 export { openQueuedEvents, type QueuedEvents } from "./operate/queued-events.ts";
 export { type QueueStatus, readQueueStatus } from "./operate/read-queue-status.ts";
 export { readRedisTimes } from "./operate/read-redis-times.ts";
+export { type RetriedNow, retryNow } from "./operate/retry-now.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./partners/last-use.ts";
 export { Recorder } from "./partners/recorder.ts";
 export { openRecords, type Records } from "./partners/records.ts";

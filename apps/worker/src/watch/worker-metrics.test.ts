@@ -31,6 +31,9 @@ async function scrape(): Promise<string> {
 }
 
 test("events are counted by kind, outcome and partner, and those that are applied by the time since they came", async () => {
+  metrics.countProcessed({ kind: "create", partner: "acme", outcome: "attempt-failed" });
+  expect(await scrape()).toContain("booking_events_applied_timestamp_seconds{} 0\n");
+  const startedAtS = Date.now() / 1_000;
   metrics.countProcessed({ kind: "create", partner: "acme", outcome: "created", queuedAtMs: Date.now() - 20_000 });
   metrics.countProcessed({ kind: null, partner: null, outcome: "dead" });
   const text = await scrape();
@@ -39,6 +42,8 @@ test("events are counted by kind, outcome and partner, and those that are applie
   expect(text).toContain('booking_events_apply_delay_seconds_bucket{le="10"} 0\n');
   expect(text).toContain('booking_events_apply_delay_seconds_bucket{le="30"} 1\n');
   expect(text).toContain("booking_events_apply_delay_seconds_count{} 1\n");
+  const appliedAtS = Number(/^booking_events_applied_timestamp_seconds\{\} (.+)$/m.exec(text)?.[1]);
+  expect(appliedAtS).toBeGreaterThanOrEqual(startedAtS);
 });
 
 test("a clock that is ahead makes no delay negative", async () => {

@@ -21,6 +21,15 @@ export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 export function createWorkerMetrics(registry: Registry) {
   const { processed, delays, batchEvents, batchCharacters, faults, warnings, sweepFaults } = defineMetrics([registry]);
   const partners = new Set<string>();
+  let appliedAtMs = 0;
+  new Gauge({
+    name: "booking_events_applied_timestamp_seconds",
+    help: "When this worker last applied an event. 0 before the first.",
+    registers: [registry],
+    collect() {
+      this.set(appliedAtMs / 1_000);
+    },
+  });
 
   function toLabel(partner: string | null): string {
     if (partner === null) return "unknown";
@@ -33,7 +42,9 @@ export function createWorkerMetrics(registry: Registry) {
     countProcessed({ kind, outcome, partner, queuedAtMs }: ProcessedDelivery): void {
       processed(kind ?? "unknown", outcome, toLabel(partner)).count += 1;
       // The clocks of two hosts may differ.
-      if (queuedAtMs !== undefined) delays.observe(Math.max(0, Date.now() - queuedAtMs) / 1_000);
+      if (queuedAtMs === undefined) return;
+      appliedAtMs = Date.now();
+      delays.observe(Math.max(0, appliedAtMs - queuedAtMs) / 1_000);
     },
     observeBatch({ events, characters }: { events: number; characters: number }): void {
       batchEvents.observe(events);

@@ -11,7 +11,7 @@ type Scraped = QueueState & { drainSeconds: number };
 const figures: readonly { name: string; help: string; toValue: (state: Scraped) => number }[] = [
   {
     name: "booking_events_backlog_oldest_age_seconds",
-    help: "Time since the oldest event that waits or is held was queued. 0 without such an event.",
+    help: "Time since the oldest event in the queue was queued, whatever its state is. 0 without an event.",
     toValue: ({ oldestAgeMs }) => oldestAgeMs / 1_000,
   },
   {

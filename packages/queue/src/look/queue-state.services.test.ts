@@ -11,6 +11,7 @@ import { jobOptions } from "../events/job-options.ts";
 import { queueName } from "../events/queue-name.ts";
 import { setQueuePaused } from "../operate/pause-queue.ts";
 import { createConsumer } from "../take/consumer.ts";
+import { createRetryNoter } from "../take/note-retry.ts";
 import { isQueuePaused } from "./is-queue-paused.ts";
 import { createStateReader, readShardState } from "./queue-state.ts";
 import { recordWorker } from "./worker-registry.ts";
@@ -70,6 +71,58 @@ test("shows what waits, how old the oldest is, what workers hold, and how many t
   expect((await readShardState(redis, prefix)).oldestAgeMs).toBe(0);
   await consumer.drain();
   await consumer.close();
+});
+
+test("an event that failed makes the queue old until it leaves it, wherever it is", async () => {
+  const queue = new Queue(queueName, { connection: redis, prefix });
+  await add(queue, Date.now() - 3_600_000);
+  const held = Promise.withResolvers<void>();
+  const consumer = createConsumer({
+    redisServers: redisUrl(),
+    prefix,
+    concurrency: 3,
+    maxHeldBytes: 1_000_000,
+    async handle({ attempt, queuedAtMs }) {
+      if (attempt > 1 || queuedAtMs > Date.now() - 1_800_000) return held.promise;
+      throw new Error("23514: not this time");
+    },
+    onError: () => {},
+  });
+  consumer.start();
+  await waitFor(async () => expect(await readShardState(redis, prefix)).toMatchObject({ delayed: 1, held: 0 }));
+  expect((await readShardState(redis, prefix)).oldestAgeMs).toBeGreaterThanOrEqual(3_600_000);
+  // Fetched again, it is behind a newer one.
+  await add(queue, Date.now());
+  await waitFor(async () => expect(await readShardState(redis, prefix)).toMatchObject({ delayed: 0, held: 2 }));
+  expect((await readShardState(redis, prefix)).oldestAgeMs).toBeGreaterThanOrEqual(3_600_000);
+  held.resolve();
+  await waitFor(async () => expect(await readShardState(redis, prefix)).toMatchObject({ held: 0, oldestAgeMs: 0 }));
+  expect(await redis.exists(`${prefix}:events:retrying`)).toBe(0);
+  await consumer.drain();
+  await consumer.close();
+});
+
+test("an event that was deleted while it was delayed makes the queue no older", async () => {
+  const noteRetry = createRetryNoter(redis, prefix);
+  for (const [id, ageMs] of [
+    ["gone", 3_600_000],
+    ["there", 60_000],
+  ] as const) {
+    await redis.hset(`${prefix}:events:${id}`, "timestamp", Date.now() - ageMs);
+    await noteRetry(id);
+  }
+  await redis.del(`${prefix}:events:gone`);
+  const { oldestAgeMs } = await readShardState(redis, prefix);
+  expect(oldestAgeMs).toBeGreaterThanOrEqual(60_000);
+  expect(oldestAgeMs).toBeLessThan(3_600_000);
+  await noteRetry("there");
+  expect(await redis.zrange(`${prefix}:events:retrying`, "0", "-1")).toEqual(["there"]);
+});
+
+test("an event that was given up makes the queue as old as it is", async () => {
+  await redis.hset(`${prefix}:events:given-up`, "timestamp", Date.now() - 3_600_000);
+  await redis.zadd(`${prefix}:events:failed`, Date.now(), "given-up");
+  expect((await readShardState(redis, prefix)).oldestAgeMs).toBeGreaterThanOrEqual(3_600_000);
 });
 
 test("shows how many workers take events, and whether the queue is paused", async () => {

@@ -1,6 +1,6 @@
 import { withDeadline } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
-import { queueKeys } from "../events/queue-name.ts";
+import { queueKeys, retryingName } from "../events/queue-name.ts";
 import { sequenceKey } from "../events/sequence.ts";
 import { findDurabilityProblems } from "../redis/durability.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
@@ -17,7 +17,7 @@ export interface ShardState {
   held: number;
   /** Events that the queue has given up, until a worker tries each alone. */
   givenUp: number;
-  /** How long ago the oldest event that waits or is held was queued; 0 if there is none. In milliseconds. */
+  /** How long ago the oldest event in the queue was queued, whatever its state is; 0 if there is none. In milliseconds. */
   oldestAgeMs: number;
   /** How many events workers have finished since Redis has counted them. */
   finished: number;
@@ -46,23 +46,29 @@ export function finishedKey(prefix: string): string {
 }
 
 /**
- * KEYS: the queue's wait, prioritized, active, delayed, failed and meta, the number of finished events, the workers, the
- * last sequence number.
+ * KEYS: the queue's wait, prioritized, active, delayed, failed, meta and retrying, the number of finished events, the
+ * workers, the last sequence number.
  * ARGV: the prefix of job keys, for how many seconds a worker's record is valid.
  *
  * A worker's record in the future is of a clock that was set back, and the worker may be gone.
  *
- * The event that has waited longest is the last of its list, so its age takes two commands however many wait. Another
- * program may have put anything in the place of a job, or its time.
+ * The oldest event is found by a few commands however many there are. Of those that have never failed, the one that has
+ * waited longest is the last of its list; one that another worker gave back is the first of the active ones. Delayed events
+ * are ordered by their next attempt, so the set of those that are retried has the oldest. It may also have ids whose jobs
+ * somebody has deleted. Another program may have put anything in the place of a job, or its time.
  */
 const readScript = defineScript(`
-local wait, prioritized, active, delayed, failed, meta, finished, workers, sequence = unpack(KEYS)
+local wait, prioritized, active, delayed, failed, meta, retrying, finished, workers, sequence = unpack(KEYS)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local oldest = now
-for _, list in ipairs({ wait, active }) do
-  local id = redis.call('LINDEX', list, -1)
-  local fields = id and redis.pcall('HMGET', ARGV[1] .. id, 'timestamp') or {}
+local candidates = redis.call('ZRANGE', retrying, 0, 9)
+candidates[#candidates + 1] = redis.call('ZRANGE', failed, 0, 0)[1]
+for _, place in ipairs({ { wait, -1 }, { active, -1 }, { active, 0 } }) do
+  candidates[#candidates + 1] = redis.call('LINDEX', place[1], place[2]) or nil
+end
+for _, id in ipairs(candidates) do
+  local fields = redis.pcall('HMGET', ARGV[1] .. id, 'timestamp')
   local queuedAt = tonumber(fields[1] or nil)
   if queuedAt and queuedAt < oldest then oldest = queuedAt end
 end
@@ -83,7 +89,7 @@ return {
 export async function readShardState(redis: Redis, prefix: string): Promise<ShardState> {
   const queueKey = queueKeys(prefix);
   const keys = [
-    ...["wait", "prioritized", "active", "delayed", "failed", "meta"].map(queueKey),
+    ...["wait", "prioritized", "active", "delayed", "failed", "meta", retryingName].map(queueKey),
     finishedKey(prefix),
     workersKey(prefix),
     sequenceKey(prefix),

@@ -1,4 +1,4 @@
-import { queueKeys } from "../events/queue-name.ts";
+import { queueKeys, retryingName } from "../events/queue-name.ts";
 import { connectToRedis, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { parseInfo } from "../redis/durability.ts";
 import { type ReplicaRewrite, rewriteAppendOnlyFile, rewriteOnReplicas } from "../redis/rewrite-append-only-files.ts";
@@ -26,16 +26,16 @@ const connectTimeoutMs = 5_000;
 const commandTimeoutMs = 10_000;
 
 /**
- * KEYS: the queue's active, wait, delayed, failed, prioritized, stalled; the job and its lock.
+ * KEYS: the queue's active, wait, delayed, failed, prioritized, retrying, stalled; the job and its lock.
  * ARGV: the job's id.
  * Returns 1 if the job was removed.
  */
 const takeOutScript = defineScript(`
-local active, wait, delayed, failed, prioritized, stalled, job, lock = unpack(KEYS)
+local active, wait, delayed, failed, prioritized, retrying, stalled, job, lock = unpack(KEYS)
 local id = ARGV[1]
 if redis.call('EXISTS', lock) == 1 or redis.call('LPOS', active, id) then return 0 end
 redis.call('LREM', wait, 0, id)
-for _, set in ipairs({ delayed, failed, prioritized }) do redis.call('ZREM', set, id) end
+for _, set in ipairs({ delayed, failed, prioritized, retrying }) do redis.call('ZREM', set, id) end
 redis.call('SREM', stalled, id)
 local removed = redis.call('DEL', job)
 redis.call('DEL', job .. ':logs', job .. ':dependencies', job .. ':processed', job .. ':failed', job .. ':unsuccessful')
@@ -92,7 +92,7 @@ function openShard(location: QueueLocation, shard: number) {
   // A failed command reports it.
   redis.on("error", () => {});
   const queueKey = queueKeys(prefix);
-  const lists = ["active", "wait", "delayed", "failed", "prioritized", "stalled"].map(queueKey);
+  const lists = ["active", "wait", "delayed", "failed", "prioritized", retryingName, "stalled"].map(queueKey);
 
   async function readEvents(jobIds: string[]): Promise<QueuedJob[]> {
     const texts = await Promise.all(jobIds.map((jobId) => redis.hget(queueKey(jobId), "data")));

@@ -18,7 +18,7 @@ export interface QueueStatus {
   problems: string[];
   isPaused: boolean;
   counts: Pick<QueueState, "waiting" | "held" | "delayed">;
-  /** When the oldest event that waits or is held was queued; null: there is none. */
+  /** When the oldest event in the queue was queued, whatever its state is; null: there is none. */
   oldestQueuedAt: Date | null;
   /**
    * How long it takes until no event waits, at the pace of the last second. Infinity: no fewer events wait than a
@@ -69,7 +69,7 @@ export async function readQueueStatus(queue: ShardedQueue & Confirmation): Promi
   ]);
   const answers = results.flatMap((result) => ("value" in result ? [{ ...result.value, shard: result.shard }] : []));
   if (answers.length === 0) valuesOf(results);
-  const { waiting, held, delayed, oldestAgeMs, isPaused } = mergeStates(
+  const { waiting, held, delayed, givenUp, oldestAgeMs, isPaused } = mergeStates(
     answers.map(({ after }) => after),
     answers.length === results.length,
   );
@@ -78,7 +78,7 @@ export async function readQueueStatus(queue: ShardedQueue & Confirmation): Promi
     problems: describeProblems(results),
     isPaused,
     counts: { waiting, held, delayed },
-    oldestQueuedAt: waiting + held === 0 ? null : new Date(Date.now() - oldestAgeMs),
+    oldestQueuedAt: waiting + held + delayed + givenUp === 0 ? null : new Date(Date.now() - oldestAgeMs),
     drainMs: measurePace(answers),
     workers: [...new Set(answers.flatMap(({ after }) => after.workers))].map(parseWorker),
     times: answers.map(({ after: { clockAheadMs, newestEventMs } }) => ({ clockAheadMs, newestEventMs })),

@@ -1,6 +1,6 @@
 import { gatherPerTurn } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
-import { queueKeys } from "../events/queue-name.ts";
+import { queueKeys, retryingName } from "../events/queue-name.ts";
 import { finishedKey } from "../look/queue-state.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 
@@ -14,14 +14,14 @@ interface FinishedJob {
  * removed and has neither a parent nor a deduplication key; a test compares the two. Like adding, it does not write to
  * BullMQ's event stream.
  *
- * KEYS: the queue's active and stalled, the number of finished events, and prioritized, which the script does not use
- * and which hardly ever exists: Redis refuses a script with such a key while it moves the slot, so no event on another
+ * KEYS: the queue's active, stalled and retrying, the number of finished events, and prioritized, which the script does
+ * not use and which hardly ever exists: Redis refuses a script with such a key while it moves the slot, so no event on another
  * node seems to be missing.
  * ARGV: the prefix of job keys; then for each event its id and its lock's token.
  * Returns a BullMQ error code for each event, or 0.
  */
 const finishScript = defineScript(`
-local active, stalled, finished = unpack(KEYS)
+local active, stalled, retrying, finished = unpack(KEYS)
 local prefix = ARGV[1]
 local finishedCount = 0
 
@@ -33,6 +33,7 @@ local function finish(id, token)
   if holder ~= token then return holder and -6 or -2 end
   redis.call('DEL', lock)
   redis.call('SREM', stalled, id)
+  redis.call('ZREM', retrying, id)
   if redis.call('LREM', active, -1, id) == 0 then return -3 end
   redis.call('DEL', job, job .. ':logs', job .. ':dependencies', job .. ':processed', job .. ':failed',
     job .. ':unsuccessful')
@@ -55,7 +56,7 @@ const maxEventsPerCall = 50;
  */
 export function createEventFinisher(redis: Redis, prefix: string): (job: FinishedJob) => Promise<number> {
   const queueKey = queueKeys(prefix);
-  const keys = [queueKey("active"), queueKey("stalled"), finishedKey(prefix), queueKey("prioritized")];
+  const keys = [...["active", "stalled", retryingName].map(queueKey), finishedKey(prefix), queueKey("prioritized")];
   return gatherPerTurn(
     (jobs: FinishedJob[]) =>
       runScript<number[]>(redis, finishScript, keys, [

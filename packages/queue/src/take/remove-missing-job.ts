@@ -1,16 +1,17 @@
 import type { Redis } from "ioredis";
-import { queueKeys } from "../events/queue-name.ts";
+import { queueKeys, retryingName } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 
 /**
- * KEYS: the queue's active and stalled, the job and its lock.
+ * KEYS: the queue's active, stalled and retrying, the job and its lock.
  * ARGV: the job's id. If the job exists in the meantime, it is kept.
  */
 const removeMissingJobScript = defineScript(`
-local active, stalled, job, lock = unpack(KEYS)
+local active, stalled, retrying, job, lock = unpack(KEYS)
 if redis.call('HEXISTS', job, 'name') == 1 then return 0 end
 redis.call('LREM', active, 1, ARGV[1])
 redis.call('SREM', stalled, ARGV[1])
+redis.call('ZREM', retrying, ARGV[1])
 return redis.call('DEL', job, lock)
 `);
 
@@ -22,7 +23,7 @@ return redis.call('DEL', job, lock)
 export function createMissingJobRemover(redis: Redis, prefix: string): (jobId: string) => Promise<void> {
   const queueKey = queueKeys(prefix);
   return async (jobId) => {
-    const keys = [queueKey("active"), queueKey("stalled"), queueKey(jobId), queueKey(`${jobId}:lock`)];
+    const keys = ["active", "stalled", retryingName, jobId, `${jobId}:lock`].map(queueKey);
     await runScript(redis, removeMissingJobScript, keys, [jobId]);
   };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import { type EventQueue, wrapContent } from "../events/event-job.ts";
 import { isMissing } from "../events/job-damage.ts";
-import { queueKeys } from "../events/queue-name.ts";
+import { queueKeys, retryingName } from "../events/queue-name.ts";
 import { wakeWorkersInLua } from "../events/wake-workers.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 import { type Delivery, toFailedDelivery } from "./delivery.ts";
@@ -75,12 +75,13 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 `);
 
 /**
- * KEYS: the queue's failed set, the job and its lock.
+ * KEYS: the queue's failed set and retrying, the job and its lock.
  * ARGV: the job's id. A job that was put back or replayed in the meantime is kept.
  */
 const takeOutScript = defineScript(`
-local failed, job, lock = unpack(KEYS)
+local failed, retrying, job, lock = unpack(KEYS)
 if redis.call('ZREM', failed, ARGV[1]) == 0 then return 0 end
+redis.call('ZREM', retrying, ARGV[1])
 return redis.call('DEL', job, lock, job .. ':logs', job .. ':dependencies', job .. ':processed', job .. ':failed',
   job .. ':unsuccessful')
 `);
@@ -186,7 +187,7 @@ async function runTrial<Result>(
 }
 
 async function takeOut(swept: SweptQueue, jobId: string): Promise<void> {
-  const keys = ["failed", jobId, `${jobId}:lock`].map((name) => toKey(swept, name));
+  const keys = ["failed", retryingName, jobId, `${jobId}:lock`].map((name) => toKey(swept, name));
   await runScript(swept.redis, takeOutScript, keys, [jobId]);
 }
 

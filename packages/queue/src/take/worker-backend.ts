@@ -7,6 +7,7 @@ import { createEventFetcher } from "./fetch-events.ts";
 import { createEventFinisher } from "./finish-events.ts";
 import type { HeldEvents } from "./held-events.ts";
 import { createStalledMover, type StalledOptions } from "./move-stalled-events.ts";
+import { createRetryNoter } from "./note-retry.ts";
 import { createMissingJobRemover } from "./remove-missing-job.ts";
 
 /** BullMQ's scripts that may return the next job. */
@@ -23,6 +24,7 @@ export type BeginJob = (json: JobJson, jobId: string, token: string) => void;
  * - Finished events are removed together (`finish-events.ts`).
  * - A job's data stays the text that it is in Redis, and jobs that BullMQ cannot read can be handled (`event-job.ts`).
  * - An id without a job is removed (`remove-missing-job.ts`).
+ * - The events that are delivered again are noted (`note-retry.ts`).
  * - The events of dead workers keep their order (`move-stalled-events.ts`).
  */
 export function createWorkerBackend(
@@ -38,6 +40,7 @@ export function createWorkerBackend(
   const fetchEvents = createEventFetcher(options);
   const finishEvent = createEventFinisher(redis, prefix);
   const removeMissingJob = createMissingJobRemover(redis, prefix);
+  const noteRetry = createRetryNoter(redis, prefix);
   const moveStalled = createStalledMover(redis, prefix, options);
 
   async function beginOrRemove([json, jobId]: NextJobData, token: string): Promise<void> {
@@ -53,7 +56,7 @@ export function createWorkerBackend(
     fetchTogether(backend, { fetchEvents, held, beginOrRemove });
     waitForRoom(backend, { redis, markerKey: queueKeys(prefix)("marker"), held });
     finishTogether(backend, finishEvent);
-    fetchSeparatelyAfterFailure(backend);
+    fetchSeparatelyAfterFailure(backend, noteRetry);
     backend.moveStalledJobsToWait = moveStalled;
     return backend;
   };
@@ -165,7 +168,7 @@ function finishTogether(backend: RedisQueueBackend, finishEvent: ReturnType<type
 }
 
 /** Only moveToActive fetches jobs, because it knows whether there is room. */
-function fetchSeparatelyAfterFailure(backend: RedisQueueBackend): void {
+function fetchSeparatelyAfterFailure(backend: RedisQueueBackend, noteRetry: (jobId: string) => Promise<void>): void {
   const moveToFailed = backend.moveToFailed.bind(backend);
   const moveToDelayed = backend.moveToDelayed.bind(backend);
 
@@ -174,6 +177,8 @@ function fetchSeparatelyAfterFailure(backend: RedisQueueBackend): void {
     result: undefined,
   });
   backend.moveToDelayed = async (jobId, timestamp, delayMs, token, delayOptions) => {
+    // First, so that whatever happens in between, no event that failed is left out.
+    await noteRetry(jobId);
     await moveToDelayed(jobId, timestamp, delayMs, token, { ...delayOptions, fetchNext: false });
   };
 }

@@ -42,7 +42,9 @@ function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
       ? [`The oldest event has waited for ${describeAge(ageMs)}. Look for the cause: npm run ops -- doctor`]
       : []),
     ...(counts.delayed > 0
-      ? [`Events failed and wait for another attempt: ${counts.delayed}. See why in the worker's log.`]
+      ? [
+          `Events failed and wait for another attempt: ${counts.delayed}. See why in the worker's log. Once it is fixed: npm run ops -- queue retry-now`,
+        ]
       : []),
     ...(memoryShare > maxMemoryShare
       ? [`Redis uses ${Math.round(100 * memoryShare)} % of its maxmemory. See "RedisMemoryHigh" in docs/runbook.md.`]
