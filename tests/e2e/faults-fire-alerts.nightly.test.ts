@@ -11,6 +11,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { readRuleGroups, speedUp } from "./alert-rules.ts";
 import { postOnce } from "./post-event.ts";
 import { type Prometheus, startPrometheus } from "./prometheus.ts";
+import { runOps } from "./run-ops.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 /** A minute takes two seconds, so the rate over five minutes has several scrapes. */
@@ -234,6 +235,48 @@ describe.skipIf(findTool("prometheus") === undefined).each<Fault>([
     }
   });
 });
+
+/** Retries take as long as they do, so these alerts need the time of production. */
+test.skipIf(findTool("prometheus") === undefined)(
+  "when every event fails, two alerts fire within two minutes, and the events are applied once it is fixed",
+  { timeout: 600_000 },
+  async () => {
+    load = startLoad(ingest);
+    prometheus = await startPrometheus({
+      dir: join(own.folder, "prometheus-of-failures"),
+      jobs: { ingest: [ingest.adminPort], worker: workers.map(({ adminPort }) => adminPort) },
+      interval: "15s",
+      groups: readRuleGroups(),
+    });
+    try {
+      await waitFor(async () => expect(await prometheus.query("up == 1")).toHaveLength(3), { timeoutMs: 60_000 });
+      expect(await prometheus.firing()).toEqual([]);
+      // What the worker probes PostgreSQL with is not refused, so it is no outage.
+      await own.pool.query("alter table bookings add constraint broken check (partner = 'probe') not valid");
+      await waitFor(
+        async () =>
+          expect(await prometheus.firing()).toEqual(["AttemptsFail page code=23514", "OldestEventWaits page"]),
+        { timeoutMs: 120_000 },
+      );
+      await load.stop();
+      await own.pool.query("alter table bookings drop constraint broken");
+      const retried = await runOps(["queue", "retry-now", "--json"], own.environment);
+      expect(JSON.parse(retried.stdout)).toEqual({ retried: expect.any(Number), delayed: 0 });
+      expect(JSON.parse(retried.stdout).retried).toBeGreaterThan(100);
+      const { rows } = await own.pool.query("select count(*)::integer as count from dead_letters");
+      expect(rows).toEqual([{ count: 0 }]);
+      const inQueue = "sum(max by (state) (booking_events_backlog))";
+      await waitFor(async () => expect(await prometheus.query(inQueue)).toMatchObject([{ value: 0 }]), {
+        timeoutMs: 60_000,
+      });
+      await waitFor(async () => expect(await prometheus.firing()).toEqual([]), { timeoutMs: 180_000 });
+    } finally {
+      await own.pool.query("alter table bookings drop constraint if exists broken");
+      await load.stop();
+      await prometheus.stop();
+    }
+  },
+);
 
 function watchAlerts({ firing }: Prometheus) {
   const seen = new Set<string>();

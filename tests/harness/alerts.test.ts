@@ -17,16 +17,18 @@ interface Scenario {
 }
 
 const rules = "deploy/observability/rules";
-const text = read(`${rules}/booking-events.yml`);
-const groups: { rules: (Alert | { record: string })[] }[] = parse(text).groups;
+const texts = ["booking-events", "data-services"].map((file) => read(`${rules}/${file}.yml`));
+const groups: { rules: (Alert | { record: string })[] }[] = texts.flatMap((text) => parse(text).groups);
 const alerts = groups.flatMap((group) => group.rules).filter((rule) => "alert" in rule);
 const names = new Set(alerts.map(({ alert }) => alert));
 
-test("every alert leads to its section of the runbook", () => {
+test("every alert leads to its section of the runbook, where the operator keeps it", () => {
   const headings = read("docs/runbook.md").match(/(?<=^## ).+$/gm);
   for (const { alert, annotations } of alerts) {
     expect(headings).toContain(alert);
-    expect(annotations.runbook_url).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
+    expect(annotations.runbook_url).toBe(
+      `{{ or $externalLabels.bookings_runbook "docs/runbook.md" }}#${alert.toLowerCase()}`,
+    );
   }
 });
 
@@ -42,7 +44,7 @@ test("every alert has a scenario in which it fires, and one in which it is about
 
 // `npm run alerts` writes the file. Kustomize can't put one file into another.
 test("the rules of Kubernetes are those of Prometheus", async () => {
-  const head = `# deploy/observability/rules/booking-events.yml for the Prometheus operator: \`npm run alerts\` writes this.
+  const head = `# The files in deploy/observability/rules for the Prometheus operator: \`npm run alerts\` writes this.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
@@ -50,7 +52,12 @@ metadata:
   labels:
     app.kubernetes.io/name: booking-events
 spec:
+  groups:
 `;
-  const indented = text.slice(text.indexOf("groups:")).replaceAll(/^(?=.)/gm, "  ");
+  const groupsOf = (text: string) => text.slice(text.indexOf("groups:\n") + "groups:\n".length);
+  const indented = texts
+    .map(groupsOf)
+    .join("")
+    .replaceAll(/^(?=.)/gm, "  ");
   await expect(head + indented).toMatchFileSnapshot(join(root, "deploy/kubernetes/base/alerts.yaml"));
 });
