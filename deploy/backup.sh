@@ -1,6 +1,7 @@
 #!/bin/sh
 # Dumps the database that the PG… variables name: now, and every 24 hours. Keeps dumps for BACKUP_KEEP_DAYS days, and
-# longer if there is no newer one. A dump contains guests' data, so only its owner can read it.
+# longer if there is no newer one. A dump contains guests' data, so only its owner can read it. Prometheus' node exporter
+# reads from backup.prom when the last dump was made.
 set -eu
 umask 077
 
@@ -15,7 +16,17 @@ dump() {
     pg_restore --list "$dump.unfinished" >/dev/null &&
     mv "$dump.unfinished" "$dump" &&
     echo "Wrote $dump" &&
-    find "$BACKUP_FOLDER" -name 'booking-events-*.dump' -mtime "+$BACKUP_KEEP_DAYS" -delete
+    find "$BACKUP_FOLDER" -name 'booking-events-*.dump' -mtime "+$BACKUP_KEEP_DAYS" -delete &&
+    report_success
+}
+
+report_success() {
+  report="$BACKUP_FOLDER/backup.prom"
+  {
+    echo "# HELP booking_events_backup_success_timestamp_seconds When the last dump of PostgreSQL was made."
+    echo "# TYPE booking_events_backup_success_timestamp_seconds gauge"
+    echo "booking_events_backup_success_timestamp_seconds $(date +%s)"
+  } >"$report.unfinished" && chmod 644 "$report.unfinished" && mv "$report.unfinished" "$report"
 }
 
 while true; do

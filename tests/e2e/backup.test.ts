@@ -1,5 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
@@ -56,10 +65,17 @@ test("a backup is complete, readable only by its owner, and replaces those that 
   addBackup("booking-events-old.dump", 9);
   addBackup("booking-events-interrupted.dump.unfinished", 0);
   const output = runBackup({ pg_dump: writesDump, pg_restore: "exit 0" });
-  await waitFor(() => readdirSync(backups).length === 2 && output().includes("Wrote"));
-  const [name = ""] = readdirSync(backups).filter((file) => file !== young);
+  const startedAtS = Math.floor(Date.now() / 1_000);
+  await waitFor(() => readdirSync(backups).includes("backup.prom") && output().includes("Wrote"));
+  const [name = "", ...others] = readdirSync(backups).filter((file) => file !== young && file !== "backup.prom");
+  expect(others).toEqual([]);
   expect(name).toMatch(/^booking-events-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.dump$/);
   expect(statSync(join(backups, name)).mode & 0o777).toBe(0o600);
+  // For the node exporter, which is another user.
+  const report = join(backups, "backup.prom");
+  expect(statSync(report).mode & 0o777).toBe(0o644);
+  const [, atS] = /^booking_events_backup_success_timestamp_seconds (\d+)$/m.exec(readFileSync(report, "utf8")) ?? [];
+  expect(Number(atS)).toBeGreaterThanOrEqual(startedAtS);
 });
 
 test.each([
@@ -69,5 +85,5 @@ test.each([
   const old = addBackup("booking-events-old.dump", 9);
   const output = runBackup(programs);
   await waitFor(() => output().includes("The dump failed."));
-  expect(readdirSync(backups).filter((file) => file.endsWith(".dump"))).toEqual([old]);
+  expect(readdirSync(backups).filter((file) => !file.endsWith(".unfinished"))).toEqual([old]);
 });

@@ -114,6 +114,7 @@ test("the admin ports are open to Caddy and Prometheus, and published nowhere", 
       "lookup",
       "prometheus",
       "redis-exporter",
+      "node-exporter",
       "postgres-exporter",
     ]),
   );
@@ -126,6 +127,46 @@ test("the admin ports are open to Caddy and Prometheus, and published nowhere", 
     "operators",
   ]);
   expect(beside("operators")).toEqual(["prometheus", "grafana"]);
+});
+
+test("Prometheus reaches the exporters by the jobs that the rules name, and every server of Redis and sentinel by one of them", async () => {
+  const { scrape_configs, global } = parse(await readFile("deploy/observability/prometheus.yml", "utf8"), {
+    merge: true,
+  });
+  const jobs = new Map<string, Record<string, { targets: string[]; files: string[]; replacement: string }[]>>(
+    scrape_configs.map((job: { job_name: string }) => [job.job_name, job]),
+  );
+  expect([...jobs.keys()]).toEqual(["ingest", "worker", "lookup", "redis", "sentinel", "postgres", "node"]);
+  for (const [job, address] of [
+    ["postgres", "postgres-exporter:9187"],
+    ["node", "node-exporter:9100"],
+  ] as const)
+    expect(jobs.get(job)?.["static_configs"]).toEqual([{ targets: [address] }]);
+  for (const job of ["redis", "sentinel"]) {
+    expect(jobs.get(job)?.["relabel_configs"]?.at(-1)?.replacement).toBe("redis-exporter:9121");
+    expect(jobs.get(job)?.["file_sd_configs"]).toEqual([{ files: [`targets/${job}.yml`] }]);
+    const [alone, inPairs] = await Promise.all(
+      ["deploy/observability/targets", "deploy/ha/targets"].map(async (folder) =>
+        parse(await readFile(join(folder, `${job}.yml`), "utf8")).flatMap(
+          ({ targets }: { targets: string[] }) => targets,
+        ),
+      ),
+    );
+    const named = (of: Record<string, Service>) =>
+      Object.keys(of).filter((name) => new RegExp(`^${job}(-\\d)?$`).test(name));
+    const port = job === "redis" ? 6_379 : 26_379;
+    expect(alone).toEqual(named(services).map((name) => `${name}:${port}`));
+    expect(inPairs).toEqual(named(withStandbys.services).map((name) => `${name}:${port}`));
+  }
+  expect(withStandbys.services["prometheus"]?.volumes).toContain("./deploy/ha/targets:/etc/prometheus/targets:ro");
+  expect(global.external_labels).toEqual({ bookings_runbook: "$" + "{RUNBOOK_URL}" });
+  expect(services["prometheus"]?.environment).toEqual({ RUNBOOK_URL: "$" + "{RUNBOOK_URL:-}" });
+});
+
+test("the folder of dumps that the backup writes is where the node exporter looks for its report", () => {
+  const { command = "", volumes } = services["node-exporter"] ?? {};
+  expect(command).toContain("--collector.textfile.directory=/backups");
+  expect(volumes).toEqual(["/:/host:ro,rslave", "./backups:/backups:ro"]);
 });
 
 test("Grafana finds Prometheus and the dashboards, begins with one of them, and lets nobody in", async () => {
@@ -200,7 +241,7 @@ test("whoever uses the folders of the host waits until they belong to the user o
   const mounted = Object.keys(services).filter((name) =>
     services[name]?.volumes?.some((volume) => /^\.\/(partners|backups):/.test(volume)),
   );
-  expect(mounted).toEqual(["ingest", "ingest-2", "lookup", "ops", "folders", "backup"]);
+  expect(mounted).toEqual(["ingest", "ingest-2", "lookup", "ops", "folders", "backup", "node-exporter"]);
   for (const name of mounted.filter((name) => name !== "folders")) {
     expect(services[name]?.depends_on?.["folders"]).toEqual({ condition: "service_completed_successfully" });
   }
@@ -333,7 +374,7 @@ describe("with a standby of each data store", () => {
     const declared = Object.keys((withStandbys as unknown as { volumes: object }).volumes);
     for (const volume of ofKind(/./).flatMap(([, { volumes = [] }]) => volumes)) {
       const [source = ""] = volume.split(":");
-      if (!source.startsWith("./")) expect(declared).toContain(source);
+      if (!/^\.?\//.test(source)) expect(declared).toContain(source);
       else if (source.startsWith("./deploy/")) await expect(access(source), source).resolves.toBeUndefined();
     }
   });

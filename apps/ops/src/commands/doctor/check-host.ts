@@ -1,4 +1,4 @@
-import { existsSync, statfsSync } from "node:fs";
+import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { type Check, ok, problem, unknown } from "./check.ts";
 
 /** Clocks that are synchronized differ by milliseconds. */
@@ -53,6 +53,28 @@ export function checkDisk(server: string, url: URL, folder: string | null): Chec
   return hasSpace({ freeBytes: bavail * bsize, bytes: blocks * bsize })
     ? ok(subject, `${percent} % free`)
     : problem(subject, `${percent} % free`, `Make space, or move it to a larger disk: du -sh ${folder}`);
+}
+
+const overcommitFile = "/proc/sys/vm/overcommit_memory";
+
+/**
+ * Redis forks to rewrite its append-only file. Without overcommitment, Linux refuses that to a process that uses half of the
+ * memory. All containers of a host have the setting of its kernel.
+ *
+ * @param file where Linux shows the setting; a system without it has no such limit
+ */
+export function checkOvercommit(url: URL, file: string = overcommitFile): Check {
+  const subject = {
+    name: "Linux lets Redis fork",
+    why: "Otherwise Redis cannot rewrite its append-only file, which grows until the disk is full.",
+  };
+  const remedy = "On Redis' host: sysctl vm.overcommit_memory=1, and the same in /etc/sysctl.d";
+  if (!isLoopback(url)) return unknown(subject, "not visible from this host", remedy);
+  if (!existsSync(file)) return ok(subject, "this is no Linux");
+  const setting = readFileSync(file, "utf8").trim();
+  return setting === "1"
+    ? ok(subject, "vm.overcommit_memory is 1")
+    : problem(subject, `vm.overcommit_memory is ${setting}`, remedy);
 }
 
 export function hasSpace({ freeBytes, bytes }: { freeBytes: number; bytes: number }): boolean {

@@ -1,7 +1,7 @@
 import type { RedisExamination } from "@booking-events/queue";
 import { listUrls, type RedisServers } from "@booking-events/runtime";
 import { type Check, ok, problem, unknown } from "./check.ts";
-import { checkClock, checkDisk, checkEncryption, isLoopback, isServiceName } from "./check-host.ts";
+import { checkClock, checkDisk, checkEncryption, checkOvercommit, isLoopback, isServiceName } from "./check-host.ts";
 
 interface Wanted {
   redisServers: RedisServers;
@@ -26,6 +26,7 @@ export function checkRedis(examination: RedisExamination, wanted: Wanted): Check
     checkEncryption("Redis", url, url.protocol === "rediss:", howToEncrypt),
     checkClock("Redis", examination.clockAheadMs),
     checkDisk("Redis", url, examination.folder),
+    checkOvercommit(url),
   ];
 }
 
