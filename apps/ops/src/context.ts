@@ -16,4 +16,6 @@ export interface Context {
    * gone. The output of other commands is dropped from then on, and they finish.
    */
   endWithReader: () => void;
+  /** Says what to print to stderr if a signal ends the command: what was done, and how to go on. */
+  atSignal: (describe: () => string) => void;
 }

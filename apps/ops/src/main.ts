@@ -3,8 +3,12 @@ import { constants } from "node:os";
 import { runProgram } from "./program.ts";
 
 // A signal ends the command between two steps and never within one, so the partners file is not left locked.
+let describeAtSignal: (() => string) | undefined;
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-  process.on(signal, () => process.exit(128 + constants.signals[signal]));
+  process.on(signal, () => {
+    if (describeAtSignal !== undefined) process.stderr.write(`${describeAtSignal()}\n`);
+    process.exit(128 + constants.signals[signal]);
+  });
 }
 let endsWithReader = false;
 // EPIPE: the reader of the pipe, such as `head`, needs no more output. What the command does, and its exit code, matter
@@ -40,5 +44,8 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   now: () => new Date(),
   endWithReader() {
     endsWithReader = true;
+  },
+  atSignal(describe) {
+    describeAtSignal = describe;
   },
 });

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { comparePlaces } from "@booking-events/bookings";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { partner } from "@booking-events/harness/partners";
@@ -11,7 +12,7 @@ import { type EventEnvelope, parseEnvelopeText } from "@booking-events/schema";
 import { startRedis } from "@booking-events/scripts/services";
 import { writeDeadLetter } from "@booking-events/store";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { runOps, spawnUnreadOps } from "../testing/run-ops.ts";
+import { runOps, spawnUnreadOps, startOps } from "../testing/run-ops.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 2 });
 const asOf = new Date(Math.floor(Date.now() / 1_000) * 1_000 - 3_600_000).toISOString();
@@ -166,14 +167,19 @@ test.each([
 
 test("it waits for room, so at most a tenth of MAX_BACKLOG waits because of it", async () => {
   environment["MAX_BACKLOG"] = "50";
-  let isDone = false;
-  const lines = Array.from({ length: 12 }, (_, index) => line(`T${index}`)).join("\n");
-  const importing = importLines(lines, "--json").finally(() => {
-    isDone = true;
+  let describe = () => "";
+  writeFileSync(join(folder, "bookings"), Array.from({ length: 12 }, (_, index) => line(`T${index}`)).join("\n"));
+  const importing = runOps(["import", join(folder, "bookings"), "--partner", "acme", "--as-of", asOf, "--json"], {
+    environment,
+    atSignal(describeInterruption) {
+      describe = describeInterruption;
+    },
   });
   const producer = createTestProducer();
   await waitFor(async () => expect(await producer.measureLoad()).toMatchObject({ backlog: 5 }));
-  expect(isDone).toBe(false);
+  await waitFor(() =>
+    expect(describe()).toMatch(/^The import was interrupted\. 12 lines: 5 queued, 0 known already, 0 rejected\. /),
+  );
   const events = takeEvents();
   expect(JSON.parse((await importing).stdout)).toEqual({ lines: 12, queued: 12, known: 0, rejected: 0 });
   await waitFor(() => expect(events).toHaveLength(12));
@@ -199,6 +205,67 @@ test.each([
 ])("--as-of refuses %s", async (_what, time, message) => {
   const ran = await runOps(["import", "-", "--partner", "acme", "--as-of", time], { environment });
   expect(ran).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(message) });
+});
+
+test.each([
+  ["RETENTION_DAYS", { RETENTION_DAYS: "7" }, null, /^No line would be applied, since RETENTION_DAYS is 7, /],
+  ["the log", {}, "2026-11-15T00:00:00Z", /^No line would be applied, since the log begins at 2026-11-15T00/],
+])("nothing is imported that would expire by %s", async (_what, settings, horizon, message) => {
+  await pool.query("update log_retention set horizon = $1", [horizon]);
+  cleanups.push(async () => void (await pool.query("update log_retention set horizon = null")));
+  const file = join(folder, "bookings");
+  writeFileSync(file, `${line("A")}\n${line("B")}\n`);
+  const now = new Date("2026-11-20T12:00:00Z");
+  const args = ["import", file, "--partner", "acme", "--as-of", "2026-11-12T12:00:00Z"];
+  const ran = await runOps(args, { environment: { ...environment, ...settings }, now });
+  expect(ran).toEqual({ exitCode: 1, stdout: "", stderr: expect.stringMatching(message) });
+  expect(ran.stderr.split("\n")).toHaveLength(2);
+  const producer = createTestProducer();
+  await waitFor(async () => expect(await producer.measureLoad()).toMatchObject({ backlog: 0 }));
+});
+
+const items = ["A", "B"].map((reference) => line(reference));
+test.each<[what: string, content: string | Buffer, message: RegExp]>([
+  ["a JSON array on one line", `[${items.join(",")}]`, /is a JSON array/],
+  ["a JSON array over several lines", `[\n${items.join(",\n")}\n]\n`, /is a JSON array/],
+  ["a JSON array with one item on its first line", `\ufeff\n[${items.join(",\n")}]\n`, /is a JSON array/],
+  ["items of a JSON array", `${items.join(",\n")}\n`, /is part of a JSON array/],
+  ["an array in an object", `{"bookings":[\n${items.join(",\n")}\n]}\n`, /is no whole JSON object/],
+  ["objects over several lines", JSON.stringify(JSON.parse(line("A")), null, 2), /is no whole JSON object/],
+  ["CSV", "reference,name\nA,Canary\nB,Canary\n", /does not begin with \{/],
+  ["UTF-16 with a mark", Buffer.from(`\ufeff${items.join("\n")}`, "utf16le"), /is UTF-16/],
+  ["UTF-16", Buffer.from(items.join("\n"), "utf16le"), /is UTF-16/],
+  ["gzip", gzipSync(items.join("\n")), /is compressed with gzip\. Import what gunzip -c makes of it\./],
+  ["nothing", "", /is empty/],
+  ["blank lines only", "\ufeff\n  \r\n", /is empty/],
+])("%s gets one sentence about the file, and nothing is imported", async (_what, content, message) => {
+  for (const args of [[], ["--dry-run"], ["--kind", "delete"]]) {
+    const ran = await importLines(content, ...args);
+    expect(ran).toEqual({ exitCode: 1, stdout: "", stderr: expect.stringMatching(message) });
+    expect(ran.stderr).toMatch(/^[^\n]+ Nothing was imported\.\n$/);
+    expect(ran.stderr).not.toMatch(/canary/i);
+  }
+  const producer = createTestProducer();
+  await waitFor(async () => expect(await producer.measureLoad()).toMatchObject({ backlog: 0 }));
+});
+
+test("Ctrl-C ends the import with what was done and how to go on", { timeout: 60_000 }, async () => {
+  environment["MAX_BACKLOG"] = "50";
+  const file = join(folder, "bookings");
+  writeFileSync(file, Array.from({ length: 12 }, (_, index) => line(`T${index}`)).join("\n"));
+  const args = ["import", file, "--partner", "acme", "--as-of", asOf];
+  const { kill, ran } = startOps(args, environment);
+  const producer = createTestProducer();
+  await waitFor(async () => expect(await producer.measureLoad()).toMatchObject({ backlog: 5 }));
+  kill("SIGINT");
+  const { exitCode, stdout, stderr } = await ran;
+  expect({ exitCode, stdout }).toEqual({ exitCode: 130, stdout: "" });
+  expect(stderr).toMatch(
+    /^The import was interrupted\. 12 lines: [05] queued, 0 known already, 0 rejected\. To go on, run the same command again: .*\n$/,
+  );
+  const events = takeEvents();
+  expect((await importFile(file)).stdout).toMatch(/^12 lines: \d+ queued, \d+ known already, 0 rejected\.\n$/);
+  await waitFor(() => expect(new Set(events.map(({ eventId }) => eventId)).size).toBe(12));
 });
 
 test.each([

@@ -3,9 +3,10 @@ import { createReadStream, openSync, statSync, writeFileSync } from "node:fs";
 import { EnqueueError, type NumberedEvent, SequenceInFuture } from "@booking-events/queue";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import { eventKinds } from "@booking-events/schema";
+import { readLogHorizon } from "@booking-events/store";
 import { type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { withDatabase } from "../database.ts";
+import { readDatabase, readRetentionRules, withDatabase } from "../database.ts";
 import { requirePartner } from "../partners-file.ts";
 import { withProducer } from "../queue.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
@@ -16,8 +17,9 @@ import { checkLine, type ImportSource, isRejection, type Rejection } from "./imp
 import { createProgress, type Progress } from "./import/progress.ts";
 import { eventsTogether, type QueueLimits, queueEvents } from "./import/queue-events.ts";
 import { readLines } from "./import/read-lines.ts";
+import { requireJsonLines } from "./import/require-json-lines.ts";
 
-/** An older export says little about today's bookings. And the fold forgets events by `RETENTION_DAYS`. */
+/** An older export says little about today's bookings. */
 const maxAgeDays = 30;
 const dayMs = 86_400_000;
 /** Characters of events that are queued together, so that memory stays bounded. */
@@ -54,7 +56,8 @@ command on the whole file again. To correct a line that was imported already, im
 
 The import waits while the queue is long, so partners' events are neither refused nor delayed for more than about two
 seconds. It needs PARTNERS_FILE, REDIS_URL and DATABASE_URL, and MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER and
-BODY_LIMIT_BYTES (for a line) if ingest has them. The time may be up to ${maxAgeDays} days ago.
+BODY_LIMIT_BYTES (for a line) if ingest has them, and RETENTION_DAYS if the worker has it. The time may be up to
+${maxAgeDays} days ago, and not before what RETENTION_DAYS keeps. Ctrl-C ends the import, and says how far it is.
 
 Examples:
   $ npm run ops -- import bookings.ndjson --partner acme --as-of 2026-11-20T12:00:00Z --dry-run
@@ -66,10 +69,13 @@ Examples:
         throw new CommandFailure("--rejected must be another file than the one with the bookings.", { exitCode: 2 });
       const { BODY_LIMIT_BYTES, MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = parseEnvironment(limits, context.environment);
       const source: ImportSource = { partner, kind, asOf, maxLineBytes: BODY_LIMIT_BYTES };
+      requireKept(asOf, context);
+      if (!dryRun) await requireAfterHorizon(asOf, context);
       const queueLimits = { maxBacklog: MAX_BACKLOG, memoryHighWater: REDIS_MEMORY_HIGH_WATER };
       const progress = createProgress(context);
+      context.atSignal(() => describeInterruption(progress, dryRun));
       const report = openRejections(context, rejected);
-      const lines = readLines(await openInput(context, file), source.maxLineBytes);
+      const lines = readLines(await openInput(context, file, source.maxLineBytes), source.maxLineBytes);
       const checked = checkLines(lines, source, progress, report);
       if (dryRun) for await (const _events of checked);
       else await queueAll(context, checked, progress, queueLimits);
@@ -96,6 +102,26 @@ function parseAsOf(text: string, now: Date): Date {
   return time;
 }
 
+/** Otherwise all lines would be queued, and expire. */
+function requireKept(asOf: Date, context: Context): void {
+  const { retentionDays } = readRetentionRules(context);
+  if (retentionDays > 0 && context.now().getTime() - asOf.getTime() > retentionDays * dayMs)
+    throw expires(asOf, `RETENTION_DAYS is ${retentionDays}`);
+}
+
+/** The worker may keep less than this command's RETENTION_DAYS says, or may have kept less before. */
+async function requireAfterHorizon(asOf: Date, context: Context): Promise<void> {
+  const horizon = await readDatabase(context, readLogHorizon);
+  if (horizon !== null && asOf < horizon) throw expires(asOf, `the log begins at ${horizon.toISOString()}`);
+}
+
+function expires(asOf: Date, because: string): CommandFailure {
+  return new CommandFailure(
+    `No line would be applied, since ${because}, and events of ${asOf.toISOString()} expire. Make a new export, and ` +
+      "import it soon. Nothing was imported.",
+  );
+}
+
 const limits = {
   BODY_LIMIT_BYTES: variables.BODY_LIMIT_BYTES,
   MAX_BACKLOG: variables.MAX_BACKLOG,
@@ -110,13 +136,17 @@ function isSameFile(input: string, output: string | undefined): boolean {
   return first !== undefined && first.ino === second?.ino && first.dev === second.dev;
 }
 
-async function openInput({ stdin }: Context, file: string): Promise<AsyncIterable<Buffer | string>> {
-  if (file === "-") return stdin;
+async function openInput(
+  { stdin }: Context,
+  file: string,
+  maxLineBytes: number,
+): Promise<AsyncIterable<Buffer | string>> {
+  if (file === "-") return requireJsonLines(stdin, "Standard input", maxLineBytes);
   const stream = createReadStream(file);
   await once(stream, "open").catch((error: Error) => {
     throw unreadable(file, error);
   });
-  return readStream(stream, file);
+  return requireJsonLines(readStream(stream, file), file, maxLineBytes);
 }
 
 async function* readStream(stream: AsyncIterable<Buffer>, file: string): AsyncGenerator<Buffer, void> {
@@ -171,11 +201,7 @@ async function queueAll(
 ): Promise<void> {
   await withDatabase(context, (pool) =>
     withProducer(context, "Nothing was imported.", async (producer) => {
-      for await (const events of checked) {
-        const { queued, known } = await queueEvents(events, { producer, pool }, queueLimits, progress.wait);
-        progress.count("queued", queued);
-        progress.count("known", known);
-      }
+      for await (const events of checked) await queueEvents(events, { producer, pool }, queueLimits, progress);
     }).catch((error: unknown) => {
       if (!(error instanceof EnqueueError)) throw error;
       const advice =
@@ -238,4 +264,12 @@ function summarize({ counts }: Progress, isDryRun: true | undefined): string {
   return isDryRun
     ? `${lines} lines: ${lines - rejected} valid, ${rejected} rejected.`
     : `${lines} lines: ${queued} queued, ${known} known already, ${rejected} rejected.`;
+}
+
+/** Lines that were being queued at that moment are not counted, and may be in the queue. */
+function describeInterruption(progress: Progress, isDryRun: true | undefined): string {
+  const advice = isDryRun
+    ? "Nothing was imported."
+    : "To go on, run the same command again: lines that were queued are recognised, and not queued again.";
+  return `The import was interrupted. ${summarize(progress, isDryRun)} ${advice}`;
 }

@@ -22,6 +22,7 @@ export async function runOps(
     /** The width of the terminal that shows the output. */
     columns?: number;
     now?: Date;
+    atSignal?: (describe: () => string) => void;
   } = {},
 ): Promise<Ran> {
   const [stdout, stderr] = [createCollector(), createCollector()];
@@ -35,6 +36,7 @@ export async function runOps(
     environment: options.environment ?? {},
     now: () => options.now ?? new Date(),
     endWithReader: () => {},
+    atSignal: options.atSignal ?? (() => {}),
   });
   return { exitCode, stdout: stdout.collected(), stderr: stderr.collected() };
 }
@@ -47,13 +49,25 @@ export async function spawnOps(
   environment: Record<string, string>,
   output: number | "pipe" = "pipe",
 ): Promise<Ran> {
+  return startOps(args, environment, output).ran;
+}
+
+/** As above, for a test that sends signals. */
+export function startOps(
+  args: string[],
+  environment: Record<string, string>,
+  output: number | "pipe" = "pipe",
+): { kill: (signal: NodeJS.Signals) => void; ran: Promise<Ran> } {
   const child = spawn(process.execPath, ["--conditions=@booking-events/source", main, ...args], {
     env: { ...compileCache, ...environment },
     stdio: ["ignore", output, "pipe"],
   });
   const read = (stream: Readable | null) => (stream === null ? "" : text(stream));
-  const [stdout, stderr] = await Promise.all([read(child.stdout), read(child.stderr), once(child, "close")]);
-  return { exitCode: child.exitCode, stdout, stderr };
+  const ran = Promise.all([read(child.stdout), read(child.stderr), once(child, "close")]);
+  return {
+    kill: (signal) => void child.kill(signal),
+    ran: ran.then(([stdout, stderr]) => ({ exitCode: child.exitCode, stdout, stderr })),
+  };
 }
 
 /**

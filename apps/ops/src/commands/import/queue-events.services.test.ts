@@ -45,10 +45,21 @@ async function fillMemory(share: number): Promise<void> {
 
 test("while there is no room, it is said what is short, and what to do", async () => {
   const shortages: Shortage[] = [];
-  const queue = (number: number) =>
-    queueEvents([event(number)], { producer, pool }, { maxBacklog: 10, memoryHighWater: 0.7 }, (shortage) =>
-      shortages.push(shortage),
+  async function queue(number: number) {
+    const counts = { queued: 0, known: 0 };
+    await queueEvents(
+      [event(number)],
+      { producer, pool },
+      { maxBacklog: 10, memoryHighWater: 0.7 },
+      {
+        count(what, by) {
+          counts[what] += by;
+        },
+        wait: (shortage) => void shortages.push(shortage),
+      },
     );
+    return counts;
+  }
 
   await fillMemory(0.9);
   const first = queue(1);

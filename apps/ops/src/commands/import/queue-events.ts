@@ -20,10 +20,12 @@ export interface QueueLimits {
   memoryHighWater: number;
 }
 
-export interface Queued {
-  queued: number;
-  /** They were applied, queued or given up before. */
-  known: number;
+/** What is told while events are queued, so that an import that is interrupted can say how far it was. */
+export interface QueueingProgress {
+  /** `known`: events that were applied, queued or given up before. */
+  count: (what: "queued" | "known", by: number) => void;
+  /** Called before each wait for room. */
+  wait: (shortage: Shortage) => void;
 }
 
 export interface Shortage {
@@ -32,25 +34,22 @@ export interface Shortage {
   advice: string;
 }
 
-/**
- * Queues the events that are neither in the log nor dead letters nor in the queue, when there is room.
- *
- * @param onWait called before each wait for room
- */
+/** Queues the events that are neither in the log nor dead letters nor in the queue, when there is room. */
 export async function queueEvents(
   events: NumberedEvent[],
   services: { producer: ShardedProducer; pool: Queryable },
   limits: QueueLimits,
-  onWait: (shortage: Shortage) => void,
-): Promise<Queued> {
+  { count, wait }: QueueingProgress,
+): Promise<void> {
   const fresh = await findNew(services.pool, events);
-  let queued = 0;
+  count("known", events.length - fresh.length);
   for (let from = 0; from < fresh.length; ) {
-    const room = Math.min(await waitForRoom(services.producer, limits, onWait), fresh.length - from);
-    queued += await services.producer.enqueueNumbered(fresh.slice(from, from + room));
+    const room = Math.min(await waitForRoom(services.producer, limits, wait), fresh.length - from);
+    const queued = await services.producer.enqueueNumbered(fresh.slice(from, from + room));
+    count("queued", queued);
+    count("known", room - queued);
     from += room;
   }
-  return { queued, known: events.length - queued };
 }
 
 /** A worker would recognise the events in the log, too. But it would apply again what an operator has discarded. */
@@ -67,7 +66,7 @@ async function findNew(pool: Queryable, events: NumberedEvent[]): Promise<Number
 async function waitForRoom(
   producer: ShardedProducer,
   { maxBacklog, memoryHighWater }: QueueLimits,
-  onWait: (shortage: Shortage) => void,
+  wait: QueueingProgress["wait"],
 ): Promise<number> {
   const limit = Math.max(1, Math.min(maxImportBacklog, Math.floor(maxBacklog * maxBacklogShare)));
   // A few large calls cost Redis less than many small ones.
@@ -75,8 +74,8 @@ async function waitForRoom(
   const memoryLimit = memoryHighWater * maxMemoryShare;
   for (;;) {
     const { backlog, memoryShare } = await measureLoad(producer);
-    if (memoryShare >= memoryLimit) onWait(describeMemory(memoryShare, memoryLimit, backlog));
-    else if (limit - backlog < wanted) onWait(describeBacklog(backlog));
+    if (memoryShare >= memoryLimit) wait(describeMemory(memoryShare, memoryLimit, backlog));
+    else if (limit - backlog < wanted) wait(describeBacklog(backlog));
     else return wanted;
     await sleep(pollIntervalMs);
   }
