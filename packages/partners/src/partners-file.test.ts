@@ -38,10 +38,19 @@ test.each(["2026-12-01T00:00:00Z", "2026-12-01T00:00:00.123Z", "2028-02-29T23:59
   },
 );
 
+test("a file in which an object has a name twice is invalid, since nobody knows which one was meant", () => {
+  const text = JSON.stringify({ partners: [partner] }).replace('"enabled":', '"enabled":false,"enabled":');
+  expect(parsePartnersFile(text)).toEqual({
+    success: false,
+    problems: [expect.stringMatching(/^has a name twice in one object, at line 1, column \d+$/)],
+  });
+});
+
 describe("the problems of an invalid file name the place and the rule, but no value", () => {
   test.each<[name: string, file: unknown, problem: RegExp]>([
     ["not JSON", undefined, /is not JSON/],
-    ["a list", [], /partners is missing/],
+    ["a list", [], /is not a JSON object/],
+    ["no partners", {}, /partners is missing/],
     ["an unknown field", { partners: [{ ...partner, canary: 1 }] }, /partners\.0\.canary is not a known field/],
     ["a missing field", { partners: [{ ...partner, enabled: undefined }] }, /partners\.0\.enabled is missing/],
     ["a wrong type", { partners: [{ ...partner, enabled: "canary" }] }, /partners\.0\.enabled must be boolean/],

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { eventKinds } from "@booking-events/schema";
+import { eventKinds, JsonError, parseJsonObject } from "@booking-events/schema";
 import * as v from "valibot";
 
 const instantMessage = "must be a date-time such as 2026-11-20T00:00:00Z";
@@ -67,13 +67,26 @@ export function parsePartnersFile(
 ): { success: true; file: PartnersFile } | { success: false; problems: string[] } {
   let value: unknown;
   try {
-    value = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text);
-  } catch {
-    return { success: false, problems: ["is not JSON"] };
+    value = parseJsonObject(text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    return { success: false, problems: [describeJsonError(error)] };
   }
   const result = v.safeParse(PartnersFile, value);
   if (result.success) return { success: true, file: result.output };
   return { success: false, problems: result.issues.map(describeIssue) };
+}
+
+/** Of two members with one name, nobody knows which one was meant. */
+function describeJsonError({ kind, line, column }: JsonError): string {
+  switch (kind) {
+    case "malformed":
+      return "is not JSON";
+    case "repeated-key":
+      return `has a name twice in one object, at line ${line}, column ${column}`;
+    case "not-an-object":
+      return "is not a JSON object";
+  }
 }
 
 /** Returns a secret's digest as in the partners file. */

@@ -41,5 +41,6 @@ export type { FieldType } from "./payload/field-types.ts";
 export { maxNestingLevels } from "./payload/unknown-fields.ts";
 export { type BookingPayload, type PayloadValidation, validatePayload } from "./payload/validate-payload.ts";
 export { maxViolations, Violation, type ViolationCode, violationCodes } from "./payload/violation.ts";
+export { decodeFormFields, decodeUtf8 } from "./text/decode-exactly.ts";
 export { type FieldWarning, findWarnings } from "./warnings/find-warnings.ts";
 export { maxWarnings, Warning, type WarningCode, warningCodes } from "./warnings/warning.ts";

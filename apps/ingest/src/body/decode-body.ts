@@ -1,5 +1,14 @@
 import { Refusal } from "@booking-events/http";
-import { type Answer, answers, JsonError, maxJsonValues, parseJson, readJsonObject } from "@booking-events/schema";
+import {
+  type Answer,
+  answers,
+  decodeFormFields,
+  decodeUtf8,
+  JsonError,
+  maxJsonValues,
+  parseJson,
+  readJsonObject,
+} from "@booking-events/schema";
 import { formToJson } from "./form-to-json.ts";
 
 /** The content of a body before validation. It may have an own property named `__proto__`. */
@@ -19,18 +28,13 @@ const byteOrderMark = "\ufeff";
 /**
  * Skips a byte order mark at the start, as RFC 8259 allows. Windows programs often write one, which would otherwise
  * make JSON malformed and become part of the first form field's name.
+ *
+ * @throws Refusal if the bytes are not UTF-8
  */
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
-
-/**
- * @throws Refusal if the bytes are not UTF-8. Replacement characters would be stored as if the partner had sent them
- */
-function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw new Refusal(answers.invalidUtf8);
-  }
+function decodeText(bytes: Uint8Array): string {
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw new Refusal(answers.invalidUtf8);
+  return text.startsWith(byteOrderMark) ? text.slice(1) : text;
 }
 
 /**
@@ -40,7 +44,7 @@ function decodeUtf8(bytes: Uint8Array): string {
  * @throws Refusal unless the body is one JSON object without duplicate keys at any level
  */
 export function decodeJson(bytes: Uint8Array): DecodedBody {
-  const text = decodeUtf8(bytes);
+  const text = decodeText(bytes);
   // A body that was only a byte order mark counts as empty too.
   if (text === "") return { object: {} };
   try {
@@ -80,7 +84,7 @@ export function decodeForm(bytes: Uint8Array): DecodedBody {
     // There are fewer if one appears twice.
     if (Object.keys(object).length === names) return { object, json };
   }
-  return { object: decodeUnusualForm(decodeUtf8(bytes)) };
+  return { object: decodeUnusualForm(decodeText(bytes)) };
 }
 
 function decodeUnusualForm(text: string): BodyObject {
@@ -88,30 +92,15 @@ function decodeUnusualForm(text: string): BodyObject {
   // sent.
   if (/^[{[]/.test(text)) throw new Refusal(answers.jsonSentAsForm);
   if (text.startsWith(byteOrderMark)) throw new Refusal(answers.repeatedByteOrderMark);
-  // Finds a wrong escape before the fields are built.
-  decodeFormText(text);
+  const decoded = decodeFormFields(text);
+  if (decoded === undefined) throw new Refusal(answers.malformedForm);
   const fields: BodyObject = {};
-  for (const pair of text.split("&")) {
-    // As in the WHATWG URL standard, an empty pair is not a field.
-    if (pair === "") continue;
-    const equalsAt = pair.indexOf("=");
-    const name = decodeFormText(equalsAt === -1 ? pair : pair.slice(0, equalsAt));
+  for (const [name, value] of decoded) {
     if (/[[\]]/.test(name)) throw new Refusal(answers.nestedFormField);
     if (Object.hasOwn(fields, name)) throw new Refusal(answers.repeatedFormField);
-    const value = equalsAt === -1 ? "" : decodeFormText(pair.slice(equalsAt + 1));
     // `__proto__` is an ordinary field, as in JSON.parse. An assignment would set the prototype.
     if (name === "__proto__") Object.defineProperty(fields, name, { ...ownField, value });
     else fields[name] = value;
   }
   return fields;
-}
-
-function decodeFormText(text: string): string {
-  // Most names and many values need no decoding, and checking that is cheaper than decoding.
-  if (!text.includes("%") && !text.includes("+")) return text;
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch {
-    throw new Refusal(answers.malformedForm);
-  }
 }

@@ -1,3 +1,5 @@
+import { decodeUtf8 } from "@booking-events/schema";
+
 const codeOf = (character: string) => character.charCodeAt(0);
 const space = codeOf(" ");
 const quote = codeOf('"');
@@ -23,8 +25,6 @@ const digits = Int8Array.from({ length: 256 }, (_, byte) =>
 const escapes = new Map(
   ['"', "\\", "\t", "\n", "\r"].map((character) => [codeOf(character), JSON.stringify(character).charCodeAt(2)]),
 );
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Holds a text while it is written. It grows to the longest one. */
 let buffer = new Uint8Array(4_096);
@@ -78,9 +78,6 @@ export function formToJson(form: Uint8Array): { json: string; names: number } | 
   if (isName) return undefined;
   json[length++] = quote;
   json[length++] = closingBrace;
-  try {
-    return { json: utf8.decode(json.subarray(0, length)), names };
-  } catch {
-    return undefined;
-  }
+  const text = decodeUtf8(json.subarray(0, length));
+  return text === undefined ? undefined : { json: text, names };
 }

@@ -1,14 +1,18 @@
 import { hash } from "node:crypto";
 import { toCanonicalJson } from "@booking-events/bookings";
-import type { BookingStatus, ReferenceKind } from "@booking-events/schema";
+import { type BookingStatus, decodeFormFields, decodeUtf8, type ReferenceKind } from "@booking-events/schema";
 import type { PartnerBooking } from "@booking-events/store";
 
 const maxReferenceCharacters = 1_024;
 
-/** @returns undefined if the query does not name one booking */
+/**
+ * @param query as Node has it: each of its bytes is a character
+ * @returns undefined if the query does not name one booking
+ */
 export function readBookingQuery(query: string): { reference: string; referenceKind: ReferenceKind } | undefined {
-  const parameters = new URLSearchParams(query);
-  const [references, kinds] = [parameters.getAll("reference"), parameters.getAll("referenceKind")];
+  const parameters = decodeFormFields(decodeUtf8(Buffer.from(query, "latin1")) ?? "%");
+  const valuesOf = (wanted: string) => (parameters ?? []).filter(([name]) => name === wanted).map(([, value]) => value);
+  const [references, kinds] = [valuesOf("reference"), valuesOf("referenceKind")];
   const [reference, referenceKind = "trip"] = [references[0], kinds[0]];
   if (references.length !== 1 || kinds.length > 1 || !isReference(reference)) return undefined;
   return isReferenceKind(referenceKind) ? { reference, referenceKind } : undefined;

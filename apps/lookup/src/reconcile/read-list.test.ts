@@ -38,6 +38,9 @@ test("lines may end anywhere in a chunk, be empty, and lack the last newline", a
   expect(await read([bytes])).toEqual([expected]);
   expect(await read(Array.from(bytes, (byte) => Buffer.from([byte])))).toEqual([expected]);
   expect(await read([])).toEqual([]);
+  expect(await read(['\ufeff{"reference":"A"}'])).toEqual([
+    [{ reference: "A", referenceKind: "trip", digest: undefined }],
+  ]);
 });
 
 test("a long list comes in pages", async () => {
@@ -70,6 +73,8 @@ describe("refused with the number of its line", () => {
     ["another kind", '{"reference":"A","referenceKind":"agent"}', "referenceKind must be trip or consumer."],
     ["a short digest", '{"reference":"A","digest":"ab"}', "digest must have 64 hexadecimal digits."],
     ["a digest that is null", '{"reference":"A","digest":null}', "digest must have 64 hexadecimal digits."],
+    ["a reference twice", '{"reference":"A","reference":"B"}', "it has a duplicate key."],
+    ["a reference twice, once as an escape", '{"reference":"A","\\u0072eference":"B"}', "it has a duplicate key."],
     ["a misspelt name", '{"reference":"A","Digest":"ab"}', "only reference, referenceKind and digest are allowed."],
     ["invalid UTF-8", Buffer.from([0x22, 0xff, 0x22]), "it is not valid UTF-8."],
     ["a long line", "x".repeat(16_385), "it is longer than 16384 bytes."],

@@ -1,6 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { ClientGone, Refusal } from "@booking-events/http";
-import { answers, lookupAnswers, parseJson, type ReferenceKind } from "@booking-events/schema";
+import {
+  answers,
+  decodeUtf8,
+  JsonError,
+  lookupAnswers,
+  parseJsonObject,
+  type ReferenceKind,
+} from "@booking-events/schema";
 import { isReference, isReferenceKind } from "../bookings/describe-booking.ts";
 import { Pace, TooSlow } from "./pace.ts";
 
@@ -68,17 +75,15 @@ async function* chunksOf(req: IncomingMessage, pace: Pace): AsyncGenerator<Buffe
 }
 
 function createLineSplitter({ maxLines, maxLineBytes }: typeof listLimits) {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
   let rest: Buffer = Buffer.alloc(0);
   let lineNumber = 0;
 
   function decode(line: Buffer): string {
     if (line.length > maxLineBytes) throw refuse(lineNumber, `it is longer than ${maxLineBytes} bytes.`);
-    try {
-      return decoder.decode(line);
-    } catch {
-      throw refuse(lineNumber, "it is not valid UTF-8.");
-    }
+    const text = decodeUtf8(line);
+    if (text === undefined) throw refuse(lineNumber, "it is not valid UTF-8.");
+    // Files from Windows often begin with a byte order mark.
+    return lineNumber === 1 && text.startsWith("\ufeff") ? text.slice(1) : text;
   }
 
   return {
@@ -100,6 +105,11 @@ function createLineSplitter({ maxLines, maxLineBytes }: typeof listLimits) {
 }
 
 const members = new Set(["reference", "referenceKind", "digest"]);
+const problems: Record<JsonError["kind"], string> = {
+  malformed: "it is not valid JSON.",
+  "repeated-key": "it has a duplicate key.",
+  "not-an-object": "it is not a JSON object.",
+};
 const digestPattern = /^[0-9a-f]{64}$/i;
 
 function parseLine(line: string, number: number): ListedReference {
@@ -113,18 +123,17 @@ function parseLine(line: string, number: number): ListedReference {
 }
 
 function parseObject(line: string, number: number): Record<string, unknown> {
-  let value: unknown;
+  let object: Record<string, unknown>;
   try {
-    value = parseJson(line);
-  } catch {
-    throw refuse(number, "it is not valid JSON.");
+    object = parseJsonObject(line);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw refuse(number, problems[error.kind]);
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw refuse(number, "it is not a JSON object.");
-  for (const name of Object.keys(value)) {
+  for (const name of Object.keys(object)) {
     if (!members.has(name)) throw refuse(number, "only reference, referenceKind and digest are allowed.");
   }
-  return value as Record<string, unknown>;
+  return object;
 }
 
 function refuse(line: number, problem: string): Refusal {

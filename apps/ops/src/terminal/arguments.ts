@@ -19,6 +19,19 @@ export function parseNote(text: string): string {
   return note;
 }
 
+/**
+ * Node replaces bytes that are not UTF-8 by U+FFFD, and the reference could be another booking's.
+ *
+ * @throws InvalidArgumentError
+ */
+export function parseReference(text: string): string {
+  if (text.includes("\ufffd")) throw new InvalidArgumentError(notDecoded);
+  return text;
+}
+
+export const notDecoded =
+  "It holds U+FFFD, which stands for bytes that are not UTF-8. Check the terminal's encoding, or find the booking by an event.";
+
 export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }

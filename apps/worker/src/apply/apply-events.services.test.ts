@@ -2,7 +2,7 @@ import { waitFor } from "@booking-events/harness";
 import { sampleEvent, sampleEventId } from "@booking-events/harness/sample-event";
 import { createTestDatabase, untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventEnvelope, EventKind } from "@booking-events/schema";
-import { createPool, NotBegun, openDigestKey } from "@booking-events/store";
+import { createPool, findEvent, findRecordedEvent, NotBegun, openDigestKey } from "@booking-events/store";
 import type { Pool } from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
@@ -300,6 +300,19 @@ describe("with idempotency keys", () => {
     expect(await readLog()).toEqual(["1 created", "2 updated", "3 duplicate of 2"]);
     expect(await readBookings()).toEqual(["TRIP-1 active B by 2"]);
     expect(await readChanges()).toEqual(["TRIP-1 created by 1", "TRIP-1 updated by 3"]);
+  });
+
+  test("a duplicate names the event that counts, though the one that it was compared with is a duplicate now", async () => {
+    await apply(event(3, "create", "A", key), event(4, "create", "A", key));
+    for (const original of [2, 1]) {
+      await apply(event(original, "create", "A", key));
+      for (const duplicate of [3, 4]) {
+        const id = sampleEventId(duplicate);
+        const receipt = await findRecordedEvent(pool, "acme", id);
+        expect(receipt).toMatchObject({ outcome: "duplicate", duplicateOf: sampleEventId(original) });
+        expect(await findEvent(pool, id)).toMatchObject({ duplicateOf: sampleEventId(original) });
+      }
+    }
   });
 
   test("an original that arrives late undoes what its retry did", async () => {

@@ -3,6 +3,8 @@ import {
   type Answer,
   answers,
   bookingReferenceOf,
+  decodeFormFields,
+  decodeUtf8,
   type EventKind,
   eventKinds,
   JsonError,
@@ -51,13 +53,21 @@ function isSecret(segment: string, secret: string): boolean {
 }
 
 function readPayload(type: string, body: Buffer): Record<string, unknown> | "unreadable" | undefined {
+  const text = decodeUtf8(body);
   if (/^application\/x-www-form-urlencoded\b/i.test(type))
-    return Object.fromEntries(new URLSearchParams(body.toString()));
+    return toObject(text === undefined ? undefined : decodeFormFields(text));
   if (!/^application\/json\b/i.test(type)) return undefined;
+  if (text === undefined) return "unreadable";
   try {
-    return parseJsonObject(body.toString());
+    return parseJsonObject(text);
   } catch (error) {
     if (error instanceof JsonError) return "unreadable";
     throw error;
   }
+}
+
+/** A name that is there twice is refused. */
+function toObject(fields: [name: string, value: string][] | undefined): Record<string, string> | "unreadable" {
+  const object = Object.fromEntries(fields ?? []);
+  return fields === undefined || Object.keys(object).length < fields.length ? "unreadable" : object;
 }

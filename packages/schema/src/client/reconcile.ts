@@ -118,7 +118,8 @@ function createUpload(list: Iterable<ListedReference> | AsyncIterable<ListedRefe
 async function* readLines({ body }: Response): AsyncGenerator<string, undefined> {
   if (body === null) return;
   const reader = body.getReader();
-  const decoder = new TextDecoder();
+  // A reference that arrives damaged would be another one. Reading then fails, as if the connection had broken.
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();

@@ -4,6 +4,7 @@ import type { Queryable } from "../connect/queryable.ts";
 import type { EventToInsert } from "../tables/booking-events.ts";
 import { bookingKey } from "../tables/booking-key.ts";
 import { firstIdAt } from "../tables/event-ids.ts";
+import { originalOf } from "./original-of.ts";
 
 /** An event as an operator sees it. It was imported if the id of its secret is null. */
 export interface EventDetails
@@ -12,7 +13,7 @@ export interface EventDetails
 }
 
 export const eventDetails = `id, partner, kind, reference_kind as "referenceKind", reference, sequence,
-  idempotency_key as "idempotencyKey", secret_id as "secretId", outcome, duplicate_of as "duplicateOf", warnings,
+  idempotency_key as "idempotencyKey", secret_id as "secretId", outcome, ${originalOf("duplicate_of")} as "duplicateOf", warnings,
   received_at as "receivedAt", processed_at as "processedAt"`;
 
 export interface EventFilter {

@@ -1,5 +1,6 @@
 import type { Outcome, WarningCode } from "@booking-events/bookings";
 import type { Queryable } from "../connect/queryable.ts";
+import { originalOf } from "./original-of.ts";
 
 export interface RecordedEvent {
   /** Null: the event is not in the log. */
@@ -38,7 +39,7 @@ export async function findRecordedEvent(
 ): Promise<RecordedEvent | undefined> {
   const { rows } = await client.query<RecordedEvent>(
     `select event.outcome, coalesce(event.warnings, '{}') as warnings, booking.event_id as "decidedBy",
-       coalesce(event.duplicate_of, repeated.id) as "duplicateOf", booking.erased_at is not null as "isErased",
+       coalesce(${originalOf("event.duplicate_of")}, repeated.id) as "duplicateOf", booking.erased_at is not null as "isErased",
        case when letter.event_id is not null then json_build_object(
          'errorCode', letter.error_code,
          'isErased', letter.resolution is not distinct from 'erased',

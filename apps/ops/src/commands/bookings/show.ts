@@ -10,7 +10,7 @@ import {
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
-import { parseEventId, parseLimitUpTo } from "../../terminal/arguments.ts";
+import { parseEventId, parseLimitUpTo, parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printFields, printHeading, printJson, printLine, printTable, toSeconds } from "../../terminal/print.ts";
@@ -34,7 +34,7 @@ export function addShowCommand(bookings: Command, context: Context): void {
         "rest of the booking may be personal data of guests, and is shown only with --payload.",
     )
     .argument("<partner>", "the partner's id")
-    .argument("<reference>", "the partner's reference for the booking")
+    .argument("<reference>", "the partner's reference for the booking", parseReference)
     .option("--payload", "show the whole booking, with personal data of guests")
     .addOption(referenceKindOption())
     .option(

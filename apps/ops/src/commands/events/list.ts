@@ -4,7 +4,7 @@ import { type EventDetails, type EventFilter, followWindowMs, listEvents } from 
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { hasTakenTooLong, readDatabase } from "../../database.ts";
-import { parseEventId, parseLimitUpTo } from "../../terminal/arguments.ts";
+import { parseEventId, parseLimitUpTo, parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { parsePast } from "../../terminal/duration.ts";
 import { printRows } from "../../terminal/print.ts";
@@ -22,7 +22,11 @@ export function addListCommand(events: Command, context: Context): void {
     .description("List the events that were received last, newest first. Shows no personal data.")
     .option("--partner <id>", "only events of this partner")
     .option("--secret <id>", "only events that came by this secret of the partner, such as s1")
-    .option("--reference <reference>", "only events of the partner's trip or consumer with this reference")
+    .option(
+      "--reference <reference>",
+      "only events of the partner's trip or consumer with this reference",
+      parseReference,
+    )
     .addOption(new Option("--kind <kind>", "only events of this kind").choices(eventKinds))
     .addOption(new Option("--outcome <outcome>", "only events with this outcome").choices(outcomes))
     .option("--since <time>", "only events received since, such as 2026-11-20T12:00:00Z or 2h (ago)", parseTime)

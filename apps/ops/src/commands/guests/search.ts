@@ -13,6 +13,7 @@ import {
 } from "@booking-events/store";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
+import { notDecoded } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { readLine } from "../../terminal/confirm.ts";
 
@@ -42,6 +43,8 @@ export async function readSearch(context: Context, options: SearchOptions): Prom
   const option = options[by] as string;
   const text = option === "-" ? ((await readLine(context, "")) ?? "") : option;
   const value = by === "reference" ? text || undefined : normalizeContact(by, text);
+  if (value?.includes("\ufffd"))
+    throw new CommandFailure(`The value of --${by} can't be read. ${notDecoded}`, { exitCode: 2 });
   if (value === undefined) throw new CommandFailure(`The value of --${by} is empty.`, { exitCode: 2 });
   return { by, value, partner: options.partner };
 }

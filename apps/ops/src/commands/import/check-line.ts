@@ -1,6 +1,13 @@
 import { hash } from "node:crypto";
 import type { NumberedEvent } from "@booking-events/queue";
-import { type EventKind, JsonError, parseJsonObject, type Violation, validatePayload } from "@booking-events/schema";
+import {
+  decodeUtf8,
+  type EventKind,
+  JsonError,
+  parseJsonObject,
+  type Violation,
+  validatePayload,
+} from "@booking-events/schema";
 import type { Line } from "./read-lines.ts";
 
 /** What all lines of an import have in common. */
@@ -19,7 +26,6 @@ export interface Rejection {
   violationList?: Violation[];
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const byteOrderMark = "\ufeff";
 /** What an event's id has room for. */
 const maxLineNumber = 2 ** 32 - 1;
@@ -30,7 +36,7 @@ export function checkLine(line: Line, source: ImportSource): NumberedEvent | Rej
   if (line.bytes === null) return reject(number, `The line is longer than ${source.maxLineBytes} bytes.`);
   if (number > maxLineNumber) return reject(number, `The file has more than ${maxLineNumber} lines. Split it.`);
   const text = decode(line.bytes, number);
-  if (text === null) return reject(number, "The line is not UTF-8.");
+  if (text === undefined) return reject(number, "The line is not UTF-8.");
   if (text.trim() === "") return null;
   try {
     const validation = validatePayload(source.kind, parseJsonObject(text));
@@ -51,13 +57,9 @@ function reject(line: number, message: string): Rejection {
 }
 
 /** Files from Windows often begin with a byte order mark. */
-function decode(bytes: Buffer, number: number): string | null {
-  try {
-    const text = utf8.decode(bytes);
-    return number === 1 && text.startsWith(byteOrderMark) ? text.slice(1) : text;
-  } catch {
-    return null;
-  }
+function decode(bytes: Buffer, number: number): string | undefined {
+  const text = decodeUtf8(bytes);
+  return number === 1 && text?.startsWith(byteOrderMark) ? text.slice(1) : text;
 }
 
 function describeJsonError({ kind, column }: JsonError): string {

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { readBookingQuery } from "./describe-booking.ts";
+
+/** As Node has the query of a URL: each byte is a character. */
+const asBytes = (text: string) => Buffer.from(text).toString("latin1");
+
+test.each([
+  ["reference=TRIP-1", "TRIP-1", "trip"],
+  ["referenceKind=consumer&reference=Zo%C3%AB+%2B1", "Zoë +1", "consumer"],
+  [asBytes("reference=Zoë"), "Zoë", "trip"],
+  ["reference=%EF%BF%BD&other=%41&other=", "\ufffd", "trip"],
+])("%s names the booking %s", (query, reference, referenceKind) => {
+  expect(readBookingQuery(query)).toEqual({ reference, referenceKind });
+});
+
+test.each([
+  ["", "nothing"],
+  ["reference=", "no reference"],
+  ["reference=Zo%EB", "an escape that is not UTF-8"],
+  ["reference=Zo\u00eb", "a byte that is not UTF-8"],
+  ["reference=A&other=%EB", "another such escape"],
+  ["reference=100%", "a malformed escape"],
+  ["reference=A&reference=B", "two references"],
+  ["reference=A&%72eference=B", "two references, one as an escape"],
+  ["reference=A&referenceKind=agent", "an unknown kind"],
+  ["reference=A%00", "U+0000"],
+])("%s names no booking: %s", (query) => {
+  expect(readBookingQuery(query)).toBeUndefined();
+});
