@@ -1,4 +1,4 @@
-import { digestSecret, type Partner, type PartnersFile } from "@booking-events/partners";
+import { defaultBytesPerDay, digestSecret, type Partner, type PartnersFile } from "@booking-events/partners";
 
 /** Easy to find in a log, header or error where it must not be. */
 export const acmeSecret = "acme-secret-canary-5f2c81";
@@ -10,6 +10,7 @@ export function partner(id: string, secrets: Record<string, string | null>, more
     enabled: true,
     kinds: ["create", "update", "delete"],
     rateLimit: { perSecond: 1_000, burst: 1_000 },
+    bytesPerDay: defaultBytesPerDay,
     secrets: Object.entries(secrets).map(([secret, expiresAt], index) => ({
       id: `s${index + 1}`,
       sha256: digestSecret(secret),

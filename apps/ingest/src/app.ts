@@ -35,7 +35,7 @@ import { endRequestSpan, enqueueTraced, startRequestSpan } from "./observe/trace
 import { answerWithPage, type Pages } from "./pages/pages.ts";
 
 export interface AppOptions extends AdmissionOptions {
-  limiter: Pick<PartnerLimiter, "take" | "charge">;
+  limiter: Pick<PartnerLimiter, "take" | "charge" | "count">;
   turns: Pick<Turns, "take">;
   enqueue: Producer["enqueue"];
   countUnknownFields: CountUnknownFields;
@@ -126,6 +126,7 @@ function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions)
     } catch (error) {
       throw new Refusal(answers.queueUnavailable, { cause: error });
     }
+    options.limiter.count(partner, body.bytes);
     ctx.state.answer = answers.accepted(eventId, warnings);
     options.recordWarnings(partner.id, warnings);
   };

@@ -26,6 +26,7 @@ const registry = createPartnerRegistry({
     partner("large-values", { "values-secret": null }, { rateLimit: slow }),
     partner("too-large", { "too-large-secret": null }, { rateLimit: slow }),
     partner("one-byte-chunks", { "chunks-secret": null }, { rateLimit: slow }),
+    partner("with-quota", { "quota-secret": null }, { bytesPerDay: 5_000 }),
     partner("without-burst", { "without-burst-secret": null }, { rateLimit: { perSecond: 1_000, burst: 1 } }),
     partner("fast", { "fast-secret": null }, { rateLimit: { perSecond: 1_000_000, burst: 1_000_000 } }),
   ],
@@ -193,6 +194,27 @@ describe("a partner's limit", () => {
     await waitUntilShared(0);
     const answers = await Promise.all(Array.from({ length: 120 }, () => post(ingests[0], "fourth-secret")));
     expect(count(answers, 200)).toBe(slow.burst);
+  });
+});
+
+describe("a partner's quota of bytes", () => {
+  test("applies across all processes until the day ends; other partners are not affected", async () => {
+    await Promise.all([waitUntilShared(0), waitUntilShared(1)]);
+    const further = { note: "x".repeat(950) };
+    // About 1,000 bytes each. A process knows what others have accepted when it takes tokens, or after a second.
+    const answers: RawAnswer[] = [];
+    await waitFor(async () => {
+      answers.push(await post(ingests[0], "quota-secret", {}, further));
+      expect(answers.at(-1)?.status).toBe(429);
+    });
+    await waitFor(async () => expect((await post(ingests[1], "quota-secret")).status).toBe(429));
+    expect(count(answers, 200)).toBe(5);
+    const refused = answers.at(-1);
+    expect(JSON.parse(refused?.body ?? "")).toMatchObject({ code: "quota" });
+    const retryAfterS = Number(refused?.headers["Retry-After"]);
+    expect(retryAfterS).toBeGreaterThan(0);
+    expect(retryAfterS).toBeLessThanOrEqual(86_400);
+    expect((await post(ingests[0], "fast-secret", {}, further)).status).toBe(200);
   });
 });
 

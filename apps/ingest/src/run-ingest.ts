@@ -39,6 +39,7 @@ import { watchLoad } from "./load/shed-load.ts";
 import { Turns } from "./load/take-turns.ts";
 import { createUnknownFieldCounter } from "./observe/count-unknown-fields.ts";
 import { createViolationCounter } from "./observe/count-violations.ts";
+import { exportQuotas } from "./observe/export-quotas.ts";
 import { exportSecretExpiry } from "./observe/export-secret-expiry.ts";
 import { createRefusalRecorder } from "./observe/record-refusals.ts";
 import { createWarningRecorder } from "./observe/record-warnings.ts";
@@ -142,10 +143,12 @@ async function startServices(context: Context) {
     ...redis,
     onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
   });
+  const limiter = new PartnerLimiter({ app: "ingest", tokenBuckets, logger, metrics });
+  exportQuotas(limiter, metrics);
   const certificates = new AbortController();
   exportCertificates(metrics, { redis: listUrls(redis.redisServers) }, certificates.signal);
   const recorders = startRecorders(context);
-  return { partners, freezes, producer, queue, load, tokenBuckets, certificates, recorders };
+  return { partners, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders };
 }
 
 async function startQueue({ settings, redis, logger, metrics, parts }: Context, onTimeLost: (lostMs: number) => void) {
@@ -209,20 +212,20 @@ function startRecorders({ redis, logger, metrics }: Context) {
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, freezes, producer, queue, load, tokenBuckets, certificates, recorders } = services;
+  const { partners, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders } = services;
   partners.stop();
   queue.stop();
   certificates.abort();
   load.stop();
   freezes.stop();
-  await recorders.stop();
+  await Promise.all([recorders.stop(), limiter.stop()]);
   tokenBuckets.close();
   await producer.close();
 }
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
   const { settings, logger, metrics } = context;
-  const { partners, freezes, queue, load, tokenBuckets, recorders } = services;
+  const { partners, freezes, queue, load, limiter, recorders } = services;
   const countViolations = createViolationCounter(metrics);
   const observe = countPageReads((request) => {
     context.observer.observe(request);
@@ -242,7 +245,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     recordUse: recorders.lastUse.record,
     isOverloaded: () => load.isOverloaded(),
     isLate: (socket) => freezes.wasFrozen(socket) || connections.isLate(socket),
-    limiter: new PartnerLimiter({ app: "ingest", tokenBuckets, logger, metrics }),
+    limiter,
     turns: new Turns({ isAccepting: () => freezes.isAccepting() }),
     enqueue: measureEnqueuing(queue.enqueue, metrics),
     countUnknownFields: createUnknownFieldCounter(metrics),

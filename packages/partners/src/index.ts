@@ -12,6 +12,7 @@ export {
 export { createPartnerRegistry, type KnownSecret, type PartnerRegistry } from "./partner-registry.ts";
 export { PartnersError } from "./partners-error.ts";
 export {
+  defaultBytesPerDay,
   digestSecret,
   type Partner,
   type PartnerSecret,

@@ -10,6 +10,7 @@ const acme = {
   name: "Acme Travel",
   kinds: ["create" as const],
   rateLimit: { perSecond: 200, burst: 400 },
+  bytesPerDay: 1_000,
   expiresAt: null,
 };
 
@@ -20,6 +21,7 @@ function fileWith(...secrets: { id: string; expiresAt: string | null }[]): Partn
     enabled: true,
     kinds: ["create"],
     rateLimit: { perSecond: 200, burst: 400 },
+    bytesPerDay: 1_000,
     secrets: secrets.map((secret) => ({
       ...secret,
       sha256: digestSecret(secret.id),

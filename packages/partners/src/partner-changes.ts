@@ -12,21 +12,21 @@ export interface NewSecret {
   secret: string;
 }
 
-export interface PartnerToAdd extends Pick<Partner, "id" | "name" | "kinds" | "rateLimit"> {
+export interface PartnerToAdd extends Pick<Partner, "id" | "name" | "kinds" | "rateLimit" | "bytesPerDay"> {
   /** Of its first secret. */
   expiresAt: Date | null;
 }
 
 export function addPartner(
   file: PartnersFile,
-  { id, name, kinds, rateLimit, expiresAt }: PartnerToAdd,
+  { id, name, kinds, rateLimit, bytesPerDay, expiresAt }: PartnerToAdd,
   now: Date,
 ): { file: PartnersFile; added: NewSecret } {
   if (file.partners.some((partner) => partner.id === id)) {
     throw new PartnersError(`Partner ${id} already exists. To add a secret, run: npm run ops -- partners rotate ${id}`);
   }
   const { added, record } = createSecret([], now, expiresAt);
-  const partner: Partner = { id, name, enabled: true, kinds, rateLimit, secrets: [record] };
+  const partner: Partner = { id, name, enabled: true, kinds, rateLimit, bytesPerDay, secrets: [record] };
   return { file: { ...file, partners: [...file.partners, partner] }, added };
 }
 
@@ -89,11 +89,12 @@ export interface PartnerChanges {
   kinds?: EventKind[] | undefined;
   perSecond?: number | undefined;
   burst?: number | undefined;
+  bytesPerDay?: number | undefined;
 }
 
 export function changePartner(
   file: PartnersFile,
-  { id, name, kinds, perSecond, burst }: PartnerChanges & { id: string },
+  { id, name, kinds, perSecond, burst, bytesPerDay }: PartnerChanges & { id: string },
 ): { file: PartnersFile; partner: Partner } {
   const partner = getPartner(file, id);
   const changed: Partner = {
@@ -101,6 +102,7 @@ export function changePartner(
     name: name ?? partner.name,
     kinds: kinds ?? partner.kinds,
     rateLimit: { perSecond: perSecond ?? partner.rateLimit.perSecond, burst: burst ?? partner.rateLimit.burst },
+    bytesPerDay: bytesPerDay ?? partner.bytesPerDay,
   };
   return { file: replacePartner(file, changed), partner: changed };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { digestSecret, parsePartnersFile } from "./partners-file.ts";
+import { defaultBytesPerDay, digestSecret, parsePartnersFile } from "./partners-file.ts";
 
 const sha256 = digestSecret("a secret");
 const secret = { id: "s1", sha256, createdAt: "2026-11-20T00:00:00Z", expiresAt: null };
@@ -9,6 +9,7 @@ const partner = {
   enabled: true,
   kinds: ["create", "update", "delete"],
   rateLimit: { perSecond: 200, burst: 400 },
+  bytesPerDay: 1_000_000,
   secrets: [secret],
 };
 
@@ -19,6 +20,12 @@ test("a digest is the hex of the secret's SHA-256", () => {
 test("a valid file is parsed into its partners", () => {
   const file = { partners: [partner] };
   expect(parsePartnersFile(JSON.stringify(file))).toEqual({ success: true, file });
+});
+
+test("a partner without a quota has the default", () => {
+  const { bytesPerDay: _, ...unlimited } = partner;
+  const result = parsePartnersFile(JSON.stringify({ partners: [unlimited] }));
+  expect(result).toMatchObject({ success: true, file: { partners: [{ bytesPerDay: defaultBytesPerDay }] } });
 });
 
 test("a byte order mark at the start is ignored, and a second one is not JSON", () => {

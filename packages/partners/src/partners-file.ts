@@ -20,6 +20,9 @@ const PartnerSecret = v.strictObject({
   expiresAt: v.nullable(instant),
 });
 
+/** Of a partner whose entry names none. Some five million ordinary events. */
+export const defaultBytesPerDay = 5_000_000_000;
+
 const Partner = v.strictObject({
   id: v.pipe(
     v.string(),
@@ -38,6 +41,11 @@ const Partner = v.strictObject({
     perSecond: v.pipe(v.number(), v.minValue(0.01, "must be above 0")),
     burst: v.pipe(v.number(), v.integer("must be a whole number"), v.minValue(1, "must be at least 1")),
   }),
+  /** The quota: how many bytes of payloads may be accepted from midnight to midnight, in UTC. */
+  bytesPerDay: v.optional(
+    v.pipe(v.number(), v.integer("must be a whole number"), v.minValue(1, "must be at least 1")),
+    defaultBytesPerDay,
+  ),
   secrets: v.array(PartnerSecret),
 });
 

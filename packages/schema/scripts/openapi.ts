@@ -27,6 +27,7 @@ const exampleAnswers = {
   wrongMethod: answers.wrongMethod("POST"),
   bodyTooLarge: answers.bodyTooLarge(defaultBodyLimitBytes),
   overRateLimit: answers.overRateLimit(1),
+  quota: answers.quota(3_600),
   tooManyGuesses: answers.tooManyGuesses(60),
 } satisfies Record<keyof typeof answers, Answer>;
 
@@ -41,7 +42,7 @@ const statusMeanings: Record<number, string> = {
   413: "The body is too large. Send a smaller one.",
   415: "The type or encoding of the body is not supported. Set Content-Type, and send the body uncompressed.",
   422: "The payload violates rules. Correct every violation that is listed.",
-  429: "Too many requests, or too many invalid secrets from your address. Send it again after Retry-After.",
+  429: "Too many requests or bytes, or too many invalid secrets from your address. Send it again after Retry-After.",
   431: "The URL and headers are too large. Send fewer or shorter headers.",
   500: "Something failed that should not have. Send the same request again later.",
   503: "The event could not be stored. Send the same request again after Retry-After.",

@@ -29,7 +29,7 @@ export interface TestIngest {
 
 /** A limiter that judges each request as told, whatever payloads cost. */
 export function limiterOf(take: PartnerLimiter["take"]): AppOptions["limiter"] {
-  return { take, charge() {} };
+  return { take, charge() {}, count() {} };
 }
 
 /** Starts the app with the real server, a real socket and a real Redis, assembled as in `run-ingest.ts`. */

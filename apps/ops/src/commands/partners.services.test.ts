@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
-import { openRecords } from "@booking-events/queue";
+import { createTokenBuckets, openRecords } from "@booking-events/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Ran, runOps } from "../testing/run-ops.ts";
 
@@ -43,6 +43,17 @@ test("list shows when each secret was last used, if Redis knows", async () => {
     { id: "s1", lastUsedAt: usedAt.toISOString() },
     { id: "s2", lastUsedAt: null },
   ]);
+});
+
+test("list shows what each partner has used of its quota today, if Redis knows", async () => {
+  const environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix };
+  const buckets = createTokenBuckets({ redisServers: redisUrl(), prefix, onError: () => {}, deadlineMs: 10_000 });
+  const size = { perSecond: 1, burst: 1 };
+  await waitFor(() => buckets.take("acme", size, 0, 0, 1_234_567_890));
+  buckets.close();
+  expect((await partners(["list"], environment)).stdout).toMatch(/ 1.23 GB of 5 GB a day /);
+  const json = JSON.parse((await partners(["list", "--json"], environment)).stdout);
+  expect(json).toMatchObject([{ id: "acme", bytesPerDay: 5_000_000_000, bytesToday: 1_234_567_890 }]);
 });
 
 test("list works without Redis, and says if Redis is configured but does not answer", async () => {

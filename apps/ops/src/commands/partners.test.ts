@@ -47,6 +47,7 @@ test("add shows the secret once, and stores its digest", async () => {
       enabled: true,
       kinds: ["create", "update", "delete"],
       rateLimit: { perSecond: 200, burst: 400 },
+      bytesPerDay: 5_000_000_000,
       secrets: [{ id: "s1", sha256: digestSecret(secret), createdAt: now.toISOString(), expiresAt: null }],
     },
   ]);
@@ -60,13 +61,14 @@ test("add --json prints one object and nothing else, even for the first partner"
 });
 
 test("add has an option for every property of a partner", async () => {
-  const options = ["--kinds", "delete,create", "--rate", "0.5", "--burst", "3", "--expires", "90d"];
+  const options = ["--kinds", "delete,create", "--rate", "0.5", "--burst", "3", "--quota", "1.5GB", "--expires", "90d"];
   const added = JSON.parse(await ok("add", "acme", ...options, "--json"));
   expect(added.expiresAt).toBe("2027-02-18T12:00:00.000Z");
   expect(readPartnersFile(path).partners[0]).toMatchObject({
     name: "acme",
     kinds: ["create", "delete"],
     rateLimit: { perSecond: 0.5, burst: 3 },
+    bytesPerDay: 1_500_000_000,
     secrets: [{ expiresAt: "2027-02-18T12:00:00.000Z" }],
   });
 });
@@ -147,14 +149,18 @@ test("rotate says if the partner is disabled, with --json on stderr too", async 
 test("set changes what is given, and keeps the rest", async () => {
   await ok("add", "acme", "--name", "Acme Travel", "--kinds", "create", "--rate", "50");
   expect(await ok("set", "acme", "--rate", "500")).toBe(
-    "Partner acme (Acme Travel) may send create, 500/s, burst 100.\n",
+    "Partner acme (Acme Travel) may send create, 500/s, burst 100, 5 GB a day.\n",
   );
   expect(await ok("set", "acme", "--kinds", "create,update,delete", "--burst", "1000")).toBe(
-    "Partner acme (Acme Travel) may send all, 500/s, burst 1000.\n",
+    "Partner acme (Acme Travel) may send all, 500/s, burst 1000, 5 GB a day.\n",
+  );
+  expect(await ok("set", "acme", "--quota", "250 MB")).toBe(
+    "Partner acme (Acme Travel) may send all, 500/s, burst 1000, 250 MB a day.\n",
   );
   expect(readPartnersFile(path).partners[0]).toMatchObject({
     ...{ name: "Acme Travel", kinds: ["create", "update", "delete"] },
     rateLimit: { perSecond: 500, burst: 1_000 },
+    bytesPerDay: 250_000_000,
     secrets: [{ id: "s1", expiresAt: null }],
   });
   expect((await partners("set", "acme")).exitCode).toBe(2);
@@ -170,10 +176,10 @@ test("list shows each partner's secrets and their state, and no part of a digest
   const table = await ok("list");
   expect(table).toBe(
     [
-      "PARTNER  NAME         ENABLED  KINDS   RATE              SECRET  CREATED     VALID",
-      "acme     Acme Travel  yes      create  200/s, burst 400  s1      2026-11-20  until 2026-11-20T13:00:00Z",
-      "                                                         s2      2026-11-20  revoked",
-      "other    other        no       all     200/s, burst 400  s1      2026-11-20  yes",
+      "PARTNER  NAME         ENABLED  KINDS   RATE              QUOTA       SECRET  CREATED     VALID",
+      "acme     Acme Travel  yes      create  200/s, burst 400  5 GB a day  s1      2026-11-20  until 2026-11-20T13:00:00Z",
+      "                                                                     s2      2026-11-20  revoked",
+      "other    other        no       all     200/s, burst 400  5 GB a day  s1      2026-11-20  yes",
       "",
     ].join("\n"),
   );
@@ -206,6 +212,7 @@ test.each([
   ["a bad kind", ["add", "acme", "--kinds", "create,cancel"], 2, /Give one or more of create, update, delete/],
   ["a bad rate", ["add", "acme", "--rate", "0"], 2, /number of at least 0.01/],
   ["a bad burst", ["add", "acme", "--burst", "1.5"], 2, /whole number of at least 1/],
+  ["a bad quota", ["add", "acme", "--quota", "5 gallons"], 2, /number of bytes, such as 500MB/],
   ["an expiry in the past", ["add", "acme", "--expires", "2026-11-20"], 2, /not in the future/],
   ["an overlap without a unit", ["rotate", "acme", "--overlap", "30"], 2, /a number and a unit/],
 ])("%s fails with a sentence, and creates no file", async (_, args, exitCode, sentence) => {

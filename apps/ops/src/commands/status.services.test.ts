@@ -5,6 +5,8 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import {
   createConsumer,
@@ -47,7 +49,7 @@ function status(args: string[] = [], environment: Record<string, string> = {}, a
 
 async function readJson(environment: Record<string, string> = {}, at = now) {
   const { exitCode, stdout } = await status(["--json"], environment, at);
-  const read = JSON.parse(stdout) as { queue: never; database: never; needsAttention: string[] };
+  const read = JSON.parse(stdout) as { queue: never; database: never; quotas: never; needsAttention: string[] };
   // For speed, the PostgreSQL that tests share runs without fsync.
   const needsAttention = read.needsAttention.filter((concern) => !concern.startsWith("PostgreSQL may lose"));
   return { ...read, exitCode, needsAttention };
@@ -115,6 +117,29 @@ test("the screen is 80 columns wide, and has neither guests' data nor passwords"
   const { password } = new URL(redisUrl());
   expect(password).not.toBe("");
   for (const secret of [password, "Canary", "TRIP-1"]) expect(stdout).not.toContain(secret);
+});
+
+test("a partner that has nearly used up its quota needs attention, and says so when it has", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "ops-status-"));
+  cleanups.push(() => rm(folder, { recursive: true }));
+  const path = join(folder, "partners.json");
+  writePartnersFile(
+    path,
+    ["acme", "globex", "zenith"].map((id) => partner(id, {}, { bytesPerDay: 1_000 })),
+  );
+  await ingestAndWorker();
+  const buckets = createTokenBuckets({ redisServers: redisUrl(), prefix, onError: () => {}, deadlineMs: 10_000 });
+  cleanups.push(() => buckets.close());
+  const size = { perSecond: 1, burst: 1 };
+  await waitFor(() => buckets.take("acme", size, 0, 0, 900));
+  await buckets.take("globex", size, 0, 0, 950);
+  await buckets.take("zenith", size, 0, 0, 1_000);
+  const { needsAttention, quotas } = await readJson({ PARTNERS_FILE: path });
+  expect(quotas).toContainEqual({ partner: "globex", bytesPerDay: 1_000, bytesToday: 950 });
+  expect(needsAttention).toEqual([
+    expect.stringContaining("Partner globex has used 95 % of its quota of 1 kB a day."),
+    expect.stringContaining("Partner zenith has used up its quota of 1 kB a day"),
+  ]);
 });
 
 test("missing workers and ingests, a paused queue, and dead letters need attention", async () => {

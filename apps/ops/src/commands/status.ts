@@ -21,7 +21,7 @@ export function addStatusCommand(program: Command, context: Context): void {
         "and what needs attention. It works if Redis or PostgreSQL is down, and takes some seconds at most.",
     )
     .option("--watch", "show it again every two seconds, until Ctrl-C")
-    .option("--json", "print one JSON object: at, version, queue, database, lastHeardOf, needsAttention")
+    .option("--json", "print one JSON object: at, version, queue, database, lastHeardOf, quotas, needsAttention")
     .addHelpText(
       "after",
       `
@@ -58,7 +58,7 @@ async function showAgainAndAgain(context: Context, json: true | undefined): Prom
   }
 }
 
-function toJson({ at, queue, database, lastHeardOf }: Status, concerns: string[]): unknown {
+function toJson({ at, queue, database, lastHeardOf, quotas }: Status, concerns: string[]): unknown {
   return {
     at,
     version,
@@ -69,6 +69,7 @@ function toJson({ at, queue, database, lastHeardOf }: Status, concerns: string[]
     })),
     database: toJsonReading(database, (value) => value),
     lastHeardOf: Object.fromEntries(lastHeardOf),
+    quotas,
     needsAttention: concerns,
   };
 }

@@ -53,9 +53,10 @@ export async function admitPartner(
   if (options.isShuttingDown()) throw new Refusal(answers.shuttingDown);
   if (options.isOverloaded() || options.isLate(ctx.req.socket)) throw new Refusal(answers.overloaded);
   // Every request with a valid secret takes a token, even a dry run or a request that is refused later.
-  const { retryAfterS, headers } = await options.limiter.take(partner);
+  const { retryAfterS, isOverQuota, headers } = await options.limiter.take(partner);
   ctx.state.rateLimitHeaders = headers;
-  if (retryAfterS !== undefined) throw new Refusal(answers.overRateLimit(retryAfterS));
+  if (retryAfterS !== undefined)
+    throw new Refusal(isOverQuota ? answers.quota(retryAfterS) : answers.overRateLimit(retryAfterS));
   if (ctx.req.destroyed) throw new ClientGone();
   return { partner, secretId };
 }

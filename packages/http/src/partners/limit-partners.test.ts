@@ -10,6 +10,7 @@ type Answer = Awaited<ReturnType<TokenBuckets["take"]>>;
 interface Take {
   wanted: number;
   debt: number;
+  bytes: number;
   /** Replies as Redis would, when the test chooses. */
   answer(answer: Partial<Answer>): void;
   fail(): void;
@@ -37,12 +38,13 @@ beforeEach(() => {
   limiter = new PartnerLimiter({
     app: "ingest",
     tokenBuckets: {
-      take: (_id, _size, wanted, debt = 0) =>
+      take: (_id, _size, wanted, debt = 0, bytes = 0) =>
         new Promise((resolve, reject) => {
           takes.push({
             wanted,
             debt,
-            answer: (answer) => resolve({ granted: wanted, left: 50, ...answer }),
+            bytes,
+            answer: (answer) => resolve({ granted: wanted, left: 50, bytesToday: 0, dayEndsInS: 3_600, ...answer }),
             fail: () => reject(new Error("Redis gave no tokens.")),
           });
         }),
@@ -257,6 +259,75 @@ describe("a payload", () => {
     // 21 tokens and its own, each of which costs this process 4.
     expect(await limiter.take(slow)).toMatchObject({ retryAfterS: 9 });
     expect(takes).toHaveLength(2);
+  });
+});
+
+describe("a quota of bytes", () => {
+  const limited = partner("limited", {}, { rateLimit: fast.rateLimit, bytesPerDay: 1_000 });
+  const overQuota = { retryAfterS: expect.any(Number), isOverQuota: true };
+  afterEach(async () => {
+    const stopped = limiter.stop();
+    for (const { answer } of takes) answer({});
+    await stopped;
+  });
+
+  test("is counted in Redis with the next tokens that are taken", async () => {
+    await requestWithTake(limited, {});
+    limiter.count(limited, 300);
+    limiter.count(limited, 100);
+    await request(9, limited);
+    await requestWithTake(limited, { bytesToday: 700 });
+    await request(9, limited);
+    await requestWithTake(limited, { bytesToday: 700 });
+    expect(takes.map(({ bytes }) => bytes)).toEqual([0, 400, 0]);
+    expect([...limiter.quotas()]).toEqual([{ partner: "limited", bytes: 1_000, usedBytes: 700 }]);
+  });
+
+  test("is counted when the process stops, without taking tokens", async () => {
+    limiter.count(limited, 300);
+    const stopped = limiter.stop();
+    expect(takes).toMatchObject([{ wanted: 0, bytes: 300 }]);
+    takes[0]?.answer({ bytesToday: 300 });
+    await stopped;
+  });
+
+  test("that is used up refuses requests until the day ends, even if there are tokens", async () => {
+    await requestWithTake(limited, { bytesToday: 800 });
+    limiter.count(limited, 199);
+    expect(await limiter.take(limited)).not.toHaveProperty("retryAfterS");
+    limiter.count(limited, 1);
+    expect(await limiter.take(limited)).toMatchObject({ retryAfterS: 3_600, isOverQuota: true });
+    expect(await requestWithTake(fast, {})).not.toHaveProperty("retryAfterS");
+    vi.advanceTimersByTime(3_599_000);
+    expect(await limiter.take(limited)).toMatchObject({ retryAfterS: 1, isOverQuota: true });
+  });
+
+  test("begins again with the next day", async () => {
+    expect(await requestWithTake(limited, { bytesToday: 1_000, dayEndsInS: 60 })).toMatchObject(overQuota);
+    vi.advanceTimersByTime(59_000);
+    expect(await limiter.take(limited)).toMatchObject(overQuota);
+    vi.advanceTimersByTime(1_000);
+    expect(await limiter.take(limited)).not.toHaveProperty("retryAfterS");
+    expect([...limiter.quotas()]).toMatchObject([{ usedBytes: 0 }]);
+  });
+
+  test("that others have used up refuses the requests that ask, and gives back their tokens", async () => {
+    const requests = request(3, limited);
+    await nextTurn();
+    takes[0]?.answer({ bytesToday: 1_000 });
+    expect(await requests).toMatchObject([overQuota, overQuota, overQuota]);
+    const raised = { ...limited, bytesPerDay: 2_000 };
+    expect(await requestWithTake(raised, { bytesToday: 1_000 })).not.toHaveProperty("retryAfterS");
+  });
+
+  test("is counted later if Redis does not reply", async () => {
+    await requestWithTake(limited, {});
+    await request(9, limited);
+    limiter.count(limited, 400);
+    await requestWithTake(limited, "fails");
+    vi.advanceTimersByTime(1_000);
+    await requestWithTake(limited, {});
+    expect(takes.map(({ bytes }) => bytes)).toEqual([0, 400, 400]);
   });
 });
 

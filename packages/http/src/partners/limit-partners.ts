@@ -5,8 +5,10 @@ import { maxJsonValues } from "@booking-events/schema";
 import { describePolicy, describeQuota } from "./rate-limit-headers.ts";
 
 export interface RateLimitVerdict {
-  /** undefined if the request is within its partner's limit. */
+  /** undefined if the request is within its partner's limits. */
   retryAfterS?: number;
+  /** Whether the partner has used up its bytes of today. Otherwise it has sent too many requests. */
+  isOverQuota?: boolean;
   /** The headers of the answer, whatever else happens to the request. */
   headers: Readonly<Record<string, string>>;
 }
@@ -25,6 +27,11 @@ interface KnownBucket {
   /** Takes a token from Redis, for a request that finds none held here. */
   takeToken: () => Promise<RateLimitVerdict>;
   policy: string;
+  /** Of payloads that were accepted here and that Redis does not count yet. */
+  uncountedBytes: number;
+  /** What Redis last reported. */
+  bytesToday: number;
+  dayEndsAtMs: number;
 }
 
 /**
@@ -44,6 +51,9 @@ const tryAgainMs = 1_000;
 export const tokenBytes = 8_192;
 export const tokenValues = 250;
 
+/** Bytes of payloads are counted in Redis together with the next tokens that are taken, or after this time. */
+const countIntervalMs = 1_000;
+
 /** A bucket fills by fractions of a token, whose sum may be less than a whole token by this much. */
 const roundingError = 1e-6;
 
@@ -60,6 +70,10 @@ export class PartnerLimiter {
   readonly #shared: Gauge;
   /** Keyed by object: each version of the partners file has new objects, so a changed limit starts with a full bucket. */
   readonly #buckets = new WeakMap<Partner, KnownBucket>();
+  /** The newest bucket of each partner. */
+  readonly #newest = new Map<string, KnownBucket>();
+  readonly #uncounted = new Set<KnownBucket>();
+  #countTimer: NodeJS.Timeout | undefined;
   /** 0 while Redis gives tokens in time. */
   #tryAgainAtMs = 0;
 
@@ -88,6 +102,7 @@ export class PartnerLimiter {
   /** Takes one token, before any work is done for the request. */
   async take(partner: Partner): Promise<RateLimitVerdict> {
     const bucket = this.#bucketOf(partner);
+    if (isOverQuota(bucket)) return this.#refuseForToday(bucket);
     if (bucket.held > 0) {
       bucket.held -= 1;
       return this.#pass(bucket);
@@ -119,8 +134,40 @@ export class PartnerLimiter {
     const debt = Math.max(tokens - 1 - bucket.held, 0);
     bucket.held -= tokens - 1 - debt;
     if (debt === 0) return;
-    if (this.#isShared) void this.#takeFromRedis(bucket, 0, debt);
+    if (this.#isShared) void this.#takeFromRedis(bucket, 0, { debt });
     else this.#chargeShare(bucket, debt);
+  }
+
+  /** Counts an accepted payload towards its partner's quota. */
+  count(partner: Partner, bytes: number): void {
+    const bucket = this.#bucketOf(partner);
+    bucket.uncountedBytes += bytes;
+    this.#uncounted.add(bucket);
+    this.#countTimer ??= setTimeout(() => void this.#countAll(), countIntervalMs).unref();
+  }
+
+  /** What each partner has used of its quota, of those that this process knows. */
+  *quotas(): Generator<{ partner: string; bytes: number; usedBytes: number }> {
+    for (const [partner, bucket] of this.#newest) {
+      yield { partner, bytes: bucket.partner.bytesPerDay, usedBytes: usedToday(bucket) };
+    }
+  }
+
+  /** Counts in Redis what is not counted there yet. */
+  async stop(): Promise<void> {
+    await this.#countAll();
+    clearTimeout(this.#countTimer);
+  }
+
+  async #countAll(): Promise<void> {
+    this.#countTimer = undefined;
+    const buckets = [...this.#uncounted];
+    this.#uncounted.clear();
+    // While Redis provides no tokens, they are counted with the first that it provides again.
+    if (!this.#isShared) return;
+    await Promise.all(
+      buckets.map((bucket) => (bucket.uncountedBytes === 0 ? undefined : this.#takeFromRedis(bucket, 0, { ahead: 0 }))),
+    );
   }
 
   get #isShared(): boolean {
@@ -139,32 +186,46 @@ export class PartnerLimiter {
       // For all requests of one turn of the event loop together. Requests of later turns do not wait for it.
       takeToken: gatherPerTurn<void, RateLimitVerdict>((requests) => this.#takeFromRedis(bucket, requests.length)),
       policy: describePolicy(partner.rateLimit),
+      uncountedBytes: 0,
+      bytesToday: 0,
+      dayEndsAtMs: Number.POSITIVE_INFINITY,
     };
     this.#buckets.set(partner, bucket);
+    this.#newest.set(partner.id, bucket);
     return bucket;
   }
 
-  async #takeFromRedis(bucket: KnownBucket, requests: number, debt = 0): Promise<RateLimitVerdict[]> {
-    const { partner } = bucket;
+  async #takeFromRedis(
+    bucket: KnownBucket,
+    requests: number,
+    { debt = 0, ahead = takenAhead(bucket.partner) } = {},
+  ): Promise<RateLimitVerdict[]> {
+    const { partner, uncountedBytes } = bucket;
     const isTrial = !this.#isShared;
     // Only one call in progress takes tokens in advance, or a slow Redis would make this process hold more than its
     // share.
-    const wanted = Math.max(requests, bucket.takesUnderWay === 0 ? takenAhead(partner) : 0);
+    const wanted = Math.max(requests, bucket.takesUnderWay === 0 ? ahead : 0);
     bucket.takesUnderWay += 1;
+    bucket.uncountedBytes = 0;
     try {
-      const { granted, left } = await this.#redis.take(partner.id, partner.rateLimit, wanted, debt);
+      const taken = await this.#redis.take(partner.id, partner.rateLimit, wanted, debt, uncountedBytes);
+      const { granted, left } = taken;
       // Ignores replies to calls from before another call failed, or a Redis of borderline speed would fill the log.
       if (isTrial) this.#shareAgain();
       bucket.held += granted;
       const nowMs = performance.now();
       // Redis does not know about requests accepted without it. The two differ only until the bucket is full again.
       setTokens(bucket, Math.min(left, tokensAt(bucket, nowMs)), nowMs);
+      bucket.bytesToday = taken.bytesToday;
+      bucket.dayEndsAtMs = nowMs + taken.dayEndsInS * 1_000;
+      if (isOverQuota(bucket)) return new Array(requests).fill(this.#refuseForToday(bucket));
       const passing = Math.min(bucket.held, requests);
       bucket.held -= passing;
       const [passed, refused] = [this.#pass(bucket), this.#refuse(bucket, 1 - left)];
       return Array.from({ length: requests }, (_, place) => (place < passing ? passed : refused));
     } catch (error) {
       this.#stopSharing(error);
+      bucket.uncountedBytes += uncountedBytes;
       this.#chargeShare(bucket, debt);
       return Array.from({ length: requests }, () => this.#judgeByShare(bucket));
     } finally {
@@ -226,10 +287,26 @@ export class PartnerLimiter {
     return { retryAfterS, headers: this.#headersOf(bucket, retryAfterS) };
   }
 
+  #refuseForToday(bucket: KnownBucket): RateLimitVerdict {
+    const retryAfterS = Math.max(1, Math.ceil((bucket.dayEndsAtMs - performance.now()) / 1_000));
+    return { retryAfterS, isOverQuota: true, headers: this.#headersOf(bucket, 1) };
+  }
+
   #headersOf({ policy, held, left }: KnownBucket, seconds: number): Record<string, string> {
     const available = Math.max(held + Math.floor(left / this.#price + roundingError), 0);
     return { "RateLimit-Policy": policy, RateLimit: describeQuota(available, seconds) };
   }
+}
+
+/** Requests that are under way may exceed the quota by what they bring. */
+function isOverQuota(bucket: KnownBucket): boolean {
+  const { bytesToday, uncountedBytes, partner } = bucket;
+  // Whether the day has ended matters only then.
+  return bytesToday + uncountedBytes >= partner.bytesPerDay && usedToday(bucket) >= partner.bytesPerDay;
+}
+
+function usedToday({ bytesToday, uncountedBytes, dayEndsAtMs }: KnownBucket): number {
+  return uncountedBytes + (performance.now() < dayEndsAtMs ? bytesToday : 0);
 }
 
 function takenAhead({ rateLimit: { perSecond, burst } }: Partner): number {

@@ -2,7 +2,7 @@ import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { companionPrefix } from "../shards/shards.ts";
-import { createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
+import { createTokenBuckets, readBytesToday, type TokenBuckets } from "./token-buckets.ts";
 
 const prefix = uniquePrefix();
 /** Long enough for a busy machine, because these tests check Redis' answers and not their speed. */
@@ -37,8 +37,8 @@ test("lookups have buckets of their own, and are not counted among ingests", asy
     deadlineMs,
   });
   await waitFor(() => lookups.take("connection", { perSecond: 1, burst: 1 }, 1));
-  expect(await buckets[0].take("both", slow, 10)).toEqual({ granted: 10, left: 0 });
-  expect(await lookups.take("both", slow, 4)).toEqual({ granted: 4, left: 6 });
+  expect(await buckets[0].take("both", slow, 10)).toMatchObject({ granted: 10, left: 0 });
+  expect(await lookups.take("both", slow, 4)).toMatchObject({ granted: 4, left: 6 });
   expect(lookups.processCount()).toBe(1);
   lookups.close();
 });
@@ -47,11 +47,11 @@ test("lookups have buckets of their own, and are not counted among ingests", asy
 const left = (tokens: number) => ({ left: expect.closeTo(tokens, 0) });
 
 test("processes share a bucket, to the last token", async () => {
-  expect(await buckets[0].take("shared", slow, 4)).toEqual({ granted: 4, left: 6 });
+  expect(await buckets[0].take("shared", slow, 4)).toMatchObject({ granted: 4, left: 6 });
   expect(await buckets[1].take("shared", slow, 4)).toMatchObject({ granted: 4, ...left(2) });
   expect(await buckets[0].take("shared", slow, 4)).toMatchObject({ granted: 2, ...left(0) });
   expect(await buckets[1].take("shared", slow, 1)).toMatchObject({ granted: 0, ...left(0) });
-  expect(await buckets[1].take("another", slow, 1)).toEqual({ granted: 1, left: 9 });
+  expect(await buckets[1].take("another", slow, 1)).toMatchObject({ granted: 1, left: 9 });
 });
 
 test("a debt leaves the bucket below zero for all processes, until time has paid it", async () => {
@@ -104,7 +104,7 @@ test("a bucket never holds more than its burst, and leaves nothing in Redis when
   const size = { perSecond: 100, burst: 3 };
   expect(await buckets[0].take("full", size, 3)).toMatchObject({ granted: 3 });
   await waitFor(async () => expect(await redis.exists(`${companionPrefix(prefix, "limits")}:rate-limit:full`)).toBe(0));
-  expect(await buckets[0].take("full", size, 5)).toEqual({ granted: 3, left: 0 });
+  expect(await buckets[0].take("full", size, 5)).toMatchObject({ granted: 3, left: 0 });
 });
 
 test.each([0.01, 7, 999.9, 1_000_000])("a burst is complete at %d tokens a second", async (perSecond) => {
@@ -116,7 +116,7 @@ test.each([0.01, 7, 999.9, 1_000_000])("a burst is complete at %d tokens a secon
 });
 
 test("a raised limit applies immediately, whatever was used under the old one", async () => {
-  expect(await buckets[0].take("raised", slow, 10)).toEqual({ granted: 10, left: 0 });
+  expect(await buckets[0].take("raised", slow, 10)).toMatchObject({ granted: 10, left: 0 });
   const raised = { perSecond: 1_000, burst: 10 };
   await waitFor(async () => expect(await buckets[1].take("raised", raised, 1)).toMatchObject({ granted: 1 }));
 });
@@ -125,8 +125,33 @@ test("setting the clock back by a day changes nothing but the time, whatever is 
   const tomorrow = ((await redisTimeMs()) + 86_400_000) * 1_000;
   await redis.set(`${companionPrefix(prefix, "limits")}:rate-limit:set-back`, `-0.5 ${tomorrow}`);
   const size = { perSecond: 100, burst: 5 };
-  expect(await buckets[0].take("set-back", size, 1)).toEqual({ granted: 0, left: -0.5 });
+  expect(await buckets[0].take("set-back", size, 1)).toMatchObject({ granted: 0, left: -0.5 });
   await waitFor(async () => expect(await buckets[0].take("set-back", size, 1)).toMatchObject({ granted: 1 }));
+});
+
+test("processes count bytes together, of each partner, until the day of Redis' clock ends", async () => {
+  const key = `${companionPrefix(prefix, "limits")}:bytes-today:counted`;
+  expect(await buckets[0].take("counted", slow, 1)).toMatchObject({ bytesToday: 0 });
+  expect(await buckets[0].take("counted", slow, 0, 0, 700)).toMatchObject({ granted: 0, bytesToday: 700 });
+  expect(await buckets[1].take("counted", slow, 1, 0, 50)).toMatchObject({ granted: 1, bytesToday: 750 });
+  expect(await buckets[1].take("others", slow, 1)).toMatchObject({ bytesToday: 0 });
+  const { dayEndsInS } = await buckets[0].take("counted", slow, 1);
+  expect(dayEndsInS).toBeGreaterThan(0);
+  expect((Math.floor((await redisTimeMs()) / 1_000) + dayEndsInS) % 86_400).toBeLessThan(10);
+  expect(Math.abs((await redis.ttl(key)) - dayEndsInS)).toBeLessThan(10);
+  expect(await readBytesToday({ redisServers: redisUrl(), prefix }, ["others", "counted"])).toEqual(
+    new Map([
+      ["others", 0],
+      ["counted", 750],
+    ]),
+  );
+});
+
+test("a clock that was wrong does not keep the bytes of a day longer than until they are counted again", async () => {
+  const key = `${companionPrefix(prefix, "limits")}:bytes-today:wrong-clock`;
+  await redis.set(key, 100, "EX", 440 * 86_400);
+  expect(await buckets[0].take("wrong-clock", slow, 0, 0, 1)).toMatchObject({ bytesToday: 101 });
+  expect(await redis.ttl(key)).toBeLessThanOrEqual(86_400);
 });
 
 test("each process knows how many share the buckets, and ended ones are soon not counted", async () => {

@@ -17,6 +17,9 @@ interface TakenTokens {
   granted: number;
   /** The tokens left in the bucket, with fractions. Below zero, it owes them. */
   left: number;
+  /** Of payloads that all processes have accepted today, in UTC by Redis' clock. */
+  bytesToday: number;
+  dayEndsInS: number;
 }
 
 export interface TokenBuckets {
@@ -24,9 +27,10 @@ export interface TokenBuckets {
    * Takes `debt` tokens from a bucket that all processes share, even if that leaves it below zero, and then up to
    * `wanted` of those that are there.
    *
+   * @param bytes of payloads that were accepted, to be counted
    * @throws if Redis refuses or does not answer in time
    */
-  take(id: string, size: BucketSize, wanted: number, debt?: number): Promise<TakenTokens>;
+  take(id: string, size: BucketSize, wanted: number, debt?: number, bytes?: number): Promise<TakenTokens>;
   /** The number of processes that share the buckets, as last reported by Redis; 1 until then. */
   processCount(): number;
   close(): void;
@@ -48,7 +52,11 @@ const heartbeatValidS = 10;
  * A time in the future comes from a clock that was set back: the bucket has what it had. The script allows for a
  * millionth of a token because the sum of fractions may be less than a whole one.
  *
- * ARGV: the tokens added in a microsecond, the burst, the tokens wanted, the tokens owed.
+ * The bytes of today expire when the day ends. The time of expiry is set with each count, so a clock that was wrong
+ * matters only until the next one.
+ *
+ * KEYS: the bucket, the bytes of today. ARGV: the tokens added in a microsecond, the burst, the tokens wanted, the tokens
+ * owed, the bytes to be counted.
  */
 const takeScript = defineScript(`
 local rate, burst, wanted, debt = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -65,7 +73,15 @@ local granted = math.min(wanted, math.max(math.floor(tokens + 0.000001), 0))
 tokens = tokens - granted
 local full = now + (burst - tokens) / rate
 redis.call('SET', KEYS[1], string.format('%.17g %.0f', tokens, now), 'PXAT', string.format('%.0f', math.ceil(full / 1000)))
-return { granted, string.format('%.6f', tokens) }
+local day_ends = (math.floor(time[1] / 86400) + 1) * 86400
+local bytes
+if tonumber(ARGV[5]) > 0 then
+  bytes = redis.call('INCRBY', KEYS[2], ARGV[5])
+  redis.call('EXPIREAT', KEYS[2], day_ends)
+else
+  bytes = tonumber(redis.call('GET', KEYS[2]) or 0)
+end
+return { granted, string.format('%.6f', tokens), bytes, day_ends - time[1] }
 `);
 
 /** The processes that share buckets. A partner has a bucket in each group: questions take no tokens from its events. */
@@ -104,12 +120,12 @@ export function createTokenBuckets(
   const timer = setInterval(sendHeartbeat, heartbeatIntervalMs).unref();
 
   return {
-    async take(id, { perSecond, burst }, wanted, debt = 0) {
-      const key = `${prefix}:rate-limit:${scope}${id}`;
-      const args = [perSecond / 1_000_000, burst, wanted, debt];
-      const taking = runScript<[granted: number, left: string]>(redis, takeScript, [key], args);
-      const [granted, left] = await withDeadline(taking, deadlineMs);
-      return { granted, left: Number(left) };
+    async take(id, { perSecond, burst }, wanted, debt = 0, bytes = 0) {
+      const keys = [`${prefix}:rate-limit:${scope}${id}`, bytesKey(prefix, `${scope}${id}`)];
+      const args = [perSecond / 1_000_000, burst, wanted, debt, bytes];
+      const taking = runScript<[number, string, number, number]>(redis, takeScript, keys, args);
+      const [granted, left, bytesToday, dayEndsInS] = await withDeadline(taking, deadlineMs);
+      return { granted, left: Number(left), bytesToday, dayEndsInS };
     },
     processCount: () => processes,
     close() {
@@ -117,6 +133,23 @@ export function createTokenBuckets(
       redis.disconnect();
     },
   };
+}
+
+function bytesKey(prefix: string, id: string): string {
+  return `${prefix}:bytes-today:${id}`;
+}
+
+/**
+ * Reads how many bytes of payloads were accepted of each partner today, in UTC by Redis' clock.
+ *
+ * @throws as {@link countIngests}
+ */
+export async function readBytesToday(queue: QueueLocation, partners: readonly string[]): Promise<Map<string, number>> {
+  const prefix = companionPrefix(queue.prefix, "limits");
+  if (partners.length === 0) return new Map();
+  const keys = partners.map((id) => bytesKey(prefix, id));
+  const values = await withConnection({ ...queue, prefix }, (redis) => redis.mget(keys));
+  return new Map(partners.map((id, place) => [id, Number(values[place] ?? 0)]));
 }
 
 /**

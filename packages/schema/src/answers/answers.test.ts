@@ -71,6 +71,13 @@ const refusals: [answer: Answer, status: number, code: string, message: string, 
     { "Retry-After": "1" },
   ],
   [
+    answers.quota(3_600),
+    429,
+    "quota",
+    "You have used up your quota of bytes for today. Retry the same request after the delay in the Retry-After header.",
+    { "Retry-After": "3600" },
+  ],
+  [
     answers.overloaded,
     503,
     "overloaded",

@@ -120,6 +120,9 @@ export const headersTooLarge = refused(431, "headers-too-large", "The URL and he
 /** For a valid secret whose partner has used up its limit. */
 export const overRateLimit = (retryAfterS: number): Answer =>
   refusedForNow(429, "over-rate-limit", retryAfterS, "You have exceeded your rate limit.");
+/** For a valid secret whose partner has sent as many bytes today as it may. */
+export const quota = (retryAfterS: number): Answer =>
+  refusedForNow(429, "quota", retryAfterS, "You have used up your quota of bytes for today.");
 /**
  * Sent instead of {@link invalidSecret}, and reveals as little. Closing the connection makes each further guess more
  * expensive.

@@ -1,11 +1,12 @@
-import { addPartner } from "@booking-events/partners";
+import { addPartner, defaultBytesPerDay } from "@booking-events/partners";
 import { eventKinds } from "@booking-events/schema";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { changeFile, partnersPath } from "../../partners-file.ts";
 import { parseExpiry } from "../../terminal/duration.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
-import { parseBurst, parseKinds, parseRate } from "./arguments.ts";
+import { parseBurst, parseKinds, parseQuota, parseRate } from "./arguments.ts";
+import { describeQuota } from "./describe-partner.ts";
 import { describeExpiry, printSecret } from "./print-secret.ts";
 
 const defaultPerSecond = 200;
@@ -28,6 +29,11 @@ export function addAddCommand(partners: Command, context: Context): void {
     )
     .option("--rate <perSecond>", "events per second, on average", parseRate, defaultPerSecond)
     .option("--burst <events>", "events in a burst (default: twice the rate)", parseBurst)
+    .addOption(
+      new Option("--quota <bytes>", "bytes of payloads in a day, such as 500MB")
+        .argParser(parseQuota)
+        .default(defaultBytesPerDay, describeQuota(defaultBytesPerDay)),
+    )
     .option("--expires <when>", "when the secret expires: a time or a duration", (text) =>
       parseExpiry(text, context.now()),
     )
@@ -41,9 +47,9 @@ Examples:
   $ npm run -s ops -- partners add acme --json | jq -r .secret`,
     )
     .action(async (id, options) => {
-      const { name = id, kinds, rate: perSecond, expires: expiresAt = null } = options;
+      const { name = id, kinds, rate: perSecond, quota: bytesPerDay, expires: expiresAt = null } = options;
       const { burst = Math.max(1, Math.ceil(perSecond * burstSeconds)) } = options;
-      const partner = { id, name, kinds: [...kinds], rateLimit: { perSecond, burst }, expiresAt };
+      const partner = { id, name, kinds: [...kinds], rateLimit: { perSecond, burst }, bytesPerDay, expiresAt };
       const path = partnersPath(context);
       const { added, isNew } = await changeFile(context, (file) => addPartner(file, partner, context.now()), true);
       if (isNew) {

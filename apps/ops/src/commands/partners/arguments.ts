@@ -16,6 +16,18 @@ export function parseRate(text: string): number {
   return perSecond;
 }
 
+const sizePattern = /^(\d+(?:\.\d+)?) ?(B|kB|MB|GB|TB)?$/i;
+const sizeUnits = ["b", "kb", "mb", "gb", "tb"];
+
+/** For example: 5GB */
+export function parseQuota(text: string): number {
+  const [, number, unit = "b"] = sizePattern.exec(text) ?? [];
+  const bytes = Math.round(Number(number) * 1_000 ** sizeUnits.indexOf(unit.toLowerCase()));
+  if (!(bytes >= 1 && bytes <= Number.MAX_SAFE_INTEGER))
+    throw new InvalidArgumentError("Give a number of bytes, such as 500MB or 5GB.");
+  return bytes;
+}
+
 export function parseBurst(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError("Give a whole number of at least 1.");
   return Number(text);

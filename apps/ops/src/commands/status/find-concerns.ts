@@ -2,6 +2,7 @@ import { formatShards, type QueueStatus } from "@booking-events/queue";
 import { ClockComparison } from "@booking-events/runtime";
 import type { DatabaseStatus, Rhythm } from "@booking-events/store";
 import { describeAge } from "../../terminal/describe.ts";
+import { describeQuota } from "../partners/describe-partner.ts";
 import type { Status } from "./read-status.ts";
 
 /** Events are usually applied within seconds. */
@@ -16,6 +17,9 @@ const minSilenceMs = 60 * 60_000;
 /** A partner is silent if it is so for longer than the longest gap of the last week, by this factor. */
 const silenceFactor = 2;
 
+/** As the alert "PartnerQuotaNearlyUsed". */
+const maxQuotaShare = 0.9;
+
 /** Returns what needs a person, in sentences that say what to do. Empty: nothing. */
 export function findConcerns(status: Status): string[] {
   const { queue, database } = status;
@@ -23,6 +27,7 @@ export function findConcerns(status: Status): string[] {
     ...("problem" in queue ? [queue.problem] : findQueueConcerns(queue.value, status.at)),
     ...("problem" in database ? [database.problem] : findDatabaseConcerns(database.value, status)),
     ...findClockConcerns(status),
+    ...status.quotas.flatMap(describeQuotaConcern),
   ];
 }
 
@@ -77,6 +82,16 @@ function findClockConcerns({ queue, database }: Status): string[] {
   const postgresql = "value" in database ? database.value.data?.times : undefined;
   const problem = new ClockComparison().findProblem({ postgresql, redis });
   return problem === null ? [] : [`${problem} Meanwhile, nothing is removed, and ingest may refuse events.`];
+}
+
+function describeQuotaConcern({ partner, bytesPerDay, bytesToday }: Status["quotas"][number]): string[] {
+  const share = bytesToday / bytesPerDay;
+  if (share <= maxQuotaShare) return [];
+  const used =
+    share >= 1
+      ? `Partner ${partner} has used up its quota of ${describeQuota(bytesPerDay)} a day: its events are refused until midnight, UTC.`
+      : `Partner ${partner} has used ${Math.floor(100 * share)} % of its quota of ${describeQuota(bytesPerDay)} a day.`;
+  return [`${used} See "PartnerQuotaNearlyUsed" in docs/runbook.md.`];
 }
 
 function describeSilence(rhythm: Rhythm, { at, lastHeardOf, enabledPartners }: Status): string[] {

@@ -1,5 +1,5 @@
-import { PartnersError, readPartnersFile } from "@booking-events/partners";
-import { type QueueStatus, readQueueStatus } from "@booking-events/queue";
+import { type Partner, PartnersError, readPartnersFile } from "@booking-events/partners";
+import { type QueueStatus, readBytesToday, readQueueStatus } from "@booking-events/queue";
 import { type DatabaseStatus, readDatabaseStatus } from "@booking-events/store";
 import type { Context } from "../../context.ts";
 import { describeDatabaseError, readDatabaseSettings } from "../../database.ts";
@@ -18,6 +18,8 @@ export interface Status {
   lastHeardOf: Map<string, Date>;
   /** Null: this host does not have the partners file. */
   enabledPartners: Set<string> | null;
+  /** Of the partners of the file. Empty: that, or Redis does not answer. */
+  quotas: { partner: string; bytesPerDay: number; bytesToday: number }[];
 }
 
 /** Reads Redis and PostgreSQL at the same time. If one of them is down, the status of the other is complete. */
@@ -25,23 +27,40 @@ export async function readStatus(context: Context): Promise<Status> {
   const at = context.now();
   const redis = readRedisSettings(context.environment);
   const databaseSettings = readDatabaseSettings(context.environment);
-  const [queue, database] = await Promise.all([
+  const partners = readPartnersIfPossible(context);
+  const [queue, database, quotas] = await Promise.all([
     read(readQueueStatus(redis), (error) => describeRedisError(error, redis.redisServers)),
     read(readDatabaseStatus(databaseSettings, at), (error) => describeDatabaseError(error, databaseSettings)),
+    readQuotas(redis, partners ?? []),
   ]);
   return {
     at,
     queue,
     database,
     lastHeardOf: findLastHeardOf(queue, database),
-    enabledPartners: findEnabledPartners(context),
+    enabledPartners: partners && new Set(partners.filter(({ enabled }) => enabled).map(({ id }) => id)),
+    quotas,
   };
 }
 
-function findEnabledPartners(context: Context): Set<string> | null {
+async function readQuotas(redis: ReturnType<typeof readRedisSettings>, partners: Partner[]): Promise<Status["quotas"]> {
   try {
-    const { partners } = readPartnersFile(partnersPath(context));
-    return new Set(partners.filter(({ enabled }) => enabled).map(({ id }) => id));
+    const ids = partners.map(({ id }) => id);
+    const bytesToday = await readBytesToday(redis, ids);
+    return partners.map(({ id, bytesPerDay }) => ({
+      partner: id,
+      bytesPerDay,
+      bytesToday: bytesToday.get(id) ?? 0,
+    }));
+  } catch {
+    // The status of the queue says why.
+    return [];
+  }
+}
+
+function readPartnersIfPossible(context: Context): Partner[] | null {
+  try {
+    return readPartnersFile(partnersPath(context)).partners;
   } catch (error) {
     if (error instanceof PartnersError) return null;
     throw error;
