@@ -1,16 +1,9 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { removeSharedMemory } from "@booking-events/harness/fake-clock";
 import { createNetwork, type Network } from "@booking-events/harness/network";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
-import {
-  type DataServer,
-  findTool,
-  type PostgresServer,
-  startPostgres,
-  startRedis,
-} from "@booking-events/scripts/services";
+import { findTool, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
 import type pg from "pg";
 import type { Build } from "./builds.ts";
 import { createPool } from "./database.ts";
@@ -173,13 +166,12 @@ async function startRedisFor(
   const environment = (await clocks?.add("redis", () => readRedisClock(redis.url))) ?? {};
   const redis = await startRedis({ dir: join(dir, "redis"), port: await freePort(), environment, signal });
   started.defer(redis.stop);
-  await removeSharedMemory(redis.pid);
   return {
     environment: { REDIS_URL: redis.url },
     pid: redis.pid,
     shards: 1,
     locateShards: async () => [{ redisUrl: redis.url, prefix: queuePrefix }],
-    target: { kill: redis.kill, ended: redis.ended, restart: () => restartRedis(redis) },
+    target: redis,
     faults: [],
   };
 }
@@ -229,9 +221,4 @@ async function startPostgresFor(
 /** As the documentation names them. */
 function shardPrefixes(count: number): string[] {
   return Array.from({ length: count }, (_, shard) => (shard === 0 ? queuePrefix : `{chaos-${shard}}`));
-}
-
-async function restartRedis(redis: DataServer): Promise<void> {
-  await redis.restart();
-  await removeSharedMemory(redis.pid);
 }

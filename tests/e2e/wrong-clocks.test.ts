@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
-import { FakeClock, removeSharedMemory } from "@booking-events/harness/fake-clock";
+import { FakeClock } from "@booking-events/harness/fake-clock";
 import { findTool } from "@booking-events/scripts/services";
 import { migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
@@ -29,7 +29,6 @@ describe.skipIf(faketime === undefined)("a clock that is wrong", { timeout: 60_0
   beforeAll(() => migrate(own.postgres.url));
 
   beforeEach(async () => {
-    await removeSharedMemory(own.redis.pid);
     await emptyTables(own.pool);
     await emptyQueue();
     await own.pool.query("update log_retention set horizon = null");

@@ -1,4 +1,5 @@
-import { chmod, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -41,6 +42,7 @@ export class FakeClock {
 
   async remove(): Promise<void> {
     await rm(dirname(this.#file), { recursive: true, force: true });
+    await removeLeftovers();
   }
 }
 
@@ -56,8 +58,12 @@ function preload(faketime: string, kind: ProgramKind): string {
   }
 }
 
-/** libfaketime creates these for child processes, which Redis does not have, and leaves them when it is killed. */
-export async function removeSharedMemory(pid: number): Promise<void> {
-  for (const name of [`faketime_shm_${pid}`, `sem.faketime_sem_${pid}`])
-    await rm(join("/dev/shm", name), { force: true });
+const sharedMemory = "/dev/shm";
+
+/** libfaketime shares memory with child processes, and leaves it when its process is killed. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of await readdir(sharedMemory)) {
+    const [, pid] = /^(?:faketime_shm|sem\.faketime_sem)_(\d+)$/.exec(name) ?? [];
+    if (pid !== undefined && !existsSync(join("/proc", pid))) await rm(join(sharedMemory, name), { force: true });
+  }
 }
