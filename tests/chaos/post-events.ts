@@ -54,7 +54,7 @@ export interface SendOptions {
 
 const firstBackoffMs = 200;
 const longestBackoffMs = 4_000;
-/** Ingest and Caddy close connections that were idle for 75 s, and a request that is sent meanwhile gets no answer. */
+/** Caddy closes connections that were idle for 75 s, and a request that is sent meanwhile gets no answer. */
 const maxIdleMs = 30_000;
 /** On a busy machine this process may itself be frozen for seconds. */
 const tickIntervalMs = 50;

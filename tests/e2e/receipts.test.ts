@@ -56,6 +56,14 @@ async function untilReceipt(lookup: RunningApp, eventId: string, expected: objec
   await waitFor(async () => expect(await receipt(lookup, eventId)).toEqual({ eventId, ...expected }));
 }
 
+test("lookup keeps an idle connection longer than Google's load balancer does", async () => {
+  const { url } = await running("lookup");
+  const { headers } = await exchange(Number(new URL(url).port), { method: "GET", path: "/booking-event/receipt/x/y" });
+  expect(headers).toMatchObject({ Connection: "close" });
+  const known = { method: "GET", path: `/booking-event/receipt/${secret}/y` };
+  expect((await exchange(Number(new URL(url).port), known)).headers).toMatchObject({ "Keep-Alive": "timeout=650" });
+});
+
 /** An envelope as in the queue. A number orders the events. */
 function envelope(number: number, more: Partial<EventEnvelope> = {}): EventEnvelope {
   const sequence = (Date.now() - 60_000 + number) * 1_000;

@@ -22,7 +22,7 @@ const booking = '{"consumerTripPartnerExternalReference":"T-1"}';
 const json = { "Content-Type": "application/json" };
 const form = { "Content-Type": "application/x-www-form-urlencoded" };
 
-const keptOpen = { Connection: "keep-alive", "Keep-Alive": "timeout=75" };
+const keptOpen = { Connection: "keep-alive", "Keep-Alive": "timeout=60" };
 const closed = { Connection: "close" };
 
 let ingest: TestIngest;

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { platform, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { connect, exchange, type RawAnswer, requestBytes } from "@booking-events/harness/http-client";
 import { acmeSecret, partner, partnersFile } from "@booking-events/harness/partners";
@@ -52,6 +53,44 @@ describe("a failed start", () => {
     expect(main.output()).toContain(`Set ${variable} `);
     expect(main.output()).not.toContain("    at ");
     holder.close();
+  });
+});
+
+describe("an idle connection", () => {
+  const bytes = requestBytes({ path: create, body: booking });
+
+  test("is kept longer than Google's load balancer keeps it", async () => {
+    const { port } = await start();
+    expect((await exchange(port, { path: create, body: booking })).headers["Keep-Alive"]).toBe("timeout=650");
+  });
+
+  test("answers until KEEP_ALIVE_TIMEOUT_MS is over, which it announces, and then closes", async () => {
+    const { port } = await start({ KEEP_ALIVE_TIMEOUT_MS: "2000" });
+    const connection = await connect(port);
+    let answeredAtMs = 0;
+    for (let round = 0; round < 3; round += 1) {
+      connection.send(bytes);
+      expect(await connection.answer()).toMatchObject({ status: 200, headers: { "Keep-Alive": "timeout=2" } });
+      answeredAtMs = performance.now();
+      if (round < 2) await delay(1_000);
+    }
+    await connection.closed;
+    // Node's clock of timers has whole milliseconds.
+    expect(performance.now() - answeredAtMs).toBeGreaterThan(1_990);
+  });
+
+  test("that has been idle the longest makes room at MAX_CONNECTIONS, long before its time is over", async () => {
+    const { port } = await start({ MAX_CONNECTIONS: "2" });
+    const [first, second] = [await connect(port), await connect(port)];
+    for (const connection of [first, second, first]) {
+      connection.send(bytes);
+      expect((await connection.answer()).status).toBe(200);
+    }
+    expect((await exchange(port, { path: create, body: booking })).status).toBe(200);
+    await second.closed;
+    expect(first.isClosed()).toBe(false);
+    first.send(bytes);
+    expect((await first.answer()).status).toBe(200);
   });
 });
 

@@ -59,6 +59,7 @@ const entries = {
   PARTNERS_FILE: variables.PARTNERS_FILE,
   TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
   MAX_CONNECTIONS: variables.MAX_CONNECTIONS,
+  KEEP_ALIVE_TIMEOUT_MS: variables.KEEP_ALIVE_TIMEOUT_MS,
   BODY_LIMIT_BYTES: variables.BODY_LIMIT_BYTES,
   MAX_BACKLOG: variables.MAX_BACKLOG,
   REDIS_MEMORY_HIGH_WATER: variables.REDIS_MEMORY_HIGH_WATER,
@@ -263,6 +264,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     handle: app.callback(),
     mayHaveBody: (req) => mayHaveBody(partners.registry(), req, kindOfPath),
     connections,
+    keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
     observe,
   });
   // First, because it closes connections of this process to itself.

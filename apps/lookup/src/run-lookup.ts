@@ -63,6 +63,7 @@ const entries = {
   PARTNERS_FILE: variables.PARTNERS_FILE,
   TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
   MAX_CONNECTIONS: variables.MAX_CONNECTIONS,
+  KEEP_ALIVE_TIMEOUT_MS: variables.KEEP_ALIVE_TIMEOUT_MS,
   LOG_LEVEL: variables.LOG_LEVEL,
   SHUTDOWN_DELAY_MS: variables.SHUTDOWN_DELAY_MS,
   SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
@@ -247,6 +248,7 @@ function createLookupServer(
     handle: app.callback(),
     mayHaveBody: (req) => mayHaveBody(partners.registry(), req, kindOfPath),
     connections,
+    keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
     observe,
     limits: { ...serverLimits, requestTimeoutMs: listTimeoutMs },
   });

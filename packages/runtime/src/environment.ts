@@ -119,6 +119,8 @@ export const variables = {
   ),
   PARTNERS_FILE: v.optional(v.pipe(v.string(), v.nonEmpty("must be the path of a file")), "./partners.json"),
   TRUSTED_PROXY_HOPS: v.optional(wholeNumber(0, 16), "0"),
+  // The header that announces it has whole seconds. Google's load balancer keeps idle connections for 600 s.
+  KEEP_ALIVE_TIMEOUT_MS: v.optional(wholeNumber(1_000, 86_400_000), "650000"),
   MAX_CONNECTIONS: v.optional(wholeNumber(1, 1_000_000), "10000"),
   BODY_LIMIT_BYTES: v.optional(wholeNumber(1_024, 16 * 1_024 * 1_024), "65536"),
   MAX_BACKLOG: v.optional(wholeNumber(1, 1_000_000_000), "1000000"),

@@ -71,6 +71,7 @@ export async function startIngest(
     handle: app.callback(),
     mayHaveBody: (req) => mayHaveBody(partners(), req, kindOfPath),
     connections,
+    keepAliveTimeoutMs: 60_000,
     observe,
     limits: { ...serverLimits, ...limits },
   });

@@ -26,7 +26,13 @@ async function startServer(maxConnections: number) {
     if (req.url?.endsWith("wait")) waiting.push(res);
     else setImmediate(() => res.end());
   };
-  server = new PartnerFacingServer({ handle, mayHaveBody: () => true, connections, observe: () => {} });
+  server = new PartnerFacingServer({
+    handle,
+    mayHaveBody: () => true,
+    connections,
+    keepAliveTimeoutMs: 60_000,
+    observe: () => {},
+  });
   server.server.listen(0, "127.0.0.1");
   await once(server.server, "listening");
   const { port } = server.server.address() as AddressInfo;

@@ -23,8 +23,6 @@ export const serverLimits = {
   /** Clients that are still sending this long after a stop are disconnected. Shutdown waits for no more than 12 s. */
   longestStopMs: 10_000,
   timeoutCheckIntervalMs: 1_000,
-  /** Longer than the 60 s for which common load balancers keep a connection, so that they close it first. */
-  keepAliveTimeoutMs: 75_000,
   /** For the URL and the headers together. */
   maxHeaderBytes: 8_192,
   /** Per connection: requests passed to the app whose answers have not been handed to the kernel completely. */
@@ -41,6 +39,11 @@ interface ServerParts {
   /** Whether the request has a valid secret, and a path that takes bodies. Otherwise, its chunks are not parsed. */
   mayHaveBody: (req: IncomingMessage) => boolean;
   connections: Connections;
+  /**
+   * When idle connections are closed. Longer than a load balancer keeps them: what it sends on a connection that is being
+   * closed gets no answer.
+   */
+  keepAliveTimeoutMs: number;
   observe: ObserveRequest;
   limits: Limits;
 }
@@ -56,6 +59,7 @@ export class PartnerFacingServer {
     this.#parts = { ...parts, limits };
     this.server = createHttpServer({
       ...toNodeOptions(limits),
+      keepAliveTimeout: parts.keepAliveTimeoutMs,
       IncomingMessage: joinChunks(
         stopParserAt((req) => this.#mustStopParser(req)),
         (req) => this.#countRead(req.socket),
@@ -193,7 +197,6 @@ function toNodeOptions(limits: Limits): ServerOptions {
     requestTimeout: limits.requestTimeoutMs,
     headersTimeout: limits.headersTimeoutMs,
     connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
     maxHeaderSize: limits.maxHeaderBytes,
     // The app answers instead, because Node's answer has no body.
     requireHostHeader: false,

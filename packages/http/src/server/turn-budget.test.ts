@@ -20,7 +20,13 @@ test("a partner whose requests take much time is read in parts, and others in be
     while (performance.now() < untilMs);
     setImmediate(() => res.end());
   };
-  const server = new PartnerFacingServer({ handle, mayHaveBody: () => true, connections, observe: () => {} });
+  const server = new PartnerFacingServer({
+    handle,
+    mayHaveBody: () => true,
+    connections,
+    keepAliveTimeoutMs: 60_000,
+    observe: () => {},
+  });
   server.server.listen(0, "127.0.0.1");
   await once(server.server, "listening");
   onTestFinished(() => server.stop());
