@@ -56,6 +56,37 @@ describe("a failed start", () => {
   });
 });
 
+describe("behind a proxy that writes ports into X-Forwarded-For", () => {
+  const guess = (port: number, forwardedFor: string) =>
+    exchange(port, { path: "/booking-event/create/a-guess", headers: { "X-Forwarded-For": forwardedFor } });
+
+  test("each client is throttled, logged and recorded by its own address", async () => {
+    const { port, logLines } = await start({ TRUSTED_PROXY_HOPS: "1" });
+    const [first, second] = ["198.51.100.7", "[2001:db8::1]"];
+    // Before the others, because those that are recorded in a second are limited.
+    expect((await guess(port, `${second}:50000`)).status).toBe(403);
+    for (let i = 0; i < 200; i += 1) expect((await guess(port, `${first}:${40_000 + i}`)).status).toBe(403);
+    expect((await guess(port, `${first}:50000`)).status).toBe(429);
+    expect((await guess(port, `${second}:50001`)).status).toBe(403);
+    const addresses = () => new Set(logLines().flatMap(({ ip }) => (ip === undefined ? [] : [ip])));
+    await waitFor(() => expect(addresses()).toEqual(new Set(["198.51.100.7", "2001:db8::1"])));
+    const since = { redisServers: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "", since: new Date(0) };
+    await waitFor(async () => {
+      const recorded = (await readRefusals(since)).map(({ ip }) => ip);
+      expect(recorded).toEqual(expect.arrayContaining(["198.51.100.7", "2001:db8::1"]));
+    });
+  });
+
+  test("who has no readable address counts as the proxy, which the log and a metric say", async () => {
+    const main = await start({ TRUSTED_PROXY_HOPS: "1" });
+    expect((await guess(main.port, "canary-address")).status).toBe(403);
+    expect(main.logLines()).toContainEqual(
+      expect.objectContaining({ outcome: "unknown-secret", ip: "127.0.0.1", isAddressUnreadable: true }),
+    );
+    expect(await main.metrics()).toMatch(/^ingest_unreadable_addresses_total\{.*\} 1$/m);
+  });
+});
+
 describe("an idle connection", () => {
   const bytes = requestBytes({ path: create, body: booking });
 

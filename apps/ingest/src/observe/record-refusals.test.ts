@@ -35,7 +35,7 @@ test("refusals are written together, with nothing that the sender wrote", async 
   const recorder = startRecorder(async (refusals) => void calls.push(refusals));
   const violations = Array.from({ length: 50 }, () => ({ field: "consumerPhone", rule: "null" as const }));
   recorder.record(refused({ kind: "create", secretId: "s1", violations }));
-  recorder.record(refused({ partner: undefined, status: 403, outcome: "unknown-secret", ip: "Canary" }));
+  recorder.record(refused({ partner: undefined, status: 403, outcome: "unknown-secret", ip: undefined }));
   for (const answered of [{ status: 200 }, { status: undefined }]) recorder.record(refused(answered));
   expect(calls).toEqual([]);
   await vi.advanceTimersByTimeAsync(1_000);

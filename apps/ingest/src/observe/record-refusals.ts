@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import type { ObserveRequest } from "@booking-events/http";
 import { type RecordedRefusal, Recorder, type Records } from "@booking-events/queue";
 import { createTallies, type Registry } from "@booking-events/runtime";
@@ -69,7 +68,6 @@ function toRefusal(request: Parameters<ObserveRequest>[0], status: number): Reco
     secretId: secretId ?? null,
     kind: kind ?? null,
     violations: violations.slice(0, maxViolationsRecorded).map(({ field, rule }) => `${field}:${rule}`),
-    // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
-    ip: ip !== undefined && isIP(ip) !== 0 ? ip : null,
+    ip: ip ?? null,
   };
 }

@@ -11,6 +11,7 @@ import { SecretRefused } from "../partners/authenticate.ts";
 import { findHostFault } from "./host-header.ts";
 import { QuietKoa } from "./quiet-koa.ts";
 import { toPath } from "./request-path.ts";
+import { findSenderAddress, type SenderAddress } from "./sender-address.ts";
 
 export interface RequestState {
   partner?: string;
@@ -43,16 +44,18 @@ export function createPartnerFacingApp<State extends RequestState>(options: {
   logger: Logger;
 }): Koa<State> {
   const { router, trustedProxyHops, logger } = options;
-  const app = new QuietKoa<State>({
-    proxy: trustedProxyHops > 0,
-    // Hops are counted from the right. Addresses further left were written by the client.
-    maxIpsCount: trustedProxyHops,
-  });
+  const app = new QuietKoa<State>();
   // The router reads the host of each request, although our routes apply to any. Koa would split the header.
   Object.defineProperty(app.context, "host", { value: "" });
   // Only errors after a response has been sent get here, and Koa would print them completely.
   app.on("error", (error) => logger.debug({ err: error }, "response failed"));
-  app.use(answerRequests(options.observe));
+  // Koa's own takes any text of X-Forwarded-For as it is.
+  Object.defineProperty(app.request, "ip", {
+    get(this: Koa.Request) {
+      return findSenderAddress(this.req, trustedProxyHops).ip ?? "";
+    },
+  });
+  app.use(answerRequests(options.observe, trustedProxyHops));
   app.use(router.routes());
   app.use((ctx) => {
     ctx.state.answer = options.unmatched(matchedRoute(ctx), ctx);
@@ -61,7 +64,10 @@ export function createPartnerFacingApp<State extends RequestState>(options: {
 }
 
 /** Sends the answer to every request, logs it and counts it, whatever happened to it. */
-function answerRequests<State extends RequestState>(observe: ObserveOfApp<State>): Koa.Middleware<State> {
+function answerRequests<State extends RequestState>(
+  observe: ObserveOfApp<State>,
+  trustedProxyHops: number,
+): Koa.Middleware<State> {
   return async function answerRequest(ctx, next) {
     const startedAtMs = performance.now();
     // Koa's own response handling ignores unread bodies, and its error handling drops our headers.
@@ -93,6 +99,7 @@ function answerRequests<State extends RequestState>(observe: ObserveOfApp<State>
         ctx.res.destroy();
       }
     }
+    const isRefused = error !== undefined && !(error instanceof ClientGone);
     const request: ObservedRequest = {
       requestId: requestIdOf(ctx.req),
       method: ctx.method,
@@ -103,7 +110,7 @@ function answerRequests<State extends RequestState>(observe: ObserveOfApp<State>
       status: wasSent ? ctx.status : answer?.status,
       outcome: wasSent ? "cut-off" : (answer?.code ?? "client-gone"),
       durationMs: performance.now() - startedAtMs,
-      ...detailsForLog(ctx, error),
+      ...(isRefused ? describeRefusal(error, findSenderAddress(ctx.req, trustedProxyHops)) : {}),
     };
     observe(request, ctx.state);
     if (!isStream) await sending;
@@ -125,16 +132,14 @@ function matchedRoute(ctx: Koa.ParameterizedContext<RequestState>): string | und
   return matched?.[0]?.name;
 }
 
-function detailsForLog(ctx: Koa.ParameterizedContext<RequestState>, error: unknown): Partial<ObservedRequest> {
-  if (error === undefined || error instanceof ClientGone) return {};
+function describeRefusal(error: unknown, sender: SenderAddress): Partial<ObservedRequest> {
   if (error instanceof SecretRefused) {
     const { outcome, partnerId: partner, secretId } = error;
-    return { outcome, partner, secretId, ip: ctx.ip, isSecretRefused: true };
+    return { ...sender, outcome, partner, secretId, isSecretRefused: true };
   }
-  const { ip } = ctx;
-  if (!(error instanceof Refusal)) return { ip, err: error };
+  if (!(error instanceof Refusal)) return { ...sender, err: error };
   const { cause, violations } = error;
-  return { ip, violations, cause: cause === undefined ? undefined : describeRootCause(cause) };
+  return { ...sender, violations, cause: cause === undefined ? undefined : describeRootCause(cause) };
 }
 
 /** For example `ReplyError OOM`. In an outage, a stack on each line would hide everything else. */

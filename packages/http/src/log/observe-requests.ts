@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import type { Partner } from "@booking-events/partners";
 import { Counter, createTallies, Histogram, type Logger, type Registry } from "@booking-events/runtime";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
@@ -12,6 +11,7 @@ export class RequestObserver {
   readonly #requests: ReturnType<typeof createTallies>;
   readonly #durations: Histogram;
   readonly #refusedSecrets: Counter;
+  readonly #unreadableAddresses: Counter;
 
   /** @param app the prefix of the metrics' names */
   constructor(app: string, logger: Logger, metrics: Registry) {
@@ -36,6 +36,11 @@ export class RequestObserver {
       labelNames: ["cause", "status"],
       registers: [metrics],
     });
+    this.#unreadableAddresses = new Counter({
+      name: `${app}_unreadable_addresses_total`,
+      help: "Refused requests that count as their proxy's, because what it wrote into X-Forwarded-For is no address.",
+      registers: [metrics],
+    });
   }
 
   /**
@@ -51,15 +56,13 @@ export class RequestObserver {
   observe(request: ObservedRequest): void {
     this.#count(request);
     const { outcome, status, durationMs, eventId } = request;
-    // If there are fewer proxies than TRUSTED_PROXY_HOPS, the client can write any text here.
-    const ip = request.ip !== undefined && isIP(request.ip) !== 0 ? request.ip : undefined;
-    if (status !== 200 && this.#refusals.countRepeat({ ...request, ip })) return;
+    if (status !== 200 && this.#refusals.countRepeat(request)) return;
     const roundedMs = durationMs === undefined ? undefined : Math.round(durationMs * 10) / 10;
     if (outcome === "accepted") {
       // The event's id is the request's.
       this.#acceptedLoggerOf(request).info({ eventId, durationMs: roundedMs }, "request");
     } else {
-      this.#logger[status === 500 ? "error" : "info"](describe({ ...request, ip, durationMs: roundedMs }), "request");
+      this.#logger[status === 500 ? "error" : "info"](describe({ ...request, durationMs: roundedMs }), "request");
     }
   }
 
@@ -67,9 +70,11 @@ export class RequestObserver {
     this.#refusals.flush();
   }
 
-  #count({ kind, partner, status, outcome, durationMs, isSecretRefused }: ObservedRequest): void {
+  #count(request: ObservedRequest): void {
+    const { kind, partner, status, outcome, durationMs, isSecretRefused, isAddressUnreadable } = request;
     const label = String(status ?? "none");
     if (isSecretRefused) this.#refusedSecrets.inc({ cause: outcome, status: label });
+    if (isAddressUnreadable) this.#unreadableAddresses.inc();
     this.#requests(kind ?? "none", label, partner ?? "none").count += 1;
     if (durationMs !== undefined) this.#durations.observe({ status: label }, durationMs / 1_000);
   }

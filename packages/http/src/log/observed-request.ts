@@ -17,6 +17,8 @@ export interface ObservedRequest {
   durationMs?: number | undefined;
   /** The address of a client that was refused. */
   ip?: string | undefined;
+  /** `ip` is that of the nearest proxy, because it passed on none. */
+  isAddressUnreadable?: boolean | undefined;
   isSecretRefused?: boolean | undefined;
   violations?: FieldViolation[] | undefined;
   /** Why the event could not be queued. */

@@ -2,8 +2,7 @@ import ipaddr from "ipaddr.js";
 
 /**
  * Returns the part of an address that its sender cannot choose: a complete IPv4 address, or the first half of an IPv6
- * address. An invalid address comes from a client that wrote X-Forwarded-For itself; all such clients count as one
- * sender, "none".
+ * address. Clients that have disconnected have none, and count as one sender, "none".
  */
 export function toSender(ip: string): string {
   if (!ipaddr.isValid(ip)) return "none";
