@@ -29,6 +29,7 @@ import {
   parseEnvironment,
   type Registry,
   redisVariables,
+  refuseTracingAgents,
   toRedisServers,
   variables,
 } from "@booking-events/runtime";
@@ -111,6 +112,7 @@ type Context = Awaited<ReturnType<typeof createContext>>;
 type Services = Awaited<ReturnType<typeof startServices>>;
 
 async function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts) {
+  refuseTracingAgents(environment);
   const settings = parseEnvironment(entries, environment);
   const redis = { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
   const logger = createLogger({ name: "ingest", level: settings.LOG_LEVEL });

@@ -26,6 +26,7 @@ import {
   nameVariable,
   parseEnvironment,
   redisVariables,
+  refuseTracingAgents,
   toRedisServers,
   variables,
   withDeadline,
@@ -105,6 +106,7 @@ type Context = ReturnType<typeof createContext>;
 type Services = Awaited<ReturnType<typeof startServices>>;
 
 function createContext(environment: NodeJS.ProcessEnv) {
+  refuseTracingAgents(environment);
   const settings = parseEnvironment(entries, environment);
   const logger = createLogger({ name: "lookup", level: settings.LOG_LEVEL });
   const metrics = createMetrics("lookup");

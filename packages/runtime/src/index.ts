@@ -21,6 +21,7 @@ export {
   type RedisServers,
   toRedisServers,
 } from "./redis-servers.ts";
+export { refuseTracingAgents } from "./refuse-tracing-agents.ts";
 export { keepDoing, repeat } from "./repeat.ts";
 export { splitHosts } from "./split-hosts.ts";
 export { exitOnStartError, StartError } from "./start-error.ts";
