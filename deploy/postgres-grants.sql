@@ -39,6 +39,8 @@ grant execute on function create_log_partitions, drop_log_partition, delete_old_
 grant select, update on digest_key to booking_events_worker;
 -- At its start it looks for missing migrations.
 grant select on schema_migrations to booking_events_worker;
+-- It exports how far the feed's readers are behind.
+grant select on feed_readers to booking_events_worker;
 
 -- Lookup answers partners' questions and writes nothing. It reads a booking's content only to compute a digest of it,
 -- and of events no content at all.
@@ -52,7 +54,7 @@ grant select (event_id, partner, error_code, resolution, resolved_at, replayed_a
   to booking_events_lookup;
 
 -- pnpm ops shows everything, marks dead letters, and erases guests.
-grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_cursors,
+grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_readers,
   log_retention, schema_migrations to booking_events_ops;
 grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, envelope, reference, error)
   on dead_letters to booking_events_ops;
@@ -65,10 +67,14 @@ grant update (last_id) on feed_position to booking_events_ops;
 grant select, update on digest_key to booking_events_ops;
 grant select, insert, update on erasures to booking_events_ops;
 grant execute on function remove_guest_samples to booking_events_ops;
+grant update (last_id, moved_at), delete on feed_readers to booking_events_ops;
+drop policy if exists operate on feed_readers;
+create policy operate on feed_readers to booking_events_ops using (true);
 
--- Whoever reads bookings and follows the feed, and keeps its place there.
+-- Whoever reads bookings and follows the feed, and keeps its place there. No role can move another's reader, so give each
+-- program a role of its own: create role arrivals login password '…' in role booking_events_reader;
 grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, feed_position
   to booking_events_reader;
-grant select, insert, update on feed_cursors to booking_events_reader;
+grant select, insert (name, last_id), update (last_id, moved_at, seen_at), delete on feed_readers to booking_events_reader;
 
 commit;

@@ -122,7 +122,8 @@ function createSource({ events, bookings, startMs, intervalMs }: FilledTables): 
       return (booking + turn * ${lag}) % ${bookings} * 4 + turn;
     create function pg_temp.source(first bigint, last bigint) returns table (
       n bigint, id uuid, partner text, kind text, reference text, booking_key bytea, sequence bigint,
-      received_at timestamptz, revision integer, previous_id uuid, payload jsonb, digest bytea, created_at timestamptz
+      received_at timestamptz, revision integer, previous_id uuid, payload jsonb, digest bytea, created_at timestamptz,
+      booking_id uuid
     ) language sql as $$
       select n, pg_temp.id_of(n), partner,
         case when revision = 1 then 'create'
@@ -134,7 +135,7 @@ function createSource({ events, bookings, startMs, intervalMs }: FilledTables): 
           'consumerTripVenueName', 'Venue ' || n, 'consumerEmail', 'guest' || booking || '@example.com',
           'consumerTripArrivalDate', (date '2026-01-01' + (n % ${arrivalDays})::integer)::text),
         substring(sha256(n::text::bytea) for 16),
-        to_timestamp(pg_temp.time_of(pg_temp.event_of(booking, (4 - wrapped) % 4)) / 1000.0)
+        to_timestamp(pg_temp.time_of(pg_temp.event_of(booking, (4 - wrapped) % 4)) / 1000.0), md5(booking::text)::uuid
       from generate_series(first, last) as n, lateral (select pg_temp.booking_of(n) as booking),
         lateral (select pg_temp.wrapped(booking) as wrapped),
         lateral (
@@ -156,18 +157,18 @@ function insertEvents(source: string): string {
 
 function insertChanges(source: string): string {
   return `
-    insert into booking_changes (id, partner, reference_kind, reference, revision, change, event_id, sequence,
+    insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id, sequence,
       previous_event_id, changed_at)
-    select n + 1, partner, 'trip', reference, revision, kind || 'd', id, sequence, previous_id, received_at
+    select n + 1, booking_id, partner, 'trip', reference, revision, kind || 'd', id, sequence, previous_id, received_at
     from pg_temp.${source}`;
 }
 
 function insertBookings(source: string): string {
   return `
-    insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, payload,
+    insert into bookings (booking_key, booking_id, partner, reference_kind, reference, state, event_id, sequence, payload,
       content_digest, content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
       guest_hashes, arrival_date, arrival_at, return_date, return_at, destination_country, destination_airport)
-    select booking_key, partner, 'trip', reference, case kind when 'delete' then 'deleted' else 'active' end, id,
+    select booking_key, booking_id, partner, 'trip', reference, case kind when 'delete' then 'deleted' else 'active' end, id,
       sequence, payload, digest, id, sequence, sequence, revision, created_at, received_at,
       case kind when 'delete' then received_at end,
       array[hashtextextended('e' || n, 0), hashtextextended('p' || n, 0)], trip.*

@@ -82,8 +82,8 @@ export class Followers {
 
   async #readCursor(): Promise<{ handled: number | null; last: number }> {
     const { rows } = await this.#pool.query<{ handled: number | null; last: number }>(
-      `select feed_cursors.last_id as handled, feed_position.last_id as last
-       from feed_position left join feed_cursors on name = $1`,
+      `select feed_readers.last_id as handled, feed_position.last_id as last
+       from feed_position left join feed_readers on name = $1`,
       [cursorName],
     );
     return rows[0] ?? { handled: null, last: 0 };

@@ -27,8 +27,8 @@ const following = new AbortController();
 afterEach(() => following.abort());
 
 /** @returns the references of the changes that the follower gets */
-function startFollower(options: { schema?: string }): string[] {
-  const references: string[] = [];
+function startFollower(options: { schema?: string }): (string | null)[] {
+  const references: (string | null)[] = [];
   void follow({
     name: "test",
     database: surroundings().environment["DATABASE_URL"] as string,

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -123,14 +124,20 @@ test("programs follow the feed through PgBouncer, and count each change once", a
       pollIntervalMs: 20,
       from: "snapshot",
       signal: stopping.signal,
+      deleteAll: async () => {},
       onSnapshot: async () => {},
       onChange: async ({ id }, { client }) => void (await client.query("insert into handled values ($1)", [id])),
     }),
   );
   try {
-    await waitFor(async () => expect((await pool.query("select from feed_cursors")).rowCount).toBe(1));
+    await waitFor(async () => expect((await pool.query("select from feed_readers")).rowCount).toBe(1));
     const subject = { partner: "acme", referenceKind: "trip", reference: "TRIP-1", change: "updated" } as const;
-    const event = { eventId: "0199a000-0000-7000-8000-000000000001", previousEventId: null, sequence: 1 };
+    const event = {
+      bookingId: randomUUID(),
+      eventId: "0199a000-0000-7000-8000-000000000001",
+      previousEventId: null,
+      sequence: 1,
+    };
     for (let revision = 1; revision <= 100; revision += 1) {
       await inTransaction(pool, (client) => appendChanges(client, [{ ...subject, ...event, revision }]));
     }

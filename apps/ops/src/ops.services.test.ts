@@ -76,6 +76,7 @@ async function insertBooking(
   await insertBookings(pool, [
     {
       bookingKey: bookingKey("acme", referenceKind, reference),
+      bookingId: randomUUID(),
       partner: "acme",
       referenceKind,
       reference,
@@ -302,7 +303,7 @@ describe("bookings verify", () => {
   }
 
   const trip = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
-  const key = { ...trip, bookingKey: bookingKey("acme", "trip", "TRIP-1") };
+  const key = { ...trip, bookingId: randomUUID(), bookingKey: bookingKey("acme", "trip", "TRIP-1") };
 
   /** @returns what is printed when the booking has this state, and its first two events were removed */
   async function verifyWithoutFirstEvents(state: BookingState, revision: number): Promise<string> {
@@ -338,7 +339,7 @@ describe("bookings verify", () => {
       repetitions.map((number) => event(number, "update", "unchanged", { contentDigest, after: after(number) })),
     );
     await updateBookings(pool, [{ ...key, state: after(1_100), revision: 1, keepsPayload: true, trip: null }]);
-    const other = { ...trip, reference: "TRIP-2", bookingKey: bookingKey("acme", "trip", "TRIP-2") };
+    const other = { ...key, reference: "TRIP-2", bookingKey: bookingKey("acme", "trip", "TRIP-2") };
     const place = { eventId: eventId(2_000), sequence: start + 2_000_000_000, lastSequence: start + 2_000_000_000 };
     const at = new Date(place.sequence / 1_000);
     const content = { digest: contentDigest, eventId: place.eventId, newestKeylessSequence: place.sequence };

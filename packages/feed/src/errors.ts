@@ -9,14 +9,28 @@ export class FeedGapError extends Error {
   /** The last id before the gap. */
   readonly after: number;
 
-  constructor(after: number, what: string) {
-    super(`The feed has a gap after id ${after}: ${what} Start over from a snapshot.`);
+  constructor(name: string, after: number, what: string) {
+    super(
+      `The feed has a gap after id ${after}: ${what} Start over from a snapshot: npm run ops -- feed reset ${name}`,
+    );
     this.after = after;
   }
 }
 
+/** The reader of this name belongs to another role of the database, which alone may move it. */
+export class ForeignReaderError extends Error {
+  override name = "ForeignReaderError";
+
+  constructor(name: string, owner: string, role: string) {
+    super(
+      `The reader ${name} belongs to the role ${owner}, and this program connects as ${role}. Connect as ${owner}, or ` +
+        "choose another name.",
+    );
+  }
+}
+
 /**
- * A handler of a change has lost the transaction, so nothing of it is committed with the cursor. After a reconnect,
+ * A handler of a change has lost the transaction, so nothing of it counts. After a reconnect,
  * `onError` is asked about the change.
  */
 export abstract class TransactionLost extends Error {

@@ -25,26 +25,22 @@ export async function readPosition(client: Queryable, tables: FeedTables): Promi
  */
 export async function readCompletePage(
   client: Queryable,
-  { after, limit, tables }: { after: number; limit: number; tables: FeedTables },
+  { name, after, limit, tables }: { name: string; after: number; limit: number; tables: FeedTables },
 ): Promise<BookingChange[]> {
   // Before the page, which then has all changes up to this position.
   const position = await readPosition(client, tables);
-  checkKept(after, position);
+  if (after + 1 < position.keptFrom)
+    throw new FeedGapError(name, after, `the changes before ${position.keptFrom} were removed: they were too old.`);
   const changes = await readChanges(client, { after, limit, tables });
   let last = after;
   for (const { id } of changes) {
-    if (id !== last + 1) throw new FeedGapError(last, `the next change is ${id}.`);
+    if (id !== last + 1) throw new FeedGapError(name, last, `the next change is ${id}.`);
     last = id;
   }
   const isEnd = changes.length < limit;
   if (isEnd && last < position.lastId)
-    throw new FeedGapError(last, `the changes up to ${position.lastId} are missing.`);
+    throw new FeedGapError(name, last, `the changes up to ${position.lastId} are missing.`);
   if (last > position.lastId && changes.length === 0)
-    throw new FeedGapError(last, `the feed ends at ${position.lastId}, before the cursor.`);
+    throw new FeedGapError(name, last, `the feed ends at ${position.lastId}, before the reader's place.`);
   return changes;
-}
-
-function checkKept(last: number, { keptFrom }: FeedPosition): void {
-  if (last + 1 < keptFrom)
-    throw new FeedGapError(last, `the changes before ${keptFrom} were removed, because they were too old.`);
 }

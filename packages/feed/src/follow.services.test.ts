@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomInt } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,7 +8,13 @@ import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-data
 import { appendChanges, type ChangeToInsert, inTransaction, maintain, RollBack } from "@booking-events/store";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { FeedGapError, HandlerEndedTransaction, HandlerTimedOut, HandlingStopped } from "./errors.ts";
+import {
+  FeedGapError,
+  ForeignReaderError,
+  HandlerEndedTransaction,
+  HandlerTimedOut,
+  HandlingStopped,
+} from "./errors.ts";
 import { type FollowOptions, follow } from "./follow.ts";
 import { type HandlingContext, maxHandlingMs } from "./handle-changes.ts";
 import { type BookingChange, readChanges } from "./read-changes.ts";
@@ -28,7 +34,7 @@ function aChange(more: Partial<ChangeToInsert> = {}): ChangeToInsert {
   number += 1;
   return {
     ...{ partner: "acme", referenceKind: "trip", reference: `TRIP-${number}`, revision: 1, change: "created" },
-    ...{ eventId: idOf(number), sequence: number, previousEventId: null },
+    ...{ bookingId: idOf(number), eventId: idOf(number), sequence: number, previousEventId: null },
     ...more,
   };
 }
@@ -69,13 +75,13 @@ function start(options: Partial<FollowOptions> = {}) {
 const ids = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
 async function cursor(name = "test"): Promise<number | undefined> {
-  const { rows } = await pool.query("select last_id from feed_cursors where name = $1", [name]);
+  const { rows } = await pool.query("select last_id from feed_readers where name = $1", [name]);
   return rows[0]?.last_id;
 }
 
 beforeEach(async () => {
   number = 0;
-  await pool.query("truncate booking_changes, booking_events, bookings, feed_cursors; drop table if exists handled");
+  await pool.query("truncate booking_changes, booking_events, bookings, feed_readers; drop table if exists handled");
   await pool.query("update feed_position set last_id = 0, kept_from = 1");
   await pool.query(
     "create table handled (change_id bigint, process bigint, place bigint generated always as identity)",
@@ -127,12 +133,16 @@ test("a change comes with what the booking holds and held, and names both events
   await log(3, "delete", { note: "none" });
   await log(4, "create", { note: "C" });
   const reference = { partner: "acme", referenceKind: "trip", reference: "T" } as const;
+  const bookingId = randomUUID();
   const kinds = ["created", "updated", "deleted", "recreated", "erased"] as const;
   await inTransaction(pool, (client) =>
     appendChanges(
       client,
       kinds.map((change, index) =>
-        aChange({ ...reference, change, revision: index + 1, previousEventId: index === 0 ? null : idOf(index) }),
+        aChange({
+          ...(change === "erased" ? { ...reference, reference: null } : reference),
+          ...{ bookingId, change, revision: index + 1, previousEventId: index === 0 ? null : idOf(index) },
+        }),
       ),
     ),
   );
@@ -142,16 +152,17 @@ test("a change comes with what the booking holds and held, and names both events
   const at = { changedAt: expect.any(Date) };
   const [none, A, B, C] = [null, { note: "A" }, { note: "B" }, { note: "C" }];
   const expected = [
-    ["created", A, none, null],
-    ["updated", B, A, idOf(1)],
-    ["deleted", none, B, idOf(2)],
-    ["recreated", C, none, idOf(3)],
-    ["erased", none, C, idOf(4)],
+    ["created", A, "as-changed", none, "none", null],
+    ["updated", B, "as-changed", A, "as-changed", idOf(1)],
+    ["deleted", none, "deleted", B, "as-changed", idOf(2)],
+    ["recreated", C, "as-changed", none, "none", idOf(3)],
+    ["erased", none, "erased", none, "erased", idOf(4)],
   ] as const;
   expect(changes).toEqual(
-    expected.map(([change, payload, previousPayload, previousEventId], index) => ({
+    expected.map(([change, payload, payloadState, previousPayload, previousPayloadState, previousEventId], index) => ({
       ...{ ...reference, ...at, id: index + 1, revision: index + 1, sequence: index + 1, eventId: idOf(index + 1) },
-      ...{ change, payload, previousPayload, previousEventId },
+      ...{ bookingId, change, payload, payloadState, previousPayload, previousPayloadState, previousEventId },
+      ...(change === "erased" ? { reference: null } : {}),
     })),
   );
 });
@@ -210,7 +221,7 @@ describe("a follower that waits", () => {
     await append();
     await waitFor(async () => expect(await cursor()).toBe(1));
     // PostgreSQL keeps in the row which transaction has locked it last.
-    const lastLock = async () => (await pool.query("select xmax::text from feed_cursors")).rows;
+    const lastLock = async () => (await pool.query("select xmax::text from feed_readers")).rows;
     const before = await lastLock();
     const calls = await countCalls();
     await waitFor(async () => expect(await countCalls()).toBeGreaterThan(calls + 5));
@@ -445,6 +456,81 @@ async function readHandled(): Promise<number[]> {
   return rows.map(({ change_id }) => change_id);
 }
 
+describe("a reader that was reset", () => {
+  const reset = () => pool.query("update feed_readers set last_id = null");
+
+  test("starts over from a snapshot, though its program runs", async () => {
+    await append(3);
+    let snapshots = 0;
+    const { handled } = start({
+      from: "snapshot",
+      pollIntervalMs: 20,
+      deleteAll: async () => {
+        snapshots += 1;
+      },
+      onSnapshot: async () => {},
+    });
+    await waitFor(async () => expect(await cursor()).toBe(3));
+    await reset();
+    await waitFor(async () => expect(await cursor()).toBe(3));
+    await append();
+    await waitFor(() => expect(handled).toEqual([4]));
+    expect(snapshots).toBe(2);
+  });
+
+  test("starts over from the beginning while the feed has all changes", async () => {
+    await append(3);
+    const { handled } = start({ pollIntervalMs: 20 });
+    await waitFor(() => expect(handled).toEqual([1, 2, 3]));
+    await reset();
+    await waitFor(() => expect(handled).toEqual([1, 2, 3, 1, 2, 3]));
+  });
+
+  test("is refused at the beginning of a feed that has lost some: nothing would tell it what to delete", async () => {
+    await append(5);
+    await pool.query("delete from booking_changes where id <= 3; update feed_position set kept_from = 4");
+    await pool.query("insert into feed_readers (name) values ('test')");
+    const { ended, handled } = start();
+    await expect(ended).rejects.toThrow(FeedGapError);
+    await expect(ended).rejects.toThrow('from: "snapshot" is needed');
+    expect(handled).toEqual([]);
+  });
+
+  test("starts at the present end if it began there", async () => {
+    await append(3);
+    await pool.query("update feed_position set kept_from = 2; insert into feed_readers (name) values ('test')");
+    const { handled } = start({ from: "now" });
+    await waitFor(async () => expect(await cursor()).toBe(3));
+    await append();
+    await waitFor(() => expect(handled).toEqual([4]));
+  });
+});
+
+describe("a program", () => {
+  test("is seen to run while it waits, though nothing happens", async () => {
+    await pool.query("insert into feed_readers (name, last_id, seen_at) values ('test', 0, now() - interval '1 day')");
+    const isSeen = async () => {
+      const { rows } = await pool.query("select seen_at > now() - interval '1 hour' as seen from feed_readers");
+      return rows[0]?.seen;
+    };
+    const { stop } = start({ pollIntervalMs: 20 });
+    await waitFor(async () => expect(await isSeen()).toBe(true));
+    await stop();
+  });
+
+  test("is refused the name of another role's reader", async () => {
+    await pool.query("insert into feed_readers (name, last_id, owner) values ('test', 0, 'invoices')");
+    const { ended } = start();
+    await expect(ended).rejects.toThrow(ForeignReaderError);
+    await expect(ended).rejects.toThrow("The reader test belongs to the role invoices");
+    expect(await cursor()).toBe(0);
+  });
+
+  test.each(["", "two words", "x".repeat(101), "a'b"])("is refused the name %j", async (name) => {
+    await expect(start({ name }).ended).rejects.toThrow(TypeError);
+  });
+});
+
 describe("a feed in which changes are missing", () => {
   test.each([
     ["in the middle", "id = 4", [1, 2, 3], "after id 3: the next change is 5."],
@@ -465,15 +551,15 @@ describe("a feed in which changes are missing", () => {
 
   test("is refused when they were too old to be kept", async () => {
     await append(5);
-    await pool.query("insert into feed_cursors (name, last_id) values ('test', 1)");
+    await pool.query("insert into feed_readers (name, last_id) values ('test', 1)");
     await pool.query("update booking_changes set changed_at = now() - interval '2 years' where id in (1, 2, 4)");
     const rules = { retentionDays: 400, deletedRetentionDays: 0, deadLetterRetentionDays: 0 };
     expect((await maintain(pool, rules, clocksAgree)).removed.booking_changes).toBe(2);
     const { handled, ended } = start();
     await expect(ended).rejects.toThrow(
-      "after id 1: the changes before 3 were removed, because they were too old. Start over from a snapshot.",
+      "after id 1: the changes before 3 were removed: they were too old. Start over from a snapshot: npm run ops -- feed reset test",
     );
-    await pool.query("delete from feed_cursors");
+    await pool.query("delete from feed_readers");
     const other = start();
     await waitFor(() => expect(other.handled).toEqual([3, 4, 5]));
     expect(handled).toEqual([]);
@@ -484,7 +570,7 @@ describe("a feed in which changes are missing", () => {
     const { handled, ended } = start({ pollIntervalMs: 20 });
     await waitFor(async () => expect(await cursor()).toBe(3));
     await pool.query("delete from booking_changes where id = 3; update feed_position set last_id = 2");
-    await expect(ended).rejects.toThrow("the feed ends at 2, before the cursor.");
+    await expect(ended).rejects.toThrow("the feed ends at 2, before the reader's place.");
     expect(handled).toEqual([1, 2, 3]);
   });
 });
@@ -524,6 +610,8 @@ test("maintenance of the log gets its lock between slow handlers of a page", asy
   await waitFor(() => expect(handled).toEqual([1, 2]));
 });
 
+const deleteAll = async () => {};
+
 describe("a snapshot", () => {
   async function book(client: Parameters<typeof appendChanges>[0], n: number, revision: number): Promise<void> {
     await client.query(
@@ -554,6 +642,7 @@ describe("a snapshot", () => {
     const positions = new Set<number>();
     const { stop } = start({
       from: "snapshot",
+      deleteAll,
       onSnapshot: async (bookings, { position }) => {
         pages.push(bookings.length);
         positions.add(position);
@@ -563,8 +652,8 @@ describe("a snapshot", () => {
       },
       onChange: async ({ id, reference, revision }) => {
         expect(id).toBeGreaterThan([...positions][0] ?? 0);
-        expect(revision).toBe((known.get(reference) ?? 0) + 1);
-        known.set(reference, revision);
+        expect(revision).toBe((known.get(String(reference)) ?? 0) + 1);
+        known.set(String(reference), revision);
       },
       onError: async () => "stop",
     });
@@ -589,6 +678,7 @@ describe("a snapshot", () => {
     const bookings: SnapshotBooking[] = [];
     start({
       from: "snapshot",
+      deleteAll,
       onSnapshot: async (page, { client, position }) => {
         bookings.push(...page);
         await client.query("insert into handled (change_id) values ($1)", [position]);
@@ -600,11 +690,29 @@ describe("a snapshot", () => {
     const times = { createdAt: expect.any(Date), updatedAt: expect.any(Date) };
     expect(bookings).toEqual([
       {
-        ...{ ...common, ...times, reference: "TRIP-1", eventId: idOf(1), state: "active", revision: 1, payload: {} },
+        ...{
+          ...common,
+          ...times,
+          bookingId: expect.any(String),
+          reference: "TRIP-1",
+          eventId: idOf(1),
+          state: "active",
+          revision: 1,
+          payload: {},
+        },
         deletedAt: null,
       },
       {
-        ...{ ...common, ...times, reference: "TRIP-2", eventId: idOf(2), state: "deleted", revision: 7, payload: null },
+        ...{
+          ...common,
+          ...times,
+          bookingId: expect.any(String),
+          reference: "TRIP-2",
+          eventId: idOf(2),
+          state: "deleted",
+          revision: 7,
+          payload: null,
+        },
         deletedAt: expect.any(Date),
       },
     ]);
@@ -613,13 +721,37 @@ describe("a snapshot", () => {
   test("that the consumer can't handle ends it and leaves no cursor", async () => {
     await inTransaction(pool, (client) => book(client, 1, 1));
     const failure = new Error("full");
-    const { ended } = start({ from: "snapshot", onSnapshot: () => Promise.reject(failure) });
+    const { ended } = start({ from: "snapshot", deleteAll, onSnapshot: () => Promise.reject(failure) });
     await expect(ended).rejects.toBe(failure);
     expect(await cursor()).toBe(undefined);
   });
 
-  test("needs a handler", async () => {
-    await expect(start({ from: "snapshot" }).ended).rejects.toThrow(TypeError);
+  test("begins with deleting all that the consumer keeps, and has no erased booking", async () => {
+    await inTransaction(pool, (client) => book(client, 1, 1));
+    await inTransaction(pool, (client) => book(client, 2, 1));
+    await pool.query("update bookings set erased_at = now() where reference = 'TRIP-2'");
+    await pool.query("insert into handled (change_id) values (99)");
+    const options: Partial<FollowOptions> = {
+      from: "snapshot",
+      deleteAll: ({ client }) => client.query("delete from handled"),
+      onSnapshot: async (page, { client }) => {
+        await client.query("insert into handled (change_id) values ($1)", [page.length]);
+      },
+    };
+    const first = start(options);
+    await waitFor(async () => expect(await readHandled()).toEqual([1]));
+    await first.stop();
+    await pool.query("delete from feed_readers");
+    const failure = new Error("full");
+    const { ended } = start({ ...options, onSnapshot: () => Promise.reject(failure) });
+    await expect(ended).rejects.toBe(failure);
+    expect(await readHandled()).toEqual([1]);
+  });
+
+  test("needs handlers, so that no program forgets to delete what it keeps", async () => {
+    const onSnapshot = async () => {};
+    for (const given of [{}, { onSnapshot }, { deleteAll }])
+      await expect(start({ from: "snapshot", ...given }).ended).rejects.toThrow(TypeError);
   });
 });
 
@@ -810,7 +942,7 @@ describe("followers of one name", () => {
       snapshots += 1;
       await mayEnd;
     };
-    const followers = [1, 2].map(() => start({ from: "snapshot", onSnapshot, pollIntervalMs: 20 }));
+    const followers = [1, 2].map(() => start({ from: "snapshot", deleteAll, onSnapshot, pollIntervalMs: 20 }));
     await untilBlocked(pool, 1);
     end();
     await append(1);

@@ -2,19 +2,22 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defaultSchema, type Queryable } from "@booking-events/store";
 import { begin, connect, disconnect, type FeedClient } from "./connect.ts";
-import { createCursor, isAtEnd, lockCursor, moveCursor } from "./cursors.ts";
-import { FeedGapError, HandlingStopped, TransactionLost } from "./errors.ts";
+import { FeedGapError, ForeignReaderError, HandlingStopped, TransactionLost } from "./errors.ts";
 import { readCompletePage } from "./feed-position.ts";
 import { type Handled, type Handlers, handleChanges } from "./handle-changes.ts";
 import { consoleLogger, type FeedLogger, nameError } from "./logger.ts";
 import { growingPauseMs } from "./pauses.ts";
 import type { BookingChange } from "./read-changes.ts";
+import { findPlace, lockReader, moveReader, noteSeen, placeReader } from "./readers.ts";
 import { type FeedTables, tablesIn } from "./tables.ts";
 import { type SnapshotBooking, type SnapshotContext, SnapshotFailed, takeSnapshot } from "./take-snapshot.ts";
 import { createWakeUps, type WakeUps } from "./wake-ups.ts";
 
 export interface FollowOptions {
-  /** The cursor's name, in `feed_cursors`. Of all followers of one name, one at a time is active. */
+  /**
+   * The reader's name, in `feed_readers`: letters, digits, dots, - and _. Of all followers of one name, one at a time is
+   * active. The role that follows first owns the name, and no other can move the reader.
+   */
   name: string;
   /** PostgreSQL's URL. If it leads through PgBouncer in transaction mode, give `listenUrl` too. */
   database: string;
@@ -22,8 +25,13 @@ export interface FollowOptions {
   schema?: string;
   /** For LISTEN: a direct connection to PostgreSQL, or null to poll only. Default: `database`. */
   listenUrl?: string | null;
-  /** Where a new cursor begins. One that exists goes on from where it is. Default: `"beginning"`. */
+  /** Where a reader begins that is new or has been reset. Others go on from their place. Default: `"beginning"`. */
   from?: "beginning" | "now" | "snapshot";
+  /**
+   * Deletes all that the program keeps of bookings. Called before each snapshot: a program that starts over may keep what
+   * no longer exists, such as erased guests. Required by `from: "snapshot"`.
+   */
+  deleteAll?: (context: SnapshotContext) => Promise<unknown>;
   /** Gets all bookings, in pages, before the first change. Required by `from: "snapshot"`. */
   onSnapshot?: (bookings: SnapshotBooking[], context: SnapshotContext) => Promise<void>;
   /** Handles one change. The next one waits for it. */
@@ -48,6 +56,8 @@ export interface FollowOptions {
 
 const longestRetryPauseMs = 60_000;
 const longestReconnectPauseMs = 10_000;
+/** How often a program that waits records that it runs. */
+export const seenIntervalMs = 30_000;
 /** How long a handler may go on after the signal has aborted. */
 const graceMs = 1_000;
 
@@ -61,8 +71,9 @@ const graceMs = 1_000;
  * - If PostgreSQL fails, it reconnects after growing pauses of up to 10 s, and never gives up.
  *
  * @returns when the signal has aborted
- * @throws FeedGapError when changes are missing; HandlingStopped when `onError` answers `"stop"` or throws; what
- *   `onSnapshot` throws; TypeError when options are wrong
+ * @throws FeedGapError when changes are missing; ForeignReaderError when the name belongs to another role;
+ *   HandlingStopped when `onError` answers `"stop"` or throws; what `deleteAll` and `onSnapshot` throw; TypeError when
+ *   options are wrong
  */
 export async function follow(options: FollowOptions): Promise<void> {
   const { signal } = options;
@@ -88,11 +99,14 @@ interface Follower extends Required<FollowOptions> {
    * it is still to be asked about.
    */
   failing: { id: number; attempts: number; undecided?: TransactionLost } | undefined;
+  /** When to record next that the program runs, by `performance.now()`. */
+  noteSeenAtMs: number;
 }
 
 const defaults = {
   schema: defaultSchema,
   from: "beginning",
+  deleteAll: async () => {},
   onSnapshot: async () => {},
   onError: async () => "retry",
   pollIntervalMs: 1_000,
@@ -108,9 +122,9 @@ const defaults = {
 function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
   const settings: Required<FollowOptions> = { listenUrl: options.database, ...defaults, ...options, signal };
   const { name, schema, from, pageSize } = settings;
-  if (name === "") throw new TypeError("name must not be empty.");
-  if (from === "snapshot" && options.onSnapshot === undefined)
-    throw new TypeError('from: "snapshot" needs onSnapshot.');
+  if (!/^[\w.-]{1,100}$/.test(name)) throw new TypeError("name must be 1 to 100 letters, digits, dots, - and _.");
+  if (from === "snapshot" && (options.onSnapshot === undefined || options.deleteAll === undefined))
+    throw new TypeError('from: "snapshot" needs deleteAll and onSnapshot.');
   if (!Number.isInteger(pageSize) || pageSize < 1) throw new TypeError("pageSize must be a whole number from 1.");
   return {
     ...settings,
@@ -118,6 +132,7 @@ function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
     wakeUps: createWakeUps(settings),
     client: undefined,
     failing: undefined,
+    noteSeenAtMs: 0,
   };
 }
 
@@ -131,7 +146,7 @@ async function followUntilAborted(follower: Follower): Promise<void> {
       });
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof FeedGapError || error instanceof HandlingStopped) throw error;
+      if (isFinal(error)) throw error;
       if (error instanceof SnapshotFailed) throw error.cause;
       failures += 1;
       const isLost = error instanceof TransactionLost;
@@ -145,41 +160,53 @@ async function followUntilAborted(follower: Follower): Promise<void> {
   }
 }
 
+/** Another attempt would fail as well. */
+function isFinal(error: unknown): boolean {
+  return error instanceof FeedGapError || error instanceof ForeignReaderError || error instanceof HandlingStopped;
+}
+
 /** @param onProgress called when PostgreSQL has done what it was asked to */
 async function followOn(client: FeedClient, follower: Follower, onProgress: () => void): Promise<void> {
   const { wakeUps, pollIntervalMs, signal } = follower;
   while (!signal.aborted) {
-    const atEnd = await isAtEnd(client, follower);
-    if (atEnd === null) await setUpCursor(client, follower);
-    else if (atEnd) await wakeUps.wait(pollIntervalMs);
+    const place = await findPlace(client, follower);
+    if (place === "none" || place === "reset") await beginReading(client, follower, place === "reset");
+    else if (place === "at-end") await wakeUps.wait(pollIntervalMs);
     else await takePage(client, follower);
+    await noteSeenRegularly(client, follower);
     onProgress();
   }
 }
 
-async function setUpCursor(client: Queryable, follower: Follower): Promise<void> {
+async function beginReading(client: Queryable, follower: Follower, isReset: boolean): Promise<void> {
   if (follower.from === "snapshot") await takeSnapshot(client, follower);
-  else await createCursor(client, follower, follower.from);
+  else await placeReader(client, follower, { at: follower.from, isReset });
 }
 
-/** One transaction: the changes of a page, and the cursor past those that were handled. */
+async function noteSeenRegularly(client: Queryable, follower: Follower): Promise<void> {
+  if (performance.now() < follower.noteSeenAtMs) return;
+  await noteSeen(client, follower);
+  follower.noteSeenAtMs = performance.now() + seenIntervalMs;
+}
+
+/** One transaction: the changes of a page, and the reader's place after those that were handled. */
 async function takePage(client: FeedClient, follower: Follower): Promise<void> {
-  const { tables, pageSize, pollIntervalMs, handlerTimeoutMs, failing, signal } = follower;
+  const { name, tables, pageSize, pollIntervalMs, handlerTimeoutMs, failing, signal } = follower;
   await begin(client, { isolation: "read committed", idleTimeoutMs: handlerTimeoutMs });
-  const cursor = await lockCursor(client, follower);
-  if (cursor === null) {
+  const lastRead = await lockReader(client, follower);
+  if (lastRead === null) {
     await client.query("rollback");
     // Another follower is active. Look again later whether it still is.
     return pause(pollIntervalMs, signal);
   }
-  const changes = await readCompletePage(client, { after: cursor, limit: pageSize, tables });
+  const changes = await readCompletePage(client, { name, after: lastRead, limit: pageSize, tables });
   const { lastId, failure } = await handleChanges(isolate(changes, failing?.id), {
     ...follower,
     client,
     undecided: failing?.undecided,
     attemptsBefore: (id) => attemptsBefore(id, follower),
   });
-  if (lastId !== undefined) await moveCursor(client, follower, lastId);
+  if (lastId !== undefined) await moveReader(client, follower, lastId);
   await client.query("commit");
   if (failure !== undefined) await dealWith(failure, follower);
 }

@@ -7,7 +7,7 @@ import type { BookingChange } from "./read-changes.ts";
 
 export interface HandlingContext {
   /**
-   * The transaction that moves the cursor past this change. What you write in it is committed together with the cursor,
+   * The transaction that moves the reader past this change. What you write in it is committed together with its place,
    * or not at all. Don't commit it or roll it back.
    */
   client: Queryable;

@@ -1,4 +1,10 @@
-export { FeedGapError, HandlerEndedTransaction, HandlerTimedOut, HandlingStopped } from "./errors.ts";
+export {
+  FeedGapError,
+  ForeignReaderError,
+  HandlerEndedTransaction,
+  HandlerTimedOut,
+  HandlingStopped,
+} from "./errors.ts";
 export { type FollowOptions, follow } from "./follow.ts";
 export type { Failure, HandlingContext, NextStep } from "./handle-changes.ts";
 export type { FeedLogger } from "./logger.ts";

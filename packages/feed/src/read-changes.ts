@@ -6,10 +6,15 @@ import type { FeedTables } from "./tables.ts";
 export interface BookingChange {
   /** The place in the feed. */
   id: number;
+  /**
+   * The booking's key in your own tables: a random UUID that each change of it has, and that it keeps when it is erased.
+   */
+  bookingId: string;
   partner: string;
   /** Trips and consumers with the same reference are different bookings. */
   referenceKind: ReferenceKind;
-  reference: string;
+  /** Null: the booking has been erased, by this change or a later one. */
+  reference: string | null;
   /** Numbers the changes of the booking: 1, 2, 3 and so on. */
   revision: number;
   change: FeedChange;
@@ -21,10 +26,29 @@ export interface BookingChange {
   previousEventId: string | null;
   /** When the transaction that changed the booking began. */
   changedAt: Date;
-  /** What the booking holds from now on; null: it is deleted or erased, or the log no longer has the event. */
+  /** What the booking holds. Null: nothing. Delete what you keep of it. */
   payload: BookingInput | null;
-  /** What the booking held before; null: it was deleted or unknown, or the log no longer has the event. */
+  /**
+   * What `payload` is, or why it is null:
+   *
+   * - `as-changed`: what the booking held after this change.
+   * - `current`: the log no longer has that, so this is what the booking holds now. Later changes lead to it.
+   * - `deleted`: this change has deleted the booking.
+   * - `erased`: the booking has been erased, by this change or a later one.
+   * - `removed`: the log no longer has it, and the booking has been deleted since.
+   */
+  payloadState: "as-changed" | "current" | "deleted" | "erased" | "removed";
+  /** What the booking held before. Null: see `previousPayloadState`. */
   previousPayload: BookingInput | null;
+  /**
+   * What `previousPayload` is, or why it is null:
+   *
+   * - `as-changed`: what the booking held after the change before.
+   * - `none`: there was no booking, or it was deleted.
+   * - `erased`: the booking has been erased.
+   * - `removed`: the log no longer has it.
+   */
+  previousPayloadState: "as-changed" | "none" | "erased" | "removed";
 }
 
 /**
@@ -40,19 +64,47 @@ export async function readChanges(
   { after, limit, tables }: { after: number; limit: number; tables: FeedTables },
 ): Promise<BookingChange[]> {
   const { rows } = await client.query<ChangeRow>(
-    `select page.id::float8 as id, page.partner, page.reference_kind as "referenceKind", page.reference, page.revision,
-       page.change, page.event_id as "eventId", page.sequence::float8 as sequence,
-       page.previous_event_id as "previousEventId", page.changed_at as "changedAt",
-       case when page.change not in ('deleted', 'erased') then event.payload::text end as payload,
-       case when previous.kind <> 'delete' then previous.payload::text end as "previousPayload"
-     from (select * from ${tables.changes} where id > $1 order by id limit $2) as page
-     left join ${tables.events} as event on event.id = page.event_id
-     left join ${tables.events} as previous on previous.id = page.previous_event_id
-     order by page.id`,
+    `select id::float8 as id, booking_id as "bookingId", partner, reference_kind as "referenceKind", reference, revision,
+       change, event_id as "eventId", sequence::float8 as sequence, previous_event_id as "previousEventId",
+       changed_at as "changedAt", state as "payloadState", previous_state as "previousPayloadState",
+       case state when 'as-changed' then logged::text when 'current' then stored::text end as payload,
+       case previous_state when 'as-changed' then previously_logged::text end as "previousPayload"
+     from (${withContents(tables)}) as changes
+     order by id`,
     [after, limit],
   );
   return rows.map(toChange);
 }
+
+/**
+ * The log drops events by the month of their receipt, and the feed changes by the time at which they were made, so a
+ * change may have lost its event. Then the booking itself tells what it holds. It is looked up only in that case.
+ */
+const withContents = ({ changes, events, bookings }: FeedTables) => `
+       select page.*, event.payload as logged, previous.payload as previously_logged, booking.payload as stored,
+         case
+           when page.reference is null then 'erased'
+           when page.change = 'deleted' then 'deleted'
+           when event.payload is not null then 'as-changed'
+           when booking.payload is not null then 'current'
+           else 'removed'
+         end as state,
+         case
+           when page.change in ('created', 'recreated') or page.previous_event_id is null or previous.kind = 'delete'
+             then 'none'
+           when page.reference is null then 'erased'
+           when previous.payload is not null then 'as-changed'
+           else 'removed'
+         end as previous_state
+       from (select * from ${changes} where id > $1 order by id limit $2) as page
+       left join ${events} as event on event.id = page.event_id
+       left join ${events} as previous on previous.id = page.previous_event_id
+       left join lateral (
+         select payload from ${bookings}
+         where event.payload is null and page.change <> 'deleted' and reference = page.reference
+           and partner = page.partner and reference_kind = page.reference_kind and state = 'active'
+         limit 1
+       ) as booking on true`;
 
 /** A row as any client of pg gives it: its own parser of JSON may give wrong names. */
 type ChangeRow = Omit<BookingChange, "payload" | "previousPayload"> &

@@ -8,8 +8,8 @@ export function tablesIn(schema: string) {
   return {
     bookings: `${quoted}.bookings`,
     changes: `${quoted}.booking_changes`,
-    cursors: `${quoted}.feed_cursors`,
     events: `${quoted}.booking_events`,
     position: `${quoted}.feed_position`,
+    readers: `${quoted}.feed_readers`,
   };
 }

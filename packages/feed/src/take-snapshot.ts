@@ -2,10 +2,13 @@ import type { BookingInput, ReferenceKind } from "@booking-events/schema";
 import type { Queryable } from "@booking-events/store";
 import { begin } from "./connect.ts";
 import { readPosition } from "./feed-position.ts";
+import { setPlace } from "./readers.ts";
 import type { FeedTables } from "./tables.ts";
 
 /** A booking at the position of the snapshot. */
 export interface SnapshotBooking {
+  /** The booking's key in your own tables: see `BookingChange`. */
+  bookingId: string;
   partner: string;
   referenceKind: ReferenceKind;
   reference: string;
@@ -24,7 +27,7 @@ export interface SnapshotBooking {
 }
 
 export interface SnapshotContext {
-  /** The transaction in which the cursor is set up. Don't commit it or roll it back. */
+  /** The transaction in which the reader gets its place. Don't commit it or roll it back. */
   client: Queryable;
   /** The id of the last change that the snapshot includes. */
   position: number;
@@ -39,8 +42,8 @@ export class SnapshotFailed extends Error {
 const bookingsPerPage = 200;
 
 /**
- * Sets up the cursor and gives all bookings as they are at its position, in one transaction. Does nothing if the cursor
- * exists.
+ * Has the consumer delete all that it keeps, and gives it all bookings as they are at one position of the feed, which
+ * becomes the reader's place, in one transaction. Does nothing if the reader has a place.
  *
  * @throws SnapshotFailed; what the connection throws: roll all of it back
  */
@@ -49,23 +52,19 @@ export async function takeSnapshot(
   options: {
     name: string;
     tables: FeedTables;
+    deleteAll: (context: SnapshotContext) => Promise<unknown>;
     onSnapshot: (bookings: SnapshotBooking[], context: SnapshotContext) => Promise<void>;
     handlerTimeoutMs: number;
     signal: AbortSignal;
   },
 ): Promise<void> {
-  const { name, tables, onSnapshot, handlerTimeoutMs, signal } = options;
+  const { tables, deleteAll, onSnapshot, handlerTimeoutMs, signal } = options;
   await begin(client, { isolation: "repeatable read", idleTimeoutMs: handlerTimeoutMs });
-  // Before the bookings are read: another follower that sets up the same cursor waits here and then fails, so there is
-  // one snapshot.
-  const { rows: cursors } = await client.query<{ position: number }>(
-    `insert into ${tables.cursors} (name, last_id) values ($1, $2)
-     on conflict do nothing
-     returning last_id::float8 as position`,
-    [name, (await readPosition(client, tables)).lastId],
-  );
-  const position = cursors[0]?.position;
-  if (position !== undefined) {
+  const position = (await readPosition(client, tables)).lastId;
+  // Before the bookings are read: another follower that begins a snapshot for this reader waits here and then fails, so
+  // there is one.
+  if (await setPlace(client, options, position)) {
+    await give(client, () => deleteAll({ client, position }));
     await client.query(`declare bookings_at_position no scroll cursor for ${selectBookings(tables)}`);
     for (let isEnd = false; !isEnd; ) {
       signal.throwIfAborted();
@@ -77,7 +76,7 @@ export async function takeSnapshot(
   await client.query("commit");
 }
 
-async function give(client: Queryable, toConsumer: () => Promise<void>): Promise<void> {
+async function give(client: Queryable, toConsumer: () => Promise<unknown>): Promise<void> {
   await client.query("savepoint page");
   try {
     await toConsumer();
@@ -91,7 +90,7 @@ async function give(client: Queryable, toConsumer: () => Promise<void>): Promise
 
 const selectBookings = ({
   bookings,
-}: FeedTables) => `select partner, reference_kind as "referenceKind", reference, state, revision,
+}: FeedTables) => `select booking_id as "bookingId", partner, reference_kind as "referenceKind", reference, state, revision,
        coalesce(feed_event_id, event_id) as "eventId", sequence::float8 as sequence, case when state = 'active' then payload end as payload,
        created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt"
-     from ${bookings}`;
+     from ${bookings} where erased_at is null`;

@@ -5,6 +5,7 @@
 create table bookings (
   -- A digest, since a reference may be too long for an index row.
   booking_key bytea primary key,
+  booking_id uuid not null default gen_random_uuid(),
   partner text collate "C" not null,
   reference_kind text collate "C" not null check (reference_kind in ('trip', 'consumer')),
   reference text collate "C" not null,
@@ -67,6 +68,8 @@ comment on table bookings is
   'One row for each booking: its state now, which is the fold of its events in sequence order. A deleted booking stays, so that a late event cannot bring it back.';
 comment on column bookings.booking_key is
   'The SHA-256 of the partner, the kind of the reference and the reference: the booking''s identity. Of an erased booking, a keyed hash of that.';
+comment on column bookings.booking_id is
+  'A random id of the booking, which it keeps for good, over its erasure too. Whoever keeps a copy of a booking finds it again by this.';
 comment on column bookings.partner is 'The id of the partner that sends the booking.';
 comment on column bookings.reference_kind is
   'Which reference it is: the trip''s, or the consumer''s of a booking that was sent without a trip reference. Each kind is a namespace of its own.';
@@ -202,9 +205,10 @@ comment on column booking_events.processed_at is 'When the transaction that appl
 
 create table booking_changes (
   id bigint primary key,
+  booking_id uuid not null,
   partner text collate "C" not null,
   reference_kind text collate "C" not null check (reference_kind in ('trip', 'consumer')),
-  reference text collate "C" not null,
+  reference text collate "C",
   revision integer not null,
   change text collate "C" not null check (change in ('created', 'updated', 'deleted', 'recreated', 'erased')),
   event_id uuid not null,
@@ -217,15 +221,17 @@ comment on table booking_changes is
   'The feed: one row for each change of a booking, written in the transaction that changed the booking. Ids are visible in order and without gaps. Whoever has read id n has missed nothing if the next id is n + 1. Each transaction that appends notifies a channel of its last id: booking_changes, or in another schema than public, the channel with the schema''s name.';
 comment on column booking_changes.id is
   'The place in the feed. A later change of a booking overrides an earlier one, even if its sequence is lower: it corrects the booking after a late event.';
+comment on column booking_changes.booking_id is
+  'bookings.booking_id: what readers find their copy of the booking by, whatever they have read before.';
 comment on column booking_changes.partner is 'The id of the partner that sends the booking.';
 comment on column booking_changes.reference_kind is 'Whether it is the reference of a trip or of a consumer.';
 comment on column booking_changes.reference is
-  'The partner''s reference of the booking. Of an erased booking, bookings.reference.';
+  'The partner''s reference of the booking. Null: the booking has been erased, by this change or a later one.';
 comment on column booking_changes.revision is 'Numbers the changes of one booking: 1, 2, 3 and so on.';
 comment on column booking_changes.change is
   'What happened to the booking: created, updated, deleted, recreated or erased (forgotten on request).';
 comment on column booking_changes.event_id is
-  'The event that decided the new state. Unless the booking is deleted or erased, its payload in booking_events is the new content.';
+  'The event that decided the new state. Unless the booking is deleted or erased, its payload in booking_events is the new content. If the log no longer has that, bookings.payload is what an active booking holds now.';
 comment on column booking_changes.previous_event_id is
   'The event of the booking''s change before. Unless the booking was deleted, its payload is the old content. Null: there was no booking.';
 comment on column booking_changes.sequence is 'The sequence of event_id: its place in the order of receipt.';
@@ -245,16 +251,29 @@ comment on column feed_position.is_only_row is 'Always true, and the primary key
 comment on column feed_position.last_id is 'The id of the newest change.';
 comment on column feed_position.kept_from is 'Changes before this id have been removed, because they were too old.';
 
-create table feed_cursors (
-  name text collate "C" primary key,
-  last_id bigint not null,
-  moved_at timestamptz not null default now()
+create table feed_readers (
+  name text collate "C" primary key check (name ~ '^[A-Za-z0-9._-]{1,100}$'),
+  -- Its type has no reference to the role, so a dump can be restored where the role is missing.
+  owner name not null default current_user,
+  last_id bigint,
+  moved_at timestamptz not null default now(),
+  seen_at timestamptz not null default now()
 );
 
-comment on table feed_cursors is 'How far each program that follows the feed by @booking-events/feed has come.';
-comment on column feed_cursors.name is 'The name under which the program follows.';
-comment on column feed_cursors.last_id is 'The id of the last change that it has dealt with.';
-comment on column feed_cursors.moved_at is 'When the transaction that moved the cursor last began.';
+-- Everybody may see how far a reader is. Only its own role may move it; the tables' owner may, too.
+alter table feed_readers enable row level security;
+create policy look on feed_readers for select using (true);
+create policy begin on feed_readers for insert with check (owner = current_user);
+create policy move on feed_readers for update using (owner = current_user);
+create policy remove on feed_readers for delete using (owner = current_user);
+
+comment on table feed_readers is 'The programs that follow the feed by @booking-events/feed, and how far each has come.';
+comment on column feed_readers.name is 'The name under which the program follows.';
+comment on column feed_readers.owner is 'The role that followed first under this name. No other role can move the reader.';
+comment on column feed_readers.last_id is
+  'The id of the last change that it has dealt with. Null: it has been reset, and starts over.';
+comment on column feed_readers.moved_at is 'When last_id was set last.';
+comment on column feed_readers.seen_at is 'When the program was last known to run: it says so every 30 seconds.';
 
 create table dead_letters (
   event_id uuid primary key,

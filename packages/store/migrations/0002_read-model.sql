@@ -98,6 +98,7 @@ end;
 
 create view booking_details as
 select
+  booking_id,
   partner,
   reference_kind,
   reference,

@@ -71,6 +71,7 @@ export {
   writeDeadLetter,
 } from "./tables/dead-letters.ts";
 export { firstIdInPeriod, firstIdOfBooking } from "./tables/event-ids.ts";
+export { type FeedReader, listFeedReaders, removeFeedReader, resetFeedReader } from "./tables/feed-readers.ts";
 export { findCreatesAround } from "./tables/find-creates-around.ts";
 export { findKeyUses } from "./tables/find-key-uses.ts";
 export { toJsonbText } from "./tables/jsonb-text.ts";

@@ -36,8 +36,9 @@ async function fill(): Promise<void> {
     );
   }
   await pool.query(
-    `insert into booking_changes (id, partner, reference_kind, reference, revision, change, event_id, sequence, changed_at)
-     values (1, 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), 1, '2020-01-01')`,
+    `insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id, sequence,
+       changed_at)
+     values (1, gen_random_uuid(), 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), 1, '2020-01-01')`,
   );
   await pool.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, payload,

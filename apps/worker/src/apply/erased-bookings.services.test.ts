@@ -120,15 +120,14 @@ test("an erased booking leaves nothing of the guest, and readers of the feed get
   expect(await erase()).toEqual({ bookings: 1, events: 3, deadLetters: 0 });
   expect(await dump()).not.toMatch(/canary/i);
   const { rows } = await pool.query(
-    "select reference, change, revision, event_id, previous_event_id from booking_changes order by id",
+    "select booking_id, reference, change, revision, event_id, previous_event_id from booking_changes order by id",
   );
-  const reference = expect.stringMatching(/^erased-[0-9a-f]{32}$/);
+  const same = { booking_id: rows[0].booking_id, reference: null };
   expect(rows).toMatchObject([
-    { reference, change: "created", event_id: sampleEventId(1) },
-    { reference, change: "updated", event_id: sampleEventId(2) },
-    { reference, change: "erased", revision: 3, event_id: sampleEventId(2), previous_event_id: sampleEventId(2) },
+    { ...same, change: "created", event_id: sampleEventId(1) },
+    { ...same, change: "updated", event_id: sampleEventId(2) },
+    { ...same, change: "erased", revision: 3, event_id: sampleEventId(2), previous_event_id: sampleEventId(2) },
   ]);
-  expect(new Set(rows.map((row) => row.reference)).size).toBe(1);
   expect(await erase()).toEqual({ bookings: 0, events: 0, deadLetters: 0 });
 });
 

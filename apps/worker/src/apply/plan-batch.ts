@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   type BookingPlan,
   type BookingState,
@@ -27,6 +28,8 @@ import { type IncomingEvent, nameBooking } from "./incoming-event.ts";
 
 /** A booking that a batch has new events of. */
 export interface TouchedBooking extends Readonly<BookingIdentity> {
+  /** Of a booking that is new, a new random one. */
+  readonly bookingId: string;
   /** The booking before the batch, locked; null: there is none. */
   readonly stored: BookingState | null;
   /** See {@link planBooking}. */
@@ -84,6 +87,7 @@ export function groupByBooking(
   return [...Map.groupBy(newEvents, nameBooking)].map(([name, ofBooking]) => {
     const booking = storedByName.get(name);
     const {
+      bookingId = randomUUID(),
       state: stored = null,
       feedEventId = null,
       revision = 0,
@@ -91,7 +95,7 @@ export function groupByBooking(
       guestHashes = [],
     } = booking ?? {};
     const firstId = stored === null ? startOfLog.id : firstIdOfBooking(stored);
-    const known = { stored, feedEventId, firstId, revision, isContentRemoved, guestHashes };
+    const known = { bookingId, stored, feedEventId, firstId, revision, isContentRemoved, guestHashes };
     return { ...identityOf(ofBooking[0] as IncomingEvent), ...known, newEvents: ofBooking };
   });
 }
@@ -153,8 +157,15 @@ function toBooking({ work, plan }: PlannedWork): BookingToSave {
   const revision = work.revision + plan.changes.length;
   const trip = work.events.find(({ id }) => id === plan.state.content?.eventId)?.trip ?? null;
   const keepsPayload = plan.keepsContent && !work.isContentRemoved;
-  const booking = { ...identityOf(work), state: plan.state, revision, keepsPayload };
-  return { ...booking, guestHashes: addGuestHashes(work), trip };
+  return {
+    ...identityOf(work),
+    bookingId: work.bookingId,
+    state: plan.state,
+    revision,
+    keepsPayload,
+    guestHashes: addGuestHashes(work),
+    trip,
+  };
 }
 
 /** @returns undefined if the booking has all of them already */
@@ -165,10 +176,10 @@ function addGuestHashes({ stored, guestHashes, newEvents }: TouchedBooking): rea
 }
 
 function toChanges({ work, plan }: PlannedWork): ChangeToInsert[] {
-  const { partner, referenceKind, reference } = work;
+  const { bookingId, partner, referenceKind, reference } = work;
   return plan.changes.map((change, index) => {
     const revision = work.revision + index + 1;
-    return { partner, referenceKind, reference, revision, ...change };
+    return { bookingId, partner, referenceKind, reference, revision, ...change };
   });
 }
 

@@ -40,7 +40,7 @@ export function eraseBooking(
       bookings: wasErased ? 0 : await emptyBooking(client, plainKey, identity, stored?.revision ?? -1),
     };
     await countErased(client, options.erasureId, counts);
-    await eraseFromFeed(client, booking, identity, { stored, feed: options.feed });
+    await eraseFromFeed(client, booking, { stored, feed: options.feed });
     return counts;
   });
 }

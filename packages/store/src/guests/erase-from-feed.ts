@@ -5,7 +5,6 @@ import { allowLongStatements } from "../connect/transaction-limits.ts";
 import { appendChanges } from "../tables/booking-changes.ts";
 import type { StoredBooking } from "../tables/bookings.ts";
 import type { BookingToErase } from "./booking-to-erase.ts";
-import type { ErasedIdentity } from "./erased-bookings.ts";
 import { erasingTimeoutMs } from "./erasures.ts";
 
 export interface ChangesOf {
@@ -43,26 +42,27 @@ export function findChangesOf(pool: pg.Pool, bookings: readonly BookingToErase[]
   });
 }
 
+/** The changes keep the booking's id, by which readers find what they have to erase. */
 export async function eraseFromFeed(
   client: Queryable,
   { partner, referenceKind, reference }: BookingToErase,
-  identity: ErasedIdentity,
   { stored, feed }: { stored: StoredBooking | undefined; feed: ChangesOf },
 ): Promise<void> {
   // Two statements, since one would read the whole feed.
-  await client.query("update booking_changes set reference = $1 where id = any($2)", [identity.reference, feed.ids]);
+  await client.query("update booking_changes set reference = null where id = any($1)", [feed.ids]);
   await client.query(
-    `update booking_changes set reference = $1
-     where id > $2 and partner = $3 and reference_kind = $4 and reference = $5`,
-    [identity.reference, feed.upTo, partner, referenceKind, reference],
+    `update booking_changes set reference = null
+     where id > $1 and partner = $2 and reference_kind = $3 and reference = $4`,
+    [feed.upTo, partner, referenceKind, reference],
   );
   // Nobody has heard of a booking that was never stored.
   if (stored === undefined) return;
   await appendChanges(client, [
     {
+      bookingId: stored.bookingId,
       partner,
       referenceKind,
-      reference: identity.reference,
+      reference: null,
       revision: stored.revision + 1,
       change: "erased",
       eventId: stored.state.eventId,

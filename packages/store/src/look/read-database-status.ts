@@ -1,6 +1,7 @@
 import { type DatabaseLocation, withBriefConnection } from "../connect/brief-connection.ts";
 import type { Queryable } from "../connect/queryable.ts";
 import { firstIdAt } from "../tables/event-ids.ts";
+import { type FeedReader, listFeedReaders } from "../tables/feed-readers.ts";
 import { compareMigrations, type MigrationStatus } from "../upkeep/compare-migrations.ts";
 import { findDurabilityProblems } from "../upkeep/find-durability-problems.ts";
 import { type DatabaseTimes, readDatabaseTimes } from "./read-database-times.ts";
@@ -33,6 +34,8 @@ interface DatabaseData {
   /** The end of the last month that has a partition; null: the log has no partitions. */
   partitionsUntil: Date | null;
   times: DatabaseTimes;
+  /** Programs that follow the feed, those that are furthest behind first. At most {@link maxFeedReaders}. */
+  feedReaders: FeedReader[];
 }
 
 /** How often a partner sends events, as far as a sample shows. */
@@ -54,6 +57,7 @@ const rhythmPeriodMs = 7 * 24 * 60 * minuteMs;
 const slotMs = 30 * minuteMs;
 const eventsPerSlot = 100;
 const maxDeadLetters = 10_000;
+const maxFeedReaders = 100;
 
 /**
  * Reads what an operator must know of PostgreSQL and the events. It looks at a bounded number of rows, which the primary
@@ -98,6 +102,7 @@ async function readData(client: Queryable, now: Date): Promise<DatabaseData> {
     deadLetters: await countDeadLetters(client),
     partitionsUntil: await findEndOfPartitions(client),
     times: await readDatabaseTimes(client),
+    feedReaders: await listFeedReaders(client, maxFeedReaders),
   };
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { waitFor } from "@booking-events/harness";
 import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import pg from "pg";
@@ -17,7 +18,7 @@ function aChange(): ChangeToInsert {
   const eventId = `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
   return {
     ...{ partner: "acme", referenceKind: "trip", reference: `TRIP-${number}`, revision: 1, change: "created" },
-    ...{ eventId, sequence: number, previousEventId: null },
+    ...{ bookingId: randomUUID(), eventId, sequence: number, previousEventId: null },
   };
 }
 

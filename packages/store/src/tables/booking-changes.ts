@@ -3,12 +3,16 @@ import { bigints, integers, texts, uuids } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
 import { settleAll } from "../connect/settle-all.ts";
 import { defaultSchema } from "../connect/transaction-limits.ts";
-import type { BookingIdentity } from "./bookings.ts";
+import type { StoredBooking } from "./bookings.ts";
 
 /** `erased`: an operator has removed the booking and its events, so nobody can read them any more. */
 export type FeedChange = Change | "erased";
 
-export interface ChangeToInsert extends Omit<BookingIdentity, "bookingKey">, Omit<PlannedChange, "change"> {
+export interface ChangeToInsert
+  extends Pick<StoredBooking, "bookingId" | "partner" | "referenceKind">,
+    Omit<PlannedChange, "change"> {
+  /** Null: the booking has been erased. */
+  reference: string | null;
   /** Numbers the booking's changes: 1, 2, 3 and so on. */
   revision: number;
   change: FeedChange;
@@ -44,14 +48,14 @@ function takeIds(client: Queryable, count: number) {
 function insertChanges(client: Queryable, changes: ChangeToInsert[]) {
   return client.query(
     `insert into booking_changes (id, partner, reference_kind, reference, revision, change, event_id, sequence,
-       previous_event_id)
+       previous_event_id, booking_id)
      select feed_position.last_id - $1 + number, partner, reference_kind, reference, revision, change, event_id,
-       sequence, previous_event_id
+       sequence, previous_event_id, booking_id
      from feed_position, (
        select generate_series(1, $1) as number, unnest($2::text[]) as partner,
          unnest($3::text[]) as reference_kind, unnest($4::text[]) as reference, unnest($5::integer[]) as revision,
          unnest($6::text[]) as change, unnest($7::uuid[]) as event_id, unnest($8::bigint[]) as sequence,
-         unnest($9::uuid[]) as previous_event_id
+         unnest($9::uuid[]) as previous_event_id, unnest($10::uuid[]) as booking_id
      ) as appended`,
     [
       changes.length,
@@ -63,6 +67,7 @@ function insertChanges(client: Queryable, changes: ChangeToInsert[]) {
       uuids(changes.map(({ eventId }) => eventId)),
       bigints(changes.map(({ sequence }) => sequence)),
       uuids(changes.map(({ previousEventId }) => previousEventId)),
+      uuids(changes.map(({ bookingId }) => bookingId)),
     ],
   );
 }

@@ -13,6 +13,8 @@ export interface BookingIdentity {
 
 /** A booking without its payload. The log has the payload too. */
 export interface StoredBooking extends BookingIdentity {
+  /** Random. The booking keeps it for good, over its erasure too. */
+  bookingId: string;
   state: BookingState;
   /**
    * The event that the feed named last for the booking. It is another than that of the state if a late event with the
@@ -75,7 +77,7 @@ export async function readBookings(
   return rows.map(toStoredBooking);
 }
 
-const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state,
+const rowColumns = `booking_key as "bookingKey", booking_id as "bookingId", partner, reference_kind as "referenceKind", reference, state,
        event_id as "eventId", coalesce(feed_event_id, event_id) as "feedEventId", sequence,
        content_digest as "contentDigest", content_event_id as "contentEventId", content_sequence as "contentSequence",
        content_removed_at is not null as "isContentRemoved", last_sequence as "lastSequence", revision,
@@ -83,6 +85,7 @@ const rowColumns = `booking_key as "bookingKey", partner, reference_kind as "ref
        deleted_at as "deletedAt"`;
 
 interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
+  bookingId: string;
   feedEventId: string;
   revision: number;
   guestHashes: string;
@@ -95,6 +98,7 @@ interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
 function toStoredBooking(row: BookingRow): StoredBooking {
   return {
     bookingKey: row.bookingKey,
+    bookingId: row.bookingId,
     partner: row.partner,
     referenceKind: row.referenceKind,
     reference: row.reference,

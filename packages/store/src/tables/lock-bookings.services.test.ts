@@ -42,7 +42,12 @@ function bookingOf(number: number) {
     ...{ state: "active" as const, eventId: randomUUID(), sequence: 1, lastSequence: 1, content: null },
     ...{ createdAt: new Date(), updatedAt: new Date(), deletedAt: null },
   };
-  const identity = { partner: "acme", referenceKind: "trip" as const, reference: `T-${number}` };
+  const identity = {
+    bookingId: randomUUID(),
+    partner: "acme",
+    referenceKind: "trip" as const,
+    reference: `T-${number}`,
+  };
   return { ...identity, bookingKey: longKeyOf(number), state, revision: 1, keepsPayload: true, trip: null };
 }
 

@@ -27,10 +27,10 @@ export function insertBookings(client: Queryable, bookings: BookingToSave[]): Pr
   const inserted = client.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
        content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at, guest_hashes,
-       payload, ${tripColumns.join(", ")})
+       payload, booking_id, ${tripColumns.join(", ")})
      select booking_key, partner, reference_kind, reference, state, event_id, sequence, content_digest,
        content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
-       coalesce(string_to_array(guest_hashes, ' ')::bigint[], '{}'), ${payloadOfContent},
+       coalesce(string_to_array(guest_hashes, ' ')::bigint[], '{}'), ${payloadOfContent}, booking_id,
        ${tripColumns.join(", ")}
      from ${changedRows}`,
     toColumns(sorted),
@@ -105,7 +105,8 @@ const changedRows = `(
            unnest($13::uuid[]) as content_event_id, unnest($14::boolean[]) as keeps_payload,
            unnest($15::text[]) as reference_kind, unnest($16::integer[]) as revision,
            unnest($17::text[]) as guest_hashes, unnest($18::text[]) as arrival, unnest($19::text[]) as departure,
-           unnest($20::text[]) as destination_country, unnest($21::text[]) as destination_airport
+           unnest($20::text[]) as destination_country, unnest($21::text[]) as destination_airport,
+           unnest($24::uuid[]) as booking_id
        ) as sent
      ) as changed`;
 
@@ -138,5 +139,6 @@ function toColumns(bookings: BookingToSave[]): (Buffer | string)[] {
     texts(bookings.map(({ trip }) => trip?.country ?? null)),
     texts(bookings.map(({ trip }) => trip?.airport ?? null)),
     ...monthsOfIds(lookups.map(({ eventId }) => eventId)),
+    uuids(bookings.map(({ bookingId }) => bookingId)),
   ];
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, expect, test } from "vitest";
 import { inPreparedTransaction } from "../connect/prepared-transaction.ts";
@@ -25,7 +26,7 @@ const state = {
 };
 const booking = {
   ...{ bookingKey: key, partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" },
-  ...{ state, revision: 1, keepsPayload: false, trip: null },
+  ...{ bookingId: randomUUID(), state, revision: 1, keepsPayload: false, trip: null },
 };
 /** Of two days. */
 const periodMs = 2 * 24 * 60 * 60 * 1_000;

@@ -23,7 +23,13 @@ async function save(payload: object, change: Partial<BookingToSave> = {}): Promi
   const [id, text, at] = [randomUUID(), JSON.stringify(payload), new Date()];
   const identity = { partner: "acme", referenceKind: "trip", reference: `T-${number}` } as const;
   const booking: BookingToSave = {
-    ...{ ...identity, bookingKey: Buffer.from(identity.reference), revision: 1, keepsPayload: false },
+    ...{
+      ...identity,
+      bookingKey: Buffer.from(identity.reference),
+      bookingId: randomUUID(),
+      revision: 1,
+      keepsPayload: false,
+    },
     trip: readTrip(payload as Record<string, unknown>),
     ...change,
     state: {

@@ -27,7 +27,7 @@ const tables = [
   "booking_events",
   "booking_changes",
   "feed_position",
-  "feed_cursors",
+  "feed_readers",
   "dead_letters",
   "digest_key",
   "erasures",

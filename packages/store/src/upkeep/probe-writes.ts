@@ -71,8 +71,11 @@ async function writeEvent(client: Queryable): Promise<void> {
     updatedAt: at,
     deletedAt: null,
   };
-  await insertBookings(client, [{ ...booking, state, revision: 1, keepsPayload: false, guestHashes: [], trip: null }]);
+  const bookingId = randomUUID();
+  await insertBookings(client, [
+    { ...booking, bookingId, state, revision: 1, keepsPayload: false, guestHashes: [], trip: null },
+  ]);
   await appendChanges(client, [
-    { ...booking, revision: 1, change: "created", eventId: id, sequence, previousEventId: null },
+    { ...booking, bookingId, revision: 1, change: "created", eventId: id, sequence, previousEventId: null },
   ]);
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { createConsumer, createProducer, type Producer } from "@booking-events/queue";
@@ -70,7 +71,7 @@ async function insertApplied(number: number) {
   ]);
   await insertBookings(pool, [
     {
-      ...{ ...booking, referenceKind: "trip", revision: 1, keepsPayload: false, trip: null },
+      ...{ ...booking, bookingId: randomUUID(), referenceKind: "trip", revision: 1, keepsPayload: false, trip: null },
       state: {
         ...{ state: "active", eventId: eventId(number), sequence: sequenceOf(number), content: null },
         ...{ lastSequence: sequenceOf(number), createdAt: receivedAt, updatedAt: receivedAt, deletedAt: null },

@@ -163,7 +163,7 @@ async function insert(...events: EventToInsert[]): Promise<void> {
 }
 
 function changeOf({ id, partner, referenceKind, reference, sequence }: EventToInsert) {
-  const booking = { partner, referenceKind, reference, revision: 1 };
+  const booking = { bookingId: randomUUID(), partner, referenceKind, reference, revision: 1 };
   return { ...booking, change: "created" as const, eventId: id, sequence, previousEventId: null };
 }
 

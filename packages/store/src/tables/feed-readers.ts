@@ -1,0 +1,63 @@
+import type { Queryable } from "../connect/queryable.ts";
+
+/** A program that follows the feed. */
+export interface FeedReader {
+  name: string;
+  /** The role of PostgreSQL to which the reader belongs. */
+  owner: string;
+  /** The id of the last change that it has dealt with; null: it has been reset, and starts over. */
+  lastId: number | null;
+  /** How many changes it has not dealt with. */
+  lagChanges: number;
+  /** For how long the oldest of them has waited. 0: there is none. */
+  lagMs: number;
+  /** Changes that it has not read were removed, because they were too old. Then it has to start over. */
+  hasMissedChanges: boolean;
+  /** When its program was last known to run. */
+  seenAt: Date;
+}
+
+/** @returns the readers that are furthest behind, in that order */
+export async function listFeedReaders(client: Queryable, limit: number): Promise<FeedReader[]> {
+  const { rows } = await client.query<FeedReader>(
+    `select reader.name, reader.owner::text as owner, reader.last_id::float8 as "lastId",
+       greatest(position.last_id - coalesce(reader.last_id, position.kept_from - 1), 0)::float8 as "lagChanges",
+       greatest(
+         case when reader.last_id >= position.last_id then 0 else extract(epoch from now() - waiting.since) * 1000 end, 0
+       )::float8 as "lagMs",
+       reader.last_id + 1 < position.kept_from is true as "hasMissedChanges", reader.seen_at as "seenAt"
+     from feed_readers as reader
+     cross join feed_position as position
+     left join booking_changes as oldest on oldest.id = greatest(reader.last_id + 1, position.kept_from)
+     cross join lateral (
+       select case when reader.last_id is null then reader.moved_at else oldest.changed_at end as since
+     ) as waiting
+     order by "lagMs" desc, reader.name
+     limit $1`,
+    [limit],
+  );
+  return rows;
+}
+
+/**
+ * Makes a reader start over. A program that runs does so at once, by itself.
+ *
+ * @returns false: there is no such reader
+ */
+export async function resetFeedReader(client: Queryable, name: string): Promise<boolean> {
+  const { rowCount } = await client.query("update feed_readers set last_id = null, moved_at = now() where name = $1", [
+    name,
+  ]);
+  return rowCount === 1;
+}
+
+/** Removes a reader whose program no longer runs. One that runs would be there again at once. */
+export async function removeFeedReader(client: Queryable, name: string): Promise<"removed" | "running" | "unknown"> {
+  const { rowCount } = await client.query(
+    "delete from feed_readers where name = $1 and seen_at < now() - interval '2 minutes'",
+    [name],
+  );
+  if (rowCount === 1) return "removed";
+  const { rowCount: left } = await client.query("select from feed_readers where name = $1", [name]);
+  return left === 0 ? "unknown" : "running";
+}
