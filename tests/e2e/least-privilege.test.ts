@@ -1,11 +1,11 @@
-import { createHash, X509Certificate } from "node:crypto";
+import { createHash, randomUUID, X509Certificate } from "node:crypto";
 import { chown, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { follow } from "@booking-events/feed";
+import { type BookingChange, type FollowOptions, ForeignReaderError, follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
 import { execute } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
-import { createPool } from "@booking-events/store";
+import { appendChanges, createPool, inTransaction } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postAccepted, postEvent } from "./post-event.ts";
@@ -190,6 +190,7 @@ describe("over TLS and with the least privileges,", () => {
       ["dead-letters", "list", "--resolved"],
       ["partners", "list"],
       ["retention", "--dry-run", "--json"],
+      ["feed", "list"],
       ["queue", "pause"],
       ["queue", "resume"],
       ["queue", "retry-now"],
@@ -213,7 +214,13 @@ describe("over TLS and with the least privileges,", () => {
       expect(JSON.parse(stdout)).toMatchObject([{ field: "consumerPhone", code: "unreadable-phone", count: 1 }]);
     });
     expect(await readAsReader()).toEqual([{ state: "deleted" }, { state: "active" }]);
-    await followAsReader();
+    await followAs("booking_events_reader", { onChange: async ({ change }) => change === "deleted" });
+    expect(await ops(["feed", "reset", "booking_events_reader", "--yes"])).toMatchObject({ exitCode: 0 });
+    await waitFor(async () =>
+      expect(await worker.metrics()).toMatch(
+        /^booking_events_feed_reader_lag_changes{reader="booking_events_reader",\S* [1-9]/m,
+      ),
+    );
     const lines = join(own.folder, "bookings.ndjson");
     await writeFile(lines, '{"consumerTripPartnerExternalReference":"IMPORTED"}\n');
     const imported = await ops(["import", lines, "--partner", "acme", "--as-of", new Date().toISOString()]);
@@ -291,18 +298,80 @@ async function readAsReader(): Promise<unknown[]> {
   return rows;
 }
 
-/** Ends when it has read a deletion. */
-async function followAsReader(): Promise<void> {
+/** Follows under the role's name, or another one, until a handler returns true. */
+async function followAs(
+  role: string,
+  {
+    name = role,
+    onChange,
+    ...more
+  }: { onChange: (change: BookingChange) => Promise<boolean> } & Partial<Omit<FollowOptions, "onChange">>,
+): Promise<void> {
   const stopping = new AbortController();
   await follow({
-    name: "reader",
-    database: withPassword(databaseUrl("booking_events_reader", { sslrootcert: certificateFile })),
+    ...more,
+    name,
+    database: withPassword(databaseUrl(role, { sslrootcert: certificateFile })),
     signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(10_000)]),
-    onChange: async ({ change }) => {
-      if (change === "deleted") stopping.abort();
+    onChange: async (change) => {
+      if (await onChange(change)) stopping.abort();
     },
   });
   expect(stopping.signal.aborted).toBe(true);
+}
+
+test("a program that follows the feed as a role of its own can move no other's reader, and starts its own over", async () => {
+  const roles = ["arrivals", "invoices"] as const;
+  for (const role of roles)
+    await asAdministrator([`create role ${role} login password '${password}' in role booking_events_reader`]);
+  await appendToFeed();
+  const toTheEnd = async ({ reference }: BookingChange) => reference === "FEED";
+  for (const role of roles) await followAs(role, { onChange: toTheEnd });
+  const places = async () => (await owner.query("select name, owner, last_id from feed_readers order by name")).rows;
+  const before = await places();
+  expect(before).toMatchObject([{ name: "arrivals", owner: "arrivals" }, {}, { name: "invoices", owner: "invoices" }]);
+
+  await expect(followAs("invoices", { name: "arrivals", onChange: toTheEnd })).rejects.toThrow(ForeignReaderError);
+  const invoices = openPool("invoices");
+  for (const statement of [
+    "update feed_readers set last_id = 0 where name = 'arrivals'",
+    "delete from feed_readers where name = 'arrivals'",
+  ])
+    expect((await invoices.query(statement)).rowCount).toBe(0);
+  for (const statement of [
+    "insert into feed_readers (name, last_id) values ('arrivals', 0) on conflict (name) do update set last_id = 0",
+    "insert into feed_readers (name, owner) values ('another', 'arrivals')",
+    "update feed_readers set owner = 'arrivals' where name = 'invoices'",
+    "truncate feed_readers",
+  ])
+    await expect(invoices.query(statement)).rejects.toMatchObject({ code: "42501" });
+  expect(await places()).toEqual(before);
+
+  // As documented, by the role itself.
+  const reset = "update feed_readers set last_id = null where name = 'invoices'";
+  expect((await invoices.query(reset)).rowCount).toBe(1);
+  await invoices.end();
+  let snapshots = 0;
+  const startingOver = followAs("invoices", {
+    from: "snapshot",
+    deleteAll: async () => {},
+    onSnapshot: async () => {
+      snapshots += 1;
+    },
+    onChange: toTheEnd,
+  });
+  await waitFor(async () => expect((await places()).at(-1)?.last_id).not.toBeNull());
+  await appendToFeed();
+  await startingOver;
+  expect(snapshots).toBe(1);
+});
+
+function appendToFeed(): Promise<void> {
+  const booking = { bookingId: randomUUID(), partner: "acme", referenceKind: "trip", reference: "FEED" } as const;
+  const event = { eventId: randomUUID(), sequence: 1, previousEventId: null };
+  return inTransaction(owner, (client) =>
+    appendChanges(client, [{ ...booking, ...event, revision: 1, change: "created" }]),
+  );
 }
 
 test("the worker maintains the tables though it does not own them, and ops leaves that to the owner", async () => {

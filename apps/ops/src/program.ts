@@ -5,6 +5,7 @@ import { addBookingsCommands } from "./commands/bookings.ts";
 import { addDeadLettersCommands } from "./commands/dead-letters.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addEventsCommands } from "./commands/events.ts";
+import { addFeedCommands } from "./commands/feed.ts";
 import { addGuestsCommands } from "./commands/guests.ts";
 import { addImportCommand } from "./commands/import.ts";
 import { addMaintainCommand } from "./commands/maintain.ts";
@@ -89,6 +90,7 @@ In scripts, -s keeps npm's own output out: npm run -s ops -- partners list --jso
   addEventsCommands(program, context);
   addBookingsCommands(program, context);
   addDeadLettersCommands(program, context);
+  addFeedCommands(program, context);
   addGuestsCommands(program, context);
   addRefusalsCommand(program, context);
   addImportCommand(program, context);

@@ -35,6 +35,7 @@ import {
   findCollationWarnings,
   findDurabilityProblems,
   findStandbyProblems,
+  listFeedReaders,
   maintain,
   probeWrites,
   type RetentionRules,
@@ -58,7 +59,7 @@ import { findProblems, findShardWarnings, isAnyConnected } from "./watch/find-pr
 import { createMaintenanceMetrics } from "./watch/maintenance-metrics.ts";
 import { ReportedProblems } from "./watch/reported-problems.ts";
 import { LaterVersions } from "./watch/watch-later-versions.ts";
-import { createWorkerMetrics, exportWorkerState, maxCodes } from "./watch/worker-metrics.ts";
+import { createWorkerMetrics, exportWorkerState, maxCodes, maxFeedReaders } from "./watch/worker-metrics.ts";
 
 const entries = {
   ADMIN_HOST: variables.ADMIN_HOST,
@@ -292,6 +293,7 @@ function createQueue({ settings, parts, logger, registry }: Context, database: D
     isDatabaseUp: () => database.health.answers(),
     isRedisConnected: () => isAnyConnected(shards.current()),
     countOpenLetters: () => countOpenDeadLetters(database.pool, maxCodes),
+    listFeedReaders: () => listFeedReaders(database.pool, maxFeedReaders),
     isStuck: () => current().some(([, shard]) => shard.isStuck()),
   });
   const clocks = new ClockWatch({

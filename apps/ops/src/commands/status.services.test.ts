@@ -30,7 +30,8 @@ const cleanups: (() => unknown)[] = [];
 
 beforeEach(async () => {
   prefix = uniquePrefix();
-  await pool.query("truncate bookings, booking_events, dead_letters");
+  await pool.query(`truncate bookings, booking_events, booking_changes, dead_letters, feed_readers;
+    update feed_position set last_id = 0, kept_from = 1`);
 });
 
 afterEach(async () => {
@@ -167,6 +168,34 @@ test("missing workers and ingests, a paused queue, and dead letters need attenti
       ],
     },
   });
+});
+
+test("a program that follows the feed needs attention while it is more than a minute behind", async () => {
+  await ingestAndWorker();
+  await pool.query("update feed_position set last_id = 7");
+  await pool.query(
+    `insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id,
+       sequence, changed_at)
+     select id, gen_random_uuid(), 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), id, now() - make_interval(hours => 8 - id)
+     from generate_series(3, 7) as id`,
+  );
+  await pool.query(
+    `insert into feed_readers (name, last_id, seen_at) values
+       ('arrivals', 4, now() - interval '30.5 hours'), ('invoices', 7, now())`,
+  );
+  const { exitCode, needsAttention, database } = await readJson();
+  expect({ exitCode, needsAttention }).toEqual({
+    exitCode: 1,
+    needsAttention: [
+      'Reader arrivals of the feed is 3 changes and 3 h behind. It was last seen 30 h ago. See "FeedReaderBehind" in docs/runbook.md.',
+    ],
+  });
+  expect(database).toMatchObject({
+    data: { feedReaders: [{ name: "arrivals", lagChanges: 3 }, { name: "invoices" }] },
+  });
+  expect((await status()).stdout).toMatch(/^Readers +arrivals 3 changes behind, invoices up to date$/m);
+  await pool.query("update feed_position set kept_from = 6");
+  expect((await readJson()).needsAttention).toEqual([expect.stringContaining("npm run ops -- feed reset arrivals")]);
 });
 
 test("an enabled partner is silent if it pauses for longer than in the week before, whatever its rhythm", async () => {

@@ -7,12 +7,14 @@ let metrics: WorkerMetrics;
 let letters: { errorCode: string; count: number }[];
 let isDatabaseOut: boolean;
 let isDatabaseUp: boolean;
+let readers: { name: string; lagChanges: number; lagMs: number }[];
 
 beforeEach(() => {
   registry = createMetrics("test");
   letters = [{ errorCode: "22003", count: 2 }];
   isDatabaseOut = false;
   isDatabaseUp = true;
+  readers = [];
   metrics = createWorkerMetrics(registry);
   exportWorkerState(registry, {
     isDatabaseOut: () => isDatabaseOut,
@@ -22,6 +24,10 @@ beforeEach(() => {
     async countOpenLetters() {
       if (isDatabaseOut) throw new Error("down");
       return letters;
+    },
+    async listFeedReaders() {
+      if (isDatabaseOut) throw new Error("down");
+      return readers;
     },
   });
 });
@@ -80,4 +86,20 @@ test("shows that PostgreSQL is down, whether or not an event has met that", asyn
   isDatabaseUp = true;
   isDatabaseOut = true;
   expect(await scrape()).toContain("booking_events_database_up{} 0\n");
+});
+
+test("shows how far each reader of the feed is behind, and the last known lag while PostgreSQL is down", async () => {
+  readers = [
+    { name: "arrivals", lagChanges: 12, lagMs: 90_500 },
+    { name: "invoices", lagChanges: 0, lagMs: 0 },
+  ];
+  const text = await scrape();
+  expect(text).toContain('booking_events_feed_reader_lag_seconds{reader="arrivals"} 90.5\n');
+  expect(text).toContain('booking_events_feed_reader_lag_changes{reader="arrivals"} 12\n');
+  expect(text).toContain('booking_events_feed_reader_lag_seconds{reader="invoices"} 0\n');
+  isDatabaseOut = true;
+  expect(await scrape()).toContain('booking_events_feed_reader_lag_changes{reader="arrivals"} 12\n');
+  isDatabaseOut = false;
+  readers = [];
+  expect(await scrape()).not.toContain("reader=");
 });

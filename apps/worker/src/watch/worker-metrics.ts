@@ -1,11 +1,14 @@
 import type { Outcome, WarningCode } from "@booking-events/bookings";
 import { Counter, createTallies, Gauge, Histogram, type Registry, withDeadline } from "@booking-events/runtime";
+import type { FeedReader } from "@booking-events/store";
 
 const scrapeLimitMs = 1_000;
 /** Redis is a boundary: another program may have queued events of partners that nobody knows. */
 const maxPartners = 1_000;
 /** Of open dead letters. */
 export const maxCodes = 50;
+/** Those that are furthest behind. Whoever may follow the feed chooses a name. */
+export const maxFeedReaders = 100;
 
 export interface ProcessedDelivery {
   /** Null if the event can't be read. */
@@ -112,6 +115,7 @@ export function exportWorkerState(
     isRedisConnected: () => boolean;
     countOpenLetters: () => Promise<{ errorCode: string; count: number }[]>;
     isStuck: () => boolean;
+    listFeedReaders: () => Promise<ReaderLag[]>;
   },
 ): void {
   const registers = [registry];
@@ -155,4 +159,40 @@ export function exportWorkerState(
       this.set(state.isStuck() ? 1 : 0);
     },
   });
+  exportFeedReaders(registry, state);
+}
+
+type ReaderLag = Pick<FeedReader, "name" | "lagChanges" | "lagMs">;
+
+function exportFeedReaders(
+  registry: Registry,
+  { isDatabaseOut, listFeedReaders }: { isDatabaseOut: () => boolean; listFeedReaders: () => Promise<ReaderLag[]> },
+): void {
+  const figures = [
+    {
+      name: "booking_events_feed_reader_lag_seconds",
+      help: "How long the oldest change has waited that a program that follows the feed has not dealt with.",
+      read: ({ lagMs }: ReaderLag) => lagMs / 1_000,
+    },
+    {
+      name: "booking_events_feed_reader_lag_changes",
+      help: "How many changes a program that follows the feed has not dealt with.",
+      read: ({ lagChanges }: ReaderLag) => lagChanges,
+    },
+  ];
+  for (const { name, help, read } of figures) {
+    new Gauge({
+      name,
+      help,
+      labelNames: ["reader"],
+      registers: [registry],
+      async collect() {
+        if (isDatabaseOut()) return;
+        const readers = await withDeadline(listFeedReaders(), scrapeLimitMs).catch(() => undefined);
+        if (readers === undefined) return;
+        this.reset();
+        for (const reader of readers) this.set({ reader: reader.name }, read(reader));
+      },
+    });
+  }
 }

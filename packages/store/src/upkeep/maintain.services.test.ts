@@ -501,8 +501,9 @@ describe("wrong clocks", () => {
     await log(idAt(monthsFromNow(200)), now);
     await pool.query("update booking_events set processed_at = $1", [longAgo]);
     await pool.query(
-      `insert into booking_changes (id, partner, reference_kind, reference, revision, change, event_id, sequence, changed_at)
-       values (1, 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), $2, $1)`,
+      `insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id,
+         sequence, changed_at)
+       values (1, gen_random_uuid(), 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), $2, $1)`,
       [longAgo, now.getTime() * 1_000],
     );
     await pool.query(

@@ -1,7 +1,7 @@
 import { formatShards, type QueueStatus } from "@booking-events/queue";
 import { ClockComparison } from "@booking-events/runtime";
-import type { DatabaseStatus, Rhythm } from "@booking-events/store";
-import { describeAge } from "../../terminal/describe.ts";
+import type { DatabaseStatus, FeedReader, Rhythm } from "@booking-events/store";
+import { describeAge, describeCount } from "../../terminal/describe.ts";
 import { describeQuota } from "../partners/describe-partner.ts";
 import type { Status } from "./read-status.ts";
 
@@ -9,6 +9,8 @@ import type { Status } from "./read-status.ts";
 const maxAgeMs = 60_000;
 /** As the default of `REDIS_MEMORY_HIGH_WATER`, at which ingest refuses events. */
 const maxMemoryShare = 0.7;
+/** As the alert FeedReaderBehind. */
+const maxReaderLagMs = 60_000;
 /** Workers create partitions for the next two months. */
 const minPartitionsAheadMs = 20 * 24 * 60 * 60_000;
 /** With fewer, the gaps of the sample say little about the partner. */
@@ -72,6 +74,7 @@ function findDatabaseConcerns({ problems, migrations, data }: DatabaseStatus, st
     ...(aheadMs !== null && aheadMs < minPartitionsAheadMs
       ? ["The log has no partition for next month. See why: npm run ops -- maintain"]
       : []),
+    ...(data?.feedReaders ?? []).flatMap((reader) => describeLag(reader, status.at)),
     ...(data?.rhythms ?? []).flatMap((rhythm) => describeSilence(rhythm, status)),
   ];
 }
@@ -92,6 +95,17 @@ function describeQuotaConcern({ partner, bytesPerDay, bytesToday }: Status["quot
       ? `Partner ${partner} has used up its quota of ${describeQuota(bytesPerDay)} a day: its events are refused until midnight, UTC.`
       : `Partner ${partner} has used ${Math.floor(100 * share)} % of its quota of ${describeQuota(bytesPerDay)} a day.`;
   return [`${used} See "PartnerQuotaNearlyUsed" in docs/runbook.md.`];
+}
+
+function describeLag({ name, lagChanges, lagMs, hasMissedChanges, seenAt }: FeedReader, at: Date): string[] {
+  if (lagMs <= maxReaderLagMs) return [];
+  const seen = `It was last seen ${describeAge(at.getTime() - seenAt.getTime())} ago.`;
+  const remedy = hasMissedChanges
+    ? `It has missed changes that were removed. Make it start over: npm run ops -- feed reset ${name}`
+    : 'See "FeedReaderBehind" in docs/runbook.md.';
+  return [
+    `Reader ${name} of the feed is ${describeCount(lagChanges, "change")} and ${describeAge(lagMs)} behind. ${seen} ${remedy}`,
+  ];
 }
 
 function describeSilence(rhythm: Rhythm, { at, lastHeardOf, enabledPartners }: Status): string[] {

@@ -2,7 +2,7 @@ import type { QueueStatus } from "@booking-events/queue";
 import { version } from "@booking-events/runtime";
 import type { DatabaseStatus } from "@booking-events/store";
 import type { Output } from "../../context.ts";
-import { describeAge, describeBytes } from "../../terminal/describe.ts";
+import { describeAge, describeBytes, describeCount } from "../../terminal/describe.ts";
 import { type Column, wrap } from "../../terminal/format-table.ts";
 import { printHeading, printLine, printTable, toSeconds } from "../../terminal/print.ts";
 import { printable } from "../../terminal/printable.ts";
@@ -11,6 +11,7 @@ import type { Reading, Status } from "./read-status.ts";
 const width = 80;
 const maxPartners = 10;
 const maxCodes = 5;
+const maxReaders = 5;
 const labelWidth = 12;
 
 /** Prints one screen. */
@@ -25,6 +26,7 @@ export function printStatus(output: Output, status: Status, concerns: string[]):
     Queue: describe(queue, (value) => describeQueue(value, status.at)),
     "Dead letters": describe(database, describeDeadLetters),
     Log: describe(database, describeLog),
+    Readers: describe(database, describeReaders),
   };
   for (const [label, text] of Object.entries(fields)) printField(output, label, text);
   if ("value" in database && database.value.data !== null) printPartners(output, status, database.value.data.rates);
@@ -102,6 +104,15 @@ function describeLog({ data }: DatabaseStatus): string {
   return partitionsUntil === null
     ? "no partitions by month"
     : `partitions until ${partitionsUntil.toISOString().slice(0, 10)}`;
+}
+
+function describeReaders({ data }: DatabaseStatus): string {
+  if (data === null) return "unknown";
+  const shown = data.feedReaders.slice(0, maxReaders).map(({ name, lagChanges, lagMs }) => {
+    return lagMs === 0 ? `${name} up to date` : `${name} ${describeCount(lagChanges, "change")} behind`;
+  });
+  const more = data.feedReaders.length - shown.length;
+  return shown.length === 0 ? "none" : [...shown, ...(more > 0 ? [`${more} more`] : [])].join(", ");
 }
 
 type Rates = NonNullable<DatabaseStatus["data"]>["rates"];

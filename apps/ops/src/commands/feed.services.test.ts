@@ -1,0 +1,93 @@
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import { beforeEach, expect, test } from "vitest";
+import { runOps } from "../testing/run-ops.ts";
+
+const { pool, url } = useTestDatabase({ maxConnections: 1 });
+
+/** Ten changes, of which the first two have been removed. The newest was made an hour ago, each other an hour earlier. */
+beforeEach(async () => {
+  await pool.query("truncate feed_readers, booking_changes; update feed_position set last_id = 10, kept_from = 3");
+  await pool.query(
+    `insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id,
+       sequence, changed_at)
+     select id, gen_random_uuid(), 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), id,
+       now() - make_interval(hours => 11 - id)
+     from generate_series(3, 10) as id`,
+  );
+  await pool.query(
+    `insert into feed_readers (name, last_id, moved_at, seen_at) values
+       ('up-to-date', 10, now(), now()),
+       ('behind', 7, now(), now() - interval '1 day'),
+       ('missed', 1, now(), now() - interval '30 days'),
+       ('reset', null, now() - interval '5 minutes', now())`,
+  );
+});
+
+const feed = (...args: string[]) => runOps(["feed", ...args], { environment: { DATABASE_URL: url } });
+
+test("readers are listed with what each has not dealt with, and for how long, the furthest behind first", async () => {
+  const { stdout } = await feed("list", "--json");
+  const readers = JSON.parse(stdout) as { lagMs: number; owner: string; seenAt: string }[];
+  const inMinutes = ({ lagMs, owner: _owner, seenAt: _seenAt, ...reader }: (typeof readers)[number]) => ({
+    ...reader,
+    lagMinutes: Math.round(lagMs / 60_000),
+  });
+  expect(readers.map(inMinutes)).toEqual([
+    { name: "missed", lastId: 1, lagChanges: 9, lagMinutes: 8 * 60, hasMissedChanges: true },
+    { name: "behind", lastId: 7, lagChanges: 3, lagMinutes: 3 * 60, hasMissedChanges: false },
+    { name: "reset", lastId: null, lagChanges: 8, lagMinutes: 5, hasMissedChanges: false },
+    { name: "up-to-date", lastId: 10, lagChanges: 0, lagMinutes: 0, hasMissedChanges: false },
+  ]);
+  const { rows } = await pool.query("select current_user as owner");
+  const { owner } = rows[0];
+  expect(new Set(readers.map((reader) => reader.owner))).toEqual(new Set([owner]));
+  const table = await feed("list");
+  expect(table.stdout.split("\n").map((line) => line.split(/ {2,}/).slice(0, 5))).toMatchObject([
+    ["READER", "CHANGES BEHIND", "FOR", "STATE", "LAST SEEN"],
+    ["missed", "9", "8 h", "has missed changes", "30 d ago"],
+    ["behind", "3", "3 h", "reads", "24 h ago"],
+    ["reset", "8", "5 min", "starts over", "0 s ago"],
+    ["up-to-date", "0", "up to date", "0 s ago", owner],
+    [""],
+  ]);
+});
+
+test("a database without readers has none to list", async () => {
+  await pool.query("truncate feed_readers");
+  expect(await feed("list")).toMatchObject({ exitCode: 0, stdout: "No program follows the feed.\n" });
+});
+
+test("a reader that is reset starts over, and stays its role's", async () => {
+  await pool.query("update feed_readers set owner = 'arrivals'");
+  expect(await feed("reset", "behind", "--yes")).toMatchObject({
+    exitCode: 0,
+    stdout: "The reader behind starts over.\n",
+  });
+  const { rows } = await pool.query(
+    "select name, last_id, owner from feed_readers where last_id is null order by name",
+  );
+  expect(rows).toEqual([
+    { name: "behind", last_id: null, owner: "arrivals" },
+    { name: "reset", last_id: null, owner: "arrivals" },
+  ]);
+});
+
+test("a reader is removed once its program has stopped", async () => {
+  expect(await feed("remove", "behind", "--yes")).toMatchObject({
+    exitCode: 0,
+    stdout: "Removed the reader behind.\n",
+  });
+  const running = await feed("remove", "up-to-date", "--yes");
+  expect(running).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("Stop it first.") });
+  const { rows } = await pool.query("select name from feed_readers order by name");
+  expect(rows.map(({ name }) => name)).toEqual(["missed", "reset", "up-to-date"]);
+});
+
+test.each(["reset", "remove"])("%s asks first, and names no reader that does not exist", async (command) => {
+  expect(await feed(command, "behind")).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("--yes") });
+  expect(await feed(command, "unknown", "--yes")).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("There is no reader unknown."),
+  });
+  expect((await pool.query("select from feed_readers where last_id = 7")).rowCount).toBe(1);
+});

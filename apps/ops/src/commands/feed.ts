@@ -1,0 +1,80 @@
+import { type FeedReader, listFeedReaders, removeFeedReader, resetFeedReader } from "@booking-events/store";
+import type { Command } from "@commander-js/extra-typings";
+import type { Context } from "../context.ts";
+import { readDatabase, withDatabase } from "../database.ts";
+import { CommandFailure } from "../terminal/command-failure.ts";
+import { confirm } from "../terminal/confirm.ts";
+import { describeAge } from "../terminal/describe.ts";
+import type { Column } from "../terminal/format-table.ts";
+import { printLine, printRows } from "../terminal/print.ts";
+
+/** Each is a program that somebody has written. */
+const maxReaders = 1_000;
+
+export function addFeedCommands(program: Command, context: Context): void {
+  const feed = program
+    .command("feed")
+    .summary("list, reset and remove programs that follow the feed")
+    .description("List, reset and remove readers: the programs that follow the feed of changes.");
+  feed
+    .command("list")
+    .summary("list the readers and how far each is behind")
+    .description("List the readers and how far each is behind, the furthest first.")
+    .option("--json", "print a JSON array: name, owner, lastId, lagChanges, lagMs, hasMissedChanges, seenAt")
+    .action(async ({ json }) => {
+      const readers = await readDatabase(context, (client) => listFeedReaders(client, maxReaders));
+      printRows(context.stdout, columnsAt(context.now()), readers, { json, none: "No program follows the feed." });
+    });
+  feed
+    .command("reset")
+    .summary("make a reader start over")
+    .description(
+      "Make a reader start over: from a snapshot, or as its program begins otherwise. A program that runs does so at " +
+        "once. One that has stopped with FeedGapError does so when it is started.",
+    )
+    .argument("<name>", "the reader's name")
+    .option("--yes", "don't ask for confirmation")
+    .action(async (name, { yes }) => {
+      await confirm(context, `Make the reader ${name} start over`, yes);
+      if (!(await withDatabase(context, (pool) => resetFeedReader(pool, name)))) throw unknownReader(name);
+      printLine(context.stdout, `The reader ${name} starts over.`);
+    });
+  feed
+    .command("remove")
+    .summary("remove a reader whose program is gone")
+    .description(
+      "Remove a reader whose program is gone, so that nobody is alerted. What the program keeps of guests stays with " +
+        "it: delete that, too.",
+    )
+    .argument("<name>", "the reader's name")
+    .option("--yes", "don't ask for confirmation")
+    .action(async (name, { yes }) => {
+      await confirm(context, `Remove the reader ${name}`, yes);
+      const result = await withDatabase(context, (pool) => removeFeedReader(pool, name));
+      if (result === "unknown") throw unknownReader(name);
+      if (result === "running")
+        throw new CommandFailure(
+          `The program of the reader ${name} ran in the last two minutes, and would be a reader again. Stop it first.`,
+        );
+      printLine(context.stdout, `Removed the reader ${name}.`);
+    });
+}
+
+const columnsAt = (now: Date): Column<FeedReader>[] => [
+  { header: "READER", value: ({ name }) => name },
+  { header: "CHANGES BEHIND", value: ({ lagChanges }) => String(lagChanges) },
+  { header: "FOR", value: ({ lagMs }) => (lagMs === 0 ? "" : describeAge(lagMs)) },
+  { header: "STATE", value: describeState },
+  { header: "LAST SEEN", value: ({ seenAt }) => `${describeAge(now.getTime() - seenAt.getTime())} ago` },
+  { header: "OWNER", value: ({ owner }) => owner },
+];
+
+function describeState({ lastId, hasMissedChanges, lagMs }: FeedReader): string {
+  if (lastId === null) return "starts over";
+  if (hasMissedChanges) return "has missed changes";
+  return lagMs === 0 ? "up to date" : "reads";
+}
+
+function unknownReader(name: string): CommandFailure {
+  return new CommandFailure(`There is no reader ${name}. List all: npm run ops -- feed list`);
+}
