@@ -24,6 +24,8 @@ test("bad neighbours harm nobody else", { timeout: 300_000 }, async ({ signal })
   expect(report.violations).toEqual([]);
   expect(broken(report)).toEqual([]);
   for (const traffic of ["worst", "hot", "locked"]) expect(report.statuses[traffic]?.["200"]).toBeGreaterThan(0);
+  expect(report.statuses["expired secret"]?.["403"]).toBeGreaterThan(0);
+  expect(report.statuses["lists"]?.["200"]).toBeGreaterThan(0);
   expect(report.statuses["strangers"]).toMatchObject({ 403: expect.any(Number), 404: expect.any(Number) });
 });
 

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
+import { compareLists, leaveBodiesUnfinished, sendSlowLists, sendSmallChunks } from "./abuse-connections.ts";
 import { floodWithRefusals } from "./flood-refusals.ts";
 import { watchApplied } from "./follow-database.ts";
 import { lockRows } from "./lock-rows.ts";
@@ -20,7 +21,7 @@ export interface NeighbourOptions extends RunOptions {
   strangers?: number;
 }
 
-const appNames = ["ingest-1", "ingest-2", "worker-1", "worker-2"] as const;
+const appNames = ["ingest-1", "ingest-2", "worker-1", "worker-2", "lookup-1"] as const;
 /** In MB. V8 ends the process rather than grow beyond it. The report limits what a process takes in all. */
 const heapLimits = { ingest: "--max-old-space-size=384", worker: "--max-old-space-size=576" };
 
@@ -28,6 +29,10 @@ const wellBehaved: readonly string[] = ["acme", "globe", "zenith", "orbit"];
 /** The default of `ops partners add`. */
 const rateLimit = { perSecond: 200, burst: 400 };
 const ordinaryPerSecond = 10;
+/** Its holder does not know that it has expired. */
+const expiredSecret = "a-secret-of-the-bad-neighbours-0123456789ab";
+const slowListers: readonly string[] = ["slow-1", "slow-2"];
+const connectionsWithChunks = 8;
 const defaultStrangers = 50;
 /** A second attempt would hide what a neighbour does to the first. */
 const sendOptions: SendOptions = {
@@ -46,14 +51,16 @@ const standstillMs = 300_000;
 
 /**
  * Well-behaved partners post, first alone, then beside a partner that sends the worst payloads, one that sends
- * everything about one booking, one whose booking's row somebody keeps locked, and a flood of refused requests.
+ * everything about one booking, one whose booking's row somebody keeps locked, one that finishes no body, two that send
+ * lists slowly, one whose secret has expired and who sends chunks of one byte, and a flood of refused requests.
  */
 export function runBadNeighbour(options: NeighbourOptions): Promise<NeighbourReport> {
   const { ingest, worker } = options.build;
   const limited = { ingest: [heapLimits.ingest, ...ingest], worker: [heapLimits.worker, ...worker] };
   const build = { ...options.build, ...limited };
-  const partners = [...wellBehaved, "worst", "hot", "locked"];
-  return runOnSystem({ ...options, build, appNames, partners, rateLimit }, (run) => postBesideNeighbours(run, options));
+  const partners = [...wellBehaved, "worst", "hot", "locked", "unfinished", ...slowListers];
+  const system = { build, appNames, partners, rateLimit, expiredSecrets: [expiredSecret] };
+  return runOnSystem({ ...options, ...system }, (run) => postBesideNeighbours(run, options));
 }
 
 async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promise<NeighbourReport> {
@@ -78,7 +85,7 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
   const loudFromMs = performance.now();
   const ownDelay = monitorEventLoopDelay();
   ownDelay.enable();
-  const { neighbours, refused, locking } = startNeighbours(run, options, start, signal);
+  const { neighbours, statuses, locking } = startNeighbours(run, options, start, signal);
   await sleep(loudMs, undefined, { signal });
   stopping.abort();
   const loads = [...ordinary, ...neighbours];
@@ -96,7 +103,7 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
   const posts = loads.flatMap((load) => load.posts);
   const report = await run.report(posts);
   const appliedAtMs = applied.seenAtMs;
-  const judged = judgeNeighbours({ posts, wellBehaved, loudFromMs, appliedAtMs, holds, refused, memory });
+  const judged = judgeNeighbours({ posts, wellBehaved, loudFromMs, appliedAtMs, holds, statuses, memory });
   return {
     ...report,
     ...judged,
@@ -143,13 +150,20 @@ function startNeighbours(
   signal: AbortSignal,
 ) {
   const ports = system.ingestUrls.map((url) => Number(new URL(url).port));
+  const lookup = { ports: [Number(new URL(system.lookupUrl ?? "").port)], signal };
   return {
     neighbours: [
       start(inventWorst, "worst", neighbourPerSecond),
       start(inventHot, "hot", neighbourPerSecond),
       start(inventLocked, "locked", ordinaryPerSecond),
     ],
-    refused: floodWithRefusals(ports, strangers, signal),
+    statuses: {
+      strangers: floodWithRefusals(ports, strangers, signal),
+      "expired secret": sendSmallChunks(expiredSecret, connectionsWithChunks, { ports, signal }),
+      unfinished: leaveBodiesUnfinished(system.secretOf("unfinished"), neighbourPerSecond, { ports, signal }),
+      "slow lists": sendSlowLists(slowListers.map(system.secretOf), lookup),
+      lists: compareLists(system.secretOf("acme"), lookup),
+    },
     locking: lockRows({
       pool: system.pool,
       which: `where partner = 'locked' and reference = '${lockedReference}'`,

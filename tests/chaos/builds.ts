@@ -7,6 +7,7 @@ export interface Build {
   name: string;
   ingest: readonly string[];
   worker: readonly string[];
+  lookup: readonly string[];
 }
 
 export const realBuild: Build = { name: "real", ...builtApps };

@@ -1,7 +1,8 @@
 import type { Random } from "./random.ts";
 
 export const appNames = ["ingest-1", "ingest-2", "worker-1", "worker-2", "worker-3"] as const;
-export type AppName = (typeof appNames)[number];
+/** A lookup runs only beside bad neighbours, where nothing is hit. */
+export type AppName = (typeof appNames)[number] | "lookup-1";
 /** What can be hit, by its name in the log and the report. */
 export type TargetName = AppName | "redis" | "postgres";
 

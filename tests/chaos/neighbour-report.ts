@@ -1,3 +1,4 @@
+import type { Statuses } from "./abuse-connections.ts";
 import type { Hold } from "./lock-rows.ts";
 import type { Attempt, Post } from "./post-events.ts";
 import { format, formatVerdict, type Report } from "./report.ts";
@@ -21,7 +22,8 @@ interface Run {
   loudFromMs: number;
   appliedAtMs: ReadonlyMap<string, number>;
   holds: readonly Hold[];
-  refused: Record<string, number>;
+  /** What others than posts were answered; `lists` are those of a well-behaved partner. */
+  statuses: Record<"lists" | "strangers" | "unfinished" | "slow lists" | "expired secret", Statuses>;
   memory: readonly PeakMemory[];
 }
 
@@ -37,7 +39,7 @@ const longestApplyP99Ms = 5_000;
  * What `docker-compose.yml` gives each process. The most that a backend of PostgreSQL has ever used is 130: 51 of its
  * own, and shared buffers.
  */
-const residentLimitsMebibytes = { ingest: 512, worker: 768, "postgres backend": 256 };
+const residentLimitsMebibytes = { ingest: 512, worker: 768, lookup: 512, "postgres backend": 256 };
 /** Before it, a batch that began without the lock may still be under way. */
 const lockTakesHoldMs = 2_000;
 
@@ -73,6 +75,11 @@ export function judgeNeighbours(run: Run) {
     untimed("a locked booking makes no other partner wait", isNobodyHeldUp, `applied while it was locked: ${applied}`),
     timed(`answered within ${longestAnswerP99Ms} ms (p99)`, answerMs.p99 < longestAnswerP99Ms, `${answerMs.p99} ms`),
     timed(`applied within ${longestApplyP99Ms} ms (p99)`, applyMs.p99 < longestApplyP99Ms, `${applyMs.p99} ms`),
+    timed(
+      "every list of a well-behaved partner is answered 200",
+      areAllAnswered(run.statuses.lists),
+      formatCounts(run.statuses.lists),
+    ),
     ...run.memory.flatMap(judgeMemory),
   ];
   return { latencies, holds, promises, statuses: countStatuses(run) };
@@ -96,6 +103,10 @@ function toLatency(timesMs: number[]) {
   return { p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
+function areAllAnswered(statuses: Statuses): boolean {
+  return Object.keys(statuses).join() === "200";
+}
+
 function judgeMemory({ name, residentMebibytes }: PeakMemory) {
   const limit = Object.entries(residentLimitsMebibytes).find(([kind]) => name.startsWith(kind))?.[1];
   if (limit === undefined) return [];
@@ -103,7 +114,7 @@ function judgeMemory({ name, residentMebibytes }: PeakMemory) {
 }
 
 /** How often each status came; "none": no answer. */
-function countStatuses({ posts, wellBehaved, refused }: Run): Record<string, Record<string, number>> {
+function countStatuses({ posts, wellBehaved, statuses: others }: Run): Record<string, Statuses> {
   const statuses: Record<string, Record<string, number>> = { "well-behaved": {} };
   for (const { partner, attempts } of posts) {
     const name = wellBehaved.includes(partner) ? "well-behaved" : partner;
@@ -111,7 +122,7 @@ function countStatuses({ posts, wellBehaved, refused }: Run): Record<string, Rec
     for (const { status = "none" } of attempts) counts[status] = (counts[status] ?? 0) + 1;
     statuses[name] = counts;
   }
-  return { ...statuses, strangers: refused };
+  return { ...statuses, ...others };
 }
 
 export function formatNeighbourReport(report: NeighbourReport): string {
@@ -145,7 +156,7 @@ function formatRow(name: string, columns: (number | string)[]): string {
   return `  ${name.padEnd(32)}${columns.map((column) => String(column).padStart(10)).join("")}`;
 }
 
-function formatCounts(counts: Record<string, number>): string {
+function formatCounts(counts: Statuses): string {
   return Object.entries(counts)
     .map(([name, count]) => `${name}: ${format(count)}`)
     .join("  ");

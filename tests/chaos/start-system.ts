@@ -1,6 +1,7 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createNetwork, type Network } from "@booking-events/harness/network";
+import { partner } from "@booking-events/harness/partners";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
 import { findTool, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
@@ -29,6 +30,8 @@ export interface SystemOptions {
   partners: readonly string[];
   /** Of each partner; none by default. */
   rateLimit?: typeof noLimit;
+  /** Of another partner: secrets that have expired. */
+  expiredSecrets?: readonly string[];
   /** TLS to PostgreSQL, whose certificate can expire, and a clock for each server and process: both cost time. Default: neither. */
   isForFaults?: boolean;
   /** Default: one Redis. */
@@ -48,7 +51,7 @@ export type System = Awaited<ReturnType<typeof startSystem>>;
 
 /** Starts Redis, PostgreSQL and the apps on ports of their own, with data and logs in `dir`. */
 export async function startSystem(options: SystemOptions) {
-  const { dir, appNames, partners, rateLimit = noLimit } = options;
+  const { dir, appNames, partners, rateLimit = noLimit, expiredSecrets = [] } = options;
   // When something does not start, this stops what runs already.
   await using started = new AsyncDisposableStack();
   const network = started.adopt(createNetwork({ delayMs: options.delayMs ?? delayMs }), ({ close }) => close());
@@ -58,7 +61,9 @@ export async function startSystem(options: SystemOptions) {
   const { pool } = postgres;
 
   const partnersFile = join(dir, "partners.json");
-  const secretOf = writeNewPartners(partnersFile, Object.fromEntries(partners.map((id) => [id, rateLimit])));
+  const limits = Object.fromEntries(partners.map((id) => [id, rateLimit]));
+  const expired = Object.fromEntries(expiredSecrets.map((secret) => [secret, "2026-01-02T00:00:00Z"]));
+  const secretOf = writeNewPartners(partnersFile, limits, [partner("expired", expired)]);
   const environment = { ...redis.environment, ...postgres.environment, PARTNERS_FILE: partnersFile };
   await mkdir(join(dir, "log"));
   const apps = [];
@@ -82,7 +87,8 @@ export async function startSystem(options: SystemOptions) {
     machineFaults: [...redis.faults, ...postgres.faults],
     duplicateWindowMs: duplicateWindowHours * 3_600_000,
     apps,
-    ingestUrls: apps.flatMap(({ url }) => url ?? []),
+    ingestUrls: apps.flatMap(({ name, url }) => (name.startsWith("ingest") && url) || []),
+    lookupUrl: apps.find(({ name }) => name === "lookup-1")?.url,
     secretOf: (partner: string) => secretOf[partner] ?? "",
     /** What the apps have logged so far. */
     readLogs: () => Promise.all(appNames.map((name) => readFile(logPathOf(dir, name), "utf8"))),
@@ -112,7 +118,7 @@ async function startApp(
   const adminPort = await freePort();
   return new SupervisedApp({
     name,
-    program: name.startsWith("ingest") ? build.ingest : build.worker,
+    program: build[name.replace(/-\d$/, "") as "ingest" | "worker" | "lookup"],
     environment: {
       ...environment,
       ...(await clocks?.add(name, () => readProcessClock(adminPort))),

@@ -52,7 +52,7 @@ export class SupervisedApp implements FaultTarget {
 
   /** Undefined for a worker. */
   get url(): string | undefined {
-    return this.name.startsWith("ingest") ? `http://127.0.0.1:${this.#options.port}` : undefined;
+    return this.name.startsWith("worker") ? undefined : `http://127.0.0.1:${this.#options.port}`;
   }
 
   kill(signal: NodeJS.Signals): void {

@@ -16,13 +16,18 @@ export function writePartnersFile(path: string, partners: readonly Partner[]): v
  * Writes partners with new random secrets.
  *
  * @param limits by partner
+ * @param others are written as they are
  * @returns the secrets by partner
  */
-export function writeNewPartners(path: string, limits: Record<string, Partner["rateLimit"]>): Record<string, string> {
+export function writeNewPartners(
+  path: string,
+  limits: Record<string, Partner["rateLimit"]>,
+  others: readonly Partner[] = [],
+): Record<string, string> {
   const secretOf = Object.fromEntries(Object.keys(limits).map((id) => [id, randomBytes(32).toString("base64url")]));
   const partners = Object.entries(limits).map(([id, rateLimit]) =>
     partner(id, { [secretOf[id] ?? ""]: null }, { rateLimit }),
   );
-  writePartnersFile(path, partners);
+  writePartnersFile(path, [...partners, ...others]);
   return secretOf;
 }
