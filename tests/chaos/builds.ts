@@ -35,6 +35,12 @@ export const brokenBuilds: readonly BrokenBuild[] = [
   breakBuild("accept-what-waited", "overtaken", "an ingest frozen for longer than senders wait", {
     ingest: fromSource("tests/chaos/broken/accept-what-waited.ts"),
   }),
+  breakBuild(
+    "trust-one-clock",
+    "lost",
+    "postgres 440 days ahead while a worker starts, an ingest and a worker three days ahead, redis two hours behind",
+    { worker: fromSource("tests/chaos/broken/trust-one-clock.ts") },
+  ),
 ];
 
 /** Its mistake shows in `bad-neighbour.ts`, where nothing is killed. */

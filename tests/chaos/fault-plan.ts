@@ -73,10 +73,10 @@ export const scenarios = {
    * those before them.
    */
   "postgres 440 days ahead while a worker starts, an ingest and a worker three days ahead, redis two hours behind": [
-    wrongClock("postgres", 100, 440 * dayMs, 4_500),
+    wrongClock("postgres", 100, 440 * dayMs, 13_000),
     wrongClock("ingest-1", 200, 3 * dayMs, 3_000),
     wrongClock("worker-2", 300, 3 * dayMs, 3_000),
-    kill("worker-1", 2_000),
+    kill("worker-1", 1_500),
     wrongClock("redis", 3_500, -2 * hourMs, 1_000),
   ],
   /** Its senders give up, go to the other one, and send newer events there. Then it reads what they had sent to it. */
