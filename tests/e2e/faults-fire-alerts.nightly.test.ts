@@ -260,9 +260,13 @@ test.skipIf(findTool("prometheus") === undefined)(
       );
       await load.stop();
       await own.pool.query("alter table bookings drop constraint broken");
-      const retried = await runOps(["queue", "retry-now", "--json"], own.environment);
-      expect(JSON.parse(retried.stdout)).toEqual({ retried: expect.any(Number), delayed: 0 });
-      expect(JSON.parse(retried.stdout).retried).toBeGreaterThan(100);
+      const first = JSON.parse((await runOps(["queue", "retry-now", "--json"], own.environment)).stdout);
+      expect(first.retried).toBeGreaterThan(100);
+      // Those that a worker held meanwhile may have failed since.
+      await waitFor(async () => {
+        const { stdout } = await runOps(["queue", "retry-now", "--json"], own.environment);
+        expect(JSON.parse(stdout)).toMatchObject({ delayed: 0 });
+      });
       const { rows } = await own.pool.query("select count(*)::integer as count from dead_letters");
       expect(rows).toEqual([{ count: 0 }]);
       const inQueue = "sum(max by (state) (booking_events_backlog))";
