@@ -15,6 +15,7 @@ import {
 import { createQueueReader, createTokenBuckets, openRecords } from "@booking-events/queue";
 import {
   adminPort,
+  adviseOnDatabase,
   ClockWatch,
   createLogger,
   createMetrics,
@@ -23,7 +24,6 @@ import {
   exportCertificates,
   keepDoing,
   listUrls,
-  nameVariable,
   parseEnvironment,
   redisVariables,
   refuseTracingAgents,
@@ -97,7 +97,7 @@ export async function runLookup(environment: NodeJS.ProcessEnv): Promise<void> {
     ...context,
     createServer: (isStopping) => createLookupServer(context, services, isStopping),
     closeConnections: () => stopServices(services),
-    findProblems: () => findProblems(context, services),
+    findProblems: () => findProblems(services),
     findWarnings: () => [...services.partners.warnings(), ...services.collations.warnings],
   });
 }
@@ -280,18 +280,19 @@ async function* readBookings(
   }
 }
 
-async function findProblems({ settings }: Context, services: Services): Promise<string[]> {
-  const { partners, clocks, checkDatabase, checkRedis } = services;
-  const redisVariable = nameVariable(toRedisServers(settings));
+async function findProblems(services: Services): Promise<string[]> {
+  const { partners, queue, clocks, checkDatabase, checkRedis } = services;
   const [databaseProblem, redis] = await Promise.all([checkDatabase(), checkRedis()]);
   return [
     ...partners.problems(),
     ...clocks.problems(),
-    ...(redis === null ? [] : [`Redis does not answer. Check that it runs and that ${redisVariable} is right.`]),
+    ...(redis === null ? [] : [queue.describeOutage()]),
     ...(databaseProblem === null
       ? []
       : [
-          `PostgreSQL cannot be read (${databaseProblem}). Check that it runs, and that DATABASE_URL and DIGEST_KEY are right.`,
+          databaseProblem === "DigestKeyError"
+            ? "PostgreSQL cannot be read, since DIGEST_KEY is not the worker's."
+            : `PostgreSQL cannot be read (${databaseProblem}). ${adviseOnDatabase(databaseProblem)}`,
         ]),
   ];
 }

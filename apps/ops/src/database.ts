@@ -1,4 +1,4 @@
-import { parseEnvironment, splitHosts, variables } from "@booking-events/runtime";
+import { adviseOnDatabase, parseEnvironment, splitHosts, variables } from "@booking-events/runtime";
 import { createPool, inTransaction, NotBegun, type Queryable, type RetentionRules } from "@booking-events/store";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
@@ -98,11 +98,16 @@ export function describeDatabaseError(error: unknown, database: DatabaseSettings
   }
   if (typeof code !== "string" && error.constructor !== Error) return error;
   // The driver's errors have no code, and say what happened to the connection.
-  const what = typeof code === "string" ? code : error.message;
-  return new CommandFailure(
-    `PostgreSQL at ${where} can't be reached (${what}). Check that it runs, and that DATABASE_URL is correct.`,
-    { cause: error },
-  );
+  const [what, advice] = typeof code === "string" ? [code, adviseOnDatabase(code)] : describeDriverError(error.message);
+  return new CommandFailure(`PostgreSQL at ${where} can't be reached (${what}). ${advice}`, { cause: error });
+}
+
+function describeDriverError(message: string): [what: string, advice: string] {
+  if (message.includes("client password must be"))
+    return ["it demands a password", "Set it in DATABASE_URL or DATABASE_PASSWORD."];
+  if (message.includes("does not support SSL"))
+    return ["it does not speak TLS", "Switch ssl on in PostgreSQL, or leave sslmode out of DATABASE_URL."];
+  return [message, adviseOnDatabase(null)];
 }
 
 /** @param error as {@link describeDatabaseError} returns it */
@@ -116,9 +121,10 @@ function describeSqlState(code: string, message: string, { where, schema }: { wh
       return `PostgreSQL at ${where} ended the query, since it took too long (${code}).`;
     case "28000":
     case "28P01":
-      return `PostgreSQL at ${where} refuses the user or the password in DATABASE_URL (${code}).`;
     case "3D000":
-      return `PostgreSQL at ${where} has no database with the name in DATABASE_URL (${code}).`;
+    case "53300":
+    case "57P03":
+      return `PostgreSQL at ${where} refuses: "${message}" (${code}). ${adviseOnDatabase(code)}`;
     case "42P01":
     case "42703":
       return `The schema ${schema} has not been migrated to this release (${code}). Run: npm run ops -- migrate`;

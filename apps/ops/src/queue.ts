@@ -1,8 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createShardedProducer, type ShardedProducer, type ShardedQueue } from "@booking-events/queue";
+import {
+  createShardedProducer,
+  describeRedisFault,
+  type ShardedProducer,
+  type ShardedQueue,
+} from "@booking-events/queue";
 import {
   listUrls,
-  nameVariable,
   parseEnvironment,
   type RedisServers,
   redisVariables,
@@ -86,27 +90,11 @@ export function knowsRedis(environment: Context["environment"]): boolean {
   return ["REDIS_URL", "REDIS_CLUSTER", "REDIS_SENTINELS"].some((name) => environment[name]);
 }
 
-/** How ioredis and our own deadlines say that Redis does not answer. */
-const silence = /^(Connection is closed|Command timed out|No result within)/;
-
-/** @returns a sentence for the operator, without the URL's password. An error of another origin is returned unchanged */
+/** @returns sentences for the operator, without the URL's password. An error of another origin is returned unchanged */
 export function describeRedisError(error: unknown, redisServers: RedisServers): unknown {
-  if (!(error instanceof Error) || error instanceof CommandFailure) return error;
-  const fault = describeFault(error, nameVariable(redisServers));
+  if (error instanceof CommandFailure) return error;
+  const fault = describeRedisFault(error, redisServers);
   if (fault === undefined) return error;
   const hosts = listUrls(redisServers).map((url) => new URL(url).host);
-  return new CommandFailure(`Redis at ${hosts.join(", ")} ${fault}`, { cause: error });
-}
-
-function describeFault(error: Error, variable: string): string | undefined {
-  const { name, message, code } = error as Error & { code?: unknown };
-  const credentials = variable === "REDIS_URL" ? variable : "REDIS_USERNAME and REDIS_PASSWORD";
-  // Redis' own errors begin with a code. The rest may repeat arguments.
-  const [redisCode = ""] = message.split(" ", 1);
-  if (redisCode === "WRONGPASS" || redisCode === "NOAUTH")
-    return `refuses the user or the password in ${credentials} (${redisCode}).`;
-  if (name === "ReplyError") return `refused the command (${redisCode}).`;
-  if (typeof code !== "string" && name !== "MaxRetriesPerRequestError" && !silence.test(message)) return undefined;
-  const reason = typeof code === "string" ? code : "no answer";
-  return `can't be reached (${reason}). Check that it runs, and that ${variable} is correct.`;
+  return new CommandFailure(`Redis at ${hosts.join(", ")} ${fault.what}. ${fault.advice}`.trimEnd(), { cause: error });
 }

@@ -27,6 +27,7 @@ export { type RecordedRefusal, readRefusals } from "./partners/refusals.ts";
 export { createTokenBuckets, readBytesToday, type TokenBuckets } from "./partners/token-buckets.ts";
 export { readWarningCounts, toDay, type WarningCount, warningDaysKept } from "./partners/warning-counts.ts";
 export type { QueueLocation } from "./redis/connect-to-redis.ts";
+export { describeRedisFault } from "./redis/describe-redis-fault.ts";
 export { forEachShard, type ShardedQueue, type ShardResult, valuesOf } from "./shards/for-each-shard.ts";
 export { formatShards, locateShard, namingShards, shardNumbers, shardOf } from "./shards/shards.ts";
 export { type Consumer, createConsumer } from "./take/consumer.ts";

@@ -219,3 +219,25 @@ describe("an invalid environment", () => {
     expect(messageFor({ ...required, [name]: value })).toMatch(new RegExp(`^ {2}${name} `, "m"));
   });
 });
+
+test.each(["secret\n", "secret\r\n"])(
+  "a password that ends with a line break is refused by the name of its variable: %j",
+  (value) => {
+    const environment = { REDIS_URL: "redis://127.0.0.1", REDIS_PASSWORD: value };
+    const parse = () => parseEnvironment(redisVariables, environment);
+    expect(parse).toThrow("REDIS_PASSWORD ends with a line break: remove it, as by printf %s instead of echo");
+    expect(parse).not.toThrow("secret");
+  },
+);
+
+test("a line break is named at the end of any variable that is read, and of no other", () => {
+  const { DATABASE_URL, DIGEST_KEY } = variables;
+  const parse = (environment: Record<string, string>) => parseEnvironment({ DATABASE_URL, DIGEST_KEY }, environment);
+  const environment = { DATABASE_URL: "postgres://db/x", DIGEST_KEY: `${"k".repeat(32)}\n`, OTHER: "x\n" };
+  expect(() => parse(environment)).toThrow(
+    /^Correct these environment variables:\n {2}DIGEST_KEY ends with a line break[^\n]*$/,
+  );
+  expect(() => parse({ ...environment, DIGEST_KEY: "k".repeat(32), DATABASE_PASSWORD: "x\n" })).toThrow(
+    "DATABASE_PASSWORD ends",
+  );
+});

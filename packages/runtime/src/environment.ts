@@ -233,12 +233,20 @@ export function parseEnvironment<const Entries extends v.ObjectEntries>(
   );
   const result = v.safeParse(v.object(entries), given);
   const redisFaults = Object.hasOwn(entries, "REDIS_CLUSTER") ? findRedisFaults(given) : [];
-  if (result.success && redisFaults.length === 0) return addPasswords(result.output, given);
+  const lineBreaks = findLineBreaks(entries, given);
+  if (result.success && redisFaults.length === 0 && lineBreaks.length === 0) return addPasswords(result.output, given);
   const faults = (result.issues ?? []).map((issue) => {
     const name = v.getDotPath(issue) ?? "(environment)";
     return `${name} ${Object.hasOwn(given, name) ? issue.message : missingMessage(entries, name, issue.message)}`;
   });
-  throw refusal([...faults, ...redisFaults]);
+  throw refusal([...lineBreaks, ...faults, ...redisFaults]);
+}
+
+/** Such as that of a file which `echo` wrote. A password with it is wrong, and nobody sees why. */
+function findLineBreaks(entries: v.ObjectEntries, given: Record<string, unknown>): string[] {
+  const names = [...Object.keys(entries), ...Object.values(passwordVariables)];
+  const ending = [...new Set(names)].filter((name) => /[\r\n]$/.test(String(given[name] ?? "")));
+  return ending.map((name) => `${name} ends with a line break: remove it, as by printf %s instead of echo`);
 }
 
 function refusal(problems: string[]): StartError {

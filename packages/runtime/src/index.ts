@@ -1,6 +1,7 @@
 export { createServerCheck } from "./check-server.ts";
 export { ClockLimit, describeDifference, maxClockDifferenceMs } from "./clock-limit.ts";
 export { ClockComparison, type ServerTime } from "./compare-clocks.ts";
+export { adviseOnConnection, adviseOnDatabase } from "./connection-advice.ts";
 export { createTracing } from "./create-tracing.ts";
 export { adminPort, parseEnvironment, redisVariables, variables } from "./environment.ts";
 export { exportCertificates } from "./export-certificates.ts";

@@ -75,7 +75,7 @@ async function examineServer(
     const described = describe(error);
     if (!(described instanceof CommandFailure)) throw error;
     const subject = { name: `${server} answers`, why: "Nothing else of it can be checked." };
-    return [problem(subject, described.message, "Start it, or correct its URL.")];
+    return [problem(subject, described.message, "As it says.")];
   }
 }
 

@@ -56,7 +56,7 @@ test("warnings fails for a partner that is not in the file, and if Redis does no
   expect(await run("warnings", "acne")).toEqual({ exitCode: 1, stdout: "", stderr: stderrOfUnknown });
   const unreachable = { ...environment, REDIS_URL: "redis://127.0.0.1:1" };
   const { exitCode, stderr } = await runOps(["partners", "warnings", "acme"], { environment: unreachable });
-  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(/^Redis at .* can't be reached/) });
+  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(/^Redis at .* does not answer/) });
 });
 
 function settings() {

@@ -49,6 +49,6 @@ test("retry-now refuses what is no code, and says which Redis does not answer", 
   expect(await runOps(["queue", "retry-now"], { environment: nowhere })).toMatchObject({
     exitCode: 1,
     stdout: "",
-    stderr: expect.stringMatching(/^Not retried: shards 0-1 of 2\. Redis at 127\.0\.0\.1:1 can't be reached/),
+    stderr: expect.stringMatching(/^Not retried: shards 0-1 of 2\. Redis at 127\.0\.0\.1:1 does not answer/),
   });
 });

@@ -288,7 +288,7 @@ test.each([
   const withoutRedis = await readJson({ REDIS_URL: `redis://:canary@${host}` });
   expect(withoutRedis).toMatchObject({
     exitCode: 1,
-    needsAttention: [expect.stringContaining(`Redis at ${host} can't be reached`)],
+    needsAttention: [expect.stringContaining(`Redis at ${host} does not answer`)],
     queue: { problem: expect.any(String) },
     database: { data: { deadLetters: [] } },
   });

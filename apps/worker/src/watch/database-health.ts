@@ -1,4 +1,4 @@
-import { createServerCheck } from "@booking-events/runtime";
+import { adviseOnDatabase, createServerCheck } from "@booking-events/runtime";
 import type { Pool } from "pg";
 import type { Migration } from "../migrate-at-start.ts";
 import { classifyFault } from "../outages/classify-fault.ts";
@@ -33,10 +33,10 @@ export class DatabaseHealth {
   async findProblem(): Promise<string | null> {
     const outage = this.#currentOutage();
     if (outage !== null)
-      return `PostgreSQL is unavailable (${outage}). Check that it runs and takes writes. The worker waits for it.`;
+      return `PostgreSQL is unavailable (${outage}). ${adviseOnDatabase(outage)} The worker waits for it.`;
     if (!this.#migration.isDone()) return "The database is being migrated.";
     const fault = await this.#findFault();
-    return fault && `PostgreSQL does not answer (${fault}). Check that it runs and that DATABASE_URL is right.`;
+    return fault && `PostgreSQL does not answer (${fault}). ${adviseOnDatabase(fault)}`;
   }
 
   #currentOutage(): string | null {

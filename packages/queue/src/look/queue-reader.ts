@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import { queueKeys } from "../events/queue-name.ts";
 import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { measureClock } from "../redis/measure-clock.ts";
+import { watchOutage } from "../redis/watch-outage.ts";
 import { readShardCounts } from "../shards/shard-counts.ts";
 import { locateShard } from "../shards/shards.ts";
 
@@ -61,6 +62,8 @@ export function createQueueReader(options: QueueLocation & { shardCount: number;
           return { clockAheadMs, newestEventMs: null };
         }),
       ),
+    /** Says why the first shard does not answer, in sentences for an operator. */
+    describeOutage: first.describeOutage,
     close() {
       for (const { redis } of shards) redis.disconnect();
     },
@@ -70,12 +73,13 @@ export function createQueueReader(options: QueueLocation & { shardCount: number;
 interface Shard {
   redis: Redis;
   prefix: string;
+  describeOutage: () => string;
 }
 
 function openShard(options: QueueLocation & { onError: (error: Error) => void }, shard: number): Shard {
   const location = locateShard(options, shard);
   const redis = connectFailingFast(location, options.onError, { connectionName: "booking-events-lookup" });
-  return { redis, prefix: location.prefix };
+  return { redis, prefix: location.prefix, describeOutage: watchOutage(redis, location.redisServers) };
 }
 
 /** @throws if a shard does not answer, and the event is in none of the others */

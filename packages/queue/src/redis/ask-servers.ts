@@ -1,5 +1,6 @@
 import { formatAddress, type RedisAddress, withDeadline } from "@booking-events/runtime";
 import { Redis } from "ioredis";
+import { ofAskedServer } from "./describe-redis-fault.ts";
 import { type Directory, NoPrimary } from "./directory.ts";
 
 /** How long servers may take to say where the primary is. */
@@ -85,7 +86,9 @@ export class ServersAsked<View> {
       redis.disconnect();
       // Another question to the same server may have failed before, and the next one has opened a new connection.
       if (this.#connections.get(key) === redis) this.#connections.delete(key);
-      throw this.#reasons.get(redis) ?? error;
+      const reason = this.#reasons.get(redis) ?? error;
+      if (reason instanceof Error) ofAskedServer.add(reason);
+      throw reason;
     }
   }
 

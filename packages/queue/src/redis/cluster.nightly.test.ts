@@ -70,7 +70,8 @@ describe("in a cluster", { timeout: 90_000 }, () => {
     onTestFinished(() => producer.close());
     await waitFor(async () =>
       expect(await producer.findProblems()).toEqual([
-        "Redis does not answer (WRONGPASS). Check that it runs and that REDIS_CLUSTER is right.",
+        'Redis refuses: "WRONGPASS invalid username-password pair or user is disabled". Correct the user name or the password: ' +
+          "REDIS_USERNAME and REDIS_PASSWORD.",
       ]),
     );
   });

@@ -30,9 +30,9 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-function knownToSentinels({ sentinelPassword = servers.password } = {}): RedisServers {
+function knownToSentinels({ sentinelPassword = servers.password, name = servers.name } = {}): RedisServers {
   const sentinels = servers.sentinels.map(({ port }) => ({ host: "127.0.0.1", port }));
-  return { sentinels, name: servers.name, password: servers.password, sentinelPassword };
+  return { sentinels, name, password: servers.password, sentinelPassword };
 }
 
 /** Posts and consumes events in a queue of their own. Resolves when the first have arrived. */
@@ -44,13 +44,23 @@ async function run() {
 }
 
 describe("behind sentinels", { timeout: 90_000 }, () => {
+  test("a name that they do not know is named as the reason", async () => {
+    const redisServers = knownToSentinels({ name: "other" });
+    const producer = createProducer({ redisServers, prefix: uniquePrefix(), onError: () => {} });
+    onTestFinished(() => producer.close());
+    await waitFor(async () =>
+      expect(await producer.findProblems()).toEqual([expect.stringContaining("correct REDIS_SENTINEL_NAME")]),
+    );
+  });
+
   test("a wrong password for the sentinels is named as the reason", async () => {
     const redisServers = knownToSentinels({ sentinelPassword: "wrong" });
     const producer = createProducer({ redisServers, prefix: uniquePrefix(), onError: () => {} });
     onTestFinished(() => producer.close());
     await waitFor(async () =>
       expect(await producer.findProblems()).toEqual([
-        "Redis does not answer (WRONGPASS). Check that it runs and that REDIS_SENTINELS is right.",
+        'Redis refuses: "WRONGPASS invalid username-password pair or user is disabled". Correct the user name or the password: ' +
+          "REDIS_SENTINEL_USERNAME and REDIS_SENTINEL_PASSWORD.",
       ]),
     );
   });

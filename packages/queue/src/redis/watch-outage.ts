@@ -1,27 +1,29 @@
-import { nameVariable, type RedisServers } from "@booking-events/runtime";
+import type { RedisServers } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
+import { describeRedisFault } from "./describe-redis-fault.ts";
+import { readRefusal } from "./read-refusal.ts";
 
 /**
  * Remembers why a connection broke until it is ready again.
  *
- * @returns a function that describes the outage in a sentence for an operator. It has the error's code only, because
- *   messages may quote a command or a URL
+ * @returns a function that describes the outage in sentences for an operator
  */
 export function watchOutage(redis: Redis, servers: RedisServers): () => string {
-  let code: string | null = null;
+  let reason: Error = new Error("Connection is closed.");
   redis.on("error", (error) => {
-    code = codeOf(error);
+    reason = error;
+    void readRefusal(redis, error).then((refusal) => {
+      if (reason === error) reason = refusal;
+    });
   });
   redis.on("ready", () => {
-    code = null;
+    reason = new Error("Connection is closed.");
   });
-  const remedy = `Check that it runs and that ${nameVariable(servers)} is right.`;
-  return () => `Redis does not answer${code === null ? "" : ` (${code})`}. ${remedy}`;
-}
-
-function codeOf(error: Error & { code?: unknown }): string | null {
-  if (typeof error.code === "string") return error.code;
-  // Redis' own errors begin with a code, such as WRONGPASS.
-  if (error.name === "ReplyError") return /^[A-Z]+(?= )/.exec(error.message)?.[0] ?? null;
-  return null;
+  return () => {
+    const { what, advice } = describeRedisFault(reason, servers) ?? {
+      what: "does not answer",
+      advice: "Look into its log.",
+    };
+    return `Redis ${what}. ${advice}`.trimEnd();
+  };
 }

@@ -1,6 +1,7 @@
 import { type RedisAddress, type RedisServers, withDeadline } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
 import { connectToRedis, connectToServer, type QueueLocation } from "./connect-to-redis.ts";
+import { readRefusal } from "./read-refusal.ts";
 
 const timeoutMs = 2_000;
 const options = {
@@ -35,14 +36,14 @@ export function withServer<Result>(
 
 async function runConnected<Result>(redis: Redis, work: (redis: Redis) => Promise<Result>): Promise<Result> {
   // The rejection only says that the connection is closed. The listener gets the reason.
-  let reason: unknown;
+  let reason: Error | undefined;
   redis.on("error", (error) => {
     reason = error;
   });
   try {
     // ioredis limits how long the connection takes, but not how long Redis takes to say that it is ready.
-    await withDeadline(redis.connect(), timeoutMs).catch((error: unknown) => {
-      throw reason ?? error;
+    await withDeadline(redis.connect(), timeoutMs).catch(async (error: Error) => {
+      throw await readRefusal(redis, reason ?? error);
     });
     return await work(redis);
   } finally {
