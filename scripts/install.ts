@@ -76,6 +76,7 @@ const tools = {
   },
   /** Where Debian puts it: not on every user's PATH. */
   pgbouncer: { package: "pgbouncer", find: () => firstOf("/usr/sbin/pgbouncer") },
+  caddy: { package: "caddy", find: () => firstOf("/usr/bin/caddy") },
   /** With promtool: both come in one package. */
   prometheus: {
     package: "prometheus",
@@ -100,7 +101,7 @@ export async function installTool(tool: Tool, { say, signal }: InstallOptions): 
   say(`No ${name} on this machine: installing it with apt-get.`);
   try {
     await installPackage(name, asRoot, signal);
-    if (tool === "prometheus") switchOffService(name, asRoot);
+    if (tool === "prometheus" || tool === "caddy") switchOffService(name, asRoot);
   } catch (error) {
     signal?.throwIfAborted();
     say(`${name} could not be installed. ${error}`);

@@ -1,11 +1,14 @@
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
-import { connect as connectHttp2, constants } from "node:http2";
+import { connect as connectHttp2 } from "node:http2";
 import { request as requestHttps } from "node:https";
 import { text } from "node:stream/consumers";
+import { connect as connectTls, type TLSSocket } from "node:tls";
 import { freePort, redisUrl, waitFor } from "@booking-events/harness";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { findLeaks } from "./find-leaks.ts";
 import { type Caddy, caddyCanRun, startCaddy } from "./start-caddy.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
@@ -13,12 +16,14 @@ import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 const secret = "a-secret-of-the-proxy-check-0123456789";
 const hosts = ["127.0.0.1", "127.0.0.2"];
 const path = `/booking-event/create/${secret}`;
+const event = JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" });
 
 const surroundings = prepareSurroundings(secret);
 let redis: Redis;
 let [port, adminPort, lookupPort, lookupAdminPort] = [0, 0, 0, 0];
 let caddy: Caddy;
 let ingests: RunningApp[];
+const unread: TLSSocket[] = [];
 
 describe.skipIf(!caddyCanRun)("behind deploy/Caddyfile", () => {
   beforeAll(async () => {
@@ -43,6 +48,7 @@ describe.skipIf(!caddyCanRun)("behind deploy/Caddyfile", () => {
   });
 
   afterAll(async () => {
+    for (const socket of unread) socket.destroy();
     await caddy?.stop();
     redis?.disconnect();
   });
@@ -75,7 +81,7 @@ describe.skipIf(!caddyCanRun)("behind deploy/Caddyfile", () => {
     };
     const headers = { Host: "localhost", "Content-Type": "application/json", ...request.headers };
     const outgoing = requestHttps({ ...server, method: "POST", path, ...request, headers });
-    outgoing.end(request.body ?? JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" }));
+    outgoing.end(request.body ?? event);
     const [response] = (await once(outgoing, "response")) as [IncomingMessage];
     return { status: response.statusCode, headers: response.headers, body: await text(response) };
   }
@@ -201,38 +207,120 @@ describe.skipIf(!caddyCanRun)("behind deploy/Caddyfile", () => {
     });
   });
 
-  test("the proxy refuses CONNECT, and cancelled CONNECT streams don't harm other requests", async () => {
-    const session = connectHttp2(`https://localhost:${caddy.httpsPort}`, {
+  /** Sends text on a new connection. Resolves with all that comes back. */
+  async function exchangeText(sent: string): Promise<string> {
+    const socket = await openSocket();
+    socket.write(sent);
+    return text(socket);
+  }
+
+  async function openSocket(protocols?: string[]): Promise<TLSSocket> {
+    const socket = connectTls({
+      host: "127.0.0.1",
+      port: caddy.httpsPort,
+      servername: "localhost",
       ca: caddy.authority,
-      lookup: (_name, _options, found) => found(null, [{ address: "127.0.0.1", family: 4 }]),
+      ...(protocols === undefined ? {} : { ALPNProtocols: protocols }),
     });
-    session.on("error", () => {});
-    const stream = session.request({ ":method": "CONNECT", ":authority": "localhost" });
-    const [headers] = await once(stream, "response");
-    const answer = { headers, body: await text(stream) };
-    expect(answer).toMatchObject({
-      headers: { ":status": 405, allow: "POST", "content-type": "application/json; charset=utf-8" },
-      body: '{"message":"Method not allowed. Use POST.","code":"wrong-method"}',
-    });
+    await once(socket, "secureConnect");
+    return socket;
+  }
+
+  test("the proxy refuses CONNECT, and broken CONNECTs don't harm other requests", async () => {
+    const connect = "CONNECT localhost HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const answer = await exchangeText(connect.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+    expect(answer).toMatch(/^HTTP\/1.1 405 .*\r\nAllow: POST\r\n/s);
+    expect(answer).toContain('{"message":"Method not allowed. Use POST.","code":"wrong-method"}');
 
     const refused = { path: "/booking-event/create/a-guess" };
-    for (let round = 0; round < 24; round += 1) {
-      const closed = Array.from({ length: 50 }, () => {
-        const stream = session.request({ ":method": "CONNECT", ":authority": "localhost" });
-        stream.on("error", () => {});
-        stream.close(constants.NGHTTP2_CANCEL);
-        return once(stream, "close");
-      });
+    for (let round = 0; round < 10; round += 1) {
+      const sockets = await Promise.all(Array.from({ length: 20 }, () => openSocket()));
+      for (const socket of sockets) socket.write(connect, () => socket.destroy());
       expect([403, 429]).toContain((await post(refused)).status);
-      await Promise.all(closed);
     }
-    session.destroy();
     expect((await post()).status).toBe(200);
     for (const ingest of ingests) {
       expect(ingest.child.exitCode).toBeNull();
       expect(ingest.output()).not.toContain('"level":"fatal"');
       expect(ingest.output()).not.toContain('"method":"CONNECT"');
     }
+  });
+
+  test("HTTP/2, whose unread streams took all memory, is not spoken", async () => {
+    expect((await openSocket(["h2", "http/1.1"])).alpnProtocol).toBe("http/1.1");
+    await expect(openSocket(["h2"])).rejects.toThrow(/no application protocol/i);
+    // The attack: 12 connections of 200 streams.
+    const sessions = Array.from({ length: 12 }, () => {
+      const session = connectHttp2(`https://127.0.0.1:${caddy.httpsPort}`, {
+        ca: caddy.authority,
+        servername: "localhost",
+      });
+      session.on("error", () => {});
+      for (let i = 0; i < 200; i += 1) session.request({ ":path": "/docs" }).on("error", () => {});
+      return session;
+    });
+    await waitFor(() => sessions.every((session) => session.closed || session.destroyed));
+    expect((await post()).status).toBe(200);
+  });
+
+  test("connections whose answers nobody reads fit into the memory, as many as its limit on open files allows", async () => {
+    const { ulimits, mem_limit } = parse(await readFile("docker-compose.yml", "utf8")).services.caddy;
+    expect(mem_limit).toBe("512m");
+    const before = await caddy.peakMemoryBytes();
+    const count = 400;
+    for (let i = 0; i < count; i += 1) {
+      const socket = await openSocket();
+      socket.pause();
+      socket.write("GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      unread.push(socket);
+    }
+    expect((await post()).status).toBe(200);
+    const each = ((await caddy.peakMemoryBytes()) - before) / count;
+    // Each has a second one to an ingest.
+    const needed = before + (each * ulimits.nofile) / 2;
+    console.log(`${Math.round(each / 1_024)} KiB for each; ${Math.round(needed / 2 ** 20)} MiB for all`);
+    expect(needed).toBeLessThan(512 * 2 ** 20);
+    for (const socket of unread.splice(0)) socket.destroy();
+  });
+
+  test.each([
+    ["localhost", 200],
+    ["LOCALHOST", 200],
+    ["localhost:443", 200],
+    ["localhost.", 421],
+    ["elsewhere.example", 421],
+    ["127.0.0.1", 421],
+    [undefined, 421],
+  ])("a request for the host %s gets %d, and a line in the log", async (host, status) => {
+    const lines = () => caddy.output().split("handled request").length;
+    const before = lines();
+    const events = await countQueued();
+    const [version, header] = host === undefined ? ["1.0", ""] : ["1.1", `Host: ${host}\r\n`];
+    const answer = await exchangeText(
+      `POST ${path} HTTP/${version}\r\n${header}Content-Length: ${event.length}\r\nContent-Type: application/json\r\n` +
+        `Connection: close\r\n\r\n${event}`,
+    );
+    expect(answer).toContain(`HTTP/${version} ${status} `);
+    await waitFor(() => lines() === before + 1);
+    expect(await countQueued()).toBe(events + (status === 200 ? 1 : 0));
+  });
+
+  test.each([
+    ["zz\r\n{}\r\n0\r\n\r\n"],
+    ["2\r\n{}}}\r\n0\r\n\r\n"],
+    ["-1\r\n"],
+    ["fffffffffffffffffff\r\n{}"],
+    ["2 ; a=\n{}\r\n0\r\n\r\n"],
+    [`2;${"x".repeat(5_000)}\r\n{}\r\n0\r\n\r\n`],
+    ["2\r\n{}\r\n0\r\nno trailer\r\n\r\n"],
+  ])("the malformed chunks %j are not to be sent again", async (chunks) => {
+    const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n`;
+    const answer = await exchangeText(
+      `${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect(answer).toContain('"code":"malformed-http"');
+    expect(answer).not.toContain("Retry-After");
   });
 
   test("Caddy's log contains neither the secret nor any text that a client chose", async () => {

@@ -1,12 +1,18 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
+import { findTool, installTool } from "@booking-events/scripts/services";
 
-/** It listens on several addresses of 127.0.0.0/8, and some systems have no package of it. */
-export const caddyCanRun = process.platform === "linux" && spawnSync("caddy", ["version"]).status === 0;
+// It listens on several addresses of 127.0.0.0/8, which only Linux has.
+if (process.platform === "linux") await installTool("caddy", { say: console.log });
+const program = process.platform === "linux" ? findTool("caddy") : undefined;
+
+export const caddyCanRun = program !== undefined;
+if (!caddyCanRun)
+  console.log("The tests of deploy/Caddyfile are left out: they need Linux, and Caddy at /usr/bin/caddy.");
 
 export type Caddy = Awaited<ReturnType<typeof startCaddy>>;
 
@@ -39,7 +45,10 @@ export async function startCaddy({
     LOOKUP_UPSTREAMS: lookup.upstream,
     LOOKUP_ADMIN_PORT: String(lookup.adminPort),
   };
-  const child = spawn("caddy", ["run", "--config", "-"], { env: variables, stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(program ?? "caddy", ["run", "--config", "-"], {
+    env: variables,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
   child.stdin.end(JSON.stringify(readConfig(variables, { httpPort, httpsPort })));
@@ -50,6 +59,11 @@ export async function startCaddy({
     httpsPort,
     /** The certificate of the authority that has signed Caddy's. */
     authority: await waitFor(() => readFile(authorityFile, "utf8")),
+    /** The most memory that it has had. */
+    async peakMemoryBytes(): Promise<number> {
+      const status = await readFile(`/proc/${child.pid}/status`, "utf8");
+      return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024;
+    },
     /** All that it has printed so far. */
     output: () => output,
     async stop(): Promise<void> {
@@ -69,7 +83,7 @@ interface CaddyConfig {
 function readConfig(variables: NodeJS.ProcessEnv, ports: { httpPort: number; httpsPort: number }): CaddyConfig {
   const adapt = ["adapt", "--adapter", "caddyfile", "--config", "deploy/Caddyfile"];
   const config: CaddyConfig = JSON.parse(
-    execFileSync("caddy", adapt, { env: variables, encoding: "utf8", stdio: "pipe" }),
+    execFileSync(program ?? "caddy", adapt, { env: variables, encoding: "utf8", stdio: "pipe" }),
   );
   const { http } = config.apps;
   Object.assign(http, { http_port: ports.httpPort, https_port: ports.httpsPort });
