@@ -41,6 +41,8 @@ grant select, update on digest_key to booking_events_worker;
 grant select on schema_migrations to booking_events_worker;
 -- It exports how far the feed's readers are behind.
 grant select on feed_readers to booking_events_worker;
+-- Whether this is the database that the queue feeds.
+grant select on database_id to booking_events_worker, booking_events_lookup, booking_events_ops;
 
 -- Lookup answers partners' questions and writes nothing. It reads a booking's content only to compute a digest of it,
 -- and of events no content at all.

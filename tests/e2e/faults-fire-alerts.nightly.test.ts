@@ -4,7 +4,7 @@ import { freePort, waitFor } from "@booking-events/harness";
 import { FakeClock } from "@booking-events/harness/fake-clock";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
-import { setQueuePaused } from "@booking-events/queue";
+import { changeQueue } from "@booking-events/queue";
 import { findTool } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -380,8 +380,8 @@ async function loseWorker(): Promise<void> {
   workers = [await own.start("worker", { environment, isReady: false }), ...others];
 }
 
-function setPaused(isPaused: boolean): Promise<boolean> {
-  return setQueuePaused({ redisServers: own.redis.url, prefix: "{booking-events}", isPaused });
+async function setPaused(isPaused: boolean): Promise<void> {
+  await changeQueue({ redisServers: own.redis.url, prefix: "{booking-events}", shardCount: 1 }, { isPaused });
 }
 
 async function poison(): Promise<void> {

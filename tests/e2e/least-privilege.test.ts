@@ -194,6 +194,7 @@ describe("over TLS and with the least privileges,", () => {
       ["queue", "pause"],
       ["queue", "resume"],
       ["queue", "retry-now"],
+      ["queue", "attach"],
     ]) {
       expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
     }

@@ -1,5 +1,5 @@
 import { waitFor } from "@booking-events/harness";
-import { runOps } from "@booking-events/ops/testing/run-ops";
+import { type Ran, runOps } from "@booking-events/ops/testing/run-ops";
 import { expect, test } from "vitest";
 import { postAccepted } from "./post-event.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
@@ -50,4 +50,48 @@ test("a paused queue accepts events, no worker takes one, not even a new one, an
   await waitFor(async () => expect(await warningsOf(second)).toBeUndefined());
   expect(await second.metrics()).toMatch(/^booking_events_queue_paused\{.*\} 0$/m);
   expect(await queue("resume")).toMatch(/^The queue is not paused\./);
+}, 60_000);
+
+const withShards = (count: number) => ({ environment: { QUEUE_SHARDS: String(count) } });
+
+function queueWithShards(command: "pause" | "resume", count: number): Promise<Ran> {
+  return runOps(["queue", command], {
+    environment: { ...surroundings().environment, ...withShards(count).environment },
+  });
+}
+
+async function postTwenty(ingest: RunningApp): Promise<void> {
+  for (let number = 0; number < 20; number += 1) await postAccepted(ingest, { secret, reference: `TRIP-${number}` });
+}
+
+test("a queue that is paused with one shard stays paused when it has four", async () => {
+  const first = await surroundings().start("worker");
+  await queueWithShards("pause", 1);
+  await untilPauseIsReported(first);
+  expect(await first.stop()).toBe(0);
+  const [ingest, worker] = await Promise.all([
+    surroundings().start("ingest", withShards(4)),
+    surroundings().start("worker", withShards(4)),
+  ]);
+  await postTwenty(ingest);
+  await waitFor(async () =>
+    expect(await worker.metrics()).toMatch(/^booking_events_backlog\{state="waiting".*\} 20$/m),
+  );
+  expect(await appliedReferences()).toEqual([]);
+
+  await queueWithShards("resume", 4);
+  await waitFor(async () => expect(await appliedReferences()).toHaveLength(20));
+}, 60_000);
+
+test("a queue that is paused with four shards and resumed with one is resumed in all", async () => {
+  const worker = await surroundings().start("worker", withShards(4));
+  await queueWithShards("pause", 4);
+  await untilPauseIsReported(worker);
+  expect(await queueWithShards("resume", 1)).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringMatching(/is resumed/),
+  });
+  const ingest = await surroundings().start("ingest", withShards(4));
+  await postTwenty(ingest);
+  await waitFor(async () => expect(await appliedReferences()).toHaveLength(20));
 }, 60_000);

@@ -64,7 +64,8 @@ function createProgram(context: Context): Command {
       `
 Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
-  DATABASE_URL    the worker's PostgreSQL: required for all but partners, refusals and queue
+  DATABASE_URL    the worker's PostgreSQL: required for all but partners, refusals, and queue
+                  pause and resume
   DATABASE_SCHEMA the schema of the worker's tables, if it is not public
   REDIS_URL       the queue: required for status, doctor, maintain, queue, dead-letters replay,
                   import, guests erase, refusals and partners warnings; others show more with it.

@@ -5,6 +5,7 @@ import {
   DigestKeyError,
   migrate,
   openDigestKey,
+  readDatabaseIdentity,
   SchemaRefusedError,
   UnusableDatabaseError,
 } from "@booking-events/store";
@@ -25,10 +26,11 @@ interface MigrationParts {
   signal: AbortSignal;
 }
 
-/** Migrates the database when the worker starts, and opens its key. The worker can do nothing without its tables. */
+/** Migrates the database when the worker starts, and reads its id and its key. The worker can do nothing without its tables. */
 export class Migration {
   readonly #parts: MigrationParts;
   #digestKey: DigestKey | undefined;
+  #database: string | undefined;
   #faultCode: string | null = null;
 
   constructor(parts: MigrationParts) {
@@ -48,6 +50,12 @@ export class Migration {
   digestKey(): DigestKey {
     if (this.#digestKey === undefined) throw new Error("The key is read when the database has been migrated.");
     return this.#digestKey;
+  }
+
+  /** The database's id, as long as this process lives. @throws before the migration is done */
+  database(): string {
+    if (this.#database === undefined) throw new Error("The id is read when the database has been migrated.");
+    return this.#database;
   }
 
   /**
@@ -70,6 +78,7 @@ export class Migration {
     const { databaseUrl, schema, pool, digestKey, logger } = this.#parts;
     try {
       const migrations = await migrate(databaseUrl, { schema });
+      this.#database = (await readDatabaseIdentity(pool)).id;
       this.#digestKey = await openDigestKey(pool, digestKey);
       if (this.#faultCode !== null) logger.info("PostgreSQL is available again");
       this.#faultCode = null;

@@ -27,7 +27,6 @@ import {
   toRedisServers,
   variables,
   version,
-  withDeadline,
 } from "@booking-events/runtime";
 import {
   countOpenDeadLetters,
@@ -39,6 +38,7 @@ import {
   maintain,
   probeWrites,
   type RetentionRules,
+  readDatabaseIdentity,
   readDatabaseTimes,
   readLogStatus,
 } from "@booking-events/store";
@@ -53,6 +53,7 @@ import { maintainRegularly } from "./maintain-regularly.ts";
 import { Migration } from "./migrate-at-start.ts";
 import { OutageGate } from "./outages/wait-out-outage.ts";
 import { ShardService, shardIntervalMs } from "./shards/serve-shards.ts";
+import { QueueWatch, recordIntervalMs } from "./shards/watch-queue.ts";
 import { WorkerShard } from "./shards/worker-shard.ts";
 import { DatabaseHealth } from "./watch/database-health.ts";
 import { findProblems, findShardWarnings, isAnyConnected } from "./watch/find-problems.ts";
@@ -107,7 +108,6 @@ const maxHeldBytes = 64 * 1_024 * 1_024;
  * the queue wait for.
  */
 const maxAsideMs = 5_000;
-const pauseIntervalMs = 1_000;
 const durabilityIntervalMs = 5_000;
 const clockIntervalMs = 5_000;
 /** Without Redis, there is nothing to take. */
@@ -159,11 +159,10 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
   const healthServer = await startHealthServer({
     host: settings.ADMIN_HOST,
     port: settings.ADMIN_PORT,
-    findProblems: () =>
-      findProblems(queue.shards.current(), database.health, database.durability, queue.clocks, signal),
+    findProblems: () => findProblems({ ...queue, shards: queue.shards.current() }, database, signal),
     findWarnings: () => [
       ...worker.laterVersions.findWarnings(),
-      ...queue.pause.current,
+      ...queue.watch.warnings,
       ...database.collations.current,
       ...findShardWarnings(queue.shards.current()),
     ],
@@ -200,7 +199,7 @@ function createDatabase({ settings, parts, logger, registry, signal }: Context) 
     onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
   });
   const outageGate = new OutageGate({
-    probe: () => probeWrites(pool),
+    probe: () => probeWrites(pool, migration.isDone() ? migration.database() : undefined),
     signal,
     onChange(outage) {
       if (outage === null) logger.info("PostgreSQL is available again: applying events");
@@ -239,6 +238,7 @@ function createWorker({ settings, parts, logger, registry, tracing, signal }: Co
     outageGate,
     applyEvents: parts.applyEvents,
     digestKey,
+    database: () => migration.database(),
     duplicateWindowMs: settings.DUPLICATE_WINDOW_HOURS * millisecondsPerHour,
     metrics,
     tracing,
@@ -257,16 +257,17 @@ function createWorker({ settings, parts, logger, registry, tracing, signal }: Co
     metrics,
     signal,
   });
-  const deadLetters = new DeadLetters({ pool, outageGate, digestKey });
+  const deadLetters = new DeadLetters({ pool, outageGate, digestKey, database: () => migration.database() });
   const laterVersions = new LaterVersions(logger);
   return { batches, transactions, deadLetters, metrics, laterVersions, tracing, logger, signal } satisfies Worker;
 }
 
 function createQueue({ settings, parts, logger, registry }: Context, database: Database, worker: Worker) {
-  // The worker is still ready: a restart would not help.
-  const pause = new ReportedProblems((problems) => {
-    if (problems.length === 0) logger.info("the queue is resumed");
-    else logger.warn("the queue is paused: no events are taken until it is resumed");
+  const watch: QueueWatch<WorkerShard> = new QueueWatch({
+    shards: () => shards.current(),
+    database: () => database.migration.database(),
+    isEmpty: async () => (await readDatabaseIdentity(database.pool)).isEmpty,
+    logger,
   });
   const shards = new ShardService({
     shardCount: settings.QUEUE_SHARDS,
@@ -278,7 +279,9 @@ function createQueue({ settings, parts, logger, registry }: Context, database: D
         createConsumer: parts.createConsumer,
         worker,
         isDatabaseOut: () => database.health.isOut(),
-        isPaused: () => pause.current.length > 0 || clocks.isHostWrong(),
+        isPaused: () => watch.warnings.length > 0 || clocks.isHostWrong(),
+        // Before the migration is done, it fails. Then the worker looks.
+        onConnected: () => void watch.look().catch(() => {}),
         logger: settings.QUEUE_SHARDS > 1 || shard > 0 ? logger.child({ shard }) : logger,
       }),
     logger,
@@ -302,23 +305,25 @@ function createQueue({ settings, parts, logger, registry }: Context, database: D
     metrics: registry,
     logger,
   });
-  return { shards, pause, clocks };
+  return { shards, watch, clocks };
 }
 
 async function start(
   { settings, logger, signal }: Context,
   { pool, migration, durability, collations, maintenanceMetrics }: Database,
   worker: Worker,
-  { shards, pause, clocks }: Queue,
+  { shards, watch, clocks }: Queue,
   shutdown: GracefulShutdown,
 ): Promise<void> {
   try {
     const migrations = await migration.run();
     await lookAtClocksFirst(clocks, shards, signal);
     shards.start();
+    // If Redis does not answer, the worker looks when it does.
+    await watch.look().catch(() => {});
     // If Redis or PostgreSQL does not answer, that is reported elsewhere.
     keepDoing(() => shards.adjust(), shardIntervalMs, signal);
-    keepDoing(async () => pause.report(await findPause(shards.current())), pauseIntervalMs, signal);
+    keepDoing(() => watch.look(), recordIntervalMs, signal);
     keepDoing(() => sweepDeadLetters(worker), letterSweepIntervalMs, signal);
     const standbys = settings.DATABASE_STANDBYS_TO_CONFIRM;
     keepDoing(async () => durability.report(await findRisks(pool, standbys)), durabilityIntervalMs, signal);
@@ -332,20 +337,11 @@ async function start(
       logger,
       signal,
     });
+    if (watch.problems.length > 0) return;
     logger.info({ version, migrations, concurrency: settings.CONCURRENCY }, "ready to take events");
   } catch (error) {
     if (!signal.aborted) shutdown.fail("stopping: the database can't be used", error);
   }
-}
-
-/** @throws if no shard answers */
-async function findPause(shards: ReadonlyMap<number, WorkerShard>): Promise<string[]> {
-  const reading = Array.from(shards.values(), ({ consumer }) => withDeadline(consumer.isPaused(), pauseIntervalMs));
-  const results = await Promise.allSettled(reading);
-  if (results.every(({ status }) => status === "rejected")) throw new Error("No shard of the queue answers.");
-  return results.some((result) => result.status === "fulfilled" && result.value)
-    ? ["An operator has paused the queue: events wait in Redis. To go on: npm run ops -- queue resume"]
-    : [];
 }
 
 /**

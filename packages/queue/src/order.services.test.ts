@@ -57,7 +57,7 @@ function consume(handle: (delivery: Delivery) => Promise<void>, options: { concu
     onError: () => {},
   });
   cleanups.push(() => consumer.close());
-  consumer.start();
+  consumer.start("a database");
   return consumer;
 }
 
@@ -173,6 +173,7 @@ const ours = () =>
     redis,
     prefix,
     lockDurationMs,
+    database: () => "a database",
     held: new HeldEvents({ concurrency: 1, maxHeldBytes }),
     begin: () => {},
     maxStalledCount,

@@ -67,7 +67,7 @@ function consume(
     onError: () => {},
   });
   cleanups.push(() => consumer.close());
-  consumer.start();
+  consumer.start("a database");
   return consumer;
 }
 
@@ -508,7 +508,7 @@ describe("when Redis is unhealthy", () => {
       },
     });
     cleanups.push(() => consumer.close());
-    consumer.start();
+    consumer.start("a database");
     try {
       await waitFor(() => expect(errors.length).toBeGreaterThan(0));
       await wait(500);
@@ -564,8 +564,8 @@ describe("when Redis is unhealthy", () => {
       onError: () => {},
     });
     cleanups.push(() => consumer.close());
-    const { isEmpty, isPaused, readState, readShardCounts } = consumer;
-    for (const ask of [isEmpty, isPaused, readState, readShardCounts])
+    const { isEmpty, readState, readShardCounts, record } = consumer;
+    for (const ask of [isEmpty, readState, readShardCounts, record.read])
       await expect(ask()).rejects.toThrow("There is no connection to Redis.");
   });
 

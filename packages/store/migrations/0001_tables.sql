@@ -373,6 +373,19 @@ comment on column log_retention.is_only_row is 'Always true, and the primary key
 comment on column log_retention.horizon is
   'Events that were received before this time have been or are being removed. Null: all events are kept.';
 
+-- The queue records which database it feeds. Dumps, standbys and restores have the same id, so to the queue they are the
+-- same database.
+create table database_id (
+  is_only_row boolean primary key default true check (is_only_row),
+  id uuid not null default gen_random_uuid()
+);
+insert into database_id default values;
+
+comment on table database_id is 'One row: which database this is. The queue in Redis feeds one database.';
+comment on column database_id.is_only_row is 'Always true, and the primary key: the table has one row.';
+comment on column database_id.id is
+  'A random id, made by the migration. A dump has it too. A copy that gets a queue of its own needs no other id, but a copy that is used beside this database and with the same Redis does.';
+
 create table schema_migrations (
   name text collate "C" primary key,
   digest text collate "C" not null,

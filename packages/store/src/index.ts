@@ -60,6 +60,13 @@ export {
   type StoredBooking,
 } from "./tables/bookings.ts";
 export {
+  type DatabaseIdentity,
+  OtherDatabase,
+  otherDatabaseCode,
+  readDatabaseIdentity,
+  requireDatabase,
+} from "./tables/database-id.ts";
+export {
   closeLettersOfApplied,
   countOpenDeadLetters,
   type DeadLetter,

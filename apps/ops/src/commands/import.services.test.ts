@@ -10,7 +10,7 @@ import { useTestDatabase } from "@booking-events/harness/test-database";
 import { createConsumer, createProducer, type Delivery, type Producer } from "@booking-events/queue";
 import { type EventEnvelope, parseEnvelopeText } from "@booking-events/schema";
 import { startRedis } from "@booking-events/scripts/services";
-import { writeDeadLetter } from "@booking-events/store";
+import { readDatabaseIdentity, writeDeadLetter } from "@booking-events/store";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { runOps, spawnUnreadOps, startOps } from "../testing/run-ops.ts";
 
@@ -18,10 +18,12 @@ const { pool, url } = useTestDatabase({ maxConnections: 2 });
 const asOf = new Date(Math.floor(Date.now() / 1_000) * 1_000 - 3_600_000).toISOString();
 let folder: string;
 let environment: Record<string, string>;
+let database: string;
 const cleanups: (() => Promise<void>)[] = [];
 
 beforeEach(async () => {
   await pool.query("truncate dead_letters, booking_events");
+  database = (await readDatabaseIdentity(pool)).id;
   folder = mkdtempSync(join(tmpdir(), "booking-events-import-"));
   environment = {
     ...{ DATABASE_URL: url, REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix() },
@@ -60,7 +62,7 @@ function takeEvents(): EventEnvelope[] {
     onError: () => {},
   });
   cleanups.push(() => consumer.close());
-  consumer.start();
+  consumer.start(database);
   return events;
 }
 

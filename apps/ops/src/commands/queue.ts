@@ -1,33 +1,28 @@
-import {
-  forEachShard,
-  formatShards,
-  retryNow,
-  type ShardResult,
-  setQueuePaused,
-  valuesOf,
-} from "@booking-events/queue";
+import { changeQueue, forEachShard, formatShards, retryNow, type ShardResult } from "@booking-events/queue";
 import type { RedisServers } from "@booking-events/runtime";
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { describeRedisError, readRedisSettings } from "../queue.ts";
+import { describeRedisError, readRedisSettings, withRedis } from "../queue.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { describeCount } from "../terminal/describe.ts";
 import { printJson, printLine } from "../terminal/print.ts";
+import { addAttachCommand } from "./queue/attach.ts";
 
 export function addQueueCommands(program: Command, context: Context): void {
   const queue = program
     .command("queue")
     .summary("stop and start taking events from the queue, and retry those that failed")
     .description(
-      "Stop and start taking events from the queue, and retry those that failed. Ingest accepts events all the time. While the queue is paused, " +
-        "they wait in Redis, which ingest watches: it refuses events before Redis is full.",
+      "Stop and start taking events from the queue, retry those that failed, and let the queue feed another database. " +
+        "Ingest accepts events all the time. While the queue is paused, they wait in Redis, which ingest watches: it " +
+        "refuses events before Redis is full.",
     );
   queue
     .command("pause")
     .summary("let no worker take events")
     .description(
       "Let no worker take events, until the queue is resumed. Workers finish the events that they hold. New workers " +
-        "take none either.",
+        "take none either, whatever the number of shards is then.",
     )
     .action(() => setPaused(context, true));
   queue
@@ -47,6 +42,7 @@ export function addQueueCommands(program: Command, context: Context): void {
     .option("--json", "print one JSON object: retried, delayed (those that still wait for their next attempt)")
     .addHelpText("after", "\nWhy they failed: booking_events_attempts_failed_total, or the worker's log.")
     .action((options: RetryOptions) => retry(context, options));
+  addAttachCommand(queue, context);
 }
 
 interface RetryOptions {
@@ -79,14 +75,12 @@ function describeRetries({ retried, delayed }: { retried: number; delayed: numbe
     : `${describeCount(retried, "event")} that failed${ofCode} can be taken by workers now.${others}`;
 }
 
-async function setPaused({ environment, stdout }: Context, isPaused: boolean): Promise<void> {
-  const settings = readRedisSettings(environment);
-  const results = await forEachShard(settings, (location) => setQueuePaused({ ...location, isPaused }));
-  throwIfAnyFailed(results, "Not changed", settings.redisServers);
-  const hasChanged = valuesOf(results).some(Boolean);
+async function setPaused(context: Context, isPaused: boolean): Promise<void> {
+  const before = await withRedis(context, (queue) => changeQueue(queue, { isPaused }));
+  const hasChanged = before.isPaused !== isPaused;
   const already = hasChanged ? "" : "already ";
   printLine(
-    stdout,
+    context.stdout,
     isPaused
       ? `The queue is ${already}paused. Events wait in Redis until: npm run ops -- queue resume`
       : `The queue is ${hasChanged ? "resumed" : "not paused"}. Workers take events.`,

@@ -9,12 +9,12 @@ import { partner } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import {
+  changeQueue,
   createConsumer,
   createProducer,
   createTokenBuckets,
   openRecords,
   queueName,
-  setQueuePaused,
 } from "@booking-events/queue";
 import { version } from "@booking-events/runtime";
 import { writeDeadLetter } from "@booking-events/store";
@@ -144,7 +144,7 @@ test("a partner that has nearly used up its quota needs attention, and says so w
 });
 
 test("missing workers and ingests, a paused queue, and dead letters need attention", async () => {
-  await setQueuePaused({ redisServers: redisUrl(), prefix, isPaused: true });
+  await changeQueue({ redisServers: redisUrl(), prefix, shardCount: 1 }, { isPaused: true });
   const letter = { partner: "acme", kind: "create", referenceKind: "trip", reference: "T", sequence: 1 } as const;
   for (const errorCode of ["STALLED", "22012", "STALLED"]) {
     const failure = { errorCode, error: "It failed.", attempts: 1, envelope: Buffer.from("{}") };

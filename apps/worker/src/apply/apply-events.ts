@@ -41,6 +41,8 @@ export interface ApplyMode {
 export interface ApplyOptions extends Partial<ApplyMode> {
   /** Default: the key in the database. */
   digestKey?: DigestKey;
+  /** The id of the database that the events are for. Default: any. */
+  database?: string;
   /** An event received later than this after another one does not repeat it. */
   duplicateWindowMs: number;
   /** Called with each warning once it is in the log. */
@@ -163,7 +165,11 @@ async function applyInTransaction(
 }
 
 /** @returns the bookings that exist, the outcomes of events that are in the log already, and where the log begins */
-async function lock(client: Queryable, events: IncomingEvent[], { waitsForLocks }: { waitsForLocks: boolean }) {
+async function lock(
+  client: Queryable,
+  events: IncomingEvent[],
+  { waitsForLocks, database }: { waitsForLocks: boolean; database?: string },
+) {
   const [, stored, , applied, horizon] = await settleAll([
     // Also for locks of the whole table, which are always waited for.
     setLockTimeout(client, lockTimeoutMs),
@@ -175,7 +181,7 @@ async function lock(client: Queryable, events: IncomingEvent[], { waitsForLocks 
       client,
       events.map(({ id }) => id),
     ),
-    readLogHorizon(client),
+    readLogHorizon(client, database),
   ]);
   return { stored, applied, horizon };
 }

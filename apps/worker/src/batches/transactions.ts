@@ -19,6 +19,8 @@ export interface TransactionParts {
   outageGate: OutageGate;
   applyEvents: typeof applyEvents;
   digestKey: () => DigestKey;
+  /** The id of the database that the events are for. */
+  database: () => string;
   duplicateWindowMs: number;
   metrics: Pick<WorkerMetrics, "countWarning">;
   tracing: Tracing | undefined;
@@ -58,11 +60,12 @@ async function applyAlone({ text }: UnreadEvent, parts: TransactionParts): Promi
 }
 
 function applyTraced(envelopes: EventEnvelope[], mode: ApplyMode, parts: TransactionParts): Promise<Outcomes> {
-  const { pool, digestKey, duplicateWindowMs, metrics, tracing, logger } = parts;
+  const { pool, digestKey, database, duplicateWindowMs, metrics, tracing, logger } = parts;
   return traceBatch(tracing, envelopes, (batch) =>
     parts.applyEvents(pool, envelopes, {
       ...mode,
       digestKey: digestKey(),
+      database: database(),
       duplicateWindowMs,
       onWarning(warning) {
         metrics.countWarning(warning.code);

@@ -8,6 +8,7 @@ import {
   eraseBooking,
   openDigestKey,
   probeWrites,
+  readDatabaseIdentity,
 } from "@booking-events/store";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { OutageGate } from "../outages/wait-out-outage.ts";
@@ -15,8 +16,10 @@ import { DeadLetters } from "./dead-letters.ts";
 
 const { pool } = useTestDatabase({ maxConnections: 4 });
 let digestKey: DigestKey;
+let database: string;
 beforeAll(async () => {
   digestKey = await openDigestKey(pool, undefined);
+  database = (await readDatabaseIdentity(pool)).id;
 });
 beforeEach(() => pool.query("truncate bookings, booking_events, dead_letters"));
 
@@ -40,7 +43,8 @@ const outageGate = new OutageGate({
   onChange() {},
   signal: new AbortController().signal,
 });
-const write = () => new DeadLetters({ pool, outageGate, digestKey: () => digestKey }).writeLetter(letter);
+const write = () =>
+  new DeadLetters({ pool, outageGate, digestKey: () => digestKey, database: () => database }).writeLetter(letter);
 
 async function erase() {
   const erasureId = await beginErasure(pool, { by: "test", reason: "test", search: "email" });

@@ -8,6 +8,7 @@ import {
   inTransaction,
   type Queryable,
   recordIfErased,
+  requireDatabase,
   resolveDeadLetter,
   writeDeadLetter,
 } from "@booking-events/store";
@@ -18,6 +19,8 @@ interface DeadLetterParts {
   pool: Pool;
   outageGate: OutageGate;
   digestKey: () => DigestKey;
+  /** Returns the id of the database that the events are for. */
+  database: () => string;
 }
 
 /** What the worker does with dead letters, each in a transaction of its own. All methods wait out outages. */
@@ -52,7 +55,13 @@ export class DeadLetters {
   }
 
   #inTransaction<Result>(work: (client: Queryable) => Promise<Result>): Promise<Result> {
-    return this.#parts.outageGate.throughOutages(() => inTransaction(this.#parts.pool, work));
+    const { pool, outageGate, database } = this.#parts;
+    return outageGate.throughOutages(() =>
+      inTransaction(pool, async (client) => {
+        await requireDatabase(client, database());
+        return work(client);
+      }),
+    );
   }
 }
 

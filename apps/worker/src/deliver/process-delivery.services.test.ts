@@ -12,6 +12,7 @@ import {
   NotBegun,
   openDigestKey,
   probeWrites,
+  readDatabaseIdentity,
   resolveDeadLetter,
 } from "@booking-events/store";
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -28,8 +29,10 @@ const eventId = sampleEventId(1);
 
 const { pool } = useTestDatabase();
 let digestKey: DigestKey;
+let database: string;
 beforeAll(async () => {
   digestKey = await openDigestKey(pool, undefined);
+  database = (await readDatabaseIdentity(pool)).id;
 });
 
 beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes, dead_letters"));
@@ -58,6 +61,7 @@ function createWorker(replaced: Replaced = {}): Worker {
     outageGate,
     applyEvents: replaced.applyEvents ?? applyEvents,
     digestKey: () => digestKey,
+    database: () => database,
     duplicateWindowMs: 0,
     metrics,
     tracing: undefined,
@@ -74,7 +78,7 @@ function createWorker(replaced: Replaced = {}): Worker {
   return {
     batches: new Batches({ transactions, limits, metrics, signal }),
     transactions,
-    deadLetters: new DeadLetters({ pool, outageGate, digestKey: () => digestKey }),
+    deadLetters: new DeadLetters({ pool, outageGate, digestKey: () => digestKey, database: () => database }),
     metrics,
     laterVersions: { note() {} },
     logger,

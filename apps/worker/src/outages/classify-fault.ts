@@ -1,5 +1,5 @@
 import { describeError } from "@booking-events/runtime";
-import { NotBegun } from "@booking-events/store";
+import { NotBegun, OtherDatabase } from "@booking-events/store";
 import { DatabaseError } from "pg";
 
 /** Why something failed. It is stored and logged, so it holds nothing of the event's content. */
@@ -34,6 +34,7 @@ export function classifyFault(error: unknown): Fault {
       ? { code, message: `PostgreSQL can't hold what the event contains (${place}).`, isOfContent: true }
       : { code, message: `PostgreSQL refused to apply the event (${place}).`, isOfContent: false };
   }
+  if (error instanceof OtherDatabase) return { code: error.code, message: error.message, isOfContent: false };
   if (!(error instanceof Error))
     return { code: "UNKNOWN", message: "The worker threw a value that is not an error.", isOfContent: false };
   const code = describeError(error).code ?? error.name;

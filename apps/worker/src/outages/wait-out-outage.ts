@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { setTimeout as sleepByTimer } from "node:timers/promises";
-import { FormerPrimary, NotBegun } from "@booking-events/store";
+import { FormerPrimary, NotBegun, OtherDatabase } from "@booking-events/store";
 import { DatabaseError } from "pg";
 import { classifyFault, type Fault } from "./classify-fault.ts";
 
@@ -28,7 +28,7 @@ export interface OutageGateOptions {
 
 /**
  * Decides by evidence whether PostgreSQL is unavailable, or the work itself fails. If a transaction could not begin, or
- * was on a server that is no longer the primary, PostgreSQL is unavailable. After any other failure, a probe asks
+ * was on a server that is no longer the primary or has another database, PostgreSQL is unavailable. After any other failure, a probe asks
  * PostgreSQL to take a write that has nothing to do with the work. If it does, the work itself failed. Work that lost its
  * connection is tried once more before that.
  *
@@ -135,6 +135,7 @@ function isOfServer(error: unknown): boolean {
   return (
     error instanceof NotBegun ||
     error instanceof FormerPrimary ||
+    error instanceof OtherDatabase ||
     (error instanceof DatabaseError && error.code === readOnlyTransaction)
   );
 }

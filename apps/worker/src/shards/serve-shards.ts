@@ -3,7 +3,7 @@ import { type Logger, withDeadline } from "@booking-events/runtime";
 
 export interface ServedShard {
   consumer: Pick<Consumer, "limitTo" | "isEmpty" | "readShardCounts" | "forgetShardCount" | "close">;
-  /** Starts to take events, and what is done regularly. */
+  /** Starts what is done regularly, and lets events be taken. */
   start(): void;
   /** Ends both. Resolves when no event is held. */
   drain(): Promise<void>;

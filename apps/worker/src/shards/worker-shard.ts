@@ -18,6 +18,8 @@ interface WorkerShardParts {
   worker: Worker;
   isDatabaseOut: () => boolean;
   isPaused: () => boolean;
+  /** Called whenever the connection is ready. */
+  onConnected: () => void;
   logger: Logger;
 }
 
@@ -27,6 +29,7 @@ export class WorkerShard implements ServedShard {
   readonly #parts: WorkerShardParts;
   readonly #progress: ProgressWatch;
   readonly #draining = new AbortController();
+  #isOpen = false;
 
   constructor(parts: WorkerShardParts) {
     const { location, limits, logger } = parts;
@@ -40,6 +43,7 @@ export class WorkerShard implements ServedShard {
       onMissingJob: (eventId) =>
         logger.error({ eventId }, "dropped an event from the queue, since Redis has only its id"),
     });
+    this.consumer.onConnected(parts.onConnected);
     this.#progress = new ProgressWatch(this.consumer, logger);
   }
 
@@ -47,13 +51,27 @@ export class WorkerShard implements ServedShard {
     return this.#progress.isStuck();
   }
 
+  /** Starts what is done regularly. Events are taken once the shard is opened. */
   start(): void {
     const { worker, isDatabaseOut, isPaused } = this.#parts;
     const { signal } = this.#draining;
-    this.consumer.start();
-    keepDoing(() => this.consumer.recordAlive(), workerHeartbeatIntervalMs, signal);
-    keepDoing(() => this.#progress.look(Date.now(), isDatabaseOut() || isPaused()), progressIntervalMs, signal);
-    keepDoing(async () => (isPaused() ? undefined : sweepGivenUp(this.consumer, worker)), sweepIntervalMs, signal);
+    const isHeldUp = () => !this.#isOpen || isPaused();
+    keepDoing(async () => (this.#isOpen ? this.consumer.recordAlive() : undefined), workerHeartbeatIntervalMs, signal);
+    keepDoing(() => this.#progress.look(Date.now(), isDatabaseOut() || isHeldUp()), progressIntervalMs, signal);
+    keepDoing(async () => (isHeldUp() ? undefined : sweepGivenUp(this.consumer, worker)), sweepIntervalMs, signal);
+  }
+
+  open(database: string): void {
+    if (this.#draining.signal.aborted) return;
+    // Again if it is open: the script that takes events may have found another database for a moment.
+    this.consumer.start(database);
+    if (!this.#isOpen) this.consumer.recordAlive().catch(() => {});
+    this.#isOpen = true;
+  }
+
+  close(): void {
+    this.#isOpen = false;
+    this.consumer.suspend();
   }
 
   drain(): Promise<void> {

@@ -1,5 +1,6 @@
 import { type Consumer, formatShards, namingShards } from "@booking-events/queue";
 import type { ClockWatch } from "@booking-events/runtime";
+import type { QueueWatch } from "../shards/watch-queue.ts";
 import type { DatabaseHealth } from "./database-health.ts";
 import type { ReportedProblems } from "./reported-problems.ts";
 
@@ -8,24 +9,30 @@ type Shards = ReadonlyMap<
   { consumer: Pick<Consumer, "isConnected" | "connectionProblem">; isStuck: () => boolean }
 >;
 
+interface Queue {
+  shards: Shards;
+  watch: Pick<QueueWatch<never>, "hasLooked" | "problems">;
+  clocks: ClockWatch;
+}
+
 /** Returns why the worker is not ready, in sentences for an operator. Empty: it is ready. */
 export async function findProblems(
-  shards: Shards,
-  database: DatabaseHealth,
-  durability: ReportedProblems,
-  clocks: ClockWatch,
+  { shards, watch, clocks }: Queue,
+  { health, durability }: { health: DatabaseHealth; durability: ReportedProblems },
   signal: AbortSignal,
 ): Promise<string[]> {
-  const databaseProblem = await database.findProblem();
-  return [
+  const databaseProblem = await health.findProblem();
+  const problems = [
     ...(signal.aborted ? ["The worker is stopping."] : []),
     // An outage of some shards does not stop the others.
     ...(isAnyConnected(shards) ? [] : findRedisProblems(shards)),
     ...(databaseProblem === null ? [] : [databaseProblem]),
     ...durability.current,
+    ...watch.problems,
     ...clocks.problems(),
     ...findStuckShards(shards),
   ];
+  return problems.length > 0 || watch.hasLooked ? problems : ["Redis has not told yet which database the queue feeds."];
 }
 
 /** Returns what an operator should know of shards although the worker is ready. */

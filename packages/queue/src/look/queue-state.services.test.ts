@@ -9,10 +9,10 @@ import { afterAll, beforeEach, expect, test } from "vitest";
 import { createProducer } from "../add/producer.ts";
 import { jobOptions } from "../events/job-options.ts";
 import { queueName } from "../events/queue-name.ts";
-import { setQueuePaused } from "../operate/pause-queue.ts";
+import { changeQueue } from "../operate/change-queue.ts";
+import { readRecord } from "../shards/queue-record.ts";
 import { createConsumer } from "../take/consumer.ts";
 import { createRetryNoter } from "../take/note-retry.ts";
-import { isQueuePaused } from "./is-queue-paused.ts";
 import { createStateReader, readShardState } from "./queue-state.ts";
 import { recordWorker } from "./worker-registry.ts";
 
@@ -62,7 +62,7 @@ test("shows what waits, how old the oldest is, what workers hold, and how many t
     handle: () => released,
     onError: () => {},
   });
-  consumer.start();
+  consumer.start("a database");
   await waitFor(async () => expect(await readShardState(redis, prefix)).toMatchObject({ waiting: 0, held: 3 }));
   // An event that no worker finishes grows old as well.
   expect((await readShardState(redis, prefix)).oldestAgeMs).toBeGreaterThanOrEqual(59_000);
@@ -88,7 +88,7 @@ test("an event that failed makes the queue old until it leaves it, wherever it i
     },
     onError: () => {},
   });
-  consumer.start();
+  consumer.start("a database");
   await waitFor(async () => expect(await readShardState(redis, prefix)).toMatchObject({ delayed: 1, held: 0 }));
   expect((await readShardState(redis, prefix)).oldestAgeMs).toBeGreaterThanOrEqual(3_600_000);
   // Fetched again, it is behind a newer one.
@@ -129,17 +129,17 @@ test("shows how many workers take events, and whether the queue is paused", asyn
   expect(await readShardState(redis, prefix)).toMatchObject({ workers: [], isPaused: false });
   const consumers = [1, 2].map((pid) => ({ version: "1", host: "test", pid }));
   for (const worker of consumers) await recordWorker(redis, prefix, worker);
-  await setQueuePaused({ redisServers: redisUrl(), prefix, isPaused: true });
+  await changeQueue({ redisServers: redisUrl(), prefix, shardCount: 1 }, { isPaused: true });
   expect(await readShardState(redis, prefix)).toMatchObject({
     workers: [expect.any(String), expect.any(String)],
     isPaused: true,
   });
-  expect(await isQueuePaused(redis, prefix)).toBe(true);
+  expect(await readRecord(redis, prefix)).toMatchObject({ isPaused: true });
   // A worker that was killed removes no record.
   await redis.zadd(`${prefix}:workers`, Math.floor(Date.now() / 1_000) - 30, '["1","test",1]');
-  await setQueuePaused({ redisServers: redisUrl(), prefix, isPaused: false });
+  await changeQueue({ redisServers: redisUrl(), prefix, shardCount: 1 }, { isPaused: false });
   expect(await readShardState(redis, prefix)).toMatchObject({ workers: [expect.any(String)], isPaused: false });
-  expect(await isQueuePaused(redis, prefix)).toBe(false);
+  expect(await readRecord(redis, prefix)).toMatchObject({ isPaused: false });
 });
 
 test("shows whether Redis keeps what it confirms, also what only CONFIG tells", async () => {

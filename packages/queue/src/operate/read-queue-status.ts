@@ -10,6 +10,7 @@ import { findDurabilityProblems, parseInfo, type RedisFacts, readRedisFacts } fr
 import { withConnection } from "../redis/with-connection.ts";
 import { forEachShard, type ShardedQueue, valuesOf } from "../shards/for-each-shard.ts";
 import { namingShards } from "../shards/shards.ts";
+import { readQueueRecord } from "./change-queue.ts";
 
 export interface QueueStatus {
   /** Of the Redis whose memory is the fullest, if the shards are on several. */
@@ -28,6 +29,8 @@ export interface QueueStatus {
   workers: WorkerIdentity[];
   /** What the Redis of each shard says about the time. */
   times: ServerTime[];
+  /** The database that the queue feeds. Null: none yet, or unknown, because the Redis of shard 0 does not answer. */
+  database: string | null;
   /** The shards of which no worker takes events. */
   unservedShards: number[];
   shardCount: number;
@@ -62,8 +65,9 @@ const paceIntervalMs = 1_000;
  * @throws what ioredis throws when no shard's Redis answers within 2 s
  */
 export async function readQueueStatus(queue: ShardedQueue & Confirmation): Promise<QueueStatus> {
-  const [results, ingestCount, lastUses] = await Promise.all([
+  const [results, record, ingestCount, lastUses] = await Promise.all([
     forEachShard(queue, readShard),
+    readQueueRecord(queue).catch(() => null),
     countIngests(queue).catch(() => null),
     readLastUses(queue).catch(() => null),
   ]);
@@ -83,6 +87,7 @@ export async function readQueueStatus(queue: ShardedQueue & Confirmation): Promi
     workers: [...new Set(answers.flatMap(({ after }) => after.workers))].map(parseWorker),
     times: answers.map(({ after: { clockAheadMs, newestEventMs } }) => ({ clockAheadMs, newestEventMs })),
     unservedShards: answers.flatMap(({ shard, after }) => (after.workers.length === 0 ? [shard] : [])),
+    database: record?.database ?? null,
     shardCount: results.length,
     ingestCount,
     lastUses,

@@ -7,7 +7,7 @@ import { queueName } from "../events/queue-name.ts";
 import { readShardState } from "../look/queue-state.ts";
 import { type Consumer, createConsumer } from "../take/consumer.ts";
 import { createRetryNoter } from "../take/note-retry.ts";
-import { setQueuePaused } from "./pause-queue.ts";
+import { changeQueue } from "./change-queue.ts";
 import { retryNow } from "./retry-now.ts";
 
 const redis = new Redis(redisUrl());
@@ -56,7 +56,7 @@ function consume(handle: (id: string, attempt: number) => Promise<void>): void {
     onError: () => {},
   });
   consumers.push(consumer);
-  consumer.start();
+  consumer.start("a database");
 }
 
 test("events that wait for their next attempt are delivered at once, the oldest first, and others follow", async () => {
@@ -113,7 +113,7 @@ test("an event that a worker holds is left to it, and one that fails again waits
 });
 
 test("while the queue is paused, events are brought forward and no worker is woken", async () => {
-  await setQueuePaused({ redisServers: redisUrl(), prefix, isPaused: true });
+  await changeQueue({ redisServers: redisUrl(), prefix, shardCount: 1 }, { isPaused: true });
   await addDelayed(["one"], "23514");
   await redis.del(`${prefix}:events:marker`);
   expect(await retry()).toEqual({ retried: 1, delayed: 0 });

@@ -10,8 +10,8 @@ import { killMachine, type RedisNode } from "@booking-events/harness/redis-node"
 import type { RedisServers } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createProducer } from "../add/producer.ts";
+import { changeQueue } from "../operate/change-queue.ts";
 import { examineRedis } from "../operate/examine-redis.ts";
-import { setQueuePaused } from "../operate/pause-queue.ts";
 import { openQueuedEvents } from "../operate/queued-events.ts";
 import { anEvent, longEnough, postAndConsume, untilServedAgain } from "../testing/post-and-consume.ts";
 
@@ -148,9 +148,10 @@ describe("in a cluster", { timeout: 90_000 }, () => {
 
   test("a slot is moved under load without losing an event", async () => {
     const running = await run();
-    await setQueuePaused({ redisServers: serversAt(cluster.nodes), prefix: running.prefix, isPaused: true });
+    const queue = { redisServers: serversAt(cluster.nodes), prefix: running.prefix, shardCount: 1 };
+    await changeQueue(queue, { isPaused: true });
     await waitFor(() => running.missing().length > 300);
-    await setQueuePaused({ redisServers: serversAt(cluster.nodes), prefix: running.prefix, isPaused: false });
+    await changeQueue(queue, { isPaused: false });
     const from = await cluster.primaryOf(running.prefix);
     const to = (await cluster.primaries()).find((node) => node !== from) as RedisNode;
     const slot = Number(await from.ask("CLUSTER", "KEYSLOT", running.prefix));

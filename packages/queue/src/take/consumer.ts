@@ -4,11 +4,11 @@ import type { Redis } from "ioredis";
 import { EventQueue, EventWorker } from "../events/event-job.ts";
 import { queueKeys, queueName } from "../events/queue-name.ts";
 import { retryDelayMs } from "../events/retry-policy.ts";
-import { isQueuePaused } from "../look/is-queue-paused.ts";
 import { readShardState, type ShardState } from "../look/queue-state.ts";
 import { recordWorker, removeWorker, type WorkerIdentity } from "../look/worker-registry.ts";
 import { connectToRedis, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { watchOutage } from "../redis/watch-outage.ts";
+import { changeRecord, claimQueue, type QueueRecord, readRecord } from "../shards/queue-record.ts";
 import { forgetShardCount, readShardCounts } from "../shards/shard-counts.ts";
 import type { Delivery } from "./delivery.ts";
 import { createJobHandler, type HandleJob } from "./handle-jobs.ts";
@@ -18,8 +18,19 @@ import { type Sweeping, sweepFailed } from "./sweep-failed.ts";
 import { createWorkerBackend } from "./worker-backend.ts";
 
 export interface Consumer {
-  /** Starts to process deliveries. Waits for Redis without limit, and reconnects by itself. */
-  start(): void;
+  /**
+   * Starts to process deliveries, or goes on with it. Waits for Redis without limit, and reconnects by itself. If another
+   * database than this is recorded, the consumer takes no event, and waits for another call of this.
+   *
+   * @param database the id of the database to which the events are applied
+   */
+  start(database: string): void;
+  /** Takes no more events until {@link start}. Those that it holds stay. */
+  suspend(): void;
+  /** The queue's record, or this shard's copy of it. Its methods throw if the connection is not ready. */
+  record: RecordAccess;
+  /** Calls the listener whenever a connection is ready. */
+  onConnected(listener: () => void): void;
   isConnected(): boolean;
   /** Returns why Redis does not answer, in a sentence for an operator; null: the connection is ready. */
   connectionProblem(): string | null;
@@ -27,8 +38,6 @@ export interface Consumer {
   recordAlive(): Promise<void>;
   /** @throws if the connection is not ready */
   readState(): Promise<ShardState>;
-  /** Whether an operator has paused the queue. Costs Redis less than {@link readState}. @throws as above */
-  isPaused(): Promise<boolean>;
   /**
    * Processes the events that BullMQ has moved to the failed set by itself. It does so when an event was active too
    * often while its worker died, or while Redis was frozen so long that the worker seemed dead. Each event stays in
@@ -109,24 +118,30 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   let allCanGoBack: Promise<unknown> | undefined;
   const untilAllCanGoBack = () => allCanGoBack;
   const handleJob = createJobHandler({ redis, prefix, held, handle: options.handle, untilAllCanGoBack });
-  const worker = createWorker(options, { redis, held, handleJob });
+  let database: string | undefined;
+  const worker = createWorker(options, { redis, held, handleJob, database: () => database ?? "" });
   const queue = createQueue(options, redis);
   const closing = new AbortController();
 
   return {
-    start() {
+    start(itsDatabase) {
+      held.halt("database", false);
+      if (database !== undefined) return;
+      database = itsDatabase;
       worker.run().catch(onError);
       void keepLocks({ held, queue, lockDurationMs: recovery.lockDurationMs, onError, signal: closing.signal });
     },
+    suspend: () => held.halt("database", true),
+    record: accessRecord(redis, prefix),
+    onConnected: (listener) => void redis.on("ready", listener),
     isConnected: () => redis.status === "ready",
     connectionProblem: () => (redis.status === "ready" ? null : describeOutage()),
     recordAlive: () => recordWorker(redis, prefix, identity),
     readState: () => ifConnected(redis, () => readShardState(redis, prefix)),
-    isPaused: () => ifConnected(redis, () => isQueuePaused(redis, prefix)),
     sweepFailed: (sweeping) => sweepFailed({ redis, prefix, queue, onMissingJob }, sweeping),
     readBytes: (delivery) => readBytes(redis, prefix, delivery),
     limitTo: (limits) => held.limitTo(limits),
-    halt: (isHalted) => held.halt(isHalted),
+    halt: (isHalted) => held.halt("clock", isHalted),
     async isEmpty() {
       const state = await ifConnected(redis, () => readShardState(redis, prefix));
       return state.waiting + state.delayed + state.held + state.givenUp === 0;
@@ -146,6 +161,22 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       await worker.close(true);
       redis.disconnect();
     },
+  };
+}
+
+interface RecordAccess {
+  /** Costs Redis little: every worker asks each shard each second. */
+  read(): Promise<QueueRecord>;
+  change(change: Partial<QueueRecord>): Promise<void>;
+  /** Records the database if none is, in shard 0. @returns the one that is recorded then */
+  claim(database: string): Promise<string>;
+}
+
+function accessRecord(redis: Redis, prefix: string): RecordAccess {
+  return {
+    read: () => ifConnected(redis, () => readRecord(redis, prefix)),
+    change: (change) => ifConnected(redis, () => changeRecord(redis, prefix, change)),
+    claim: (database) => ifConnected(redis, () => claimQueue(redis, prefix, database)),
   };
 }
 
@@ -172,7 +203,12 @@ async function ifConnected<Answer>(redis: Redis, ask: () => Promise<Answer>): Pr
 
 function createWorker(
   options: ConsumerOptions,
-  { redis, held, handleJob }: { redis: Redis; held: HeldEvents; handleJob: HandleJob },
+  {
+    redis,
+    held,
+    handleJob,
+    database,
+  }: { redis: Redis; held: HeldEvents; handleJob: HandleJob; database: () => string },
 ): EventWorker {
   const { prefix, recovery = defaultRecovery, onError, onMissingJob = () => {} } = options;
   const { lockDurationMs, stalledCheckIntervalMs } = recovery;
@@ -180,6 +216,7 @@ function createWorker(
     redis,
     prefix,
     lockDurationMs,
+    database,
     stalledCheckIntervalMs,
     maxStalledCount,
     held,

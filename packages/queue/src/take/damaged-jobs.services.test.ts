@@ -40,7 +40,7 @@ function consume(handle: (delivery: Delivery) => Promise<void>, { isStarted = tr
     onMissingJob: (jobId) => gone.push(jobId),
   });
   cleanups.push(() => consumer.close());
-  if (isStarted) consumer.start();
+  if (isStarted) consumer.start("a database");
   return { consumer, gone };
 }
 

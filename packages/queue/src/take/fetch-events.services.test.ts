@@ -60,9 +60,13 @@ interface Fetched {
   delayedMinutes: number;
 }
 
+function fetching(connection: Redis, database = "a database") {
+  return { redis: connection, prefix, lockDurationMs: lockDuration, database: () => database };
+}
+
 function createOurBackend(held: HeldEvents, begin: BeginJob): RedisQueueBackend {
   const stalled = { maxStalledCount: 1, stalledCheckIntervalMs: 1, lockDurationMs: lockDuration };
-  const makeBackend = createWorkerBackend({ redis, prefix, held, begin, ...stalled });
+  const makeBackend = createWorkerBackend({ ...fetching(redis), held, begin, ...stalled });
   return makeBackend(queueName, options());
 }
 
@@ -220,7 +224,7 @@ describe("waiting events", () => {
       answers.push(answer);
       return answer;
     });
-    const fetchEvents = createEventFetcher({ redis, prefix, lockDurationMs: lockDuration });
+    const fetchEvents = createEventFetcher(fetching(redis));
     const { jobs } = await fetchEvents(token, { maxEvents: 9, maxBytes: 99_999 });
     sent.mockRestore();
 
@@ -270,14 +274,30 @@ describe("waiting events", () => {
     expect(await redis.zrange(key("marker"), "0", "-1")).toEqual(["0"]);
   });
 
+  test("of a queue that feeds another database stay, and wake another worker", async () => {
+    const byOther = createEventFetcher(fetching(redis, "another database"));
+    await addSome("a");
+    expect((await fetchByUs()).jobs).toHaveLength(1);
+    await addSome("b");
+    await redis.del(key("marker"));
+    expect(await byOther(token, { maxEvents: 9, maxBytes: 9_999 })).toMatchObject({ jobs: [], left: "closed" });
+    expect(await redis.lrange(key("wait"), 0, -1)).toEqual(["b"]);
+    expect(await redis.zrange(key("marker"), "0", "-1")).toEqual(["0"]);
+
+    await redis.hdel(key("meta"), "database");
+    expect((await byOther(token, { maxEvents: 9, maxBytes: 9_999 })).jobs).toHaveLength(1);
+    expect(await redis.hget(key("meta"), "database")).toBe("another database");
+  });
+
   test("stay in the queue while Redis does not permit to begin them", async () => {
     await addSome("a", "b");
     const user = `without-hset-${prefix}`.replaceAll(/[^\w-]/g, "");
     await redis.call("ACL", "SETUSER", user, "on", "nopass", "~*", "+@all", "-hset");
+    await redis.hset(key("meta"), "database", "a database");
     const restricted = new Redis(redisUrl());
     try {
       await restricted.auth(user, "any");
-      const fetchEvents = createEventFetcher({ redis: restricted, prefix, lockDurationMs: lockDuration });
+      const fetchEvents = createEventFetcher(fetching(restricted));
       await expect(fetchEvents(token, { maxEvents: 9, maxBytes: 9_999 })).rejects.toThrow(/^ERR|^NOPERM/);
     } finally {
       restricted.disconnect();

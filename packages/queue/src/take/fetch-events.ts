@@ -5,14 +5,16 @@ import { damagedCountField } from "../events/job-damage.ts";
 import { jobOptionsText } from "../events/job-options.ts";
 import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
+import { databaseField } from "../shards/queue-record.ts";
 
 interface FetchedEvents {
   /** In the order in which they waited. */
   jobs: { json: JobJson; jobId: string }[];
   /**
    * `none`: no event waits any more. `some`: others wait. `ask`: BullMQ must choose the next one, and none was fetched.
+   * `closed`: the shard's events are for another database, and none was fetched.
    */
-  left: "none" | "some" | "ask";
+  left: "none" | "some" | "ask" | "closed";
   /** When the first delayed job is due, in epoch milliseconds; 0 if there is none. */
   delayedUntilMs: number;
 }
@@ -20,6 +22,9 @@ interface FetchedEvents {
 /**
  * Fetches the events that have waited longest, as BullMQ's `moveToActive` does with one job; a test compares the two.
  * Like adding, it does not write to BullMQ's event stream.
+ *
+ * A shard that has fed another database gives no event. One that has fed none, such as after Redis lost its data, records
+ * this one.
  *
  * In all cases where the next job may not be the longest waiting one, BullMQ's `moveToActive` chooses it: a paused
  * queue, a global limit, delayed jobs that are due, priorities.
@@ -30,8 +35,8 @@ interface FetchedEvents {
  * KEYS: the queue's wait, active, prioritized, pc (the counter of prioritized jobs), delayed, meta and marker. Some hardly
  * ever exist, so Redis refuses the script while it moves the slot.
  * ARGV: the prefix of job keys, the time (epoch milliseconds), the duration of the locks (milliseconds), the locks'
- * token, the maximum number of events, how many bytes of memory they may take, which only the last one may exceed, and
- * the options of our jobs.
+ * token, the maximum number of events, how many bytes of memory they may take, which only the last one may exceed, the
+ * options of our jobs, and the id of the database.
  * Returns what is left, the time of the first delayed job, and for each event its fields and its id; or, of a usual job,
  * four lines (its id, name, subject and timestamp) and its data.
  */
@@ -39,7 +44,15 @@ const fetchScript = defineScript(`
 local wait, active, prioritized, priorityCounter, delayed, meta, marker = unpack(KEYS)
 local prefix, now, lockMs, token = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local eventsLeft, bytesLeft = tonumber(ARGV[5]), tonumber(ARGV[6])
-local paused, concurrency, rateLimit = unpack(redis.call('HMGET', meta, 'paused', 'concurrency', 'max'))
+local paused, concurrency, rateLimit, database =
+  unpack(redis.call('HMGET', meta, 'paused', 'concurrency', 'max', '${databaseField}'))
+local function isAnyWaiting() return redis.call('EXISTS', wait, prioritized, priorityCounter) > 0 end
+
+if database and database ~= ARGV[8] then
+  -- The worker that is woken instead may be one of the right database.
+  if isAnyWaiting() then redis.call('ZADD', marker, 0, '0') end
+  return { 'closed', 0 }
+end
 -- BullMQ's scores are milliseconds followed by 12 bits that order jobs of the same millisecond.
 local firstDelayed = tonumber(redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2])
 local isDue = firstDelayed and firstDelayed < (now + 1) * 0x1000
@@ -63,6 +76,7 @@ end
 -- Once a script has written something, Redis no longer refuses commands for lack of memory. So the first write is one
 -- that needs none: an event must be fetched before it can leave a Redis that has reached maxmemory.
 redis.call('ZREM', marker, '0')
+if not database then redis.call('HSET', meta, '${databaseField}', ARGV[8]) end
 
 -- The fields of a job as addJob (add-events.ts) and the first fetch write them. The worker knows all but its id and those
 -- that are false here. ioredis takes much longer to decode a field than Redis takes to compare it.
@@ -102,7 +116,7 @@ while eventsLeft > 0 and bytesLeft > 0 do
 end
 
 local hasFetched = #answer > 2
-if redis.call('EXISTS', wait, prioritized, priorityCounter) == 0 then
+if not isAnyWaiting() then
   answer[1] = 'none'
   return answer
 end
@@ -129,8 +143,10 @@ export function createEventFetcher(options: {
   redis: Redis;
   prefix: string;
   lockDurationMs: number;
+  /** Returns the id of the database to which the events will be applied. */
+  database: () => string;
 }): (token: string, limits: FetchLimits) => Promise<FetchedEvents> {
-  const { redis, prefix, lockDurationMs } = options;
+  const { redis, prefix, lockDurationMs, database } = options;
   const queueKey = queueKeys(prefix);
   const keys = ["wait", "active", "prioritized", "pc", "delayed", "meta", "marker"].map(queueKey);
   return async (token, { maxEvents, maxBytes }) => {
@@ -143,6 +159,7 @@ export function createEventFetcher(options: {
       Math.min(maxEvents, maxEventsPerCall),
       maxBytes,
       jobOptionsText,
+      database(),
     ]);
     return { left, delayedUntilMs, jobs: toJobs(jobs, now) };
   };

@@ -69,6 +69,7 @@ const ours = (prefix: string) =>
     redis,
     prefix,
     lockDurationMs: lockDuration,
+    database: () => "a database",
     held: new HeldEvents({ concurrency: 1, maxHeldBytes: 1 }),
     begin: () => {},
     maxStalledCount: 1,

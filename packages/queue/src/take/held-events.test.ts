@@ -58,11 +58,13 @@ test("lets a fetch use the room of all events that end in the same turn of the e
 
 test("allows no fetches while it is halted, and again afterwards", async () => {
   const held = new HeldEvents({ concurrency, maxHeldBytes: 100 });
-  held.halt(true);
+  held.halt("clock", true);
+  held.halt("database", true);
+  held.halt("clock", false);
   expect(held.hasRoom()).toBe(false);
   const opened = held.waitForRoom();
   expect(await isDone(opened)).toBe(false);
-  held.halt(false);
+  held.halt("database", false);
   expect(await isDone(opened)).toBe(true);
   expect(held.hasRoom()).toBe(true);
 });

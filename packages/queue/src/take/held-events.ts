@@ -10,6 +10,9 @@ export interface HoldLimits {
   maxHeldBytes: number;
 }
 
+/** Why a consumer may take no events for a while: this host's clock is wrong, or they are for another database. */
+type HaltReason = "clock" | "database";
+
 /** V8 stores a string with any character outside of Latin-1 in two bytes per character, otherwise in one. */
 const bytesPerCharacter = 2;
 
@@ -26,7 +29,7 @@ export class HeldEvents {
   #heldBytes = 0;
   #fetches = 0;
   #isStopped = false;
-  #isHalted = false;
+  readonly #halts = new Set<HaltReason>();
   #isWakeDue = false;
   #waitingForRoom: (() => void)[] = [];
   #waitingForIdleness: (() => void)[] = [];
@@ -44,7 +47,7 @@ export class HeldEvents {
   /** Returns whether a fetch may start. */
   hasRoom(): boolean {
     const { maxEvents, maxBytes } = this.#room();
-    return !this.#isStopped && !this.#isHalted && maxEvents > 0 && maxBytes > 0;
+    return !this.#isStopped && this.#halts.size === 0 && maxEvents > 0 && maxBytes > 0;
   }
 
   /**
@@ -58,9 +61,10 @@ export class HeldEvents {
     });
   }
 
-  /** Allows no fetches until it is called with false. Events that are held stay. */
-  halt(isHalted: boolean): void {
-    this.#isHalted = isHalted;
+  /** Allows no fetches until it is called with false for each reason. Events that are held stay. */
+  halt(reason: HaltReason, isHalted: boolean): void {
+    if (isHalted) this.#halts.add(reason);
+    else this.#halts.delete(reason);
     this.#wakeThisTurn();
   }
 

@@ -57,7 +57,7 @@ function hold(maxHeldBytes: number, { concurrency = 250, isAuto = false } = {}) 
       }),
   });
   consumers.push(consumer);
-  consumer.start();
+  consumer.start("a database");
   return { consumer, handled, held, remove, peakBytes: () => peakBytes };
 }
 
@@ -145,7 +145,7 @@ test("nor are small events that fail together", async () => {
     },
   });
   consumers.push(consumer);
-  consumer.start();
+  consumer.start("a database");
   await waitFor(() => expect(begun).toBe(500));
   expect(peakBytes).toBeLessThan(400_000 + 7 * 20_000);
 });

@@ -47,7 +47,7 @@ async function addStalledOut(...ids: string[]): Promise<void> {
     await redis.hset(key(jobId), "defa", "job stalled more than allowable limit", "stc", "26");
   }
   const consumer = makeConsumer();
-  consumer.start();
+  consumer.start("a database");
   await waitFor(async () => expect(await queue.getJobCounts("failed")).toEqual({ failed: ids.length }));
   await consumer.close();
 }
@@ -79,7 +79,7 @@ test("an event that is put back is delivered normally and does not fail again im
     return "put back";
   });
   const deliveries: Delivery[] = [];
-  makeConsumer(async (delivery) => void deliveries.push(delivery)).start();
+  makeConsumer(async (delivery) => void deliveries.push(delivery)).start("a database");
   await waitFor(() => expect(deliveries).toMatchObject([{ jobId: "event", text: '{"of":"event"}', attempt: 1 }]));
   await waitFor(async () => expect(await redis.exists(key("event"))).toBe(0));
 });

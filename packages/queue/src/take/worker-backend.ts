@@ -31,6 +31,8 @@ export function createWorkerBackend(
   options: StalledOptions & {
     redis: Redis;
     prefix: string;
+    /** Returns the id of the database to which the events will be applied. */
+    database: () => string;
     held: HeldEvents;
     begin: BeginJob;
     onMissingJob?: (jobId: string) => void;
@@ -121,6 +123,10 @@ function fetchTogether(
         const { jobs, left, delayedUntilMs } = await fetchEvents(itsToken, limits);
         await Promise.all(jobs.map((job) => beginOrRemove([job.json, job.jobId], itsToken)));
         if (left === "ask") return fetchOne(itsToken, workerName);
+        if (left === "closed") {
+          held.halt("database", true);
+          return [];
+        }
         if (left === "none" && jobs.length <= 1) return [undefined, undefined, 0, delayedUntilMs];
         mayWait = left === "none";
         return undefined;

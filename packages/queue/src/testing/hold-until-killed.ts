@@ -16,4 +16,4 @@ const consumer = createConsumer({
     return new Promise(() => {});
   },
 });
-consumer.start();
+consumer.start("a database");

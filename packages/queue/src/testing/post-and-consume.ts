@@ -52,7 +52,7 @@ export function postAndConsume(location: { redisServers: RedisServers; prefix: s
       delivered.add(jobId);
     },
   });
-  consumer.start();
+  consumer.start("a database");
   let isPosting = true;
 
   async function post(): Promise<void> {

@@ -1,5 +1,6 @@
 import { type DatabaseLocation, withBriefConnection } from "../connect/brief-connection.ts";
 import type { Queryable } from "../connect/queryable.ts";
+import { type DatabaseIdentity, readDatabaseIdentity } from "../tables/database-id.ts";
 import { compareMigrations, type MigrationStatus } from "../upkeep/compare-migrations.ts";
 import { type CollationProblem, findCollationProblems } from "../upkeep/find-collation-problems.ts";
 import { findDurabilityProblems } from "../upkeep/find-durability-problems.ts";
@@ -36,6 +37,8 @@ export interface DatabaseExamination {
     parameterMaxLengthOnError: number;
   };
   migrations: MigrationStatus;
+  /** Null: the database has not been migrated. */
+  identity: DatabaseIdentity | null;
   /** How far PostgreSQL's clock is ahead of this host's. It is wrong by at most half of the time the answer took. */
   clockAheadMs: number;
   /** Null: the role may not read it. */
@@ -52,12 +55,14 @@ export async function examineDatabase(
 ): Promise<DatabaseExamination> {
   return withBriefConnection(database, applicationName, async (client) => {
     const clockAheadMs = await measureDatabaseClock(client);
+    const migrations = await compareMigrations(client);
     return {
       durabilityProblems: await findDurabilityProblems(client),
       collationProblems: await findCollationProblems(client),
       standbyProblems: await findStandbyProblems(client, options.standbysToConfirm ?? 0),
       ...(await readSettings(client)),
-      migrations: await compareMigrations(client),
+      migrations,
+      identity: migrations.last === null ? null : await readDatabaseIdentity(client),
       clockAheadMs,
       isPooledByTransaction: await detectPooling(database, client),
     };

@@ -1,5 +1,6 @@
 import { type DatabaseLocation, withBriefConnection } from "../connect/brief-connection.ts";
 import type { Queryable } from "../connect/queryable.ts";
+import { type DatabaseIdentity, readDatabaseIdentity } from "../tables/database-id.ts";
 import { firstIdAt } from "../tables/event-ids.ts";
 import { type FeedReader, listFeedReaders } from "../tables/feed-readers.ts";
 import { compareMigrations, type MigrationStatus } from "../upkeep/compare-migrations.ts";
@@ -26,6 +27,7 @@ interface DatabaseSettings {
 }
 
 interface DatabaseData {
+  identity: DatabaseIdentity;
   /** How many events were received from each partner, in how much time. Only events that were applied count. */
   rates: { windowMs: number; partners: { partner: string; events: number }[] };
   rhythms: Rhythm[];
@@ -97,6 +99,7 @@ async function readData(client: Queryable, now: Date): Promise<DatabaseData> {
   // As in `pool.ts`: all of these queries can read in the order of an index.
   await client.query("set local enable_bitmapscan to off");
   return {
+    identity: await readDatabaseIdentity(client),
     rates: await readRates(client, now),
     rhythms: await readRhythms(client, now),
     deadLetters: await countDeadLetters(client),

@@ -29,6 +29,7 @@ const tables = [
   "feed_position",
   "feed_readers",
   "dead_letters",
+  "database_id",
   "digest_key",
   "erasures",
   "log_retention",

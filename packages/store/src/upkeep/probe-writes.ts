@@ -20,13 +20,14 @@ const payloadBytes = 32_768;
  * Reads and writes what applying an event does, and rolls it back. Then it commits the lock of a row. While a standby
  * that PostgreSQL must wait for is missing, everything works but the commit.
  *
+ * @param database the id that the database must have. Default: any
  * @throws what keeps PostgreSQL from taking any event at the moment
  */
-export async function probeWrites(pool: pg.Pool): Promise<void> {
+export async function probeWrites(pool: pg.Pool, database?: string): Promise<void> {
   await inTransaction(pool, async (client) => {
     await client.query(`set local statement_timeout to ${statementTimeoutMs}`);
     await setLockTimeout(client, lockTimeoutMs);
-    await readLogHorizon(client);
+    await readLogHorizon(client, database);
     await client.query("savepoint before_event");
     await writeEvent(client);
     await client.query("rollback to savepoint before_event");

@@ -2,7 +2,14 @@ import { randomUUID } from "node:crypto";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { createConsumer, createProducer, type Producer } from "@booking-events/queue";
-import { bookingKey, insertBookings, insertEvents, resolveDeadLetter, writeDeadLetter } from "@booking-events/store";
+import {
+  bookingKey,
+  insertBookings,
+  insertEvents,
+  readDatabaseIdentity,
+  resolveDeadLetter,
+  writeDeadLetter,
+} from "@booking-events/store";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { runOps } from "../../testing/run-ops.ts";
 
@@ -92,7 +99,7 @@ async function work(deeds: Record<string, "hold" | "fail">) {
     },
   });
   cleanups.push(() => consumer.close());
-  consumer.start();
+  consumer.start((await readDatabaseIdentity(pool)).id);
   await waitFor(() => expect([...seen].sort()).toEqual(Object.keys(deeds).sort()));
 }
 
