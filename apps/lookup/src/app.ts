@@ -27,6 +27,8 @@ export interface AppOptions extends AdmissionOptions {
   ) => Promise<PartnerBooking | "erased" | undefined>;
   reconciliation: ReconcileSources;
   lists: ListsUnderWay;
+  /** Whether the database is known to be another one than the queue's. */
+  isOtherDatabase: () => boolean;
   trustedProxyHops: number;
   observe: ObserveRequest;
   logger: Logger;
@@ -60,7 +62,7 @@ export function kindOfPath(segment: string): null | undefined {
 
 function answerReceipt(options: AppOptions): (ctx: Context) => Promise<void> {
   return async function answer(ctx) {
-    const { partner } = await admitPartner(ctx, null, options);
+    const { partner } = await admit(ctx, options);
     const { eventId = "" } = ctx.params;
     const receipt = await orUnavailable(findReceipt(options.receipts, partner.id, eventId));
     if (receipt === undefined) throw new Refusal(lookupAnswers.noSuchEvent);
@@ -71,7 +73,7 @@ function answerReceipt(options: AppOptions): (ctx: Context) => Promise<void> {
 
 function answerBooking(options: AppOptions): (ctx: Context) => Promise<void> {
   return async function answer(ctx) {
-    const { partner } = await admitPartner(ctx, null, options);
+    const { partner } = await admit(ctx, options);
     const query = readBookingQuery(ctx.querystring);
     if (query === undefined) throw new Refusal(lookupAnswers.invalidReference);
     const booking = await orUnavailable(options.findBooking(partner.id, query));
@@ -82,12 +84,19 @@ function answerBooking(options: AppOptions): (ctx: Context) => Promise<void> {
 
 function answerList(options: AppOptions): (ctx: Context) => Promise<void> {
   return async function answer(ctx) {
-    const { partner } = await admitPartner(ctx, null, options);
+    const { partner } = await admit(ctx, options);
     requireList(ctx);
     const hold = options.lists.begin(partner.id, ctx.res);
     if (expectsContinue(ctx.req)) ctx.res.writeContinue();
     ctx.state.answer = await reconcile(options.reconciliation, partner.id, { req: ctx.req, hold });
   };
+}
+
+/** @throws Refusal */
+async function admit(ctx: Context, options: AppOptions): ReturnType<typeof admitPartner> {
+  const admitted = await admitPartner(ctx, null, options);
+  if (options.isOtherDatabase()) throw new Refusal(lookupAnswers.lookupUnavailable);
+  return admitted;
 }
 
 /** @throws Refusal */

@@ -49,6 +49,7 @@ import type { Pool } from "pg";
 import { createApp, kindOfPath } from "./app.ts";
 import { ListsUnderWay } from "./reconcile/lists-under-way.ts";
 import { createSlots, type InSlot } from "./reconcile/slots.ts";
+import { DatabaseWatch } from "./watch-database.ts";
 
 const entries = {
   PORT: variables.PORT,
@@ -153,6 +154,8 @@ async function startServices({ settings, logger, metrics }: Context) {
   });
   const digestKey = createDigestKeyReader(database, settings.DIGEST_KEY);
   const watching = new AbortController();
+  const databaseWatch = new DatabaseWatch({ queue, database, logger });
+  await databaseWatch.start(watching.signal);
   const servers = { redis: listUrls(redis.redisServers), postgresql: [settings.DATABASE_URL] };
   exportCertificates(metrics, servers, watching.signal);
   // By a wrong clock, a secret has expired too early or too late.
@@ -176,12 +179,13 @@ async function startServices({ settings, logger, metrics }: Context) {
     () => Promise.all([probeReads(database), digestKey()]),
     (error) => describeError(error).code ?? describeError(error).type,
   );
-  const checkRedis = createServerCheck(queue.ping, () => "no answer" as const);
+  const checkRedis = createServerCheck(queue.readDatabase, () => "no answer" as const);
   return {
     partners,
     queue,
     clocks,
     collations,
+    databaseWatch,
     watching,
     tokenBuckets,
     database,
@@ -207,7 +211,7 @@ async function stopServices(services: Services): Promise<void> {
 
 function createLookupServer(
   { settings, logger, metrics, observe }: Context,
-  { partners, queue, tokenBuckets, database, listDatabase, digestKey, lastUse }: Services,
+  { partners, queue, tokenBuckets, database, listDatabase, databaseWatch, digestKey, lastUse }: Services,
   isShuttingDown: () => boolean,
 ): PartnerFacingServer {
   const connections = new Connections({
@@ -242,6 +246,7 @@ function createLookupServer(
       isShuttingDown,
     },
     lists: new ListsUnderWay(),
+    isOtherDatabase: () => databaseWatch.problem !== null,
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
     observe,
     logger,
@@ -281,10 +286,11 @@ async function* readBookings(
 }
 
 async function findProblems(services: Services): Promise<string[]> {
-  const { partners, queue, clocks, checkDatabase, checkRedis } = services;
+  const { partners, queue, databaseWatch, clocks, checkDatabase, checkRedis } = services;
   const [databaseProblem, redis] = await Promise.all([checkDatabase(), checkRedis()]);
   return [
     ...partners.problems(),
+    ...(databaseWatch.problem === null ? [] : [databaseWatch.problem]),
     ...clocks.problems(),
     ...(redis === null ? [] : [queue.describeOutage()]),
     ...(databaseProblem === null

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { examineRedis, forEachShard, valuesOf } from "@booking-events/queue";
+import { examineRedis, forEachShard, readQueueRecord, valuesOf } from "@booking-events/queue";
 import { splitHosts } from "@booking-events/runtime";
 import { examineDatabase } from "@booking-events/store";
 import type { Command } from "@commander-js/extra-typings";
@@ -53,12 +53,15 @@ async function examineRedisServer({ environment }: Context): Promise<Check[]> {
 
 async function examineDatabaseServer({ environment }: Context): Promise<Check[]> {
   const settings = readDatabaseSettings(environment);
+  // If Redis does not answer, another check says so.
+  const record = await readQueueRecord(readRedisSettings(environment)).catch(() => null);
   return examineServer(
     "PostgreSQL",
     async () =>
       checkDatabase(
         await examineDatabase(settings, { standbysToConfirm: readStandbysToConfirm(environment) }),
         splitHosts(settings.databaseUrl).map((url) => new URL(url)),
+        record,
       ),
     (error) => describeDatabaseError(error, settings),
   );

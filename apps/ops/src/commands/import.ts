@@ -9,6 +9,7 @@ import type { Context } from "../context.ts";
 import { readDatabase, readRetentionRules, withDatabase } from "../database.ts";
 import { requirePartner } from "../partners-file.ts";
 import { withProducer } from "../queue.ts";
+import { requireSameDatabase } from "../require-same-database.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { parseInstant } from "../terminal/duration.ts";
 import { printJson, printLine } from "../terminal/print.ts";
@@ -201,6 +202,7 @@ async function queueAll(
 ): Promise<void> {
   await withDatabase(context, (pool) =>
     withProducer(context, "Nothing was imported.", async (producer) => {
+      await requireSameDatabase(context, pool);
       for await (const events of checked) await queueEvents(events, { producer, pool }, queueLimits, progress);
     }).catch((error: unknown) => {
       if (!(error instanceof EnqueueError)) throw error;

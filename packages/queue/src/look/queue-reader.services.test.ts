@@ -14,7 +14,7 @@ beforeAll(async () => {
   const options = { redisServers: redisUrl(), prefix, shardCount: 1, onError: () => {} };
   [producer, reader, redis] = [createProducer(options), createQueueReader(options), new Redis(redisUrl())];
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
-  await waitFor(() => reader.ping());
+  await waitFor(() => reader.readDatabase());
 });
 
 afterAll(async () => {

@@ -4,6 +4,7 @@ import { queueKeys } from "../events/queue-name.ts";
 import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { measureClock } from "../redis/measure-clock.ts";
 import { watchOutage } from "../redis/watch-outage.ts";
+import { readRecord } from "../shards/queue-record.ts";
 import { readShardCounts } from "../shards/shard-counts.ts";
 import { locateShard } from "../shards/shards.ts";
 
@@ -50,9 +51,14 @@ export function createQueueReader(options: QueueLocation & { shardCount: number;
       openUpTo(Math.max(...recorded.value, asked));
       return findIn(shards.slice(asked), eventId);
     },
-    /** @throws if no shard answers in that time */
-    async ping() {
-      await Promise.any(shards.map(({ redis }) => withDeadline(redis.ping(), readDeadlineMs)));
+    /** Returns the database that the queue feeds; null: none yet. @throws if no shard answers in that time */
+    async readDatabase(): Promise<string | null> {
+      const reading = shards.map(({ redis, prefix }) => withDeadline(readRecord(redis, prefix), readDeadlineMs));
+      const results = await Promise.allSettled(reading);
+      const answers = results.flatMap((result) => (result.status === "fulfilled" ? [result.value.database] : []));
+      if (answers.length === 0) throw new Error("No shard of the queue answers.");
+      // Shard 0 comes first, and has the record itself.
+      return answers.find((database) => database !== null) ?? null;
     },
     /** Asks the Redis of each shard what time it is. @throws if one does not answer */
     readTimes: (): Promise<ServerTime[]> =>

@@ -1,8 +1,11 @@
-import { findQueuedEvents, type QueuedEvent, type QueueSearch } from "@booking-events/queue";
+import { findQueuedEvents, type QueuedEvent, type QueueSearch, readQueueRecord } from "@booking-events/queue";
 import { describeError } from "@booking-events/runtime";
 import { type ReferenceKind, referenceKindOf } from "@booking-events/schema";
+import { readDatabaseIdentity } from "@booking-events/store";
 import type { Context } from "../../context.ts";
+import { readDatabase } from "../../database.ts";
 import { knowsRedis, readRedisSettings } from "../../queue.ts";
+import { findOtherDatabase } from "../../require-same-database.ts";
 
 export interface QueueView extends QueueSearch {
   /** Why the queue was not looked at; null: it was. */
@@ -13,12 +16,17 @@ const unseen = { events: [], total: 0, looked: 0 };
 
 /** Finds a booking's events in the queue, if Redis can be reached. */
 export async function searchQueue(
-  { environment }: Context,
+  context: Context,
   wanted: { partner: string; reference: string; referenceKind: ReferenceKind | undefined },
 ): Promise<QueueView> {
+  const { environment } = context;
   if (!knowsRedis(environment)) return { ...unseen, problem: "REDIS_URL is not set" };
+  const identity = await readDatabase(context, readDatabaseIdentity);
+  const settings = readRedisSettings(environment);
   try {
-    const search = await findQueuedEvents({ ...readRedisSettings(environment), ...wanted });
+    if (findOtherDatabase(await readQueueRecord(settings), identity) !== null)
+      return { ...unseen, problem: "the queue feeds another database; see npm run ops -- status" };
+    const search = await findQueuedEvents({ ...settings, ...wanted });
     return { ...search, events: search.events.filter(isOfKind(wanted.referenceKind)), problem: null };
   } catch (error) {
     const isAnswer = error instanceof Error && error.name === "ReplyError";

@@ -13,6 +13,7 @@ import {
 import type { Context } from "../../context.ts";
 import { withDatabase } from "../../database.ts";
 import { withProducer } from "../../queue.ts";
+import { requireSameDatabase } from "../../require-same-database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printLine } from "../../terminal/print.ts";
 import { isInQueue } from "./letters.ts";
@@ -45,6 +46,7 @@ export async function replayDeadLetters(
 ): Promise<Replay[]> {
   return withDatabase(context, (pool) =>
     withProducer(context, "Nothing was replayed.", async (producer) => {
+      await requireSameDatabase(context, pool);
       try {
         const replays: Replay[] = [];
         for (const { eventId } of letters) replays.push(await replayOne(pool, producer, eventId, options.by));

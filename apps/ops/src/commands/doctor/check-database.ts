@@ -1,15 +1,21 @@
+import type { QueueRecord } from "@booking-events/queue";
 import type { DatabaseExamination } from "@booking-events/store";
+import { findOtherDatabase } from "../../require-same-database.ts";
 import { type Check, ok, problem, unknown } from "./check.ts";
 import { checkClock, checkDisk, checkEncryption, isLoopback } from "./check-host.ts";
 
-/** @param urls one for each host. The examination is of the one that takes writes */
-export function checkDatabase(examination: DatabaseExamination, urls: URL[]): Check[] {
+/**
+ * @param urls one for each host. The examination is of the one that takes writes
+ * @param record null: Redis does not answer
+ */
+export function checkDatabase(examination: DatabaseExamination, urls: URL[], record: QueueRecord | null): Check[] {
   const url = urls.find((one) => !isLoopback(one)) ?? (urls[0] as URL);
   return [
     ...checkDurability(examination),
     checkPrimary(examination),
     ...checkStandbys(examination),
     checkMigrations(examination),
+    ...checkRecord(examination, record),
     ...checkCollations(examination),
     checkVacuum(examination),
     checkLoggedRows(examination),
@@ -85,6 +91,17 @@ function checkMigrations({ migrations: { last, missing, unknown: newer, differen
   return missing.length > 0
     ? problem(subject, `missing: ${missing.join(", ")}`, "npm run ops -- migrate")
     : ok(subject, last ?? "none");
+}
+
+function checkRecord({ identity }: DatabaseExamination, record: QueueRecord | null): Check[] {
+  if (identity === null || record === null) return [];
+  const subject = {
+    name: "The queue feeds this database",
+    why: "Two databases would take each other's events, and an empty one in the place of the right one would miss all.",
+  };
+  const sentence = findOtherDatabase(record, identity);
+  if (sentence === null) return [ok(subject, record.database === null ? "it has fed none yet" : identity.id)];
+  return [problem(subject, sentence, 'See "Another database" in docs/runbook.md.')];
 }
 
 function checkCollations({ collationProblems }: DatabaseExamination): Check[] {

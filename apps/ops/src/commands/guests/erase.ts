@@ -3,6 +3,7 @@ import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { withDatabase } from "../../database.ts";
 import { withRedis } from "../../queue.ts";
+import { requireSameDatabase } from "../../require-same-database.ts";
 import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
@@ -62,6 +63,7 @@ async function eraseEverywhere(
   options: EraseOptions,
 ): Promise<void> {
   await withDatabase(context, async (pool) => {
+    await requireSameDatabase(context, pool);
     const erasing: Erasing = { context, pool, queue, key: await openKey(context, pool), search };
     const found = await findGuest(erasing);
     printFindings(context.stdout, found);

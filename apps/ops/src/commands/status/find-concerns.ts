@@ -1,6 +1,7 @@
 import { formatShards, type QueueStatus } from "@booking-events/queue";
 import { ClockComparison } from "@booking-events/runtime";
 import type { DatabaseStatus, FeedReader, Rhythm } from "@booking-events/store";
+import { findOtherDatabase } from "../../require-same-database.ts";
 import { describeAge, describeCount } from "../../terminal/describe.ts";
 import { describeQuota } from "../partners/describe-partner.ts";
 import type { Status } from "./read-status.ts";
@@ -26,11 +27,19 @@ const maxQuotaShare = 0.9;
 export function findConcerns(status: Status): string[] {
   const { queue, database } = status;
   return [
+    ...findMismatch(status),
     ...("problem" in queue ? [queue.problem] : findQueueConcerns(queue.value, status.at)),
     ...("problem" in database ? [database.problem] : findDatabaseConcerns(database.value, status)),
     ...findClockConcerns(status),
     ...status.quotas.flatMap(describeQuotaConcern),
   ];
+}
+
+function findMismatch({ queue, database }: Status): string[] {
+  const identity = "value" in database ? database.value.data?.identity : undefined;
+  if (!("value" in queue) || identity === undefined) return [];
+  const problem = findOtherDatabase(queue.value, identity);
+  return problem === null ? [] : [problem];
 }
 
 function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
