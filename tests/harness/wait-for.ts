@@ -1,16 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+const shortestPauseMs = 10;
+
 /**
  * Waits until a condition neither throws nor returns false. Tests wait for conditions, never for time.
  *
+ * @param options.intervalMs the longest pause between two looks. The first pauses are shorter: a tenth of the time that
+ *   the condition has taken so far, so a short wait ends soon and a long one needs little CPU.
  * @returns the condition's last result
  * @throws when the time is up, with the condition's last failure
  */
 export async function waitFor<Result>(
   condition: () => Result | Promise<Result>,
-  { timeoutMs = 20_000, intervalMs = 20 }: { timeoutMs?: number; intervalMs?: number } = {},
+  { timeoutMs = 20_000, intervalMs = 100 }: { timeoutMs?: number; intervalMs?: number } = {},
 ): Promise<WaitedFor<Result>> {
-  const deadline = Date.now() + timeoutMs;
+  const startedAt = Date.now();
   for (;;) {
     let failure: unknown = "it stayed false";
     try {
@@ -19,11 +23,12 @@ export async function waitFor<Result>(
     } catch (error) {
       failure = error;
     }
-    if (Date.now() >= deadline) {
+    const waitedMs = Date.now() - startedAt;
+    if (waitedMs >= timeoutMs) {
       const reason = failure instanceof Error ? failure.message : String(failure);
       throw new Error(`The condition did not hold within ${timeoutMs} ms: ${reason}`, { cause: failure });
     }
-    await sleep(intervalMs);
+    await sleep(Math.min(intervalMs, Math.max(shortestPauseMs, waitedMs / 10)));
   }
 }
 
