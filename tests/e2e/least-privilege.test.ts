@@ -1,8 +1,11 @@
+import { type ChildProcess, fork } from "node:child_process";
 import { createHash, randomUUID, X509Certificate } from "node:crypto";
+import { once } from "node:events";
 import { chown, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type BookingChange, type FollowOptions, ForeignReaderError, follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
+import { compileCache } from "@booking-events/harness/app-process";
 import { execute } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import { appendChanges, createPool, inTransaction } from "@booking-events/store";
@@ -23,10 +26,17 @@ let redisTlsPort: number;
 let redisAdmin: Redis;
 let owner: ReturnType<typeof createPool>;
 let certificateFile: string;
+/** Runs the commands of an operator who trusts the certificate. Node reads it only when a process starts. */
+let operator: ChildProcess;
+
 beforeAll(async () => {
   redisTlsPort = await freePort();
   redisAdmin = new Redis(own.redis.url);
   certificateFile = await switchTlsOn();
+  operator = fork("tests/e2e/operator.ts", {
+    execArgv: ["--disable-warning=ExperimentalWarning", "--conditions=@booking-events/source"],
+    env: { ...compileCache, NODE_EXTRA_CA_CERTS: certificateFile },
+  });
   await createRedisUsers();
   await createPostgresRoles();
   expect(await ops(["migrate"], { DATABASE_URL: databaseUrl("booking_events_owner") })).toMatchObject({ exitCode: 0 });
@@ -36,6 +46,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  operator?.kill();
   redisAdmin?.disconnect();
   await owner?.end();
 });
@@ -126,8 +137,11 @@ function start(name: "ingest" | "worker" | "lookup"): Promise<RunningApp> {
   return own.start(name, { environment: environmentOf(name) });
 }
 
-function ops(args: string[], environment: Record<string, string> = {}): Promise<Ran> {
-  return runOps(args, { ...environmentOf("ops"), ...environment });
+async function ops(args: string[], environment: Record<string, string> = {}): Promise<Ran> {
+  const answered = once(operator, "message");
+  operator.send({ args, environment: { ...environmentOf("ops"), ...environment } });
+  const [ran] = await answered;
+  return ran;
 }
 
 function post(ingest: RunningApp, kind: string, reference: string): Promise<string> {
@@ -401,6 +415,19 @@ test("the worker maintains the tables though it does not own them, and ops leave
 
 describe("what a process does not need is refused", () => {
   const job = "{booking-events}:events:01a1fb0c-d72c-7345-a7ee-38bfa851309c";
+  const redisOf = new Map<Process, Redis>();
+  const poolOf = new Map<string, ReturnType<typeof openPool>>();
+
+  beforeAll(async () => {
+    const ca = await readFile(certificateFile);
+    for (const name of processes) redisOf.set(name, new Redis(withPassword(redisUrlOf(name)), { tls: { ca } }));
+    for (const name of ["worker", "lookup", "ops", "reader"]) poolOf.set(name, openPool(`booking_events_${name}`));
+  });
+
+  afterAll(async () => {
+    for (const redis of redisOf.values()) redis.disconnect();
+    for (const pool of poolOf.values()) await pool.end();
+  });
 
   test.each<[Process, string[]]>([
     ...processes.flatMap((name): [Process, string[]][] => [
@@ -434,9 +461,7 @@ describe("what a process does not need is refused", () => {
     ["ops", ["BGSAVE"]],
     ["worker", ["CONFIG", "GET", "*"]],
   ])("by Redis: %s may not %j", async (name, [command = "", ...args]) => {
-    const redis = new Redis(withPassword(redisUrlOf(name)), { tls: { ca: await readFile(certificateFile) } });
-    await expect(redis.call(command, ...args)).rejects.toThrow(/^NOPERM/);
-    redis.disconnect();
+    await expect(redisOf.get(name)?.call(command, ...args)).rejects.toThrow(/^NOPERM/);
   });
 
   test.each([
@@ -473,9 +498,7 @@ describe("what a process does not need is refused", () => {
     ["reader", "delete from bookings"],
     ["reader", "update feed_position set last_id = 0"],
   ])("by PostgreSQL: %s may not %s", async (name, statement) => {
-    const pool = openPool(`booking_events_${name}`);
-    await expect(pool.query(statement)).rejects.toMatchObject({ code: expect.stringMatching(/^42501$/) });
-    await pool.end();
+    await expect(poolOf.get(name)?.query(statement)).rejects.toMatchObject({ code: "42501" });
   });
 });
 
@@ -487,7 +510,7 @@ test("a server whose certificate no authority has signed gets no password and no
   await waitFor(async () =>
     expect((await ingest.readiness()).body.problems?.join()).toMatch(/Redis does not answer \(.*SELF_SIGNED_CERT/),
   );
-  const refused = await ops(["events", "list"], { NODE_EXTRA_CA_CERTS: "" });
+  const refused = await runOps(["events", "list"], { ...environmentOf("ops"), NODE_EXTRA_CA_CERTS: "" });
   expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("SELF_SIGNED_CERT") });
 });
 
