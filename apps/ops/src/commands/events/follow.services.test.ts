@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Outcome } from "@booking-events/bookings";
 import { waitFor } from "@booking-events/harness";
+import { compileCache } from "@booking-events/harness/app-process";
 import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { appendChanges, bookingKey, type EventToInsert, insertEvents, inTransaction } from "@booking-events/store";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -173,7 +174,7 @@ function follow(...[first, ...rest]: [({ json: boolean } | string)?, ...string[]
   const child = spawn(
     process.execPath,
     ["--conditions=@booking-events/source", main, "events", "list", "--follow", ...args],
-    { env: { DATABASE_URL: url }, stdio: ["ignore", "pipe", "pipe"] },
+    { env: { ...compileCache, DATABASE_URL: url }, stdio: ["ignore", "pipe", "pipe"] },
   );
   children.push(child);
   let [stdout, stderr] = ["", ""];
