@@ -6,7 +6,8 @@ export default defineConfig({
   ...resolving,
   test: {
     name: "nightly",
-    include: ["**/*.nightly.test.ts"],
+    include: ["**/*.nightly.test.ts", "**/convergence.services.test.ts"],
+    env: { CONVERGENCE_RUNS: "500" },
     fileParallelism: false,
     ...withBuiltApps,
   },

@@ -9,8 +9,8 @@ import { beforeAll, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 import { toIncomingEvent } from "./incoming-event.ts";
 
-/** `CONVERGENCE_RUNS=5000 npx vitest run convergence` tries more scenarios. */
-const numRuns = Number(process.env["CONVERGENCE_RUNS"] ?? 75);
+/** Every night tries more scenarios: see `vitest.nightly.ts`. */
+const numRuns = Number(process.env["CONVERGENCE_RUNS"] ?? 40);
 const options = { duplicateWindowMs: 72 * 3_600_000 };
 const start = Date.UTC(2026, 0, 1);
 
@@ -69,7 +69,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.array(note, { minLength: 1, maxLengt
 });
 
 /** In milliseconds. More scenarios take longer. */
-const timeout = 60_000 + numRuns * 100;
+const timeout = 60_000 + numRuns * 500;
 
 test("whatever the order, repetitions and batches of deliveries, the bookings are the fold", { timeout }, async () => {
   await fc.assert(
