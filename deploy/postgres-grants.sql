@@ -55,15 +55,15 @@ grant select (key, fingerprint) on digest_key to booking_events_lookup;
 grant select (event_id, partner, error_code, resolution, resolved_at, replayed_at, failed_at) on dead_letters
   to booking_events_lookup;
 
--- pnpm ops shows everything, marks dead letters, and erases guests.
+-- pnpm ops shows everything, marks dead letters, erases guests, and repairs bookings.
 grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_readers,
   log_retention, schema_migrations to booking_events_ops;
 grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, envelope, reference, error)
   on dead_letters to booking_events_ops;
 grant insert on bookings, booking_events, booking_changes, dead_letters to booking_events_ops;
 grant update on bookings to booking_events_ops;
-grant update (booking_key, reference, payload, content_digest, idempotency_key) on booking_events
-  to booking_events_ops;
+grant update (booking_key, reference, payload, content_digest, idempotency_key, outcome, state_after, decided_by,
+  content_from, keyless_sequence_after) on booking_events to booking_events_ops;
 grant update (reference) on booking_changes to booking_events_ops;
 grant update (last_id) on feed_position to booking_events_ops;
 grant select, update on digest_key to booking_events_ops;

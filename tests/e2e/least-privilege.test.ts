@@ -244,6 +244,12 @@ describe("over TLS and with the least privileges,", () => {
       const { rows } = await owner.query("select state from bookings where reference = 'IMPORTED'");
       expect(rows).toEqual([{ state: "active" }]);
     });
+    await owner.query("update bookings set state = 'deleted', deleted_at = now() where reference = 'IMPORTED'");
+    await owner.query("update booking_events set outcome = 'unchanged' where reference = 'IMPORTED'");
+    expect(await ops(["bookings", "repair", "--all", "--yes"])).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining("1 events revised, change 2 in the feed: recreated"),
+    });
     expect(await ops(["guests", "erase", "--reference", "TRIP-1", "--reason", "request", "--yes"])).toMatchObject({
       exitCode: 0,
       stdout: expect.stringMatching(/Erased 1 bookings with 2 events[\s\S]*Redis has rewritten/),

@@ -1,5 +1,6 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
+import { addRepairCommand } from "./bookings/repair.ts";
 import { addShowCommand } from "./bookings/show.ts";
 import { addVerifyCommand } from "./bookings/verify.ts";
 
@@ -7,7 +8,8 @@ export function addBookingsCommands(program: Command, context: Context): void {
   const bookings = program
     .command("bookings")
     .summary("bookings and their events")
-    .description("Show bookings and their events, and verify them.");
+    .description("Show bookings and their events, verify and repair them.");
   addShowCommand(bookings, context);
   addVerifyCommand(bookings, context);
+  addRepairCommand(bookings, context);
 }

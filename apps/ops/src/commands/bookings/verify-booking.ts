@@ -1,4 +1,13 @@
-import { type BookingState, foldEvent, isSameState, type LoggedEvent, recallContent } from "@booking-events/bookings";
+import {
+  type BookingState,
+  type FoldStep,
+  foldEvent,
+  isSameState,
+  type LoggedEvent,
+  type Refolding,
+  type RevisedEvent,
+  recallContent,
+} from "@booking-events/bookings";
 import type { ReferenceKind } from "@booking-events/schema";
 import {
   findMisjudgedKeys,
@@ -23,11 +32,23 @@ export interface Verification {
   differences: string[];
 }
 
+export interface Verified {
+  verification: Verification;
+  /** What the log comes to. A text: why the booking can't be repaired from it, as a sentence. */
+  refolding: Refolding | string;
+}
+
 /** Most bookings have fewer events. They are read together, since PostgreSQL plans a query for longer than it runs. */
 const eventsReadTogether = 50;
 const pageSize = 1_000;
 /** After one difference, the rest of a long log may differ too. */
 const maxDifferences = 20;
+
+/** Events that a repair would revise are held. */
+const maxRevised = 100_000;
+
+/** The content of an event that was removed has another text in its place. */
+const isDigest = /^([0-9a-f]{2})+$/;
 
 /** Ingest's clock gives an event its id, by which it is removed, and Redis' clock gives it its place. */
 const clockSkewMs = 5 * 60 * 1_000;
@@ -42,17 +63,17 @@ export async function verifyBookings(
   client: Queryable,
   bookings: StoredBooking[],
   options: VerifyOptions,
-): Promise<Verification[]> {
+): Promise<Verified[]> {
   const bookingKeys = bookings.map(({ bookingKey }) => bookingKey);
   const ranges = bookingKeys.map((bookingKey) => ({ bookingKey, from: startOfLog, limit: eventsReadTogether }));
   const firstPages = await readLog(client, ranges);
   const misjudged = await findMisjudgedKeys(client, bookingKeys, maxDifferences);
-  const verifications: Verification[] = [];
+  const verified: Verified[] = [];
   for (const [index, booking] of bookings.entries()) {
     const pages = readPages(client, booking.bookingKey, firstPages[index]);
-    verifications.push(await verifyBooking(booking, pages, misjudged[index] ?? [], options));
+    verified.push(await verifyBooking(booking, pages, misjudged[index] ?? [], options));
   }
-  return verifications;
+  return verified;
 }
 
 /** @returns the booking's log. Each page after the first begins with the last event of the page before */
@@ -71,7 +92,7 @@ async function verifyBooking(
   pages: AsyncIterable<LogPage>,
   misjudged: MisjudgedKey[],
   { duplicateWindowMs, horizon }: VerifyOptions,
-): Promise<Verification> {
+): Promise<Verified> {
   const { partner, referenceKind, reference } = booking;
   const logBeginsAt = horizon === null ? null : new Date(horizon.getTime() + clockSkewMs);
   const isOlderThanLog = logBeginsAt !== null && booking.state.createdAt < logBeginsAt;
@@ -85,6 +106,7 @@ async function verifyBooking(
   };
   // Until then, an event may repeat one that was removed.
   const provableFrom = isOlderThanLog ? (logBeginsAt.getTime() + duplicateWindowMs) * 1_000 : 0;
+  const differing = new DifferingEvents();
   let state: BookingState | null = null;
   let lastId: string | undefined;
   for await (const { events } of pages) {
@@ -99,15 +121,51 @@ async function verifyBooking(
       }
       const step = foldEvent(state, event, { earlierCreate: event.earlierCreate ?? undefined, duplicateWindowMs });
       compareEvent(verification, event, step, booking);
+      differing.note(event, step, booking.state);
       state = step.after;
     }
   }
-  if (isOlderThanLog && state === null) return verification;
+  if (isOlderThanLog && state === null) return { verification, refolding: "Its log has been removed." };
   compareBooking(verification, booking.state, state);
   // The first use of a key may have been removed.
   if (!isOlderThanLog) verification.differences.push(...misjudged.map(describeMisjudged));
   verification.differences.splice(maxDifferences);
-  return verification;
+  return { verification, refolding: toRefolding(state, differing, isOlderThanLog ? [] : misjudged) };
+}
+
+/** Events whose record differs from the fold, for a repair. */
+class DifferingEvents {
+  readonly #revised: RevisedEvent[] = [];
+  #decidingSuperseded: RevisedEvent | undefined;
+  isTooMany = false;
+
+  note(event: LoggedEvent, { outcome, after }: FoldStep, { createdAt }: BookingState): void {
+    const isSuperseded = event.outcome === "superseded";
+    if (isSuperseded && after.eventId === event.id) this.#decidingSuperseded = { event, outcome, after };
+    if (isSameState({ ...event.after, createdAt }, after) && (event.outcome === outcome || isSuperseded)) return;
+    this.isTooMany ||= this.#revised.length === maxRevised;
+    if (!this.isTooMany) this.#revised.push({ event, outcome: isSuperseded ? "superseded" : outcome, after });
+  }
+
+  /** A superseded event stays superseded, unless it decides the booking's state. */
+  revisedFor({ eventId }: BookingState): RevisedEvent[] {
+    const decider = this.#decidingSuperseded;
+    if (decider === undefined || decider.event.id !== eventId) return this.#revised;
+    return [...this.#revised.filter(({ event }) => event.id !== eventId), decider];
+  }
+}
+
+function toRefolding(
+  folded: BookingState | null,
+  differing: DifferingEvents,
+  misjudged: MisjudgedKey[],
+): Refolding | string {
+  if (folded === null) return "Its log has no event that counts. Restore a backup.";
+  if (misjudged.length > 0) return "Idempotency keys are recorded wrongly, and the fold depends on them.";
+  if (differing.isTooMany) return `More than ${maxRevised} of its events would be revised.`;
+  if (folded.content !== null && !isDigest.test(folded.content.digest))
+    return "The event with its content has been removed from the log.";
+  return { state: folded, late: new Map(), revised: differing.revisedFor(folded) };
 }
 
 /** What the log cannot tell any more about events that were removed from it, but the booking still can. */

@@ -3,6 +3,7 @@ import { readBookings, readLogHorizon } from "@booking-events/store";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { readDatabase } from "../../database.ts";
+import { parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printHeading, printJson, printLine } from "../../terminal/print.ts";
 import { describeReference, keysOf, referenceKindOption } from "./reference-kind.ts";
@@ -20,7 +21,7 @@ export function addVerifyCommand(bookings: Command, context: Context): void {
         "Changes nothing. DUPLICATE_WINDOW_HOURS must have the worker's value.",
     )
     .argument("[partner]", "only this partner's bookings")
-    .argument("[reference]", "only this booking")
+    .argument("[reference]", "only this booking", parseReference)
     .addOption(referenceKindOption())
     .option(
       "--json",
@@ -32,7 +33,9 @@ export function addVerifyCommand(bookings: Command, context: Context): void {
       `
 Examples:
   $ npm run ops -- bookings verify
-  $ npm run ops -- bookings verify acme TRIP-1`,
+  $ npm run ops -- bookings verify acme TRIP-1
+
+To correct what differs: npm run ops -- bookings repair`,
     )
     .action(async (partner, reference, { json, referenceKind }) => {
       const bookingKeys =
@@ -55,7 +58,7 @@ Examples:
 }
 
 /** Each booking is compared with its log in one snapshot of the database. */
-async function* verifyAll(
+export async function* verifyAll(
   context: Context,
   filter: { partner: string | undefined; bookingKeys: Buffer[] | undefined },
 ): AsyncGenerator<Verification> {
@@ -65,14 +68,15 @@ async function* verifyAll(
     const page = await readDatabase(context, async (client) => {
       const bookings = await readBookings(client, { ...filter, after, limit: bookingsReadTogether });
       const options = { duplicateWindowMs, horizon: await readLogHorizon(client) };
-      return { bookings, verifications: await verifyBookings(client, bookings, options) };
+      const verified = await verifyBookings(client, bookings, options);
+      return { bookings, verifications: verified.map(({ verification }) => verification) };
     });
     yield* page.verifications;
     after = page.bookings.length < bookingsReadTogether ? undefined : page.bookings.at(-1)?.bookingKey;
   } while (after !== undefined);
 }
 
-function readDuplicateWindowMs({ environment }: Context): number {
+export function readDuplicateWindowMs({ environment }: Context): number {
   const { DUPLICATE_WINDOW_HOURS: hours } = parseEnvironment(
     { DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS },
     environment,
@@ -99,5 +103,8 @@ function printSum(
     if (olderThanLog > 0)
       printLine(stdout, `${olderThanLog} bookings are older than the log, and were compared from there.`);
   }
-  if (different.length > 0) throw new CommandFailure("Not every booking agrees with its log.");
+  if (different.length > 0)
+    throw new CommandFailure(
+      "Not every booking agrees with its log. To correct them: npm run ops -- bookings repair --all",
+    );
 }

@@ -1,0 +1,102 @@
+import { createLogger } from "@booking-events/runtime";
+import type { Command } from "@commander-js/extra-typings";
+import type { Context } from "../../context.ts";
+import { withDatabase } from "../../database.ts";
+import { defaultName, parseReference } from "../../terminal/arguments.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { printHeading, printJson, printLine } from "../../terminal/print.ts";
+import { describeReference, keysOf, referenceKindOption } from "./reference-kind.ts";
+import { type Repair, repairBooking } from "./repair-booking.ts";
+import { readDuplicateWindowMs, verifyAll } from "./verify.ts";
+
+export function addRepairCommand(bookings: Command, context: Context): void {
+  bookings
+    .command("repair")
+    .summary("correct bookings that differ from their events")
+    .description(
+      "Fold the events in the log again, and store what the fold says where it differs: the booking, the outcomes of " +
+        "its events, and a change in the feed. Without --yes, only shows what would be done. DUPLICATE_WINDOW_HOURS " +
+        "must have the worker's value.",
+    )
+    .argument("[partner]", "only this partner's bookings")
+    .argument("[reference]", "only this booking", parseReference)
+    .addOption(referenceKindOption())
+    .option("--all", "all bookings that differ, of the partner if there is one")
+    .option("--yes", "do it")
+    .option(
+      "--json",
+      "print a JSON object: bookings (how many were compared), isDryRun, repairs (partner, referenceKind, reference, " +
+        "differences, change, revision, eventId, revised, refused)",
+    )
+    .addHelpText(
+      "after",
+      `
+Workers may run meanwhile: each booking is repaired in a transaction of its own, which holds its lock. A booking that
+is older than its log is folded from where the log begins. Each repair is logged to stderr as a line of JSON.
+
+A fault made the difference: find it before you repair, or it comes again.
+
+Examples:
+  $ npm run ops -- bookings repair acme TRIP-1
+  $ npm run ops -- bookings repair --all --yes`,
+    )
+    .action(async (partner, reference, { json, all, yes, referenceKind }) => {
+      if ((reference === undefined) === (all === undefined))
+        throw new CommandFailure("Give the partner and the reference of a booking, or --all.", { exitCode: 2 });
+      const bookingKeys =
+        reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
+      const isDryRun = yes !== true;
+      const { compared, repairs } = await repairAll(context, { partner, bookingKeys, isDryRun });
+      if (reference !== undefined && compared === 0)
+        throw new CommandFailure(`Partner ${partner} has no booking ${reference}.`);
+      if (json) printJson(context.stdout, { bookings: compared, isDryRun, repairs });
+      else printRepairs(context, compared, repairs, isDryRun);
+      if (repairs.some(({ refused }) => refused !== null))
+        throw new CommandFailure("Not every booking can be repaired from its log.");
+    });
+}
+
+async function repairAll(
+  context: Context,
+  filter: { partner: string | undefined; bookingKeys: Buffer[] | undefined; isDryRun: boolean },
+): Promise<{ compared: number; repairs: Repair[] }> {
+  const { isDryRun } = filter;
+  const options = { duplicateWindowMs: readDuplicateWindowMs(context), isDryRun };
+  const log = createLogger({ name: "ops", level: "info" }, context.stderr);
+  const repairs: Repair[] = [];
+  let compared = 0;
+  await withDatabase(context, async (pool) => {
+    for await (const { differences, ...booking } of verifyAll(context, filter)) {
+      compared += 1;
+      if (differences.length === 0) continue;
+      const { partner, referenceKind, reference } = booking;
+      const [key = Buffer.alloc(0)] = keysOf(partner, reference, referenceKind);
+      // Compared again, under the booking's lock.
+      const repair = await repairBooking(pool, key, options);
+      if (repair === null) continue;
+      repairs.push(repair);
+      if (isDryRun || repair.refused !== null) continue;
+      const { change, revision, eventId, revised } = repair;
+      // Not the reference, which may name the guest.
+      log.info({ by: defaultName(), partner, eventId, change, revision, revised }, "booking repaired");
+    }
+  });
+  return { compared, repairs };
+}
+
+function printRepairs({ stdout }: Context, compared: number, repairs: Repair[], isDryRun: boolean): void {
+  for (const repair of repairs) {
+    printHeading(stdout, `Booking ${describeReference(repair.referenceKind, repair.reference)} of ${repair.partner}`);
+    for (const difference of repair.differences) printLine(stdout, `  ${difference}`);
+    printLine(stdout, `  ${describeRepair(repair, isDryRun)}`);
+  }
+  const possible = repairs.filter(({ refused }) => refused === null).length;
+  const done = isDryRun ? "would be repaired. To repair them, add --yes" : "were repaired";
+  printLine(stdout, `${compared} bookings: ${possible} ${done}.`);
+}
+
+function describeRepair({ refused, change, revision, revised }: Repair, isDryRun: boolean): string {
+  if (refused !== null) return `Can't be repaired: ${refused}`;
+  const feed = change === null ? "no change in the feed" : `change ${revision} in the feed: ${change}`;
+  return `${isDryRun ? "Would be repaired" : "Repaired"}: ${revised} events revised, ${feed}.`;
+}
