@@ -8,6 +8,7 @@ import { connect, exchange, type RawAnswer, requestBytes } from "@booking-events
 import { acmeSecret, partner, partnersFile } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { readLastUses, readRefusals } from "@booking-events/queue";
+import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type RunningMain, runMain, startMain } from "./testing/run-main.ts";
 
@@ -169,6 +170,40 @@ test("the last use of a secret can be read at the latest after stopping", async 
   const lastUses = await readLastUses({ redisServers: redisUrl(), prefix: environment["QUEUE_PREFIX"] ?? "" });
   expect(lastUses.of("acme", "s1")?.getTime()).toBeGreaterThanOrEqual(before);
   expect(lastUses.of("zenith", "s1")).toBeNull();
+});
+
+test("an old partners file does not bring a revoked secret back, neither now nor after a restart", async () => {
+  const old = [partner("revoker", { "leaked-secret": null, "kept-secret": null })];
+  const current = [partner("revoker", { "leaked-secret": "2026-01-01T00:00:00Z", "kept-secret": null })];
+  const warnings = [expect.stringMatching(/brings back revoked secrets, which stay refused: revoker\/s1\./)];
+  const ownPrefix = { QUEUE_PREFIX: uniquePrefix() };
+  const first = await start(ownPrefix);
+  const statusOf = async ({ port }: RunningMain, secret: string) =>
+    (await exchange(port, { path: `/booking-event/create/${secret}`, body: booking })).status;
+  writePartners(old);
+  await waitFor(async () => (await statusOf(first, "leaked-secret")) === 200);
+  writePartners(current);
+  await waitFor(async () => (await statusOf(first, "leaked-secret")) === 403);
+  await waitFor(async () => {
+    const redis = new Redis(redisUrl());
+    const recorded = await redis.hvals(`${ownPrefix.QUEUE_PREFIX.replace("}", "-records}")}:revoked`);
+    redis.disconnect();
+    expect(recorded).toEqual(["revoker/s1"]);
+  });
+
+  writePartners(old);
+  await waitFor(async () => expect((await first.readiness()).body).toEqual({ ready: true, warnings }));
+  expect(await statusOf(first, "leaked-secret")).toBe(403);
+  expect(await statusOf(first, "kept-secret")).toBe(200);
+  expect(await first.metrics()).toMatch(/^ingest_partners_file_revived_secrets\{.*\} 1$/m);
+  expect(first.logLines()).toContainEqual(
+    expect.objectContaining({ outcome: "revoked-secret", partner: "revoker", secretId: "s1" }),
+  );
+
+  const second = await startMain({ ...environment, ...ownPrefix });
+  running.push(second);
+  expect(await statusOf(second, "leaked-secret")).toBe(403);
+  expect((await second.readiness()).body).toEqual({ ready: true, warnings });
 });
 
 test("a change to the partners file applies without a restart; an invalid one is only reported", async () => {

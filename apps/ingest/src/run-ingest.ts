@@ -7,6 +7,7 @@ import {
   PartnerFacingServer,
   PartnerLimiter,
   RequestObserver,
+  RevocationWatch,
   servePartners,
   watchPartnersFile,
 } from "@booking-events/http";
@@ -17,6 +18,7 @@ import {
   createTokenBuckets,
   exportQueueMetrics,
   openRecords,
+  type Records,
 } from "@booking-events/queue";
 import {
   adminPort,
@@ -97,15 +99,29 @@ export async function runIngest(
 ): Promise<void> {
   const context = await createContext(environment, { ...ingestParts, ...replacedParts });
   const services = await startServices(context);
-  const { partners, queue, load } = services;
+  const { partners, revocations, queue, load } = services;
   await servePartners({
     ...context,
     createServer: (isStopping) => createIngestServer(context, services, isStopping),
     closeConnections: () => Promise.all([stopServices(services), context.tracing?.shutdown()]),
-    findProblems: () => [...partners.problems(), ...queue.problems()],
-    findWarnings: () => [...partners.warnings(), ...queue.warnings(), ...load.warnings(), ...findBacklogWarnings()],
+    findProblems: () => [...partners.problems(), ...findQueueProblems(services)],
+    findWarnings: () => [
+      ...partners.warnings(),
+      ...revocations.warnings(),
+      ...queue.warnings(),
+      ...load.warnings(),
+      ...findBacklogWarnings(),
+    ],
     backlog: freezeLimits.backlog,
   });
+}
+
+function findQueueProblems({ queue, revocations }: Services): string[] {
+  const problems = queue.problems();
+  if (problems.length > 0 || revocations.isKnown()) return problems;
+  return [
+    "Redis has not said yet which secrets were revoked. Let ingest's user read them: see deploy/redis-users.conf.",
+  ];
 }
 
 type Context = Awaited<ReturnType<typeof createContext>>;
@@ -132,12 +148,24 @@ async function createContext(environment: NodeJS.ProcessEnv, parts: IngestParts)
 /** Starts everything that keeps a connection, a timer or a watch. */
 async function startServices(context: Context) {
   const { settings, redis, logger, metrics, observer, parts } = context;
+  const records = openRecords({
+    ...redis,
+    connectionName: "booking-events-ingest",
+    onError: (error) => logger.debug({ err: error }, "Redis connection for records failed"),
+  });
+  const { readRevocations: read, writeRevocations: write } = records;
+  const revocations = new RevocationWatch({ app: "ingest", read, write, logger, metrics });
+  await revocations.start();
   const partners = await watchPartnersFile({
     app: "ingest",
     path: settings.PARTNERS_FILE,
     logger,
     metrics,
-    onLoaded: (known) => observer.expectPartners(known),
+    isRevoked: (sha256) => revocations.isRevoked(sha256),
+    onLoaded(known) {
+      revocations.setPartners(known);
+      observer.expectPartners(known);
+    },
   });
   exportSecretExpiry(metrics, partners.registry);
   const freezes = parts.watchFreezes({ logger, metrics });
@@ -150,8 +178,8 @@ async function startServices(context: Context) {
   exportQuotas(limiter, metrics);
   const certificates = new AbortController();
   exportCertificates(metrics, { redis: listUrls(redis.redisServers) }, certificates.signal);
-  const recorders = startRecorders(context);
-  return { partners, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders };
+  const recorders = startRecorders(context, records);
+  return { partners, revocations, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders };
 }
 
 async function startQueue({ settings, redis, logger, metrics, parts }: Context, onTimeLost: (lostMs: number) => void) {
@@ -183,12 +211,7 @@ async function startQueue({ settings, redis, logger, metrics, parts }: Context, 
   return { producer, queue, load };
 }
 
-function startRecorders({ redis, logger, metrics }: Context) {
-  const records = openRecords({
-    ...redis,
-    connectionName: "booking-events-ingest",
-    onError: (error) => logger.debug({ err: error }, "Redis connection for records failed"),
-  });
+function startRecorders({ logger, metrics }: Context, records: Records) {
   const lastUse = createLastUseRecorder({
     write: records.writeLastUses,
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
@@ -215,8 +238,10 @@ function startRecorders({ redis, logger, metrics }: Context) {
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders } = services;
+  const { partners, revocations, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders } =
+    services;
   partners.stop();
+  revocations.stop();
   queue.stop();
   certificates.abort();
   load.stop();
@@ -228,7 +253,7 @@ async function stopServices(services: Services): Promise<void> {
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
   const { settings, logger, metrics } = context;
-  const { partners, freezes, queue, load, limiter, recorders } = services;
+  const { partners, revocations, freezes, queue, load, limiter, recorders } = services;
   const countViolations = createViolationCounter(metrics);
   const observe = countPageReads((request) => {
     context.observer.observe(request);
@@ -253,7 +278,8 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     enqueue: measureEnqueuing(queue.enqueue, metrics),
     countUnknownFields: createUnknownFieldCounter(metrics),
     recordWarnings: recorders.warnings.record,
-    isQueueAvailable: queue.isAvailable,
+    // Until Redis has been read, a revoked secret may look valid.
+    isQueueAvailable: () => queue.isAvailable() && revocations.isKnown(),
     isShuttingDown,
     pages: loadPages(),
     bodyLimitBytes: settings.BODY_LIMIT_BYTES,

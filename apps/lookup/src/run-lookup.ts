@@ -8,6 +8,7 @@ import {
   PartnerFacingServer,
   PartnerLimiter,
   RequestObserver,
+  RevocationWatch,
   servePartners,
   serverLimits,
   watchPartnersFile,
@@ -99,7 +100,11 @@ export async function runLookup(environment: NodeJS.ProcessEnv): Promise<void> {
     createServer: (isStopping) => createLookupServer(context, services, isStopping),
     closeConnections: () => stopServices(services),
     findProblems: () => findProblems(services),
-    findWarnings: () => [...services.partners.warnings(), ...services.collations.warnings],
+    findWarnings: () => [
+      ...services.partners.warnings(),
+      ...services.revocations.warnings(),
+      ...services.collations.warnings,
+    ],
   });
 }
 
@@ -120,7 +125,21 @@ function createContext(environment: NodeJS.ProcessEnv) {
 /** Starts everything that keeps a connection, a timer or a watch. */
 async function startServices({ settings, logger, metrics }: Context) {
   const redis = { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
-  const partners = await watchPartnersFile({ app: "lookup", path: settings.PARTNERS_FILE, logger, metrics });
+  const records = openRecords({
+    ...redis,
+    connectionName: "booking-events-lookup",
+    onError: (error) => logger.debug({ err: error }, "Redis connection for records failed"),
+  });
+  const revocations = new RevocationWatch({ app: "lookup", read: records.readRevocations, logger, metrics });
+  await revocations.start();
+  const partners = await watchPartnersFile({
+    app: "lookup",
+    path: settings.PARTNERS_FILE,
+    logger,
+    metrics,
+    isRevoked: (sha256) => revocations.isRevoked(sha256),
+    onLoaded: (known) => revocations.setPartners(known),
+  });
   const queue = createQueueReader({
     ...redis,
     shardCount: settings.QUEUE_SHARDS,
@@ -143,11 +162,6 @@ async function startServices({ settings, logger, metrics }: Context) {
   const database = openPool(maxDatabaseConnections, databaseDeadlineMs);
   // Lists have connections of their own, so receipts never wait for them.
   const listDatabase = openPool(maxListConnections, comparisonTimeoutMs);
-  const records = openRecords({
-    ...redis,
-    connectionName: "booking-events-lookup",
-    onError: (error) => logger.debug({ err: error }, "Redis connection for records failed"),
-  });
   const lastUse = createLastUseRecorder({
     write: records.writeLastUses,
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
@@ -182,6 +196,7 @@ async function startServices({ settings, logger, metrics }: Context) {
   const checkRedis = createServerCheck(queue.readDatabase, () => "no answer" as const);
   return {
     partners,
+    revocations,
     queue,
     clocks,
     collations,
@@ -199,8 +214,9 @@ async function startServices({ settings, logger, metrics }: Context) {
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, queue, watching, tokenBuckets, database, listDatabase, records, lastUse } = services;
+  const { partners, revocations, queue, watching, tokenBuckets, database, listDatabase, records, lastUse } = services;
   partners.stop();
+  revocations.stop();
   watching.abort();
   await lastUse.stop();
   records.close();

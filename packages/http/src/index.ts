@@ -11,6 +11,7 @@ export { PartnerLimiter, type RateLimitVerdict } from "./partners/limit-partners
 export { createLastUseRecorder, type RecordUse } from "./partners/record-last-use.ts";
 export { type AnswerGuess, createGuessThrottle, guessLimits } from "./partners/throttle-guessing.ts";
 export { watchPartnersFile } from "./partners/watch-partners-file.ts";
+export { RevocationWatch } from "./partners/watch-revocations.ts";
 export { boundConnections } from "./server/bound-connections.ts";
 export { takeBytesRead } from "./server/bytes-read.ts";
 export { type Connection, Connections } from "./server/connections.ts";

@@ -7,6 +7,8 @@ export interface KnownSecret {
   secretId: string;
   /** When it expires, in epoch milliseconds. Infinity if it does not expire. */
   expiresAtMs: number;
+  /** It was revoked, although the file may say otherwise. */
+  isRevoked: boolean;
 }
 
 /** The partners in one version of the partners file. It is immutable; a new version of the file is a new registry. */
@@ -23,9 +25,14 @@ const unusedDigest = Buffer.alloc(64);
 /**
  * Looks secrets up by their SHA-256. The time of a lookup therefore depends on digests, which an attacker cannot
  * choose, and not on how much of a secret was guessed or on the number of secrets.
+ *
+ * @param isRevoked whether the secret with a digest was revoked. It is asked at each lookup
  */
-export function createPartnerRegistry({ partners }: PartnersFile): PartnerRegistry {
-  const byDigest = new Map<string, KnownSecret & { digest: Buffer }>();
+export function createPartnerRegistry(
+  { partners }: PartnersFile,
+  isRevoked: (sha256: string) => boolean = () => false,
+): PartnerRegistry {
+  const byDigest = new Map<string, Omit<KnownSecret, "isRevoked"> & { digest: Buffer }>();
   for (const partner of partners) {
     for (const { id: secretId, sha256, expiresAt } of partner.secrets) {
       const expiresAtMs = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
@@ -39,7 +46,8 @@ export function createPartnerRegistry({ partners }: PartnersFile): PartnerRegist
     findSecret(secret) {
       const digest = digestSecret(secret);
       const known = byDigest.get(digest);
-      return timingSafeEqual(known?.digest ?? unusedDigest, Buffer.from(digest)) ? known : undefined;
+      const isEqual = timingSafeEqual(known?.digest ?? unusedDigest, Buffer.from(digest));
+      return isEqual && known !== undefined ? { ...known, isRevoked: isRevoked(digest) } : undefined;
     },
   };
 }

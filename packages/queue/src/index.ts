@@ -24,6 +24,7 @@ export { type LastUses, readLastUses, type SecretUse } from "./partners/last-use
 export { Recorder } from "./partners/recorder.ts";
 export { openRecords, type Records } from "./partners/records.ts";
 export { type RecordedRefusal, readRefusals } from "./partners/refusals.ts";
+export { type Revocation, recordRevocations } from "./partners/revocations.ts";
 export { createTokenBuckets, readBytesToday, type TokenBuckets } from "./partners/token-buckets.ts";
 export { readWarningCounts, toDay, type WarningCount, warningDaysKept } from "./partners/warning-counts.ts";
 export type { QueueLocation } from "./redis/connect-to-redis.ts";

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { readPartnersFile } from "@booking-events/partners";
 import { createTokenBuckets, openRecords } from "@booking-events/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Ran, runOps } from "../testing/run-ops.ts";
@@ -29,6 +30,39 @@ afterAll(() => rm(folder, { recursive: true }));
 async function partners(args: string[], environment: Record<string, string> = {}): Promise<Ran> {
   return runOps(["partners", ...args], { environment: { PARTNERS_FILE: path, ...environment } });
 }
+
+test("revocations are recorded in Redis, also later, and when a secret is replaced at once", async () => {
+  const environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix() };
+  const records = openRecords({
+    ...{ redisServers: redisUrl(), prefix: environment.QUEUE_PREFIX, connectionName: "test", onError: () => {} },
+  });
+  const own = { PARTNERS_FILE: join(folder, "revoked.json") };
+  const digests = () => readPartnersFile(own.PARTNERS_FILE).partners[0]?.secrets.map(({ sha256 }) => sha256) ?? [];
+  try {
+    await partners(["add", "acme"], own);
+    await partners(["rotate", "acme"], own);
+    const down = await partners(["revoke", "acme", "s1"], {
+      ...own,
+      REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
+    });
+    expect(down).toMatchObject({ exitCode: 0, stdout: "Revoked secret s1 of partner acme. It is now refused.\n" });
+    expect(down.stderr).toMatch(
+      /^Warning: the revocation could not be recorded in Redis.*can't be reached.* Then run: .* revoke acme s1\n$/,
+    );
+    expect(await records.readRevocations()).toEqual(new Set());
+
+    expect(await partners(["revoke", "acme", "s1"], { ...own, ...environment })).toMatchObject({ stderr: "" });
+    expect(await records.readRevocations()).toEqual(new Set(digests().slice(0, 1)));
+    await partners(["rotate", "acme", "--overlap", "1h"], { ...own, ...environment });
+    expect(await records.readRevocations()).toEqual(new Set(digests().slice(0, 1)));
+    expect(await partners(["rotate", "acme", "--overlap", "0"], { ...own, ...environment })).toMatchObject({
+      stderr: "",
+    });
+    expect(await records.readRevocations()).toEqual(new Set(digests().slice(0, 3)));
+  } finally {
+    records.close();
+  }
+});
 
 test("list shows when each secret was last used, if Redis knows", async () => {
   const environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix };

@@ -26,7 +26,9 @@ export function authenticate(
   throw new SecretRefused(answerRefused(), cause, { partnerId: known.partner.id, secretId: known.secretId });
 }
 
-function findCause({ partner, expiresAtMs }: KnownSecret, kind: EventKind | null, nowMs: number): string | undefined {
+function findCause(known: KnownSecret, kind: EventKind | null, nowMs: number): string | undefined {
+  const { partner, expiresAtMs, isRevoked } = known;
+  if (isRevoked) return "revoked-secret";
   if (!partner.enabled) return "disabled-partner";
   // Not `nowMs >= expiresAtMs`: an invalid date is NaN, which must refuse the secret instead of never expiring.
   if (!(nowMs < expiresAtMs)) return "expired-secret";

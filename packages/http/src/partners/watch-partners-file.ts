@@ -34,6 +34,8 @@ export async function watchPartnersFile(options: {
   metrics: Registry;
   /** Called with each valid version. */
   onLoaded?: (partners: readonly Partner[]) => void;
+  /** Whether the secret with a digest was revoked. Default: as the file says. */
+  isRevoked?: (sha256: string) => boolean;
   intervalMs?: number;
   readLimitMs?: number;
   readText?: ReadText;
@@ -46,7 +48,7 @@ export async function watchPartnersFile(options: {
   let last: Version | undefined;
 
   async function load(): Promise<void> {
-    const next = await readPartners(path, readText, last);
+    const next = await readPartners({ path, readText, isRevoked: options.isRevoked }, last);
     if (next === last || stopping.signal.aborted) return;
     const isReload = last !== undefined;
     last = next;
@@ -110,7 +112,11 @@ type Version =
   | { text: string | undefined; registry?: undefined; problem: string };
 
 /** @returns `last` itself if nothing has changed */
-async function readPartners(path: string, readText: ReadText, last: Version | undefined): Promise<Version> {
+async function readPartners(
+  options: { path: string; readText: ReadText; isRevoked: ((sha256: string) => boolean) | undefined },
+  last: Version | undefined,
+): Promise<Version> {
+  const { path, readText, isRevoked } = options;
   let text: string;
   try {
     text = await readText(path);
@@ -125,7 +131,7 @@ async function readPartners(path: string, readText: ReadText, last: Version | un
   }
   if (text === last?.text) return last;
   const result = parsePartnersFile(text);
-  if (result.success) return { text, registry: createPartnerRegistry(result.file) };
+  if (result.success) return { text, registry: createPartnerRegistry(result.file, isRevoked) };
   const problems = result.problems.slice(0, maxReportedProblems).join("; ");
   return { text, problem: `The partners file ${path} is not valid: ${problems}. Correct it.` };
 }

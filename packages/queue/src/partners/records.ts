@@ -3,6 +3,7 @@ import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redi
 import { companionPrefix } from "../shards/shards.ts";
 import { type SecretUse, writeLastUses } from "./last-use.ts";
 import { type RecordedRefusal, writeRefusals } from "./refusals.ts";
+import { type Revocation, readRevocations, writeRevocations } from "./revocations.ts";
 import { addWarningCounts, type WarningCount } from "./warning-counts.ts";
 
 const writeDeadlineMs = 1_500;
@@ -10,7 +11,7 @@ const writeDeadlineMs = 1_500;
 export type Records = ReturnType<typeof openRecords>;
 
 /**
- * Writes what a process records beside the queue.
+ * Writes what a process records beside the queue, and reads which secrets were revoked.
  *
  * The connection is one of its own, because another node of a cluster may store the records. Nothing waits for it when a
  * process starts, so what is written before it is ready waits for it.
@@ -27,6 +28,9 @@ export function openRecords(options: QueueLocation & { connectionName: string; o
       withDeadline(writeRefusals(redis, prefix, refusals), writeDeadlineMs),
     addWarningCounts: (counts: WarningCount[]) =>
       withDeadline(addWarningCounts(redis, prefix, counts), writeDeadlineMs),
+    writeRevocations: (revocations: Revocation[]) =>
+      withDeadline(writeRevocations(redis, prefix, revocations), writeDeadlineMs),
+    readRevocations: () => withDeadline(readRevocations(redis, prefix), writeDeadlineMs),
     close: () => redis.disconnect(),
   };
 }

@@ -104,9 +104,9 @@ async function write(
   if (plan.revised.length > 0) await reviseEvents(client, plan.revised);
   await updateBookings(client, [{ ...identity, state: plan.state, revision, keepsPayload, trip: null }]);
   if (plan.changes.length === 0) return;
-  const { partner, referenceKind, reference } = booking;
+  const { bookingId, partner, referenceKind, reference } = booking;
   await appendChanges(
     client,
-    plan.changes.map((change) => ({ partner, referenceKind, reference, revision, ...change })),
+    plan.changes.map((change) => ({ bookingId, partner, referenceKind, reference, revision, ...change })),
   );
 }

@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { type FoldEvent, foldEvents } from "@booking-events/bookings";
 import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventKind } from "@booking-events/schema";
@@ -45,7 +45,9 @@ async function insert(...events: FoldEvent[]): Promise<void> {
   await insertEvents(pool, log);
   const state = log.at(-1)?.after;
   if (!state) throw new Error("A booking has an event.");
-  await insertBookings(pool, [{ ...key, state, revision: events.length, keepsPayload: false, trip: null }]);
+  await insertBookings(pool, [
+    { ...key, bookingId: randomUUID(), state, revision: events.length, keepsPayload: false, trip: null },
+  ]);
 }
 
 const history = [event(1, "create", "A"), event(2, "update", "B"), event(3, "update", "C")];

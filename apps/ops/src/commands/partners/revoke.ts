@@ -4,6 +4,7 @@ import type { Context } from "../../context.ts";
 import { changeFile, partnersPath } from "../../partners-file.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
+import { recordRevoked } from "./record-revoked.ts";
 
 export function addRevokeCommand(partners: Command, context: Context): void {
   partners
@@ -11,7 +12,8 @@ export function addRevokeCommand(partners: Command, context: Context): void {
     .summary("refuse a secret from now on")
     .description(
       "Refuse a secret from now on. It stays in the list. The partner's last valid secret is revoked only if you " +
-        "confirm it, because the partner cannot send events without one.",
+        "confirm it, because the partner cannot send events without one. The revocation is recorded in Redis, too, so an " +
+        "old copy of the partners file does not bring the secret back.",
     )
     .argument("<id>", "the partner's id")
     .argument("<secretId>", "from the list, such as s1")
@@ -25,14 +27,15 @@ export function addRevokeCommand(partners: Command, context: Context): void {
           `Revoke ${secretId}, the last valid secret of partner ${id}, which then cannot send events`,
           yes,
         );
-      const { wasValid, hasValidSecret } = await changeFile(context, (file) =>
+      const { file, wasValid, hasValidSecret } = await changeFile(context, (file) =>
         revokeSecret(file, { id, secretId }, context.now()),
       );
+      await recordRevoked(context, file, id, (one) => one === secretId);
       printLine(
         context.stdout,
         wasValid
           ? `Revoked secret ${secretId} of partner ${id}. It is now refused.`
-          : `Secret ${secretId} of partner ${id} was not valid any more. Nothing was changed.`,
+          : `Secret ${secretId} of partner ${id} was not valid any more. The file was not changed.`,
       );
       if (!hasValidSecret) {
         printLine(

@@ -5,6 +5,7 @@ import { changeFile } from "../../partners-file.ts";
 import { parseDurationMs, parseExpiry } from "../../terminal/duration.ts";
 import { printJson, printLine, toSeconds } from "../../terminal/print.ts";
 import { describeExpiry, printSecret } from "./print-secret.ts";
+import { recordRevoked } from "./record-revoked.ts";
 
 const defaultOverlap = "24h";
 
@@ -38,6 +39,8 @@ Examples:
       const { added, previousSecretsExpireAt, file } = await changeFile(context, (before) =>
         rotateSecret(before, { id, overlapMs, expiresAt }, context.now()),
       );
+      // A secret that is refused from now on has probably leaked.
+      if (overlapMs === 0) await recordRevoked(context, file, id, (one) => one !== added.secretId);
       const partner = file.partners.find((candidate) => candidate.id === id);
       if (partner?.enabled === false) {
         printLine(
