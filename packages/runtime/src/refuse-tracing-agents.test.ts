@@ -1,5 +1,18 @@
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { refuseTracingAgents } from "./refuse-tracing-agents.ts";
+
+/** What other test files of this process registered. */
+const openTelemetry = Symbol.for("opentelemetry.js.api.1");
+let registered: unknown;
+
+beforeEach(() => {
+  registered = Reflect.get(globalThis, openTelemetry);
+  Reflect.deleteProperty(globalThis, openTelemetry);
+});
+
+afterEach(() => {
+  if (registered !== undefined) Reflect.set(globalThis, openTelemetry, registered);
+});
 
 test.each([
   ["--require @opentelemetry/auto-instrumentations-node/register", "@opentelemetry/auto-instrumentations-node"],
