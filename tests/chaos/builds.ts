@@ -32,6 +32,9 @@ export const brokenBuilds: readonly BrokenBuild[] = [
   breakBuild("commit-after-finishing", "lost", "postgres frozen, all workers killed", {
     worker: fromSource("tests/chaos/broken/commit-after-finishing.ts"),
   }),
+  breakBuild("feed-any-database", "stranger", "postgres frozen, a worker killed", {
+    worker: fromSource("tests/chaos/broken/feed-any-database.ts"),
+  }),
   breakBuild("accept-what-waited", "overtaken", "an ingest frozen for longer than senders wait", {
     ingest: fromSource("tests/chaos/broken/accept-what-waited.ts"),
   }),

@@ -16,6 +16,7 @@ export const violationKinds = {
   "attempt lost": "attempts that an outage has cost",
   crashed: "processes that ended by themselves or did not recover",
   stuck: "queues that did not become empty",
+  stranger: "what a worker of another database has done",
 } as const;
 export type ViolationKind = keyof typeof violationKinds;
 

@@ -10,6 +10,7 @@ import { createRandom } from "./random.ts";
 import { type ChaosReport, noClockSteps } from "./report.ts";
 import { Followers } from "./run-followers.ts";
 import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
+import { Stranger } from "./run-stranger.ts";
 import type { System, SystemOptions } from "./start-system.ts";
 
 export interface ChaosOptions
@@ -67,6 +68,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const locking = lockRecentBookings(system, seed, AbortSignal.any([signal, unlocking.signal]));
   const followers = new Followers(system.databaseUrl, system.pool);
   await followers.start(createRandom(seed, "followers"), signal);
+  const stranger = await Stranger.start(system);
   const onFault = ({ target, action }: Fault) => {
     lastFault = `${target} ${action}`;
   };
@@ -80,6 +82,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   await run.drain(standstillMs);
   run.violations.push(...(await system.readLogs()).flatMap(findLostAttempts));
   run.violations.push(...(await followers.finish()).map((what) => ({ kind: "wrong feed" as const, what })));
+  run.violations.push(...(await stranger.finish()));
   const report = await run.report(load.posts);
   return {
     ...report,

@@ -9,7 +9,7 @@ import type pg from "pg";
 import type { Build } from "./builds.ts";
 import { createPool } from "./database.ts";
 import { FakeClocks, readPostgresClock, readProcessClock, readRedisClock } from "./fake-clocks.ts";
-import type { AppName, TargetName } from "./fault-plan.ts";
+import type { AppName, ProcessName, TargetName } from "./fault-plan.ts";
 import type { FaultTarget } from "./inject-faults.ts";
 import type { MachineFault } from "./machine-faults.ts";
 import { startPostgresPair } from "./postgres-pair.ts";
@@ -66,15 +66,22 @@ export async function startSystem(options: SystemOptions) {
   const secretOf = writeNewPartners(partnersFile, limits, [partner("expired", expired)]);
   const environment = { ...redis.environment, ...postgres.environment, PARTNERS_FILE: partnersFile };
   await mkdir(join(dir, "log"));
-  const apps = [];
+  const apps = new Map<AppName, SupervisedApp>();
   for (const name of appNames) {
     const app = await startApp(name, options, environment, clocks);
     started.defer(() => app.stop());
-    apps.push(app);
+    apps.set(name, app);
   }
 
   const running = started.move();
+  const startStranger = async (databaseUrl: string) => {
+    const stranger = await startApp("stranger", options, { ...environment, DATABASE_URL: databaseUrl }, undefined);
+    running.defer(() => stranger.stop());
+    return stranger;
+  };
   return {
+    /** Starts a worker that shares everything with the others but the database. */
+    startStranger,
     postgres: postgres.server,
     databaseUrl: postgres.url,
     /** Connects to it. */
@@ -86,14 +93,14 @@ export async function startSystem(options: SystemOptions) {
     /** Of servers with replicas. */
     machineFaults: [...redis.faults, ...postgres.faults],
     duplicateWindowMs: duplicateWindowHours * 3_600_000,
-    apps,
-    ingestUrls: apps.flatMap(({ name, url }) => (name.startsWith("ingest") && url) || []),
-    lookupUrl: apps.find(({ name }) => name === "lookup-1")?.url,
+    apps: [...apps.values()],
+    ingestUrls: [...apps.values()].flatMap(({ name, url }) => (name.startsWith("ingest") && url) || []),
+    lookupUrl: apps.get("lookup-1")?.url,
     secretOf: (partner: string) => secretOf[partner] ?? "",
     /** What the apps have logged so far. */
     readLogs: () => Promise.all(appNames.map((name) => readFile(logPathOf(dir, name), "utf8"))),
     targets: new Map<TargetName, FaultTarget>([
-      ...apps.map((app): [TargetName, FaultTarget] => [app.name, app]),
+      ...apps,
       ...(redis.target === undefined ? [] : [["redis", redis.target] as const]),
       ...(postgres.target === undefined ? [] : [["postgres", postgres.target] as const]),
     ]),
@@ -110,7 +117,7 @@ function createClocks({ isForFaults = false, redis, postgres }: SystemOptions): 
 }
 
 async function startApp(
-  name: AppName,
+  name: ProcessName,
   { dir, build, onCrash }: SystemOptions,
   environment: Record<string, string>,
   clocks: FakeClocks | undefined,
@@ -118,10 +125,10 @@ async function startApp(
   const adminPort = await freePort();
   return new SupervisedApp({
     name,
-    program: build[name.replace(/-\d$/, "") as "ingest" | "worker" | "lookup"],
+    program: name === "stranger" ? build.worker : build[name.replace(/-\d$/, "") as "ingest" | "worker" | "lookup"],
     environment: {
       ...environment,
-      ...(await clocks?.add(name, () => readProcessClock(adminPort))),
+      ...(name === "stranger" ? {} : await clocks?.add(name, () => readProcessClock(adminPort))),
       QUEUE_PREFIX: queuePrefix,
       DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
     },
@@ -132,7 +139,7 @@ async function startApp(
   });
 }
 
-function logPathOf(dir: string, name: AppName): string {
+function logPathOf(dir: string, name: ProcessName): string {
   return join(dir, "log", `${name}.log`);
 }
 

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { spawnApp } from "@booking-events/harness/app-process";
-import type { AppName } from "./fault-plan.ts";
+import type { ProcessName } from "./fault-plan.ts";
 import type { FaultTarget } from "./inject-faults.ts";
 
 const restartDelayMs = 500;
@@ -11,7 +11,7 @@ const readyTimeoutMs = 5_000;
 const longestShutdownMs = 60_000;
 
 interface AppOptions {
-  name: AppName;
+  name: ProcessName;
   /** What Node is given. */
   program: readonly string[];
   /** All that the app sees, apart from PATH. */
@@ -31,7 +31,7 @@ interface AppRun {
 
 /** Runs an app as a process of its own, and starts it again when it ends by itself, as any supervisor does. */
 export class SupervisedApp implements FaultTarget {
-  readonly name: AppName;
+  readonly name: ProcessName;
   readonly #options: AppOptions;
   readonly #log: number;
   #isStopping = false;
