@@ -65,8 +65,11 @@ export class WorkerShard implements ServedShard {
     if (this.#draining.signal.aborted) return;
     // Again if it is open: the script that takes events may have found another database for a moment.
     this.consumer.start(database);
-    if (!this.#isOpen) this.consumer.recordAlive().catch(() => {});
+    if (this.#isOpen) return;
     this.#isOpen = true;
+    this.consumer.recordAlive().catch(() => {});
+    // Not only at the next interval: what a worker gave up because it died waits for the next start.
+    if (!this.#parts.isPaused()) void sweepGivenUp(this.consumer, this.#parts.worker);
   }
 
   close(): void {
