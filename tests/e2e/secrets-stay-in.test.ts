@@ -175,10 +175,11 @@ describe("every refusal", () => {
   });
 
   test("guessing until the address is throttled", async () => {
-    await waitFor(async () => {
-      const { status } = await send({ path: badSecret, headers: everyHeader, body });
-      expect(status).toBe(429);
-    });
+    let status = 403;
+    for (let guesses = 0; status === 403 && guesses < 1_000; guesses += 1) {
+      ({ status } = await send({ path: badSecret, headers: everyHeader, body }));
+    }
+    expect(status).toBe(429);
     await look();
   });
 });
