@@ -10,7 +10,10 @@ export function originalOf(column: string): string {
            select ${column}, 0
            union all
            select repeated.duplicate_of, step + 1
-           from original join booking_events as repeated on repeated.id = original.id
+           from original cross join lateral (
+             -- The limit keeps the planner from joining all of the log. So only the partition of the id is read.
+             select duplicate_of from booking_events where id = original.id limit 1
+           ) as repeated
            where repeated.duplicate_of is not null
          )
          select id from original order by step desc limit 1
