@@ -1,7 +1,9 @@
 import { channel } from "node:diagnostics_channel";
-import { Server } from "node:http";
 import { createRequire } from "node:module";
 import { StartError } from "./start-error.ts";
+
+// An import would load Node's fetch and WebSocket client.
+const { Server } = process.getBuiltinModule("node:http");
 
 /** Packages and folders of agents, as their names stand in options and paths. */
 const agents = [
