@@ -108,17 +108,22 @@ test("hundreds of the most expensive bodies at once are not taken for a freeze, 
   const freezesBefore = await countFreezes(other);
   const senders = await Promise.all(Array.from({ length: 300 }, () => connect(other.port)));
   const neighbour = await connect(other.port);
+  const ask = async () => {
+    neighbour.send(requestBytes({ path: "/booking-event/create/zenith-secret", body: payload("neighbour") }));
+    return (await neighbour.answer()).status;
+  };
+  // Before its first valid secret, a connection shares the turns with all strangers, such as the senders' new ones.
+  expect(await ask()).toBe(200);
   for (const sender of senders) sender.send(requestBytes({ path: pathOf("update"), body: expensiveBody() }));
   const statuses: number[] = [];
-  for (let index = 0; index < 20; index += 1) {
-    neighbour.send(requestBytes({ path: "/booking-event/create/zenith-secret", body: payload("neighbour") }));
-    statuses.push((await neighbour.answer()).status);
-  }
+  while (statuses.length < 20) statuses.push(await ask());
   expect(statuses).toEqual(Array(20).fill(200));
   const answers = await Promise.all(senders.map((sender) => sender.answer()));
   const answered = new Set(answers.map(({ status, body }) => `${status} ${JSON.parse(body).message.slice(0, 20)}`));
   expect([...answered]).toContain("400 The body has a dupli");
-  expect([...answered].filter((answer) => !/^(400 The body has|503 You are sending)/.test(answer))).toEqual([]);
+  expect(
+    [...answered].filter((answer) => !/^(400 The body has|503 (You are sending|The service is overl))/.test(answer)),
+  ).toEqual([]);
   expect(await countFreezes(other)).toBe(freezesBefore);
   for (const { socket } of [...senders, neighbour]) socket.destroy();
 });
