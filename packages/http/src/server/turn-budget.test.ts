@@ -123,6 +123,16 @@ describe("a connection", () => {
     expect(next.isHeld()).toBe(false);
   });
 
+  test("waits behind those that wait already if it is new", async () => {
+    const all = Array.from({ length: turnBudgetLimits.resumedPerTurn + 1 }, () => open());
+    const [first, other] = [all[0] ?? open(), open("zenith")];
+    read(first, turnBudgetLimits.readingMs + 1);
+    read(other, 0);
+    const next = open();
+    await nextTurn();
+    expect([all.filter(({ isHeld }) => isHeld()).length, next.isHeld()]).toEqual([1, true]);
+  });
+
   test("is held if it turns out to be one of a partner whose connections are held", () => {
     const [first, other] = [open("acme"), open()];
     read(first, turnBudgetLimits.readingMs + 1);

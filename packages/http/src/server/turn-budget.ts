@@ -34,8 +34,8 @@ export interface Reader {
 interface Share {
   partner: string | undefined;
   reading: Set<Reader>;
-  /** The first one is read next. */
-  held: Reader[];
+  /** The first one is read next. Of thousands, each may be closed by itself, so removal must be cheap. */
+  held: Set<Reader>;
   /** In the turn with this number. */
   spentMs: number;
   turn: number;
@@ -93,9 +93,13 @@ export class TurnBudget {
       bytesRead: 0,
       lateUntilMs: 0,
     };
-    // Otherwise a new one would be read before those that wait, and the next ones would be accepted late.
-    if (this.#holding.has(this.#strangers)) this.#hold(this.#strangers, [reader]);
-    else this.#strangers.reading.add(reader);
+    if (this.#holding.has(this.#strangers)) {
+      // Otherwise a new one would be read before those that wait, and the next ones would be accepted late.
+      this.#stop(reader);
+      this.#strangers.held.add(reader);
+    } else {
+      this.#strangers.reading.add(reader);
+    }
     return reader;
   }
 
@@ -116,8 +120,8 @@ export class TurnBudget {
     const { share } = reader;
     share.reading.delete(reader);
     this.#behind.delete(reader);
-    if (reader.isHeld) share.held = share.held.filter((other) => other !== reader);
-    if (share.partner !== undefined && share.reading.size + share.held.length === 0) this.#shares.delete(share.partner);
+    share.held.delete(reader);
+    if (share.partner !== undefined && share.reading.size + share.held.size === 0) this.#shares.delete(share.partner);
   }
 
   /** Call this when something has been read from the connection, before any work is done for it. */
@@ -170,23 +174,25 @@ export class TurnBudget {
 
   /** Those that have been read in this turn are read last. */
   #hold(share: Share, readers: Reader[]): void {
-    const nowMs = this.#now();
-    for (const reader of readers) {
-      handleOf(reader)?.readStop();
-      reader.isHeld = true;
-      share.reading.delete(reader);
-      this.#behind.delete(reader);
-      if (reader.waitingSinceMs !== undefined) continue;
-      reader.waitingSinceMs = nowMs;
-      reader.bytesRead = reader.socket.bytesRead;
-    }
-    const wasRead = (reader: Reader) => reader.lastTurn === this.#turn;
-    share.held = [...readers.filter((reader) => !wasRead(reader)), ...share.held, ...readers.filter(wasRead)];
+    for (const reader of readers) this.#stop(reader);
+    const wasRead = ({ lastTurn }: Reader) => lastTurn === this.#turn;
+    share.held = new Set([...readers.filter((reader) => !wasRead(reader)), ...share.held, ...readers.filter(wasRead)]);
     this.#holding.add(share);
   }
 
-  #resume(share: Share, readers: Reader[]): void {
+  #stop(reader: Reader): void {
+    handleOf(reader)?.readStop();
+    reader.isHeld = true;
+    reader.share.reading.delete(reader);
+    this.#behind.delete(reader);
+    if (reader.waitingSinceMs !== undefined) return;
+    reader.waitingSinceMs = this.#now();
+    reader.bytesRead = reader.socket.bytesRead;
+  }
+
+  #resume(share: Share, readers: Iterable<Reader>): void {
     for (const reader of readers) {
+      share.held.delete(reader);
       reader.isHeld = false;
       share.reading.add(reader);
       this.#behind.add(reader);
@@ -194,7 +200,7 @@ export class TurnBudget {
       // Node itself may have stopped reading, because answers wait to be read.
       if (handle?.reading) handle.readStart();
     }
-    if (share.held.length === 0) this.#holding.delete(share);
+    if (share.held.size === 0) this.#holding.delete(share);
   }
 
   #countTurn(): void {
@@ -211,7 +217,7 @@ export class TurnBudget {
     for (const reader of this.#behind) if (reader.lastTurn !== this.#turn) this.#stopWaiting(reader);
     this.#turn += 1;
     if (this.#holding.size > 0 && !this.#skipsTurn()) {
-      for (const share of this.#holding) this.#resume(share, share.held.splice(0, turnBudgetLimits.resumedPerTurn));
+      for (const share of this.#holding) this.#resume(share, [...share.held].slice(0, turnBudgetLimits.resumedPerTurn));
     }
     if (this.#holding.size > 0 || this.#behind.size > 0) this.#countTurn();
   }
@@ -242,5 +248,5 @@ function handleOf({ socket }: Reader): Handle | null | undefined {
 }
 
 function createShare(partner: string | undefined): Share {
-  return { partner, reading: new Set(), held: [], spentMs: 0, turn: -1 };
+  return { partner, reading: new Set(), held: new Set(), spentMs: 0, turn: -1 };
 }
