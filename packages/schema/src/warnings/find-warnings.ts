@@ -1,3 +1,4 @@
+import type { NormaliseOptions } from "../normalise/normalise-booking.ts";
 import { type BookingFieldName, BookingInput, bookingFields } from "../payload/booking-input.ts";
 import { BookingReference } from "../payload/booking-reference.ts";
 import type { EventKind } from "../payload/event-kind.ts";
@@ -42,7 +43,11 @@ const rulesByKind = {
  * @param payload a payload that `validatePayload` has accepted
  * @returns up to `maxWarnings`, in the order of the payload's keys
  */
-export function findWarnings(kind: EventKind, payload: BookingPayload): FieldWarning[] {
+export function findWarnings(
+  kind: EventKind,
+  payload: BookingPayload,
+  _options: NormaliseOptions = { defaultCountry: null },
+): FieldWarning[] {
   const { knownNames, findSimilarName }: WarningRules = rulesByKind[kind];
   const warnings: FieldWarning[] = [];
   let comparedNames = 0;

@@ -1,0 +1,8 @@
+export { readAirportCode } from "./airport-code.ts";
+export { readCountry } from "./country.ts";
+export { readCurrency } from "./currency.ts";
+export { readFlag } from "./flag.ts";
+export { readLanguage } from "./language.ts";
+export { type NormalisedBooking, type NormaliseOptions, normaliseBooking } from "./normalise-booking.ts";
+export { type PhoneCandidates, phoneCandidates, type ReadPhone, readPhone } from "./phone.ts";
+export { readTimeZone } from "./time-zone.ts";

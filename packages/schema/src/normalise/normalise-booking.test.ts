@@ -1,0 +1,40 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { normaliseBooking } from "./index.ts";
+
+const { payload } = JSON.parse(readFileSync(new URL("../../examples/full-booking.json", import.meta.url), "utf8")) as {
+  payload: Record<string, unknown>;
+};
+
+test("the full booking's values are read", () => {
+  expect(normaliseBooking(payload, { defaultCountry: null })).toEqual({
+    consumerPhone: "+15550100123",
+    consumerPhoneIsAssumed: false,
+    consumerEmail: "robin@example.com",
+    consumerLanguage: "en",
+    consumerNationality: "GB",
+    consumerCurrency: "EUR",
+    consumerTripDepartureCountryName: "United Kingdom",
+    consumerTripDepartureCountryCode: null,
+    consumerTripDepartureAirportCode: "LHR",
+    consumerTripDestinationCountryName: "Portugal",
+    consumerTripDestinationCountryCode: null,
+    consumerTripDestinationAirportCode: "LIS",
+    consumerTripIsInternational: true,
+    consumerTripIsRegional: false,
+    consumerTripIsLocal: false,
+    consumerTripArrivalDate: "2026-06-14",
+    consumerTripArrivalAt: "2026-06-14T07:27:17.335Z",
+    consumerTripReturnDate: "2026-06-17",
+    consumerTripReturnAt: null,
+    agentTimezone: "Europe/London",
+    agentPhoneNumber: "+15550100456",
+    agentPhoneNumberIsAssumed: false,
+    agentEmail: "sam.o'example@example.com",
+  });
+});
+
+test("a payload without values has none", () => {
+  const values = Object.values(normaliseBooking({ consumerPhone: null, consumerEmail: 7 }, { defaultCountry: "GB" }));
+  expect(new Set(values)).toEqual(new Set([null]));
+});
