@@ -21,6 +21,8 @@ export { idempotencyKeyPattern, isIdempotencyKey } from "./envelope/idempotency-
 export { parseJson } from "./json/parse-json.ts";
 export { JsonError } from "./json/parse-json-exactly.ts";
 export { parseJsonObject, readJsonObject } from "./json/parse-json-object.ts";
+export { type ReadDate, readDate } from "./normalise/date.ts";
+export { readEmail } from "./normalise/email.ts";
 export {
   type BookingField,
   type BookingFieldName,
@@ -34,6 +36,7 @@ export {
   referenceKindOf,
   referenceKinds,
 } from "./payload/booking-reference.ts";
+export { cleanReference } from "./payload/clean-reference.ts";
 export { countJsonValues, maxJsonValues } from "./payload/count-json-values.ts";
 export { datePattern } from "./payload/date-pattern.ts";
 export { type EventKind, eventKinds } from "./payload/event-kind.ts";
