@@ -7,9 +7,10 @@ import { createSimilarNameFinder } from "./similar-name.ts";
 import { type ReadingRule, readingRules } from "./unreadable-value.ts";
 import { maxWarnings, type Warning } from "./warning.ts";
 
-/** A warning, and the listed field that it is about: of a similar name, the field that was probably meant. */
+/** A warning, and what it is about. */
 export interface FieldWarning extends Warning {
-  field: BookingFieldName;
+  /** The listed field: of a similar name, the one that was probably meant. Empty if it is about the request. */
+  field: BookingFieldName | "";
 }
 
 /** In a payload. Further unlisted names are not compared with listed ones. */

@@ -8,7 +8,7 @@ import type { WarningCode } from "./warning.ts";
  */
 export interface ReadingRule {
   field: BookingFieldName;
-  code: Exclude<WarningCode, "similar-name">;
+  code: Extract<WarningCode, `unreadable-${string}`>;
   /** False if the read model has null instead of the value. */
   isReadable: (value: string) => boolean;
   /** What to send instead. */

@@ -1,8 +1,16 @@
 import * as v from "valibot";
 
-/** What is doubtful about an accepted payload. */
+/** What is doubtful about an accepted event. */
 export const warningCodes = [
   "similar-name",
+  "retired",
+  "no-trip-reference",
+  "untidy-reference",
+  "wrong-content-type",
+  "unstorable-text",
+  "empty-key",
+  "no-time-zone",
+  "perhaps-the-day-before",
   "unreadable-phone",
   "unreadable-flag",
   "unreadable-language",
@@ -10,16 +18,19 @@ export const warningCodes = [
   "unreadable-currency",
   "unreadable-airport-code",
   "unreadable-country",
+  "unreadable-date",
+  "unreadable-email",
+  "unreadable-time-zone",
 ] as const;
 export type WarningCode = (typeof warningCodes)[number];
 
-/** A likely mistake in an accepted payload. It is safe to send and to log because it never contains a value. */
+/** A likely mistake in an accepted event. It is safe to send and to log because it never contains a value. */
 export const Warning = v.object({
   /** What to send instead, in sentences. The wording may change. */
   message: v.string(),
   /** Names what is doubtful, and never changes its meaning. Later releases may add codes. */
   code: v.picklist(warningCodes),
-  /** The name of the field, in an array, as in violations. */
+  /** The name of the field, in an array, as in violations. Empty if the warning is about the request. */
   propertyPath: v.array(v.string()),
 });
 export type Warning = v.InferOutput<typeof Warning>;
