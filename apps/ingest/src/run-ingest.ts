@@ -7,9 +7,8 @@ import {
   PartnerFacingServer,
   PartnerLimiter,
   RequestObserver,
-  RevocationWatch,
   servePartners,
-  watchPartnersFile,
+  watchPartners,
 } from "@booking-events/http";
 import {
   createProducer,
@@ -99,26 +98,20 @@ export async function runIngest(
 ): Promise<void> {
   const context = await createContext(environment, { ...ingestParts, ...replacedParts });
   const services = await startServices(context);
-  const { partners, revocations, queue, load } = services;
+  const { partners, queue, load } = services;
   await servePartners({
     ...context,
     createServer: (isStopping) => createIngestServer(context, services, isStopping),
     closeConnections: () => Promise.all([stopServices(services), context.tracing?.shutdown()]),
     findProblems: () => [...partners.problems(), ...findQueueProblems(services)],
-    findWarnings: () => [
-      ...partners.warnings(),
-      ...revocations.warnings(),
-      ...queue.warnings(),
-      ...load.warnings(),
-      ...findBacklogWarnings(),
-    ],
+    findWarnings: () => [...partners.warnings(), ...queue.warnings(), ...load.warnings(), ...findBacklogWarnings()],
     backlog: freezeLimits.backlog,
   });
 }
 
-function findQueueProblems({ queue, revocations }: Services): string[] {
+function findQueueProblems({ queue, partners }: Services): string[] {
   const problems = queue.problems();
-  if (problems.length > 0 || revocations.isKnown()) return problems;
+  if (problems.length > 0 || partners.areRevocationsKnown()) return problems;
   return [
     "Redis has not said yet which secrets were revoked. Let ingest's user read them: see deploy/redis-users.conf.",
   ];
@@ -153,19 +146,14 @@ async function startServices(context: Context) {
     connectionName: "booking-events-ingest",
     onError: (error) => logger.debug({ err: error }, "Redis connection for records failed"),
   });
-  const { readRevocations: read, writeRevocations: write } = records;
-  const revocations = new RevocationWatch({ app: "ingest", read, write, logger, metrics });
-  await revocations.start();
-  const partners = await watchPartnersFile({
+  const partners = await watchPartners({
     app: "ingest",
     path: settings.PARTNERS_FILE,
+    readRevocations: records.readRevocations,
+    writeRevocations: records.writeRevocations,
+    onLoaded: (known) => observer.expectPartners(known),
     logger,
     metrics,
-    isRevoked: (sha256) => revocations.isRevoked(sha256),
-    onLoaded(known) {
-      revocations.setPartners(known);
-      observer.expectPartners(known);
-    },
   });
   exportSecretExpiry(metrics, partners.registry);
   const freezes = parts.watchFreezes({ logger, metrics });
@@ -179,7 +167,7 @@ async function startServices(context: Context) {
   const certificates = new AbortController();
   exportCertificates(metrics, { redis: listUrls(redis.redisServers) }, certificates.signal);
   const recorders = startRecorders(context, records);
-  return { partners, revocations, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders };
+  return { partners, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders };
 }
 
 async function startQueue({ settings, redis, logger, metrics, parts }: Context, onTimeLost: (lostMs: number) => void) {
@@ -238,10 +226,8 @@ function startRecorders({ logger, metrics }: Context, records: Records) {
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, revocations, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders } =
-    services;
+  const { partners, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders } = services;
   partners.stop();
-  revocations.stop();
   queue.stop();
   certificates.abort();
   load.stop();
@@ -253,7 +239,7 @@ async function stopServices(services: Services): Promise<void> {
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
   const { settings, logger, metrics } = context;
-  const { partners, revocations, freezes, queue, load, limiter, recorders } = services;
+  const { partners, freezes, queue, load, limiter, recorders } = services;
   const countViolations = createViolationCounter(metrics);
   const observe = countPageReads((request) => {
     context.observer.observe(request);
@@ -279,7 +265,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     countUnknownFields: createUnknownFieldCounter(metrics),
     recordWarnings: recorders.warnings.record,
     // Until Redis has been read, a revoked secret may look valid.
-    isQueueAvailable: () => queue.isAvailable() && revocations.isKnown(),
+    isQueueAvailable: () => queue.isAvailable() && partners.areRevocationsKnown(),
     isShuttingDown,
     pages: loadPages(),
     bodyLimitBytes: settings.BODY_LIMIT_BYTES,

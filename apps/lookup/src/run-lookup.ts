@@ -8,12 +8,11 @@ import {
   PartnerFacingServer,
   PartnerLimiter,
   RequestObserver,
-  RevocationWatch,
   servePartners,
   serverLimits,
-  watchPartnersFile,
+  watchPartners,
 } from "@booking-events/http";
-import { createQueueReader, createTokenBuckets, openRecords } from "@booking-events/queue";
+import { createQueueReader, createTokenBuckets, openRecords, type QueueReader } from "@booking-events/queue";
 import {
   adminPort,
   adviseOnDatabase,
@@ -100,11 +99,7 @@ export async function runLookup(environment: NodeJS.ProcessEnv): Promise<void> {
     createServer: (isStopping) => createLookupServer(context, services, isStopping),
     closeConnections: () => stopServices(services),
     findProblems: () => findProblems(services),
-    findWarnings: () => [
-      ...services.partners.warnings(),
-      ...services.revocations.warnings(),
-      ...services.collations.warnings,
-    ],
+    findWarnings: () => [...services.partners.warnings(), ...services.collations.warnings],
   });
 }
 
@@ -123,22 +118,20 @@ function createContext(environment: NodeJS.ProcessEnv) {
 }
 
 /** Starts everything that keeps a connection, a timer or a watch. */
-async function startServices({ settings, logger, metrics }: Context) {
+async function startServices(context: Context) {
+  const { settings, logger, metrics } = context;
   const redis = { redisServers: toRedisServers(settings), prefix: settings.QUEUE_PREFIX };
   const records = openRecords({
     ...redis,
     connectionName: "booking-events-lookup",
     onError: (error) => logger.debug({ err: error }, "Redis connection for records failed"),
   });
-  const revocations = new RevocationWatch({ app: "lookup", read: records.readRevocations, logger, metrics });
-  await revocations.start();
-  const partners = await watchPartnersFile({
+  const partners = await watchPartners({
     app: "lookup",
     path: settings.PARTNERS_FILE,
+    readRevocations: records.readRevocations,
     logger,
     metrics,
-    isRevoked: (sha256) => revocations.isRevoked(sha256),
-    onLoaded: (known) => revocations.setPartners(known),
   });
   const queue = createQueueReader({
     ...redis,
@@ -150,7 +143,25 @@ async function startServices({ settings, logger, metrics }: Context) {
     group: "lookups",
     onError: (error) => logger.debug({ err: error }, "Redis connection for rate limits failed"),
   });
-  const openPool = (maxConnections: number, statementTimeoutMs: number) =>
+  const databases = openDatabases(context);
+  const lastUse = createLastUseRecorder({
+    write: records.writeLastUses,
+    onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
+  });
+  const digestKey = createDigestKeyReader(databases.database, settings.DIGEST_KEY);
+  const watches = await startWatches(context, queue, databases.database);
+  const checkDatabase = createServerCheck(
+    // Without the right key, lookup would take erased bookings for missing ones.
+    () => Promise.all([probeReads(databases.database), digestKey()]),
+    (error) => describeError(error).code ?? describeError(error).type,
+  );
+  const checkRedis = createServerCheck(queue.readDatabase, () => "no answer" as const);
+  const checks = { checkDatabase, checkRedis };
+  return { partners, queue, tokenBuckets, records, lastUse, digestKey, ...databases, ...watches, ...checks };
+}
+
+function openDatabases({ settings, logger }: Context) {
+  const open = (maxConnections: number, statementTimeoutMs: number) =>
     createPool({
       databaseUrl: settings.DATABASE_URL,
       schema: settings.DATABASE_SCHEMA,
@@ -159,64 +170,45 @@ async function startServices({ settings, logger, metrics }: Context) {
       onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
       limits: { connectTimeoutMs: databaseDeadlineMs, statementTimeoutMs, isReadOnly: true },
     });
-  const database = openPool(maxDatabaseConnections, databaseDeadlineMs);
-  // Lists have connections of their own, so receipts never wait for them.
-  const listDatabase = openPool(maxListConnections, comparisonTimeoutMs);
-  const lastUse = createLastUseRecorder({
-    write: records.writeLastUses,
-    onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
-  });
-  const digestKey = createDigestKeyReader(database, settings.DIGEST_KEY);
+  return {
+    database: open(maxDatabaseConnections, databaseDeadlineMs),
+    // Lists have connections of their own, so receipts never wait for them.
+    listDatabase: open(maxListConnections, comparisonTimeoutMs),
+  };
+}
+
+async function startWatches({ settings, logger, metrics }: Context, queue: QueueReader, database: Pool) {
   const watching = new AbortController();
+  const { signal } = watching;
   const databaseWatch = new DatabaseWatch({ queue, database, logger });
-  await databaseWatch.start(watching.signal);
-  const servers = { redis: listUrls(redis.redisServers), postgresql: [settings.DATABASE_URL] };
-  exportCertificates(metrics, servers, watching.signal);
-  // By a wrong clock, a secret has expired too early or too late.
+  await databaseWatch.start(signal);
+  exportCertificates(
+    metrics,
+    { redis: listUrls(toRedisServers(settings)), postgresql: [settings.DATABASE_URL] },
+    signal,
+  );
   const clocks = new ClockWatch({
     readRedis: queue.readTimes,
     readDatabase: () => readDatabaseTimes(database),
     metrics,
     logger,
   });
-  keepDoing(() => clocks.look(), clockIntervalMs, watching.signal);
+  // By a wrong clock, a secret has expired too early or too late.
+  keepDoing(() => clocks.look(), clockIntervalMs, signal);
   const collations: { warnings: string[] } = { warnings: [] };
   keepDoing(
     async () => {
       collations.warnings = await findCollationWarnings(database);
     },
     collationIntervalMs,
-    watching.signal,
+    signal,
   );
-  const checkDatabase = createServerCheck(
-    // Without the right key, lookup would take erased bookings for missing ones.
-    () => Promise.all([probeReads(database), digestKey()]),
-    (error) => describeError(error).code ?? describeError(error).type,
-  );
-  const checkRedis = createServerCheck(queue.readDatabase, () => "no answer" as const);
-  return {
-    partners,
-    revocations,
-    queue,
-    clocks,
-    collations,
-    databaseWatch,
-    watching,
-    tokenBuckets,
-    database,
-    listDatabase,
-    digestKey,
-    records,
-    lastUse,
-    checkDatabase,
-    checkRedis,
-  };
+  return { watching, databaseWatch, clocks, collations };
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, revocations, queue, watching, tokenBuckets, database, listDatabase, records, lastUse } = services;
+  const { partners, queue, watching, tokenBuckets, database, listDatabase, records, lastUse } = services;
   partners.stop();
-  revocations.stop();
   watching.abort();
   await lastUse.stop();
   records.close();

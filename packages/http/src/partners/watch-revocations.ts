@@ -7,7 +7,7 @@ const defaultIntervalMs = 1_000;
 interface Options {
   read: Records["readRevocations"];
   /** Undefined: this process records nothing. */
-  write?: Records["writeRevocations"];
+  write?: Records["writeRevocations"] | undefined;
   logger: Logger;
 }
 
