@@ -2,6 +2,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
 import { FakeClock } from "@booking-events/harness/fake-clock";
+import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { findTool } from "@booking-events/scripts/services";
 import { migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
@@ -156,6 +158,38 @@ describe.skipIf(faketime === undefined)("a clock that is wrong", { timeout: 60_0
       await untilProblem(wrong, new RegExp(`^Redis' clock is 3 days ${direction} this host's\\.`));
       expect((await postOnce(wrong, { secret, reference: "A" })).status).toBe(503);
       await post(right, "create", "A", "Canary");
+    }
+  });
+
+  test("of an ingest or a lookup ends no partner's secret, and prolongs none", async () => {
+    const file = join(own.folder, "expiring.json");
+    const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
+    const secrets = { valid: "valid-for-an-hour-0123456789abcdefg", expired: "expired-an-hour-ago-0123456789abcd" };
+    writePartnersFile(file, [partner("acme", { [secrets.valid]: inMs(hour), [secrets.expired]: inMs(-hour) })]);
+    const start = (name: "ingest" | "lookup") =>
+      own.start(name, { environment: { ...clocks.process.environment, PARTNERS_FILE: file }, isReady: false });
+    const [ingest, lookup] = await Promise.all([start("ingest"), start("lookup")]);
+    const ask = async (path: string, init?: RequestInit) => (await fetch(path, init)).status;
+    const answersTo = async (given: string) => [
+      (await postOnce(ingest, { secret: given, reference: "A" })).status,
+      await ask(`${lookup.url}/booking-event/booking/${given}?reference=A`),
+    ];
+    const answers = async () => ({ valid: await answersTo(secrets.valid), expired: await answersTo(secrets.expired) });
+    const right = { valid: [200, 404], expired: [403, 403] };
+    const undecided = { valid: [503, 503], expired: [503, 503] };
+    await waitFor(async () => expect(await answers()).toEqual(right));
+    for (const aheadMs of [3 * day, -3 * day]) {
+      await clocks.process.set(aheadMs);
+      const ofValid: number[] = [];
+      await waitFor(async () => {
+        const given = await answers();
+        ofValid.push(...given.valid);
+        expect(given).toEqual(undecided);
+      });
+      // Not even in the moment in which the clock is set.
+      expect(ofValid).not.toContain(403);
+      await clocks.process.set(0);
+      await waitFor(async () => expect(await answers()).toEqual(right));
     }
   });
 

@@ -255,6 +255,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
+    isClockWrong: queue.isHostClockWrong,
     markAuthentic: (socket, partner) => connections.markAuthentic(socket, partner),
     recordUse: recorders.lastUse.record,
     isOverloaded: () => load.isOverloaded(),

@@ -28,6 +28,7 @@ import {
   redisVariables,
   refuseTracingAgents,
   toRedisServers,
+  tryFor,
   variables,
   withDeadline,
 } from "@booking-events/runtime";
@@ -82,6 +83,7 @@ const listTimeoutMs = 300_000;
 /** In an outage, partners get an answer within 2 s. Redis, which is asked first, may take most of the first one. */
 const databaseDeadlineMs = 1_000;
 const clockIntervalMs = 5_000;
+const firstLookMs = 1_000;
 /** It changes only with PostgreSQL's host or image. */
 const collationIntervalMs = 60_000;
 
@@ -193,7 +195,8 @@ async function startWatches({ settings, logger, metrics }: Context, queue: Queue
     metrics,
     logger,
   });
-  // By a wrong clock, a secret has expired too early or too late.
+  // By a wrong clock, a secret has expired too early or too late. The first connection to Redis takes a while.
+  await tryFor(firstLookMs, () => clocks.look(), signal);
   keepDoing(() => clocks.look(), clockIntervalMs, signal);
   const collations: { warnings: string[] } = { warnings: [] };
   keepDoing(
@@ -219,7 +222,7 @@ async function stopServices(services: Services): Promise<void> {
 
 function createLookupServer(
   { settings, logger, metrics, observe }: Context,
-  { partners, queue, tokenBuckets, database, listDatabase, databaseWatch, digestKey, lastUse }: Services,
+  { partners, queue, tokenBuckets, database, listDatabase, databaseWatch, clocks, digestKey, lastUse }: Services,
   isShuttingDown: () => boolean,
 ): PartnerFacingServer {
   const connections = new Connections({
@@ -231,6 +234,7 @@ function createLookupServer(
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
+    isClockWrong: () => clocks.differsFromServers(),
     markAuthentic: (socket, partner) => connections.markAuthentic(socket, partner),
     recordUse: lastUse.record,
     isShuttingDown,

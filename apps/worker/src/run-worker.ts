@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   createConsumer,
   createStateReader,
@@ -25,6 +24,7 @@ import {
   startHealthServer,
   type Tracing,
   toRedisServers,
+  tryFor,
   variables,
   version,
 } from "@booking-events/runtime";
@@ -112,7 +112,6 @@ const durabilityIntervalMs = 5_000;
 const clockIntervalMs = 5_000;
 /** Without Redis, there is nothing to take. */
 const firstLookMs = 1_000;
-const firstLookIntervalMs = 20;
 /** It changes only with PostgreSQL's host or image. */
 const collationIntervalMs = 60_000;
 
@@ -317,7 +316,8 @@ async function start(
 ): Promise<void> {
   try {
     const migrations = await migration.run();
-    await lookAtClocksFirst(clocks, shards, signal);
+    // A worker whose clock is wrong takes no event, not even in its first moment. The connection to Redis takes a while.
+    await tryFor(firstLookMs, () => lookAtClocks(clocks, shards), signal);
     shards.start();
     // If Redis does not answer, the worker looks when it does.
     await watch.look().catch(() => {});
@@ -351,21 +351,6 @@ async function start(
 async function lookAtClocks(clocks: ClockWatch, shards: ShardService<WorkerShard>): Promise<void> {
   await clocks.look();
   for (const { consumer } of shards.current().values()) consumer.halt(clocks.isHostWrong());
-}
-
-/** A worker whose clock is wrong takes no event, not even in its first moment. The connection to Redis takes a while. */
-async function lookAtClocksFirst(
-  clocks: ClockWatch,
-  shards: ShardService<WorkerShard>,
-  signal: AbortSignal,
-): Promise<void> {
-  const giveUpAtMs = performance.now() + firstLookMs;
-  const isDone = () =>
-    lookAtClocks(clocks, shards).then(
-      () => true,
-      () => signal.aborted || performance.now() > giveUpAtMs,
-    );
-  while (!(await isDone())) await sleep(firstLookIntervalMs);
 }
 
 /** Returns why PostgreSQL may lose committed events. */

@@ -23,7 +23,8 @@ export {
   toRedisServers,
 } from "./redis-servers.ts";
 export { refuseTracingAgents } from "./refuse-tracing-agents.ts";
-export { keepDoing, repeat } from "./repeat.ts";
+export { keepDoing, repeat, tryFor } from "./repeat.ts";
+export { isHostClockWrong, ServerClock } from "./server-clock.ts";
 export { splitHosts } from "./split-hosts.ts";
 export { exitOnStartError, StartError } from "./start-error.ts";
 export type { Span, Tracing } from "./tracing.ts";

@@ -22,3 +22,16 @@ export function keepDoing(work: () => Promise<void>, intervalMs: number, signal:
   const attempt = () => work().catch(() => {});
   void attempt().then(() => repeat(attempt, intervalMs, signal));
 }
+
+const tryAgainMs = 20;
+
+/** Tries the work until it succeeds, the time is over, or the signal aborts. @param work reports by itself if it fails */
+export async function tryFor(limitMs: number, work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  const giveUpAtMs = performance.now() + limitMs;
+  const attempt = () =>
+    work().then(
+      () => true,
+      () => signal.aborted || performance.now() > giveUpAtMs,
+    );
+  while (!(await attempt())) await sleep(tryAgainMs);
+}

@@ -1,6 +1,7 @@
 import { ClockComparison, type ServerTime } from "./compare-clocks.ts";
 import type { Logger } from "./logger.ts";
 import { Gauge, type Registry } from "./metrics.ts";
+import { isHostClockWrong, ServerClock } from "./server-clock.ts";
 import { withDeadline } from "./with-deadline.ts";
 
 const answerLimitMs = 2_000;
@@ -12,6 +13,7 @@ export class ClockWatch {
   readonly #logger: Logger;
   readonly #comparison = new ClockComparison();
   readonly #databaseAhead: Gauge;
+  #servers: ServerClock[] = [];
   #problem: string | null = null;
 
   constructor(options: {
@@ -41,6 +43,11 @@ export class ClockWatch {
     return this.#comparison.isHostWrong;
   }
 
+  /** Whether this host's clock is known to differ too much from all others. */
+  differsFromServers(): boolean {
+    return isHostClockWrong(this.#servers);
+  }
+
   /** @throws if a server does not answer, which is reported elsewhere */
   async look(): Promise<void> {
     await this.#compare(await this.#readDatabase());
@@ -58,6 +65,7 @@ export class ClockWatch {
   async #compare(postgresql: ServerTime): Promise<string | null> {
     this.#databaseAhead.set(postgresql.clockAheadMs / 1_000);
     const redis = await withDeadline(this.#readRedis(), answerLimitMs);
+    this.#servers = [postgresql, ...redis].map(({ clockAheadMs }) => new ServerClock(Date.now() + clockAheadMs));
     const problem = this.#comparison.findProblem({ postgresql, redis });
     if (problem !== this.#problem) {
       if (problem === null) this.#logger.info("the clocks agree again");

@@ -1,5 +1,5 @@
 import { digestSubject, namingShards, type Producer, shardOf } from "@booking-events/queue";
-import type { Logger } from "@booking-events/runtime";
+import { isHostClockWrong, type Logger } from "@booking-events/runtime";
 import { QueueWatch } from "./watch-queue.ts";
 
 export type ShardsWatch = Awaited<ReturnType<typeof watchShards>>;
@@ -32,6 +32,8 @@ export async function watchShards({ producers, logger }: { producers: Producer[]
     problems: () => (isAvailable() ? [] : findProblems()),
     /** Why some shards cannot. Empty if all or none can. */
     warnings: () => (isAvailable() ? findProblems() : []),
+    /** Whether this host's clock is known to differ too much from that of each Redis. */
+    isHostClockWrong: () => isHostClockWrong(producers.flatMap((producer) => producer.redisClock() ?? [])),
     stop() {
       for (const { watch } of shards) watch.stop();
     },

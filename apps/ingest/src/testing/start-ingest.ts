@@ -49,6 +49,7 @@ export async function startIngest(
     partners,
     // Disabled, except in the tests of these features.
     answerGuess: () => answers.invalidSecret,
+    isClockWrong: () => false,
     markAuthentic: (socket, partner) => connections.markAuthentic(socket, partner),
     recordUse: () => {},
     isOverloaded: () => false,

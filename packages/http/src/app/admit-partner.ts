@@ -13,6 +13,8 @@ export interface AdmissionOptions {
   /** Returns the partners of the version of the file that is in use. */
   partners: () => PartnerRegistry;
   answerGuess: AnswerGuess;
+  /** True if this host's clock is known to be wrong, so that it can't tell whether a secret has expired. */
+  isClockWrong: () => boolean;
   /** Called for each request with a valid secret, in the turn of the event loop in which it arrived. */
   markAuthentic: (socket: Socket, partner: string) => void;
   recordUse: RecordUse;
@@ -41,10 +43,11 @@ export async function admitPartner(
   onAuthentic: () => void = () => {},
 ): Promise<{ partner: Partner; secretId: string }> {
   const { secret = "" } = ctx.params;
+  const { isClockWrong } = options;
   const refuse = () => options.answerGuess(ctx.ip);
   const registry = options.partners();
   if (registry.partnerCount === 0) throw new Refusal(answers.partnersUnknown);
-  const { partner, secretId } = authenticate(registry, secret, kind, Date.now(), refuse);
+  const { partner, secretId } = authenticate(registry, secret, kind, { nowMs: Date.now(), isClockWrong }, refuse);
   ctx.state.partner = partner.id;
   ctx.state.secretId = secretId;
   onAuthentic();

@@ -7,14 +7,17 @@ import {
 } from "@booking-events/partners";
 import { answers, type EventKind } from "@booking-events/schema";
 import { describe, expect, test } from "vitest";
+import { Refusal } from "../answers/refusal.ts";
 import { authenticate as authenticateWithAnswer, SecretRefused } from "./authenticate.ts";
 
 const expiresAt = "2026-11-20T12:00:00Z";
 const expiresAtMs = Date.parse(expiresAt);
+const day = 86_400_000;
 
 const registry = createRegistry([
   partner("acme", { secrets: [secret("acme-old", expiresAt), secret("acme-new")] }),
   partner("zenith", { kinds: ["update", "delete"], secrets: [secret("zenith-secret")] }),
+  partner("brief", { kinds: ["delete"], secrets: [secret("brief-secret", expiresAt)] }),
   partner("closed", { enabled: false, secrets: [secret("closed-secret")] }),
 ]);
 
@@ -68,18 +71,56 @@ test("every refused secret is counted, whatever the cause, and valid ones are no
   const given = ["no-such-secret", "closed-secret", "zenith-secret", "acme-old", "acme-new"];
   for (const value of given) {
     try {
-      authenticateWithAnswer(registry, value, "create", expiresAtMs, answerRefused);
+      authenticateWithAnswer(
+        registry,
+        value,
+        "create",
+        { nowMs: expiresAtMs, isClockWrong: () => false },
+        answerRefused,
+      );
     } catch {}
   }
   expect(refused).toBe(4);
 });
 
 test("a registry knows its numbers of partners and secrets", () => {
-  expect(registry).toMatchObject({ partnerCount: 3, secretCount: 4 });
+  expect(registry).toMatchObject({ partnerCount: 4, secretCount: 5 });
 });
 
-function authenticate(partners: PartnerRegistry, given: string, kind: EventKind, nowMs: number): Partner {
-  return authenticateWithAnswer(partners, given, kind, nowMs, () => answers.invalidSecret).partner;
+describe("while this host's clock is known to be wrong", () => {
+  const outcomeOf = (given: string, nowMs: number, kind: EventKind = "create") => {
+    try {
+      return authenticate(registry, given, kind, nowMs, true).id;
+    } catch (error) {
+      if (error instanceof Refusal) return [error.answer.status, error.outcome];
+      throw error;
+    }
+  };
+
+  test.each([
+    ["has expired by it", expiresAtMs + 3 * day],
+    ["is valid by it", expiresAtMs - 3 * day],
+  ])("a secret that %s is neither refused for good nor accepted", (_what, nowMs) => {
+    expect(outcomeOf("acme-old", nowMs)).toEqual([503, "clock-differs"]);
+  });
+
+  test("what no clock decides is decided", () => {
+    expect(outcomeOf("acme-new", expiresAtMs)).toBe("acme");
+    expect(outcomeOf("no-such-secret", expiresAtMs)).toEqual([403, "unknown-secret"]);
+    expect(outcomeOf("closed-secret", expiresAtMs)).toEqual([403, "disabled-partner"]);
+    expect(outcomeOf("brief-secret", expiresAtMs)).toEqual([403, "kind-not-allowed"]);
+  });
+});
+
+function authenticate(
+  partners: PartnerRegistry,
+  given: string,
+  kind: EventKind,
+  nowMs: number,
+  isWrong = false,
+): Partner {
+  const clock = { nowMs, isClockWrong: () => isWrong };
+  return authenticateWithAnswer(partners, given, kind, clock, () => answers.invalidSecret).partner;
 }
 
 function refusalOf(partners: PartnerRegistry, given: string, nowMs: number): SecretRefused {

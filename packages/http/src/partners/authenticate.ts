@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { KnownSecret, PartnerRegistry } from "@booking-events/partners";
-import type { Answer, EventKind } from "@booking-events/schema";
+import { type Answer, answers, type EventKind } from "@booking-events/schema";
 import { Refusal } from "../answers/refusal.ts";
 import { findHostFault } from "../app/host-header.ts";
 import { toPath } from "../app/request-path.ts";
@@ -10,18 +10,23 @@ import { toPath } from "../app/request-path.ts";
  * answer nor its timing reveals the cause. Only the log states the cause and the partner.
  *
  * @param kind what the secret must be allowed to send; null: nothing, because the request only asks
+ * @param isClockWrong whether this host's clock can't tell if a secret has expired
  * @param answerRefused counts a refused secret and returns its answer
+ * @throws SecretRefused; Refusal if only the clock could tell. A partner that gets 403 does not try again
  */
 export function authenticate(
   registry: PartnerRegistry,
   secret: string,
   kind: EventKind | null,
-  nowMs: number,
+  { nowMs, isClockWrong }: { nowMs: number; isClockWrong: () => boolean },
   answerRefused: () => Answer,
 ): KnownSecret {
   const known = registry.findSecret(secret);
   if (known === undefined) throw new SecretRefused(answerRefused(), "unknown-secret");
-  const cause = findCause(known, kind, nowMs);
+  const isUndecided = known.expiresAtMs !== Number.POSITIVE_INFINITY && isClockWrong();
+  // It may be invalid for other reasons, whatever the time is.
+  const cause = findCause(known, kind, isUndecided ? Number.NEGATIVE_INFINITY : nowMs);
+  if (cause === undefined && isUndecided) throw new Refusal(answers.partnersUnknown, { outcome: "clock-differs" });
   if (cause === undefined) return known;
   throw new SecretRefused(answerRefused(), cause, { partnerId: known.partner.id, secretId: known.secretId });
 }

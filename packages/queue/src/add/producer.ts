@@ -1,4 +1,4 @@
-import { gatherPerTurn, withDeadline } from "@booking-events/runtime";
+import { gatherPerTurn, type ServerClock, withDeadline } from "@booking-events/runtime";
 import { measureQueueLoad, type QueueLoad } from "../look/queue-load.ts";
 import { readShardState, type ShardState } from "../look/queue-state.ts";
 import { createRedisClock } from "../redis/clock.ts";
@@ -47,6 +47,8 @@ export interface Producer {
   connectionNumber(): number;
   /** Calls the listener whenever a new connection is ready and has its number. */
   onConnected(listener: () => void): void;
+  /** Returns Redis' clock, which each search for problems reads; undefined: it was never read. */
+  redisClock(): ServerClock | undefined;
   /** @throws if Redis does not answer within {@link enqueueDeadlineMs} */
   measureLoad(): Promise<QueueLoad>;
   readState(): Promise<ShardState>;
@@ -102,6 +104,7 @@ export function createProducer(options: ProducerOptions): Producer {
     findProblems: () => check.findProblems(),
     connectionNumber: () => writes.connectionNumber,
     onConnected: (listener) => void redis.on("ready", listener),
+    redisClock: () => clock.newest(),
     measureLoad: () => withDeadline(measureQueueLoad(redis, prefix), enqueueDeadlineMs),
     async readState() {
       const state = await withDeadline(readShardState(redis, prefix), enqueueDeadlineMs);

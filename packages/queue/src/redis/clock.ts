@@ -1,3 +1,4 @@
+import { ServerClock } from "@booking-events/runtime";
 import type { Redis } from "ioredis";
 
 export type RedisClock = ReturnType<typeof createRedisClock>;
@@ -19,6 +20,7 @@ const maxDriftMs = clockPrecisionMs;
  */
 export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => void = () => {}) {
   let knownAheadMs: number | undefined;
+  let newest: ServerClock | undefined;
   let knownServer: string | undefined;
 
   // The clock of another server may differ. The difference would look like lost time.
@@ -35,7 +37,9 @@ export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => v
 
   async function readTime(): Promise<number> {
     const [seconds = 0, microseconds = 0] = await redis.time();
-    return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+    const clockMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+    newest = new ServerClock(clockMs);
+    return clockMs;
   }
 
   return {
@@ -58,5 +62,7 @@ export function createRedisClock(redis: Redis, onTimeLost: (lostMs: number) => v
     },
     /** @param clockMs the current time of Redis' clock, from the answer to another command */
     learn: (clockMs: number) => setAhead(clockMs - performance.now()),
+    /** Returns the clock as it was last read; undefined: never. */
+    newest: () => newest,
   };
 }
