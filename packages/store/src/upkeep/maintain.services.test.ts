@@ -487,6 +487,29 @@ describe("wrong clocks", () => {
     expect(await readRows()).toEqual(before);
   });
 
+  test("let nothing be removed, if the host and PostgreSQL on it are set ahead after the clocks were compared", async () => {
+    const before = await readRows();
+    const findClockProblem = async () => {
+      await pool.query(
+        `do $$ begin
+           execute replace(pg_get_functiondef('agreed_time'::regproc), 'now()', '(now() + interval ''440 days'')');
+         end $$`,
+      );
+      vi.setSystemTime(Date.now() + 440 * day);
+      return null;
+    };
+    vi.useFakeTimers({ toFake: ["Date"] });
+    try {
+      const { problems, removed } = await maintain(pool, rules, { findClockProblem });
+      expect(Object.values(removed)).toEqual([0, 0, 0, 0]);
+      expect(problems).toHaveLength(5);
+      expect(problems[0]).toMatch(/\(55000\): the clocks of PostgreSQL .* differ by more than five minutes/);
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(await readRows()).toEqual(before);
+  });
+
   test("never move the horizon into the future", async () => {
     await expect(pool.query("update log_retention set horizon = now() + interval '1 second'")).rejects.toMatchObject({
       code: "23514",

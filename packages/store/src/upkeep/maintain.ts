@@ -50,7 +50,9 @@ const monthsAhead = 2;
  * this at any time: one at a time does something. Each step is a short transaction, and the next run goes on after a
  * run that was cut off. A step that fails keeps no other from its work.
  *
- * Nothing is removed by one clock alone: what a wrong one removes does not come back.
+ * Nothing is removed by one clock alone: what a wrong one removes does not come back. The clocks are compared once. From
+ * then on, the run counts the time itself, and PostgreSQL compares its clock with that in each step. So a clock that is set
+ * during a run removes nothing either.
  *
  * @param options.findClockProblem compares PostgreSQL's clock and the newest event with Redis' clock and this host's.
  *   Nothing is removed while it returns a sentence for an operator
@@ -74,6 +76,8 @@ class Maintenance {
   readonly #rules: RetentionRules;
   readonly #findClockProblem: MaintenanceOptions["findClockProblem"];
   readonly #signal: AbortSignal | undefined;
+  /** When the clocks were compared, by this host's clock and by one that nobody sets. */
+  #compared = { atMs: Number.NaN, monotonicMs: Number.NaN };
   readonly #done: Maintained = {
     removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0 },
     removedOpenLetters: 0,
@@ -125,12 +129,19 @@ class Maintenance {
     if (Object.values(this.#rules).every((days) => days === 0)) return false;
     let mayRemove = false;
     await this.#try("read its clock", async () => {
+      this.#compared = { atMs: Date.now(), monotonicMs: performance.now() };
       const problem = await this.#findClockProblem(await this.#step(readDatabaseTimes));
       if (problem !== null) this.#done.problems.push(`Nothing is removed. ${problem}`);
       mayRemove = problem === null;
       return false;
     });
     return mayRemove;
+  }
+
+  /** The time by the clocks that were compared, whatever they have been set to since. */
+  #now(): Date {
+    const { atMs, monotonicMs } = this.#compared;
+    return new Date(atMs + performance.now() - monotonicMs);
   }
 
   async #repeat(job: Job): Promise<void> {
@@ -163,7 +174,7 @@ class Maintenance {
     const { rows } = await this.#step((client) =>
       client.query<{ name: string; events: number }>("select name, events from drop_log_partition($1, $2)", [
         retentionDays,
-        new Date(),
+        this.#now(),
       ]),
     );
     for (const { name, events } of rows) {
@@ -179,7 +190,7 @@ class Maintenance {
     const { rows } = await this.#step((client) =>
       client.query<{ count: number }>(`select ${sqlFunction}($1, $2, $3) as count`, [
         retentionDays,
-        new Date(),
+        this.#now(),
         rowsPerBatch,
       ]),
     );
@@ -196,7 +207,7 @@ class Maintenance {
       this.#queryForLong<{ bookings: number; events: number }>(
         client,
         "select emptied_bookings as bookings, emptied_events as events from empty_deleted_bookings($1, $2, $3, $4)",
-        [deletedRetentionDays, new Date(), bookingsPerBatch, eventsPerBatch],
+        [deletedRetentionDays, this.#now(), bookingsPerBatch, eventsPerBatch],
       ),
     );
     const { bookings = 0, events = 0 } = rows[0] ?? {};
@@ -209,7 +220,7 @@ class Maintenance {
     const { rows } = await this.#step((client) =>
       client.query<{ resolved: number; open: number }>(
         "select resolved, open from delete_old_dead_letters($1, $2, $3, $4)",
-        [deadLetterRetentionDays, retentionDays, new Date(), rowsPerBatch],
+        [deadLetterRetentionDays, retentionDays, this.#now(), rowsPerBatch],
       ),
     );
     const { resolved = 0, open = 0 } = rows[0] ?? {};
