@@ -250,6 +250,24 @@ test("events that wait for another attempt need attention", async () => {
   expect(needsAttention).toEqual([expect.stringMatching(/^Events failed and wait for another attempt: 1\./)]);
 });
 
+test.each([0, 1])("month %i without a partition needs attention, even if later ones have theirs", async (ahead) => {
+  await ingestAndWorker();
+  const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead));
+  const monthAfter = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead + 1));
+  cleanups.push(() => pool.query("select create_log_partitions(2)"));
+  await pool.query(`drop table booking_events_${month.toISOString().slice(0, 7).replace("-", "_")}`);
+  // The last days of the month before may be covered for long enough.
+  const { database, needsAttention } = await readJson(
+    {},
+    new Date(Math.max(now.getTime(), month.getTime() - 86_400_000)),
+  );
+  expect(database).toMatchObject({ data: { partitionsUntil: ahead === 0 ? null : month.toISOString() } });
+  expect(needsAttention).toContainEqual(expect.stringMatching(/^The log lacks partitions of this month or the next/));
+  expect((await pool.query("select max(ends) > $1 as more from log_partitions()", [monthAfter])).rows).toEqual([
+    { more: true },
+  ]);
+});
+
 test("a database that takes no writes needs attention", async () => {
   const database = new URL(url).pathname.slice(1);
   await pool.query(`alter database ${database} set default_transaction_read_only = on`);

@@ -33,7 +33,10 @@ interface DatabaseData {
   rhythms: Rhythm[];
   /** Open ones, the most frequent code first. At most {@link maxDeadLetters} are counted. */
   deadLetters: { code: string; count: number }[];
-  /** The end of the last month that has a partition; null: the log has no partitions. */
+  /**
+   * The end of the months from this one on that have a partition, without a gap. Null: this month has none. By a wrong
+   * clock, maintenance makes partitions of later months.
+   */
   partitionsUntil: Date | null;
   times: DatabaseTimes;
   /** Programs that follow the feed, those that are furthest behind first. At most {@link maxFeedReaders}. */
@@ -103,7 +106,7 @@ async function readData(client: Queryable, now: Date): Promise<DatabaseData> {
     rates: await readRates(client, now),
     rhythms: await readRhythms(client, now),
     deadLetters: await countDeadLetters(client),
-    partitionsUntil: await findEndOfPartitions(client),
+    partitionsUntil: await findEndOfPartitions(client, now),
     times: await readDatabaseTimes(client),
     feedReaders: await listFeedReaders(client, maxFeedReaders),
   };
@@ -161,7 +164,15 @@ async function countDeadLetters(client: Queryable): Promise<DatabaseData["deadLe
   return rows;
 }
 
-async function findEndOfPartitions(client: Queryable): Promise<Date | null> {
-  const { rows } = await client.query<{ until: Date | null }>("select max(ends) as until from log_partitions()");
+async function findEndOfPartitions(client: Queryable, now: Date): Promise<Date | null> {
+  const { rows } = await client.query<{ until: Date }>(
+    `with recursive covered (until) as (
+       select ends from log_partitions() where starts <= $1 and ends > $1
+       union all
+       select ends from log_partitions(), covered where starts = until
+     )
+     select until from covered order by until desc limit 1`,
+    [now],
+  );
   return rows[0]?.until ?? null;
 }

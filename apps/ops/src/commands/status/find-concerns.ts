@@ -71,7 +71,7 @@ function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
 function findDatabaseConcerns({ problems, migrations, data }: DatabaseStatus, status: Status): string[] {
   const { missing, unknown, different } = migrations;
   const deadLetters = data?.deadLetters.reduce((sum, { count }) => sum + count, 0) ?? 0;
-  const aheadMs = data?.partitionsUntil ? data.partitionsUntil.getTime() - status.at.getTime() : null;
+  const partitionsUntilMs = data?.partitionsUntil?.getTime() ?? 0;
   return [
     ...problems,
     ...(missing.length > 0 ? [`Migrations are missing, from ${missing[0]} on. Run: npm run ops -- migrate`] : []),
@@ -80,8 +80,8 @@ function findDatabaseConcerns({ problems, migrations, data }: DatabaseStatus, st
     ...(deadLetters > 0
       ? [`Events could not be applied: ${deadLetters}. Look at them: npm run ops -- dead-letters list`]
       : []),
-    ...(aheadMs !== null && aheadMs < minPartitionsAheadMs
-      ? ["The log has no partition for next month. See why: npm run ops -- maintain"]
+    ...(data !== null && partitionsUntilMs - status.at.getTime() < minPartitionsAheadMs
+      ? ["The log lacks partitions of this month or the next. See why: npm run ops -- maintain"]
       : []),
     ...(data?.feedReaders ?? []).flatMap((reader) => describeLag(reader, status.at)),
     ...(data?.rhythms ?? []).flatMap((rhythm) => describeSilence(rhythm, status)),

@@ -102,7 +102,7 @@ function describeLog({ data }: DatabaseStatus): string {
   if (data === null) return "unknown";
   const { partitionsUntil } = data;
   return partitionsUntil === null
-    ? "no partitions by month"
+    ? "no partition of this month"
     : `partitions until ${partitionsUntil.toISOString().slice(0, 10)}`;
 }
 
