@@ -25,6 +25,7 @@ export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guests/gu
 export { type BookingDetails, findBookings } from "./look/booking-details.ts";
 export { type DatabaseExamination, examineDatabase } from "./look/examine-database.ts";
 export { findMisjudgedKeys, type MisjudgedKey } from "./look/find-misjudged-keys.ts";
+export { findWrongPayloads } from "./look/find-wrong-payloads.ts";
 export { type FollowPosition, findFollowPosition, findNewEvents, followWindowMs } from "./look/follow-events.ts";
 export { type EventDetails, type EventFilter, findEvent, listBookingEvents, listEvents } from "./look/list-events.ts";
 export {

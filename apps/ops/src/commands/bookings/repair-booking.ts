@@ -1,7 +1,10 @@
-import { type BookingPlan, planBooking } from "@booking-events/bookings";
+import { hash } from "node:crypto";
+import { type BookingPlan, type PlannedChange, planBooking, toCanonicalJson } from "@booking-events/bookings";
+import { parseJson } from "@booking-events/schema";
 import {
   appendChanges,
   type createPool,
+  type DigestKey,
   inTransaction,
   lockBookings,
   type Queryable,
@@ -36,7 +39,7 @@ export interface Repair extends Omit<Verification, "events" | "isOlderThanLog"> 
 export async function repairBooking(
   pool: ReturnType<typeof createPool>,
   bookingKey: Buffer,
-  { duplicateWindowMs, isDryRun }: { duplicateWindowMs: number; isDryRun: boolean },
+  { duplicateWindowMs, isDryRun, digestKey }: { duplicateWindowMs: number; isDryRun: boolean; digestKey: DigestKey },
 ): Promise<Repair | null> {
   return inTransaction(pool, async (client) => {
     // Before the log is read, or a worker could add to it in between.
@@ -46,7 +49,7 @@ export async function repairBooking(
     const horizon = await readLogHorizon(client);
     const [verified] = await verifyBookings(client, [booking], { duplicateWindowMs, horizon });
     if (verified === undefined || verified.verification.differences.length === 0) return null;
-    const { refolding, verification } = verified;
+    const { refolding, verification, hasWrongPayload } = verified;
     const { partner, referenceKind, reference, differences } = verification;
     const described = { partner, referenceKind, reference, differences };
     const refuse = (refused: string): Repair => {
@@ -61,11 +64,15 @@ export async function repairBooking(
     const payload = await findPayload(client, booking, plan);
     if (payload === "none" && plan.state.state === "active")
       return refuse("By its log it is active, but its content has been removed. Have the partner send it again.");
-    if (!isDryRun) await write(client, booking, plan, { keepsPayload: payload === "stored" });
+    // Of two contents that differ, the digest tells which one is right.
+    if (hasWrongPayload && payload === "logged" && !(await isLoggedAsSent(client, plan, digestKey)))
+      return refuse("Its content was changed in the log, too. Restore a backup, or have the partner send it again.");
+    const changes = hasWrongPayload ? tellContent(booking, plan) : plan.changes;
+    if (!isDryRun) await write(client, booking, { ...plan, changes }, { keepsPayload: payload === "stored" });
     return {
       ...described,
-      change: plan.changes[0]?.change ?? null,
-      revision: booking.revision + plan.changes.length,
+      change: changes[0]?.change ?? null,
+      revision: booking.revision + changes.length,
       eventId: plan.state.eventId,
       revised: plan.revised.length,
       refused: null,
@@ -90,6 +97,21 @@ async function findPayload(
   const [found] = rows;
   if (found?.isLogged) return "logged";
   return found?.isStored && keepsContent ? "stored" : "none";
+}
+
+async function isLoggedAsSent(client: Queryable, { state: { content } }: BookingPlan, key: DigestKey) {
+  const { rows } = await client.query<{ payload: string }>(
+    "select payload::text as payload from booking_events where id = $1 limit 1",
+    [content?.eventId],
+  );
+  const canonical = toCanonicalJson(parseJson(rows[0]?.payload ?? "null"));
+  return key.digestContent(hash("sha256", canonical, "hex")) === content?.digest;
+}
+
+/** Readers of the feed that took the booking from a snapshot have the wrong content. */
+function tellContent({ feedEventId }: StoredBooking, { state, changes }: BookingPlan): PlannedChange[] {
+  if (changes.length > 0 || state.state === "deleted") return changes;
+  return [{ change: "updated", eventId: state.eventId, sequence: state.sequence, previousEventId: feedEventId }];
 }
 
 /** In the order of a worker's transaction. */

@@ -1,14 +1,29 @@
 import { hash, randomUUID } from "node:crypto";
-import { type FoldEvent, foldEvents } from "@booking-events/bookings";
+import { type FoldEvent, foldEvents, toCanonicalJson } from "@booking-events/bookings";
 import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventKind } from "@booking-events/schema";
-import { bookingKey, type EventToInsert, insertBookings, insertEvents } from "@booking-events/store";
-import { beforeEach, expect, test } from "vitest";
+import {
+  bookingKey,
+  type DigestKey,
+  type EventToInsert,
+  insertBookings,
+  insertEvents,
+  openDigestKey,
+} from "@booking-events/store";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import { runOps } from "../../testing/run-ops.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 3 });
 const start = Date.UTC(2026, 10, 20) * 1_000;
 const duplicateWindowMs = 72 * 3_600_000;
+
+let digestKey: DigestKey;
+let history: FoldEvent[];
+
+beforeAll(async () => {
+  digestKey = await openDigestKey(pool, undefined);
+  history = [event(1, "create", "A"), event(2, "update", "B"), event(3, "update", "C")];
+});
 
 beforeEach(async () => {
   await pool.query("truncate bookings, booking_events, booking_changes");
@@ -19,22 +34,36 @@ const trip = { partner: "acme", referenceKind: "trip" as const, reference: "CANA
 const key = { ...trip, bookingKey: bookingKey("acme", "trip", "CANARY-1") };
 const idOf = (number: number) => `0199a000-0000-7000-8000-${String(number).padStart(12, "0")}`;
 
+const payloadOf = (content: string) => ({
+  consumerTripPartnerExternalReference: "CANARY-1",
+  consumerTripArrivalDate: `2027-01-${content.charCodeAt(0) - 50}`,
+});
+
 /** Events are numbered in the order of receipt, in hours. */
 function event(number: number, kind: EventKind, content: string): FoldEvent {
   const sequence = start + number * 3_600_000_000;
-  const contentDigest = hash("sha256", content, "hex").slice(0, 32);
+  const contentDigest = digestKey.digestContent(hash("sha256", toCanonicalJson(payloadOf(content)), "hex"));
+  contents.set(contentDigest, content);
   const receivedAt = new Date(sequence / 1_000);
   return { id: idOf(number), kind, sequence, hasIdempotencyKey: false, contentDigest, receivedAt };
 }
 
-const payloadOf = (id: string) => JSON.stringify({ consumerTripPartnerExternalReference: "CANARY-1", id });
+/** By their digests. */
+const contents = new Map<string, string>();
 
 function toLog(events: FoldEvent[]): EventToInsert[] {
   return foldEvents(null, events, { earlierCreates: new Map(), duplicateWindowMs }).map(
     ({ event: { hasIdempotencyKey: _, ...logged }, outcome, after }) => ({
       ...key,
       ...logged,
-      ...{ idempotencyKey: null, payload: payloadOf(logged.id), outcome, duplicateOf: null, warnings: [], after },
+      ...{
+        idempotencyKey: null,
+        payload: JSON.stringify(payloadOf(contents.get(logged.contentDigest) ?? "")),
+        outcome,
+        duplicateOf: null,
+        warnings: [],
+        after,
+      },
     }),
   );
 }
@@ -49,8 +78,6 @@ async function insert(...events: FoldEvent[]): Promise<void> {
     { ...key, bookingId: randomUUID(), state, revision: events.length, keepsPayload: false, trip: null },
   ]);
 }
-
-const history = [event(1, "create", "A"), event(2, "update", "B"), event(3, "update", "C")];
 
 function ops(...args: string[]) {
   return runOps(["bookings", ...args], { environment: { DATABASE_URL: url } });
@@ -113,6 +140,23 @@ test("a wrong booking gets the state of its log, and readers of the feed a chang
   expect(await readChanges()).toHaveLength(1);
 });
 
+test("a booking with another content than its event sent gets that back, and readers of the feed a change", async () => {
+  await insert(...history);
+  await pool.query(`update bookings set arrival_date = booking_date(payload ->> 'consumerTripArrivalDate')`);
+  const [right] = await dump();
+  await pool.query("update bookings set payload = $1, arrival_date = '2026-01-01'", [JSON.stringify(payloadOf("X"))]);
+  const { exitCode, stdout } = await ops("verify");
+  expect([exitCode, stdout]).toEqual([1, expect.stringContaining("The booking's content is not what its event sent.")]);
+
+  expect((await ops("repair", "--all", "--yes")).stdout).toContain("0 events revised, change 4 in the feed: updated.");
+  expect(await ops("verify")).toMatchObject(isRight);
+  const [after] = await dump();
+  expect(after).toEqual([{ ...right?.[0], revision: 4 }]);
+  expect(await readChanges()).toEqual([
+    { change: "updated", revision: 4, event_id: idOf(3), previous_event_id: idOf(3) },
+  ]);
+});
+
 test("wrong outcomes and states in the log are corrected, and superseded events stay so", async () => {
   await insert(...history);
   await pool.query("update booking_events set outcome = 'superseded' where id = $1", [idOf(1)]);
@@ -133,7 +177,12 @@ test("a superseded event that decides the state after all gets its outcome", asy
 });
 
 test("a booking whose first events were removed is folded from where its log begins", async () => {
-  await insert(event(1, "create", "A"), event(100, "update", "B"), event(200, "update", "C"), event(300, "delete", ""));
+  await insert(
+    event(1, "create", "A"),
+    event(100, "update", "B"),
+    event(200, "update", "C"),
+    event(300, "delete", "D"),
+  );
   const [right] = await dump();
   await pool.query("delete from booking_events where id = $1", [idOf(1)]);
   await pool.query("update log_retention set horizon = '2026-11-20T02:00Z'");
@@ -150,6 +199,11 @@ test.each<[why: string, damage: string, message: RegExp]>([
     "keys were misjudged",
     "update booking_events set idempotency_key = 'k', duplicate_of = null, warnings = '{}'",
     /Idempotency keys are recorded wrongly/,
+  ],
+  [
+    "its content was changed in the log",
+    `update booking_events set payload = '{"consumerTripPartnerExternalReference": "CANARY-1"}' where id = '${idOf(3)}'`,
+    /Its content was changed in the log, too\./,
   ],
   [
     "its content is gone",
@@ -187,7 +241,7 @@ test("what a worker applies meanwhile is in the repaired state", async () => {
   }
   expect(await ops("verify")).toMatchObject(isRight);
   const { rows } = await pool.query("select state, event_id, payload from bookings");
-  expect(rows).toEqual([{ state: "active", event_id: idOf(4), payload: JSON.parse(payloadOf(idOf(4))) }]);
+  expect(rows).toEqual([{ state: "active", event_id: idOf(4), payload: payloadOf("D") }]);
 });
 
 test("what to repair must be said", async () => {

@@ -5,6 +5,7 @@ import { withDatabase } from "../../database.ts";
 import { defaultName, parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printHeading, printJson, printLine } from "../../terminal/print.ts";
+import { openKey } from "../guests/search.ts";
 import { describeReference, keysOf, referenceKindOption } from "./reference-kind.ts";
 import { type Repair, repairBooking } from "./repair-booking.ts";
 import { readDuplicateWindowMs, verifyAll } from "./verify.ts";
@@ -61,11 +62,12 @@ async function repairAll(
   filter: { partner: string | undefined; bookingKeys: Buffer[] | undefined; isDryRun: boolean },
 ): Promise<{ compared: number; repairs: Repair[] }> {
   const { isDryRun } = filter;
-  const options = { duplicateWindowMs: readDuplicateWindowMs(context), isDryRun };
+  const duplicateWindowMs = readDuplicateWindowMs(context);
   const log = createLogger({ name: "ops", level: "info" }, context.stderr);
   const repairs: Repair[] = [];
   let compared = 0;
   await withDatabase(context, async (pool) => {
+    const options = { duplicateWindowMs, isDryRun, digestKey: await openKey(context, pool) };
     for await (const { differences, ...booking } of verifyAll(context, filter)) {
       compared += 1;
       if (differences.length === 0) continue;

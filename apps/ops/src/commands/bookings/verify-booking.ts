@@ -11,6 +11,7 @@ import {
 import type { ReferenceKind } from "@booking-events/schema";
 import {
   findMisjudgedKeys,
+  findWrongPayloads,
   type LogPage,
   type MisjudgedKey,
   type Queryable,
@@ -36,6 +37,8 @@ export interface Verified {
   verification: Verification;
   /** What the log comes to. A text: why the booking can't be repaired from it, as a sentence. */
   refolding: Refolding | string;
+  /** The booking holds something else than its state says. */
+  hasWrongPayload: boolean;
 }
 
 /** Most bookings have fewer events. They are read together, since PostgreSQL plans a query for longer than it runs. */
@@ -68,10 +71,12 @@ export async function verifyBookings(
   const ranges = bookingKeys.map((bookingKey) => ({ bookingKey, from: startOfLog, limit: eventsReadTogether }));
   const firstPages = await readLog(client, ranges);
   const misjudged = await findMisjudgedKeys(client, bookingKeys, maxDifferences);
+  const wrong = await findWrongPayloads(client, bookingKeys);
   const verified: Verified[] = [];
   for (const [index, booking] of bookings.entries()) {
     const pages = readPages(client, booking.bookingKey, firstPages[index]);
-    verified.push(await verifyBooking(booking, pages, misjudged[index] ?? [], options));
+    const hasWrongPayload = wrong.some((key) => key.equals(booking.bookingKey));
+    verified.push(await verifyBooking(booking, pages, { misjudged: misjudged[index] ?? [], hasWrongPayload }, options));
   }
   return verified;
 }
@@ -90,7 +95,7 @@ async function* readPages(client: Queryable, bookingKey: Buffer, first: LogPage 
 async function verifyBooking(
   booking: StoredBooking,
   pages: AsyncIterable<LogPage>,
-  misjudged: MisjudgedKey[],
+  { misjudged, hasWrongPayload }: { misjudged: MisjudgedKey[]; hasWrongPayload: boolean },
   { duplicateWindowMs, horizon }: VerifyOptions,
 ): Promise<Verified> {
   const { partner, referenceKind, reference } = booking;
@@ -102,7 +107,7 @@ async function verifyBooking(
     reference,
     isOlderThanLog,
     events: 0,
-    differences: [],
+    differences: hasWrongPayload ? ["The booking's content is not what its event sent."] : [],
   };
   // Until then, an event may repeat one that was removed.
   const provableFrom = isOlderThanLog ? (logBeginsAt.getTime() + duplicateWindowMs) * 1_000 : 0;
@@ -125,12 +130,13 @@ async function verifyBooking(
       state = step.after;
     }
   }
-  if (isOlderThanLog && state === null) return { verification, refolding: "Its log has been removed." };
+  if (isOlderThanLog && state === null)
+    return { verification, refolding: "Its log has been removed.", hasWrongPayload };
   compareBooking(verification, booking.state, state);
   // The first use of a key may have been removed.
   if (!isOlderThanLog) verification.differences.push(...misjudged.map(describeMisjudged));
   verification.differences.splice(maxDifferences);
-  return { verification, refolding: toRefolding(state, differing, isOlderThanLog ? [] : misjudged) };
+  return { verification, refolding: toRefolding(state, differing, isOlderThanLog ? [] : misjudged), hasWrongPayload };
 }
 
 /** Events whose record differs from the fold, for a repair. */
