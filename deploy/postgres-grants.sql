@@ -74,9 +74,10 @@ drop policy if exists operate on feed_readers;
 create policy operate on feed_readers to booking_events_ops using (true);
 
 -- Whoever reads bookings and follows the feed, and keeps its place there. No role can move another's reader, so give each
--- program a role of its own: create role arrivals login password '…' in role booking_events_reader;
+-- program a role of its own: create role arrivals login password '…' in role booking_events_reader; None may delete a
+-- reader: whoever may delete rows of a table may lock all of it, and others could not follow.
 grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, feed_position
   to booking_events_reader;
-grant select, insert (name, last_id), update (last_id, moved_at, seen_at), delete on feed_readers to booking_events_reader;
+grant select, insert (name, last_id), update (last_id, moved_at, seen_at) on feed_readers to booking_events_reader;
 
 commit;

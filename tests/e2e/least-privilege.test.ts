@@ -354,12 +354,13 @@ test("a program that follows the feed as a role of its own can move no other's r
 
   await expect(followAs("invoices", { name: "arrivals", onChange: toTheEnd })).rejects.toThrow(ForeignReaderError);
   const invoices = openPool("invoices");
+  expect((await invoices.query("update feed_readers set last_id = 0 where name = 'arrivals'")).rowCount).toBe(0);
   for (const statement of [
-    "update feed_readers set last_id = 0 where name = 'arrivals'",
     "delete from feed_readers where name = 'arrivals'",
-  ])
-    expect((await invoices.query(statement)).rowCount).toBe(0);
-  for (const statement of [
+    // All other readers would wait.
+    "do $$ begin lock table feed_readers; end $$",
+    "do $$ begin lock table booking_changes in share mode; end $$",
+    "do $$ begin perform from feed_position for update; end $$",
     "insert into feed_readers (name, last_id) values ('arrivals', 0) on conflict (name) do update set last_id = 0",
     "insert into feed_readers (name, owner) values ('another', 'arrivals')",
     "update feed_readers set owner = 'arrivals' where name = 'invoices'",

@@ -265,7 +265,6 @@ alter table feed_readers enable row level security;
 create policy look on feed_readers for select using (true);
 create policy begin on feed_readers for insert with check (owner = current_user);
 create policy move on feed_readers for update using (owner = current_user);
-create policy remove on feed_readers for delete using (owner = current_user);
 
 comment on table feed_readers is 'The programs that follow the feed by @booking-events/feed, and how far each has come.';
 comment on column feed_readers.name is 'The name under which the program follows.';
