@@ -31,6 +31,8 @@ describe("a bundle has, compressed,", () => {
   test.each([
     ["the client", 'export { createBookingEventsClient } from "./client/index.ts";', 4_000],
     ["the validator", 'export { validatePayload } from "./index.ts";', 8_000],
+    ["all that normalises", 'export { normaliseBooking } from "./normalise/index.ts";', 57_000],
+    ["one reader", 'export { readCountry } from "./normalise/index.ts";', 7_000],
     ["the names of the kinds", 'export { eventKinds } from "./index.ts";', 100],
   ])("%s in its budget of bytes", async (_, program, budgetBytes) => {
     expect(gzipSync(await bundle(program)).length).toBeLessThan(budgetBytes);
@@ -43,6 +45,14 @@ test("the client's bundle runs by itself, without valibot", async () => {
 
   expect(createBookingEventsClient({ baseUrl: "https://bookings.example.com", secret: "s" })).toHaveProperty("create");
   expect(code).not.toMatch(/\bimport\b|rfcEmail/);
+});
+
+test("only what reads phone numbers has their metadata", async () => {
+  const hasMetadata = async (program: string) => (await bundle(program)).includes("country_calling_codes");
+
+  expect(await hasMetadata('export { readPhone } from "./normalise/index.ts";')).toBe(true);
+  for (const name of ["validatePayload", "BookingInput", "parseJsonObject", "bookingFields"])
+    expect(await hasMetadata(`export { ${name} } from "./index.ts";`)).toBe(false);
 });
 
 test("a program that needs a module of Node cannot be bundled", async () => {

@@ -1,5 +1,53 @@
-/** Reads a country as its ISO 3166-1 alpha-2 code. */
+import { nameKey } from "./name-key.ts";
+import { otherCountryCodes, otherCountryNames } from "./other-names.ts";
+import { remember } from "./remember.ts";
+import { countries, formerCountries } from "./tables/countries.ts";
+
+/**
+ * Reads a country as its ISO 3166-1 alpha-2 code, from a code of two or three letters or from a name: English, in a
+ * language of the country, or a usual other one.
+ */
 export function readCountry(sent: string): string | undefined {
-  const code = sent.trim();
-  return /^[A-Za-z]{2}$/.test(code) ? code.toUpperCase() : undefined;
+  index ??= createIndex();
+  const code = index.codes.get(sent);
+  if (code !== undefined) return code;
+  const name = sent.trim();
+  if (name.length > maxCountryLength) return undefined;
+  if (/^[A-Za-z]{1,3}$/.test(name)) return index.codes.get(name.toUpperCase());
+  return readName(name);
+}
+
+const readName = remember((name: string): string | undefined => {
+  const key = nameKey(name);
+  // U.S.A.
+  return index?.names.get(key) ?? index?.codes.get(key.toUpperCase());
+});
+
+/** The longest official name has 56 characters. */
+export const maxCountryLength = 100;
+
+interface Index {
+  /** By code, in capitals. */
+  codes: ReadonlyMap<string, string>;
+  /** By the key of the name. */
+  names: ReadonlyMap<string, string>;
+}
+
+let index: Index | undefined;
+
+function createIndex(): Index {
+  const codes = new Map<string, string>();
+  const names = new Map<string, string>();
+  for (const row of countries.trim().split("\n")) {
+    const [code = "", alpha3 = "", ...keys] = row.split(" ");
+    codes.set(code, code).set(alpha3, code);
+    for (const key of keys) names.set(key, code);
+  }
+  for (const row of [...formerCountries.trim().split("\n"), ...otherCountryCodes]) {
+    const [former = "", code = ""] = row.split(" ");
+    codes.set(former, code);
+  }
+  for (const [code, others] of Object.entries(otherCountryNames))
+    for (const name of others) names.set(nameKey(name), code);
+  return { codes, names };
 }

@@ -1,10 +1,18 @@
+/** Reads a flag: true, t, yes, y, on, 1 and their opposites, and how programs in other languages write true and false. */
 export function readFlag(sent: string): boolean | undefined {
-  return flags.get(sent) ?? (sent.length <= maxLength ? flags.get(sent.trim().toLowerCase()) : undefined);
+  if (sent === "true") return true;
+  if (sent === "false") return false;
+  const text = sent.trim();
+  return text.length > maxLength ? undefined : flags.get(text.toLowerCase());
 }
 
-/** With white space around it. */
-const maxLength = 100;
-const flags = new Map<string, boolean>([
-  ...["true", "t", "yes", "y", "1"].map((word) => [word, true] as const),
-  ...["false", "f", "no", "n", "0"].map((word) => [word, false] as const),
+/** Excel writes its language's words, and pandas 1.0 in a column with gaps. */
+const flags: ReadonlyMap<string, boolean> = new Map([
+  ...toEntries(true, "true t yes y on 1 1.0 ja wahr oui vrai sí si sim verdadero verdadeiro vero waar"),
+  ...toEntries(false, "false f no n off 0 0.0 nein falsch non faux não nao falso onwaar nee"),
 ]);
+const maxLength = 10;
+
+function toEntries(flag: boolean, words: string): [string, boolean][] {
+  return words.split(" ").map((word) => [word, flag]);
+}

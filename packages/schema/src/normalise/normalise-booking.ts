@@ -1,10 +1,11 @@
 import { readAirportCode } from "./airport-code.ts";
-import { readCountry } from "./country.ts";
+import { maxCountryLength, readCountry } from "./country.ts";
 import { readCurrency } from "./currency.ts";
+import { type ReadDate, readDate } from "./date.ts";
+import { readEmail } from "./email.ts";
 import { readFlag } from "./flag.ts";
 import { readLanguage } from "./language.ts";
 import { type ReadPhone, readPhone } from "./phone.ts";
-import { readDate, readEmail } from "./stand-ins.ts";
 import { readTimeZone } from "./time-zone.ts";
 
 export interface NormaliseOptions {
@@ -70,20 +71,16 @@ export function normaliseBooking(
     const sent = payload[field];
     return typeof sent === "string" ? (reader(sent) ?? null) : null;
   };
-  const consumerNationality = read("consumerNationality", readCountry);
-  const { defaultCountry } = options;
-  const agentCountries = defaultCountry === null ? [] : [defaultCountry];
-  const consumerCountries = consumerNationality === null ? agentCountries : [consumerNationality, ...agentCountries];
-  const consumerPhone = read("consumerPhone", (sent) => readPhone(sent, consumerCountries));
-  const agentPhone = read("agentPhoneNumber", (sent) => readPhone(sent, agentCountries));
-  const arrival = read("consumerTripArrivalDate", readDate);
-  const departure = read("consumerTripReturnDate", readDate);
+  const consumerPhone = read("consumerPhone", (sent) => readPhone(sent, consumerCountriesOf(payload, options)));
+  const agentPhone = read("agentPhoneNumber", (sent) => readPhone(sent, agentCountriesOf(options)));
+  const arrival = read("consumerTripArrivalDate", readDay);
+  const departure = read("consumerTripReturnDate", readDay);
   return {
     consumerPhone: numberOf(consumerPhone),
     consumerPhoneIsAssumed: consumerPhone?.isAssumed ?? null,
     consumerEmail: read("consumerEmail", readEmail),
     consumerLanguage: read("consumerLanguage", readLanguage),
-    consumerNationality,
+    consumerNationality: read("consumerNationality", readCountry),
     consumerCurrency: read("consumerCurrency", readCurrency),
     consumerTripDepartureCountryName: read("consumerTripDepartureCountryName", readCountryName),
     consumerTripDepartureCountryCode: read("consumerTripDepartureCountryName", readCountry),
@@ -105,14 +102,32 @@ export function normaliseBooking(
   };
 }
 
+/** Returns where the consumer's phone number may be if it was sent without a calling code, the likeliest country first. */
+export function consumerCountriesOf(
+  payload: { readonly [field: string]: unknown },
+  { defaultCountry }: NormaliseOptions,
+): string[] {
+  const { consumerNationality: sent } = payload;
+  const nationality = typeof sent === "string" ? readCountry(sent) : undefined;
+  return [nationality, defaultCountry].filter((country) => typeof country === "string");
+}
+
+/** Returns where the agent's phone number may be. The consumer's nationality says nothing about it. */
+function agentCountriesOf({ defaultCountry }: NormaliseOptions): string[] {
+  return defaultCountry === null ? [] : [defaultCountry];
+}
+
 function numberOf(phone: ReadPhone | null): string | null {
   return phone?.e164 ?? null;
 }
 
-/** The longest official name has 56 characters. */
-const maxCountryNameLength = 100;
+function readDay(sent: string): ReadDate | undefined {
+  const date = readDate(sent);
+  return date === "none" ? undefined : date;
+}
 
+/** A name, or the code that was sent instead. No index has place for the longest text that partners may send. */
 function readCountryName(sent: string): string | undefined {
   const name = sent.trim();
-  return name !== "" && name.length <= maxCountryNameLength ? name : undefined;
+  return name !== "" && name.length <= maxCountryLength ? name : undefined;
 }
