@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import {
   chmodSync,
   cpSync,
@@ -14,17 +14,26 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import pg from "pg";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { choosePostgresHome } from "./postgres-home.ts";
 import { recordProcess } from "./process-record.ts";
 import { type DataServer, startPostgres, startRedis } from "./services.ts";
 
 let dir: string;
+/** Holds a cluster. To create one takes more than a second of CPU, so most tests begin with a copy of it. */
+let created: string;
 const started: DataServer[] = [];
 
+beforeAll(async () => {
+  created = createFolder();
+  const server = await startPostgres({ dir: created });
+  await server.stop();
+});
+
+afterAll(() => rmSync(created, { recursive: true, force: true }));
+
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "services-"));
-  chmodSync(dir, 0o711);
+  dir = createFolder();
 });
 
 afterEach(async () => {
@@ -32,8 +41,21 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
+function createFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "services-"));
+  chmodSync(folder, 0o711);
+  return folder;
+}
+
+function copyCreated(to: string): void {
+  mkdirSync(to, { recursive: true });
+  for (const name of ["data", "password"]) execFileSync("cp", ["-a", join(created, name), to]);
+}
+
 interface Kind {
   name: string;
+  /** Gives it data, so that its start need not. */
+  prepare: (dir: string) => void;
   start: (dir: string, port?: number) => Promise<DataServer>;
   write: (url: string, value: string) => Promise<void>;
   read: (url: string) => Promise<string | null>;
@@ -41,6 +63,7 @@ interface Kind {
 
 const redis: Kind = {
   name: "Redis",
+  prepare: () => {},
   start: (at, port) => track(startRedis({ dir: at, ...(port === undefined ? {} : { port }) })),
   write: (url, value) => withRedis(url, async (client) => void (await client.set("key", value))),
   read: (url) => withRedis(url, (client) => client.get("key")),
@@ -48,6 +71,7 @@ const redis: Kind = {
 
 const postgres: Kind = {
   name: "PostgreSQL",
+  prepare: copyCreated,
   start: (at, port) => track(startPostgres({ dir: at, ...(port === undefined ? {} : { port }) })),
   write: (url, value) =>
     withPostgres(url, async (client) => {
@@ -57,7 +81,7 @@ const postgres: Kind = {
   read: (url) => withPostgres(url, async (client) => (await client.query("select value from kept")).rows[0].value),
 };
 
-describe.each([redis, postgres])("$name", ({ start, write, read }) => {
+describe.each([redis, postgres])("$name", ({ prepare, start, write, read }) => {
   test("keeps its data and its port when it is stopped, killed or frozen, and answers only on loopback", async () => {
     const first = await start(dir);
     await write(first.url, "kept");
@@ -84,6 +108,7 @@ describe.each([redis, postgres])("$name", ({ start, write, read }) => {
   });
 
   test("the next start after a killed one stops its server, and finds the data", async () => {
+    prepare(dir);
     const { url, pid } = await startInProcessThatIsKilled(start === redis.start ? "startRedis" : "startPostgres");
     expect(recordProcess(pid)).toBeDefined();
     await write(url, "kept");
@@ -93,6 +118,7 @@ describe.each([redis, postgres])("$name", ({ start, write, read }) => {
   });
 
   test("a copy of the directory does not touch the server of the original", async () => {
+    prepare(join(dir, "original"));
     const original = await start(join(dir, "original"));
     await write(original.url, "kept");
     cpSync(join(dir, "original"), join(dir, "copy"), { recursive: true });
@@ -103,6 +129,7 @@ describe.each([redis, postgres])("$name", ({ start, write, read }) => {
   });
 
   test("a port that is taken is reported, with the server's own words", async () => {
+    for (const name of ["first", "second"]) prepare(join(dir, name));
     const first = await start(join(dir, "first"));
     await expect(start(join(dir, "second"), first.port)).rejects.toThrow(/ended by itself.*[Aa]ddress already in use/s);
   });
@@ -115,6 +142,7 @@ test("Redis is durable and never evicts", async () => {
 });
 
 test("PostgreSQL starts although its lock file names a process, which is another program by now", async () => {
+  copyCreated(dir);
   const first = await startPostgres({ dir });
   started.push(first);
   await postgres.write(first.url, "kept");

@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { redisUrl, uniquePrefix } from "@booking-events/harness";
 import { type AppProcess, builtApps, fromSource, startApp } from "@booking-events/harness/app-process";
+import { startOwnPostgres } from "@booking-events/harness/own-postgres";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { createTestDatabase } from "@booking-events/harness/test-database";
-import { type DataServer, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
+import { type DataServer, type PostgresServer, startRedis } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 
@@ -142,7 +143,7 @@ export function useOwnServices(
     const environments = await createEnvironments();
     [own.redis, own.postgres] = await Promise.all([
       startRedis({ dir: join(own.folder, "redis"), environment: environments.redis }),
-      startPostgres({ dir: join(own.folder, "postgres"), settings, environment: environments.postgres }),
+      startOwnPostgres({ dir: join(own.folder, "postgres"), settings, environment: environments.postgres }),
     ]);
     own.pool = openPool(own.postgres.url);
     Object.assign(own.environment, { REDIS_URL: own.redis.url, DATABASE_URL: own.postgres.url });

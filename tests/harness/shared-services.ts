@@ -8,6 +8,7 @@ import { migrate } from "@booking-events/store";
 import pg from "pg";
 import type { ProvidedContext } from "vitest";
 import type { TestProject } from "vitest/node";
+import { copyCluster } from "./base-backup.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -15,6 +16,8 @@ declare module "vitest" {
     /** Of the administrator, who can create databases. */
     postgresUrl: string;
     templateDatabase: string;
+    /** With an empty database, to copy. Its server has been stopped in good order. */
+    postgresCluster: { data: string; password: string };
   }
 }
 
@@ -22,7 +25,7 @@ const DIR_PREFIX = "booking-events-vitest-";
 const TEMPLATE_DATABASE = "template_booking_events";
 
 interface SharedServices {
-  urls: Pick<ProvidedContext, "redisUrl" | "postgresUrl">;
+  context: Pick<ProvidedContext, "redisUrl" | "postgresUrl" | "postgresCluster">;
   stop(): Promise<void>;
 }
 
@@ -32,9 +35,10 @@ const run = globalThis as { bookingEventsServices?: Promise<SharedServices> | un
 /** Before the first test, starts a Redis and a PostgreSQL for all projects, and creates a migrated database to clone. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   run.bookingEventsServices ??= startServices();
-  const { urls, stop } = await run.bookingEventsServices;
-  project.provide("redisUrl", urls.redisUrl);
-  project.provide("postgresUrl", urls.postgresUrl);
+  const { context, stop } = await run.bookingEventsServices;
+  project.provide("redisUrl", context.redisUrl);
+  project.provide("postgresUrl", context.postgresUrl);
+  project.provide("postgresCluster", context.postgresCluster);
   project.provide("templateDatabase", TEMPLATE_DATABASE);
 
   return async () => {
@@ -58,9 +62,15 @@ async function startServices(): Promise<SharedServices> {
       settings: { fsync: "off", full_page_writes: "off", synchronous_commit: "off", max_connections: "300" },
     }),
   ]);
+  // Tests that need a PostgreSQL of their own copy it: see `startOwnPostgres`.
+  const data = join(dir, "cluster");
+  await postgres.stop();
+  await copyCluster(join(postgres.home, "data"), data);
+  await postgres.restart();
   await createTemplate(postgres.url);
+  const { password } = new URL(postgres.url);
   return {
-    urls: { redisUrl: redis.url, postgresUrl: postgres.url },
+    context: { redisUrl: redis.url, postgresUrl: postgres.url, postgresCluster: { data, password } },
     async stop() {
       await Promise.all([redis.stop(), postgres.stop()]);
       rmSync(postgres.home, { recursive: true, force: true });

@@ -2,8 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "@booking-events/harness";
+import { startOwnPostgres } from "@booking-events/harness/own-postgres";
 import { execute } from "@booking-events/harness/test-database";
-import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
+import type { PostgresServer } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runOps } from "./testing/run-ops.ts";
@@ -14,7 +15,7 @@ let postgres: PostgresServer;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "ops-database-"));
-  postgres = await startPostgres({
+  postgres = await startOwnPostgres({
     dir: folder,
     settings: { max_connections: "6", superuser_reserved_connections: "1", reserved_connections: "0" },
   });

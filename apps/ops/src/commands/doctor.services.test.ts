@@ -2,8 +2,9 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "@booking-events/harness";
+import { startOwnPostgres } from "@booking-events/harness/own-postgres";
 import { execute } from "@booking-events/harness/test-database";
-import { type DataServer, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
+import { type DataServer, type PostgresServer, startRedis } from "@booking-events/scripts/services";
 import { migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -23,7 +24,7 @@ beforeAll(async () => {
   partnersFile = join(folder, "partners.json");
   [redis, postgres] = await Promise.all([
     startRedis({ dir: join(folder, "redis"), maxmemory: "100mb" }),
-    startPostgres({ dir: join(folder, "postgres") }),
+    startOwnPostgres({ dir: join(folder, "postgres") }),
   ]);
   redisAdmin = new Redis(redis.url);
   await migrate(postgres.url);

@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
+import { startOwnPostgres } from "@booking-events/harness/own-postgres";
 import { discard, type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
 import { execute } from "@booking-events/harness/test-database";
-import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
+import type { PostgresServer } from "@booking-events/scripts/services";
 import type pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { migrate } from "../upkeep/migrate.ts";
@@ -21,7 +22,7 @@ let standby: PostgresStandby;
 
 async function startBoth(): Promise<void> {
   const dir = mkdtempSync(join(folder, "servers-"));
-  primary = await startPostgres({ dir: join(dir, "primary") });
+  primary = await startOwnPostgres({ dir: join(dir, "primary") });
   standby = await startPostgresStandby({ primary, dir: join(dir, "standby") });
 }
 

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
+import { startOwnPostgres } from "@booking-events/harness/own-postgres";
 import { execute } from "@booking-events/harness/test-database";
-import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
+import type { PostgresServer } from "@booking-events/scripts/services";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPool } from "../connect/pool.ts";
@@ -18,7 +19,7 @@ let admin: Pool;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "booking-events-durability-"));
-  server = await startPostgres({ dir: folder });
+  server = await startOwnPostgres({ dir: folder });
   await migrate(server.url);
   admin = connect();
 });

@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
+import { startOwnPostgres } from "@booking-events/harness/own-postgres";
 import { discard, type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
 import { execute } from "@booking-events/harness/test-database";
-import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
+import type { PostgresServer } from "@booking-events/scripts/services";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createPool } from "../connect/pool.ts";
@@ -16,7 +17,7 @@ let standby: PostgresStandby;
 let pool: Pool;
 
 beforeAll(async () => {
-  primary = await startPostgres({ dir: join(folder, "primary") });
+  primary = await startOwnPostgres({ dir: join(folder, "primary") });
   standby = await startPostgresStandby({ primary, dir: join(folder, "standby") });
   pool = connect(primary.url);
 });

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "@booking-events/harness";
+import { startOwnPostgres } from "@booking-events/harness/own-postgres";
 import { createTestDatabase, execute, useTestDatabase } from "@booking-events/harness/test-database";
-import { startPostgres } from "@booking-events/scripts/services";
 import { afterAll, describe, expect, test } from "vitest";
 import { createPool } from "../connect/pool.ts";
 import { NotBegun } from "../connect/transaction.ts";
@@ -49,7 +49,7 @@ describe("fails if PostgreSQL takes no events", () => {
   });
 
   test("a synchronous standby that is not there", { timeout: 60_000 }, async () => {
-    const server = await startPostgres({ dir: join(folder, "postgres") });
+    const server = await startOwnPostgres({ dir: join(folder, "postgres") });
     const options = { databaseUrl: server.url, applicationName: "test", maxConnections: 2, onError: () => {} };
     const probing = createPool({ ...options, limits: { statementTimeoutMs: 1_000 } });
     try {
