@@ -6,8 +6,8 @@ export default defineConfig({
   ...resolving,
   test: {
     name: "nightly",
-    include: ["**/*.nightly.test.ts", "**/convergence.services.test.ts"],
-    env: { CONVERGENCE_RUNS: "500" },
+    include: ["**/*.nightly.test.ts", "**/convergence.services.test.ts", "**/run-chaos.services.test.ts"],
+    env: { CONVERGENCE_RUNS: "500", CHAOS_SCENARIOS: "all" },
     fileParallelism: false,
     ...withBuiltApps,
   },

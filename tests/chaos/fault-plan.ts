@@ -116,11 +116,14 @@ const endings = {
  * The same random numbers give the same plan.
  */
 export function planFaults(random: Random, durationMs: number): Fault[] {
-  const known = Object.values(scenarios).flatMap((faults, index) =>
-    faults.map((fault) => ({ ...fault, atMs: fault.atMs + index * scenarioMs })),
-  );
+  const known = planScenarios(Object.values(scenarios));
   const knownEndMs = Object.keys(scenarios).length * scenarioMs;
   return [...known, ...planRandomFaults(random, knownEndMs, durationMs)].filter(({ atMs }) => atMs < durationMs);
+}
+
+/** One scenario after the other. */
+export function planScenarios(some: readonly (readonly Fault[])[]): Fault[] {
+  return some.flatMap((faults, index) => faults.map((fault) => ({ ...fault, atMs: fault.atMs + index * scenarioMs })));
 }
 
 function planRandomFaults(random: Random, fromMs: number, toMs: number): Fault[] {
