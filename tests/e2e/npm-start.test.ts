@@ -7,6 +7,7 @@ import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv, promisify } from "node:util";
 import { freePort, waitFor } from "@booking-events/harness";
+import { compileCache } from "@booking-events/harness/app-process";
 import { startRedis } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
@@ -22,6 +23,7 @@ const hostPath = (process.env["PATH"] ?? "").split(delimiter).filter((folder) =>
 const hostEnvironment = {
   PATH: hostPath.join(delimiter),
   HOME: process.env["HOME"],
+  ...compileCache,
   // What this run has built need not be compiled again.
   TURBO_CACHE_DIR: join(root, ".turbo/cache"),
   // Otherwise pnpm would see that these packages were installed for another folder, and install them for this one.
@@ -65,8 +67,11 @@ test("one command in a copy that is not built, and the printed commands, make a 
 
   const answer = JSON.parse(await paste(curl)) as { success: boolean; eventId: string };
   expect(answer).toEqual({ success: true, eventId: expect.any(String) });
-  await waitFor(async () => (await paste(show)).includes("Booking DEMO-1 of demo: active"));
-  expect(await paste(show)).toContain(answer.eventId);
+  const made = [{ partner: "demo", reference: "DEMO-1", state: "active" }];
+  await waitFor(async () => expect(await readBookings()).toEqual(made));
+  const shown = await paste(show);
+  expect(shown).toContain("Booking DEMO-1 of demo: active");
+  expect(shown).toContain(answer.eventId);
   const ask = /curl .*\/receipt\/\S+/.exec(first.output())?.[0] ?? "";
   expect(JSON.parse(await paste(ask.replace("EVENT_ID", answer.eventId)))).toEqual({
     eventId: answer.eventId,
@@ -74,7 +79,6 @@ test("one command in a copy that is not built, and the printed commands, make a 
     outcome: "created",
     decidedBy: answer.eventId,
   });
-  expect(await readBookings()).toEqual([{ partner: "demo", reference: "DEMO-1", state: "active" }]);
 
   // All of 127.0.0.0/8 is this machine. A server on all addresses also answers there; one on 127.0.0.1 does not.
   for (const port of [first.port, first.adminPort, first.adminPort + 1, first.adminPort + 2]) {
