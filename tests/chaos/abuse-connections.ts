@@ -1,13 +1,13 @@
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { repeat } from "@booking-events/runtime";
+import type { Dial } from "./entrance.ts";
 
 /** How often each status has come so far; "none": the connection ended without an answer. */
 export type Statuses = Readonly<Record<string, number>>;
 
 interface Abuse {
-  /** Of the processes; each connection is to one of them in turn. */
-  ports: readonly number[];
+  dial: Dial;
   signal: AbortSignal;
 }
 
@@ -15,14 +15,19 @@ const bodyBytes = 65_536;
 const smallChunks = Buffer.from("1\r\n \r\n".repeat(60_000));
 /** Without it, the abuse takes whatever CPU time the machine has left, and says nothing about the service. */
 const pauseMs = 100;
+const askTimeoutMs = 5_000;
 
-/** Until the signal aborts, sends bodies in chunks of one byte over some connections at once. */
-export function sendSmallChunks(secret: string, connections: number, { ports, signal }: Abuse): Statuses {
+/**
+ * Until the signal aborts, sends bodies in chunks of one byte over some connections at once.
+ *
+ * @param path with the secret
+ */
+export function sendSmallChunks(path: string, connections: number, { dial, signal }: Abuse): Statuses {
   const statuses: Record<string, number> = {};
-  const head = headOf(`create/${secret}`, "application/json", "Transfer-Encoding: chunked");
+  const head = headOf(path, "application/json", "Transfer-Encoding: chunked");
   for (let number = 0; number < connections; number += 1) {
     const send = () =>
-      attempt(ports[number % ports.length], statuses, signal, (socket) => {
+      attempt(dial, statuses, signal, (socket) => {
         socket.write(head);
         socket.write(smallChunks);
       });
@@ -32,14 +37,12 @@ export function sendSmallChunks(secret: string, connections: number, { ports, si
 }
 
 /** Until the signal aborts, begins the largest bodies and finishes none. */
-export function leaveBodiesUnfinished(secret: string, perSecond: number, { ports, signal }: Abuse): Statuses {
+export function leaveBodiesUnfinished(path: string, perSecond: number, { dial, signal }: Abuse): Statuses {
   const statuses: Record<string, number> = {};
-  const head = headOf(`create/${secret}`, "application/json", `Content-Length: ${bodyBytes}`);
+  const head = headOf(path, "application/json", `Content-Length: ${bodyBytes}`);
   const most = Buffer.alloc(bodyBytes - 1, " ");
-  let begun = 0;
   const begin = async () => {
-    begun += 1;
-    void attempt(ports[begun % ports.length], statuses, signal, (socket) => {
+    void attempt(dial, statuses, signal, (socket) => {
       socket.write(head);
       socket.write(most);
     });
@@ -49,12 +52,14 @@ export function leaveBodiesUnfinished(secret: string, perSecond: number, { ports
 }
 
 /** Until the signal aborts, each secret sends a list of which a line comes now and then. */
-export function sendSlowLists(secrets: readonly string[], { ports, signal }: Abuse): Statuses {
+export function sendSlowLists(secrets: readonly string[], { dial, signal }: Abuse): Statuses {
   const statuses: Record<string, number> = {};
   for (const secret of secrets) {
     const send = () =>
-      attempt(ports[0], statuses, signal, (socket) => {
-        socket.write(headOf(`reconcile/${secret}`, "application/x-ndjson", `Content-Length: ${bodyBytes}`));
+      attempt(dial, statuses, signal, (socket) => {
+        socket.write(
+          headOf(`/booking-event/reconcile/${secret}`, "application/x-ndjson", `Content-Length: ${bodyBytes}`),
+        );
         const timer = setInterval(() => socket.write('{"reference":"SLOW"}\n'), pauseMs);
         socket.once("close", () => clearInterval(timer));
       });
@@ -64,14 +69,16 @@ export function sendSlowLists(secrets: readonly string[], { ports, signal }: Abu
 }
 
 /** Until the signal aborts, compares a short list once a second, as a well-behaved partner does. */
-export function compareLists(secret: string, { ports, signal }: Abuse): Statuses {
+export function compareLists(secret: string, { dial, signal }: Abuse): Statuses {
   const statuses: Record<string, number> = {};
   const body = '{"reference":"TRIP-0"}\n{"reference":"TRIP-1"}\n';
   const compare = async () => {
     await sleep(1_000, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
-    await attempt(ports[0], statuses, AbortSignal.timeout(30_000), (socket) =>
-      socket.write(`${headOf(`reconcile/${secret}`, "application/x-ndjson", `Content-Length: ${body.length}`)}${body}`),
+    await attempt(dial, statuses, AbortSignal.timeout(30_000), (socket) =>
+      socket.write(
+        `${headOf(`/booking-event/reconcile/${secret}`, "application/x-ndjson", `Content-Length: ${body.length}`)}${body}`,
+      ),
     );
   };
   void repeat(compare, 0, signal);
@@ -79,17 +86,26 @@ export function compareLists(secret: string, { ports, signal }: Abuse): Statuses
 }
 
 function headOf(path: string, type: string, framing: string): string {
-  return `POST /booking-event/${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: ${type}\r\n${framing}\r\n\r\n`;
+  return `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: ${type}\r\n${framing}\r\n\r\n`;
+}
+
+/** @returns the status of the answer to a POST without a body; undefined: there was none */
+export async function ask(path: string, dial: Dial): Promise<string | undefined> {
+  const statuses: Record<string, number> = {};
+  await attempt(dial, statuses, AbortSignal.timeout(askTimeoutMs), (socket) =>
+    socket.write(headOf(path, "application/json", "Content-Length: 0")),
+  );
+  return Object.keys(statuses)[0];
 }
 
 /** Resolves when the connection has ended, and counts what was answered. An attempt that we end counts nothing. */
 async function attempt(
-  port = 0,
+  dial: Dial,
   statuses: Record<string, number>,
   signal: AbortSignal,
   send: (socket: Socket) => void,
 ): Promise<void> {
-  const socket = connect(port, "127.0.0.1");
+  const socket = dial();
   const stop = () => socket.destroy();
   signal.addEventListener("abort", stop);
   let received = "";
@@ -97,7 +113,7 @@ async function attempt(
     if (received.length < 100) received += String(text);
   });
   socket.on("error", () => {});
-  socket.once("connect", () => send(socket));
+  send(socket);
   await new Promise<void>((resolve) => socket.once("close", () => resolve()));
   signal.removeEventListener("abort", stop);
   const status = /^HTTP\/1\.1 (\d{3})/.exec(received)?.[1];

@@ -1,8 +1,11 @@
+import { copyFile } from "node:fs/promises";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { compareLists, leaveBodiesUnfinished, sendSlowLists, sendSmallChunks } from "./abuse-connections.ts";
+import { waitFor } from "@booking-events/harness/wait-for";
+import { ask, compareLists, leaveBodiesUnfinished, sendSlowLists, sendSmallChunks } from "./abuse-connections.ts";
 import { floodWithRefusals } from "./flood-refusals.ts";
 import { watchApplied } from "./follow-database.ts";
+import { leaveStreamsUnread } from "./leave-streams-unread.ts";
 import { lockRows } from "./lock-rows.ts";
 import { judgeNeighbours, type NeighbourReport } from "./neighbour-report.ts";
 import { inventHot, inventLocked, inventOrdinary, inventWorst, lockedReference } from "./neighbour-traffic.ts";
@@ -19,6 +22,8 @@ export interface NeighbourOptions extends RunOptions {
   neighbourPerSecond?: number;
   /** How many connections send what is refused. Default: 50. */
   strangers?: number;
+  /** Where Caddy is. Undefined: everything reaches the processes directly. */
+  proxyProgram: string | undefined;
 }
 
 const appNames = ["ingest-1", "ingest-2", "worker-1", "worker-2", "lookup-1"] as const;
@@ -29,10 +34,12 @@ const wellBehaved: readonly string[] = ["acme", "globe", "zenith", "orbit"];
 /** The default of `ops partners add`. */
 const rateLimit = { perSecond: 200, burst: 400 };
 const ordinaryPerSecond = 10;
-/** Its holder does not know that it has expired. */
-const expiredSecret = "a-secret-of-the-bad-neighbours-0123456789ab";
 const slowListers: readonly string[] = ["slow-1", "slow-2"];
 const connectionsWithChunks = 8;
+/** After it comes the secret. */
+const known = "/booking-event/create/";
+/** Caddy looks at each process once a second. */
+const answersInARow = 6;
 const defaultStrangers = 50;
 /** A second attempt would hide what a neighbour does to the first. */
 const sendOptions: SendOptions = {
@@ -52,14 +59,15 @@ const standstillMs = 300_000;
 /**
  * Well-behaved partners post, first alone, then beside a partner that sends the worst payloads, one that sends
  * everything about one booking, one whose booking's row somebody keeps locked, one that finishes no body, two that send
- * lists slowly, one whose secret has expired and who sends chunks of one byte, and a flood of refused requests.
+ * lists slowly, one whose secret was revoked and one on an unknown path who send chunks of one byte, a flood of refused
+ * requests, and strangers that want to open HTTP/2 connections and read nothing.
  */
 export function runBadNeighbour(options: NeighbourOptions): Promise<NeighbourReport> {
   const { ingest, worker } = options.build;
   const limited = { ingest: [heapLimits.ingest, ...ingest], worker: [heapLimits.worker, ...worker] };
   const build = { ...options.build, ...limited };
-  const partners = [...wellBehaved, "worst", "hot", "locked", "unfinished", ...slowListers];
-  const system = { build, appNames, partners, rateLimit, expiredSecrets: [expiredSecret] };
+  const partners = [...wellBehaved, "worst", "hot", "locked", "unfinished", "revoked", "lost", ...slowListers];
+  const system = { build, appNames, partners, rateLimit };
   return runOnSystem({ ...options, ...system }, (run) => postBesideNeighbours(run, options));
 }
 
@@ -72,6 +80,8 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
   const peakMemory = watchMemory(() => listProcesses(run.system), run.signal);
   const start = (invent: Invent, partner: string, perSecond: number) =>
     startPosting(run, { invent, partner, perSecond, signal, applied });
+  await untilReachable(run.system);
+  await revokeSecret(run.system, signal);
 
   say(`Ready. ${wellBehaved.length} well-behaved partners alone for ${quietMs / 1_000} s.`);
   const ordinary = wellBehaved.map((partner) => start(inventOrdinary, partner, ordinaryPerSecond));
@@ -109,12 +119,34 @@ async function postBesideNeighbours(run: Run, options: NeighbourOptions): Promis
     ...judged,
     passed: report.passed && judged.promises.every(({ isKept }) => isKept),
     scenario: "bad-neighbour",
+    isBehindProxy: options.proxyProgram !== undefined,
     quietMs,
     loudMs,
     drainedInMs,
     ownDelayMs: Math.round(ownDelay.percentile(99) / 1e6),
     memory,
   };
+}
+
+/** Through the proxy, each process. */
+async function untilReachable({ entrance: { dialIngest, dialLookup } }: System): Promise<void> {
+  await waitFor(async () => {
+    for (let count = 0; count < answersInARow; count += 1) {
+      const answers = [await ask("/x", dialIngest), await ask("/booking-event/receipt/x/x/x", dialLookup)];
+      if (answers.join() !== "404,404") throw new Error(`ingest and lookup answer ${answers}`);
+    }
+  });
+}
+
+/** As an operator does. Then an old partners file brings the secret back, which must be refused nevertheless. */
+async function revokeSecret({ operate, partnersFile, secretOf, entrance }: System, signal: AbortSignal): Promise<void> {
+  const old = `${partnersFile}.old`;
+  await copyFile(partnersFile, old);
+  const { exitCode, printed } = await operate(["partners", "revoke", "revoked", "s1", "--yes"], signal);
+  if (exitCode !== 0) throw new Error(`The secret could not be revoked: ${printed}`);
+  const isRefused = async () => (await ask(`${known}${secretOf("revoked")}`, entrance.dialIngest)) === "403";
+  await waitFor(isRefused);
+  await copyFile(old, partnersFile);
 }
 
 type Invent = (partner: string, index: number) => Outgoing;
@@ -134,7 +166,7 @@ function startPosting(
     next: (index) => invent(partner, index),
     perSecond,
     sendOptions,
-    ingestUrls: system.ingestUrls,
+    ...system.entrance,
     secretOf: system.secretOf,
     signal,
     onAcknowledged(eventId) {
@@ -149,8 +181,9 @@ function startNeighbours(
   start: (invent: Invent, partner: string, perSecond: number) => EventLoad,
   signal: AbortSignal,
 ) {
-  const ports = system.ingestUrls.map((url) => Number(new URL(url).port));
-  const lookup = { ports: [Number(new URL(system.lookupUrl ?? "").port)], signal };
+  const { secretOf, entrance } = system;
+  const ingest = { dial: entrance.dialIngest, signal };
+  const lookup = { dial: entrance.dialLookup, signal };
   return {
     neighbours: [
       start(inventWorst, "worst", neighbourPerSecond),
@@ -158,11 +191,13 @@ function startNeighbours(
       start(inventLocked, "locked", ordinaryPerSecond),
     ],
     statuses: {
-      strangers: floodWithRefusals(ports, strangers, signal),
-      "expired secret": sendSmallChunks(expiredSecret, connectionsWithChunks, { ports, signal }),
-      unfinished: leaveBodiesUnfinished(system.secretOf("unfinished"), neighbourPerSecond, { ports, signal }),
-      "slow lists": sendSlowLists(slowListers.map(system.secretOf), lookup),
-      lists: compareLists(system.secretOf("acme"), lookup),
+      strangers: floodWithRefusals(entrance.dialIngest, strangers, signal),
+      "revoked secret": sendSmallChunks(`${known}${secretOf("revoked")}`, connectionsWithChunks, ingest),
+      "unknown path": sendSmallChunks(`/booking-event/${secretOf("lost")}`, connectionsWithChunks, ingest),
+      unfinished: leaveBodiesUnfinished(`${known}${secretOf("unfinished")}`, neighbourPerSecond, ingest),
+      "slow lists": sendSlowLists(slowListers.map(secretOf), lookup),
+      lists: compareLists(secretOf("acme"), lookup),
+      "HTTP/2": entrance.proxy === undefined ? {} : leaveStreamsUnread(entrance.proxy, signal),
     },
     locking: lockRows({
       pool: system.pool,
@@ -174,9 +209,10 @@ function startNeighbours(
   };
 }
 
-function listProcesses({ apps, redisPid, postgres }: System): [name: string, pid: number][] {
+function listProcesses({ apps, entrance, redisPid, postgres }: System): [name: string, pid: number][] {
   return [
     ...apps.map(({ name, pid = 0 }): [string, number] => [name, pid]),
+    ...(entrance.proxy === undefined ? [] : [["caddy", entrance.proxy.pid] satisfies [string, number]]),
     ["redis", redisPid],
     ...listBackends(postgres.pid).map((pid): [string, number] => ["postgres backend", pid]),
   ];

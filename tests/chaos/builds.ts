@@ -8,6 +8,7 @@ export interface Build {
   ingest: readonly string[];
   worker: readonly string[];
   lookup: readonly string[];
+  ops: readonly string[];
 }
 
 export const realBuild: Build = { name: "real", ...builtApps };

@@ -1,4 +1,4 @@
-import { connect } from "node:net";
+import { cutOff, type Dial } from "./entrance.ts";
 
 /** Without it, the flood takes whatever CPU time the machine has left, and says nothing about the service. */
 const delayMs = 100;
@@ -9,7 +9,7 @@ const delayMs = 100;
  * @returns how often each status has come so far; "none": the connection ended without an answer
  */
 export function floodWithRefusals(
-  ports: readonly number[],
+  dial: Dial,
   connections: number,
   signal: AbortSignal,
 ): Readonly<Record<string, number>> {
@@ -22,17 +22,16 @@ export function floodWithRefusals(
   function open(number: number): void {
     if (signal.aborted) return;
     const isKept = number % 2 === 0;
-    const socket = connect(ports[(number >> 1) % ports.length] ?? 0, "127.0.0.1");
+    const socket = dial();
     let isAnswered = false;
     socket.setEncoding("latin1");
-    socket.on("connect", () => socket.write(nextRequest()));
+    socket.write(nextRequest());
     socket.on("data", (text: unknown) => {
       const status = /^HTTP\/1\.1 (\d{3})/.exec(String(text))?.[1];
       if (status === undefined) return;
       isAnswered = true;
       count(status);
-      // A connection that is closed in good order keeps its port for a minute: soon there would be none left.
-      if (!isKept || signal.aborted) socket.resetAndDestroy();
+      if (!isKept || signal.aborted) cutOff(socket);
       else setTimeout(() => socket.write(nextRequest()), delayMs);
     });
     socket.on("error", () => {});
@@ -48,9 +47,9 @@ export function floodWithRefusals(
 
   function nextRequest(): string {
     requests += 1;
-    if (requests % 2 === 0) return "GET /x HTTP/1.1\r\nHost: ingest\r\n\r\n";
+    if (requests % 2 === 0) return "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n";
     const secret = String(requests).padStart(43, "x");
-    const head = `POST /booking-event/create/${secret} HTTP/1.1\r\nHost: ingest\r\nContent-Type: application/json`;
+    const head = `POST /booking-event/create/${secret} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json`;
     return `${head}\r\nContent-Length: 2\r\n\r\n{}`;
   }
 }

@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
+import { findCaddy } from "@booking-events/harness/start-caddy";
 import { version } from "@booking-events/runtime";
 import { build } from "@booking-events/scripts/build";
 import { findOrInstallRedis, installTool } from "@booking-events/scripts/services";
@@ -23,8 +24,8 @@ and checks from outside that nothing is lost.
   npm run chaos -- --scenario bad-neighbour [--minutes N] [--rate R] [--report FILE]
 
   --scenario bad-neighbour
-                 kills nothing, but lets some partners and strangers do their worst, and
-                 checks that this harms nobody else
+                 kills nothing, but lets some partners and strangers do their worst, behind
+                 deploy/Caddyfile if there is Caddy, and checks that this harms nobody else
   --minutes N    how long to post; then the queue is drained. Default: 2, in the scenario 1
   --seed S       a whole number; the same seed gives the same posts and the same faults.
                  Default: a new one
@@ -120,7 +121,8 @@ async function runScenario(values: Values): Promise<[Report, string]> {
   const loudMs = readNumber("minutes", values.minutes ?? "1") * minuteMs;
   const rate = values.rate === undefined ? {} : { neighbourPerSecond: readNumber("rate", values.rate) };
   const run = await prepare();
-  const report = await runBadNeighbour({ ...run, build: realBuild, quietMs, loudMs, ...rate });
+  const proxyProgram = await findCaddy(say);
+  const report = await runBadNeighbour({ ...run, build: realBuild, proxyProgram, quietMs, loudMs, ...rate });
   return [report, formatNeighbourReport(report)];
 }
 

@@ -7,6 +7,8 @@ import type { PeakMemory } from "./watch-memory.ts";
 /** The outcome of one run, as it is written to the JSON report. */
 export interface NeighbourReport extends Report, ReturnType<typeof judgeNeighbours> {
   scenario: "bad-neighbour";
+  /** Everything went through `deploy/Caddyfile`. */
+  isBehindProxy: boolean;
   quietMs: number;
   loudMs: number;
   /** From the last request until the queue was empty. */
@@ -23,7 +25,10 @@ interface Run {
   appliedAtMs: ReadonlyMap<string, number>;
   holds: readonly Hold[];
   /** What others than posts were answered; `lists` are those of a well-behaved partner. */
-  statuses: Record<"lists" | "strangers" | "unfinished" | "slow lists" | "expired secret", Statuses>;
+  statuses: Record<
+    "lists" | "strangers" | "unfinished" | "slow lists" | "revoked secret" | "unknown path" | "HTTP/2",
+    Statuses
+  >;
   memory: readonly PeakMemory[];
 }
 
@@ -39,7 +44,7 @@ const longestApplyP99Ms = 5_000;
  * What `docker-compose.yml` gives each process. The most that a backend of PostgreSQL has ever used is 130: 51 of its
  * own, and shared buffers.
  */
-const residentLimitsMebibytes = { ingest: 512, worker: 768, lookup: 512, "postgres backend": 256 };
+const residentLimitsMebibytes = { ingest: 512, worker: 768, lookup: 512, caddy: 512, "postgres backend": 256 };
 /** Before it, a batch that began without the lock may still be under way. */
 const lockTakesHoldMs = 2_000;
 
@@ -80,6 +85,12 @@ export function judgeNeighbours(run: Run) {
       areAllAnswered(run.statuses.lists),
       formatCounts(run.statuses.lists),
     ),
+    untimed(
+      "a revoked secret stays refused, although an old partners file has it",
+      !("200" in run.statuses["revoked secret"]),
+      formatCounts(run.statuses["revoked secret"]),
+    ),
+    untimed("no HTTP/2 is spoken", !("spoken" in run.statuses["HTTP/2"]), formatCounts(run.statuses["HTTP/2"])),
     ...run.memory.flatMap(judgeMemory),
   ];
   return { latencies, holds, promises, statuses: countStatuses(run) };
@@ -131,6 +142,7 @@ export function formatNeighbourReport(report: NeighbourReport): string {
   const drainedInS = Math.round(report.drainedInMs / 1_000);
   return [
     "",
+    report.isBehindProxy ? "Everything went through Caddy." : "There was no Caddy: nothing is said about the proxy.",
     formatRow("Well-behaved partners, ms", ["p50", "p99", "max"]),
     formatRow("answered, alone", Object.values(quiet.answerMs)),
     formatRow("answered, beside the neighbours", Object.values(loud.answerMs)),

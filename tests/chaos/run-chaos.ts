@@ -118,7 +118,7 @@ function startPosting({ system, signal }: Run, options: ChaosOptions): EventLoad
     count: countOf(options),
     sendOptions,
     signal,
-    ingestUrls: system.ingestUrls,
+    ingestUrls: system.entrance.ingestUrls,
     secretOf: system.secretOf,
   });
 }

@@ -1,13 +1,13 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createNetwork, type Network } from "@booking-events/harness/network";
-import { partner } from "@booking-events/harness/partners";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
 import { findTool, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
 import type pg from "pg";
 import type { Build } from "./builds.ts";
 import { createPool } from "./database.ts";
+import { enterByProxy, enterDirectly } from "./entrance.ts";
 import { FakeClocks, readPostgresClock, readProcessClock, readRedisClock } from "./fake-clocks.ts";
 import type { AppName, ProcessName, TargetName } from "./fault-plan.ts";
 import type { FaultTarget } from "./inject-faults.ts";
@@ -15,6 +15,7 @@ import type { MachineFault } from "./machine-faults.ts";
 import { startPostgresPair } from "./postgres-pair.ts";
 import { serveTls } from "./postgres-tls.ts";
 import { type RedisEngineName, redisEngines } from "./redis-engines.ts";
+import { operateWith } from "./run-ops.ts";
 import { SupervisedApp } from "./supervise.ts";
 
 const queuePrefix = "{chaos}";
@@ -30,8 +31,8 @@ export interface SystemOptions {
   partners: readonly string[];
   /** Of each partner; none by default. */
   rateLimit?: typeof noLimit;
-  /** Of another partner: secrets that have expired. */
-  expiredSecrets?: readonly string[];
+  /** Where Caddy is, if it shall stand before ingest and lookup. */
+  proxyProgram?: string | undefined;
   /** TLS to PostgreSQL, whose certificate can expire, and a clock for each server and process: both cost time. Default: neither. */
   isForFaults?: boolean;
   /** Default: one Redis. */
@@ -51,7 +52,7 @@ export type System = Awaited<ReturnType<typeof startSystem>>;
 
 /** Starts Redis, PostgreSQL and the apps on ports of their own, with data and logs in `dir`. */
 export async function startSystem(options: SystemOptions) {
-  const { dir, appNames, partners, rateLimit = noLimit, expiredSecrets = [] } = options;
+  const { dir, appNames, partners, rateLimit = noLimit, proxyProgram } = options;
   // When something does not start, this stops what runs already.
   await using started = new AsyncDisposableStack();
   const network = started.adopt(createNetwork({ delayMs: options.delayMs ?? delayMs }), ({ close }) => close());
@@ -62,26 +63,24 @@ export async function startSystem(options: SystemOptions) {
 
   const partnersFile = join(dir, "partners.json");
   const limits = Object.fromEntries(partners.map((id) => [id, rateLimit]));
-  const expired = Object.fromEntries(expiredSecrets.map((secret) => [secret, "2026-01-02T00:00:00Z"]));
-  const secretOf = writeNewPartners(partnersFile, limits, [partner("expired", expired)]);
-  const environment = { ...redis.environment, ...postgres.environment, PARTNERS_FILE: partnersFile };
+  const secretOf = writeNewPartners(partnersFile, limits);
+  const environment = {
+    ...redis.environment,
+    ...postgres.environment,
+    PARTNERS_FILE: partnersFile,
+    QUEUE_PREFIX: queuePrefix,
+  };
   await mkdir(join(dir, "log"));
-  const apps = new Map<AppName, SupervisedApp>();
-  for (const name of appNames) {
-    const app = await startApp(name, options, environment, clocks);
-    started.defer(() => app.stop());
-    apps.set(name, app);
-  }
+  const apps = await startApps(options, environment, clocks, started);
+  const entrance =
+    proxyProgram === undefined ? enterDirectly(apps) : started.use(await enterByProxy(proxyProgram, apps));
 
   const running = started.move();
-  const startStranger = async (databaseUrl: string) => {
-    const stranger = await startApp("stranger", options, { ...environment, DATABASE_URL: databaseUrl }, undefined);
-    running.defer(() => stranger.stop());
-    return stranger;
-  };
   return {
     /** Starts a worker that shares everything with the others but the database. */
-    startStranger,
+    startStranger: (databaseUrl: string) =>
+      startStranger(options, { ...environment, DATABASE_URL: databaseUrl }, running),
+    operate: operateWith(options.build.ops, environment),
     postgres: postgres.server,
     databaseUrl: postgres.url,
     /** Connects to it. */
@@ -93,14 +92,14 @@ export async function startSystem(options: SystemOptions) {
     /** Of servers with replicas. */
     machineFaults: [...redis.faults, ...postgres.faults],
     duplicateWindowMs: duplicateWindowHours * 3_600_000,
-    apps: [...apps.values()],
-    ingestUrls: [...apps.values()].flatMap(({ name, url }) => (name.startsWith("ingest") && url) || []),
-    lookupUrl: apps.get("lookup-1")?.url,
+    apps,
+    entrance,
+    partnersFile,
     secretOf: (partner: string) => secretOf[partner] ?? "",
     /** What the apps have logged so far. */
     readLogs: () => Promise.all(appNames.map((name) => readFile(logPathOf(dir, name), "utf8"))),
     targets: new Map<TargetName, FaultTarget>([
-      ...apps,
+      ...apps.map((app) => [app.name as AppName, app] as const),
       ...(redis.target === undefined ? [] : [["redis", redis.target] as const]),
       ...(postgres.target === undefined ? [] : [["postgres", postgres.target] as const]),
     ]),
@@ -116,24 +115,67 @@ function createClocks({ isForFaults = false, redis, postgres }: SystemOptions): 
   return faketime === undefined ? undefined : new FakeClocks(faketime);
 }
 
-async function startApp(
-  name: ProcessName,
-  { dir, build, onCrash }: SystemOptions,
+async function startApps(
+  options: SystemOptions,
   environment: Record<string, string>,
   clocks: FakeClocks | undefined,
+  started: AsyncDisposableStack,
+): Promise<SupervisedApp[]> {
+  const addressOf = options.proxyProgram === undefined ? freeAddress : await addressesBehindProxy();
+  const apps: SupervisedApp[] = [];
+  for (const name of options.appNames) {
+    const app = await startApp(name, options, environment, { clocks, ...(await addressOf(name)) });
+    started.defer(() => app.stop());
+    apps.push(app);
+  }
+  return apps;
+}
+
+async function startStranger(
+  options: SystemOptions,
+  environment: Record<string, string>,
+  running: AsyncDisposableStack,
 ): Promise<SupervisedApp> {
-  const adminPort = await freePort();
+  const stranger = await startApp("stranger", options, environment, await freeAddress());
+  running.defer(() => stranger.stop());
+  return stranger;
+}
+
+interface Address {
+  host: string;
+  port: number;
+  adminPort: number;
+}
+
+async function freeAddress(): Promise<Address> {
+  return { host: "127.0.0.1", port: await freePort(), adminPort: await freePort() };
+}
+
+/** Caddy looks for the health of all ingests at the same port, so each has a host of its own. */
+async function addressesBehindProxy(): Promise<(name: AppName) => Promise<Address>> {
+  const shared = await freeAddress();
+  return async (name) => {
+    const number = /^ingest-(\d)$/.exec(name)?.[1];
+    return number === undefined ? freeAddress() : { ...shared, host: `127.0.0.${number}` };
+  };
+}
+
+async function startApp(
+  name: ProcessName,
+  { dir, build, proxyProgram, onCrash }: SystemOptions,
+  environment: Record<string, string>,
+  { clocks, ...address }: Address & { clocks?: FakeClocks | undefined },
+): Promise<SupervisedApp> {
   return new SupervisedApp({
+    ...address,
     name,
     program: name === "stranger" ? build.worker : build[name.replace(/-\d$/, "") as "ingest" | "worker" | "lookup"],
     environment: {
       ...environment,
-      ...(name === "stranger" ? {} : await clocks?.add(name, () => readProcessClock(adminPort))),
-      QUEUE_PREFIX: queuePrefix,
+      ...(name === "stranger" ? {} : await clocks?.add(name, () => readProcessClock(address.adminPort))),
+      ...(proxyProgram !== undefined && { TRUSTED_PROXY_HOPS: "1" }),
       DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
     },
-    port: await freePort(),
-    adminPort,
     logPath: logPathOf(dir, name),
     onCrash,
   });

@@ -16,6 +16,7 @@ interface AppOptions {
   program: readonly string[];
   /** All that the app sees, apart from PATH. */
   environment: Record<string, string>;
+  host: string;
   port: number;
   adminPort: number;
   logPath: string;
@@ -50,9 +51,16 @@ export class SupervisedApp implements FaultTarget {
     return this.#current.child.pid;
   }
 
-  /** Undefined for a worker. */
-  get url(): string | undefined {
-    return this.name.startsWith("worker") ? undefined : `http://127.0.0.1:${this.#options.port}`;
+  get host(): string {
+    return this.#options.host;
+  }
+
+  get port(): number {
+    return this.#options.port;
+  }
+
+  get adminPort(): number {
+    return this.#options.adminPort;
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -79,7 +87,7 @@ export class SupervisedApp implements FaultTarget {
   }
 
   isReady(): Promise<boolean> {
-    const url = `http://127.0.0.1:${this.#options.adminPort}/readyz`;
+    const url = `http://${this.host}:${this.adminPort}/readyz`;
     return fetch(url, { signal: AbortSignal.timeout(readyTimeoutMs) }).then(
       ({ ok }) => ok,
       () => false,
@@ -96,8 +104,9 @@ export class SupervisedApp implements FaultTarget {
   }
 
   #start(): AppRun {
-    const { program, port, adminPort } = this.#options;
-    const environment = { ...this.#options.environment, PORT: String(port), ADMIN_PORT: String(adminPort) };
+    const { program, host, port, adminPort } = this.#options;
+    const addresses = { HOST: host, ADMIN_HOST: host, PORT: String(port), ADMIN_PORT: String(adminPort) };
+    const environment = { ...this.#options.environment, ...addresses };
     // In a process group of its own: a Ctrl-C in the terminal reaches only us.
     const child = spawnApp(program, environment, { detached: true, stdio: ["ignore", this.#log, this.#log] });
     const run: AppRun = {

@@ -6,11 +6,11 @@ import { request as requestHttps } from "node:https";
 import { text } from "node:stream/consumers";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { freePort, redisUrl, waitFor } from "@booking-events/harness";
+import { type Caddy, findCaddy, startCaddy } from "@booking-events/harness/start-caddy";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { findLeaks } from "./find-leaks.ts";
-import { type Caddy, caddyCanRun, startCaddy } from "./start-caddy.ts";
 import { prepareSurroundings, type RunningApp } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-proxy-check-0123456789";
@@ -18,6 +18,7 @@ const hosts = ["127.0.0.1", "127.0.0.2"];
 const path = `/booking-event/create/${secret}`;
 const event = JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" });
 
+const program = await findCaddy(console.log);
 const surroundings = prepareSurroundings(secret);
 let redis: Redis;
 let [port, adminPort, lookupPort, lookupAdminPort] = [0, 0, 0, 0];
@@ -25,13 +26,13 @@ let caddy: Caddy;
 let ingests: RunningApp[];
 const unread: TLSSocket[] = [];
 
-describe.skipIf(!caddyCanRun)("behind deploy/Caddyfile", () => {
+describe.skipIf(program === undefined)("behind deploy/Caddyfile", () => {
   beforeAll(async () => {
     redis = new Redis(redisUrl());
     [port = 0, adminPort = 0, lookupPort = 0, lookupAdminPort = 0] = await Promise.all(
       Array.from({ length: 4 }, freePort),
     );
-    caddy = await startCaddy({
+    caddy = await startCaddy(program ?? "", {
       upstreams: hosts.map((host) => `${host}:${port}`),
       adminPort,
       lookup: { upstream: `127.0.0.1:${lookupPort}`, adminPort: lookupAdminPort },

@@ -1,13 +1,14 @@
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
+import { type Caddy, findCaddy, startCaddy } from "@booking-events/harness/start-caddy";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type Caddy, caddyCanRun, startCaddy } from "./start-caddy.ts";
 import { type SteadyLoad, startLoad, writeLoadPartners } from "./steady-load.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const perSecond = 100;
 const hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
 
+const program = await findCaddy(console.log);
 const own = useOwnServices("a-secret-of-the-scaling-tests-0123456789");
 let [port, adminPort] = [0, 0];
 let secretOf: (partner: string) => string;
@@ -65,13 +66,13 @@ async function startIngest(index: number): Promise<RunningApp> {
   return ingest;
 }
 
-test.skipIf(!caddyCanRun)(
+test.skipIf(program === undefined)(
   "workers and ingests are scaled and replaced under load, and no partner notices",
   async () => {
     const ingests = createFleet(startIngest);
     const workers = createFleet(() => own.start("worker"));
     await Promise.all([ingests.scaleTo(1), workers.scaleTo(1)]);
-    const proxy = await startCaddy({ upstreams: hosts.map((host) => `${host}:${port}`), adminPort });
+    const proxy = await startCaddy(program ?? "", { upstreams: hosts.map((host) => `${host}:${port}`), adminPort });
     caddy = proxy;
     // Caddy takes an ingest for healthy until it has asked it.
     await waitFor(() => hosts.slice(1).every((host) => new RegExp(`"host":"${host}:`).test(proxy.output())));

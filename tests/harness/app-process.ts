@@ -12,6 +12,7 @@ export const builtApps = {
   ingest: ["apps/ingest/dist/main.js"],
   worker: ["apps/worker/dist/main.js"],
   lookup: ["apps/lookup/dist/main.js"],
+  ops: ["apps/ops/dist/main.js"],
 } as const;
 
 /** The arguments with which Node runs a program from source. */
@@ -142,8 +143,12 @@ export function spawnApp(
   const [file = "", ...args] = [...wrapper, process.execPath, ...program];
   const env = { PATH: process.env["PATH"], HOST: "127.0.0.1", ...compileCache, ...environment };
   const child = spawn(file, args, { ...options, cwd: root, env });
-  const killNow = () => child.kill("SIGKILL");
-  process.on("exit", killNow);
-  child.once("exit", () => process.off("exit", killNow));
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   return child;
 }
+
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});

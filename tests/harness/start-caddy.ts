@@ -3,35 +3,41 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort, waitFor } from "@booking-events/harness";
+import { freePort } from "@booking-events/scripts/ports";
 import { findTool, installTool } from "@booking-events/scripts/services";
-
-// It listens on several addresses of 127.0.0.0/8, which only Linux has.
-if (process.platform === "linux") await installTool("caddy", { say: console.log });
-const program = process.platform === "linux" ? findTool("caddy") : undefined;
-
-export const caddyCanRun = program !== undefined;
-if (!caddyCanRun)
-  console.log("The tests of deploy/Caddyfile are left out: they need Linux, and Caddy at /usr/bin/caddy.");
+import { waitFor } from "./wait-for.ts";
 
 export type Caddy = Awaited<ReturnType<typeof startCaddy>>;
+
+/** @returns undefined, after saying so: this machine can't have it */
+export async function findCaddy(say: (line: string) => void): Promise<string | undefined> {
+  // Processes behind it listen on several addresses of 127.0.0.0/8, which only Linux has.
+  if (process.platform === "linux") await installTool("caddy", { say });
+  const program = process.platform === "linux" ? findTool("caddy") : undefined;
+  if (program === undefined) say("deploy/Caddyfile is not tried: that needs Linux, and Caddy at /usr/bin/caddy.");
+  return program;
+}
 
 /**
  * Runs deploy/Caddyfile for `localhost`, on free ports of 127.0.0.1, with a certificate that Caddy creates.
  *
+ * @param program where Caddy is
  * @param options.upstreams every ingest, as host:port
  * @param options.adminPort of every ingest
  * @param options.lookup default: there is none
  */
-export async function startCaddy({
-  upstreams,
-  adminPort,
-  lookup = { upstream: "127.0.0.1:1", adminPort: 1 },
-}: {
-  upstreams: readonly string[];
-  adminPort: number;
-  lookup?: { upstream: string; adminPort: number };
-}) {
+export async function startCaddy(
+  program: string,
+  {
+    upstreams,
+    adminPort,
+    lookup = { upstream: "127.0.0.1:1", adminPort: 1 },
+  }: {
+    upstreams: readonly string[];
+    adminPort: number;
+    lookup?: { upstream: string; adminPort: number };
+  },
+) {
   const folder = await mkdtemp(join(tmpdir(), "booking-events-proxy-"));
   const [httpPort, httpsPort] = await Promise.all([freePort(), freePort()]);
   const variables = {
@@ -45,16 +51,17 @@ export async function startCaddy({
     LOOKUP_UPSTREAMS: lookup.upstream,
     LOOKUP_ADMIN_PORT: String(lookup.adminPort),
   };
-  const child = spawn(program ?? "caddy", ["run", "--config", "-"], {
+  const child = spawn(program, ["run", "--config", "-"], {
     env: variables,
     stdio: ["pipe", "pipe", "pipe"],
   });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
-  child.stdin.end(JSON.stringify(readConfig(variables, { httpPort, httpsPort })));
+  child.stdin.end(JSON.stringify(readConfig(program, variables, { httpPort, httpsPort })));
   const authorityFile = join(folder, "data/caddy/pki/authorities/local/root.crt");
 
   return {
+    pid: child.pid ?? 0,
     httpPort,
     httpsPort,
     /** The certificate of the authority that has signed Caddy's. */
@@ -80,10 +87,14 @@ interface CaddyConfig {
   apps: { http: { servers: Record<string, { listen: string[] }> } & Record<string, unknown> } & Record<string, unknown>;
 }
 
-function readConfig(variables: NodeJS.ProcessEnv, ports: { httpPort: number; httpsPort: number }): CaddyConfig {
+function readConfig(
+  program: string,
+  variables: NodeJS.ProcessEnv,
+  ports: { httpPort: number; httpsPort: number },
+): CaddyConfig {
   const adapt = ["adapt", "--adapter", "caddyfile", "--config", "deploy/Caddyfile"];
   const config: CaddyConfig = JSON.parse(
-    execFileSync(program ?? "caddy", adapt, { env: variables, encoding: "utf8", stdio: "pipe" }),
+    execFileSync(program, adapt, { env: variables, encoding: "utf8", stdio: "pipe" }),
   );
   const { http } = config.apps;
   Object.assign(http, { http_port: ports.httpPort, https_port: ports.httpsPort });

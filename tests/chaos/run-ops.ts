@@ -1,0 +1,27 @@
+import { text } from "node:stream/consumers";
+import { spawnApp } from "@booking-events/harness/app-process";
+
+/** Runs a command of the operator. Aborting the signal kills it. */
+export type Operate = (args: readonly string[], signal: AbortSignal) => Promise<Ran>;
+
+interface Ran {
+  /** Null: it was killed. */
+  exitCode: number | null;
+  /** By both of its outputs. */
+  printed: string;
+}
+
+export function operateWith(program: readonly string[], environment: Record<string, string>): Operate {
+  return async (args, signal) => {
+    const child = spawnApp([...program, ...args], environment, { stdio: ["ignore", "pipe", "pipe"] });
+    const kill = () => child.kill("SIGKILL");
+    signal.addEventListener("abort", kill, { once: true });
+    if (signal.aborted) kill();
+    const { promise: exitCode, resolve } = Promise.withResolvers<number | null>();
+    child.once("close", resolve);
+    const outputs = [child.stdout, child.stderr].map((output) => (output === null ? "" : text(output)));
+    const printed = (await Promise.all(outputs)).join("");
+    signal.removeEventListener("abort", kill);
+    return { exitCode: await exitCode, printed };
+  };
+}
