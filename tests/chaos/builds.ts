@@ -9,9 +9,11 @@ export interface Build {
   worker: readonly string[];
   lookup: readonly string[];
   ops: readonly string[];
+  /** A program that follows the feed: see `keep-copy.ts`. */
+  reader: readonly string[];
 }
 
-export const realBuild: Build = { name: "real", ...builtApps };
+export const realBuild: Build = { name: "real", ...builtApps, reader: fromSource("tests/chaos/run-reader.ts") };
 
 /** A build with one mistake, the faults that bring it to light, and the violation that must be found. */
 export interface BrokenBuild extends Build {
@@ -35,6 +37,12 @@ export const brokenBuilds: readonly BrokenBuild[] = [
   }),
   breakBuild("feed-any-database", "stranger", "postgres frozen, a worker killed", {
     worker: fromSource("tests/chaos/broken/feed-any-database.ts"),
+  }),
+  breakBuild("copy-by-reference", "guest stays", "postgres frozen, a worker killed", {
+    reader: fromSource("tests/chaos/broken/copy-by-reference.ts"),
+  }),
+  breakBuild("start-over-without-deleting", "guest stays", "postgres frozen, a worker killed", {
+    reader: fromSource("tests/chaos/broken/start-over-without-deleting.ts"),
   }),
   breakBuild("accept-what-waited", "overtaken", "an ingest frozen for longer than senders wait", {
     ingest: fromSource("tests/chaos/broken/accept-what-waited.ts"),

@@ -20,6 +20,7 @@ function goodRun(): Evidence & { posts: [Post, Post]; database: DatabaseContent 
   ]);
   const logged = { partner: "acme", reference: "T1", idempotencyKey: null, warnings: [] };
   const updated = { ...logged, kind: "update" as const, content: canonicalContent(contentB), idempotencyKey: "k1" };
+  const booking = { bookingId: "b1", partner: "acme", reference: "T1" };
   const database: DatabaseContent = {
     log: [
       { ...logged, id: "e1", kind: "create", content: canonicalContent(contentA), sequence: 1, outcome: "created" },
@@ -28,8 +29,8 @@ function goodRun(): Evidence & { posts: [Post, Post]; database: DatabaseContent 
     ],
     bookings: [{ partner: "acme", reference: "T1", state: "active", sequence: 2, content: canonicalContent(contentB) }],
     changes: [
-      { id: 1, partner: "acme", reference: "T1", revision: 1, change: "created", eventId: "e1" },
-      { id: 2, partner: "acme", reference: "T1", revision: 2, change: "updated", eventId: "e2" },
+      { id: 1, ...booking, revision: 1, change: "created", eventId: "e1" },
+      { id: 2, ...booking, revision: 2, change: "updated", eventId: "e2" },
     ],
     deadLetters: [],
   };
@@ -253,6 +254,76 @@ describe("an event that was given up, and received after a newer one was acknowl
     const run = overtakenRun();
     run.newer.reference = "T3";
     expect(overtaken(run)).toEqual([]);
+  });
+});
+
+describe("of an erased booking", () => {
+  const marker = `erased-${"0".repeat(32)}`;
+
+  /** As the good run, with everything that `eraseBooking` does. */
+  function erasedRun() {
+    const { database, ...run } = goodRun();
+    const erase = { reference: marker, content: null };
+    database.log = database.log.map((event) => ({ ...event, ...erase, idempotencyKey: null }));
+    database.bookings = database.bookings.map((booking) => ({ ...booking, ...erase, state: "deleted" }));
+    database.changes.push({ ...at(database.changes, 1), id: 3, revision: 3, change: "erased" });
+    database.changes = database.changes.map((change) => ({ ...change, reference: null }));
+    return { ...run, database, followedChangeIds: [1, 2, 3], erased: new Set(["acme T1"]) };
+  }
+
+  test("nothing is found when nothing is left", () => {
+    expect(check(erasedRun()).violations).toEqual([]);
+  });
+
+  type ErasedRun = ReturnType<typeof erasedRun>;
+
+  test.each<[what: string, kind: ViolationKind, spoil: (run: ErasedRun) => void]>([
+    ["that nobody has erased", "unexpected", (run) => run.erased.clear()],
+    ["an event that is lost", "lost", ({ database }) => database.log.pop()],
+    [
+      "one event more than requests without an answer",
+      "unexpected",
+      ({ database }) => database.log.push({ ...at(database.log, 1), id: "e4", sequence: 4 }),
+    ],
+    [
+      "content in the log",
+      "unexpected",
+      ({ database }) => {
+        at(database.log, 0).content = canonicalContent(contentA);
+      },
+    ],
+    [
+      "an event in the log",
+      "guest stays",
+      ({ database }) => {
+        at(database.log, 0).reference = "T1";
+      },
+    ],
+    [
+      "the row",
+      "guest stays",
+      ({ database }) => {
+        at(database.bookings, 0).reference = "T1";
+      },
+    ],
+    [
+      "an earlier change",
+      "guest stays",
+      ({ database }) => {
+        at(database.changes, 0).reference = "T1";
+      },
+    ],
+    [
+      "a revision that is left out",
+      "wrong feed",
+      ({ database }) => {
+        at(database.changes, 2).revision = 4;
+      },
+    ],
+  ])("%s is found: %s", (_, kind, spoil) => {
+    const run = erasedRun();
+    spoil(run);
+    expect(check(run).violations.map((violation) => violation.kind)).toContain(kind);
   });
 });
 

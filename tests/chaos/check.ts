@@ -17,6 +17,7 @@ export const violationKinds = {
   crashed: "processes that ended by themselves or did not recover",
   stuck: "queues that did not become empty",
   stranger: "what a worker of another database has done",
+  "guest stays": "what is left of erased guests, in the tables or with a reader of the feed",
 } as const;
 export type ViolationKind = keyof typeof violationKinds;
 
@@ -32,39 +33,44 @@ export interface Evidence {
   /** Read during the run, by one who asks for what comes after the last id. */
   followedChangeIds: readonly number[];
   duplicateWindowMs: number;
+  /** Names of the bookings that an operator has erased. Default: none. */
+  erased?: ReadonlySet<string>;
 }
 
 export type Tally = ReturnType<typeof count>;
 
 /** Compares what partners were told with what is in PostgreSQL, and that with the oracle. */
 export function check(evidence: Evidence): { tally: Tally; violations: Violation[] } {
-  const { posts, database, followedChangeIds, duplicateWindowMs } = evidence;
+  const { posts, database, followedChangeIds, duplicateWindowMs, erased = new Set() } = evidence;
   const logged = new Map(database.log.map((event) => [event.id, event]));
   const acknowledged = posts.flatMap((post) => toAcknowledged(post, logged));
   const receipts = new Map(acknowledged.map((one) => [one.eventId, one]));
   const unacknowledged = database.log.filter(({ id }) => !receipts.has(id));
-  const postsByName = Map.groupBy(posts, describe);
+  const describeSent = (post: Post) => (erased.has(nameBooking(post)) ? describeErased(post) : describe(post));
+  const postsByName = Map.groupBy(posts, describeSent);
   const attemptsFor = (name: string) =>
     (postsByName.get(name) ?? []).flatMap(({ attempts }) => attempts.filter(mayHaveBeenQueued));
-  const { bookings, ...keys } = expectBookings(database.log, duplicateWindowMs);
-  const states = new Map(database.bookings.map((row) => [nameBooking(row), describeState(row)]));
+  const kept = withoutErased(database);
+  const { bookings, ...keys } = expectBookings(kept.log, duplicateWindowMs);
+  const states = new Map(kept.bookings.map((row) => [nameBooking(row), describeState(row)]));
   const found: Partial<Record<ViolationKind, string[]>> = {
     lost: findLost(acknowledged),
     unexpected: [
       ...findUnexpectedAnswers(posts),
       ...findUnexpectedReceipts(acknowledged),
-      ...findAltered(acknowledged),
+      ...findAltered(acknowledged, describeSent),
       ...findUnexplained(unacknowledged, attemptsFor),
     ],
     "out of order": findOutOfOrder(acknowledged),
     overtaken: findOvertaken(database.log, receipts, attemptsFor),
-    "wrong state": [...findWrongKeys(database.log, keys), ...compare(mapValues(bookings, describeState), states)],
+    "wrong state": [...findWrongKeys(kept, keys), ...compare(mapValues(bookings, describeState), states)],
     "wrong feed": [
-      ...compare(mapValues(bookings, describeContent), followFeed(database, states)),
+      ...compare(mapValues(bookings, describeContent), followFeed(kept, states)),
       ...findMissedChanges(database.changes, followedChangeIds),
       ...findGaps(database.changes),
     ],
     dead: database.deadLetters.map(({ eventId, errorCode }) => `${eventId}: ${errorCode}`),
+    "guest stays": findStaying(kept, erased),
   };
   return {
     tally: count(evidence, acknowledged.length, unacknowledged.length),
@@ -131,10 +137,10 @@ function findUnexpectedReceipts(acknowledged: Acknowledged[]): string[] {
     .map(([eventId, same]) => `${eventId} was the receipt of ${same.length} posts`);
 }
 
-function findAltered(acknowledged: Acknowledged[]): string[] {
+function findAltered(acknowledged: Acknowledged[], describeSent: (post: Post) => string): string[] {
   return acknowledged.flatMap(({ eventId, post, event }) => {
-    if (event === undefined || describe(event) === describe(post)) return [];
-    return [`${eventId} is ${describe(event)} in the log, and was ${describe(post)}`];
+    if (event === undefined || describeLogged(event) === describeSent(post)) return [];
+    return [`${eventId} is ${describeLogged(event)} in the log, and was ${describeSent(post)}`];
   });
 }
 
@@ -146,7 +152,7 @@ type AttemptsFor = (name: string) => Attempt[];
  * were such requests, and not one more.
  */
 function findUnexplained(unacknowledged: LoggedEvent[], attemptsFor: AttemptsFor): string[] {
-  return [...Map.groupBy(unacknowledged, describe)].flatMap(([name, events]) =>
+  return [...Map.groupBy(unacknowledged, describeLogged)].flatMap(([name, events]) =>
     events.slice(attemptsFor(name).length).map(({ id }) => `${id}: nobody has sent this ${name}`),
   );
 }
@@ -193,7 +199,7 @@ function findOvertaken(
       receivedAfterMs = Math.max(receivedAfterMs, receipt.sentAtMs);
       continue;
     }
-    const name = describe(event);
+    const name = describeLogged(event);
     const newer = (acknowledgedByBooking.get(nameBooking(event)) ?? []).filter(
       ({ post, acknowledgedAtMs }) => acknowledgedAtMs < receivedAfterMs && describe(post) !== name,
     );
@@ -232,8 +238,30 @@ function findLate(events: Late[], attempts: Attempt[]): Late[] {
     });
 }
 
+/** Rows whose bookings have been erased name no booking: see `eraseIdentity`. */
+function withoutErased({ log, bookings, changes }: DatabaseContent) {
+  const isKept = ({ reference }: { reference: string }) => !erasedReference.test(reference);
+  return {
+    log: log.filter(isKept).map((event) => ({ ...event, content: event.content ?? "no content" })),
+    bookings: bookings.filter(isKept),
+    changes: changes.flatMap(({ reference, ...change }) => (reference === null ? [] : [{ ...change, reference }])),
+  };
+}
+
+const erasedReference = /^(consumer )?erased-[0-9a-f]{32}$/;
+
+type Kept = ReturnType<typeof withoutErased>;
+
+function findStaying({ log, bookings, changes }: Kept, erased: ReadonlySet<string>): string[] {
+  const naming = (table: string, rows: { partner: string; reference: string }[]) => {
+    const names = new Set(rows.map(nameBooking));
+    return [...names].filter((name) => erased.has(name)).map((name) => `${table} still names ${name}`);
+  };
+  return [...naming("the log", log), ...naming("bookings", bookings), ...naming("the feed", changes)];
+}
+
 function findWrongKeys(
-  log: readonly LoggedEvent[],
+  { log }: Kept,
   { keyRepeats, keyReuses }: { keyRepeats: Set<string>; keyReuses: Set<string> },
 ): string[] {
   const uncounted = log.filter(({ id, outcome }) => keyRepeats.has(id) && outcome !== "duplicate");
@@ -253,11 +281,11 @@ function findMissedChanges(changes: readonly ChangeRow[], followedChangeIds: rea
 function findGaps(changes: readonly ChangeRow[]): string[] {
   const revisions = new Map<string, number>();
   return changes.flatMap((change, index) => {
-    const name = nameBooking(change);
-    const revision = (revisions.get(name) ?? 0) + 1;
-    revisions.set(name, revision);
+    const { bookingId } = change;
+    const revision = (revisions.get(bookingId) ?? 0) + 1;
+    revisions.set(bookingId, revision);
     if (change.id === index + 1 && change.revision === revision) return [];
-    return [`change ${change.id} of ${name} has revision ${change.revision}, and is number ${index + 1}`];
+    return [`change ${change.id} of ${bookingId} has revision ${change.revision}, and is number ${index + 1}`];
   });
 }
 
@@ -274,7 +302,7 @@ function describeContent({ state, content }: ExpectedBooking): string {
 }
 
 /** What somebody knows who reads only the feed. To the feed, a booking that has left `bookings` is a deleted one. */
-function followFeed({ changes, log }: DatabaseContent, states: Map<string, string>): Map<string, string> {
+function followFeed({ changes, log }: Kept, states: Map<string, string>): Map<string, string> {
   const contents = new Map(log.map(({ id, content }) => [id, content]));
   const contentAfter = ({ change, eventId }: ChangeRow) =>
     change === "deleted" ? "deleted" : (contents.get(eventId) ?? "unknown content");
@@ -286,6 +314,17 @@ function compare(expected: Map<string, string>, found: Map<string, string>): str
   return [...new Set([...expected.keys(), ...found.keys()])]
     .filter((name) => expected.get(name) !== found.get(name))
     .map((name) => `${name} is ${found.get(name) ?? "absent"}, not ${expected.get(name) ?? "absent"}`);
+}
+
+function describeLogged(event: LoggedEvent): string {
+  return erasedReference.test(event.reference) ? describeErased(event) : describe(event);
+}
+
+/** Of an event whose booking has been erased, the log has nothing more: what else it has, shows here. */
+function describeErased(event: Post | LoggedEvent): string {
+  const { kind, partner } = event;
+  const isEmpty = !("content" in event) || (event.content === null && event.idempotencyKey === null);
+  return `${kind} ${partner} erased${isEmpty ? "" : ", not emptied"}`;
 }
 
 /** Equal events get the same description. */

@@ -4,7 +4,9 @@ import type { ExpectedBooking, OracleEvent } from "./oracle.ts";
 
 export type DatabaseContent = Awaited<ReturnType<typeof readDatabase>>;
 
-export interface LoggedEvent extends OracleEvent {
+export interface LoggedEvent extends Omit<OracleEvent, "content"> {
+  /** Null: the log does not have it, or no longer. */
+  content: string | null;
   outcome: string;
   warnings: string[];
 }
@@ -17,8 +19,10 @@ export interface BookingRow extends Omit<ExpectedBooking, "state"> {
 
 export interface ChangeRow {
   id: number;
+  bookingId: string;
   partner: string;
-  reference: string;
+  /** Null: the booking has been erased. */
+  reference: string | null;
   revision: number;
   change: string;
   eventId: string;
@@ -42,7 +46,8 @@ export async function readDatabase(pool: pg.Pool) {
     `select partner, ${reference}, state, sequence::float8, payload from bookings`,
   );
   const { rows: changes } = await pool.query<ChangeRow>(
-    `select id::float8, partner, ${reference}, revision, change, event_id as "eventId" from booking_changes order by id`,
+    `select id::float8, booking_id as "bookingId", partner, ${reference}, revision, change, event_id as "eventId"
+     from booking_changes order by id`,
   );
   const { rows: deadLetters } = await pool.query<{ eventId: string; errorCode: string }>(
     `select event_id as "eventId", error_code as "errorCode" from dead_letters`,

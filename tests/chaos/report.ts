@@ -34,6 +34,10 @@ export interface ChaosReport extends Report {
   tlsConnections: number;
   /** How often somebody else held a booking's row for a while. */
   rowLocks: number;
+  /** Guests that were erased, and how many of the commands were killed. */
+  erasures: { guests: number; kills: number };
+  /** How often programs that keep a copy of the bookings were stopped, and started over. */
+  readers: { stops: number; resets: number };
   /** Of servers with replicas. */
   machineFaults: MachineFaultReport[];
 }
@@ -101,6 +105,8 @@ export function formatChaosReport(report: ChaosReport): string {
         ]
       : []),
     formatCount("row locks", report.rowLocks, "held from outside for up to 6 s"),
+    formatCount("erased", report.erasures.guests, `guests, and ${report.erasures.kills} of the commands killed`),
+    formatCount("readers", report.readers.stops, `times stopped, and ${report.readers.resets} times started over`),
     ...formatMachineFaults(report.machineFaults),
     ...formatVerdict(report, `Seed ${report.seed}, build ${report.build}`),
   ].join("\n");

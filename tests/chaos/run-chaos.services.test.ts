@@ -39,4 +39,6 @@ test("whatever is killed or frozen, no acknowledged event is lost and every book
     new Set(["end", "freeze", "expire certificate", ...(report.clockIsSet ? clockFaults : [])]),
   );
   expect(report.tally.acknowledged).toBeGreaterThan(0);
+  expect(report.erasures.guests).toBeGreaterThan(3);
+  expect(report.readers.stops).toBeGreaterThan(0);
 }, 600_000);

@@ -1,4 +1,5 @@
 import { waitFor } from "@booking-events/harness/wait-for";
+import { Erasures } from "./erase-guests.ts";
 import { appNames, type Fault, maxClockErrorMs, type TargetName } from "./fault-plan.ts";
 import { inventHistories, partners } from "./histories.ts";
 import { injectFaults } from "./inject-faults.ts";
@@ -10,6 +11,7 @@ import { createRandom } from "./random.ts";
 import { type ChaosReport, noClockSteps } from "./report.ts";
 import { Followers } from "./run-followers.ts";
 import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
+import { Readers } from "./run-readers.ts";
 import { Stranger } from "./run-stranger.ts";
 import type { System, SystemOptions } from "./start-system.ts";
 
@@ -68,6 +70,10 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const locking = lockRecentBookings(system, seed, AbortSignal.any([signal, unlocking.signal]));
   const followers = new Followers(system.databaseUrl, system.pool);
   await followers.start(createRandom(seed, "followers"), signal);
+  const readers = new Readers(options.build.reader, system.databaseUrl, system.pool);
+  await readers.start(seed, signal);
+  const erasures = new Erasures(system.operate, createRandom(seed, "erasures"));
+  erasures.start(load.posts, signal);
   const stranger = await Stranger.start(system);
   const onFault = ({ target, action }: Fault) => {
     lastFault = `${target} ${action}`;
@@ -79,11 +85,14 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const rowLocks = (await locking).length;
 
   say("All faults are over and all partners have stopped.");
+  await erasures.rest();
   await run.drain(standstillMs);
+  run.violations.push(...(await erasures.finish(await readers.rest(), system.pool, signal)));
+  run.violations.push(...(await readers.finish()));
   run.violations.push(...(await system.readLogs()).flatMap(findLostAttempts));
   run.violations.push(...(await followers.finish()).map((what) => ({ kind: "wrong feed" as const, what })));
   run.violations.push(...(await stranger.finish()));
-  const report = await run.report(load.posts);
+  const report = await run.report(load.posts, erasures.names);
   return {
     ...report,
     seed,
@@ -91,6 +100,8 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     postedForMs: postMs,
     faults,
     rowLocks,
+    erasures: { guests: erasures.guests, kills: erasures.kills },
+    readers: { stops: readers.stops, resets: readers.resets },
     tlsConnections: countTlsConnections(run, options),
     clockIsSet,
     redis: options.redis ?? "one",
@@ -164,9 +175,10 @@ function countTlsConnections({ seen }: Run, { postgres }: ChaosOptions): number 
 
 /**
  * A row that is locked from outside is no outage, and may cost an attempt: for an event of the locked booking after
- * five waits of a second (55P03, lock_not_available), and for one that waited too long beside it (`HeldUp`).
+ * five waits of a second (55P03, lock_not_available), and for one that waited too long beside it (`HeldUp`). If
+ * PostgreSQL's clock jumps ahead while it waits for the lock, the time is up at once (57014, query_canceled).
  */
-const costOfLocks = /"code":"(?:HeldUp|55P03)"/;
+const costOfLocks = /"code":"(?:HeldUp|55P03)"|"code":"57014".* lockBookings /;
 
 /** A worker logs it when an event loses an attempt. */
 function findLostAttempts(log: string) {

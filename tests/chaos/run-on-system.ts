@@ -117,14 +117,19 @@ export class Run {
     await this.untilReady();
   }
 
-  /** Compares what partners were told with what is in the database. */
-  async report(posts: readonly Post[]): Promise<Report> {
+  /**
+   * Compares what partners were told with what is in the database.
+   *
+   * @param erased names of the bookings that have been erased. Default: none
+   */
+  async report(posts: readonly Post[], erased: ReadonlySet<string> = new Set()): Promise<Report> {
     await this.#follower.finish();
     const { tally, violations } = check({
       posts,
       database: await readDatabase(this.system.pool),
       followedChangeIds: this.seen.changeIds,
       duplicateWindowMs: this.system.duplicateWindowMs,
+      erased,
     });
     return makeReport({
       build: this.#options.build.name,

@@ -1,0 +1,3 @@
+import { keepCopy } from "./keep-copy.ts";
+
+await keepCopy();
