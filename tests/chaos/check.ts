@@ -16,7 +16,7 @@ export const violationKinds = {
   "attempt lost": "attempts that an outage has cost",
   crashed: "processes that ended by themselves or did not recover",
   stuck: "queues that did not become empty",
-  stranger: "what a worker of another database has done",
+  stranger: "what those of another database have done",
   "guest stays": "what is left of erased guests, in the tables or with a reader of the feed",
 } as const;
 export type ViolationKind = keyof typeof violationKinds;

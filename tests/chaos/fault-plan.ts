@@ -3,8 +3,8 @@ import type { Random } from "./random.ts";
 export const appNames = ["ingest-1", "ingest-2", "worker-1", "worker-2", "worker-3"] as const;
 /** A lookup runs only beside bad neighbours, where nothing is hit. */
 export type AppName = (typeof appNames)[number] | "lookup-1";
-/** The stranger is a worker of another database, which is never hit. */
-export type ProcessName = AppName | "stranger";
+/** The strangers are of another database, and are never hit. */
+export type ProcessName = AppName | "stranger-worker" | "stranger-lookup";
 /** What can be hit, by its name in the log and the report. */
 export type TargetName = AppName | "redis" | "postgres";
 

@@ -77,9 +77,9 @@ export async function startSystem(options: SystemOptions) {
 
   const running = started.move();
   return {
-    /** Starts a worker that shares everything with the others but the database. */
+    /** Starts a worker and a lookup that share everything with the others but the database. */
     startStranger: (databaseUrl: string) =>
-      startStranger(options, { ...environment, DATABASE_URL: databaseUrl }, running),
+      startStrangers(options, { ...environment, DATABASE_URL: databaseUrl }, running),
     operate: operateWith(options.build.ops, environment),
     postgres: postgres.server,
     databaseUrl: postgres.url,
@@ -131,14 +131,18 @@ async function startApps(
   return apps;
 }
 
-async function startStranger(
+async function startStrangers(
   options: SystemOptions,
   environment: Record<string, string>,
   running: AsyncDisposableStack,
-): Promise<SupervisedApp> {
-  const stranger = await startApp("stranger", options, environment, await freeAddress());
-  running.defer(() => stranger.stop());
-  return stranger;
+) {
+  const apps: SupervisedApp[] = [];
+  for (const name of ["stranger-worker", "stranger-lookup"] as const) {
+    const app = await startApp(name, options, environment, await freeAddress());
+    running.defer(() => app.stop());
+    apps.push(app);
+  }
+  return { apps, operate: operateWith(options.build.ops, environment) };
 }
 
 interface Address {
@@ -169,16 +173,20 @@ async function startApp(
   return new SupervisedApp({
     ...address,
     name,
-    program: name === "stranger" ? build.worker : build[name.replace(/-\d$/, "") as "ingest" | "worker" | "lookup"],
+    program: build[/ingest|worker|lookup/.exec(name)?.[0] as "ingest" | "worker" | "lookup"],
     environment: {
       ...environment,
-      ...(name === "stranger" ? {} : await clocks?.add(name, () => readProcessClock(address.adminPort))),
+      ...(isOfStranger(name) ? {} : await clocks?.add(name, () => readProcessClock(address.adminPort))),
       ...(proxyProgram !== undefined && { TRUSTED_PROXY_HOPS: "1" }),
       DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
     },
     logPath: logPathOf(dir, name),
     onCrash,
   });
+}
+
+function isOfStranger(name: ProcessName): name is Exclude<ProcessName, AppName> {
+  return name.startsWith("stranger-");
 }
 
 function logPathOf(dir: string, name: ProcessName): string {
