@@ -11,6 +11,7 @@ export class ArrivingBytes {
   /** @param onExceeded called when a part arrives that exceeds the partner's limit, with what it has begun elsewhere */
   begin(partner: string, onExceeded: () => void): Arrival {
     let own = 0;
+    let isOver = false;
     const change = (bytes: number) => {
       own += bytes;
       const total = (this.#byPartner.get(partner) ?? 0) + bytes;
@@ -20,9 +21,12 @@ export class ArrivingBytes {
     };
     return {
       add(bytes) {
-        if (change(bytes) > maxArrivingBytes) onExceeded();
+        if (!isOver && change(bytes) > maxArrivingBytes) onExceeded();
       },
-      end: () => void change(-own),
+      end() {
+        isOver = true;
+        change(-own);
+      },
     };
   }
 }
@@ -30,6 +34,6 @@ export class ArrivingBytes {
 /** A body that is arriving. */
 export interface Arrival {
   add(bytes: number): void;
-  /** Call this when the body is complete, or given up. */
+  /** Call this when the body is complete, or given up. What is read of it after that is discarded, and not counted. */
   end(): void;
 }
