@@ -67,6 +67,30 @@ test("a sender's mistakes lose no data, and can be seen in the log of events, th
   });
 });
 
+test("numbers keep their digits on the whole way, and are compared by their values", async () => {
+  const [ingest] = await runBoth();
+  const send = (kind: string, numbers: string) =>
+    fetchAsPartner(`${ingest.url}/booking-event/${kind}/${secret}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: `{"consumerTripPartnerExternalReference":"NUMBERS-1","numbers":${numbers}}`,
+    });
+  await send("create", "[9007199254740993,1e400,100]");
+  await send("update", "[9007199254740993.0,10e399,1.0e2]");
+  await send("update", "[9007199254740993,1e401,100]");
+  await send("update", "[9007199254740992,1e401,100]");
+
+  await waitFor(async () => {
+    const { rows } = await own.pool.query(
+      `select outcome, payload ->> 'numbers' as numbers from booking_events where reference = 'NUMBERS-1' order by sequence`,
+    );
+    expect(rows.map(({ outcome }) => outcome)).toEqual(["created", "unchanged", "updated", "updated"]);
+    expect(rows.at(-1).numbers).toBe(`[9007199254740992, 1${"0".repeat(401)}, 100]`);
+  });
+  const { rows } = await own.pool.query("select payload from booking_events where reference = 'NUMBERS-1' order by id");
+  expect(JSON.stringify(rows[0].payload)).toContain(`"numbers":[9007199254740993,1${"0".repeat(400)},100]`);
+});
+
 test("a form is accepted, too", async () => {
   const [ingest] = await runBoth();
   const form = new URLSearchParams({ consumerTripPartnerExternalReference: "FORM-1", consumerGivenName: "Zoë & co" });

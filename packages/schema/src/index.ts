@@ -18,6 +18,8 @@ export {
   parseEnvelopeText,
 } from "./envelope/event-envelope.ts";
 export { idempotencyKeyPattern, isIdempotencyKey } from "./envelope/idempotency-key.ts";
+export { toCanonicalJson } from "./json/canonical-json.ts";
+export { ExactNumber } from "./json/exact-number.ts";
 export { parseJson } from "./json/parse-json.ts";
 export { JsonError } from "./json/parse-json-exactly.ts";
 export { parseJsonObject, readJsonObject } from "./json/parse-json-object.ts";

@@ -1,4 +1,4 @@
-import { bookingFields, validatePayload } from "@booking-events/schema";
+import { bookingFields, ExactNumber, validatePayload } from "@booking-events/schema";
 import { expect, test } from "vitest";
 import { describeViolations } from "./count-violations.ts";
 
@@ -22,7 +22,8 @@ test.each<[rule: string, payload: Record<string, unknown>, field: string]>([
   ["retired", { ...reference, consumerTripDepartureFlightAirline: "canary" }, "consumerTripDepartureFlightAirline"],
   ["unstorable", { ...reference, canary: "canary\0" }, "unlisted"],
   ["unstorable", { ...reference, ["canary\0".repeat(100)]: 1 }, "unlisted"],
-  ["inexact-number", { ...reference, canary: { canary: Number.NaN } }, "unlisted"],
+  ["too-many-digits", { ...reference, canary: { canary: new ExactNumber("1e1000") } }, "unlisted"],
+  ["too-many-digits", { ...reference, canary: Array(21).fill(new ExactNumber("1e999")) }, "payload"],
   ["too-deep", { ...reference, canary: nested }, "unlisted"],
   ["too-many-values", { ...reference, canary: new Array(2_000).fill("canary") }, "payload"],
 ])("calls a violation %s without saying what was sent", (rule, payload, field) => {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { ExactNumber } from "../json/exact-number.ts";
 import { bookingInput, examples } from "../testing/index.ts";
 import { digestOf } from "./digest-of.ts";
 
@@ -22,9 +23,16 @@ test("the digest of every generated booking is the service's", async () => {
 });
 
 test("the digest of every valid example is the service's", async () => {
-  const valid = examples.filter(({ expect: expected }) => "valid" in expected);
+  // The library would round its numbers.
+  const valid = examples.filter(({ name, expect: expected }) => "valid" in expected && name !== "exact-numbers");
   expect(valid.length).toBeGreaterThan(5);
   for (const { payload } of valid) expect(await digestOf(payload)).toBe(expectedOf(payload));
+});
+
+test("a number has all of its digits in the digest", async () => {
+  const payload = { orderId: new ExactNumber("9007199254740993.0"), rates: [new ExactNumber("1e400"), 1e21] };
+  const canonical = '{"orderId":9007199254740993,"rates":[1e+400,1e+21]}';
+  expect(await digestOf(payload)).toBe(createHash("sha256").update(canonical).digest("hex"));
 });
 
 test("the order of fields, and what JSON leaves out, make no difference", async () => {

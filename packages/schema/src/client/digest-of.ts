@@ -1,3 +1,5 @@
+import { toCanonicalJson } from "../json/canonical-json.ts";
+
 /**
  * Returns the digest of a booking's content, as `booking` and `reconcile` use it: the SHA-256 of the payload as canonical
  * JSON (RFC 8785), in hex.
@@ -7,27 +9,4 @@
 export async function digestOf(payload: object): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(toCanonicalJson(payload)));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/**
- * The names of each object are sorted by their UTF-16 code units, as `<` compares them. The result of `JSON.stringify` is
- * not parsed and sorted instead, since V8 may read escaped names wrongly (https://github.com/nodejs/node/issues/63785).
- *
- * @returns undefined for what JSON leaves out
- */
-function toCanonicalJson(sent: unknown): string | undefined {
-  // Once, as JSON.stringify does: the result may have the method too.
-  const value = hasToJson(sent) ? sent.toJSON() : sent;
-  if (Array.isArray(value)) return `[${value.map((item) => toCanonicalJson(item) ?? "null").join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const names = Object.keys(value).sort((one, other) => (one < other ? -1 : 1));
-  const members = names.flatMap((name) => {
-    const json = toCanonicalJson((value as Record<string, unknown>)[name]);
-    return json === undefined ? [] : `${JSON.stringify(name)}:${json}`;
-  });
-  return `{${members.join(",")}}`;
-}
-
-function hasToJson(value: unknown): value is { toJSON: () => unknown } {
-  return typeof (value as { toJSON?: unknown } | null | undefined)?.toJSON === "function";
 }

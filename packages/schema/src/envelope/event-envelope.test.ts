@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type EventEnvelope, eventKinds, isIdempotencyKey, parseEnvelope, parseEnvelopeText } from "../index.ts";
+import {
+  type EventEnvelope,
+  eventKinds,
+  isIdempotencyKey,
+  parseEnvelope,
+  parseEnvelopeText,
+  parseJson,
+} from "../index.ts";
 
 const envelope: EventEnvelope = {
   version: 1,
@@ -45,13 +52,21 @@ describe("an envelope", () => {
     ["\\u0000 in a name", '{"a":{"\\u0000":1}}'],
     ["an unpaired surrogate", '{"a":["\ud800"]}'],
     ["an escaped unpaired surrogate", '{"a":"\\udc00"}'],
-    ["a number beyond a double", '{"a":[1e999]}'],
+    ["a number with too many digits", '{"a":[1e131072]}'],
+    ["a number with too many digits after its point", '{"a":[1e-16384]}'],
     ["500 levels", `{"a":${"[".repeat(500)}${"]".repeat(500)}}`],
   ])("its text is refused like its value: %s", (_, extra) => {
     const text = JSON.stringify(envelope).replace('"payload":{', `"payload":${extra.slice(0, -1)},`);
-    const problem = problemOf(JSON.parse(text));
+    const problem = problemOf(parseJson(text));
     expect(problem).toMatch(/^payload\.a/);
     expect(parseEnvelopeText(text)).toMatchObject({ success: false, problem });
+  });
+
+  test("its numbers keep their digits", () => {
+    const numbers = "[9007199254740993,1e131071,-1e-16383,0.1]";
+    const text = JSON.stringify(envelope).replace('"payload":{', `"payload":{"a":${numbers},`);
+    const parsed = parseEnvelopeText(text);
+    expect(parsed.success && JSON.stringify(parsed.envelope.payload)).toContain(numbers);
   });
 
   test("its text may have escapes that stand for what can be stored", () => {

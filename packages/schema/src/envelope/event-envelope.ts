@@ -126,7 +126,7 @@ function toFailure(problem: string) {
 export function parseEnvelopeText(text: string): EnvelopeParsing {
   let value: unknown;
   try {
-    value = parseJson(text);
+    value = parseJson(text, { numbersOf: (envelope) => Object(envelope).payload });
   } catch {
     return toFailure("The envelope must be JSON.");
   }

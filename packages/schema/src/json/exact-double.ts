@@ -18,7 +18,10 @@ export function isExactDouble(written: string): boolean {
  * JSON cannot express.
  */
 function digitsOf(written: string): string {
-  const digits = written.replace(/e.*/i, "").replace(/\D/g, "");
+  return stripZeros(written.replace(/e.*/i, "").replace(/\D/g, ""));
+}
+
+export function stripZeros(digits: string): string {
   return digits.slice(countZeros(digits, 0, 1), digits.length - countZeros(digits, digits.length - 1, -1));
 }
 

@@ -1,3 +1,5 @@
+import { mayHaveInexactNumber } from "./parse-json.ts";
+
 /**
  * Returns true only if the object certainly contains everything in the text, without a duplicate key or a rounded
  * number. `JSON.parse` reports neither. False means that only an exact parser can tell.
@@ -46,13 +48,8 @@ function lengthOfCompactJson(object: Readonly<Record<string, unknown>>): number 
 /** A duplicate key is a string in the text that the object does not have. Each string has two quotation marks. */
 function hasEveryString(text: string, object: object): boolean {
   const { strings, hasNumber } = countStrings(object);
-  return countQuotationMarks(text) === 2 * strings && !(hasNumber && possiblyInexactNumber.test(text));
+  return countQuotationMarks(text) === 2 * strings && !(hasNumber && mayHaveInexactNumber(text));
 }
-
-/**
- * Matches an exponent, or more than the 15 digits that a double always keeps. The match may also be inside a string.
- */
-const possiblyInexactNumber = /[0-9.]{16}|[0-9][eE]/;
 
 function countStrings(object: object): { strings: number; hasNumber: boolean } {
   let strings = 0;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { maxJsonValues } from "../payload/count-json-values.ts";
+import { ExactNumber } from "./exact-number.ts";
 import { JsonError, parseJsonExactly, parseJsonSlowly } from "./parse-json-exactly.ts";
 
 /**
@@ -90,16 +91,21 @@ describe("the parsed value", () => {
     expect(object["isAdmin"]).toBeUndefined();
   });
 
-  test("has NaN for each number that loses digits as a double", () => {
-    const numbers = parseJsonExactly("[0.1, 10.50, 1e-400, 0.1234567890123456789, -0, 1.0e2, 1e400]");
-    expect(numbers).toEqual([0.1, 10.5, Number.NaN, Number.NaN, -0, 100, Number.NaN]);
+  test("has an exact number for each one that a double would change", () => {
+    const text = "[0.1, 10.50, 1e-400, 0.1234567890123456789, -0, 1.0e2, -1E400]";
+    const exact = ["1e-400", "0.1234567890123456789", "-1E400"].map((digits) => new ExactNumber(digits));
+    const numbers = [0.1, 10.5, exact[0], exact[1], -0, 100, exact[2]];
+    expect(parseJsonExactly(text)).toStrictEqual(numbers);
+    expect(parseJsonSlowly(text)).toStrictEqual(numbers);
   });
 
-  test("has no NaN after as many numbers as a payload may have values, because it is refused anyway", () => {
-    const lastOf = (count: number) =>
-      (parseJsonExactly(`[${"1,".repeat(count - 1)}9007199254740993]`) as number[]).at(-1);
-    expect(lastOf(maxJsonValues)).toBeNaN();
-    expect(lastOf(maxJsonValues + 1)).toBe(2 ** 53);
+  test("rounds numbers after as many as a payload may have values, because it is refused anyway", () => {
+    const text = (count: number) => `[${"1,".repeat(count - 1)}9007199254740993]`;
+    const lastOf = (value: unknown) => (value as unknown[]).at(-1);
+    const exact = new ExactNumber("9007199254740993");
+    expect(lastOf(parseJsonExactly(text(maxJsonValues)))).toStrictEqual(exact);
+    expect(lastOf(parseJsonExactly(text(maxJsonValues + 1)))).toBe(2 ** 53);
+    expect(lastOf(parseJsonSlowly(text(maxJsonValues + 1)))).toStrictEqual(exact);
   });
 });
 

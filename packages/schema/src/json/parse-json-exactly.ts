@@ -1,5 +1,5 @@
 import { maxJsonValues } from "../payload/count-json-values.ts";
-import { isExactDouble } from "./exact-double.ts";
+import { type ExactNumber, toNumber } from "./exact-number.ts";
 
 /** The position at which a text cannot be accepted. It does not contain any of the text. */
 export class JsonError extends Error {
@@ -19,10 +19,9 @@ export class JsonError extends Error {
 }
 
 /**
- * Parses JSON like `JSON.parse`, at several times its cost, but reports positions and duplicate keys. A number that
- * loses digits as a double becomes NaN, which no JSON text yields otherwise. Only the first `maxJsonValues` numbers are
- * checked: a text with more is refused anyway for having too many values, and checking 64 KiB of numbers with exponents
- * more than doubles the cost.
+ * Parses JSON like `JSON.parse`, at several times its cost, but reports positions and duplicate keys. A number that a
+ * double would change becomes an `ExactNumber`. Only the first `maxJsonValues` numbers are checked: a text with more is
+ * refused anyway for having too many values, and checking 64 KiB of numbers with exponents more than doubles the cost.
  *
  * The parser is not recursive, so it can parse any depth, and a syntax error is reported before excessive nesting. The
  * parsers on npm that report positions are recursive and overflow the stack.
@@ -30,16 +29,17 @@ export class JsonError extends Error {
  * @throws JsonError at the first character that cannot continue valid JSON, or at the second of two equal keys
  */
 export function parseJsonExactly(text: string): unknown {
-  return new JsonReader(text, { isLossAllowed: false }).read();
+  return new JsonReader(text, { areKeysUnique: true, maxNumbers: maxJsonValues }).read();
 }
 
 /**
- * Parses by the same parser, but as `JSON.parse` does: numbers are rounded, and of equal keys the last one counts.
+ * Parses by the same parser, but accepts what is stored: of equal keys the last one counts, as in `JSON.parse`, and every
+ * number is checked.
  *
  * @throws JsonError
  */
 export function parseJsonSlowly(text: string): unknown {
-  return new JsonReader(text, { isLossAllowed: true }).read();
+  return new JsonReader(text, { areKeysUnique: false, maxNumbers: Number.POSITIVE_INFINITY }).read();
 }
 
 /** An array or object that has not been read to its end. */
@@ -59,14 +59,16 @@ const ownField = { configurable: true, enumerable: true, writable: true };
 
 class JsonReader {
   readonly #text: string;
-  readonly #isLossAllowed: boolean;
+  readonly #areKeysUnique: boolean;
+  readonly #maxNumbers: number;
   readonly #open: Open[] = [];
   #at = 0;
   #numbersRead = 0;
 
-  constructor(text: string, { isLossAllowed }: { isLossAllowed: boolean }) {
+  constructor(text: string, { areKeysUnique, maxNumbers }: { areKeysUnique: boolean; maxNumbers: number }) {
     this.#text = text;
-    this.#isLossAllowed = isLossAllowed;
+    this.#areKeysUnique = areKeysUnique;
+    this.#maxNumbers = maxNumbers;
   }
 
   read(): unknown {
@@ -148,7 +150,7 @@ class JsonReader {
     const key = this.#readString();
     this.#skip(whiteSpace);
     this.#expect(":");
-    if (!this.#isLossAllowed && Object.hasOwn(fields, key)) throw new JsonError("repeated-key", this.#text, start);
+    if (this.#areKeysUnique && Object.hasOwn(fields, key)) throw new JsonError("repeated-key", this.#text, start);
     return key;
   }
 
@@ -167,7 +169,7 @@ class JsonReader {
     return value;
   }
 
-  #readNumber(): number {
+  #readNumber(): number | ExactNumber {
     const start = this.#at;
     this.#take("-");
     if (!this.#take("0")) this.#readDigits();
@@ -177,9 +179,8 @@ class JsonReader {
       this.#readDigits();
     }
     const written = this.#text.slice(start, this.#at);
-    if (this.#isLossAllowed) return Number(written);
     this.#numbersRead += 1;
-    return this.#numbersRead > maxJsonValues || isExactDouble(written) ? Number(written) : Number.NaN;
+    return this.#numbersRead > this.#maxNumbers ? Number(written) : toNumber(written);
   }
 
   #readDigits(): void {

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { ExactNumber } from "./exact-number.ts";
 import { mayHaveEscapedName, parseJson } from "./parse-json.ts";
+import { parseJsonSlowly } from "./parse-json-exactly.ts";
 
 /** Texts after which V8 reads other names in those of the next test. */
 const earlier = ['{"first":0,"\\\\":0}', '{"first":0,"na\\\\u0":0}', '{"first":[{"second":"","x\\\\":[]}]}'];
@@ -22,12 +24,7 @@ test("nested names do not depend on earlier texts", () => {
   expect(parseJson('{"first":[{"second":"","x\\"":[]}]}')).toEqual({ first: [{ second: "", 'x"': [] }] });
 });
 
-test.each([
-  '{"a\\n":1,"a\\n":2}',
-  '{"\\u0061":0.1234567890123456789}',
-  '{"\\u0061":1e999}',
-  '{"__proto__":{"\\"":[]}}',
-])("%s is parsed as by JSON.parse", (text) =>
+test.each(['{"a\\n":1,"a\\n":2}', '{"__proto__":{"\\"":[]}}'])("%s is parsed as by JSON.parse", (text) =>
   expect(JSON.stringify(parseJson(text))).toBe(JSON.stringify(JSON.parse(text))),
 );
 
@@ -52,4 +49,41 @@ test("every escape in a name is noticed", () => {
 
 test.each(['{"a":"b\\n"}', '{"a":"\\\\","b":"\\u0061"}', '["\\""]'])("no name of %s has an escape", (text) => {
   expect(mayHaveEscapedName(text)).toBe(false);
+});
+
+test.each([
+  '{"a":9007199254740993}',
+  '{ "a" : [ 1 , -9007199254740993 ] }',
+  '[{"a":"b"},{"b":1e999}]',
+  "-1E-400",
+  '{"\\u0061":0.1234567890123456789}',
+])("the numbers in %s keep their digits", (text) => {
+  expect(JSON.stringify(parseJson(text))).toBe(JSON.stringify(parseJson(text.replaceAll(" ", ""))));
+  expect(JSON.stringify(parseJson(text))).toContain(/[-0-9.eE]{5,}/.exec(text)?.[0]);
+});
+
+test("only the numbers of one part are exact, if that is all that is asked for", () => {
+  const text = '{"a":9007199254740993,"b":{"c":"1"}}';
+  const numbersOf = (name: string) => ({ numbersOf: (value: unknown) => Object(value)[name] });
+  expect(parseJson(text, numbersOf("b"))).toEqual({ a: 2 ** 53, b: { c: "1" } });
+  expect(parseJson(text, numbersOf("a"))).toEqual({ a: new ExactNumber("9007199254740993"), b: { c: "1" } });
+});
+
+test("every number that a double would change is noticed, wherever it stands", () => {
+  const number = fc.oneof(
+    fc
+      .tuple(fc.bigInt(-(10n ** 20n), 10n ** 20n), fc.constantFrom("", ".5", ".000000000001"))
+      .map((parts) => parts.join("")),
+    fc.tuple(fc.integer(), fc.constantFrom("e5", "E-400", "e+400", ".25e7")).map((parts) => parts.join("")),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
+  );
+  const blank = fc.stringMatching(/^[ \t\n\r]{0,2}$/);
+  const around = fc.constantFrom(["", ""], ['{"a":', "}"], ["[", "]"], ['["1",', ',""]']);
+  fc.assert(
+    fc.property(number, blank, blank, around, (written, before, after, [start, end]) => {
+      const text = `${start}${before}${written}${after}${end}`;
+      expect(parseJson(text)).toStrictEqual(parseJsonSlowly(text));
+    }),
+    { numRuns: 2_000 },
+  );
 });

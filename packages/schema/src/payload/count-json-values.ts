@@ -1,3 +1,4 @@
+import { ExactNumber } from "../json/exact-number.ts";
 import { formatCount } from "./format-count.ts";
 import type { Violation } from "./violation.ts";
 
@@ -27,7 +28,7 @@ export function countJsonValues(value: unknown): number {
   const containers: unknown[] = [value];
   while (containers.length > 0 && count <= maxJsonValues) {
     const container = containers.pop();
-    if (typeof container !== "object" || container === null) continue;
+    if (typeof container !== "object" || container === null || container instanceof ExactNumber) continue;
     const items: unknown[] = Array.isArray(container) ? container : Object.values(container);
     count += items.length;
     for (const item of items) if (typeof item === "object") containers.push(item);

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { ExactNumber } from "../json/exact-number.ts";
 import { datePattern, maxDateLength } from "./date-pattern.ts";
 import { describeDateFault } from "./describe-date-fault.ts";
 import { formatCount } from "./format-count.ts";
@@ -68,7 +69,7 @@ function dateOrDateTime() {
   const message = (issue: v.BaseIssue<unknown>) => {
     const { input } = issue;
     // A quoted timestamp would still not be a date, so this does not suggest quotes.
-    if (typeof input === "number") return `${rule}; got a number. ${timestampHint}`;
+    if (isNumber(input)) return `${rule}; got a number. ${timestampHint}`;
     return typeof input === "string" && input !== ""
       ? `${rule}; got ${describeDateFault(input)}.`
       : describeTypeViolation(issue);
@@ -89,6 +90,7 @@ function describeReceived({ input, type }: v.BaseIssue<unknown>): string {
   if (input === null) return "null";
   if (input === "") return "an empty string";
   if (typeof input === "string") return type === "max_code_points" ? "a longer string" : "a string in another format";
+  if (isNumber(input)) return "a number";
   if (Array.isArray(input)) return "an array";
   if (typeof input === "object") return "an object";
   return typeof input === "undefined" ? "undefined" : `a ${typeof input}`;
@@ -96,5 +98,9 @@ function describeReceived({ input, type }: v.BaseIssue<unknown>): string {
 
 function suggest(input: unknown): string {
   if (input === null || input === undefined || input === "") return " Omit the field if you have no value.";
-  return typeof input === "number" || typeof input === "boolean" ? " Put it in quotes." : "";
+  return isNumber(input) || typeof input === "boolean" ? " Put it in quotes." : "";
+}
+
+function isNumber(input: unknown): boolean {
+  return typeof input === "number" || input instanceof ExactNumber;
 }

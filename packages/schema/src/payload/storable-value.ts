@@ -1,3 +1,4 @@
+import { countDigits, ExactNumber, isJsonNumber } from "../json/exact-number.ts";
 import { isStorableText, unstorableNameMessage, unstorableTextMessage } from "./storable-text.ts";
 import type { Violation } from "./violation.ts";
 
@@ -6,6 +7,12 @@ import type { Violation } from "./violation.ts";
  * therefore never refused for its depth, whatever limit a release has for partners.
  */
 const maxStorableLevels = 500;
+
+/**
+ * What PostgreSQL's numeric holds before and after the point
+ * (https://www.postgresql.org/docs/current/datatype-numeric.html).
+ */
+const maxStorableDigits = { before: 131_072, after: 16_383 };
 
 /**
  * Returns the first part of the value that a database could not store unchanged, or null if there is none.
@@ -20,10 +27,7 @@ export function findUnstorable(value: unknown, { hasStorableTexts = false } = {}
 function findBelow(value: unknown, isStorable: (text: string) => boolean, level: number): Violation | null {
   if (typeof value === "string")
     return isStorable(value) ? null : { message: unstorableTextMessage, code: "unstorable", propertyPath: [] };
-  if (typeof value === "number")
-    return Number.isFinite(value)
-      ? null
-      : { message: "Must be a finite number.", code: "inexact-number", propertyPath: [] };
+  if (typeof value === "number" || value instanceof ExactNumber) return findUnstorableDigits(value);
   if (typeof value !== "object" || value === null) return null;
   if (level >= maxStorableLevels)
     return { message: `Must be nested at most ${maxStorableLevels} levels deep.`, code: "too-deep", propertyPath: [] };
@@ -34,4 +38,12 @@ function findBelow(value: unknown, isStorable: (text: string) => boolean, level:
     if (found !== null) return { ...found, propertyPath: [name, ...found.propertyPath] };
   }
   return null;
+}
+
+function findUnstorableDigits(value: number | ExactNumber): Violation | null {
+  if (!isJsonNumber(value)) return { message: "Must be a finite number.", code: "not-json", propertyPath: [] };
+  if (typeof value === "number") return null;
+  const { before, after } = countDigits(value);
+  if (before <= maxStorableDigits.before && after <= maxStorableDigits.after) return null;
+  return { message: "Must be a number that a database can store.", code: "too-many-digits", propertyPath: [] };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { maxNestingLevels, maxViolations, validatePayload } from "../index.ts";
+import { ExactNumber, maxNestingLevels, maxViolations, validatePayload } from "../index.ts";
 
 const reference = { consumerTripPartnerExternalReference: "booking-2001" };
 
@@ -25,8 +25,11 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
     ["null", null],
     ["zero", 0],
     ["negative zero", -0],
-    ["the largest integer", Number.MAX_SAFE_INTEGER],
-    ["the smallest integer", Number.MIN_SAFE_INTEGER],
+    ["a large integer", 2 ** 60],
+    ["the largest number", Number.MAX_VALUE],
+    ["a number that no double holds", new ExactNumber("9007199254740993")],
+    ["a number of 1,000 digits", new ExactNumber("-1e999")],
+    ["a number of 999 digits after the point", new ExactNumber("1e-999")],
     ["a fraction", -0.1],
     ["the smallest fraction", Number.MIN_VALUE],
     ["an empty array", []],
@@ -39,11 +42,11 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
   test.each([
     ["U+0000", "a\0", "U+0000"],
     ["an unpaired surrogate", "\udfff", "surrogate"],
-    ["2^53", 2 ** 53, "as a string"],
-    ["-2^53", -(2 ** 53), "as a string"],
-    ["1e400 after parsing", JSON.parse("1e400"), "as a string"],
-    ["-1e400 after parsing", JSON.parse("-1e400"), "as a string"],
-    ["NaN", Number.NaN, "as a string"],
+    ["a number of 1,001 digits", new ExactNumber("1e1000"), "at most 1,000 digits"],
+    ["a number of 1,000 digits after the point", new ExactNumber("-1e-1000"), "at most 1,000 digits"],
+    ["a number of endless digits", new ExactNumber("1e99999999999999999999"), "at most 1,000 digits"],
+    ["Infinity", Number.POSITIVE_INFINITY, "JSON value"],
+    ["NaN", Number.NaN, "JSON value"],
     ["undefined", undefined, "JSON value"],
     ["a BigInt", 1n, "JSON value"],
     ["a function", () => 1, "JSON value"],
@@ -64,6 +67,19 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
       { message, code: expect.any(String), propertyPath: [name.toWellFormed()] },
       { message, code: expect.any(String), propertyPath: ["deep", "0", name.toWellFormed()] },
     ]);
+  });
+
+  test("may hold numbers of 20,000 digits together", () => {
+    const numbers = Array.from({ length: 20 }, () => new ExactNumber("1e999"));
+    const longest = new ExactNumber("1e-999");
+
+    expect(violationsOf({ numbers })).toEqual([]);
+    expect(violationsOf({ numbers: [...numbers.slice(1), { longest }] })).toEqual([]);
+    for (const more of [0, -7, new ExactNumber("1e500"), [1, 2, 3]]) {
+      const message = expect.stringContaining("at most 20,000 digits together");
+      expect(violationsOf({ numbers, more })).toEqual([{ message, code: "too-many-digits", propertyPath: [] }]);
+    }
+    expect(violationsOf({ numbers, more: new ExactNumber("1e1000") })).toMatchObject([{ propertyPath: ["more"] }]);
   });
 
   test.each(["arrays", "objects"] as const)("may be nested 16 levels deep, counting %s and the payload", (values) => {

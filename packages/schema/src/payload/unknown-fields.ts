@@ -1,5 +1,7 @@
 import * as v from "valibot";
+import { countDigits, type ExactNumber, isJsonNumber } from "../json/exact-number.ts";
 import { countJsonValues, maxJsonValues, tooManyValues } from "./count-json-values.ts";
+import { formatCount } from "./format-count.ts";
 import { isPlainObject, type PlainObject } from "./plain-object.ts";
 import { isStorableText, unstorableNameMessage, unstorableTextMessage } from "./storable-text.ts";
 import { maxViolations, type Violation, type ViolationCode } from "./violation.ts";
@@ -7,15 +9,28 @@ import { maxViolations, type Violation, type ViolationCode } from "./violation.t
 /** Objects and arrays count, including the payload itself. JSON and PostgreSQL have no limit except their stacks. */
 export const maxNestingLevels = 16;
 
+/**
+ * Counted as if the number were written without an exponent, which is how PostgreSQL stores it: `1e400` is short to send
+ * and long to store. The digits before and after the point count, also a single zero before it.
+ */
+const maxDigits = 1_000;
+/** Of all numbers in a payload together. */
+const maxDigitsInPayload = 20_000;
+
 /** Without a limit, many violations below a long name would make an answer of megabytes. */
 const maxNameLength = 255;
 
 const tooDeepMessage =
   `Must be nested at most ${maxNestingLevels} levels deep, counting the payload as the first level. Flatten ` +
   "it, or send it as a string.";
-const inexactNumberMessage =
-  "Must be a number that keeps its digits when it is read as a double, and within ±9,007,199,254,740,991 if " +
-  "it is an integer. Send any other number as a string.";
+const tooManyDigitsMessage = `Must be a number of at most ${formatCount(maxDigits)} digits, written without an exponent. Send it as a string.`;
+const tooManyDigitsInPayload: Violation = {
+  message:
+    `The numbers of the payload must have at most ${formatCount(maxDigitsInPayload)} digits together, written without ` +
+    "exponents. Send them as strings.",
+  code: "too-many-digits",
+  propertyPath: [],
+};
 const notJsonMessage = "Must be a JSON value: a string, a number, true, false, null, an array or an object.";
 
 /**
@@ -29,7 +44,7 @@ const notJsonMessage = "Must be a JSON value: a string, a number, true, false, n
  */
 export function checkUnknownFields(payload: PlainObject, knownNames: Pick<ReadonlySet<string>, "has">): Violation[] {
   const names = Object.keys(payload);
-  const search: Search = { violations: [], path: [], valueCount: 1 + names.length };
+  const search: Search = { violations: [], path: [], valueCount: 1 + names.length, digitCount: 0 };
   for (const name of names) {
     if (!knownNames.has(name)) checkField(search, name, payload[name]);
   }
@@ -59,6 +74,8 @@ interface Search {
   path: string[];
   /** The number of values found so far: the containers and their direct members. */
   valueCount: number;
+  /** Of the numbers that do not have too many digits themselves. */
+  digitCount: number;
 }
 
 function checkField(search: Search, name: string, value: unknown): void {
@@ -73,8 +90,8 @@ function checkField(search: Search, name: string, value: unknown): void {
 function checkValue(search: Search, value: unknown): void {
   if (typeof value === "string") {
     if (!isStorableText(value)) report(search, "unstorable", unstorableTextMessage);
-  } else if (typeof value === "number") {
-    if (!isExactNumber(value)) report(search, "inexact-number", inexactNumberMessage);
+  } else if (isJsonNumber(value)) {
+    checkDigits(search, value);
   } else if (Array.isArray(value) || isPlainObject(value)) {
     if (search.path.length < maxNestingLevels) checkItems(search, value);
     else report(search, "too-deep", tooDeepMessage);
@@ -98,12 +115,15 @@ function checkItems(search: Search, value: unknown[] | PlainObject): void {
   }
 }
 
-/**
- * An integer beyond 2^53 may differ from the text that was sent: 9007199254740993 is parsed as …992. 1e400 is parsed as
- * Infinity, which JSON cannot express. A parser can pass NaN to report any other number that it had to round.
- */
-function isExactNumber(value: number): boolean {
-  return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
+function checkDigits(search: Search, value: number | ExactNumber): void {
+  const { before, after } = countDigits(value);
+  if (before + after > maxDigits) {
+    report(search, "too-many-digits", tooManyDigitsMessage);
+    return;
+  }
+  const isFirstBeyond = search.digitCount <= maxDigitsInPayload;
+  search.digitCount += before + after;
+  if (isFirstBeyond && search.digitCount > maxDigitsInPayload) search.violations.push(tooManyDigitsInPayload);
 }
 
 function report({ violations, path }: Search, code: ViolationCode, message: string): void {

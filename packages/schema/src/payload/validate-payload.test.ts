@@ -139,7 +139,7 @@ describe("the list of violations", () => {
   test("has listed fields in the contract's order, then retired names, then others in the order sent", () => {
     const names = ["zebra", ...retiredNames.toReversed(), ...listedNames.toReversed(), "apple"];
 
-    const result = validatePayload("create", Object.fromEntries(names.map((name) => [name, 2 ** 53])));
+    const result = validatePayload("create", Object.fromEntries(names.map((name) => [name, Number.NaN])));
 
     const paths = result.success ? [] : result.violationList.map(({ propertyPath }) => propertyPath);
     expect(paths).toEqual([...listedNames, ...retiredNames, "zebra", "apple"].map((name) => [name]));

@@ -1,4 +1,5 @@
 import type * as v from "valibot";
+import { ExactNumber } from "../json/exact-number.ts";
 import { isStorableText } from "./storable-text.ts";
 import type { ViolationCode } from "./violation.ts";
 
@@ -9,7 +10,7 @@ export function codeOfField(value: unknown, issues: readonly v.BaseIssue<unknown
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   if (typeof value === "string") return codeOfText(value, types.has("max_code_points"));
-  if (typeof value === "number") return "number";
+  if (typeof value === "number" || value instanceof ExactNumber) return "number";
   if (typeof value === "boolean") return "boolean";
   return typeof value === "object" ? "object" : "not-json";
 }

@@ -14,7 +14,7 @@ export const violationCodes = [
   "malformed",
   "retired",
   "unstorable",
-  "inexact-number",
+  "too-many-digits",
   "too-deep",
   "too-many-values",
   "not-an-object",

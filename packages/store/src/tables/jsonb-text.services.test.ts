@@ -1,5 +1,5 @@
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import { bookingFields } from "@booking-events/schema";
+import { bookingFields, parseJson, toCanonicalJson } from "@booking-events/schema";
 import { expect, test } from "vitest";
 import { toJsonbText } from "./jsonb-text.ts";
 
@@ -23,4 +23,16 @@ test("unknown fields, nested values and fields that are missing stay what they a
   expect(toJsonbText(payload)).toBe(
     '{"7":"\u2028","consumerEmail":null,"x":{"b":[1,null],"a":{}},"__proto__":{"y":1}}',
   );
+});
+
+test("numbers keep their decimal values in jsonb, up to the most digits that an envelope may bring", async () => {
+  const numbers = "[9007199254740993,-0.12345678901234567890,1E+400,1e131071,-1e-16383,1e300,10.5]";
+  const payload = parseJson(`{"numbers":${numbers}}`) as object;
+  const { rows } = await pool.query("select $1::jsonb as payload, $1::jsonb = $2::jsonb as is_same", [
+    ...[toJsonbText({ ...payload }), `{"numbers":${numbers}}`],
+  ]);
+  expect(rows[0].is_same).toBe(true);
+  expect(toCanonicalJson(rows[0].payload)).toBe(toCanonicalJson(payload));
+  for (const beyond of ["1e131072", "1e-16384"])
+    await expect(pool.query("select $1::jsonb", [`[${beyond}]`])).rejects.toMatchObject({ code: "22003" });
 });

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { parseJson } from "@booking-events/schema";
 import { type Check, check } from "../check.ts";
 import { invalid, warned } from "../expectations.ts";
 import type { Request } from "../request.ts";
@@ -39,7 +40,7 @@ function readExamples(): { name: string; example: Example }[] {
   return readdirSync(directory)
     .toSorted()
     .map((fileName) => {
-      const example = JSON.parse(readFileSync(join(directory, fileName), "utf8"));
+      const example = parseJson(readFileSync(join(directory, fileName), "utf8")) as Example;
       return { name: fileName.replace(".json", ""), example };
     });
 }
