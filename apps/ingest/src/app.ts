@@ -96,6 +96,7 @@ function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions)
     const { partner, secretId } = await admitPartner(ctx, kind, options, () => {
       ctx.state.span = startRequestSpan(options.tracing, ctx.req, kind);
     });
+    const defaultCountry = partner.country ?? null;
     const body = await readBody(ctx, partner.id).catch((error) => {
       chargeRefusedBody(ctx, (bytes) => options.limiter.charge(partner, bytes, 0));
       throw error;
@@ -103,7 +104,8 @@ function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions)
     const receivedAt = new Date().toISOString();
     const bytesRead = takeBytesRead(ctx.req.socket);
     const bytes = isChunked(ctx.req) ? bytesRead : body.bytes;
-    const read = () => readEvent(ctx, kind, body, (values) => options.limiter.charge(partner, bytes, values));
+    const read = () =>
+      readEvent(ctx, { kind, defaultCountry }, body, (values) => options.limiter.charge(partner, bytes, values));
     const { payload, payloadJson, warnings, idempotencyKey, isDryRun } = await options.turns.take(
       partner.id,
       body.bytes,
@@ -120,7 +122,8 @@ function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions)
     if (!options.isQueueAvailable()) throw new Refusal(answers.queueUnavailable);
     const eventId = requestIdOf(ctx.req);
     ctx.state.eventId = eventId;
-    const event = { eventId, kind, partner: partner.id, secretId, receivedAt, idempotencyKey, payload, payloadJson };
+    const source = { partner: partner.id, defaultCountry: partner.country, secretId };
+    const event = { eventId, kind, ...source, receivedAt, idempotencyKey, payload, payloadJson };
     try {
       await enqueueTraced(options.enqueue, event, ctx.state.span);
     } catch (error) {
@@ -140,14 +143,24 @@ function chargeRefusedBody({ req, res }: Context, charge: (bytes: number) => voi
 }
 
 /** @param charge called with the number of JSON values in the body, even if it is refused; 0 if it can't be decoded */
-function readEvent(ctx: Context, kind: EventKind, body: Body, charge: (values: number) => void) {
+function readEvent(
+  ctx: Context,
+  { kind, defaultCountry }: { kind: EventKind; defaultCountry: string | null },
+  body: Body,
+  charge: (values: number) => void,
+) {
   let values = 0;
   try {
     const decoded = body.decode();
     values = countJsonValues(decoded.object);
     const options = readEventOptions(ctx.req.headers);
     const payload = checkPayload(kind, decoded);
-    return { ...options, payload, payloadJson: decoded.json, warnings: findWarnings(kind, payload) };
+    return {
+      ...options,
+      payload,
+      payloadJson: decoded.json,
+      warnings: findWarnings(kind, payload, { defaultCountry }),
+    };
   } finally {
     charge(values);
   }

@@ -1,4 +1,4 @@
-import { changePartnersFile, type PartnersFile, readPartnersFile } from "@booking-events/partners";
+import { changePartnersFile, type Partner, type PartnersFile, readPartnersFile } from "@booking-events/partners";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
@@ -19,10 +19,11 @@ export async function changeFile<Result extends { file: PartnersFile }>(
  * @param consequence a sentence for the operator
  * @throws CommandFailure if the partners file has no such partner
  */
-export function requirePartner(context: Context, partner: string, consequence = ""): void {
+export function requirePartner(context: Context, id: string, consequence = ""): Partner {
   const path = partnersPath(context);
-  if (readPartnersFile(path).partners.some(({ id }) => id === partner)) return;
-  throw new CommandFailure(`There is no partner ${partner} in ${path}. ${consequence}`.trimEnd());
+  const partner = readPartnersFile(path).partners.find((candidate) => candidate.id === id);
+  if (partner !== undefined) return partner;
+  throw new CommandFailure(`There is no partner ${id} in ${path}. ${consequence}`.trimEnd());
 }
 
 export function partnersPath({ environment }: Context): string {

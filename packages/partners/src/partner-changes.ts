@@ -12,21 +12,22 @@ export interface NewSecret {
   secret: string;
 }
 
-export interface PartnerToAdd extends Pick<Partner, "id" | "name" | "kinds" | "rateLimit" | "bytesPerDay"> {
+export interface PartnerToAdd extends Pick<Partner, "id" | "name" | "kinds" | "rateLimit" | "bytesPerDay" | "country"> {
   /** Of its first secret. */
   expiresAt: Date | null;
 }
 
 export function addPartner(
   file: PartnersFile,
-  { id, name, kinds, rateLimit, bytesPerDay, expiresAt }: PartnerToAdd,
+  { id, name, kinds, rateLimit, bytesPerDay, country, expiresAt }: PartnerToAdd,
   now: Date,
 ): { file: PartnersFile; added: NewSecret } {
   if (file.partners.some((partner) => partner.id === id)) {
     throw new PartnersError(`Partner ${id} already exists. To add a secret, run: npm run ops -- partners rotate ${id}`);
   }
   const { added, record } = createSecret([], now, expiresAt);
-  const partner: Partner = { id, name, enabled: true, kinds, rateLimit, bytesPerDay, secrets: [record] };
+  const limits = { rateLimit, bytesPerDay };
+  const partner: Partner = { id, name, enabled: true, kinds, ...limits, secrets: [record], ...withCountry(country) };
   return { file: { ...file, partners: [...file.partners, partner] }, added };
 }
 
@@ -90,21 +91,30 @@ export interface PartnerChanges {
   perSecond?: number | undefined;
   burst?: number | undefined;
   bytesPerDay?: number | undefined;
+  /** Null: no country any more. */
+  country?: string | null | undefined;
 }
 
 export function changePartner(
   file: PartnersFile,
-  { id, name, kinds, perSecond, burst, bytesPerDay }: PartnerChanges & { id: string },
+  { id, name, kinds, perSecond, burst, bytesPerDay, country }: PartnerChanges & { id: string },
 ): { file: PartnersFile; partner: Partner } {
   const partner = getPartner(file, id);
+  const { country: countryBefore, ...rest } = partner;
   const changed: Partner = {
-    ...partner,
+    ...rest,
     name: name ?? partner.name,
     kinds: kinds ?? partner.kinds,
     rateLimit: { perSecond: perSecond ?? partner.rateLimit.perSecond, burst: burst ?? partner.rateLimit.burst },
     bytesPerDay: bytesPerDay ?? partner.bytesPerDay,
+    ...withCountry(country === undefined ? countryBefore : country),
   };
   return { file: replacePartner(file, changed), partner: changed };
+}
+
+/** A partner without a country has no such property, not even in JSON. */
+function withCountry(country: string | null | undefined): Pick<Partner, "country"> {
+  return country === null || country === undefined ? {} : { country };
 }
 
 /** Returns whether ingest accepts the secret. An expiry that is not a valid date refuses it. */

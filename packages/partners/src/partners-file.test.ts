@@ -28,6 +28,13 @@ test("a partner without a quota has the default", () => {
   expect(result).toMatchObject({ success: true, file: { partners: [{ bytesPerDay: defaultBytesPerDay }] } });
 });
 
+test("a partner's country is an ISO 3166-1 alpha-2 code", () => {
+  const withCountry = (country: unknown) => parsePartnersFile(JSON.stringify({ partners: [{ ...partner, country }] }));
+  expect(withCountry("GB")).toMatchObject({ success: true, file: { partners: [{ country: "GB" }] } });
+  for (const country of ["gb", " GB", "GBR", "United Kingdom", "", null, 44])
+    expect(withCountry(country)).toMatchObject({ success: false });
+});
+
 test("a byte order mark at the start is ignored, and a second one is not JSON", () => {
   const file = { partners: [partner] };
   expect(parsePartnersFile(`\ufeff${JSON.stringify(file)}`)).toEqual({ success: true, file });

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { eventKinds, JsonError, parseJsonObject } from "@booking-events/schema";
+import { readCountry } from "@booking-events/schema/normalise";
 import * as v from "valibot";
 
 const instantMessage = "must be a date-time such as 2026-11-20T00:00:00Z";
@@ -46,6 +47,8 @@ const Partner = v.strictObject({
     v.pipe(v.number(), v.integer("must be a whole number"), v.minValue(1, "must be at least 1")),
     defaultBytesPerDay,
   ),
+  /** Phone numbers without a country code are read as numbers of this country: an ISO 3166-1 alpha-2 code. */
+  country: v.optional(v.pipe(v.string(), v.check(isCountryCode, "must be an ISO 3166-1 alpha-2 code, such as GB"))),
   secrets: v.array(PartnerSecret),
 });
 
@@ -123,4 +126,9 @@ function isInstant(text: string): boolean {
 
 function areUnique(values: string[]): boolean {
   return new Set(values).size === values.length;
+}
+
+/** The code itself, not one of the names and aliases by which a country is known. */
+function isCountryCode(text: string): boolean {
+  return readCountry(text) === text;
 }

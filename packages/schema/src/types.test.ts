@@ -66,6 +66,7 @@ test("an envelope is one object type, so Omit and spread keep its fields", () =>
     receivedAt: string;
     idempotencyKey: string | null;
     secretId?: string | null | undefined;
+    defaultCountry?: string | null | undefined;
     traceparent?: string | null | undefined;
     payload: BookingPayload;
   }>();

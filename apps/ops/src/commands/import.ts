@@ -65,11 +65,11 @@ Examples:
   $ gunzip -c bookings.gz | npm run -s ops -- import - --partner acme --as-of 2026-11-20T12:00:00Z`,
     )
     .action(async (file, { partner, kind, asOf, rejected, dryRun, json }) => {
-      requirePartner(context, partner, "Nothing was imported.");
+      const { country } = requirePartner(context, partner, "Nothing was imported.");
       if (isSameFile(file, rejected))
         throw new CommandFailure("--rejected must be another file than the one with the bookings.", { exitCode: 2 });
       const { BODY_LIMIT_BYTES, MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = parseEnvironment(limits, context.environment);
-      const source: ImportSource = { partner, kind, asOf, maxLineBytes: BODY_LIMIT_BYTES };
+      const source: ImportSource = { partner, country, kind, asOf, maxLineBytes: BODY_LIMIT_BYTES };
       requireKept(asOf, context);
       if (!dryRun) await requireAfterHorizon(asOf, context);
       const queueLimits = { maxBacklog: MAX_BACKLOG, memoryHighWater: REDIS_MEMORY_HIGH_WATER };

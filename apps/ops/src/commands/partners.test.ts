@@ -167,6 +167,17 @@ test("set changes what is given, and keeps the rest", async () => {
     secrets: [{ id: "s1", expiresAt: null }],
   });
   expect((await partners("set", "acme")).exitCode).toBe(2);
+  expect(await ok("set", "acme", "--country", "gb")).toBe(
+    "Partner acme (Acme Travel) may send all, 500/s, burst 1000, 250 MB a day, with phone numbers of GB where they have " +
+      "no country code.\n",
+  );
+  expect(await ok("set", "acme", "--burst", "900")).toContain("of GB");
+  expect(await ok("list")).toContain("COUNTRY");
+  expect(await ok("set", "acme", "--no-country")).not.toContain("GB");
+  expect(readPartnersFile(path).partners[0]).not.toHaveProperty("country");
+  expect((await partners("set", "acme", "--country", "Atlantis")).exitCode).toBe(2);
+  await ok("add", "other", "--country", "FR");
+  expect(readPartnersFile(path).partners[1]).toMatchObject({ id: "other", country: "FR" });
   expect((await partners("set", "nobody", "--rate", "1")).exitCode).toBe(1);
 });
 

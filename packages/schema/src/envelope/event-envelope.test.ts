@@ -109,6 +109,19 @@ describe("an envelope", () => {
     });
   });
 
+  test.each([
+    ["GB", "GB"],
+    [null, null],
+    ["gb", null],
+    ["GBR", null],
+    [44, null],
+  ])("says by which country phone numbers are read: %j is read as %j, and never refused", (defaultCountry, read) => {
+    expect(parseEnvelope({ ...envelope, defaultCountry })).toEqual({
+      success: true,
+      envelope: { ...envelope, defaultCountry: read },
+    });
+  });
+
   const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
   test.each([

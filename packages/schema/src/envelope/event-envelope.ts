@@ -12,6 +12,8 @@ import { idempotencyKeyPattern } from "./idempotency-key.ts";
 /** Increased when readers of the old envelope could misread the new one. Deploy readers of the new version first. */
 export const envelopeVersion = 1;
 
+/** An ISO 3166-1 alpha-2 code. Which of them are countries is decided where a number is read. */
+const countryPattern = /^[A-Z]{2}$/;
 const secretIdPattern = /^[A-Za-z0-9_-]{1,64}$/;
 const sampledTraceparentPattern = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-01$/;
 
@@ -52,6 +54,11 @@ const fields = v.object(
     ),
     /** The id of the secret by which the event came, if it is known. A wrong one counts as none, and harms nothing. */
     secretId: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(secretIdPattern))), null)),
+    /**
+     * The country by whose rules the partner's phone numbers without a country code are read, as it was set when the event
+     * was received: an ISO 3166-1 alpha-2 code, or null if none was. A wrong one counts as none.
+     */
+    defaultCountry: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(countryPattern))), null)),
     /** The W3C traceparent of the span that queued the event, if it is sampled. A wrong one counts as none. */
     traceparent: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(sampledTraceparentPattern))), null)),
     /** The payload as the partner sent it. It satisfied the rules of its kind when it was accepted. */

@@ -13,6 +13,8 @@ import type { Line } from "./read-lines.ts";
 /** What all lines of an import have in common. */
 export interface ImportSource {
   partner: string;
+  /** The partner's country, if it has one. */
+  country?: string | undefined;
   kind: EventKind;
   /** The time at which the bookings were as in the file. */
   asOf: Date;
@@ -84,7 +86,7 @@ function toEvent(
   payload: NumberedEvent["payload"],
   source: ImportSource,
 ): NumberedEvent {
-  const { partner, kind, asOf } = source;
+  const { partner, country, kind, asOf } = source;
   return {
     eventId: createImportId(number, bytes, source),
     kind,
@@ -92,6 +94,7 @@ function toEvent(
     sequence: asOf.getTime() * 1_000,
     receivedAt: asOf.toISOString(),
     idempotencyKey: `import-${asOf.getTime()}-${number}`,
+    defaultCountry: country,
     payload,
   };
 }

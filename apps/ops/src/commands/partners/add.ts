@@ -5,7 +5,7 @@ import type { Context } from "../../context.ts";
 import { changeFile, partnersPath } from "../../partners-file.ts";
 import { parseExpiry } from "../../terminal/duration.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
-import { parseBurst, parseKinds, parseQuota, parseRate } from "./arguments.ts";
+import { parseBurst, parseCountry, parseKinds, parseQuota, parseRate } from "./arguments.ts";
 import { describeQuota } from "./describe-partner.ts";
 import { describeExpiry, printSecret } from "./print-secret.ts";
 
@@ -34,6 +34,7 @@ export function addAddCommand(partners: Command, context: Context): void {
         .argParser(parseQuota)
         .default(defaultBytesPerDay, describeQuota(defaultBytesPerDay)),
     )
+    .option("--country <code>", "where phone numbers without a country code are from, such as GB", parseCountry)
     .option("--expires <when>", "when the secret expires: a time or a duration", (text) =>
       parseExpiry(text, context.now()),
     )
@@ -47,9 +48,10 @@ Examples:
   $ npm run -s ops -- partners add acme --json | jq -r .secret`,
     )
     .action(async (id, options) => {
-      const { name = id, kinds, rate: perSecond, quota: bytesPerDay, expires: expiresAt = null } = options;
+      const { name = id, kinds, rate: perSecond, quota: bytesPerDay, expires: expiresAt = null, country } = options;
       const { burst = Math.max(1, Math.ceil(perSecond * burstSeconds)) } = options;
-      const partner = { id, name, kinds: [...kinds], rateLimit: { perSecond, burst }, bytesPerDay, expiresAt };
+      const limits = { rateLimit: { perSecond, burst }, bytesPerDay };
+      const partner = { id, name, kinds: [...kinds], ...limits, country, expiresAt };
       const path = partnersPath(context);
       const { added, isNew } = await changeFile(context, (file) => addPartner(file, partner, context.now()), true);
       if (isNew) {

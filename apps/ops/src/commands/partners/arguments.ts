@@ -1,4 +1,5 @@
 import { type EventKind, eventKinds } from "@booking-events/schema";
+import { readCountry } from "@booking-events/schema/normalise";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 
 export function parseKinds(text: string): EventKind[] {
@@ -31,4 +32,10 @@ export function parseQuota(text: string): number {
 export function parseBurst(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError("Give a whole number of at least 1.");
   return Number(text);
+}
+
+export function parseCountry(text: string): string {
+  const country = readCountry(text);
+  if (country === undefined) throw new InvalidArgumentError("Give an ISO 3166-1 alpha-2 code, such as GB.");
+  return country;
 }

@@ -16,3 +16,8 @@ export function describeQuota(bytes: number): string {
 export function describeRate({ rateLimit: { perSecond, burst } }: Partner): string {
   return `${perSecond}/s, burst ${burst}`;
 }
+
+/** Continues a sentence. */
+export function describeCountry({ country }: Partner): string {
+  return country === undefined ? "" : `, with phone numbers of ${country} where they have no country code`;
+}

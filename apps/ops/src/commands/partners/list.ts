@@ -16,7 +16,7 @@ export function addListCommand(partners: Command, context: Context): void {
       "List partners and the state of their secrets. If REDIS_URL is set, the list also shows how much of its quota " +
         "each partner has used today, and when each secret was last used, which ingest records every few seconds.",
     )
-    .option("--json", "print a JSON array: id, name, enabled, kinds, rateLimit, bytesPerDay, secrets")
+    .option("--json", "print a JSON array: id, name, enabled, kinds, rateLimit, bytesPerDay, country, secrets")
     .action(async ({ json }) => {
       const path = partnersPath(context);
       const { partners } = readPartnersFile(path);
@@ -31,7 +31,8 @@ export function addListCommand(partners: Command, context: Context): void {
       } else if (partners.length === 0) {
         printLine(context.stdout, `There are no partners in ${path} yet.`);
       } else {
-        printTable(context.stdout, createColumns(now, usage), partners.flatMap(toRows));
+        const hasCountries = partners.some(({ country }) => country !== undefined);
+        printTable(context.stdout, createColumns(now, usage, hasCountries), partners.flatMap(toRows));
       }
     });
 }
@@ -58,7 +59,7 @@ async function readUsageIfPossible({ environment, stderr }: Context, partners: s
   }
 }
 
-function createColumns(now: Date, usage: Usage | undefined): Column<SecretRow>[] {
+function createColumns(now: Date, usage: Usage | undefined, hasCountries: boolean): Column<SecretRow>[] {
   const columns: Column<SecretRow>[] = [
     { header: "PARTNER", value: ({ partner }) => partner?.id ?? "" },
     { header: "NAME", value: ({ partner }) => partner?.name ?? "" },
@@ -66,6 +67,7 @@ function createColumns(now: Date, usage: Usage | undefined): Column<SecretRow>[]
     { header: "KINDS", value: ({ partner }) => (partner ? describeKinds(partner.kinds) : "") },
     { header: "RATE", value: ({ partner }) => (partner ? describeRate(partner) : "") },
     { header: "QUOTA", value: ({ partner }) => (partner ? describeUsedQuota(partner, usage) : "") },
+    ...(hasCountries ? [{ header: "COUNTRY", value: ({ partner }: SecretRow) => partner?.country ?? "" }] : []),
     { header: "SECRET", value: ({ secret }) => secret?.id ?? "none" },
     { header: "CREATED", value: ({ secret }) => secret?.createdAt.slice(0, 10) ?? "" },
     { header: "VALID", value: ({ secret }) => (secret ? describeValidity(secret, now) : "") },

@@ -4,15 +4,16 @@ import type { Context } from "../../context.ts";
 import { changeFile } from "../../partners-file.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printLine } from "../../terminal/print.ts";
-import { parseBurst, parseKinds, parseQuota, parseRate } from "./arguments.ts";
-import { describeKinds, describeQuota, describeRate } from "./describe-partner.ts";
+import { parseBurst, parseCountry, parseKinds, parseQuota, parseRate } from "./arguments.ts";
+import { describeCountry, describeKinds, describeQuota, describeRate } from "./describe-partner.ts";
 
 export function addSetCommand(partners: Command, context: Context): void {
   partners
     .command("set")
-    .summary("change a partner's name, kinds, rate limit or quota")
+    .summary("change a partner's name, kinds, rate limit, quota or country")
     .description(
-      "Change a partner's name, the kinds of event that it may send, its rate limit or its quota. The rest stays.",
+      "Change a partner's name, the kinds of event that it may send, its rate limit, its quota or its country. The rest " +
+        "stays. A country applies to events that are received from then on.",
     )
     .argument("<id>", "the partner's id")
     .option("--name <name>", "name for display")
@@ -20,19 +21,23 @@ export function addSetCommand(partners: Command, context: Context): void {
     .option("--rate <perSecond>", "events per second, on average", parseRate)
     .option("--burst <events>", "events in a burst", parseBurst)
     .option("--quota <bytes>", "bytes of payloads in a day, such as 500MB", parseQuota)
+    .option("--country <code>", "where phone numbers without a country code are from, such as GB", parseCountry)
+    .option("--no-country", "leave phone numbers without a country code unread")
     .addHelpText("after", "\nExample:\n  $ npm run ops -- partners set acme --rate 500 --burst 1000")
-    .action(async (id, { rate, quota, ...changes }) => {
-      if (rate === undefined && quota === undefined && Object.keys(changes).length === 0) {
-        throw new CommandFailure("Say what to change: --name, --kinds, --rate, --burst or --quota.", { exitCode: 2 });
+    .action(async (id, { rate, quota, country: given, ...others }) => {
+      const country = given === false ? null : given;
+      const changes = { perSecond: rate, bytesPerDay: quota, country, ...others };
+      if (Object.values(changes).every((change) => change === undefined)) {
+        throw new CommandFailure("Say what to change: --name, --kinds, --rate, --burst, --quota or --country.", {
+          exitCode: 2,
+        });
       }
-      const { partner } = await changeFile(context, (file) =>
-        changePartner(file, { id, perSecond: rate, bytesPerDay: quota, ...changes }),
-      );
+      const { partner } = await changeFile(context, (file) => changePartner(file, { id, ...changes }));
       const { name, kinds, bytesPerDay } = partner;
       printLine(
         context.stdout,
         `Partner ${id} (${name}) may send ${describeKinds(kinds)}, ${describeRate(partner)}, ` +
-          `${describeQuota(bytesPerDay)} a day.`,
+          `${describeQuota(bytesPerDay)} a day${describeCountry(partner)}.`,
       );
     });
 }
