@@ -1,4 +1,5 @@
 import { migrate } from "@booking-events/store";
+import { deriveColumns, toColumnName } from "@booking-events/store/tables/content-columns";
 import type { BenchDatabase } from "./data-services.ts";
 import { firstReceivedAtMs } from "./fill-queue.ts";
 import { fullBooking } from "./sample-events.ts";
@@ -164,14 +165,33 @@ function insertChanges(source: string): string {
 }
 
 function insertBookings(source: string): string {
+  const contents = contentsInSql();
   return `
     insert into bookings (booking_key, booking_id, partner, reference_kind, reference, state, event_id, sequence, payload,
       content_digest, content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
-      guest_hashes, arrival_date, arrival_at, return_date, return_at, destination_country, destination_airport)
+      guest_hashes, ${Object.keys(contents).join(", ")})
     select booking_key, booking_id, partner, 'trip', reference, case kind when 'delete' then 'deleted' else 'active' end, id,
       sequence, payload, digest, id, sequence, sequence, revision, created_at, received_at,
       case kind when 'delete' then received_at end,
-      array[hashtextextended('e' || n, 0), hashtextextended('p' || n, 0)], trip.*
-    from pg_temp.${source}, booking_trip(payload) as trip
+      array[hashtextextended('e' || n, 0), hashtextextended('p' || n, 0)], ${Object.values(contents).join(", ")}
+    from pg_temp.${source}
     where revision = ${eventsPerBooking}`;
+}
+
+/** The columns of `bookings` that follow from the payload, by their names, as SQL of the source. */
+function contentsInSql(): Record<string, string> {
+  const columns = deriveColumns(
+    { partner: "acme", referenceKind: "trip" },
+    { payload: fullBooking, defaultCountry: null },
+  );
+  return {
+    ...Object.fromEntries(Object.entries(columns).map(([key, value]) => [toColumnName(key), toLiteral(value)])),
+    consumer_email: "payload ->> 'consumerEmail'",
+    consumer_trip_arrival_date: "(payload ->> 'consumerTripArrivalDate')::date",
+    consumer_trip_arrival_at: "null",
+  };
+}
+
+function toLiteral(value: unknown): string {
+  return typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : String(value);
 }

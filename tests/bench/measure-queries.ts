@@ -12,6 +12,7 @@ import {
   listEvents,
   listPartnerBookings,
   openDigestKey,
+  toGuestSearch,
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import type { BenchDatabase } from "./data-services.ts";
@@ -64,15 +65,12 @@ const questions: Record<string, (tables: FilledTables) => Query> = {
     };
   },
   "a guest's bookings": (tables) => {
-    const search = {
-      by: "email",
-      value: tables.email(bookingOf(anyNumber(guests), tables)),
-      partner: undefined,
-    } as const;
+    const email = tables.email(bookingOf(anyNumber(guests), tables));
+    const search = toGuestSearch("email", email, undefined);
+    if (search === undefined) throw new IntegrityError(`${email} is no address.`);
     return async (pool) => {
       const found = await findGuestBookings(pool, await openDigestKey(pool, undefined), search);
-      if (found.length !== 1)
-        throw new IntegrityError(`${found.length} bookings of one guest were found: ${search.value}.`);
+      if (found.length !== 1) throw new IntegrityError(`${found.length} bookings of one guest were found: ${email}.`);
     };
   },
   "a partner's bookings": (tables) => {
@@ -162,7 +160,7 @@ async function addGuests(pool: Pool, tables: FilledTables): Promise<void> {
   for (let guest = 0; guest < guests; guest += 1) {
     const booking = bookingOf(guest, tables);
     await pool.query("update bookings set guest_hashes = $1 where reference = $2", [
-      hashContacts(key, { email: tables.email(booking), phone: undefined }),
+      hashContacts(key, { payload: { consumerEmail: tables.email(booking) }, defaultCountry: null }),
       tables.reference(booking),
     ]);
   }

@@ -181,6 +181,26 @@ describe("guests erase", () => {
     expect(rows).toEqual([{ bookings: 3, dead_letters: 1, jobs: 1 }]);
   });
 
+  test("lists near misses apart, and erases none of them", async () => {
+    const [known, unknown] = [{ consumerPhone: "+44 7911 123456" }, { consumerPhone: "07911 123456" }];
+    await apply(event(1, known), event(2, unknown));
+    await writeLetter(event(3, unknown));
+    await enqueue(event(4, known), event(5, unknown));
+    const phone = ["--phone", "+447911123456"];
+    const found = JSON.parse((await guests(["find", ...phone, "--json"])).stdout);
+    expect(found).toMatchObject({
+      ...{ bookings: [{ reference: "CANARY-1" }], deadLetters: [] },
+      ...{ similarBookings: [{ reference: "CANARY-2" }], similarDeadLetters: [event(3).eventId] },
+    });
+    const { stdout } = await guests(["erase", ...phone, ...reason, "--yes"]);
+    expect(stdout).toMatch(/Near misses.*CANARY-2.*Near misses are not erased/s);
+    expect(stdout).toContain("Erased 2 bookings with 1 events, 0 dead letters and 1 events in the queue.");
+    const { rows } = await pool.query("select reference from bookings where erased_at is null");
+    expect(rows).toEqual([{ reference: "CANARY-2" }]);
+    expect(await redis.keys(queueKey("0199*"))).toEqual([queueKey(event(5).eventId)]);
+    expect((await pool.query("select from dead_letters where resolved_at is null")).rowCount).toBe(1);
+  });
+
   test("finishes what an earlier run has left", async () => {
     await apply(event(1));
     await guests(["erase", "--email", email, ...reason, "--yes"]);

@@ -91,8 +91,7 @@ async function insertBooking(
         deletedAt: state === "deleted" ? new Date("2026-11-20T00:00:03Z") : null,
       },
       revision: 1,
-      keepsPayload: false,
-      trip: null,
+      newContent: "logged",
     },
   ]);
   await pool.query("update bookings set payload = $1 where reference = $2", [JSON.stringify(content), reference]);
@@ -299,7 +298,7 @@ describe("bookings verify", () => {
       event(1, "create", "created", { contentDigest, after }),
       event(2, "update", "unchanged", { contentDigest, after: first }),
     ]);
-    await insertBookings(pool, [{ ...key, state: state(decider), revision: 1, keepsPayload: false, trip: null }]);
+    await insertBookings(pool, [{ ...key, state: state(decider), revision: 1, newContent: "logged" }]);
   }
 
   const trip = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
@@ -307,7 +306,7 @@ describe("bookings verify", () => {
 
   /** @returns what is printed when the booking has this state, and its first two events were removed */
   async function verifyWithoutFirstEvents(state: BookingState, revision: number): Promise<string> {
-    await updateBookings(pool, [{ ...key, state, revision, keepsPayload: true, trip: null }]);
+    await updateBookings(pool, [{ ...key, state, revision, newContent: "kept" }]);
     await pool.query("delete from booking_events where id = any($1)", [[eventId(1), eventId(2)]]);
     await pool.query("update log_retention set horizon = '2026-11-20T01:00Z'");
     const { stdout } = await ops("bookings", "verify");
@@ -338,14 +337,14 @@ describe("bookings verify", () => {
       pool,
       repetitions.map((number) => event(number, "update", "unchanged", { contentDigest, after: after(number) })),
     );
-    await updateBookings(pool, [{ ...key, state: after(1_100), revision: 1, keepsPayload: true, trip: null }]);
+    await updateBookings(pool, [{ ...key, state: after(1_100), revision: 1, newContent: "kept" }]);
     const other = { ...key, reference: "TRIP-2", bookingKey: bookingKey("acme", "trip", "TRIP-2") };
     const place = { eventId: eventId(2_000), sequence: start + 2_000_000_000, lastSequence: start + 2_000_000_000 };
     const at = new Date(place.sequence / 1_000);
     const content = { digest: contentDigest, eventId: place.eventId, newestKeylessSequence: place.sequence };
     const ofOther = { ...state(1), ...place, content, createdAt: at, updatedAt: at };
     await insertEvents(pool, [{ ...event(2_000, "create", "created", { contentDigest, after: ofOther }), ...other }]);
-    await insertBookings(pool, [{ ...other, state: ofOther, revision: 1, keepsPayload: false, trip: null }]);
+    await insertBookings(pool, [{ ...other, state: ofOther, revision: 1, newContent: "logged" }]);
     expect(await ok("bookings", "verify")).toBe("2 bookings with 1101 events: 0 bookings differ from their logs.\n");
 
     await pool.query("update booking_events set outcome = 'updated' where id = any($1)", [
@@ -370,7 +369,7 @@ describe("bookings verify", () => {
       event(100 * hour, "update", "updated", { contentDigest: third.content.digest, after: third }),
       event(200 * hour, "update", "updated", { contentDigest: last.content.digest, after: last }),
     ]);
-    await updateBookings(pool, [{ ...key, state: last, revision: 3, keepsPayload: false, trip: null }]);
+    await updateBookings(pool, [{ ...key, state: last, revision: 3, newContent: "logged" }]);
     await pool.query("delete from booking_events where id = any($1)", [[eventId(1), eventId(2)]]);
     expect((await ops("bookings", "verify")).exitCode).toBe(1);
     await pool.query("update log_retention set horizon = '2026-11-20T01:00Z'");

@@ -25,19 +25,34 @@ create table bookings (
   content_removed_at timestamptz,
   erased_at timestamptz,
   guest_hashes bigint[] not null default '{}',
-  -- A hash, since a reference may be too long for an index row. Unlike an index on the payload, the column lets an
-  -- update that leaves it as it is touch no index.
-  consumer_hash bigint generated always as (
-    case when reference_kind = 'trip' then
-      hashtextextended(partner || ' ' || (payload ->> 'consumerPartnerExternalReference'), 0)
-    end
-  ) stored,
-  arrival_date date,
-  arrival_at timestamptz,
-  return_date date,
-  return_at timestamptz,
-  destination_country text collate "C",
-  destination_airport text collate "C"
+  -- What follows from the payload. Unlike indexes on the payload, these columns let an update that leaves them as they
+  -- are touch no index.
+  default_country text collate "C",
+  -- A hash, since a reference may be too long for an index row.
+  consumer_hash bigint,
+  consumer_phone text collate "C",
+  consumer_phone_is_assumed boolean,
+  consumer_email text collate "C",
+  consumer_language text collate "C",
+  consumer_nationality text collate "C",
+  consumer_currency text collate "C",
+  consumer_trip_is_international boolean,
+  consumer_trip_is_regional boolean,
+  consumer_trip_is_local boolean,
+  consumer_trip_arrival_date date,
+  consumer_trip_arrival_at timestamptz,
+  consumer_trip_return_date date,
+  consumer_trip_return_at timestamptz,
+  consumer_trip_departure_country_name text collate "C",
+  consumer_trip_departure_country_code text collate "C",
+  consumer_trip_departure_airport_code text collate "C",
+  consumer_trip_destination_country_name text collate "C",
+  consumer_trip_destination_country_code text collate "C",
+  consumer_trip_destination_airport_code text collate "C",
+  agent_timezone text collate "C",
+  agent_phone_number text collate "C",
+  agent_phone_number_is_assumed boolean,
+  agent_email text collate "C"
 )
 -- A page keeps room for a new version of a row. An update then touches no index, unless it changes what is indexed.
 with (fillfactor = 75);
@@ -48,9 +63,10 @@ create index bookings_by_partner on bookings (partner, created_at, booking_key);
 
 -- What people look bookings up by.
 create index bookings_by_reference on bookings using hash (reference);
-create index bookings_by_arrival on bookings (arrival_date, destination_country, destination_airport)
-  where arrival_date is not null;
-create index bookings_by_return on bookings (return_date) where return_date is not null;
+create index bookings_by_arrival on bookings (
+  consumer_trip_arrival_date, consumer_trip_destination_country_code, consumer_trip_destination_airport_code
+) where consumer_trip_arrival_date is not null;
+create index bookings_by_return on bookings (consumer_trip_return_date) where consumer_trip_return_date is not null;
 
 -- "Which bookings has this guest?" Rows without a hash are left out, since they would all be one entry of the index.
 create index bookings_by_guest on bookings using gin (guest_hashes) where guest_hashes <> '{}';
@@ -99,18 +115,54 @@ comment on column bookings.content_removed_at is
 comment on column bookings.erased_at is
   'When the booking was erased. The row keeps later events of the booking from bringing it back. Null: it was not.';
 comment on column bookings.guest_hashes is
-  'Keyed hashes of each e-mail address and phone number of the consumer that an event of the booking has sent, by which a guest''s bookings are found. {-1}: they are too many, so the contents have to be searched.';
+  'Keyed hashes of each e-mail address, and of the end of each phone number, of the consumer that an event of the booking has sent, by which a guest''s bookings are found. {-1}: they are too many, so the contents have to be searched.';
+comment on column bookings.default_country is
+  'booking_events.default_country of the event that sent the payload. This column and the following ones follow from the payload, and are null if it lacks the field, or the value cannot be read. If a rule has changed, ops bookings renormalise corrects them.';
 comment on column bookings.consumer_hash is
   'A hash of the consumer''s reference of a booking with a trip reference, by which a consumer''s trips are found.';
-comment on column bookings.arrival_date is
-  'consumerTripArrivalDate: the calendar day as the partner wrote it. These columns are null if the payload lacks a field, or its value cannot be read.';
-comment on column bookings.arrival_at is 'consumerTripArrivalDate: the moment. Null if a day was sent.';
-comment on column bookings.return_date is 'consumerTripReturnDate: the calendar day as the partner wrote it.';
-comment on column bookings.return_at is 'consumerTripReturnDate: the moment. Null if a day was sent.';
-comment on column bookings.destination_country is
+comment on column bookings.consumer_phone is
+  'consumerPhone in E.164, such as +442071838750, without an extension; of several numbers, the first.';
+comment on column bookings.consumer_phone_is_assumed is
+  'Whether consumerPhone was sent without a country code, so that its country was assumed: that of the nationality, or else default_country. Null: there is no number.';
+comment on column bookings.consumer_email is
+  'The address in consumerEmail, without a name or white space around it, and with its domain in lower case.';
+comment on column bookings.consumer_language is
+  'consumerLanguage as a language tag in its canonical form, such as en or zh-Hant-TW.';
+comment on column bookings.consumer_nationality is 'consumerNationality as an ISO 3166-1 alpha-2 code, such as GB.';
+comment on column bookings.consumer_currency is 'consumerCurrency as an ISO 4217 code, such as EUR.';
+comment on column bookings.consumer_trip_is_international is
+  'consumerTripIsInternational: true for true, t, yes, y and 1; false for false, f, no, n and 0.';
+comment on column bookings.consumer_trip_is_regional is
+  'consumerTripIsRegional: true for true, t, yes, y and 1; false for false, f, no, n and 0.';
+comment on column bookings.consumer_trip_is_local is
+  'consumerTripIsLocal: true for true, t, yes, y and 1; false for false, f, no, n and 0.';
+comment on column bookings.consumer_trip_arrival_date is
+  'consumerTripArrivalDate: the calendar day as the partner wrote it.';
+comment on column bookings.consumer_trip_arrival_at is
+  'consumerTripArrivalDate: the moment. Null if a day was sent, or a time without its zone.';
+comment on column bookings.consumer_trip_return_date is
+  'consumerTripReturnDate: the calendar day as the partner wrote it.';
+comment on column bookings.consumer_trip_return_at is
+  'consumerTripReturnDate: the moment. Null if a day was sent, or a time without its zone.';
+comment on column bookings.consumer_trip_departure_country_name is
+  'consumerTripDepartureCountryName as sent, without white space around it. Null if it has more than 100 characters.';
+comment on column bookings.consumer_trip_departure_country_code is
+  'consumerTripDepartureCountryName as an ISO 3166-1 alpha-2 code, such as GB.';
+comment on column bookings.consumer_trip_departure_airport_code is
+  'consumerTripDepartureAirportCode in capitals. Null if it has not the shape of an IATA code (three letters).';
+comment on column bookings.consumer_trip_destination_country_name is
   'consumerTripDestinationCountryName as sent, without white space around it. Null if it has more than 100 characters.';
-comment on column bookings.destination_airport is
+comment on column bookings.consumer_trip_destination_country_code is
+  'consumerTripDestinationCountryName as an ISO 3166-1 alpha-2 code, such as ES.';
+comment on column bookings.consumer_trip_destination_airport_code is
   'consumerTripDestinationAirportCode in capitals. Null if it has not the shape of an IATA code (three letters).';
+comment on column bookings.agent_timezone is 'agentTimezone as an IANA name, such as Europe/London.';
+comment on column bookings.agent_phone_number is
+  'agentPhoneNumber in E.164, such as +442071838750, without an extension; of several numbers, the first.';
+comment on column bookings.agent_phone_number_is_assumed is
+  'Whether agentPhoneNumber was sent without a country code, so that its country was assumed: default_country. Null: there is no number.';
+comment on column bookings.agent_email is
+  'The address in agentEmail, without a name or white space around it, and with its domain in lower case.';
 
 -- One partition for each month, so that old events are dropped and not deleted row by row. An id begins with the time of
 -- receipt, so it decides the partition.
@@ -124,6 +176,7 @@ create table booking_events (
   sequence bigint not null,
   idempotency_key text collate "C",
   secret_id text collate "C",
+  default_country text collate "C",
   payload jsonb,
   content_digest bytea,
   outcome text collate "C" not null check (
@@ -186,6 +239,8 @@ comment on column booking_events.idempotency_key is
   'The partner''s key of the event. Null: it was sent without one, or the booking has been erased.';
 comment on column booking_events.secret_id is
   'The id, in the partners file, of the secret by which the event came. Null: it was imported.';
+comment on column booking_events.default_country is
+  'The partner''s country when the event was received (ISO 3166-1 alpha-2), by which phone numbers without a country code are read. Null: it had none.';
 comment on column booking_events.payload is 'What the partner sent. Null: it has been removed.';
 comment on column booking_events.content_digest is
   'A digest of the payload: see bookings.content_digest. Null: it has been removed with the payload.';

@@ -76,7 +76,8 @@ set search_path from current
 as $$
 declare
   guest_columns constant text[] := array[
-    'reference', 'payload', 'content_digest', 'guest_hashes', 'idempotency_key', 'envelope'
+    'reference', 'payload', 'content_digest', 'guest_hashes', 'consumer_phone', 'consumer_email', 'agent_phone_number',
+    'agent_email', 'idempotency_key', 'envelope'
   ];
   guest_tables constant regclass[] := array['bookings', 'booking_events', 'booking_changes', 'dead_letters']::regclass[]
     || array(select inhrelid::regclass from pg_inherits where inhparent = 'booking_events'::regclass);
@@ -250,8 +251,15 @@ begin
     -- The booking may have more events.
     exit when emptied_events >= max_events;
     update bookings set payload = null, content_removed_at = now(), guest_hashes = '{}',
-      arrival_date = null, arrival_at = null, return_date = null, return_at = null,
-      destination_country = null, destination_airport = null
+      default_country = null, consumer_hash = null, consumer_phone = null, consumer_phone_is_assumed = null,
+      consumer_email = null, consumer_language = null, consumer_nationality = null, consumer_currency = null,
+      consumer_trip_is_international = null, consumer_trip_is_regional = null, consumer_trip_is_local = null,
+      consumer_trip_arrival_date = null, consumer_trip_arrival_at = null, consumer_trip_return_date = null,
+      consumer_trip_return_at = null, consumer_trip_departure_country_name = null,
+      consumer_trip_departure_country_code = null, consumer_trip_departure_airport_code = null,
+      consumer_trip_destination_country_name = null, consumer_trip_destination_country_code = null,
+      consumer_trip_destination_airport_code = null, agent_timezone = null, agent_phone_number = null,
+      agent_phone_number_is_assumed = null, agent_email = null
     where booking_key = key;
     emptied_bookings := emptied_bookings + 1;
   end loop;

@@ -17,11 +17,15 @@ export { beginErasure, countErasedJob, type ErasedCounts, removeGuestSamples } f
 export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLetter } from "./guests/find-guests.ts";
 export {
   boundGuestHashes,
-  contactsOf,
   hashContacts,
-  normalizeContact,
 } from "./guests/guest-contacts.ts";
-export { type GuestSearch, type MatchingEvent, matchEnvelope } from "./guests/guest-search.ts";
+export {
+  type Closeness,
+  type GuestSearch,
+  type MatchingEvent,
+  matchEnvelope,
+  toGuestSearch,
+} from "./guests/guest-search.ts";
 export { type BookingDetails, findBookings } from "./look/booking-details.ts";
 export { type DatabaseExamination, examineDatabase } from "./look/examine-database.ts";
 export { findMisjudgedKeys, type MisjudgedKey } from "./look/find-misjudged-keys.ts";
@@ -86,7 +90,6 @@ export { toJsonbText } from "./tables/jsonb-text.ts";
 export { readLogHorizon } from "./tables/log-horizon.ts";
 export { type LogPage, type LogRange, readLog, startOfLog } from "./tables/read-log.ts";
 export { type BookingToSave, insertBookings, updateBookings } from "./tables/save-bookings.ts";
-export { readTrip, type Trip } from "./tables/trip.ts";
 export { estimateRemovals, type Removal } from "./upkeep/estimate-removals.ts";
 export { findCollationWarnings } from "./upkeep/find-collation-problems.ts";
 export { findDurabilityProblems } from "./upkeep/find-durability-problems.ts";
@@ -94,4 +97,5 @@ export { findStandbyProblems } from "./upkeep/find-standby-problems.ts";
 export { type Maintained, type MaintenanceOptions, maintain, type RetentionRules } from "./upkeep/maintain.ts";
 export { migrate, SchemaRefusedError, UnusableDatabaseError } from "./upkeep/migrate.ts";
 export { probeWrites } from "./upkeep/probe-writes.ts";
+export { type Renormalised, renormaliseBookings } from "./upkeep/renormalise-bookings.ts";
 export { rewriteTables } from "./upkeep/rewrite-tables.ts";

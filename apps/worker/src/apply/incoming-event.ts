@@ -1,16 +1,7 @@
 import { hash } from "node:crypto";
 import { type FoldEvent, toCanonicalJson } from "@booking-events/bookings";
-import { bookingReferenceOf, type EventEnvelope, referenceKindOf } from "@booking-events/schema";
-import {
-  type BookingIdentity,
-  bookingKey,
-  contactsOf,
-  type DigestKey,
-  hashContacts,
-  readTrip,
-  type Trip,
-  toJsonbText,
-} from "@booking-events/store";
+import { type BookingPayload, bookingReferenceOf, type EventEnvelope, referenceKindOf } from "@booking-events/schema";
+import { type BookingIdentity, bookingKey, type DigestKey, hashContacts, toJsonbText } from "@booking-events/store";
 
 /** An event to apply. All that depends on its envelope is computed once. */
 export interface IncomingEvent extends FoldEvent, BookingIdentity {
@@ -19,12 +10,15 @@ export interface IncomingEvent extends FoldEvent, BookingIdentity {
   payload: string;
   /** See `bookings.guest_hashes`. */
   guestHashes: readonly string[];
-  trip: Trip | null;
+  defaultCountry: string | null;
+  /** As sent: {@link payload}, parsed. */
+  sent: BookingPayload;
 }
 
 export function toIncomingEvent(envelope: EventEnvelope, key: DigestKey): IncomingEvent {
   const reference = bookingReferenceOf(envelope.payload);
   const referenceKind = referenceKindOf(envelope.payload);
+  const { payload, defaultCountry = null } = envelope;
   return {
     id: envelope.eventId,
     partner: envelope.partner,
@@ -36,10 +30,11 @@ export function toIncomingEvent(envelope: EventEnvelope, key: DigestKey): Incomi
     idempotencyKey: envelope.idempotencyKey,
     secretId: envelope.secretId ?? null,
     hasIdempotencyKey: envelope.idempotencyKey !== null,
-    payload: toJsonbText(envelope.payload),
-    contentDigest: key.digestContent(hash("sha256", toCanonicalJson(envelope.payload), "hex")),
-    guestHashes: hashContacts(key, contactsOf(envelope.payload)),
-    trip: readTrip(envelope.payload),
+    payload: toJsonbText(payload),
+    sent: payload,
+    defaultCountry,
+    contentDigest: key.digestContent(hash("sha256", toCanonicalJson(payload), "hex")),
+    guestHashes: hashContacts(key, { payload, defaultCountry }),
     receivedAt: new Date(envelope.receivedAt),
   };
 }

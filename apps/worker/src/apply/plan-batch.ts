@@ -40,6 +40,8 @@ export interface TouchedBooking extends Readonly<BookingIdentity> {
   readonly firstId: string;
   readonly revision: number;
   readonly guestHashes: readonly string[];
+  /** By which the stored content is read. */
+  readonly defaultCountry: string | null;
   /** Events that are not in the log, in sequence order. */
   readonly newEvents: readonly IncomingEvent[];
 }
@@ -93,9 +95,10 @@ export function groupByBooking(
       revision = 0,
       isContentRemoved = false,
       guestHashes = [],
+      defaultCountry = null,
     } = booking ?? {};
     const firstId = stored === null ? startOfLog.id : firstIdOfBooking(stored);
-    const known = { bookingId, stored, feedEventId, firstId, revision, isContentRemoved, guestHashes };
+    const known = { bookingId, stored, feedEventId, firstId, revision, isContentRemoved, guestHashes, defaultCountry };
     return { ...identityOf(ofBooking[0] as IncomingEvent), ...known, newEvents: ofBooking };
   });
 }
@@ -155,17 +158,25 @@ export function planBatch(
 
 function toBooking({ work, plan }: PlannedWork): BookingToSave {
   const revision = work.revision + plan.changes.length;
-  const trip = work.events.find(({ id }) => id === plan.state.content?.eventId)?.trip ?? null;
-  const keepsPayload = plan.keepsContent && !work.isContentRemoved;
   return {
     ...identityOf(work),
     bookingId: work.bookingId,
     state: plan.state,
     revision,
-    keepsPayload,
     guestHashes: addGuestHashes(work),
-    trip,
+    newContent: findContent(work, plan),
   };
+}
+
+/** The same content may be read differently if the partner's country has changed since. */
+function findContent(
+  { events, isContentRemoved, defaultCountry }: BookingWork,
+  { keepsContent, state: { content } }: BookingPlan,
+): BookingToSave["newContent"] {
+  const event = events.find(({ id }) => id === content?.eventId);
+  const isRead = event === undefined || event.defaultCountry === defaultCountry;
+  if (keepsContent && !isContentRemoved && isRead) return "kept";
+  return event === undefined ? "logged" : { payload: event.sent, defaultCountry: event.defaultCountry };
 }
 
 /** @returns undefined if the booking has all of them already */

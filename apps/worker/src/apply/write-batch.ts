@@ -41,12 +41,7 @@ export async function writeBatch(client: Queryable, plan: BatchPlan, digestKey: 
     // After they have been inserted: an operator who erases one of them now waits for this transaction.
     ifAny(plan.newBookings, (bookings) => orRace(areNotErased(client, digestKey, bookings))),
     ifAny(plan.changedBookings, (bookings) => updateBookings(client, bookings)),
-    ifAny(plan.consumerDeletes, (events) =>
-      markReferenceKind(
-        client,
-        events.map(({ id }) => id),
-      ),
-    ),
+    ifAny(plan.consumerDeletes, (events) => markReferenceKind(client, events)),
     ifAny(plan.changes, (changes) => appendChanges(client, changes)),
   ]);
   return new Set(misdirected);

@@ -41,15 +41,20 @@ export interface PhoneCandidates {
 
 /** Returns what a phone number is found by, however it was written. Both a stored value and the one to look for need it. */
 export function phoneCandidates(sent: string, countries: readonly string[]): PhoneCandidates {
+  if (isTidyNumber(sent)) return { same: [sent], near: nearOf(sent.slice(1)) };
   const same = new Set<string>();
   const near = new Set<string>();
   for (const text of splitNumbers(sent)) {
     const e164 = readNumber(text, countries)?.e164;
     if (e164 !== undefined) same.add(e164);
     const digits = (e164 ?? withoutExtension(text)).replace(/\D/g, "");
-    if (digits.length >= nearDigits) near.add(digits.slice(-nearDigits));
+    for (const end of nearOf(digits)) near.add(end);
   }
   return { same: [...same], near: [...near] };
+}
+
+function nearOf(digits: string): string[] {
+  return digits.length < nearDigits ? [] : [digits.slice(-nearDigits)];
 }
 
 /** Fewer are the same by chance in an installation with millions of bookings. Most national numbers have more. */

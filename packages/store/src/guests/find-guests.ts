@@ -1,16 +1,20 @@
+import type { BookingFieldName } from "@booking-events/schema";
 import type pg from "pg";
 import type { Queryable } from "../connect/queryable.ts";
 import { inTransaction } from "../connect/transaction.ts";
 import { allowLongStatements } from "../connect/transaction-limits.ts";
+import { bookingKey, consumerHash } from "../tables/booking-key.ts";
+import type { SentContent } from "../tables/content-columns.ts";
 import type { BookingToErase } from "./booking-to-erase.ts";
 import type { DigestKey } from "./digest-key.ts";
-import { possibleGuestHashes } from "./guest-contacts.ts";
-import { type GuestSearch, matchEnvelope, matchPayload } from "./guest-search.ts";
+import { guestFields, possibleGuestHashes } from "./guest-contacts.ts";
+import { type Closeness, type GuestSearch, matchContent, matchEnvelope } from "./guest-search.ts";
 
 export interface GuestBooking extends BookingToErase {
   /** `expired`: the log has events of it that were too old to be applied, and nothing else is stored. */
   state: "active" | "deleted" | "expired";
   updatedAt: Date;
+  closeness: Closeness;
 }
 
 const lettersPerPage = 200;
@@ -18,8 +22,8 @@ const lettersPerPage = 200;
 const statementTimeoutMs = 15 * 60 * 1_000;
 
 /**
- * Finds the bookings of a guest: those that hold the value now, and those whose log does. By a consumer's reference, only
- * trips that have it now.
+ * Finds the bookings of a guest: those that hold the value now, and those whose log does; and those that hold, or have
+ * held, a similar one. By a consumer's reference, only trips that have it now.
  */
 export function findGuestBookings(pool: pg.Pool, key: DigestKey, search: GuestSearch): Promise<GuestBooking[]> {
   return inTransaction(pool, async (connection) => {
@@ -28,15 +32,18 @@ export function findGuestBookings(pool: pg.Pool, key: DigestKey, search: GuestSe
     await client.query("set local enable_bitmapscan to on");
     const candidates =
       search.by === "reference"
-        ? await findByReference(client, search)
-        : await findByContact(client, possibleGuestHashes(key, search.by, search.value), search.partner);
+        ? await findByReference(client, search.value, search.partner)
+        : await findByContact(client, possibleGuestHashes(key, search.by, search.forms), search.partner);
     const found: GuestBooking[] = [];
-    for (const candidate of candidates) if (await isOfGuest(client, candidate, search)) found.push(candidate);
+    for (const candidate of candidates) {
+      const closeness = await compare(client, candidate, search);
+      if (closeness !== undefined) found.push({ ...candidate, closeness });
+    }
     return found;
   });
 }
 
-type Candidate = GuestBooking & { bookingKey: Buffer };
+type Candidate = Omit<GuestBooking, "closeness"> & { bookingKey: Buffer };
 
 const candidateColumns = `booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state,
   updated_at as "updatedAt", event_id as "eventId", sequence, created_at as "createdAt"`;
@@ -57,14 +64,18 @@ async function findByContact(client: Queryable, hashes: string[], partner: strin
 }
 
 /** A consumer's trips are found by a hash of the partner and the reference. */
-async function findByReference(client: Queryable, { value, partner }: GuestSearch): Promise<Candidate[]> {
+async function findByReference(
+  client: Queryable,
+  reference: string,
+  partner: string | undefined,
+): Promise<Candidate[]> {
   const partners = partner === undefined ? await findPartners(client) : [partner];
   const { rows } = await client.query<CandidateRow>(
     `select ${candidateColumns} from bookings
      where reference = $1 and erased_at is null and ($2::text is null or partner = $2)
      union
      select ${candidateColumns} from bookings
-     where consumer_hash = any(select hashtextextended(partner || ' ' || $1, 0) from unnest($3::text[]) as partner)
+     where consumer_hash = any($3::bigint[])
        and ($2::text is null or partner = $2)
      union all
      (
@@ -75,7 +86,7 @@ async function findByReference(client: Queryable, { value, partner }: GuestSearc
          and not exists (select from bookings where bookings.booking_key = booking_events.booking_key)
        order by booking_key, sequence
      )`,
-    [value, partner ?? null, partners],
+    [reference, partner ?? null, partners.map((id) => consumerHash(bookingKey(id, "consumer", reference)))],
   );
   return rows.map(toCandidate);
 }
@@ -97,30 +108,37 @@ function toCandidate({ eventId, sequence, createdAt, ...booking }: CandidateRow)
   return { ...booking, event: { id: eventId, sequence, receivedAt: createdAt } };
 }
 
-const fields = {
-  email: "consumerEmail",
-  phone: "consumerPhone",
-  reference: "consumerPartnerExternalReference",
-} as const satisfies Record<GuestSearch["by"], string>;
+const comparedFields = [
+  ...guestFields,
+  "consumerPartnerExternalReference",
+  "consumerTripPartnerExternalReference",
+] satisfies BookingFieldName[];
 
-/** Two contacts may have the same hash, and a booking may have too many, so the content decides. */
-async function isOfGuest(client: Queryable, { bookingKey, reference }: Candidate, search: GuestSearch) {
-  if (search.by === "reference" && reference === search.value) return true;
-  const { rows } = await client.query<{ payload: Record<string, unknown> }>(
-    `select distinct (select jsonb_object_agg(name, payload -> name) from unnest($2::text[]) as name) as payload
+/** Different contacts may have the same hash, and a booking may have too many, so the contents decide. */
+async function compare(
+  client: Queryable,
+  { bookingKey: key, reference }: Candidate,
+  search: GuestSearch,
+): Promise<Closeness | undefined> {
+  if (search.by === "reference" && reference === search.value) return "exact";
+  const { rows } = await client.query<SentContent>(
+    `select distinct default_country as "defaultCountry",
+       (select jsonb_object_agg(name, payload -> name) from unnest($2::text[]) as name) as payload
      from (
-       select payload from bookings where booking_key = $1
+       select payload, default_country from bookings where booking_key = $1
        union all
-       select payload from booking_events where booking_key = $1
+       select payload, default_country from booking_events where booking_key = $1
      ) as sent
      where payload is not null`,
-    [bookingKey, [fields[search.by]]],
+    [key, comparedFields],
   );
-  return rows.some(({ payload }) => matchPayload(search, payload));
+  const found = rows.map((content) => matchContent(search, content));
+  return found.find((closeness) => closeness === "exact") ?? found.find((closeness) => closeness !== undefined);
 }
 
 export interface GuestLetter {
   eventId: string;
+  closeness: Closeness;
   /** Undefined: no worker could read the event. */
   booking: BookingToErase | undefined;
 }
@@ -138,7 +156,9 @@ export async function findGuestLetters(pool: pg.Pool, search: GuestSearch): Prom
     );
     for (const { eventId, envelope } of rows) {
       const match = matchEnvelope(search, envelope.toString());
-      if (match !== undefined) found.push({ eventId, booking: match.isReadable ? match.booking : undefined });
+      if (match === undefined) continue;
+      const { closeness } = match;
+      found.push({ eventId, closeness, booking: match.isReadable ? match.booking : undefined });
     }
     const last = rows.at(-1);
     if (last === undefined || rows.length < lettersPerPage) return found;

@@ -1,35 +1,46 @@
+import { consumerCountriesOf, phoneCandidates, readEmail } from "@booking-events/schema/normalise";
+import type { SentContent } from "../tables/content-columns.ts";
 import type { DigestKey } from "./digest-key.ts";
 
 export const contactKinds = ["email", "phone"] as const;
 export type ContactKind = (typeof contactKinds)[number];
 
-/** A consumer's contacts as sent, in any form. */
-export type SentContacts = Record<ContactKind, unknown>;
+/** The fields with a consumer's contacts. Agents are not guests. */
+export const contactFields = { email: "consumerEmail", phone: "consumerPhone" } as const;
+/** All fields that decide whose contacts they are: a phone number without a country code is read by the nationality. */
+export const guestFields = [...Object.values(contactFields), "consumerNationality"] as const;
 
-/** Returns the listed contacts of a payload. Agents are not guests. */
-export function contactsOf(payload: { [field: string]: unknown }): SentContacts {
-  return { email: payload["consumerEmail"], phone: payload["consumerPhone"] };
+/** What a contact has in common with others. */
+export interface ContactForms {
+  /** Two contacts with an equal text here are the same address or number, however they were written. */
+  same: readonly string[];
+  /** Two contacts with an equal text here resemble each other: the ends of phone numbers. */
+  near: readonly string[];
 }
 
-/**
- * Normalizes a contact, so that one guest's bookings are found however partners write the contact: an e-mail address in
- * lower case; the digits of a phone number in any script, without those that E.164 leaves out. A number in national form
- * stays one.
- *
- * @returns undefined if there is none
- */
-export function normalizeContact(kind: ContactKind, sent: unknown): string | undefined {
-  if (typeof sent !== "string") return undefined;
-  const normalized = kind === "email" ? sent.trim().toLowerCase() : normalizePhone(sent);
-  return normalized === "" ? undefined : normalized;
+/** @returns undefined if there is no contact */
+export function formsOfContact(kind: ContactKind, { payload, defaultCountry }: SentContent): ContactForms | undefined {
+  const sent = (payload as Record<string, unknown>)[contactFields[kind]];
+  if (typeof sent !== "string" || sent.trim() === "") return undefined;
+  return kind === "email" ? formsOfEmail(sent) : formsOfPhone(sent, consumerCountriesOf(payload, { defaultCountry }));
 }
 
-/** As `booking_phone` in SQL does, except for the leading `+`, which a search may lack. */
-function normalizePhone(sent: string): string {
-  const digits = hasOtherScript.test(sent) ? sent.normalize("NFKC").replace(/\p{Nd}/gu, toAsciiDigit) : sent;
+/** Also the number as it was written: without a country code, nothing else says that two numbers are the same. */
+function formsOfPhone(sent: string, countries: string[]): ContactForms {
+  const { same, near } = phoneCandidates(sent, countries);
+  const written = writtenDigits(sent);
+  return { same: written === "" ? same : [...new Set([...same, written])], near };
+}
+
+/** The digits, in any script, without those that E.164 leaves out. */
+function writtenDigits(sent: string): string {
+  const text = sent.slice(0, maxPhoneLength);
+  const digits = hasOtherScript.test(text) ? text.normalize("NFKC").replace(/\p{Nd}/gu, toAsciiDigit) : text;
   return digits.replace(/\(0\)|\D/g, "").replace(/^00/, "");
 }
 
+/** Much longer texts are no numbers. */
+const maxPhoneLength = 250;
 const hasOtherScript = /[^\t-~]/;
 
 /** The digits of a script follow each other, and something else comes before its zero. */
@@ -38,6 +49,19 @@ function toAsciiDigit(digit: string): string {
   let value = 0;
   while (value < 9 && /\p{Nd}/u.test(String.fromCodePoint(code - value - 1))) value += 1;
   return String(value);
+}
+
+/** Much longer texts are no addresses. */
+const maxEmailsLength = 1_000;
+const maxEmails = 10;
+
+/** The one address; of a text that can't be read as one, each address in it, and the text itself. */
+function formsOfEmail(sent: string): ContactForms {
+  const email = readEmail(sent);
+  if (email !== undefined) return { same: [email.toLowerCase()], near: [] };
+  const text = sent.trim().slice(0, maxEmailsLength).toLowerCase();
+  const parts = text.split(/[\s,;<>"']+/).flatMap((part) => readEmail(part) ?? []);
+  return { same: [...new Set([text, ...parts.slice(0, maxEmails)])], near: [] };
 }
 
 /** The guests of a group. Every change of the hashes costs PostgreSQL an index entry for each of them. */
@@ -51,19 +75,24 @@ export function boundGuestHashes(hashes: Iterable<string>): string[] {
   return distinct.has(tooManyHashes) || distinct.size > maxGuestHashes ? [tooManyHashes] : [...distinct];
 }
 
-/** @returns the entries of `bookings.guest_hashes` that a booking of the contact may have */
-export function possibleGuestHashes(key: DigestKey, kind: ContactKind, normalized: string): string[] {
-  return [hashContact(key, kind, normalized), tooManyHashes];
+/** @returns the entries of `bookings.guest_hashes` that a booking of the contact, or a similar one, may have */
+export function possibleGuestHashes(key: DigestKey, kind: ContactKind, forms: ContactForms): string[] {
+  return [...[...forms.near, ...forms.same].map((form) => hashForm(key, kind, form)), tooManyHashes];
 }
 
-function hashContact(key: DigestKey, kind: ContactKind, normalized: string): string {
-  return key.hashContact(`${kind}\0${normalized}`);
-}
-
-/** @returns the hashes of a payload's contacts, for `bookings.guest_hashes` */
-export function hashContacts(key: DigestKey, contacts: SentContacts): string[] {
+/** @returns the hashes of a content's contacts, for `bookings.guest_hashes` */
+export function hashContacts(key: DigestKey, content: SentContent): string[] {
   return contactKinds.flatMap((kind) => {
-    const normalized = normalizeContact(kind, contacts[kind]);
-    return normalized === undefined ? [] : [hashContact(key, kind, normalized)];
+    const forms = formsOfContact(kind, content);
+    return forms === undefined ? [] : indexedForms(forms).map((form) => hashForm(key, kind, form));
   });
+}
+
+/** The same numbers have the same end, so that is enough to find them. Each entry of the index costs PostgreSQL time. */
+function indexedForms({ same, near }: ContactForms): string[] {
+  return [...near, ...same.filter((form) => !near.some((end) => form.endsWith(end)))];
+}
+
+function hashForm(key: DigestKey, kind: ContactKind, form: string): string {
+  return key.hashContact(`${kind}\0${form}`);
 }

@@ -2,7 +2,9 @@ import type { BookingState, FoldEvent, Outcome, Place, RevisedEvent, WarningCode
 import type { EventKind } from "@booking-events/schema";
 import { bigints, byteas, texts, timestamps, uuids } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
+import { consumerHash } from "./booking-key.ts";
 import type { BookingIdentity } from "./bookings.ts";
+import type { SentContent } from "./content-columns.ts";
 import { monthsOfIds } from "./event-ids.ts";
 import { wasFirst } from "./was-first.ts";
 
@@ -10,6 +12,8 @@ export interface EventToInsert extends BookingIdentity, Omit<FoldEvent, "hasIdem
   idempotencyKey: string | null;
   /** Which of the partner's secrets the event came by, if that is known. */
   secretId?: string | null;
+  /** See {@link EventEnvelope}. */
+  defaultCountry?: string | null;
   /** JSON text. Null: the event is recorded without its content. */
   payload: string | null;
   /** In hex: see {@link DigestKey}. */
@@ -44,10 +48,10 @@ function insert(client: Queryable, events: EventToInsert[], ifPresent = "") {
   return client.query(
     `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest,
        outcome, duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings,
-       reference_kind, payload, secret_id)
+       reference_kind, payload, secret_id, default_country)
      select id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome, duplicate_of,
        received_at, state_after, decided_by, content_from, keyless_sequence_after, string_to_array(warnings, ' '),
-       reference_kind, payload::jsonb, secret_id
+       reference_kind, payload::jsonb, secret_id, default_country
      from (
        select unnest($1::uuid[]) as id, unnest($2::text[]) as partner, unnest($3::text[]) as kind,
          unnest($4::text[]) as reference, unnest($5::bytea[]) as booking_key, unnest($6::bigint[]) as sequence,
@@ -56,7 +60,8 @@ function insert(client: Queryable, events: EventToInsert[], ifPresent = "") {
          unnest($11::timestamptz[]) as received_at, unnest($12::text[]) as state_after,
          unnest($13::uuid[]) as decided_by, unnest($14::uuid[]) as content_from,
          unnest($15::bigint[]) as keyless_sequence_after, unnest($16::text[]) as warnings,
-         unnest($17::text[]) as reference_kind, unnest($18::text[]) as payload, unnest($19::text[]) as secret_id
+         unnest($17::text[]) as reference_kind, unnest($18::text[]) as payload, unnest($19::text[]) as secret_id,
+         unnest($20::text[]) as default_country
      ) as event
      ${ifPresent}`,
     [
@@ -76,6 +81,7 @@ function insert(client: Queryable, events: EventToInsert[], ifPresent = "") {
       texts(events.map((event) => event.referenceKind)),
       texts(events.map((event) => event.payload)),
       texts(events.map((event) => event.secretId ?? null)),
+      texts(events.map((event) => event.defaultCountry ?? null)),
     ],
   );
 }
@@ -94,6 +100,23 @@ export async function findProcessed(client: Queryable, ids: string[]): Promise<M
     [uuids(ids), ...monthsOfIds(ids)],
   );
   return new Map(rows.map(({ id, outcome }) => [id, outcome]));
+}
+
+/**
+ * Reads what logged events have sent. The numbers in the payloads may have lost digits: none of them is among the fields
+ * that are read.
+ *
+ * @returns by the events' ids; those are missing whose payload has been removed
+ */
+export async function readContents(client: Queryable, ids: string[]): Promise<Map<string, SentContent>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await client.query<{ id: string } & SentContent>(
+    `select id, payload, default_country as "defaultCountry"
+     from booking_events
+     where id = any((select $1::uuid[])::uuid[]) and id >= $2 and id < $3 and payload is not null`,
+    [uuids(ids), ...monthsOfIds(ids)],
+  );
+  return new Map(rows.map(({ id, payload, defaultCountry }) => [id, { payload, defaultCountry }]));
 }
 
 /** Records new outcomes and states of logged events, after a late event has taken its place before them. */
@@ -141,23 +164,26 @@ export async function markReusing(client: Queryable, ids: string[]): Promise<voi
  * The query looks for the next hash in order instead of an equal one. Then PostgreSQL always uses the index, however
  * many bookings a consumer has.
  *
- * @param ids of deletes by a consumer's reference
+ * @param deletes by a consumer's reference
  * @returns the ids of the deletes with the warning
  */
-export async function markReferenceKind(client: Queryable, ids: string[]): Promise<string[]> {
+export async function markReferenceKind(
+  client: Queryable,
+  deletes: { id: string; bookingKey: Buffer }[],
+): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(
     `update booking_events set warnings = warnings || '{reference-kind}'
-     from unnest($1::uuid[]) as wanted (id)
+     from unnest($1::uuid[], $2::bigint[]) as wanted (id, consumer_hash)
      where booking_events.id = wanted.id
-       and hashtextextended(booking_events.partner || ' ' || booking_events.reference, 0) = (
+       and wanted.consumer_hash = (
          select consumer_hash
          from bookings
-         where consumer_hash >= hashtextextended(booking_events.partner || ' ' || booking_events.reference, 0)
+         where consumer_hash >= wanted.consumer_hash
          order by consumer_hash
          limit 1
        )
      returning booking_events.id`,
-    [ids],
+    [deletes.map(({ id }) => id), deletes.map(({ bookingKey }) => consumerHash(bookingKey))],
   );
   return rows.map(({ id }) => id);
 }

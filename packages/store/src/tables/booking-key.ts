@@ -10,3 +10,11 @@ export function bookingKey(partner: string, kind: ReferenceKind, reference: stri
   const namespace = kind === "trip" ? "" : `${kind}\0`;
   return sha256(`${partner}\0${namespace}${reference}`);
 }
+
+/**
+ * Returns a number by which a consumer's trips are found: the beginning of the key that a booking of the consumer's
+ * reference has. Two references may have the same number, but 48 bits make that rare.
+ */
+export function consumerHash(keyOfConsumer: Buffer): number {
+  return keyOfConsumer.readUIntBE(0, 6);
+}

@@ -24,6 +24,8 @@ export interface StoredBooking extends BookingIdentity {
   revision: number;
   /** See {@link hashContacts}. */
   guestHashes: readonly string[];
+  /** By which its content is read: see `booking_events.default_country`. */
+  defaultCountry: string | null;
   /** The booking is deleted, and has only the digest of its content. */
   isContentRemoved: boolean;
 }
@@ -82,13 +84,14 @@ const rowColumns = `booking_key as "bookingKey", booking_id as "bookingId", part
        content_digest as "contentDigest", content_event_id as "contentEventId", content_sequence as "contentSequence",
        content_removed_at is not null as "isContentRemoved", last_sequence as "lastSequence", revision,
        array_to_string(guest_hashes, ' ') as "guestHashes", created_at as "createdAt", updated_at as "updatedAt",
-       deleted_at as "deletedAt"`;
+       deleted_at as "deletedAt", default_country as "defaultCountry"`;
 
 interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
   bookingId: string;
   feedEventId: string;
   revision: number;
   guestHashes: string;
+  defaultCountry: string | null;
   isContentRemoved: boolean;
   contentDigest: Buffer | null;
   contentEventId: string | null;
@@ -104,6 +107,7 @@ function toStoredBooking(row: BookingRow): StoredBooking {
     reference: row.reference,
     feedEventId: row.feedEventId,
     revision: row.revision,
+    defaultCountry: row.defaultCountry,
     isContentRemoved: row.isContentRemoved,
     guestHashes: row.guestHashes.split(" ").filter(Boolean),
     state: {

@@ -48,7 +48,7 @@ function bookingOf(number: number) {
     referenceKind: "trip" as const,
     reference: `T-${number}`,
   };
-  return { ...identity, bookingKey: longKeyOf(number), state, revision: 1, keepsPayload: true, trip: null };
+  return { ...identity, bookingKey: longKeyOf(number), state, revision: 1, newContent: "kept" as const };
 }
 
 const longKeyOf = (number: number) => Buffer.from(number.toString().padStart(32, "x"));

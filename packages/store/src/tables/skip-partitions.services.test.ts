@@ -26,7 +26,7 @@ const state = {
 };
 const booking = {
   ...{ bookingKey: key, partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" },
-  ...{ bookingId: randomUUID(), state, revision: 1, keepsPayload: false, trip: null },
+  ...{ bookingId: randomUUID(), state, revision: 1, newContent: "logged" as const },
 };
 /** Of two days. */
 const periodMs = 2 * 24 * 60 * 60 * 1_000;

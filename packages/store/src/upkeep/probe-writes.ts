@@ -44,7 +44,8 @@ async function writeEvent(client: Queryable): Promise<void> {
     reference: id,
     bookingKey: bookingKey(partner, "trip", id),
   } as const;
-  const payload = JSON.stringify({ probe: randomBytes(payloadBytes).toString("base64") });
+  const sent = { consumerTripPartnerExternalReference: id, probe: randomBytes(payloadBytes).toString("base64") };
+  const payload = JSON.stringify(sent);
   const digest = hash("sha256", payload, "hex").slice(0, 32);
   await insertEvents(client, [
     {
@@ -74,7 +75,7 @@ async function writeEvent(client: Queryable): Promise<void> {
   };
   const bookingId = randomUUID();
   await insertBookings(client, [
-    { ...booking, bookingId, state, revision: 1, keepsPayload: false, guestHashes: [], trip: null },
+    { ...booking, bookingId, state, revision: 1, guestHashes: [], newContent: { payload: sent, defaultCountry: null } },
   ]);
   await appendChanges(client, [
     { ...booking, bookingId, revision: 1, change: "created", eventId: id, sequence, previousEventId: null },

@@ -3,6 +3,7 @@ import { type BookingPlan, type PlannedChange, planBooking, toCanonicalJson } fr
 import { parseJson } from "@booking-events/schema";
 import {
   appendChanges,
+  type BookingToSave,
   type createPool,
   type DigestKey,
   inTransaction,
@@ -68,7 +69,7 @@ export async function repairBooking(
     if (hasWrongPayload && payload === "logged" && !(await isLoggedAsSent(client, plan, digestKey)))
       return refuse("Its content was changed in the log, too. Restore a backup, or have the partner send it again.");
     const changes = hasWrongPayload ? tellContent(booking, plan) : plan.changes;
-    if (!isDryRun) await write(client, booking, { ...plan, changes }, { keepsPayload: payload === "stored" });
+    if (!isDryRun) await write(client, booking, { ...plan, changes }, payload === "stored" ? "kept" : "logged");
     return {
       ...described,
       change: changes[0]?.change ?? null,
@@ -119,14 +120,14 @@ async function write(
   client: Queryable,
   booking: StoredBooking,
   plan: BookingPlan,
-  { keepsPayload }: { keepsPayload: boolean },
+  newContent: BookingToSave["newContent"],
 ): Promise<void> {
-  const { feedEventId: _feedEventId, guestHashes: _guestHashes, isContentRemoved: _isRemoved, ...identity } = booking;
+  const { bookingKey, bookingId, partner, referenceKind, reference } = booking;
+  const identity = { bookingKey, bookingId, partner, referenceKind, reference };
   const revision = booking.revision + plan.changes.length;
   if (plan.revised.length > 0) await reviseEvents(client, plan.revised);
-  await updateBookings(client, [{ ...identity, state: plan.state, revision, keepsPayload, trip: null }]);
+  await updateBookings(client, [{ ...identity, state: plan.state, revision, newContent }]);
   if (plan.changes.length === 0) return;
-  const { bookingId, partner, referenceKind, reference } = booking;
   await appendChanges(
     client,
     plan.changes.map((change) => ({ bookingId, partner, referenceKind, reference, revision, ...change })),

@@ -78,7 +78,7 @@ async function insertApplied(number: number) {
   ]);
   await insertBookings(pool, [
     {
-      ...{ ...booking, bookingId: randomUUID(), referenceKind: "trip", revision: 1, keepsPayload: false, trip: null },
+      ...{ ...booking, bookingId: randomUUID(), referenceKind: "trip", revision: 1, newContent: "logged" },
       state: {
         ...{ state: "active", eventId: eventId(number), sequence: sequenceOf(number), content: null },
         ...{ lastSequence: sequenceOf(number), createdAt: receivedAt, updatedAt: receivedAt, deletedAt: null },

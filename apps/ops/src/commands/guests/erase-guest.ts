@@ -20,7 +20,7 @@ import {
 import type { Context } from "../../context.ts";
 import { isUuid } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
-import { findStored, type StoredFindings } from "./search.ts";
+import { exactOf, findStored, nearOf, type StoredFindings } from "./search.ts";
 
 export interface Erasing {
   context: Context;
@@ -40,6 +40,12 @@ export interface Findings extends StoredFindings {
   queued: QueuedMatch[];
 }
 
+export interface FoundGuest {
+  exact: Findings;
+  /** It may be another guest's, so it is never erased. */
+  near: Findings;
+}
+
 export interface Counts extends ErasedCounts {
   jobs: number;
   /** Events that workers hold at the end. They are recorded without their content, unless no worker can read them. */
@@ -55,7 +61,7 @@ const maxRounds = 10;
  *
  * @param known names of bookings that have been erased; all events of them are found
  */
-export async function findGuest(erasing: Erasing, known: ReadonlySet<string> = new Set()): Promise<Findings> {
+export async function findGuest(erasing: Erasing, known: ReadonlySet<string> = new Set()): Promise<FoundGuest> {
   const { pool, queue, key, search } = erasing;
   const queued = new Map<string, QueuedMatch>();
   for await (const events of queue.read())
@@ -64,7 +70,9 @@ export async function findGuest(erasing: Erasing, known: ReadonlySet<string> = n
       // A replay may have put the event into another shard as well.
       if (match !== undefined) queued.set(`${shard} ${jobId}`, { shard, jobId, match });
     }
-  return { ...(await findStored(pool, key, search)), queued: [...queued.values()] };
+  const { exact = [], near = [] } = Object.groupBy(queued.values(), ({ match }) => match.closeness);
+  const stored = await findStored(pool, key, search);
+  return { exact: { ...exactOf(stored), queued: exact }, near: { ...nearOf(stored), queued: near } };
 }
 
 /**
@@ -86,7 +94,7 @@ export async function eraseGuest(
     if (!hasErased) {
       return counts;
     }
-    found = await findGuest(erasing, known);
+    ({ exact: found } = await findGuest(erasing, known));
   }
   throw new CommandFailure("Events of the guest keep coming in. Run the command again.");
 }

@@ -2,15 +2,16 @@ import { openQueuedEvents, type QueuedEvents } from "@booking-events/queue";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { withDatabase } from "../../database.ts";
+import { openKey } from "../../digest-key.ts";
 import { withRedis } from "../../queue.ts";
 import { requireSameDatabase } from "../../require-same-database.ts";
 import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
-import { type Counts, type Erasing, eraseGuest, type Findings, findGuest } from "./erase-guest.ts";
-import { printFindings } from "./find.ts";
+import { type Counts, type Erasing, eraseGuest, type Findings, type FoundGuest, findGuest } from "./erase-guest.ts";
+import { printFindings, printNearMisses } from "./find.ts";
 import { rewrite } from "./rewrite-tables.ts";
-import { addSearchOptions, openKey, readSearch, type SearchOptions } from "./search.ts";
+import { addSearchOptions, readSearch, type SearchOptions } from "./search.ts";
 
 export function addEraseCommand(guests: Command, context: Context): void {
   addSearchOptions(guests.command("erase"))
@@ -18,7 +19,8 @@ export function addEraseCommand(guests: Command, context: Context): void {
     .description(
       "Erase the bookings of a guest: their content, references and idempotency keys in the log, the bookings, the " +
         "feed, the dead letters and the queue. Each booking leaves a row that only a keyed hash identifies, so that " +
-        "a late event does not bring it back. Readers of the feed get a change. If this is interrupted, run it again.",
+        "a late event does not bring it back. Readers of the feed get a change. Near misses, such as a phone number " +
+        "without a country code, are listed and not erased. If this is interrupted, run it again.",
     )
     .requiredOption("--reason <text>", "why; recorded, so it must not name the guest", parseNote)
     .option("--by <name>", "who erases; recorded", parseNote, defaultName())
@@ -65,16 +67,24 @@ async function eraseEverywhere(
   await withDatabase(context, async (pool) => {
     await requireSameDatabase(context, pool);
     const erasing: Erasing = { context, pool, queue, key: await openKey(context, pool), search };
-    const found = await findGuest(erasing);
-    printFindings(context.stdout, found);
-    printLine(context.stdout, `${found.queued.length} events in the queue.`);
-    if (options.dryRun || isEmpty(found)) return;
-    await confirm(context, describeErasure(found), options.yes);
-    printCounts(context, await eraseGuest(erasing, found, options));
+    const { exact, near } = await findGuest(erasing);
+    printFound(context, { exact, near });
+    if (options.dryRun || isEmpty(exact)) return;
+    await confirm(context, describeErasure(exact), options.yes);
+    printCounts(context, await eraseGuest(erasing, exact, options));
   });
   if (options.dryRun) return;
   await forgetInRedis(context, queue.rewriteAppendOnlyFiles);
   await forgetInPostgres(context, options);
+}
+
+function printFound({ stdout }: Context, { exact, near }: FoundGuest): void {
+  printFindings(stdout, exact);
+  printLine(stdout, `${exact.queued.length} events in the queue.`);
+  if (isEmpty(near)) return;
+  printNearMisses(stdout, near);
+  if (near.queued.length > 0) printLine(stdout, `${near.queued.length} events in the queue.`);
+  printLine(stdout, "Near misses are not erased. Erase those that are the guest's by --partner and --reference.");
 }
 
 function isEmpty({ bookings, letters, queued }: Findings): boolean {

@@ -1,9 +1,10 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { Context, Output } from "../../context.ts";
 import { withDatabase } from "../../database.ts";
+import { openKey } from "../../digest-key.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printJson, printLine, printTable, toSeconds } from "../../terminal/print.ts";
-import { addSearchOptions, findStored, openKey, readSearch, type StoredFindings } from "./search.ts";
+import { addSearchOptions, exactOf, findStored, nearOf, readSearch, type StoredFindings } from "./search.ts";
 
 export function addFindCommand(guests: Command, context: Context): void {
   addSearchOptions(guests.command("find"))
@@ -11,44 +12,57 @@ export function addFindCommand(guests: Command, context: Context): void {
     .description(
       "List the bookings that hold the value, or have held it, and the dead letters that do. Events that still wait " +
         "in the queue are not listed. Every address and number that was sent as consumerEmail or consumerPhone is " +
-        "found, whatever its case and punctuation; a number in national form only as such. By a consumer's reference, " +
-        "only trips that have it now are found.",
+        "found, however it was written. Numbers with the same end, such as one without a country code, are listed apart: " +
+        "they may be the guest's. By a consumer's reference, only trips that have it now are found.",
     )
     .option(
       "--json",
-      "print a JSON object: bookings (partner, referenceKind, reference, state, updatedAt), deadLetters",
+      "print a JSON object: bookings (partner, referenceKind, reference, state, updatedAt), deadLetters, and the same of " +
+        "near misses: similarBookings, similarDeadLetters",
     )
     .addHelpText(
       "after",
       `
 Examples:
   $ npm run ops -- guests find --email ada@example.com
+  $ npm run ops -- guests find --phone +442071838750
   $ npm run ops -- guests find --email -        # keeps the address out of the shell's history`,
     )
     .action(async ({ json, ...options }) => {
       const search = await readSearch(context, options);
       const found = await withDatabase(context, async (pool) => findStored(pool, await openKey(context, pool), search));
-      if (json) printJson(context.stdout, toJsonObject(found));
-      else printFindings(context.stdout, found);
+      const [exact, near] = [exactOf(found), nearOf(found)];
+      if (json) printJson(context.stdout, toJsonObject(exact, near));
+      else {
+        printFindings(context.stdout, exact);
+        if (near.bookings.length + near.letters.length > 0) printNearMisses(context.stdout, near);
+      }
     });
 }
 
-function toJsonObject({ bookings, letters }: StoredFindings) {
+function toJsonObject(exact: StoredFindings, near: StoredFindings) {
   return {
-    bookings: bookings.map(({ partner, referenceKind, reference, state, updatedAt }) => ({
-      partner,
-      referenceKind,
-      reference,
-      state,
-      updatedAt,
-    })),
-    deadLetters: letters.map(({ eventId }) => eventId),
+    bookings: exact.bookings.map(describeBooking),
+    deadLetters: exact.letters.map(({ eventId }) => eventId),
+    similarBookings: near.bookings.map(describeBooking),
+    similarDeadLetters: near.letters.map(({ eventId }) => eventId),
   };
+}
+
+function describeBooking({ partner, referenceKind, reference, state, updatedAt }: StoredFindings["bookings"][number]) {
+  return { partner, referenceKind, reference, state, updatedAt };
 }
 
 export function printFindings(output: Output, { bookings, letters }: StoredFindings): void {
   if (bookings.length === 0) printLine(output, "No bookings.");
   else printTable(output, columns, bookings);
+  for (const { eventId } of letters) printLine(output, `Dead letter ${eventId}`);
+}
+
+export function printNearMisses(output: Output, { bookings, letters }: StoredFindings): void {
+  printLine(output);
+  printLine(output, "Near misses, which may be the guest's. Compare them: npm run ops -- bookings show --payload");
+  if (bookings.length > 0) printTable(output, columns, bookings);
   for (const { eventId } of letters) printLine(output, `Dead letter ${eventId}`);
 }
 

@@ -1,15 +1,12 @@
-import { parseEnvironment, variables } from "@booking-events/runtime";
 import {
   type createPool,
   type DigestKey,
-  DigestKeyError,
   findGuestBookings,
   findGuestLetters,
   type GuestBooking,
   type GuestLetter,
   type GuestSearch,
-  normalizeContact,
-  openDigestKey,
+  toGuestSearch,
 } from "@booking-events/store";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
@@ -29,7 +26,7 @@ export interface SearchOptions {
 export function addSearchOptions(command: Command): Command {
   return command
     .option("--email <address>", "an e-mail address of the guest; - reads it from stdin")
-    .option("--phone <number>", "a phone number of the guest, as international as it was sent; - reads it from stdin")
+    .option("--phone <number>", "a phone number of the guest, best with + and the country code; - reads it from stdin")
     .option("--reference <text>", "the reference of a trip or of a consumer; - reads it from stdin")
     .option("--partner <id>", "only this partner's bookings");
 }
@@ -42,22 +39,20 @@ export async function readSearch(context: Context, options: SearchOptions): Prom
     throw new CommandFailure("Give one of --email, --phone and --reference.", { exitCode: 2 });
   const option = options[by] as string;
   const text = option === "-" ? ((await readLine(context, "")) ?? "") : option;
-  const value = by === "reference" ? text || undefined : normalizeContact(by, text);
-  if (value?.includes("\ufffd"))
+  if (text.includes("\ufffd"))
     throw new CommandFailure(`The value of --${by} can't be read. ${notDecoded}`, { exitCode: 2 });
-  if (value === undefined) throw new CommandFailure(`The value of --${by} is empty.`, { exitCode: 2 });
-  return { by, value, partner: options.partner };
+  if (text.trim() === "") throw new CommandFailure(`The value of --${by} is empty.`, { exitCode: 2 });
+  const search = toGuestSearch(by, text, options.partner);
+  if (search === undefined)
+    throw new CommandFailure(`The value of --${by} has nothing to search for. ${adviceOn[by]}`, { exitCode: 2 });
+  return search;
 }
 
-/** @throws CommandFailure if it is not the key that the database's digests were made with */
-export async function openKey({ environment }: Context, pool: Pool): Promise<DigestKey> {
-  const { DIGEST_KEY } = parseEnvironment({ DIGEST_KEY: variables.DIGEST_KEY }, environment);
-  try {
-    return await openDigestKey(pool, DIGEST_KEY);
-  } catch (error) {
-    throw error instanceof DigestKeyError ? new CommandFailure(error.message, { cause: error }) : error;
-  }
-}
+const adviceOn = {
+  email: "Give an e-mail address.",
+  phone: "Give a phone number with + and the country code, such as +442071838750.",
+  reference: "Give the reference of a trip or of a consumer.",
+};
 
 export interface StoredFindings {
   bookings: GuestBooking[];
@@ -67,4 +62,20 @@ export interface StoredFindings {
 export async function findStored(pool: Pool, key: DigestKey, search: GuestSearch): Promise<StoredFindings> {
   const bookings = await findGuestBookings(pool, key, search);
   return { bookings, letters: await findGuestLetters(pool, search) };
+}
+
+/** What is the guest's. Only this may be erased. */
+export function exactOf(found: StoredFindings): StoredFindings {
+  return {
+    bookings: found.bookings.filter(({ closeness }) => closeness === "exact"),
+    letters: found.letters.filter(({ closeness }) => closeness === "exact"),
+  };
+}
+
+/** What may be the guest's. An operator has to look. */
+export function nearOf(found: StoredFindings): StoredFindings {
+  return {
+    bookings: found.bookings.filter(({ closeness }) => closeness === "near"),
+    letters: found.letters.filter(({ closeness }) => closeness === "near"),
+  };
 }
