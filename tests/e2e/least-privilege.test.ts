@@ -250,6 +250,11 @@ describe("over TLS and with the least privileges,", () => {
       exitCode: 0,
       stdout: expect.stringContaining("1 events revised, change 2 in the feed: recreated"),
     });
+    await owner.query("update bookings set agent_timezone = '?' where reference = 'IMPORTED'");
+    expect(await ops(["bookings", "renormalise"])).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/ bookings: 1 corrected\.$/m),
+    });
     expect(await ops(["guests", "erase", "--reference", "TRIP-1", "--reason", "request", "--yes"])).toMatchObject({
       exitCode: 0,
       stdout: expect.stringMatching(/Erased 1 bookings with 2 events[\s\S]*Redis has rewritten/),
@@ -490,6 +495,7 @@ describe("what a process does not need is refused", () => {
     ["lookup", "select reference from booking_events"],
     ["lookup", "select envelope from dead_letters"],
     ["lookup", "select guest_hashes from bookings"],
+    ["lookup", "select consumer_phone from bookings"],
     ["lookup", "update digest_key set key = null"],
     ["lookup", "update bookings set state = 'deleted'"],
     ["lookup", "delete from booking_events"],

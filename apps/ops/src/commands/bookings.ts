@@ -1,5 +1,6 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
+import { addRenormaliseCommand } from "./bookings/renormalise.ts";
 import { addRepairCommand } from "./bookings/repair.ts";
 import { addShowCommand } from "./bookings/show.ts";
 import { addVerifyCommand } from "./bookings/verify.ts";
@@ -8,8 +9,9 @@ export function addBookingsCommands(program: Command, context: Context): void {
   const bookings = program
     .command("bookings")
     .summary("bookings and their events")
-    .description("Show bookings and their events, verify and repair them.");
+    .description("Show bookings and their events, verify and repair them, and read their contents again.");
   addShowCommand(bookings, context);
   addVerifyCommand(bookings, context);
   addRepairCommand(bookings, context);
+  addRenormaliseCommand(bookings, context);
 }

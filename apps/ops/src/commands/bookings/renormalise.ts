@@ -1,0 +1,54 @@
+import { renormaliseBookings } from "@booking-events/store";
+import type { Command } from "@commander-js/extra-typings";
+import type { Context } from "../../context.ts";
+import { withDatabase } from "../../database.ts";
+import { openKey } from "../../digest-key.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { printJson, printLine } from "../../terminal/print.ts";
+
+export function addRenormaliseCommand(bookings: Command, context: Context): void {
+  bookings
+    .command("renormalise")
+    .summary("read the contents of bookings again, after a rule has changed")
+    .description(
+      "Compute the columns that follow from the payloads, such as phone numbers in E.164, and the hashes by which guests " +
+        "are found, and write those that differ. Payloads stay, and the feed gets no change. Each booking is read by its " +
+        "partner's country at the time of its event.",
+    )
+    .option("--partner <id>", "only this partner's bookings")
+    .option("--dry-run", "only count the bookings that differ")
+    .option("--json", "print a JSON object: bookings (how many were read), changed, busy, isDryRun")
+    .addHelpText(
+      "after",
+      `
+Run it when all workers have the release with the new rule: an older one writes by the old rule. Workers may run
+meanwhile. If it is interrupted, run it again: it starts over, and writes only what still differs.
+
+Examples:
+  $ npm run ops -- bookings renormalise --dry-run
+  $ npm run ops -- bookings renormalise --partner acme`,
+    )
+    .action(async ({ partner, dryRun, json }) => {
+      const isDryRun = dryRun === true;
+      const sum = { bookings: 0, changed: 0, busy: 0 };
+      context.atSignal(
+        () => `Interrupted. ${describe(sum, isDryRun)} Run it again: it writes only what still differs.`,
+      );
+      await withDatabase(context, async (pool) => {
+        const key = await openKey(context, pool);
+        for await (const page of renormaliseBookings(pool, key, { partner, isDryRun })) {
+          sum.bookings += page.bookings;
+          sum.changed += page.changed;
+          sum.busy += page.busy;
+        }
+      });
+      if (json) printJson(context.stdout, { ...sum, isDryRun });
+      else printLine(context.stdout, describe(sum, isDryRun));
+      if (sum.busy > 0)
+        throw new CommandFailure(`${sum.busy} bookings were in use each time. Run it again when they are not.`);
+    });
+}
+
+function describe({ bookings, changed }: { bookings: number; changed: number }, isDryRun: boolean): string {
+  return `${bookings} bookings: ${changed} ${isDryRun ? "would be corrected" : "corrected"}.`;
+}
