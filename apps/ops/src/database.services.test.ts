@@ -1,9 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { chown, mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "@booking-events/harness";
+import { freePort, waitFor } from "@booking-events/harness";
 import { startOwnPostgres } from "@booking-events/harness/own-postgres";
 import { execute } from "@booking-events/harness/test-database";
+import { createCertificate } from "@booking-events/scripts/certificates";
 import type { PostgresServer } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -86,5 +87,75 @@ test("an operator reads that there are too many connections, and what helps", as
   } finally {
     for (const result of connecting) if (result.status === "fulfilled") result.value.release();
     await pool.end();
+  }
+});
+
+/** Replaces a file of PostgreSQL's, which only its own user may read. */
+async function install(name: string, text: string): Promise<void> {
+  const data = join(postgres.home, "data");
+  const { uid, gid } = await stat(data);
+  await writeFile(join(data, `${name}.new`), text, { mode: 0o600 });
+  await chown(join(data, `${name}.new`), uid, gid);
+  await rename(join(data, `${name}.new`), join(data, name));
+}
+
+const guest = () => urlWith({ username: "guest", password: secret });
+
+test.each([
+  ["rejects it", (own: string) => `host all guest all reject\n${own}`, "pg_hba.conf rejects connection for host"],
+  ["does not name it", () => "host all postgres all scram-sha-256\n", "no pg_hba.conf entry for host"],
+  ["admits it over TLS only", (own: string) => `hostnossl all guest all reject\n${own}`, "no encryption"],
+])("an operator reads that pg_hba.conf %s, and what helps", async (_, toText, quoted) => {
+  const own = await readFile(join(postgres.home, "data", "pg_hba.conf"), "utf8");
+  try {
+    await install("pg_hba.conf", toText(own));
+    await execute(postgres.url, "select pg_reload_conf()");
+    // New connections are judged by the old rules until PostgreSQL has read the new ones.
+    await waitFor(async () => expect(await readProblem(guest())).toContain(quoted));
+    expect(await readProblem(guest())).toMatch(
+      /refuses: ".+" \(28000\)\. Correct the user in DATABASE_URL, or let pg_hba\.conf admit it from this host, with or without TLS/,
+    );
+  } finally {
+    await install("pg_hba.conf", own);
+    await execute(postgres.url, "select pg_reload_conf()");
+  }
+});
+
+test("an operator reads what is wrong with PostgreSQL's certificate, and what helps", async () => {
+  const [valid, expired] = await Promise.all([
+    createCertificate(),
+    createCertificate({ notBeforeDate: new Date("2024-01-01"), notAfterDate: new Date("2025-01-01") }),
+  ]);
+  const trusted = join(folder, "authorities.pem");
+  await writeFile(trusted, `${valid.certificate}\n${expired.certificate}`);
+  const urlOf = (hostname: string, search: string) =>
+    Object.assign(new URL(guest()), { hostname, search: `?sslmode=verify-full${search}` }).href;
+  const serve = async ({ certificate, key }: typeof valid) => {
+    await install("server.pem", `${certificate}\n${key}`);
+    await execute(postgres.url, "select pg_reload_conf()");
+  };
+  await serve(valid);
+  for (const setting of ["ssl_cert_file = 'server.pem'", "ssl_key_file = 'server.pem'", "ssl = on"])
+    await execute(postgres.url, `alter system set ${setting}`);
+  await execute(postgres.url, "select pg_reload_conf()");
+  const expectProblem = (url: string, expected: RegExp) =>
+    waitFor(async () => expect(await readProblem(url)).toMatch(expected));
+  try {
+    await expectProblem(
+      urlOf("localhost", ""),
+      /can't be reached \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. Nobody whom this process trusts has signed its certificate: name/,
+    );
+    await expectProblem(
+      urlOf("127.0.0.1", `&sslrootcert=${trusted}`),
+      /can't be reached \(ERR_TLS_CERT_ALTNAME_INVALID\)\. Its certificate is for another name: use one of its names in/,
+    );
+    await serve(expired);
+    await expectProblem(
+      urlOf("localhost", `&sslrootcert=${trusted}`),
+      /can't be reached \(CERT_HAS_EXPIRED\)\. Its certificate has expired: renew it, and let PostgreSQL read it\./,
+    );
+  } finally {
+    await execute(postgres.url, "alter system set ssl = off");
+    await execute(postgres.url, "select pg_reload_conf()");
   }
 });
