@@ -51,6 +51,18 @@ test("while Redis is down, what PostgreSQL knows is answered, and everything els
   );
 });
 
+test("a lookup that starts while Redis is down answers nothing, since it does not know which secrets were revoked", async () => {
+  const [ingest, , lookup] = await Promise.all([own.start("ingest"), own.start("worker"), own.start("lookup")]);
+  const applied = await postAccepted(ingest, { secret, reference: "TRIP-1" });
+  await waitFor(async () => expect((await ask(lookup, applied)).body).toMatchObject({ status: "applied" }));
+  own.redis.kill("SIGKILL");
+  const late = await own.start("lookup", { isReady: false });
+  // It listens a moment later than it is started.
+  await waitFor(async () => expect(await ask(late, applied)).toMatchObject(unavailable), recovery);
+  await own.redis.restart();
+  await waitFor(async () => expect((await ask(late, applied)).body).toMatchObject({ status: "applied" }), recovery);
+});
+
 test("while PostgreSQL or Redis is frozen, questions are refused instead of waiting", async () => {
   const lookup = await own.start("lookup");
   const eventId = "01a1fb0c-d72c-7345-a7ee-38bfa851309c";

@@ -111,10 +111,7 @@ export async function runIngest(
 
 function findQueueProblems({ queue, partners }: Services): string[] {
   const problems = queue.problems();
-  if (problems.length > 0 || partners.areRevocationsKnown()) return problems;
-  return [
-    "Redis has not said yet which secrets were revoked. Let ingest's user read them: see deploy/redis-users.conf.",
-  ];
+  return problems.length > 0 ? problems : partners.revocationProblems();
 }
 
 type Context = Awaited<ReturnType<typeof createContext>>;

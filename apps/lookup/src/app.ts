@@ -27,8 +27,8 @@ export interface AppOptions extends AdmissionOptions {
   ) => Promise<PartnerBooking | "erased" | undefined>;
   reconciliation: ReconcileSources;
   lists: ListsUnderWay;
-  /** Whether the database is known to be another one than the queue's. */
-  isOtherDatabase: () => boolean;
+  /** Whether no question may be answered, since lookup does not know enough, or has the wrong database. */
+  isUnavailable: () => boolean;
   trustedProxyHops: number;
   observe: ObserveRequest;
   logger: Logger;
@@ -95,7 +95,7 @@ function answerList(options: AppOptions): (ctx: Context) => Promise<void> {
 /** @throws Refusal */
 async function admit(ctx: Context, options: AppOptions): ReturnType<typeof admitPartner> {
   const admitted = await admitPartner(ctx, null, options);
-  if (options.isOtherDatabase()) throw new Refusal(lookupAnswers.lookupUnavailable);
+  if (options.isUnavailable()) throw new Refusal(lookupAnswers.lookupUnavailable);
   return admitted;
 }
 

@@ -258,7 +258,8 @@ function createLookupServer(
       isShuttingDown,
     },
     lists: new ListsUnderWay(),
-    isOtherDatabase: () => databaseWatch.problem !== null,
+    // Until Redis has been read, a revoked secret may look valid.
+    isUnavailable: () => databaseWatch.problem !== null || !partners.areRevocationsKnown(),
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
     observe,
     logger,
@@ -304,7 +305,7 @@ async function findProblems(services: Services): Promise<string[]> {
     ...partners.problems(),
     ...(databaseWatch.problem === null ? [] : [databaseWatch.problem]),
     ...clocks.problems(),
-    ...(redis === null ? [] : [queue.describeOutage()]),
+    ...(redis === null ? partners.revocationProblems() : [queue.describeOutage()]),
     ...(databaseProblem === null
       ? []
       : [

@@ -36,6 +36,8 @@ export async function watchPartners(options: {
     warnings: () => [...file.warnings(), ...revocations.warnings()],
     /** Until Redis has been read, a revoked secret may look valid. */
     areRevocationsKnown: () => revocations.isKnown(),
+    /** Why that is so although Redis answers, for an operator. */
+    revocationProblems: () => revocations.problems(),
     stop() {
       file.stop();
       revocations.stop();

@@ -63,6 +63,14 @@ export class RevocationWatch {
     return this.#isKnown;
   }
 
+  /** Why secrets can't be judged although Redis answers, for an operator. */
+  problems(): string[] {
+    if (this.#isKnown) return [];
+    return [
+      "Redis has not said yet which secrets were revoked. Let this process' user read them: see deploy/redis-users.conf.",
+    ];
+  }
+
   /** For an operator. */
   warnings(): string[] {
     if (this.#contradictions.length === 0) return [];
