@@ -15,6 +15,7 @@ import {
   type StoredBooking,
   updateBookings,
 } from "@booking-events/store";
+import { readSnapshot } from "../../database.ts";
 import { type Verification, verifyBookings } from "./verify-booking.ts";
 
 /** What a repair does, or would do. */
@@ -42,7 +43,9 @@ export async function repairBooking(
   bookingKey: Buffer,
   { duplicateWindowMs, isDryRun, digestKey }: { duplicateWindowMs: number; isDryRun: boolean; digestKey: DigestKey },
 ): Promise<Repair | null> {
-  return inTransaction(pool, async (client) => {
+  // What is only read must be of one moment: workers apply events meanwhile.
+  const inOneTransaction = isDryRun ? readSnapshot : inTransaction;
+  return inOneTransaction(pool, async (client) => {
     // Before the log is read, or a worker could add to it in between.
     if (!isDryRun) await lockBookings(client, [bookingKey]);
     const [booking] = await readBookings(client, { bookingKeys: [bookingKey], limit: 1 });
