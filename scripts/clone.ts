@@ -6,6 +6,8 @@ export const root = join(import.meta.dirname, "..");
 export const dataDir = join(root, ".data");
 export const logDir = join(dataDir, "log");
 export const environmentFile = join(dataDir, "env");
+/** What ops reads after it. */
+export const opsEnvironmentFile = join(dataDir, "ops.env");
 export const demoSecretFile = join(dataDir, "demo-secret");
 /** Says which process runs this clone. */
 export const starterFile = join(dataDir, "starter.json");

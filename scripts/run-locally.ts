@@ -1,7 +1,8 @@
 import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { build } from "./build.ts";
-import { dataDir, demoSecretFile, environmentFile, logDir, root, starterFile } from "./clone.ts";
+import { dataDir, demoSecretFile, environmentFile, logDir, opsEnvironmentFile, root, starterFile } from "./clone.ts";
+import { asGiven, asOwnRoles, type DatabaseAccess } from "./database-roles.ts";
 import { ensureDemoPartner, type RunOps } from "./demo-partner.ts";
 import { writeEnvironmentFile } from "./environment-file.ts";
 import { findOrInstallRedis } from "./install.ts";
@@ -94,32 +95,35 @@ async function bringUp(run: Run): Promise<Welcome> {
   // Now, to report a port that is taken before the build. They are chosen again when the apps start.
   await chooseAppPorts(process.env);
 
-  const [redisUrl, databaseUrl] = await together(stop, [
+  const [redisUrl, database] = await together(stop, [
     (signal) => provideRedis(run, signal),
     (signal) => providePostgres(run, signal),
     (signal) => buildIfNeeded(run, signal),
   ]);
   const partnersFile = process.env["PARTNERS_FILE"] || "./partners.json";
   const { QUEUE_PREFIX, QUEUE_SHARDS, DATABASE_SCHEMA } = process.env;
-  const forOps = { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl, PARTNERS_FILE: partnersFile };
+  const common = { REDIS_URL: redisUrl, PARTNERS_FILE: partnersFile };
   const forUsers = {
-    ...forOps,
+    ...common,
+    DATABASE_URL: database.ownerUrl,
     ...(QUEUE_PREFIX ? { QUEUE_PREFIX } : {}),
     ...(QUEUE_SHARDS ? { QUEUE_SHARDS } : {}),
     ...(DATABASE_SCHEMA ? { DATABASE_SCHEMA } : {}),
   };
   writeEnvironmentFile(environmentFile, forUsers);
-  const environment = { ...process.env, ...forOps };
+  writeEnvironmentFile(opsEnvironmentFile, { DATABASE_URL: database.urls.ops });
+  const environment = { ...process.env, ...common };
 
-  const runOps = opsRunner(from, environment, stop);
-  await step("Migrations", () => runOps("migrate"));
+  const { command, environment: passwords } = database.migrate;
+  const runAsOwner = opsRunner(from, { ...environment, ...passwords, DATABASE_URL: database.ownerUrl }, stop);
+  await step("Migrations", () => runAsOwner(...command));
   const demo = await ensureDemoPartner({
     partnersFile: resolve(root, partnersFile),
     mayChange: !process.env["PARTNERS_FILE"],
     secretFile: demoSecretFile,
-    runOps,
+    runOps: opsRunner(from, { ...environment, DATABASE_URL: database.urls.ops }, stop),
   });
-  const { url, lookupUrl } = await startApps(run, environment);
+  const { url, lookupUrl } = await startApps(run, environment, database);
   // The port is known only now: another program may have taken the usual one.
   writeEnvironmentFile(environmentFile, { ...forUsers, INGEST_URL: url });
   if ("secret" in demo) await tryDemoBooking(url, demo.secret, stop);
@@ -136,9 +140,9 @@ async function provideRedis({ dataServers }: Run, signal: AbortSignal): Promise<
   return server.url;
 }
 
-async function providePostgres({ dataServers }: Run, signal: AbortSignal): Promise<string> {
+async function providePostgres({ dataServers }: Run, signal: AbortSignal): Promise<DatabaseAccess> {
   const given = givenUrl("DATABASE_URL");
-  if (given !== undefined) return untilGivenAnswers("DATABASE_URL", given, pingPostgres, signal);
+  if (given !== undefined) return asGiven(await untilGivenAnswers("DATABASE_URL", given, pingPostgres, signal));
   const dir = join(dataDir, "postgres");
   const start = () => startPostgres({ dir, logDir, signal });
   const server = await step("PostgreSQL", start, ({ port, home }) => {
@@ -146,7 +150,7 @@ async function providePostgres({ dataServers }: Run, signal: AbortSignal): Promi
     return `on 127.0.0.1:${port}${elsewhere}`;
   });
   dataServers.push(server);
-  return server.url;
+  return asOwnRoles(server.url, dir);
 }
 
 const urlPatterns = {
@@ -200,6 +204,7 @@ async function buildIfNeeded({ from }: Run, signal: AbortSignal): Promise<void> 
 async function startApps(
   { from, stop, apps }: Run,
   environment: NodeJS.ProcessEnv,
+  database: DatabaseAccess,
 ): Promise<Pick<Welcome, "url" | "lookupUrl">> {
   const ports = await chooseAppPorts(process.env);
   if (!process.env["PORT"] && ports.ingest !== DEFAULT_PORT)
@@ -207,7 +212,9 @@ async function startApps(
   const common = { ...environment, HOST: ports.host };
   const starts = APPS.map((name) => async (signal: AbortSignal) => {
     const port = ports[`${name}Admin`];
-    const env = { ...common, PORT: String(name === "lookup" ? ports.lookup : ports.ingest), ADMIN_PORT: String(port) };
+    const access = name === "ingest" ? {} : { DATABASE_URL: database.urls[name] };
+    const ownPort = String(name === "lookup" ? ports.lookup : ports.ingest);
+    const env = { ...common, ...access, PORT: ownPort, ADMIN_PORT: String(port) };
     apps.push(await startApp({ name, from, env, port, signal }));
   });
   await step("Ingest, worker and lookup", () => together(stop, starts));

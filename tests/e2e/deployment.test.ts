@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { parseEnvironment, redisVariables, toRedisServers, variables } from "@booking-events/runtime";
 import { Ajv } from "ajv";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parse } from "yaml";
+import { parse, Scalar } from "yaml";
 
 interface Service {
   image?: string;
@@ -39,17 +39,38 @@ let withStandbys: Compose;
 let caddyfile: string;
 
 beforeAll(async () => {
-  const read = async (path: string) => parse(await readFile(path, "utf8"), { merge: true });
+  const read = async (path: string) => parse(await readFile(path, "utf8"), { merge: true, customTags: [overrideTag] });
   compose = await read("docker-compose.yml");
   services = compose.services;
   withStandbys = mergeFiles(compose, await read("deploy/ha/compose.yml")) as Compose;
   caddyfile = await readFile("deploy/Caddyfile", "utf8");
 });
 
-/** As Compose merges two files: maps by key, lists together, and of commands only the second. */
-function mergeFiles(first: unknown, second: unknown, key?: string): unknown {
+/** A list of the second file that replaces the one of the first. */
+class Override {
+  readonly list: unknown[];
+
+  constructor(list: unknown[]) {
+    this.list = list;
+  }
+}
+
+const overrideTag = {
+  tag: "!override",
+  collection: "seq",
+  resolve: (list: { toJSON(): unknown[] }) => new Scalar(new Override(list.toJSON())),
+} as const;
+
+/** Lists whose items Compose takes by what they are for. */
+const keyedLists = new Set(["networks", "volumes"]);
+
+/** As Compose merges two files: maps by key, lists one after the other, and of commands only the second. */
+function mergeFiles(first: unknown, second: unknown, key = ""): unknown {
+  if (second instanceof Override) return second.list;
+  if (first === undefined && isMap(second)) return mergeFiles({}, second);
   if (first === undefined || key === "command" || key === "entrypoint") return second;
-  if (Array.isArray(first) && Array.isArray(second)) return [...new Set([...first, ...second])];
+  if (Array.isArray(first) && Array.isArray(second))
+    return keyedLists.has(key) ? [...new Set([...first, ...second])] : [...first, ...second];
   if (!isMap(first) || !isMap(second)) return second;
   const merged = Object.entries(second).map(([name, value]) => [name, mergeFiles(first[name], value, name)]);
   return { ...first, ...Object.fromEntries(merged) };
@@ -200,7 +221,7 @@ test("each service that runs on is restarted, and has the time that its shutdown
   const { SHUTDOWN_TIMEOUT_MS } = parseEnvironment({ SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS }, {});
   for (const [name, service] of Object.entries(withStandbys.services)) {
     const { restart, stop_grace_period } = service;
-    if (name === "ops" || name === "folders") continue;
+    if (["ops", "migrate", "folders"].includes(name)) continue;
     expect([name, restart]).toEqual([name, "unless-stopped"]);
     const seconds = Number(/^(\d+)s$/.exec(stop_grace_period ?? "")?.[1]);
     const longestMs = shutdownDelayMs(service) + SHUTDOWN_TIMEOUT_MS;
@@ -220,8 +241,8 @@ test("every image has an exact version, and Node is the one of the tests", async
 
 test("any long random text can be the password, because it is in no URL", () => {
   const password = "a/b#c?d%zz@:$'\"";
-  const containsPassword = (value: string) => value.includes("$" + "{POSTGRES_PASSWORD");
-  for (const name of ["worker", "lookup", "ops"]) {
+  const containsPassword = (value: string) => /\$\{\w+_PASSWORD/.test(value);
+  for (const name of ["worker", "lookup", "ops", "migrate"]) {
     const environment = Object.fromEntries(
       Object.entries(services[name]?.environment ?? {}).map(([key, value]) => [
         key,
@@ -233,8 +254,34 @@ test("any long random text can be the password, because it is in no URL", () => 
   }
   const values = Object.values(services).flatMap(({ environment }) => Object.values(environment ?? {}));
   const passwords = values.filter((value) => containsPassword(String(value)));
-  expect(passwords).toHaveLength(6);
-  for (const value of passwords) expect(value).toMatch(/^\$\{POSTGRES_PASSWORD:\?[^}]+\}$/);
+  expect(passwords).toHaveLength(11);
+  for (const value of passwords) expect(value).toMatch(/^\$\{\w+_PASSWORD:\?[^}]+\}$/);
+});
+
+test("each process has a database role of its own, whose password only it and the migration know", () => {
+  const passwordOf = (user: string) => `\${${user}_PASSWORD:?set it to a long random text}`;
+  for (const file of [services, withStandbys.services]) {
+    for (const [name, { environment = {}, depends_on }] of Object.entries(file)) {
+      const own = name === "postgres-exporter" ? "exporter" : name;
+      const mayKnow = /^(postgres(-2)?|backup|migrate)$/.test(name)
+        ? ["POSTGRES", "WORKER_DATABASE", "LOOKUP_DATABASE", "OPS_DATABASE", "EXPORTER_DATABASE"]
+        : [`${own.toUpperCase()}_DATABASE`];
+      for (const value of Object.values(environment).filter((value) => String(value).includes("_PASSWORD")))
+        expect([name, mayKnow.map(passwordOf)]).toEqual([name, expect.arrayContaining([value])]);
+      if (!["worker", "lookup", "ops", "exporter"].includes(own)) continue;
+      const user = environment["DATA_SOURCE_USER"] ?? /\/\/(\w+)@/.exec(environment["DATABASE_URL"] ?? "")?.[1];
+      expect(user).toBe(`booking_events_${own}`);
+      // The roles and their rights are there before.
+      const after = own === "ops" ? undefined : { condition: "service_completed_successfully" };
+      expect(depends_on?.["migrate"], name).toEqual(after);
+    }
+    const { command, environment = {}, depends_on } = file["migrate"] ?? {};
+    expect(command).toEqual(["migrate", "--grant"]);
+    expect(environment).toMatchObject({ DATABASE_PASSWORD: passwordOf("POSTGRES") });
+    for (const user of ["WORKER", "LOOKUP", "OPS", "EXPORTER"])
+      expect(environment[`${user}_DATABASE_PASSWORD`]).toBe(passwordOf(`${user}_DATABASE`));
+    expect(depends_on?.["postgres"]).toEqual({ condition: "service_healthy" });
+  }
 });
 
 test("whoever uses the folders of the host waits until they belong to the user of the containers", () => {
@@ -242,7 +289,7 @@ test("whoever uses the folders of the host waits until they belong to the user o
   const mounted = Object.keys(services).filter((name) =>
     services[name]?.volumes?.some((volume) => /^\.\/(partners|backups):/.test(volume)),
   );
-  expect(mounted).toEqual(["ingest", "ingest-2", "lookup", "ops", "folders", "backup", "node-exporter"]);
+  expect(mounted).toEqual(["ingest", "ingest-2", "lookup", "ops", "migrate", "folders", "backup", "node-exporter"]);
   for (const name of mounted.filter((name) => name !== "folders")) {
     expect(services[name]?.depends_on?.["folders"]).toEqual({ condition: "service_completed_successfully" });
   }
@@ -251,12 +298,12 @@ test("whoever uses the folders of the host waits until they belong to the user o
 
 test("the operator's key of digests reaches whoever computes digests", () => {
   const holders = Object.keys(services).filter((name) => "DIGEST_KEY" in (services[name]?.environment ?? {}));
-  expect(holders).toEqual(["worker", "lookup", "ops"]);
+  expect(holders).toEqual(["worker", "lookup", "ops", "migrate"]);
   for (const name of holders) expect(services[name]?.environment?.["DIGEST_KEY"]).toBe("$" + "{DIGEST_KEY:-}");
 });
 
 test("every variable of an app is one that the apps know", () => {
-  for (const name of ["ingest", "ingest-2", "worker", "lookup", "ops"]) {
+  for (const name of ["ingest", "ingest-2", "worker", "lookup", "ops", "migrate"]) {
     for (const variable of Object.keys(withStandbys.services[name]?.environment ?? {})) {
       // Node's own.
       if (variable !== "NODE_OPTIONS") expect(variables).toHaveProperty(variable);
@@ -269,8 +316,17 @@ test("from outside, only Caddy can be reached, and each data store only by who n
   expect(published.filter(([, port]) => !port?.startsWith("127.0.0.1:")).map(([name]) => name)).toEqual(
     Array(2).fill("caddy"),
   );
-  expect(beside("database")).toEqual(["worker", "lookup", "ops", "postgres", "backup", "postgres-exporter"]);
-  expect(beside("queue")).toEqual(["ingest", "ingest-2", "worker", "lookup", "ops", "redis", "redis-exporter"]);
+  expect(beside("database")).toEqual(["worker", "lookup", "ops", "migrate", "postgres", "backup", "postgres-exporter"]);
+  expect(beside("queue")).toEqual([
+    "ingest",
+    "ingest-2",
+    "worker",
+    "lookup",
+    "ops",
+    "migrate",
+    "redis",
+    "redis-exporter",
+  ]);
 });
 
 test("no program can gain privileges; all but the data stores have none and can't write files", () => {
@@ -332,7 +388,7 @@ describe("with a standby of each data store", () => {
       expect(environment?.["NAME"]).toBe(name);
       const [, set, quorum] = /sentinel monitor (\S+) redis 6379 (\d+)/.exec(entrypoint?.join(" ") ?? "") ?? [];
       expect(Number(quorum)).toBe(Math.floor(sentinels.length / 2) + 1);
-      for (const [process, { environment }] of ofKind(/^(ingest|worker|lookup|ops)/)) {
+      for (const [process, { environment }] of ofKind(/^(ingest|worker|lookup|ops|migrate)/)) {
         expect(environment, process).toMatchObject({
           REDIS_URL: "",
           REDIS_SENTINELS: sentinels.map(([name]) => `${name}:26379`).join(),
@@ -346,7 +402,7 @@ describe("with a standby of each data store", () => {
 
   test("200 means that a replica has the event too, and Redis refuses writes when there is none", () => {
     const confirming = ofKind(/./).filter(([, { environment }]) => environment?.["REDIS_REPLICAS_TO_CONFIRM"] === "1");
-    expect(confirming.map(([name]) => name)).toEqual(["ingest", "ingest-2", "ops"]);
+    expect(confirming.map(([name]) => name)).toEqual(["ingest", "ingest-2", "ops", "migrate"]);
     for (const [, { command }] of ofKind(/^redis(-\d)?$/)) expect(command).toContain("--min-replicas-to-write 1");
   });
 
@@ -362,7 +418,7 @@ describe("with a standby of each data store", () => {
       expect(environment?.["NAME"]).toBe(name);
       expect(environment?.["SYNCHRONOUS_STANDBY_NAMES"]).toContain(names.map((other) => `"${other}"`).join());
     }
-    for (const [process, { environment }] of ofKind(/^(worker|lookup|ops)/)) {
+    for (const [process, { environment }] of ofKind(/^(worker|lookup|ops|migrate)/)) {
       expect(environment?.["DATABASE_URL"], process).toContain(names.map((name) => `${name}:5432`).join());
       const entries = { DATABASE_URL: variables.DATABASE_URL };
       expect(() => parseEnvironment(entries, environment ?? {}), process).not.toThrow();

@@ -342,7 +342,7 @@ describe("with Redis Cluster and PostgreSQL of operators", () => {
     );
     expect(redisFollower.redisConfig).toEqual(redisLeader.redisConfig);
     const settings = config?.["data"]["redis-additional.conf"].split("\n");
-    const { services } = parse(readFileSync("deploy/ha/compose.yml", "utf8"), { merge: true });
+    const { services } = parse(readFileSync("deploy/ha/compose.yml", "utf8"), { merge: true, logLevel: "error" });
     const demanded = services.redis.command.split(/ ?--/).slice(1);
     for (const setting of demanded.filter((setting: string) => !setting.startsWith("maxmemory "))) {
       expect(settings).toContain(setting);

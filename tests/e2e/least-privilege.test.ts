@@ -39,9 +39,7 @@ beforeAll(async () => {
   });
   await createRedisUsers();
   await createPostgresRoles();
-  expect(await ops(["migrate"], { DATABASE_URL: databaseUrl("booking_events_owner") })).toMatchObject({ exitCode: 0 });
   owner = openPool("booking_events_owner");
-  await owner.query(await readFile("deploy/postgres-grants.sql", "utf8"));
   await redisAdmin.call("ACL", "LOG", "RESET");
 });
 
@@ -84,12 +82,23 @@ async function createRedisUsers(): Promise<void> {
   }
 }
 
-/** By the statements in the comment of `deploy/postgres-grants.sql`. */
+/** As an administrator whose owner of the tables may not create roles: by what the command says that is missing. */
 async function createPostgresRoles(): Promise<void> {
-  const text = await readFile("deploy/postgres-grants.sql", "utf8");
-  const statements = [...text.matchAll(/^-- {3}(create .*);$/gm)].map(([, statement]) => statement as string);
-  expect(statements).toHaveLength(6);
-  await asAdministrator(["drop database booking_events", ...statements.map((text) => text.replace("…", password))]);
+  const run = (statements: string[]) => asAdministrator(statements.map((text) => text.replace("…", password)));
+  await run([
+    "drop database booking_events",
+    "create role booking_events_owner login password '…'",
+    "create database booking_events owner booking_events_owner",
+  ]);
+  const asOwner = { DATABASE_URL: databaseUrl("booking_events_owner") };
+  const refused = await ops(["migrate", "--grant"], asOwner);
+  expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
+  const statements = [...refused.stderr.matchAll(/create role \w+ login password '…'/g)].map(
+    ([statement]) => statement,
+  );
+  expect(statements).toHaveLength(4);
+  await run(statements);
+  expect(await ops(["migrate", "--grant"], asOwner)).toMatchObject({ exitCode: 0, stderr: "" });
 }
 
 async function asAdministrator(statements: string[]): Promise<void> {
@@ -286,14 +295,12 @@ describe("over TLS and with the least privileges,", () => {
   });
 });
 
-test("the grants are for the schema of the search path", async () => {
+test("the grants are for the schema of DATABASE_SCHEMA", async () => {
   const environment = { DATABASE_URL: databaseUrl("booking_events_owner"), DATABASE_SCHEMA: "second" };
   expect(await ops(["migrate"], environment)).toMatchObject({ exitCode: 0 });
   const inSecond = { DATABASE_URL: databaseUrl("booking_events_ops"), DATABASE_SCHEMA: "second" };
   expect(await ops(["events", "list"], inSecond)).toMatchObject({ exitCode: 1 });
-  const grants = await readFile("deploy/postgres-grants.sql", "utf8");
-  const url = databaseUrl("booking_events_owner", { sslrootcert: certificateFile, options: "-c search_path=second" });
-  await execute(withPassword(url), grants);
+  expect(await ops(["migrate", "--grant"], environment)).toMatchObject({ exitCode: 0 });
   expect(await ops(["events", "list"], inSecond)).toMatchObject({ exitCode: 0 });
 });
 
@@ -302,7 +309,12 @@ test("a worker that finds a migration missing says so and waits for the owner to
     "delete from schema_migrations where name = (select max(name) from schema_migrations) returning name, digest",
   );
   const worker = await own.start("worker", { environment: environmentOf("worker"), isReady: false });
-  await waitFor(async () => expect((await worker.readiness()).body.problems?.join()).toContain("42501"));
+  await waitFor(async () =>
+    expect((await worker.readiness()).body.problems?.join()).toMatch(
+      /42501.*Run as the owner of the tables: npm run ops -- migrate --grant/,
+    ),
+  );
+  await waitFor(() => expect(worker.output()).toContain("are not of this release, or are not granted"));
   const { name, digest } = rows[0];
   await owner.query("insert into schema_migrations (name, digest) values ($1, $2)", [name, digest]);
   await worker.untilReady();

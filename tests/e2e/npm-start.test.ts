@@ -79,6 +79,12 @@ test("one command in a copy that is not built, and the printed commands, make a 
     outcome: "created",
     decidedBy: answer.eventId,
   });
+  expect(await readUsers()).toEqual([
+    { program: "booking-events-lookup", user: "booking_events_lookup", isSuperuser: false },
+    { program: "booking-events-worker", user: "booking_events_worker", isSuperuser: false },
+  ]);
+  const forOps = parseEnv(await readFile(join(clone, ".data/ops.env"), "utf8"));
+  expect(new URL(forOps["DATABASE_URL"] ?? "").username).toBe("booking_events_ops");
 
   // All of 127.0.0.0/8 is this machine. A server on all addresses also answers there; one on 127.0.0.1 does not.
   for (const port of [first.port, first.adminPort, first.adminPort + 1, first.adminPort + 2]) {
@@ -196,11 +202,23 @@ async function readEnvironment(): Promise<NodeJS.Dict<string>> {
   return parseEnv(await readFile(join(clone, ".data/env"), "utf8"));
 }
 
-async function readBookings(): Promise<unknown[]> {
+function readBookings(): Promise<unknown[]> {
+  return query("select partner, reference, state from bookings");
+}
+
+/** Who is connected to PostgreSQL. */
+function readUsers(): Promise<unknown[]> {
+  return query(
+    `select distinct application_name as program, usename::text as user, usesuper as "isSuperuser"
+     from pg_stat_activity join pg_user using (usename) where application_name like 'booking-events-%' order by 1`,
+  );
+}
+
+async function query(text: string): Promise<unknown[]> {
   const { DATABASE_URL: databaseUrl = "" } = await readEnvironment();
   const pool = createPool({ databaseUrl, applicationName: "test", maxConnections: 1, onError: () => {} });
   try {
-    const { rows } = await pool.query("select partner, reference, state from bookings");
+    const { rows } = await pool.query(text);
     return rows;
   } finally {
     await pool.end();

@@ -74,7 +74,7 @@ Environment:
   DIGEST_KEY      the worker's, if it has one: required for guests
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
   QUEUE_SHARDS    the number of its shards, if it is not 1
-These are also read from .data/env, which npm start writes. All times are in UTC.
+These are also read from .data/env and .data/ops.env, which npm start writes. All times are in UTC.
 
 Exit codes: 0 success; 1 refused or failed, with the reason on stderr; 2 wrong usage.
 

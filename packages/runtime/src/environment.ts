@@ -104,6 +104,11 @@ export const variables = {
     ),
   ),
   DATABASE_PASSWORD: v.optional(v.string(), ""),
+  /** The passwords that `ops migrate --grant` gives to roles. Each process gets its own as `DATABASE_PASSWORD`. */
+  WORKER_DATABASE_PASSWORD: v.optional(v.string()),
+  LOOKUP_DATABASE_PASSWORD: v.optional(v.string()),
+  OPS_DATABASE_PASSWORD: v.optional(v.string()),
+  EXPORTER_DATABASE_PASSWORD: v.optional(v.string()),
   DATABASE_STANDBYS_TO_CONFIRM: v.optional(wholeNumber(0, 100), "0"),
   /** A name that PostgreSQL neither shortens nor keeps for itself. */
   DATABASE_SCHEMA: v.optional(

@@ -1,32 +1,67 @@
-import { migrate, SchemaRefusedError, UnusableDatabaseError } from "@booking-events/store";
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import {
+  migrate,
+  migrateAndGrant,
+  RolesRefusedError,
+  SchemaRefusedError,
+  UnusableDatabaseError,
+} from "@booking-events/store";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { describeDatabaseError, readDatabaseSettings } from "../database.ts";
+import { type DatabaseSettings, describeDatabaseError, readDatabaseSettings } from "../database.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { printLine } from "../terminal/print.ts";
 
-export function addMigrateCommand(program: Command, { environment, stdout }: Context): void {
+const ownErrors = [UnusableDatabaseError, SchemaRefusedError, RolesRefusedError];
+const passwords = {
+  WORKER_DATABASE_PASSWORD: variables.WORKER_DATABASE_PASSWORD,
+  LOOKUP_DATABASE_PASSWORD: variables.LOOKUP_DATABASE_PASSWORD,
+  OPS_DATABASE_PASSWORD: variables.OPS_DATABASE_PASSWORD,
+  EXPORTER_DATABASE_PASSWORD: variables.EXPORTER_DATABASE_PASSWORD,
+};
+
+export function addMigrateCommand(program: Command, context: Context): void {
   program
     .command("migrate")
     .summary("bring the database's schema up to date")
     .description(
-      "Bring the database's schema up to date. The worker does so when it starts. This command is for deployments " +
-        "that migrate before that. Several processes may run it at the same time. There is no way back.",
+      "Bring the database's schema up to date. A worker that owns the tables does so when it starts. This command is " +
+        "for deployments that migrate before that. Several processes may run it at the same time. There is no way back.",
     )
-    .action(async () => {
-      const database = readDatabaseSettings(environment);
-      let applied: string[];
+    .option(
+      "--grant",
+      "also create the roles of worker, lookup, ops and readers if they are missing, set their passwords by " +
+        "WORKER_DATABASE_PASSWORD, LOOKUP_DATABASE_PASSWORD and OPS_DATABASE_PASSWORD, and grant each what it needs",
+    )
+    .action(async ({ grant = false }) => {
+      const database = readDatabaseSettings(context.environment);
       try {
-        applied = await migrate(database.databaseUrl, database);
+        if (grant) await migrateWithRoles(context, database);
+        else printMigrations(context, await migrate(database.databaseUrl, database));
       } catch (error) {
-        if (error instanceof UnusableDatabaseError || error instanceof SchemaRefusedError)
-          throw new CommandFailure(error.message, { cause: error });
-        throw describeDatabaseError(error, database);
+        if (!ownErrors.some((type) => error instanceof type)) throw describeDatabaseError(error, database);
+        throw new CommandFailure((error as Error).message, { cause: error });
       }
-      for (const name of applied) printLine(stdout, `Applied ${name}`);
-      printLine(
-        stdout,
-        applied.length === 0 ? "Nothing to apply: the schema is up to date." : "The schema is up to date.",
-      );
     });
+}
+
+async function migrateWithRoles(context: Context, database: DatabaseSettings): Promise<void> {
+  const given = parseEnvironment(passwords, context.environment);
+  const { migrations, roles, withoutLogin } = await migrateAndGrant(database.databaseUrl, {
+    ...database,
+    passwords: {
+      worker: given.WORKER_DATABASE_PASSWORD,
+      lookup: given.LOOKUP_DATABASE_PASSWORD,
+      ops: given.OPS_DATABASE_PASSWORD,
+      exporter: given.EXPORTER_DATABASE_PASSWORD,
+    },
+  });
+  printMigrations(context, migrations);
+  printLine(context.stdout, `Granted what it needs to each of ${roles.join(", ")}.`);
+  for (const role of withoutLogin) printLine(context.stdout, `${role} cannot connect yet: it has no password.`);
+}
+
+function printMigrations({ stdout }: Context, applied: string[]): void {
+  for (const name of applied) printLine(stdout, `Applied ${name}`);
+  printLine(stdout, applied.length === 0 ? "Nothing to apply: the schema is up to date." : "The schema is up to date.");
 }

@@ -1,4 +1,4 @@
-import { type Client, escapeIdentifier, escapeLiteral } from "pg";
+import { type Client, DatabaseError, escapeIdentifier, escapeLiteral } from "pg";
 import { withOwnConnection } from "../connect/own-connection.ts";
 import { safeMessage } from "../connect/safe-message.ts";
 import { beginWithLimits, defaultSchema } from "../connect/transaction-limits.ts";
@@ -10,6 +10,7 @@ import {
   readApplied,
   readMigrations,
 } from "./compare-migrations.ts";
+import { type Granted, grant, type RolePasswords } from "./grant.ts";
 
 /** While a migration waits for a table, all later queries of the table wait too. */
 const lockTimeoutMs = 10_000;
@@ -30,30 +31,57 @@ const maxTries = 5;
  * @throws UnusableDatabaseError; SchemaRefusedError; what PostgreSQL throws, such as 55P03 if a table stays locked for
  *   10 s. Try again then
  */
-export async function migrate(
+export async function migrate(databaseUrl: string, options: MigrateOptions = {}): Promise<string[]> {
+  return (await migrateAndThen(databaseUrl, options, async () => {})).migrations;
+}
+
+export interface MigrateOptions {
+  schema?: string;
+  folder?: string;
+}
+
+/**
+ * As {@link migrate}, and in the same transaction as {@link grant}, so no process ever meets tables without its rights.
+ *
+ * @throws RolesRefusedError, and as `migrate`
+ */
+export function migrateAndGrant(
   databaseUrl: string,
-  { schema = defaultSchema, folder = migrationsFolder }: { schema?: string; folder?: string } = {},
-): Promise<string[]> {
+  { passwords, ...options }: MigrateOptions & { passwords: RolePasswords },
+): Promise<{ migrations: string[] } & Granted> {
+  return migrateAndThen(databaseUrl, options, (client) => grant(client, passwords));
+}
+
+async function migrateAndThen<Result>(
+  databaseUrl: string,
+  { schema = defaultSchema, folder = migrationsFolder }: MigrateOptions,
+  work: (client: Client) => Promise<Result>,
+): Promise<{ migrations: string[] } & Result> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await tryToMigrate(databaseUrl, schema, folder);
+      return await tryToMigrate(databaseUrl, { schema, folder, work });
     } catch (error) {
       if ((error as { code?: unknown }).code !== deadlockDetected || tries === maxTries) throw error;
     }
   }
 }
 
-function tryToMigrate(databaseUrl: string, schema: string, folder: string): Promise<string[]> {
+function tryToMigrate<Result>(
+  databaseUrl: string,
+  { schema, folder, work }: { schema: string; folder: string; work: (client: Client) => Promise<Result> },
+): Promise<{ migrations: string[] } & Result> {
   return withOwnConnection(databaseUrl, "booking-events-migrate", async (client) => {
     await client.query(beginAlone(schema));
     await refuseOtherEncodings(client);
     await provideSchema(client, schema);
-    const files = await readMigrations(folder);
-    const status = compare(files, await readApplied(client));
-    refuseOtherSchemas(status, schema);
-    for (const file of files) if (status.missing.includes(file.name)) await run(client, file);
+    const migrations = await runMissing(client, schema, folder).catch((error) => {
+      throw error instanceof DatabaseError && error.code === insufficientPrivilege
+        ? refusedToMigrate(schema, error)
+        : error;
+    });
+    const result = await work(client);
     await client.query("commit");
-    return status.missing;
+    return { migrations, ...result };
   });
 }
 
@@ -121,6 +149,24 @@ function refuseOtherSchemas({ different, unknown }: MigrationStatus, schema: str
     );
 }
 
+/** @returns the names of the migrations that were missing */
+async function runMissing(client: Client, schema: string, folder: string): Promise<string[]> {
+  const files = await readMigrations(folder);
+  const status = compare(files, await readApplied(client));
+  refuseOtherSchemas(status, schema);
+  for (const file of files) if (status.missing.includes(file.name)) await run(client, file);
+  return status.missing;
+}
+
+/** A process with no more rights than it needs waits for the owner. */
+function refusedToMigrate(schema: string, cause: DatabaseError): SchemaRefusedError {
+  return new SchemaRefusedError(
+    `The tables in the schema ${escapeIdentifier(schema)} are not of this release, or are not granted to the user of ` +
+      "DATABASE_URL, who may not migrate. Run as their owner: npm run ops -- migrate --grant",
+    { cause },
+  );
+}
+
 async function run(client: Client, { name, sql, digest }: MigrationFile): Promise<void> {
   await client.query(sql);
   await client.query("insert into schema_migrations (name, digest) values ($1, $2)", [name, digest]);
@@ -132,7 +178,7 @@ export class UnusableDatabaseError extends Error {
   readonly [safeMessage] = true;
 }
 
-/** The tables' schema does not exist, or must not be used. */
+/** The tables' schema does not exist, or must not be used or migrated. */
 export class SchemaRefusedError extends Error {
   override name = "SchemaRefusedError";
   readonly code = insufficientPrivilege;

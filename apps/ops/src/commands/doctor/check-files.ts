@@ -7,10 +7,10 @@ const writableByOthers = 0o022;
 const anyRightOfOthers = 0o077;
 const soonMs = 14 * 24 * 60 * 60_000;
 /** Written by npm start, with the passwords of its services. */
-const environmentFile = ".data/env";
+const environmentFiles = [".data/env", ".data/ops.env"];
 
 export function checkFiles(partnersFile: string, now: Date): Check[] {
-  return [...checkPartnersFile(partnersFile, now), ...checkEnvironmentFile()];
+  return [...checkPartnersFile(partnersFile, now), ...environmentFiles.flatMap(checkEnvironmentFile)];
 }
 
 function checkPartnersFile(path: string, now: Date): Check[] {
@@ -54,10 +54,10 @@ function checkSecrets(partners: Partner[], now: Date): Check[] {
   return problems.length === 0 ? [ok(subject, "for the next 14 days")] : problems;
 }
 
-function checkEnvironmentFile(): Check[] {
+function checkEnvironmentFile(environmentFile: string): Check[] {
   const subject = {
     name: `Only its owner can read ${environmentFile}`,
-    why: "It has the passwords of Redis and PostgreSQL.",
+    why: "It has passwords of Redis or PostgreSQL.",
   };
   const mode = statSync(environmentFile, { throwIfNoEntry: false })?.mode;
   if (mode === undefined) return [];

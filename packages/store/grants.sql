@@ -1,18 +1,5 @@
--- PostgreSQL roles with the least that each process needs. The owner of the tables, who migrates, runs this in the
--- service's database: after the first `pnpm ops migrate`, and after every later one. It is the whole truth, whatever
--- had been granted to these roles before.
---
--- An administrator makes the roles once, and the owner:
---   create role booking_events_owner login password '…';
---   create role booking_events_worker login password '…';
---   create role booking_events_lookup login password '…';
---   create role booking_events_ops login password '…';
---   create role booking_events_reader login password '…';
---   create database booking_events owner booking_events_owner;
---
--- The tables are looked up by the search path. For a DATABASE_SCHEMA: PGOPTIONS='-c search_path=NAME' psql …
-
-begin;
+-- PostgreSQL roles with the least that each process needs. `ops migrate --grant` runs this after the migrations, in the
+-- same transaction, as the owner of the tables. It is the whole truth, whatever had been granted to these roles before.
 
 do $$
 declare
@@ -80,4 +67,16 @@ grant select on bookings, booking_details, booking_details_unreadable, booking_e
   to booking_events_reader;
 grant select, insert (name, last_id), update (last_id, moved_at, seen_at) on feed_readers to booking_events_reader;
 
-commit;
+-- Only an administrator may give this. With it, `ops doctor` sees standbys and settings, and the exporter of
+-- docker-compose.yml, whose role exists only there, what it exports.
+do $$
+declare
+  member name;
+begin
+  for member in
+    select rolname from pg_roles
+    where rolname in ('booking_events_ops', 'booking_events_exporter') and pg_has_role('pg_monitor', 'member with admin option')
+  loop
+    execute format('grant pg_monitor to %I', member);
+  end loop;
+end $$;
