@@ -47,5 +47,5 @@ export { maxNestingLevels } from "./payload/unknown-fields.ts";
 export { type BookingPayload, type PayloadValidation, validatePayload } from "./payload/validate-payload.ts";
 export { maxViolations, Violation, type ViolationCode, violationCodes } from "./payload/violation.ts";
 export { decodeFormFields, decodeUtf8 } from "./text/decode-exactly.ts";
-export { type FieldWarning, findWarnings } from "./warnings/find-warnings.ts";
-export { maxWarnings, Warning, type WarningCode, warningCodes } from "./warnings/warning.ts";
+export { findWarnings } from "./warnings/find-warnings.ts";
+export { type FieldWarning, maxWarnings, Warning, type WarningCode, warningCodes } from "./warnings/warning.ts";

@@ -113,7 +113,7 @@ export function consumerCountriesOf(
 }
 
 /** Returns where the agent's phone number may be. The consumer's nationality says nothing about it. */
-function agentCountriesOf({ defaultCountry }: NormaliseOptions): string[] {
+export function agentCountriesOf({ defaultCountry }: NormaliseOptions): string[] {
   return defaultCountry === null ? [] : [defaultCountry];
 }
 

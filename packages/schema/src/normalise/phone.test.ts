@@ -202,6 +202,7 @@ test("the quick check says what the library would", () => {
       const sent = `+${code}${national}`;
       // The blank makes the library read it.
       expect(readPhone(sent, [])).toEqual(readPhone(`+${code} ${national}`, []));
+      expect(phoneCandidates(sent, []).same).toEqual(phoneCandidates(`+${code} ${national}`, []).same);
       if (isTidyNumber(sent)) tidy += 1;
     }),
     { numRuns: 1_000 },

@@ -4,27 +4,21 @@ import { BookingReference } from "../payload/booking-reference.ts";
 import type { EventKind } from "../payload/event-kind.ts";
 import type { BookingPayload } from "../payload/validate-payload.ts";
 import { createSimilarNameFinder } from "./similar-name.ts";
-import { type ReadingRule, readingRules } from "./unreadable-value.ts";
-import { maxWarnings, type Warning } from "./warning.ts";
-
-/** A warning, and what it is about. */
-export interface FieldWarning extends Warning {
-  /** The listed field: of a similar name, the one that was probably meant. Empty if it is about the request. */
-  field: BookingFieldName | "";
-}
+import { valueWarnings, type WarnOfValue } from "./value-warnings.ts";
+import { type FieldWarning, maxWarnings } from "./warning.ts";
 
 /** In a payload. Further unlisted names are not compared with listed ones. */
 const maxComparedNames = 50;
 
 interface WarningRules {
   /** The names with rules of their own. Null: any value that the contract allows is fine. */
-  knownNames: ReadonlyMap<string, ReadingRule | null>;
+  knownNames: ReadonlyMap<string, WarnOfValue | null>;
   findSimilarName: (name: string) => BookingFieldName | undefined;
 }
 
 const listedNames = bookingFields.map(({ name }) => name);
 const bookingRules: WarningRules = {
-  knownNames: new Map([...Object.keys(BookingInput.entries).map((name) => [name, null] as const), ...readingRules]),
+  knownNames: new Map([...Object.keys(BookingInput.entries).map((name) => [name, null] as const), ...valueWarnings]),
   findSimilarName: createSimilarNameFinder(listedNames),
 };
 const rulesByKind = {
@@ -38,8 +32,8 @@ const rulesByKind = {
 } satisfies Record<EventKind, WarningRules>;
 
 /**
- * Finds likely mistakes in a valid payload: unlisted names that resemble a listed one, and values that the read model
- * cannot normalise. Never throws.
+ * Finds likely mistakes in a valid payload: unlisted names that resemble a listed one, and values that
+ * `normaliseBooking` cannot read, or not wholly. Never throws.
  *
  * @param payload a payload that `validatePayload` has accepted
  * @returns up to `maxWarnings`, in the order of the payload's keys
@@ -47,17 +41,18 @@ const rulesByKind = {
 export function findWarnings(
   kind: EventKind,
   payload: BookingPayload,
-  _options: NormaliseOptions = { defaultCountry: null },
+  options: NormaliseOptions = { defaultCountry: null },
 ): FieldWarning[] {
   const { knownNames, findSimilarName }: WarningRules = rulesByKind[kind];
   const warnings: FieldWarning[] = [];
   let comparedNames = 0;
   for (const name in payload) {
     const value = payload[name];
-    const rule = knownNames.get(name);
-    if (rule === null) continue;
-    if (rule !== undefined) {
-      if (typeof value === "string" && !rule.isReadable(value)) warnings.push(warnOfValue(rule));
+    const warnOfValue = knownNames.get(name);
+    if (warnOfValue === null) continue;
+    if (warnOfValue !== undefined) {
+      const warning = warnOfValue(value, payload, options);
+      if (warning !== undefined) warnings.push(warning);
     } else if (comparedNames < maxComparedNames) {
       comparedNames += 1;
       const field = findSimilarName(name);
@@ -66,10 +61,6 @@ export function findWarnings(
     if (warnings.length === maxWarnings) break;
   }
   return warnings;
-}
-
-function warnOfValue({ field, code, advice }: ReadingRule): FieldWarning {
-  return { message: `The value was kept, but cannot be interpreted. ${advice}`, code, propertyPath: [field], field };
 }
 
 function warnOfName(name: string, field: BookingFieldName): FieldWarning {

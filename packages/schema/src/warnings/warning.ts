@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import type { BookingFieldName } from "../payload/booking-input.ts";
 
 /** What is doubtful about an accepted event. */
 export const warningCodes = [
@@ -34,5 +35,11 @@ export const Warning = v.object({
   propertyPath: v.array(v.string()),
 });
 export type Warning = v.InferOutput<typeof Warning>;
+
+/** A warning, and what it is about. */
+export interface FieldWarning extends Warning {
+  /** The listed field: of a similar name, the one that was probably meant. Empty if it is about the request. */
+  field: BookingFieldName | "";
+}
 
 export const maxWarnings = 20;
