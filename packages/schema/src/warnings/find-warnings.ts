@@ -3,7 +3,8 @@ import { type BookingFieldName, BookingInput, bookingFields } from "../payload/b
 import { BookingReference } from "../payload/booking-reference.ts";
 import type { EventKind } from "../payload/event-kind.ts";
 import type { BookingPayload } from "../payload/validate-payload.ts";
-import { createSimilarNameFinder } from "./similar-name.ts";
+import { namesByMeaning } from "./names-by-meaning.ts";
+import { createSimilarNameFinder, type SimilarName } from "./similar-name.ts";
 import { valueWarnings, type WarnOfValue } from "./value-warnings.ts";
 import { type FieldWarning, maxWarnings } from "./warning.ts";
 
@@ -13,13 +14,13 @@ const maxComparedNames = 50;
 interface WarningRules {
   /** The names with rules of their own. Null: any value that the contract allows is fine. */
   knownNames: ReadonlyMap<string, WarnOfValue | null>;
-  findSimilarName: (name: string) => BookingFieldName | undefined;
+  findSimilarName: (name: string) => SimilarName<BookingFieldName> | undefined;
 }
 
 const listedNames = bookingFields.map(({ name }) => name);
 const bookingRules: WarningRules = {
   knownNames: new Map([...Object.keys(BookingInput.entries).map((name) => [name, null] as const), ...valueWarnings]),
-  findSimilarName: createSimilarNameFinder(listedNames),
+  findSimilarName: createSimilarNameFinder(listedNames, namesByMeaning),
 };
 const rulesByKind = {
   create: bookingRules,
@@ -27,7 +28,10 @@ const rulesByKind = {
   // Nothing but the references of a delete is applied.
   delete: {
     knownNames: new Map(listedNames.map((name) => [name, null])),
-    findSimilarName: createSimilarNameFinder(listedNames.filter((name) => name in BookingReference.entries)),
+    findSimilarName: createSimilarNameFinder(
+      listedNames.filter((name) => name in BookingReference.entries),
+      namesByMeaning,
+    ),
   },
 } satisfies Record<EventKind, WarningRules>;
 
@@ -55,12 +59,27 @@ export function findWarnings(
       if (warning !== undefined) warnings.push(warning);
     } else if (comparedNames < maxComparedNames) {
       comparedNames += 1;
-      const field = findSimilarName(name);
-      if (field !== undefined) warnings.push(warnOfName(name, field));
+      const similar = findSimilarName(name);
+      if (similar === undefined) continue;
+      if (similar.isSpelledAlike || isInPlaceOf(payload, similar.listed, value)) {
+        warnings.push(warnOfName(name, similar.listed));
+      }
     }
     if (warnings.length === maxWarnings) break;
   }
   return warnings;
+}
+
+/**
+ * Whether a field with a name of its own may be sent in place of a listed one. A partner that sends the listed one, too,
+ * knows the contract, and an object has fields of its own.
+ */
+function isInPlaceOf(payload: BookingPayload, listed: BookingFieldName, value: unknown): boolean {
+  return isValue(value) && !isValue((payload as Record<string, unknown>)[listed]);
+}
+
+function isValue(value: unknown): boolean {
+  return typeof value === "number" || (typeof value === "string" && value.trim() !== "");
 }
 
 function warnOfName(name: string, field: BookingFieldName): FieldWarning {

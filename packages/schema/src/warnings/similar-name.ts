@@ -6,24 +6,42 @@ const maxEdits = 2;
 /** A partner's events have the same unlisted names, and a comparison takes as long as 20 look-ups. */
 const maxRememberedNames = 1_000;
 
+/** A listed name that a sender probably meant. */
+export interface SimilarName<Name extends string> {
+  listed: Name;
+  /** Whether both are nearly the same, or else mean the same. */
+  isSpelledAlike: boolean;
+}
+
 /**
  * Returns a function that finds the listed name that a sender probably meant: one with the same letters and digits, in
- * any case and with any separators, or with at most two of them inserted, removed or replaced.
+ * any case and with any separators; one with the same meaning; or one with at most two characters inserted, removed or
+ * replaced.
  *
  * Names with digits must have the same letters and digits: consumerPhone2 is a second phone number, not a typing error.
+ *
+ * @param otherNames names that mean a listed one. Those of other listed names are left out
  */
 export function createSimilarNameFinder<Name extends string>(
   listedNames: readonly Name[],
-): (name: string) => Name | undefined {
-  const byLetters = new Map(listedNames.map((name) => [lettersOf(name), name]));
-  const candidates = [...byLetters];
-  const remembered = new Map<string, Name | undefined>();
+  otherNames: readonly (readonly [name: string, listed: string])[] = [],
+): (name: string) => SimilarName<Name> | undefined {
+  const byLetters = new Map<string, SimilarName<Name>>();
+  for (const [name, listed] of otherNames) {
+    const known = listedNames.find((each) => each === listed);
+    if (known === undefined) continue;
+    const letters = lettersOf(name);
+    byLetters.set(letters, { listed: known, isSpelledAlike: isWithin(maxEdits, letters, lettersOf(known)) });
+  }
+  const spellings = listedNames.map((listed) => ({ listed, isSpelledAlike: true, letters: lettersOf(listed) }));
+  for (const spelling of spellings) byLetters.set(spelling.letters, spelling);
+  const remembered = new Map<string, SimilarName<Name> | undefined>();
 
-  function compare(name: string): Name | undefined {
+  function compare(name: string): SimilarName<Name> | undefined {
     const letters = lettersOf(name);
     const same = byLetters.get(letters);
     if (same !== undefined || letters.length < minLengthForEdits || /[0-9]/.test(letters)) return same;
-    return candidates.find(([listed]) => isWithin(maxEdits, letters, listed))?.[1];
+    return spellings.find((listed) => isWithin(maxEdits, letters, listed.letters));
   }
 
   return (name) => {
