@@ -54,10 +54,7 @@ const fields = v.object(
     ),
     /** The id of the secret by which the event came, if it is known. A wrong one counts as none, and harms nothing. */
     secretId: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(secretIdPattern))), null)),
-    /**
-     * The country by whose rules the partner's phone numbers without a country code are read, as it was set when the event
-     * was received: an ISO 3166-1 alpha-2 code, or null if none was. A wrong one counts as none.
-     */
+    /** Where the partner's phone numbers without a country code are: ISO 3166-1 alpha-2. A wrong one counts as none. */
     defaultCountry: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(countryPattern))), null)),
     /** The W3C traceparent of the span that queued the event, if it is sampled. A wrong one counts as none. */
     traceparent: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(sampledTraceparentPattern))), null)),
