@@ -46,7 +46,7 @@ test.each(examples)("the README's example prints the stated output: $title", asy
 
 test("every code block in the README is tested", () => {
   expect(examples).toHaveLength(readme.split("```ts\n").length - 1);
-  expect(examples).toHaveLength(5);
+  expect(examples).toHaveLength(6);
 });
 
 /** The README is part of the package, whose other folders a reader may not have. */
