@@ -26,6 +26,8 @@ export default defineConfig({
       "packages/bookings/src/{fold,plan-booking,find-repeats}.test.ts",
       "packages/queue/src/events/retry-policy.test.ts",
       "packages/runtime/src/graceful-shutdown.test.ts",
+      "packages/schema/src/normalise/*.test.ts",
+      "packages/schema/src/warnings/value-warnings.test.ts",
       "packages/schema/src/json/{exact-double,lossless-json,parse-json-exactly,parse-json-object}.test.ts",
     ],
   },
