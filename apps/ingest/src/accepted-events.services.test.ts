@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { exchange, type RawAnswer } from "@booking-events/harness/http-client";
-import { acmeSecret } from "@booking-events/harness/partners";
+import { acmeSecret, partner } from "@booking-events/harness/partners";
+import { createPartnerRegistry } from "@booking-events/partners";
 import { type BookingField, bookingFields, type EventEnvelope } from "@booking-events/schema";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
@@ -92,6 +93,22 @@ describe("a queued event", () => {
       body: JSON.stringify(reference),
     });
     expect((await findQueued(JSON.parse(body).eventId)).partner).toBe("zenith");
+  });
+
+  test("says which country the partner had, by which its phone numbers are read", async () => {
+    const british = createPartnerRegistry({
+      partners: [partner("british", { "british-secret": null }, { country: "GB" })],
+    });
+    const fresh = await startIngest({ partners: () => british });
+    try {
+      const path = "/booking-event/create/british-secret";
+      const body = JSON.stringify({ ...reference, consumerPhone: "07911 123456", agentPhoneNumber: "0000" });
+      const { warnings } = JSON.parse((await exchange(fresh.port, { path, body })).body);
+      expect(warnings).toMatchObject([{ code: "unreadable-phone", propertyPath: ["agentPhoneNumber"] }]);
+      expect(await fresh.queuedEvents()).toMatchObject([{ partner: "british", defaultCountry: "GB" }]);
+    } finally {
+      await fresh.close();
+    }
   });
 
   test("is ordered after the events accepted before it", async () => {

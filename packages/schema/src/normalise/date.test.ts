@@ -182,3 +182,10 @@ test("reads any text without an exception, and no long one", () => {
     { numRuns: 3_000 },
   );
 });
+
+test.each([
+  ...["1900-01-01T00:00:00Z", "2026-06-14T07:27:17.3Z", "2026-06-14T07:27:17.335Z", "2026-06-14T23:59:59.335129Z"],
+  ...["2999-12-28T20:00:00Z", "2026-06-28", "2026-13-14T07:27:17Z", "2026-06-14T24:00:00Z", "2026-06-14T07:60:00Z"],
+])("a tidy value is read as it is with white space around it: %s", (sent) => {
+  expect(readDate(sent)).toEqual(readDate(` ${sent} `));
+});

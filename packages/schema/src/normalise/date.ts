@@ -16,6 +16,7 @@ export interface ReadDate {
  */
 export function readDate(sent: string): ReadDate | "none" | undefined {
   if (tidyDay.test(sent)) return { day: sent, moment: null, hasTime: false, hasZone: false };
+  if (tidyMoment.test(sent)) return { day: sent.slice(0, dayLength), moment: sent, hasTime: true, hasZone: true };
   const text = sent.trim();
   const parts = text.length > maxDateLength ? null : dateTime.exec(text);
   if (parts === null) return undefined;
@@ -34,6 +35,11 @@ export function readDate(sent: string): ReadDate | "none" | undefined {
 
 /** Most dates, and no day that some month does not have. */
 const tidyDay = /^(?:19|2[0-9])[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])$/;
+
+/** Most moments: such a day and a time in UTC, with at most microseconds. */
+const tidyMoment =
+  /^(?:19|2[0-9])[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z$/;
+const dayLength = "2026-06-14".length;
 
 /** Of a text without the white space around it. `2026-06-14T07:27:17.123456789+02:00[America/Argentina/Catamarca]` has 65. */
 const maxDateLength = 128;

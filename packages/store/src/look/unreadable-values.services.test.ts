@@ -1,5 +1,5 @@
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import { type BookingPayload, bookingFields } from "@booking-events/schema";
+import { type BookingPayload, bookingFields, findWarnings, validatePayload } from "@booking-events/schema";
 import { normaliseBooking } from "@booking-events/schema/normalise";
 import * as fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
@@ -71,6 +71,28 @@ test("the view counts every value that was sent and whose column is null", async
   expect(unreadable).toEqual(payloads.map(findUnreadableFields));
   const counted = new Set(unreadable.flat());
   expect([...counted].sort()).toEqual(Object.keys(readFields).sort());
+});
+
+test("a value of an accepted payload gets a warning if and only if the view counts it", async () => {
+  const accepted = fc.sample(anyPayload, { numRuns: 6_000, seed: 18 }).flatMap((sent) => {
+    const result = validatePayload("create", { ...sent, consumerTripPartnerExternalReference: "T" });
+    return result.success ? [result.payload] : [];
+  });
+  expect(accepted.length).toBeGreaterThan(500);
+  const warned = accepted.map((payload) =>
+    findWarnings("create", payload, { defaultCountry: null })
+      .filter(({ code }) => code.startsWith("unreadable-"))
+      .map(({ field }) => field)
+      .sort(),
+  );
+  const counted = await readUnreadableFields(accepted);
+  // The name of a country in any language is fine, but not each has a code.
+  const isOfCountry = (field: string) => field.endsWith("CountryName");
+  const others = (fields: string[]) => fields.filter((field) => !isOfCountry(field));
+  expect(counted.map(others)).toEqual(warned.map(others));
+  for (const [index, fields] of warned.entries())
+    expect(counted[index]).toEqual(expect.arrayContaining(fields.filter(isOfCountry)));
+  expect(new Set(warned.flat()).size).toBeGreaterThan(12);
 });
 
 test.each([
