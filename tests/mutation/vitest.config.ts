@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 const root = join(import.meta.dirname, "../..");
-const packages = ["bookings", "partners", "queue", "runtime", "schema", "store"];
+/** A package's other entry comes before the package. */
+const packages = ["schema/normalise", "bookings", "http", "partners", "queue", "runtime", "schema", "store"];
 
 /** The tests of the mutated files that need no services. */
 export default defineConfig({
@@ -11,7 +12,7 @@ export default defineConfig({
     // node_modules would lead out of Stryker's copy, to files that are not mutated.
     alias: packages.map((name) => ({
       find: `@booking-events/${name}`,
-      replacement: join(root, "packages", name, "src", "index.ts"),
+      replacement: join(root, "packages", name.replace(/(?=\/)|$/, "/src"), "index.ts"),
     })),
   },
   test: {
