@@ -1,6 +1,6 @@
 import { checkReceiver } from "@booking-events/conformance";
 import { acmeSecret } from "@booking-events/harness/partners";
-import { referenceKindOf } from "@booking-events/schema";
+import { bookingReferenceOf, referenceKindOf } from "@booking-events/schema";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
@@ -25,9 +25,7 @@ test("the service passes every check, and every booking of the checks is deleted
   expect(report.passed).toBeGreaterThan(250);
   const state = new Map<string, string>();
   for (const { kind, payload } of await ingest.queuedEvents()) {
-    const field =
-      referenceKindOf(payload) === "trip" ? "consumerTripPartnerExternalReference" : "consumerPartnerExternalReference";
-    state.set(`${field} ${payload[field]}`, kind);
+    state.set(`${referenceKindOf(payload)} ${bookingReferenceOf(payload)}`, kind);
   }
   expect(state.size).toBeGreaterThan(50);
   expect([...state].filter(([booking, kind]) => kind !== "delete" || !booking.includes(" conformance-"))).toEqual([]);

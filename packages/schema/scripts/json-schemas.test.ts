@@ -10,7 +10,7 @@ import {
   type Violation,
   validatePayload,
 } from "../src/index.ts";
-import { datePattern } from "../src/payload/date-pattern.ts";
+import { acceptedDatePattern } from "../src/payload/date-pattern.ts";
 import { buildJsonSchemas } from "./json-schemas.ts";
 
 const readJson = (path: string): unknown => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
@@ -36,14 +36,14 @@ test("the committed files are up to date; otherwise run `npm run json-schema`", 
   expect(committed).toEqual(JSON.parse(JSON.stringify(buildJsonSchemas())));
 });
 
-test("every listed field has a description and a type", () => {
+test("every listed field has a description, and a type if it has a rule", () => {
   const { properties = {} } = buildJsonSchemas()["booking-input.json"] ?? {};
 
-  for (const { name, nullable } of bookingFields) {
+  for (const { name, nullable, acceptsAnything } of bookingFields) {
     const text = { type: "string" };
     expect(properties[name]).toMatchObject({
       description: expect.stringMatching(/^[A-Z].{10,}\.$/),
-      ...(nullable ? { anyOf: [text, { type: "null" }] } : text),
+      ...(acceptsAnything ? {} : nullable ? { anyOf: [text, { type: "null" }] } : text),
     });
   }
 });
@@ -66,11 +66,10 @@ describe("the JSON Schema agrees with the validator", () => {
   const fieldValues = fc.oneof(
     fc.constantFrom(null, true, 7, "", [], {}, "text", "2026-02-29", "2026-06-14T07:27:17.335+0200"),
     fc.constantFrom("sam.o'example@example.com", "sam@localhost", "sam@example..com"),
-    fc.stringMatching(datePattern),
+    fc.stringMatching(acceptedDatePattern).filter((text) => text.trim().length <= 128),
     fc.emailAddress(),
     // Code points, some of which are two UTF-16 code units.
     fc.integer({ min: 250, max: 260 }).map((length) => "😀".repeat(length)),
-    fc.integer({ min: 1_020, max: 1_030 }).map((length) => "😀".repeat(length)),
   );
   const names = fc.constantFrom(
     ...bookingFields.map(({ name }) => name),

@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
 import { type JsonSchema, type OverrideActionContext, toJsonSchema } from "@valibot/to-json-schema";
-import * as v from "valibot";
+import type * as v from "valibot";
 import { EventEnvelope } from "../src/envelope/event-envelope.ts";
 import { type BookingFieldName, BookingInput } from "../src/payload/booking-input.ts";
 import { BookingReference } from "../src/payload/booking-reference.ts";
+import { acceptedDatePattern } from "../src/payload/date-pattern.ts";
+import { isDateOrBlank, isEmailOrBlank } from "../src/payload/field-types.ts";
 
 /**
  * Returns the contract as JSON Schema, by file name.
@@ -47,7 +49,8 @@ export function buildJsonSchemas(): Record<string, JsonSchema> {
 }
 
 function mustHave(name: BookingFieldName): JsonSchema {
-  return { type: "object", required: [name], properties: { [name]: { type: "string" } } };
+  // Some character that is not white space.
+  return { type: "object", required: [name], properties: { [name]: { type: "string", pattern: "\\S" } } };
 }
 
 function withPayload(envelope: JsonSchema, rules: JsonSchema): JsonSchema {
@@ -103,8 +106,12 @@ function convertAction({
     const { requirement } = valibotAction as v.MaxCodePointsAction<string, number, undefined>;
     return { ...jsonSchema, maxLength: requirement };
   }
-  // `format` alone is only a hint, and validators that check it disagree about what it means.
-  if (type === "rfc_email") return { ...jsonSchema, pattern: v.RFC_EMAIL_REGEX.source };
+  if (type === "check") {
+    const { requirement } = valibotAction as v.CheckAction<string, undefined>;
+    if (requirement === isDateOrBlank) return { ...jsonSchema, pattern: acceptedDatePattern.source };
+    // An annotation: names and white space around an address are accepted too.
+    if (requirement === isEmailOrBlank) return { ...jsonSchema, format: "email" };
+  }
   return null;
 }
 

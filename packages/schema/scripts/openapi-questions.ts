@@ -13,7 +13,7 @@ import {
   ReconciliationSummary,
   receiptBodies,
 } from "../src/answers/lookup-bodies.ts";
-import { referenceKinds } from "../src/payload/booking-reference.ts";
+import { referenceKinds } from "../src/payload/reference-rule.ts";
 import { convert } from "./json-schemas.ts";
 
 /** The operations of lookup, the process that answers partners' questions. */
@@ -177,7 +177,7 @@ export const questionParameters = {
     in: "query",
     required: true,
     description: "The reference that identifies the booking.",
-    schema: { type: "string", minLength: 1, maxLength: 1_024 },
+    schema: { type: "string", minLength: 1, maxLength: 8_192 },
     example: "TRIP-1",
   },
   referenceKind: {

@@ -290,7 +290,7 @@ function withoutDialect(schema: JsonSchema | undefined): JsonSchema {
 
 /** The same payload as a form, in which every value is a string, and null cannot be sent. */
 function toForm(schema: JsonSchema): JsonSchema {
-  const properties = Object.entries(schema.properties ?? {}).map(([name, property]) => [name, withoutNull(property)]);
+  const properties = Object.entries(schema.properties ?? {}).map(([name, property]) => [name, toText(property)]);
   return {
     ...schema,
     title: `${schema.title}Form`,
@@ -300,11 +300,10 @@ function toForm(schema: JsonSchema): JsonSchema {
   };
 }
 
-function withoutNull(property: JsonSchema | boolean): JsonSchema | boolean {
-  if (typeof property === "boolean" || property.anyOf === undefined) return property;
-  const { anyOf, ...rest } = property;
+function toText(property: JsonSchema | boolean): JsonSchema {
+  const { anyOf = [], ...rest } = Object(property) as JsonSchema;
   const [text] = anyOf.filter((each) => typeof each === "object" && each.type !== "null");
-  return { ...rest, ...Object(text) };
+  return { ...rest, type: "string", ...Object(text) };
 }
 
 function schemaRef(name: string) {

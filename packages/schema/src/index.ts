@@ -34,15 +34,14 @@ export {
 export {
   BookingReference,
   bookingReferenceOf,
-  type ReferenceKind,
   referenceKindOf,
-  referenceKinds,
 } from "./payload/booking-reference.ts";
 export { cleanReference } from "./payload/clean-reference.ts";
 export { countJsonValues, maxJsonValues } from "./payload/count-json-values.ts";
 export { datePattern } from "./payload/date-pattern.ts";
 export { type EventKind, eventKinds } from "./payload/event-kind.ts";
 export type { FieldType } from "./payload/field-types.ts";
+export { type ReferenceKind, referenceKinds } from "./payload/reference-rule.ts";
 export { maxNestingLevels } from "./payload/unknown-fields.ts";
 export { type BookingPayload, type PayloadValidation, validatePayload } from "./payload/validate-payload.ts";
 export { maxViolations, Violation, type ViolationCode, violationCodes } from "./payload/violation.ts";

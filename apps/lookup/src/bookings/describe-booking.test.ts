@@ -8,6 +8,8 @@ test.each([
   ["reference=TRIP-1", "TRIP-1", "trip"],
   ["referenceKind=consumer&reference=Zo%C3%AB+%2B1", "Zoë +1", "consumer"],
   [asBytes("reference=Zoë"), "Zoë", "trip"],
+  ["reference=%20S%C2%A09%E2%80%8B%0D%0A", "S 9", "trip"],
+  [asBytes("reference=Zoe\u0308"), "Zoë", "trip"],
   ["reference=%EF%BF%BD&other=%41&other=", "\ufffd", "trip"],
 ])("%s names the booking %s", (query, reference, referenceKind) => {
   expect(readBookingQuery(query)).toEqual({ reference, referenceKind });
@@ -16,6 +18,8 @@ test.each([
 test.each([
   ["", "nothing"],
   ["reference=", "no reference"],
+  ["reference=%20%E2%80%8B", "only what is invisible"],
+  [`reference=${"x".repeat(8_193)}`, "a reference that is too long"],
   ["reference=Zo%EB", "an escape that is not UTF-8"],
   ["reference=Zo\u00eb", "a byte that is not UTF-8"],
   ["reference=A&other=%EB", "another such escape"],

@@ -1,9 +1,15 @@
 import { hash } from "node:crypto";
 import { toCanonicalJson } from "@booking-events/bookings";
-import { type BookingStatus, decodeFormFields, decodeUtf8, type ReferenceKind } from "@booking-events/schema";
+import {
+  type BookingStatus,
+  cleanReference,
+  decodeFormFields,
+  decodeUtf8,
+  type ReferenceKind,
+} from "@booking-events/schema";
 import type { PartnerBooking } from "@booking-events/store";
 
-const maxReferenceCharacters = 1_024;
+const maxReferenceCharacters = 8_192;
 
 /**
  * @param query as Node has it: each of its bytes is a character
@@ -13,14 +19,17 @@ export function readBookingQuery(query: string): { reference: string; referenceK
   const parameters = decodeFormFields(decodeUtf8(Buffer.from(query, "latin1")) ?? "%");
   const valuesOf = (wanted: string) => (parameters ?? []).filter(([name]) => name === wanted).map(([, value]) => value);
   const [references, kinds] = [valuesOf("reference"), valuesOf("referenceKind")];
-  const [reference, referenceKind = "trip"] = [references[0], kinds[0]];
-  if (references.length !== 1 || kinds.length > 1 || !isReference(reference)) return undefined;
+  const [reference, referenceKind = "trip"] = [readReference(references[0]), kinds[0]];
+  if (references.length !== 1 || kinds.length > 1 || reference === undefined) return undefined;
   return isReferenceKind(referenceKind) ? { reference, referenceKind } : undefined;
 }
 
-export function isReference(value: unknown): value is string {
-  if (typeof value !== "string" || value.trim() === "" || value.length > 2 * maxReferenceCharacters) return false;
-  return Array.from(value).length <= maxReferenceCharacters && value.isWellFormed() && !value.includes("\0");
+/** @returns the reference as it is compared; undefined if the value can't be one */
+export function readReference(value: unknown): string | undefined {
+  if (typeof value !== "string" || value.length > 2 * maxReferenceCharacters) return undefined;
+  if (!value.isWellFormed() || value.includes("\0")) return undefined;
+  const reference = cleanReference(value);
+  return reference === "" || Array.from(reference).length > maxReferenceCharacters ? undefined : reference;
 }
 
 export function isReferenceKind(value: unknown): value is ReferenceKind {

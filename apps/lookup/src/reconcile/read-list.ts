@@ -8,12 +8,15 @@ import {
   parseJsonObject,
   type ReferenceKind,
 } from "@booking-events/schema";
-import { isReference, isReferenceKind } from "../bookings/describe-booking.ts";
+import { isReferenceKind, readReference } from "../bookings/describe-booking.ts";
 import { Pace, TooSlow } from "./pace.ts";
 
 /** A line of a partner's list. */
 export interface ListedReference {
+  /** As it is compared. */
   reference: string;
+  /** As the partner wrote it, who finds it again by that. */
+  written: string;
   referenceKind: ReferenceKind;
   /** Of the content, in lower-case hex. Undefined: the partner compares no content. */
   digest: string | undefined;
@@ -21,7 +24,7 @@ export interface ListedReference {
 
 export const listLimits = {
   maxLines: 2_000_000,
-  /** A reference of 1,024 characters takes up to 12 KiB as JSON, if each is written as two escapes. */
+  /** More than any reference needs that a person has seen. */
   maxLineBytes: 16_384,
   /** References that are compared together. */
   referencesPerPage: 1_000,
@@ -113,13 +116,15 @@ const problems: Record<JsonError["kind"], string> = {
 const digestPattern = /^[0-9a-f]{64}$/i;
 
 function parseLine(line: string, number: number): ListedReference {
-  const { reference, referenceKind = "trip", digest } = parseObject(line, number);
-  if (!isReference(reference)) throw refuse(number, "reference must be a text of 1 to 1,024 characters.");
+  const { reference: written, referenceKind = "trip", digest } = parseObject(line, number);
+  const reference = readReference(written);
+  if (reference === undefined || typeof written !== "string")
+    throw refuse(number, "reference must be a text of 1 to 8,192 characters.");
   if (!isReferenceKind(referenceKind)) throw refuse(number, "referenceKind must be trip or consumer.");
-  if (digest === undefined) return { reference, referenceKind, digest };
+  if (digest === undefined) return { reference, written, referenceKind, digest };
   if (typeof digest !== "string" || !digestPattern.test(digest))
     throw refuse(number, "digest must have 64 hexadecimal digits.");
-  return { reference, referenceKind, digest: digest.toLowerCase() };
+  return { reference, written, referenceKind, digest: digest.toLowerCase() };
 }
 
 function parseObject(line: string, number: number): Record<string, unknown> {

@@ -101,7 +101,8 @@ async function comparePage(
     listed.add(key);
     counts.references += 1;
     counts[result] += 1;
-    if (result !== "same" && reference !== undefined) lines += toLine(reference, result, updatedAt);
+    if (result !== "same" && reference !== undefined)
+      lines += toLine({ ...reference, reference: reference.written }, result, updatedAt);
   }
   return Buffer.from(lines);
 }

@@ -194,7 +194,7 @@ describe("an immediate dead letter", () => {
 
 test("an event that an earlier release accepted is applied, even if this one would refuse it", async () => {
   const payload = {
-    consumerTripPartnerExternalReference: " ",
+    consumerTripPartnerExternalReference: "x".repeat(300),
     consumerPhone: 42,
     consumerTripBookingDate: "2026-06-14",
   };

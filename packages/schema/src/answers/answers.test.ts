@@ -170,7 +170,7 @@ const refusals: [answer: Answer, status: number, code: string, message: string, 
     lookupAnswers.invalidReference,
     400,
     "invalid-reference",
-    "Send one reference of 1 to 1,024 characters in the query, percent-encoded, and referenceKind=consumer if it is a consumer's.",
+    "Send one reference of 1 to 8,192 characters in the query, percent-encoded, and referenceKind=consumer if it is a consumer's.",
   ],
   [lookupAnswers.listTooLong(2_000_000), 413, "list-too-long", "The list has more than 2000000 lines."],
   [
@@ -209,7 +209,7 @@ test.each(refusals)("$code is what partners know", (answer, status, code, messag
 
 test("the other answers are what partners know", () => {
   const warning: Warning = { message: "m", code: "similar-name", propertyPath: ["a"] };
-  const violation: Violation = { message: "m", code: "blank", propertyPath: ["a"] };
+  const violation: Violation = { message: "m", code: "malformed", propertyPath: ["a"] };
   expect([
     answers.accepted("ID"),
     answers.accepted("ID", [warning]),
@@ -232,7 +232,7 @@ test("the other answers are what partners know", () => {
     {
       status: 422,
       code: "invalid-data",
-      body: '{"message":"Invalid data","code":"invalid-data","violationList":[{"message":"m","code":"blank","propertyPath":["a"]}]}',
+      body: '{"message":"Invalid data","code":"invalid-data","violationList":[{"message":"m","code":"malformed","propertyPath":["a"]}]}',
     },
   ]);
 });

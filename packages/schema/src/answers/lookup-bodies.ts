@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { referenceKinds } from "../payload/booking-reference.ts";
+import { referenceKinds } from "../payload/reference-rule.ts";
 
 /*
  * The bodies of questions and of their answers. Each comment on a member is also its description in the OpenAPI
@@ -7,7 +7,7 @@ import { referenceKinds } from "../payload/booking-reference.ts";
  * releases may add members.
  */
 
-const maxReferenceLength = 1_024;
+const maxReferenceLength = 8_192;
 
 const eventId = () => v.pipe(v.string(), v.uuid());
 const digest = () => v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));

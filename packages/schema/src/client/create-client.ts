@@ -8,8 +8,9 @@ import type {
 } from "../answers/lookup-bodies.ts";
 import { isIdempotencyKey } from "../envelope/idempotency-key.ts";
 import type { BookingInput } from "../payload/booking-input.ts";
-import type { BookingReference, ReferenceKind } from "../payload/booking-reference.ts";
+import type { BookingReference } from "../payload/booking-reference.ts";
 import type { EventKind } from "../payload/event-kind.ts";
+import type { ReferenceKind } from "../payload/reference-rule.ts";
 import type { PayloadValidation } from "../payload/validate-payload.ts";
 import { BookingEventsError } from "./booking-events-error.ts";
 import { type CallLimits, callService } from "./call-service.ts";

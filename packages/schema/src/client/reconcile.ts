@@ -6,7 +6,7 @@ import { type Attempt, aborted, endAfter, type Fault, hideSecret, judgeAnswer, r
 const chunkLength = 65_536;
 /** The service refuses a whole list, because of the secret or the rate limit for example, when the list begins. */
 const firstPauseMs = 250;
-/** A reference of 1,024 characters takes at most 12 KiB. */
+/** A reference of 8,192 characters takes at most 48 KiB. */
 const maxLineLength = 65_536;
 
 const cutOff: Fault = {

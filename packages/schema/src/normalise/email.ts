@@ -65,7 +65,7 @@ function withoutQuotes(text: string): string {
 
 function withoutScheme(text: string): string {
   if (!/^mailto:/i.test(text)) return text;
-  const [address = ""] = text.slice("mailto:".length).split("?", 1);
+  const address = text.slice("mailto:".length).replace(/(?<=@[^?]*)\?.*$/s, "");
   try {
     return decodeURIComponent(address).trim();
   } catch {

@@ -1,16 +1,5 @@
 import * as v from "valibot";
-import {
-  date,
-  email,
-  emailOrNull,
-  type FieldType,
-  flag,
-  languageOrNull,
-  phone,
-  reference,
-  text,
-  textOrNull,
-} from "./field-types.ts";
+import { anyEmail, anyText, date, email, type FieldType, flag, languageOrNull, phone, text } from "./field-types.ts";
 import { requireReference } from "./reference-rule.ts";
 import { requireStorableUnknownFields } from "./unknown-fields.ts";
 
@@ -22,7 +11,7 @@ export const bookingEntries = {
   /** The consumer's first name, without the family name. */
   consumerGivenName: text(),
   /** Your reference for the consumer. Identifies the booking only if there is no trip reference. */
-  consumerPartnerExternalReference: reference(),
+  consumerPartnerExternalReference: text(),
   /** The consumer's phone number, preferably in E.164 format, such as +442071838750. Other formats are kept. */
   consumerPhone: phone(),
   /** The city where the trip starts. */
@@ -80,32 +69,22 @@ export const bookingEntries = {
   /** The consumer's language, preferably an ISO 639-1 code such as en. */
   consumerLanguage: languageOrNull(),
   /** Your reference for the trip or booking. It identifies the booking in later updates and deletes. */
-  consumerTripPartnerExternalReference: reference(255),
+  consumerTripPartnerExternalReference: text(255),
   /** The consumer's e-mail address. */
-  consumerEmail: emailOrNull(),
+  consumerEmail: anyEmail(),
   /** The consumer's nationality, preferably an ISO 3166-1 alpha-2 code such as GB. */
-  consumerNationality: textOrNull(),
+  consumerNationality: anyText(),
   /** The consumer's preferred currency, preferably an ISO 4217 code such as EUR. */
-  consumerCurrency: textOrNull(),
+  consumerCurrency: anyText(),
 };
 
-/**
- * Names from earlier versions of the interface. They are refused, whatever their value, because a sender would not
- * notice that they are ignored.
- */
+/** Names from earlier versions of the interface. They are kept like unlisted ones, and the sender is warned. */
 const retiredEntries = {
   /** @deprecated Renamed. Send consumerTripArrivalDate, and consumerTripReturnDate if the consumer travels back. */
-  consumerTripBookingDate: retired(
-    "This field was renamed. Send consumerTripArrivalDate instead, and consumerTripReturnDate if the consumer " +
-      "travels back.",
-  ),
-  /** @deprecated Removed. Omit it. */
-  consumerTripDepartureFlightAirline: retired(
-    "This field was removed. Omit it: the airline's code is part of consumerTripDepartureFlightNumber.",
-  ),
+  consumerTripBookingDate: v.exactOptional(v.unknown()),
+  /** @deprecated Removed. The airline's code is part of consumerTripDepartureFlightNumber. */
+  consumerTripDepartureFlightAirline: v.exactOptional(v.unknown()),
 };
-
-const entries = { ...bookingEntries, ...retiredEntries };
 
 /**
  * The payload of create and update: a complete booking as a flat object. Every field is optional except that one of the
@@ -114,7 +93,11 @@ const entries = { ...bookingEntries, ...retiredEntries };
  * The service calls `validatePayload`, which applies the same rules. It also reports violations in a fixed order and
  * keeps fields of any name, while valibot's output leaves out `__proto__`, `constructor` and `prototype`.
  */
-export const BookingInput = v.pipe(v.looseObject(entries), requireReference(), requireStorableUnknownFields(entries));
+export const BookingInput = v.pipe(
+  v.looseObject({ ...bookingEntries, ...retiredEntries }),
+  requireReference(),
+  requireStorableUnknownFields(() => namesWithRules),
+);
 export type BookingInput = v.InferOutput<typeof BookingInput>;
 
 export type BookingFieldName = keyof typeof bookingEntries;
@@ -124,22 +107,26 @@ export type BookingField = {
   /** What the string represents. */
   type: FieldType;
   nullable: boolean;
-  /** In Unicode code points. */
+  /** In Unicode code points. Of the trip reference, as it is compared. */
   maxLength: number;
+  /** Whether a value of any type and length is accepted and kept. What is no string of that type counts as no value. */
+  acceptsAnything: boolean;
 };
 
 /** The listed fields, in the contract's order. Violations are reported in the same order. */
 export const bookingFields: readonly BookingField[] = namesOf(bookingEntries).map((name) => {
   const field = bookingEntries[name].wrapped;
-  const nullable = field.type === "nullable";
-  return { name, nullable, ...v.getMetadata(nullable ? field.wrapped : field) };
+  const metadata = v.getMetadata(field.type === "nullable" ? field.wrapped : field);
+  const acceptsAnything = "acceptsAnything" in metadata;
+  return { name, ...metadata, nullable: acceptsAnything || field.type === "nullable", acceptsAnything };
 });
+
+/** The listed fields that can violate a rule of their own. */
+export const namesWithRules: ReadonlySet<string> = new Set(
+  bookingFields.filter(({ acceptsAnything }) => !acceptsAnything).map(({ name }) => name),
+);
 
 /** The cast is safe because an object literal has exactly the keys of its type. */
 function namesOf<Entries extends object>(entries: Entries): (keyof Entries)[] {
   return Object.keys(entries) as (keyof Entries)[];
-}
-
-function retired(message: string) {
-  return v.exactOptional(v.never(message));
 }

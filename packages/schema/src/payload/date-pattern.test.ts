@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { datePattern, maxDateLength, utcInstantPattern } from "./date-pattern.ts";
+import { readDate } from "../normalise/date.ts";
+import { acceptedDatePattern, datePattern, utcInstantPattern } from "./date-pattern.ts";
 
 describe("datePattern", () => {
   test.each([
@@ -97,13 +98,12 @@ describe("datePattern", () => {
     );
   });
 
-  test("accepts nothing longer than maxDateLength", () => {
-    const longest = "2026-06-14T07:27:17.123456789+02:00";
-
-    expect(longest).toMatch(datePattern);
-    expect(longest).toHaveLength(maxDateLength);
+  test("accepts only what readDate reads", () => {
     fc.assert(
-      fc.property(fc.stringMatching(datePattern), (text) => text.length <= maxDateLength),
+      fc.property(fc.stringMatching(datePattern), (text) => {
+        const day = expect.objectContaining({ day: text.slice(0, 10), hasZone: text.includes("T") });
+        expect(readDate(text)).toEqual(day);
+      }),
       { numRuns: 1_000 },
     );
   });
@@ -118,6 +118,26 @@ describe("datePattern", () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+});
+
+describe("acceptedDatePattern", () => {
+  /** The pattern and the parser share no code. */
+  test("accepts what readDate reads, blank text, and nothing else", () => {
+    const mutated = fc
+      .tuple(fc.stringMatching(acceptedDatePattern), fc.nat(40), fc.stringMatching(/^[0-9TtZ:+. [\]x-]{0,2}$/))
+      .map(([text, at, other]) => text.slice(0, at) + other + text.slice(at + 1));
+    const outcomes = { accepted: 0, refused: 0, none: 0 };
+    fc.assert(
+      fc.property(fc.oneof(fc.stringMatching(acceptedDatePattern), mutated), (text) => {
+        fc.pre(text.trim().length <= 128);
+        const read = readDate(text);
+        expect(acceptedDatePattern.test(text)).toBe(read !== undefined || text.trim() === "");
+        outcomes[read === undefined ? "refused" : read === "none" ? "none" : "accepted"] += 1;
+      }),
+      { numRuns: 5_000 },
+    );
+    for (const count of Object.values(outcomes)) expect(count).toBeGreaterThan(50);
   });
 });
 

@@ -1,46 +1,92 @@
 import * as v from "valibot";
+import { cleanReference } from "./clean-reference.ts";
+import { describeTextViolation, maxTextLength } from "./field-types.ts";
+import { isStorableText, unstorableTextMessage } from "./storable-text.ts";
 import type { Violation } from "./violation.ts";
 import { codeOfField } from "./violation-code.ts";
 
-/** The fields that identify the booking. The first one that is present counts. */
-const namesByPreference = ["consumerTripPartnerExternalReference", "consumerPartnerExternalReference"] as const;
+export const referenceKinds = ["trip", "consumer"] as const;
+/** Trip and consumer references are separate namespaces: the same text names two different bookings. */
+export type ReferenceKind = (typeof referenceKinds)[number];
 
-const missingReferenceMessage =
-  "Must be present, because it identifies the booking. If your consumers never have more than one booking, " +
-  "you can send consumerPartnerExternalReference instead.";
+/** By preference: the first one that is sent, and not as an empty text, identifies the booking. */
+const referenceFields = [
+  { name: "consumerTripPartnerExternalReference", kind: "trip", maxLength: 255 },
+  { name: "consumerPartnerExternalReference", kind: "consumer", maxLength: maxTextLength },
+] as const;
 
-export function missingReference(): Violation {
-  return { message: missingReferenceMessage, code: "missing", propertyPath: [namesByPreference[0]] };
+export interface SentReference {
+  name: (typeof referenceFields)[number]["name"];
+  kind: ReferenceKind;
+  /** In code points, after cleaning. */
+  maxLength: number;
+  sent: unknown;
+  /** As it is compared. Empty if what was sent is no text. */
+  reference: string;
 }
 
 /**
- * Returns whether the payload has a reference, valid or not. An invalid reference violates the rule of its own field,
- * and is not reported as missing too.
+ * Returns the reference that identifies the payload's booking, valid or not. A trip reference that is no text counts:
+ * falling back to the consumer's would change another booking.
  */
-export function hasReference(payload: object): boolean {
-  return namesByPreference.some((name) => Object.prototype.propertyIsEnumerable.call(payload, name));
+export function findReference(payload: object): SentReference | undefined {
+  for (const field of referenceFields) {
+    if (!Object.prototype.propertyIsEnumerable.call(payload, field.name)) continue;
+    const sent: unknown = (payload as Record<string, unknown>)[field.name];
+    const reference = typeof sent === "string" ? cleanReference(sent) : "";
+    if (typeof sent !== "string" || reference !== "") return { ...field, sent, reference };
+  }
+  return undefined;
 }
 
-/**
- * {@link hasReference} as a step of a valibot pipe. It is a raw check because valibot skips other checks when a field
- * has the wrong type.
- */
+/** Returns why the payload does not identify a booking, whatever other rules this release has, or null if it does. */
+export function findReferenceViolation(payload: object): Violation | null {
+  const found = findReference(payload);
+  if (found === undefined) return missingReference();
+  return typeof found.sent === "string" ? null : violate(found, "string");
+}
+
+/** Returns what is wrong with the reference that identifies the booking, or null if it keeps the rules for partners. */
+export function checkReference(found: SentReference | undefined): Violation | null {
+  if (found === undefined) return missingReference();
+  const { name, sent, reference, maxLength } = found;
+  if (typeof sent !== "string") return violate(found, "string");
+  if (!isStorableText(sent)) return { message: unstorableTextMessage, code: "unstorable", propertyPath: [name] };
+  return hasAtMost(maxLength, reference) && hasAtMost(maxTextLength, sent) ? null : violate(found, "max_code_points");
+}
+
+/** {@link checkReference} as a step of a valibot pipe. A violation of the field's own rule is not reported twice. */
 export function requireReference<Payload extends object>() {
   return v.rawCheck<Payload>(({ dataset, addIssue }) => {
     const payload: unknown = dataset.value;
-    if (typeof payload !== "object" || payload === null || hasReference(payload)) return;
+    if (typeof payload !== "object" || payload === null) return;
+    const violation = checkReference(findReference(payload));
+    const [key] = violation?.propertyPath ?? [];
+    if (violation === null || dataset.issues?.some(({ path }) => path?.[0].key === key)) return;
     addIssue({
-      message: missingReferenceMessage,
-      path: [{ type: "unknown", origin: "key", input: payload, key: namesByPreference[0], value: undefined }],
+      message: violation.message,
+      path: [{ type: "unknown", origin: "key", input: payload, key, value: undefined }],
     });
   });
 }
 
-/** Returns why the payload does not identify a booking, ignoring all other rules for references, or null if it does. */
-export function findReferenceViolation(payload: object): Violation | null {
-  const name = namesByPreference.find((each) => Object.prototype.propertyIsEnumerable.call(payload, each));
-  if (name === undefined) return missingReference();
-  const reference = (payload as Record<string, unknown>)[name];
-  if (typeof reference === "string" && reference !== "") return null;
-  return { message: "Must be a non-empty string.", code: codeOfField(reference, []), propertyPath: [name] };
+function missingReference(): Violation {
+  return {
+    message:
+      "Must be present, because it identifies the booking. If your consumers never have more than one booking, " +
+      "you can send consumerPartnerExternalReference instead.",
+    code: "missing",
+    propertyPath: [referenceFields[0].name],
+  };
+}
+
+/** @param type as valibot names the rule that the reference violates */
+function violate({ name, sent, maxLength }: SentReference, type: "string" | "max_code_points"): Violation {
+  const message = describeTextViolation(maxLength)({ input: sent, type });
+  return { message, code: codeOfField(sent, [{ type }]), propertyPath: [name] };
+}
+
+/** There are never more code points than UTF-16 code units. */
+function hasAtMost(maxCodePoints: number, text: string): boolean {
+  return text.length <= maxCodePoints || Array.from(text).length <= maxCodePoints;
 }

@@ -13,9 +13,9 @@ export const maxNestingLevels = 16;
  * Counted as if the number were written without an exponent, which is how PostgreSQL stores it: `1e400` is short to send
  * and long to store. The digits before and after the point count, also a single zero before it.
  */
-const maxDigits = 1_000;
+export const maxDigits = 1_000;
 /** Of all numbers in a payload together. */
-const maxDigitsInPayload = 20_000;
+export const maxDigitsInPayload = 20_000;
 
 /** Without a limit, many violations below a long name would make an answer of megabytes. */
 const maxNameLength = 255;
@@ -42,7 +42,7 @@ const notJsonMessage = "Must be a JSON value: a string, a number, true, false, n
  *   stops at about `maxViolations`. If there are too many values outside the known fields, the result is only
  *   `tooManyValues`
  */
-export function checkUnknownFields(payload: PlainObject, knownNames: Pick<ReadonlySet<string>, "has">): Violation[] {
+export function checkUnknownFields(payload: PlainObject, knownNames: ReadonlySet<string>): Violation[] {
   const names = Object.keys(payload);
   const search: Search = { violations: [], path: [], valueCount: 1 + names.length, digitCount: 0 };
   for (const name of names) {
@@ -55,13 +55,14 @@ export function checkUnknownFields(payload: PlainObject, knownNames: Pick<Readon
  * {@link checkUnknownFields} as a step of a valibot pipe. valibot does not pass on fields named `__proto__`,
  * `constructor` or `prototype`.
  */
-export function requireStorableUnknownFields<Payload extends object>(knownEntries: object) {
-  const knownNames = new Set(Object.keys(knownEntries));
+export function requireStorableUnknownFields<Payload extends object>(
+  knownNamesIn: (payload: PlainObject) => ReadonlySet<string>,
+) {
   return v.rawCheck<Payload>(({ dataset, addIssue }) => {
     const payload: unknown = dataset.value;
     if (!isPlainObject(payload)) return;
     if (countJsonValues(payload) > maxJsonValues) return addIssue({ message: tooManyValues.message });
-    for (const { message, propertyPath } of checkUnknownFields(payload, knownNames)) {
+    for (const { message, propertyPath } of checkUnknownFields(payload, knownNamesIn(payload))) {
       const [name = "", ...rest] = propertyPath;
       addIssue({ message, path: [toPathItem(payload, name), ...rest.map((key) => toPathItem(payload[name], key))] });
     }

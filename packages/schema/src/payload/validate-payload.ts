@@ -1,11 +1,18 @@
 import * as v from "valibot";
-import { type BookingField, BookingInput, bookingFields } from "./booking-input.ts";
-import { BookingReference } from "./booking-reference.ts";
+import {
+  type BookingField,
+  type BookingInput,
+  bookingEntries,
+  bookingFields,
+  namesWithRules,
+} from "./booking-input.ts";
+import { type BookingReference, namesWithRulesInDelete } from "./booking-reference.ts";
 import { countJsonValues, maxJsonValues, tooManyValues } from "./count-json-values.ts";
 import { datePattern } from "./date-pattern.ts";
 import type { EventKind } from "./event-kind.ts";
+import { isDateOrBlank, isEmailOrBlank, maxTextLength } from "./field-types.ts";
 import { isPlainObject, type PlainObject } from "./plain-object.ts";
-import { hasReference, missingReference } from "./reference-rule.ts";
+import { checkReference, findReference, type SentReference } from "./reference-rule.ts";
 import { isStorableText } from "./storable-text.ts";
 import { checkUnknownFields } from "./unknown-fields.ts";
 import { maxViolations, type Violation } from "./violation.ts";
@@ -24,51 +31,38 @@ interface FieldRule {
    * and valibot's check takes several times as long.
    */
   isOrdinary: (text: string) => boolean;
+  /** What is no text has the rules of an unlisted field. */
+  acceptsAnything: boolean;
 }
 
-function toRules(entries: Record<string, v.GenericSchema>): ReadonlyMap<string, FieldRule> {
-  const fields = new Map<string, BookingField>(bookingFields.map((field) => [field.name, field]));
-  return new Map(
-    Object.entries(entries).map(([name, schema]) => [name, { schema, isOrdinary: ordinaryTextOf(fields.get(name)) }]),
-  );
-}
-
-/** @param field undefined for a retired name, which must not be sent at all */
-function ordinaryTextOf(field: BookingField | undefined): FieldRule["isOrdinary"] {
-  switch (field?.type) {
-    case undefined:
-      return () => false;
-    case "date":
-      return (text) => datePattern.test(text);
-    case "email":
-      return (text) => text.length <= shortestMaxLength && v.RFC_EMAIL_REGEX.test(text);
-    default:
-      return isOrdinaryText;
-  }
-}
-
-/** In code points, which are never more than UTF-16 code units. */
-const shortestMaxLength = Math.min(
-  ...bookingFields.filter(({ type }) => type !== "date").map((field) => field.maxLength),
+const bookingRules: ReadonlyMap<string, FieldRule> = new Map(
+  bookingFields.map((field) => [
+    field.name,
+    {
+      schema: bookingEntries[field.name],
+      isOrdinary: ordinaryTextOf(field),
+      acceptsAnything: field.acceptsAnything,
+    },
+  ]),
 );
-
-function isOrdinaryText(text: string): boolean {
-  return text.length <= shortestMaxLength && !isBlank(text);
-}
-
-/** Returns whether the text is empty or only white space. Nearly always, its first character tells. */
-function isBlank(text: string): boolean {
-  const first = text.charCodeAt(0);
-  const isPrintableAscii = first > 0x20 && first < 0x7f;
-  return !isPrintableAscii && text.trim() === "";
-}
-
-const bookingRules = toRules(BookingInput.entries);
 const rulesByKind = {
   create: bookingRules,
   update: bookingRules,
-  delete: toRules(BookingReference.entries),
+  delete: new Map([...bookingRules].filter(([name]) => name === "consumerTripPartnerExternalReference")),
 } satisfies Record<EventKind, unknown>;
+
+function ordinaryTextOf({ type, acceptsAnything }: BookingField): FieldRule["isOrdinary"] {
+  if (acceptsAnything) return () => true;
+  switch (type) {
+    case "date":
+      return (text) => datePattern.test(text) || (text.length <= maxTextLength && isDateOrBlank(text));
+    case "email":
+      return (text) => text.length <= maxTextLength && isEmailOrBlank(text);
+    default:
+      // There are never more code points than UTF-16 code units.
+      return (text) => text.length <= maxTextLength;
+  }
+}
 
 /** Set explicitly so an application's global valibot configuration cannot hide violations. */
 export const everyIssue = { abortEarly: false, abortPipeEarly: false };
@@ -78,9 +72,9 @@ export const everyIssue = { abortEarly: false, abortPipeEarly: false };
  *
  * @param value the parsed payload. NaN stands for a number that the parser had to round
  * @returns the value itself, unchanged and including unknown fields; or all violations, up to `maxViolations`. Listed
- *   fields come first, in the order of `bookingFields` and with at most one violation each. Then come retired names,
- *   and then unknown fields in the order of the object's keys, each before its members. If there are more than
- *   `maxJsonValues`, that is the only violation
+ *   fields come first, in the order of `bookingFields` and with at most one violation each. Then come
+ *   other fields in the order of the object's keys, each before its members. If there are more than `maxJsonValues`,
+ *   that is the only violation
  * @param options.hasStorableTexts whether it is known that no text in the value contains U+0000 or an unpaired surrogate.
  *   JSON from well-formed UTF-8 can express neither without the escape `\u`
  */
@@ -90,9 +84,13 @@ export function validatePayload(
   { hasStorableTexts = false }: { hasStorableTexts?: boolean } = {},
 ): PayloadValidation {
   if (!isPlainObject(value)) return { success: false, violationList: [notAnObject] };
-  const rules = rulesByKind[kind];
-  const { violations, hasUnknownFields } = checkListedFields(value, rules, hasStorableTexts);
-  if (hasUnknownFields) violations.push(...checkUnknownFields(value, rules));
+  const found = findReference(value);
+  const reference = checkReference(found);
+  const { violations, hasUnknownFields } = checkListedFields(value, rulesByKind[kind], found, hasStorableTexts);
+  if (reference !== null) violations.push(reference);
+  violations.sort((one, other) => positionOf(one) - positionOf(other));
+  const knownNames = kind === "delete" ? namesWithRulesInDelete(value) : namesWithRules;
+  if (hasUnknownFields) violations.push(...checkUnknownFields(value, knownNames));
   // Unlisted fields have been counted by their check, and a listed field with more than one value violates its own
   // rule.
   if (violations.length === 0) return { success: true, payload: asPayload(value) };
@@ -111,37 +109,52 @@ function asPayload(value: PlainObject): BookingPayload {
   return value as BookingPayload;
 }
 
+interface ListedFields {
+  violations: Violation[];
+  /** Whether there are fields without a rule of their own. */
+  hasUnknownFields: boolean;
+}
+
 /**
  * Checks field by field because valibot would copy the object, which is a third of the work, and nobody needs the copy.
  *
- * @returns violations in the contract's order, and whether there are fields without a rule
+ * @param found the reference that identifies the booking, which has its own check
  */
 function checkListedFields(
   payload: PlainObject,
   rules: ReadonlyMap<string, FieldRule>,
+  found: SentReference | undefined,
   hasStorableTexts: boolean,
-): { violations: Violation[]; hasUnknownFields: boolean } {
-  const violations = hasReference(payload) ? [] : [missingReference()];
+): ListedFields {
+  const violations: Violation[] = [];
   let hasUnknownFields = false;
   // Partners' payloads have many shapes. V8 reads a property fast by a name that it has just enumerated.
   for (const name in payload) {
+    if (name === found?.name) continue;
     const value = payload[name];
     const rule = rules.get(name);
-    if (rule === undefined) {
+    if (rule !== undefined && typeof value === "string" && rule.isOrdinary(value)) {
+      if (hasStorableTexts || isStorableText(value)) continue;
+    }
+    if (rule === undefined || rule.acceptsAnything) {
       hasUnknownFields = true;
       continue;
     }
-    if (typeof value === "string" && rule.isOrdinary(value) && (hasStorableTexts || isStorableText(value))) continue;
-    const { issues } = v.safeParse(rule.schema, value, everyIssue);
-    // The field may violate several rules of its type, but each message states all of them, so the first one is enough.
-    if (issues !== undefined)
-      violations.push({ message: issues[0].message, code: codeOfField(value, issues), propertyPath: [name] });
+    const violation = checkField(name, value, rule);
+    if (violation !== null) violations.push(violation);
   }
-  violations.sort((one, other) => positionOf(one) - positionOf(other));
   return { violations, hasUnknownFields };
 }
 
-const contractOrder = [...bookingRules.keys()];
+/** The field may violate several rules of its type, but each message states all of them, so the first one is enough. */
+function checkField(name: string, value: unknown, { schema }: FieldRule): Violation | null {
+  const { issues } = v.safeParse(schema, value, everyIssue);
+  return issues === undefined
+    ? null
+    : { message: issues[0].message, code: codeOfField(value, issues), propertyPath: [name] };
+}
+
+const contractOrder = bookingFields.map(({ name }): string => name);
 
 function positionOf({ propertyPath: [name = ""] }: Violation): number {
   return contractOrder.indexOf(name);

@@ -4,9 +4,8 @@ import { isStorableText } from "./storable-text.ts";
 import type { ViolationCode } from "./violation.ts";
 
 /** Returns what is wrong with the value of a listed field, which violates its rules. */
-export function codeOfField(value: unknown, issues: readonly v.BaseIssue<unknown>[]): ViolationCode {
+export function codeOfField(value: unknown, issues: readonly Pick<v.BaseIssue<unknown>, "type">[]): ViolationCode {
   const types = new Set(issues.map(({ type }) => type));
-  if (types.has("never")) return "retired";
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   if (typeof value === "string") return codeOfText(value, types.has("max_code_points"));
@@ -16,8 +15,6 @@ export function codeOfField(value: unknown, issues: readonly v.BaseIssue<unknown
 }
 
 function codeOfText(text: string, isTooLong: boolean): ViolationCode {
-  if (text === "") return "empty";
-  if (text.trim() === "") return "blank";
   if (!isStorableText(text)) return "unstorable";
   return isTooLong ? "too-long" : "malformed";
 }

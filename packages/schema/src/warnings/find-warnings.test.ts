@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { BookingInput, bookingFields, type EventKind, findWarnings, maxWarnings, validatePayload } from "../index.ts";
 import { bookingInput } from "../testing/index.ts";
 
-const reference = { consumerTripPartnerExternalReference: "booking-2001" };
+const tripName = "consumerTripPartnerExternalReference";
+const reference = { [tripName]: "booking-2001" };
 
 function warningsOf(fields: Record<string, unknown>, kind: EventKind = "create") {
   const result = validatePayload(kind, { ...reference, ...fields });
@@ -118,7 +119,7 @@ test("any valid payload can be looked at", () => {
   void fc.assert(
     fc.property(bookingInput(), fc.constantFrom("create", "update", "delete" as const), (payload, kind) => {
       for (const { propertyPath, field } of findWarnings(kind, payload)) {
-        expect(Object.hasOwn(payload, propertyPath[0] ?? "")).toBe(true);
+        expect(Object.hasOwn(payload, propertyPath[0] ?? "") || field === tripName).toBe(true);
         expect(Object.hasOwn(BookingInput.entries, field)).toBe(true);
       }
     }),

@@ -1,9 +1,11 @@
 import type { NormaliseOptions } from "../normalise/normalise-booking.ts";
-import { type BookingFieldName, BookingInput, bookingFields } from "../payload/booking-input.ts";
+import { type BookingFieldName, bookingFields } from "../payload/booking-input.ts";
 import { BookingReference } from "../payload/booking-reference.ts";
 import type { EventKind } from "../payload/event-kind.ts";
 import type { BookingPayload } from "../payload/validate-payload.ts";
 import { namesByMeaning } from "./names-by-meaning.ts";
+import { warnOfReference } from "./reference-warnings.ts";
+import { retiredNameWarnings } from "./retired-names.ts";
 import { createSimilarNameFinder, type SimilarName } from "./similar-name.ts";
 import { valueWarnings, type WarnOfValue } from "./value-warnings.ts";
 import { type FieldWarning, maxWarnings } from "./warning.ts";
@@ -19,7 +21,11 @@ interface WarningRules {
 
 const listedNames = bookingFields.map(({ name }) => name);
 const bookingRules: WarningRules = {
-  knownNames: new Map([...Object.keys(BookingInput.entries).map((name) => [name, null] as const), ...valueWarnings]),
+  knownNames: new Map<string, WarnOfValue | null>([
+    ...listedNames.map((name) => [name, null] as const),
+    ...valueWarnings,
+    ...retiredNameWarnings,
+  ]),
   findSimilarName: createSimilarNameFinder(listedNames, namesByMeaning),
 };
 const rulesByKind = {
@@ -27,7 +33,7 @@ const rulesByKind = {
   update: bookingRules,
   // Nothing but the references of a delete is applied.
   delete: {
-    knownNames: new Map(listedNames.map((name) => [name, null])),
+    knownNames: new Map([...listedNames, ...retiredNameWarnings.keys()].map((name) => [name, null])),
     findSimilarName: createSimilarNameFinder(
       listedNames.filter((name) => name in BookingReference.entries),
       namesByMeaning,
@@ -36,11 +42,11 @@ const rulesByKind = {
 } satisfies Record<EventKind, WarningRules>;
 
 /**
- * Finds likely mistakes in a valid payload: unlisted names that resemble a listed one, and values that
- * `normaliseBooking` cannot read, or not wholly. Never throws.
+ * Finds likely mistakes in a valid payload: doubtful references, retired names, unlisted names that resemble a listed
+ * one, and values that `normaliseBooking` cannot read, or not wholly. Never throws.
  *
  * @param payload a payload that `validatePayload` has accepted
- * @returns up to `maxWarnings`, in the order of the payload's keys
+ * @returns up to `maxWarnings`: of the reference, and then in the order of the payload's keys
  */
 export function findWarnings(
   kind: EventKind,
@@ -48,7 +54,7 @@ export function findWarnings(
   options: NormaliseOptions = { defaultCountry: null },
 ): FieldWarning[] {
   const { knownNames, findSimilarName }: WarningRules = rulesByKind[kind];
-  const warnings: FieldWarning[] = [];
+  const warnings = warnOfReference(kind, payload);
   let comparedNames = 0;
   for (const name in payload) {
     const value = payload[name];

@@ -3,7 +3,7 @@ import { sha256 } from "./sha256.ts";
 
 /**
  * Returns a booking's identity: the SHA-256 of the partner's id, the kind of the reference, and the reference. An index
- * row of PostgreSQL can't hold a reference of 1,024 characters; the digest has 32 bytes.
+ * row of PostgreSQL can't hold a reference of 8,192 characters; the digest has 32 bytes.
  */
 export function bookingKey(partner: string, kind: ReferenceKind, reference: string): Buffer {
   // Neither a partner's id nor a reference contains a zero byte, so no two bookings have the same text.

@@ -45,11 +45,12 @@ function readExamples(): { name: string; example: Example }[] {
     });
 }
 
-/** Keeps the length of a reference, which may be what the example is about, and references that are not text. */
+/** Keeps the length of a reference, and white space after it, which may be what the example is about, and references that are not text. */
 function withReference(payload: Example["payload"], reference: string): string {
   return JSON.stringify(payload, (key, value) => {
     const isReference = /^consumer(Trip)?PartnerExternalReference$/.test(key);
     if (!isReference || typeof value !== "string" || value.trim() === "") return value;
-    return reference.padEnd(value.length, "x");
+    const [blanks = ""] = /\s+$/.exec(value) ?? [];
+    return reference.padEnd(value.length - blanks.length, "x") + blanks;
   });
 }
