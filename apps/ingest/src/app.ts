@@ -18,7 +18,9 @@ import {
   countJsonValues,
   type EventKind,
   eventKinds,
+  type FieldWarning,
   findWarnings,
+  maxWarnings,
   validatePayload,
 } from "@booking-events/schema";
 import { Router, type RouterContext } from "@koa/router";
@@ -28,6 +30,7 @@ import type { DecodedBody } from "./body/decode-body.ts";
 import { readEventOptions } from "./body/event-options.ts";
 import { type Body, createBodyReader, type ReadBody } from "./body/read-body.ts";
 import type { Turns } from "./load/take-turns.ts";
+import type { ConvertedMidnights } from "./observe/converted-midnights.ts";
 import type { CountUnknownFields } from "./observe/count-unknown-fields.ts";
 import { describeViolations } from "./observe/count-violations.ts";
 import type { RecordWarnings } from "./observe/record-warnings.ts";
@@ -39,6 +42,7 @@ export interface AppOptions extends AdmissionOptions {
   turns: Pick<Turns, "take">;
   enqueue: Producer["enqueue"];
   countUnknownFields: CountUnknownFields;
+  convertedMidnights: Pick<ConvertedMidnights, "check">;
   recordWarnings: RecordWarnings;
   /** False if Redis is known to be down, or unable to store events safely. */
   isQueueAvailable: () => boolean;
@@ -112,6 +116,8 @@ function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions)
       read,
     );
     options.countUnknownFields(partner.id, payload);
+    // The dates of a delete are not applied.
+    if (kind !== "delete") addWarnings(warnings, options.convertedMidnights.check(partner.id, payload));
     // The body may have waited even if the headers have not.
     if (options.isLate(ctx.req.socket)) throw new Refusal(answers.overloaded);
     if (isDryRun) {
@@ -164,6 +170,10 @@ function readEvent(
   } finally {
     charge(values);
   }
+}
+
+function addWarnings(warnings: FieldWarning[], more: FieldWarning[]): void {
+  warnings.push(...more.slice(0, maxWarnings - warnings.length));
 }
 
 function checkPayload(kind: EventKind, { object, json }: DecodedBody): BookingPayload {

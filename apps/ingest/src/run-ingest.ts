@@ -39,6 +39,7 @@ import { findBacklogWarnings } from "./freezes/find-backlog-warnings.ts";
 import { FreezeWatch, freezeLimits } from "./freezes/watch-freezes.ts";
 import { watchLoad } from "./load/shed-load.ts";
 import { Turns } from "./load/take-turns.ts";
+import { ConvertedMidnights } from "./observe/converted-midnights.ts";
 import { createUnknownFieldCounter } from "./observe/count-unknown-fields.ts";
 import { createViolationCounter } from "./observe/count-violations.ts";
 import { exportQuotas } from "./observe/export-quotas.ts";
@@ -143,12 +144,16 @@ async function startServices(context: Context) {
     connectionName: "booking-events-ingest",
     onError: (error) => logger.debug({ err: error }, "Redis connection for records failed"),
   });
+  const convertedMidnights = new ConvertedMidnights();
   const partners = await watchPartners({
     app: "ingest",
     path: settings.PARTNERS_FILE,
     readRevocations: records.readRevocations,
     writeRevocations: records.writeRevocations,
-    onLoaded: (known) => observer.expectPartners(known),
+    onLoaded(known) {
+      observer.expectPartners(known);
+      convertedMidnights.keep(known);
+    },
     logger,
     metrics,
   });
@@ -164,7 +169,10 @@ async function startServices(context: Context) {
   const certificates = new AbortController();
   exportCertificates(metrics, { redis: listUrls(redis.redisServers) }, certificates.signal);
   const recorders = startRecorders(context, records);
-  return { partners, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders };
+  return {
+    ...{ partners, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders },
+    convertedMidnights,
+  };
 }
 
 async function startQueue({ settings, redis, logger, metrics, parts }: Context, onTimeLost: (lostMs: number) => void) {
@@ -236,7 +244,7 @@ async function stopServices(services: Services): Promise<void> {
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
   const { settings, logger, metrics } = context;
-  const { partners, freezes, queue, load, limiter, recorders } = services;
+  const { partners, freezes, queue, load, limiter, convertedMidnights, recorders } = services;
   const countViolations = createViolationCounter(metrics);
   const observe = countPageReads((request) => {
     context.observer.observe(request);
@@ -261,6 +269,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     turns: new Turns({ isAccepting: () => freezes.isAccepting() }),
     enqueue: measureEnqueuing(queue.enqueue, metrics),
     countUnknownFields: createUnknownFieldCounter(metrics),
+    convertedMidnights,
     recordWarnings: recorders.warnings.record,
     // Until Redis has been read, a revoked secret may look valid.
     isQueueAvailable: () => queue.isAvailable() && partners.areRevocationsKnown(),

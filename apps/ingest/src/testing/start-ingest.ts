@@ -12,6 +12,7 @@ import { Redis } from "ioredis";
 import { expect } from "vitest";
 import { type AppOptions, createApp, kindOfPath } from "../app.ts";
 import { Turns } from "../load/take-turns.ts";
+import { ConvertedMidnights } from "../observe/converted-midnights.ts";
 import { loadPages } from "../pages/pages.ts";
 
 export interface TestIngest {
@@ -58,6 +59,7 @@ export async function startIngest(
     turns: new Turns({ isAccepting: () => false }),
     enqueue: (event) => producer.enqueue(event),
     countUnknownFields: () => {},
+    convertedMidnights: new ConvertedMidnights(),
     recordWarnings: () => {},
     isQueueAvailable: () => true,
     isShuttingDown: () => false,
