@@ -122,7 +122,7 @@ function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions)
     if (options.isLate(ctx.req.socket)) throw new Refusal(answers.overloaded);
     if (isDryRun) {
       ctx.state.answer = answers.dryRunPassed(warnings);
-      options.recordWarnings(partner.id, warnings);
+      options.recordWarnings(partner.id, null, warnings);
       return;
     }
     if (!options.isQueueAvailable()) throw new Refusal(answers.queueUnavailable);
@@ -137,7 +137,7 @@ function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions)
     }
     options.limiter.count(partner, body.bytes);
     ctx.state.answer = answers.accepted(eventId, warnings);
-    options.recordWarnings(partner.id, warnings);
+    options.recordWarnings(partner.id, eventId, warnings);
   };
 }
 

@@ -2,7 +2,8 @@ import { Recorder, type Records, toDay, type WarningCount } from "@booking-event
 import { createTallies, type Registry } from "@booking-events/runtime";
 import type { FieldWarning } from "@booking-events/schema";
 
-export type RecordWarnings = (partner: string, warnings: readonly FieldWarning[]) => void;
+/** @param eventId null: it was a dry run */
+export type RecordWarnings = (partner: string, eventId: string | null, warnings: readonly FieldWarning[]) => void;
 
 const recordingLimits = {
   intervalMs: 1_000,
@@ -24,23 +25,37 @@ export function createWarningRecorder(options: {
   const recorder = new Recorder<WarningCount>({ ...limits, write, onFailure: onError });
   const tallyOf = createTallies({
     name: "ingest_warnings_total",
-    help: "Warnings in answers. The field is the listed one that was meant or that has the value.",
+    help: "Warnings in answers. The field is the listed one that was meant or that has the value, or empty.",
     labelNames: ["partner", "field", "code"],
     registers: [options.metrics],
   });
 
-  function count(partner: string, { field, code }: FieldWarning): void {
+  const eventTallyOf = createTallies({
+    name: "ingest_warned_events_total",
+    help: "Accepted events and dry runs that got a warning, or several.",
+    labelNames: ["partner"],
+    registers: [options.metrics],
+  });
+
+  function count(partner: string, eventId: string | null, { field, code }: FieldWarning): void {
     tallyOf(partner, field, code).count += 1;
-    const day = toDay(new Date());
+    const now = new Date();
+    const day = toDay(now);
     const key = `${partner} ${day} ${field} ${code}`;
     const known = recorder.get(key);
-    if (known !== undefined) known.count += 1;
-    else recorder.set(key, { partner, day, field, code, count: 1 });
+    if (known === undefined) {
+      recorder.set(key, { partner, day, field, code, count: 1, firstAt: now, lastAt: now, lastEventId: eventId });
+      return;
+    }
+    known.count += 1;
+    known.lastAt = now;
+    known.lastEventId = eventId ?? known.lastEventId;
   }
 
   return {
-    record(partner, warnings) {
-      for (const warning of warnings) count(partner, warning);
+    record(partner, eventId, warnings) {
+      if (warnings.length > 0) eventTallyOf(partner).count += 1;
+      for (const warning of warnings) count(partner, eventId, warning);
     },
     stop: () => recorder.stop(),
   };

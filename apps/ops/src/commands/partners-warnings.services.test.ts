@@ -8,30 +8,35 @@ import { runOps } from "../testing/run-ops.ts";
 
 const now = new Date("2026-11-22T12:00:00Z");
 const environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix(), PARTNERS_FILE: "" };
+const eventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
 let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "ops-warnings-"));
   environment.PARTNERS_FILE = join(folder, "partners.json");
   await run("add", "acme");
+  await run("add", "other");
 });
 afterAll(() => rm(folder, { recursive: true }));
 
 const run = (...args: string[]) => runOps(["partners", ...args], { environment, now });
 
-test("warnings shows how often each field got which warning in seven days, and when last", async () => {
+test("warnings shows how often each field got which warning in seven days, when, and with which event last", async () => {
   expect(await run("warnings", "acme")).toEqual({
     ...{ exitCode: 0, stdout: "acme got no warnings in 7 days.\n", stderr: "" },
   });
   const records = openRecords({ ...settings(), connectionName: "test", onError: () => {} });
-  const name = { partner: "acme", field: "consumerGivenName", code: "similar-name" };
-  const phone = { partner: "acme", field: "consumerPhone", code: "unreadable-phone" };
+  const at = { firstAt: new Date("2026-11-22T08:00:00Z"), lastAt: new Date("2026-11-22T09:00:00Z") };
+  const earlier = { firstAt: new Date("2026-11-16T08:00:00Z"), lastAt: new Date("2026-11-16T09:00:00Z") };
+  const name = { partner: "acme", field: "consumerGivenName", code: "similar-name", ...at, lastEventId: null };
+  const phone = { partner: "acme", field: "consumerPhone", code: "unreadable-phone", ...at, lastEventId: eventId };
+  const request = { partner: "other", field: "", code: "empty-key", ...at, lastEventId: eventId };
   const counts = [
     { ...name, day: "2026-11-22", count: 40 },
-    { ...phone, day: "2026-11-21", count: 3 },
-    { ...phone, day: "2026-11-16", count: 400 },
-    { ...phone, day: "2026-11-15", count: 9_000 },
-    { ...phone, partner: "other", day: "2026-11-22", count: 9_000 },
+    { ...phone, day: "2026-11-22", count: 3, lastEventId: null },
+    { ...phone, ...earlier, day: "2026-11-16", count: 400 },
+    { ...phone, ...earlier, day: "2026-11-15", count: 9_000 },
+    { ...request, day: "2026-11-22", count: 9_000 },
   ];
   // The writer does not wait for a connection that is still being opened.
   await waitFor(() => records.addWarningCounts(counts).then(() => true));
@@ -39,15 +44,29 @@ test("warnings shows how often each field got which warning in seven days, and w
 
   const { exitCode, stdout } = await run("warnings", "acme");
   expect(exitCode).toBe(0);
-  expect(stdout.split("\n").map((line) => line.trim().split(/ {2,}/))).toEqual([
-    ["FIELD", "WARNING", "COUNT", "LAST DAY"],
-    ["consumerPhone", "unreadable-phone", "403", "2026-11-21"],
-    ["consumerGivenName", "similar-name", "40", "2026-11-22"],
-    [""],
+  const phoneCells = [
+    "consumerPhone",
+    "unreadable-phone",
+    "403",
+    "2026-11-16T08:00:00Z",
+    "2026-11-22T09:00:00Z",
+    eventId,
+  ];
+  const header = ["FIELD", "WARNING", "COUNT", "FIRST", "LAST", "LAST EVENT"];
+  expect(cellsOf(stdout)).toEqual([
+    header,
+    phoneCells,
+    ["consumerGivenName", "similar-name", "40", "2026-11-22T08:00:00Z", "2026-11-22T09:00:00Z", "a dry run"],
   ]);
+  expect(cellsOf((await run("warnings")).stdout).slice(0, 3)).toEqual([
+    ["PARTNER", ...header],
+    ["other", "-", "empty-key", "9000", "2026-11-22T08:00:00Z", "2026-11-22T09:00:00Z", eventId],
+    ["acme", ...phoneCells],
+  ]);
+  const last = "2026-11-22T09:00:00.000Z";
   expect(JSON.parse((await run("warnings", "acme", "--json")).stdout)).toEqual([
-    { field: "consumerPhone", code: "unreadable-phone", count: 403, lastDay: "2026-11-21" },
-    { field: "consumerGivenName", code: "similar-name", count: 40, lastDay: "2026-11-22" },
+    { ...phone, count: 403, firstAt: "2026-11-16T08:00:00.000Z", lastAt: last },
+    { ...name, count: 40, firstAt: "2026-11-22T08:00:00.000Z", lastAt: last },
   ]);
 });
 
@@ -58,6 +77,13 @@ test("warnings fails for a partner that is not in the file, and if Redis does no
   const { exitCode, stderr } = await runOps(["partners", "warnings", "acme"], { environment: unreachable });
   expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(/^Redis at .* does not answer/) });
 });
+
+function cellsOf(table: string): string[][] {
+  return table
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.trim().split(/ {2,}/));
+}
 
 function settings() {
   return { redisServers: environment.REDIS_URL, prefix: environment.QUEUE_PREFIX };

@@ -14,8 +14,13 @@ afterAll(async () => {
   redis.disconnect();
 });
 
-const read = (partner: string, at = now) => readWarningCounts({ redisServers: redisUrl(), prefix, partner, now: at });
-const phone = { partner: "acme", day: "2026-11-22", field: "consumerPhone", code: "unreadable-phone", count: 1 };
+const read = (partner: string, at = now) =>
+  readWarningCounts({ redisServers: redisUrl(), prefix, partners: [partner], now: at });
+const eventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
+const phone: WarningCount = {
+  ...{ partner: "acme", day: "2026-11-22", field: "consumerPhone", code: "unreadable-phone", count: 1 },
+  ...{ firstAt: new Date("2026-11-22T00:10:00Z"), lastAt: new Date("2026-11-22T00:20:00Z"), lastEventId: eventId },
+};
 
 test("counts of a partner and day add up, whoever adds them", async () => {
   const name = { ...phone, field: "consumerGivenName", code: "similar-name" };
@@ -33,6 +38,26 @@ test("counts of a partner and day add up, whoever adds them", async () => {
   expect(await read("acme")).toEqual(expected);
   expect(await read("other")).toEqual([{ ...phone, partner: "other", count: 7 }]);
   expect(await read("nobody")).toEqual([]);
+});
+
+test("the first and the last time of a day are kept, and the last event, whoever adds them", async () => {
+  const noKey = { ...phone, partner: "zenith", field: "", code: "empty-key" };
+  const later = { firstAt: new Date("2026-11-22T00:25:00Z"), lastAt: new Date("2026-11-22T00:26:00Z") };
+  await addWarningCounts(redis, prefix, [noKey]);
+  await addWarningCounts(redis, prefix, [{ ...noKey, ...later, lastEventId: null }]);
+  expect(await read("zenith")).toEqual([{ ...noKey, count: 2, lastAt: later.lastAt }]);
+});
+
+test("several partners are read at once, newest day first", async () => {
+  await addWarningCounts(redis, prefix, [
+    { ...phone, partner: "one" },
+    { ...phone, partner: "two", day: "2026-11-21" },
+    { ...phone, partner: "two" },
+  ]);
+  const counts = await readWarningCounts({ redisServers: redisUrl(), prefix, partners: ["two", "one", "none"], now });
+  expect(counts.map(({ partner, day }) => `${partner} ${day}`)).toEqual([
+    ...["two 2026-11-22", "one 2026-11-22", "two 2026-11-21"],
+  ]);
 });
 
 test("seven days are read, and every hash expires", async () => {
