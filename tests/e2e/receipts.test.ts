@@ -9,6 +9,7 @@ import { openDigestKey, recordIfErased, writeDeadLetter } from "@booking-events/
 import { applyEvents } from "@booking-events/worker/apply/apply-events";
 import { beforeAll, describe, expect, test } from "vitest";
 import { postAccepted } from "./post-event.ts";
+import { runOps } from "./run-ops.ts";
 import { type RunningApp, shareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-receipt-tests-0123456789";
@@ -212,6 +213,25 @@ test("a duplicate's receipt names the event that it repeats, by its key or by it
   const updatedAgain = await post(ingest, "TRIP-2", { kind: "update" });
   for (const duplicate of [createdAgain, updatedAgain])
     await untilReceipt(lookup, duplicate, { status: "duplicate", duplicateOf: created, decidedBy: deleted });
+});
+
+test("what an event was warned of is in its receipt, each code once, and in what operators see", async () => {
+  const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
+  const fields = { consumerPhone: "12", agentPhoneNumber: "12", consumer_given_name: "Ada" };
+  const eventId = await post(ingest, "TRIP-W", { fields });
+  const warnings = ["unreadable-phone", "similar-name"];
+  await untilReceipt(lookup, eventId, { status: "applied", outcome: "created", decidedBy: eventId, warnings });
+  for (const [command, path] of [
+    [
+      ["bookings", "show", "acme", "TRIP-W"],
+      ["events", 0],
+    ],
+    [["events", "show", eventId], []],
+  ] as const) {
+    const { stdout } = await runOps([...command, "--json"], shared.environment);
+    const shown = path.reduce((value: unknown, key) => Object(value)[key], JSON.parse(stdout));
+    expect(shown).toMatchObject({ id: eventId, warnings });
+  }
 });
 
 test("a sender's likely mistake is in the receipt, too", async () => {

@@ -129,7 +129,10 @@ function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions)
     const eventId = requestIdOf(ctx.req);
     ctx.state.eventId = eventId;
     const source = { partner: partner.id, defaultCountry: partner.country, secretId };
-    const event = { eventId, kind, ...source, receivedAt, idempotencyKey, payload, payloadJson };
+    const event = {
+      ...{ eventId, kind, ...source, receivedAt, idempotencyKey, payload, payloadJson },
+      warnings: listCodes(warnings),
+    };
     try {
       await enqueueTraced(options.enqueue, event, ctx.state.span);
     } catch (error) {
@@ -170,6 +173,11 @@ function readEvent(
   } finally {
     charge(values);
   }
+}
+
+/** Returns undefined if there are none, so that most events carry nothing. */
+function listCodes(warnings: FieldWarning[]): string[] | undefined {
+  return warnings.length === 0 ? undefined : [...new Set(warnings.map(({ code }) => code))];
 }
 
 function addWarnings(warnings: FieldWarning[], more: FieldWarning[]): void {

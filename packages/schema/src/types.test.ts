@@ -70,6 +70,7 @@ test("an envelope is one object type, so Omit and spread keep its fields", () =>
     idempotencyKey: string | null;
     secretId?: string | null | undefined;
     defaultCountry?: string | null | undefined;
+    warnings?: string[] | undefined;
     traceparent?: string | null | undefined;
     payload: BookingPayload;
   }>();

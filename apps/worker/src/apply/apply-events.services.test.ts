@@ -333,6 +333,20 @@ describe("with idempotency keys", () => {
     expect(await readLog()).toEqual(["1 superseded", "2 updated key-reused", "3 duplicate of 1"]);
   });
 
+  test("what ingest has warned of stays with the event, beside what shows when it is applied", async () => {
+    const warnings = ["similar-name", "unreadable-phone"];
+    await apply({ ...event(2, "create", "B", key), warnings });
+    await apply({ ...event(3, "create", "A", key), warnings });
+    expect(await readLog()).toEqual([
+      ...["2 created similar-name unreadable-phone", "3 updated similar-name unreadable-phone key-reused"],
+    ]);
+    await apply(event(1, "create", "A", key));
+    expect(await readLog()).toEqual([
+      ...["1 superseded", "2 updated similar-name unreadable-phone key-reused"],
+      "3 duplicate of 1 similar-name unreadable-phone",
+    ]);
+  });
+
   test("each warning is reported once, when it is in the log", async () => {
     const warnings: unknown[] = [];
     const onWarning = (warning: RecordedWarning) => warnings.push(warning);

@@ -11,6 +11,8 @@ export interface IncomingEvent extends FoldEvent, BookingIdentity {
   /** See `bookings.guest_hashes`. */
   guestHashes: readonly string[];
   defaultCountry: string | null;
+  /** The codes of what ingest warned the partner of. */
+  sentWarnings: readonly string[];
   /** As sent: {@link payload}, parsed. */
   sent: BookingPayload;
 }
@@ -33,6 +35,7 @@ export function toIncomingEvent(envelope: EventEnvelope, key: DigestKey): Incomi
     payload: toJsonbText(payload),
     sent: payload,
     defaultCountry,
+    sentWarnings: envelope.warnings ?? [],
     contentDigest: key.digestContent(hash("sha256", toCanonicalJson(payload), "hex")),
     guestHashes: hashContacts(key, { payload, defaultCountry }),
     receivedAt: new Date(envelope.receivedAt),

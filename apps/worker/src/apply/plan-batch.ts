@@ -208,7 +208,7 @@ function toLogEntries(works: readonly BookingWork[], planned: readonly PlannedWo
         payload: duplicateOf !== null && isContentRemoved ? null : event.payload,
         outcome: step?.outcome ?? "duplicate",
         duplicateOf,
-        warnings: reusing.has(event.id) ? ["key-reused"] : [],
+        warnings: reusing.has(event.id) ? [...event.sentWarnings, "key-reused"] : event.sentWarnings,
         after: step?.after ?? null,
       };
     }),

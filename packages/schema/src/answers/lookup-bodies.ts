@@ -19,7 +19,7 @@ const ofEvent = {
 const ofAppliedEvent = {
   ...ofEvent,
   decidedBy: v.nullable(eventId()),
-  /** Codes of likely mistakes of yours, such as `key-reused`. Absent: there are none. */
+  /** Codes of likely mistakes of yours, from our answer to the event or since, such as `key-reused`. Absent: none. */
   warnings: v.optional(v.array(v.string())),
 };
 

@@ -122,6 +122,22 @@ describe("an envelope", () => {
     });
   });
 
+  test.each([
+    [
+      ["similar-name", "unreadable-phone"],
+      ["similar-name", "unreadable-phone"],
+    ],
+    [["of-a-later-release"], ["of-a-later-release"]],
+    [["two words"], []],
+    [[7], []],
+    ["similar-name", []],
+  ])("says what the partner was warned of: %j is read as %j, and never refused", (warnings, read) => {
+    expect(parseEnvelope({ ...envelope, warnings })).toEqual({
+      success: true,
+      envelope: { ...envelope, warnings: read },
+    });
+  });
+
   const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
   test.each([

@@ -14,6 +14,8 @@ export const envelopeVersion = 1;
 
 /** An ISO 3166-1 alpha-2 code. Which of them are countries is decided where a number is read. */
 const countryPattern = /^[A-Z]{2}$/;
+/** A later release may have others. The worker joins them by spaces. */
+const warningPattern = /^[a-z-]{1,40}$/;
 const secretIdPattern = /^[A-Za-z0-9_-]{1,64}$/;
 const sampledTraceparentPattern = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-01$/;
 
@@ -56,6 +58,8 @@ const fields = v.object(
     secretId: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(secretIdPattern))), null)),
     /** Where the partner's phone numbers without a country code are: ISO 3166-1 alpha-2. A wrong one counts as none. */
     defaultCountry: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(countryPattern))), null)),
+    /** The codes of what ingest warned the partner of, if anything, each once. Wrong ones count as none. */
+    warnings: v.optional(v.fallback(v.array(v.pipe(v.string(), v.regex(warningPattern))), [])),
     /** The W3C traceparent of the span that queued the event, if it is sampled. A wrong one counts as none. */
     traceparent: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(sampledTraceparentPattern))), null)),
     /** The payload as the partner sent it. It satisfied the rules of its kind when it was accepted. */

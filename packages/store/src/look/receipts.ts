@@ -1,4 +1,4 @@
-import type { Outcome, WarningCode } from "@booking-events/bookings";
+import type { Outcome } from "@booking-events/bookings";
 import type { Queryable } from "../connect/queryable.ts";
 import { originalOf } from "./original-of.ts";
 
@@ -7,7 +7,7 @@ export interface RecordedEvent {
   outcome: Outcome | null;
   /** The earlier event that a duplicate repeats. Null: it has left the log, or the event is no duplicate. */
   duplicateOf: string | null;
-  warnings: readonly WarningCode[];
+  warnings: readonly string[];
   /** The event that decides the booking now. Null: the booking is not stored. */
   decidedBy: string | null;
   isErased: boolean;

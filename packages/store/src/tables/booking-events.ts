@@ -1,4 +1,4 @@
-import type { BookingState, FoldEvent, Outcome, Place, RevisedEvent, WarningCode } from "@booking-events/bookings";
+import type { BookingState, FoldEvent, Outcome, Place, RevisedEvent } from "@booking-events/bookings";
 import type { EventKind } from "@booking-events/schema";
 import { bigints, byteas, texts, timestamps, uuids } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
@@ -21,7 +21,8 @@ export interface EventToInsert extends BookingIdentity, Omit<FoldEvent, "hasIdem
   outcome: Outcome;
   /** The earlier event with the same idempotency key, kind and content, if there is one. */
   duplicateOf: string | null;
-  warnings: readonly WarningCode[];
+  /** Codes: what ingest has warned of, and the worker's. */
+  warnings: readonly string[];
   /** The booking after the event; null: the event does not count in the fold. */
   after: BookingState | null;
 }
