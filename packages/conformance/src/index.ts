@@ -7,4 +7,4 @@ export {
 } from "./receiver/check-receiver.ts";
 export type { CheckReceiverOptions } from "./receiver/receiver.ts";
 export { type PlayedReceiver, type PlayReceiverOptions, playReceiver } from "./sender/play-receiver.ts";
-export type { ScenarioResult, SenderReport } from "./sender/sender-run.ts";
+export type { HabitResult, Remark, ScenarioResult, SenderReport } from "./sender/sender-run.ts";

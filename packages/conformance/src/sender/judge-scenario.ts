@@ -1,19 +1,5 @@
-import type { EventKind } from "@booking-events/schema";
 import type { Scenario } from "./scenarios.ts";
-
-/** A request of the sender with one event. Times are those of `performance.now()`. */
-export interface Attempt {
-  arrivedAtMs: number;
-  /** When the answer was sent or the connection closed; undefined if neither has happened. */
-  endedAtMs?: number;
-  kind: EventKind;
-  /** Undefined if the sender sent none. */
-  key: string | undefined;
-  type: string | undefined;
-  body: Buffer;
-  /** True if the sender would have waited for an answer longer than this program. */
-  isWaitTooLong?: boolean;
-}
+import type { Attempt } from "./sent-events.ts";
 
 /** Timers may fire slightly early. */
 const toleranceMs = 20;
