@@ -6,6 +6,7 @@ import { type BookingFieldName, BookingInput } from "../src/payload/booking-inpu
 import { BookingReference } from "../src/payload/booking-reference.ts";
 import { acceptedDatePattern } from "../src/payload/date-pattern.ts";
 import { isDateOrBlank, isEmailOrBlank } from "../src/payload/field-types.ts";
+import { readings } from "./readings.ts";
 
 /**
  * Returns the contract as JSON Schema, by file name.
@@ -82,7 +83,10 @@ export function convert(
     const comment = comments.get(name);
     if (comment === undefined) throw new Error(`In ${sourceFile}, ${name} has no comment above it.`);
     const example = examples[name];
-    return [name, { ...comment, ...Object(property), ...(example !== undefined && { examples: [example] }) }] as const;
+    const reading = readings[name as BookingFieldName];
+    const about =
+      reading === undefined ? comment : { ...comment, description: `${comment.description} Read as: ${reading}.` };
+    return [name, { ...about, ...Object(property), ...(example !== undefined && { examples: [example] }) }] as const;
   });
   return {
     ...($schema && { $schema }),
@@ -121,7 +125,7 @@ function readFullBooking(): Record<string, string> {
 }
 
 /** Reads each field's comment, so editors and the JSON Schema show the same description. */
-function readFieldComments(sourceFile: string): Map<string, JsonSchema> {
+export function readFieldComments(sourceFile: string): Map<string, JsonSchema> {
   const source = readFileSync(new URL(`../src/${sourceFile}`, import.meta.url), "utf8");
   const comments = source.matchAll(/^ +\/\*\* (?<comment>(?:(?!\*\/).)*) \*\/\s+(?<name>\w+):/gm);
   return new Map(
