@@ -35,10 +35,15 @@ final class BookingEventsError extends RuntimeException
  * Copy this file into your project. It needs PHP 8.2 or newer with the extension curl, and no package.
  *
  *     $bookings = new BookingEvents('https://bookings.example.com', getenv('BOOKING_EVENTS_SECRET'));
- *     $eventId = $bookings->create(
- *         ['consumerTripPartnerExternalReference' => 'TRIP-1', 'consumerGivenName' => 'Ada'],
- *         idempotencyKey: 'TRIP-1/version-1',
- *     )['eventId'];
+ *     $answer = $bookings->create(
+ *         ['consumerTripPartnerExternalReference' => 'TRIP-1', 'consumerTripArrivalDate' => '2027-06-14'],
+ *         idempotencyKey: 'TRIP-1/version-1', // Each event needs a key of its own.
+ *     );
+ *     foreach ($answer['warnings'] ?? [] as $warning) {
+ *         error_log(implode('.', $warning['propertyPath']) . ': ' . $warning['message']);
+ *     }
+ *
+ * Write dates as format('Y-m-d'), and times only with a zone, as format(DATE_ATOM).
  */
 final class BookingEvents
 {

@@ -3,10 +3,14 @@
 Copy this file into your project. It needs Python 3.10 or newer, and no other package.
 
     bookings = BookingEvents("https://bookings.example.com", os.environ["BOOKING_EVENTS_SECRET"])
-    event_id = bookings.create(
-        {"consumerTripPartnerExternalReference": "TRIP-1", "consumerGivenName": "Ada"},
-        idempotency_key="TRIP-1/version-1",
-    )["eventId"]
+    answer = bookings.create(
+        {"consumerTripPartnerExternalReference": "TRIP-1", "consumerTripArrivalDate": "2027-06-14"},
+        idempotency_key="TRIP-1/version-1",  # Each event needs a key of its own.
+    )
+    for warning in answer.get("warnings", []):
+        log.warning("%s: %s", warning["propertyPath"], warning["message"])
+
+Write dates as date.isoformat() does, and times only with a zone, such as datetime.now(timezone.utc).isoformat().
 """
 
 import email.utils

@@ -130,6 +130,14 @@ describe.each(languages)("in $title,", ({ program, args, isHere }) => {
     },
   );
 
+  test.skipIf(!isHere)("warnings are part of the answer, and are not retried", async () => {
+    const body = { success: true, eventId, warnings: [{ message: "…", code: "no-time-zone", propertyPath: ["x"] }] };
+    const { result, requests } = await call([{ status: 200, body }]);
+
+    expect(result).toEqual({ answer: body });
+    expect(requests).toHaveLength(1);
+  });
+
   test.skipIf(!isHere)("a dry run says so, and is no success if the event was stored", async () => {
     const { result, requests } = await call([{ status: 200, body: { success: true, dryRun: true } }], { dryRun: true });
     expect(result).toEqual({ answer: { success: true, dryRun: true } });
