@@ -10,6 +10,7 @@ import {
   Violation,
   validatePayload,
   Warning,
+  warningCodes,
 } from "./index.ts";
 
 const directory = new URL("../examples/", import.meta.url);
@@ -39,6 +40,9 @@ const examples = readdirSync(directory).map((fileName) => {
   const example = v.parse(Example, parseJson(readFileSync(new URL(fileName, directory), "utf8")));
   return { fileName, ...example };
 });
+
+/** Warnings of how a request was written, and one that takes many events. */
+const needsMore = new Set(["wrong-content-type", "unstorable-text", "empty-key", "perhaps-the-day-before"]);
 
 describe("examples", () => {
   test.each(examples)(
@@ -71,6 +75,14 @@ describe("examples", () => {
         : parseJson(body ?? JSON.stringify(payload));
 
     expect(received).toStrictEqual(payload);
+  });
+
+  test("every warning that a payload alone can get has an example", () => {
+    const shown = examples.flatMap(({ expect }) => ("valid" in expect ? (expect.warnings ?? []) : []));
+
+    expect(new Set(shown.map(({ code }) => code))).toEqual(
+      new Set(warningCodes.filter((code) => !needsMore.has(code))),
+    );
   });
 
   test("the full booking has every listed field, in order", () => {

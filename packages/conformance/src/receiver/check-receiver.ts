@@ -9,6 +9,7 @@ import { keyChecks } from "./checks/keys.ts";
 import { operationChecks } from "./checks/operations.ts";
 import { orderChecks } from "./checks/order.ts";
 import { secretChecks } from "./checks/secrets.ts";
+import { warningChecks } from "./checks/warnings.ts";
 import { type Answer, NoAnswer } from "./exchange.ts";
 import { bodyOf } from "./expectations.ts";
 import { hideSecret } from "./hide-secret.ts";
@@ -45,6 +46,7 @@ export const receiverChecks: readonly Check[] = [
   ...formChecks,
   ...keyChecks,
   ...fieldChecks,
+  ...warningChecks,
   ...exampleChecks,
   ...orderChecks,
 ];

@@ -79,6 +79,11 @@ export function warned(...warnings: readonly { code: string; propertyPath: reado
   };
 }
 
+export const unwarned: Expectation = (answer, receiver) => {
+  const { warnings } = bodyOf(answer);
+  return [...accepted(answer, receiver), ...(warnings === undefined ? [] : ["there are warnings"])];
+};
+
 export function bodyOf({ body }: Answer): Record<string, unknown> {
   try {
     return Object(JSON.parse(body));

@@ -40,7 +40,7 @@ const maxLength = 8_192;
 /** An empty reference counts as missing. */
 const referenceOf = (maxLength: number) => textOf(maxLength).filter((text) => cleanReference(text) !== "");
 
-function listedFields(): fc.Arbitrary<Record<string, string | null>> {
+function listedFields(): fc.Arbitrary<Record<string, unknown>> {
   const others = bookingFields.filter(({ name }) => !/^consumer(Trip)?PartnerExternalReference$/.test(name));
   const pairs = others.map((field) => fc.tuple(fc.constant(field.name), fieldValue(field)));
   return fc
@@ -48,9 +48,10 @@ function listedFields(): fc.Arbitrary<Record<string, string | null>> {
     .map(([all, chosen]) => Object.fromEntries(all.filter(([name]) => chosen.includes(name))));
 }
 
-function fieldValue({ type, nullable, maxLength }: BookingField): fc.Arbitrary<string | null> {
+function fieldValue({ type, nullable, maxLength, acceptsAnything }: BookingField): fc.Arbitrary<unknown> {
   const value = type === "date" ? dates() : type === "email" ? emails() : textOf(maxLength);
   const text = fc.oneof({ weight: 9, arbitrary: value }, { weight: 1, arbitrary: fc.constantFrom("", " \t") });
+  if (acceptsAnything) return fc.oneof({ weight: 9, arbitrary: text }, { weight: 1, arbitrary: anyJson() });
   return nullable ? fc.option(text) : text;
 }
 
@@ -80,20 +81,27 @@ function dates(): fc.Arbitrary<string> {
   });
   const zones = fc.constantFrom(undefined, "", "Z", "+02:00", " -0330", "+14", " UTC", "+02:00[Europe/Berlin]");
   const separators = fc.constantFrom("T", "t", " ");
-  return fc.tuple(moments, zones, separators).map(([moment, zone, separator]) => {
+  const written = fc.tuple(moments, zones, separators).map(([moment, zone, separator]) => {
     const text = moment.toISOString();
     return zone === undefined ? text.slice(0, 10) : text.replace("Z", zone).replace("T", separator);
   });
+  const basic = moments.map((moment) => moment.toISOString().slice(0, 10).replaceAll("-", ""));
+  const none = fc.constantFrom("0001-01-01T00:00:00", "0000-00-00 00:00:00", "9999-12-31");
+  return fc.oneof({ weight: 8, arbitrary: written }, basic, none);
 }
 
-/** Any JSON that is not too deep, under any name that has no rule of its own. */
+/** Under any name that has no rule of its own. */
 function unlistedFields(): fc.Arbitrary<Record<string, unknown>> {
   const names = storableText(0, 20).filter((name) => !Object.hasOwn(BookingInput.entries, name));
-  const values = fc.anything({
+  return fc.dictionary(names, anyJson(), { maxKeys: 3 });
+}
+
+/** Any JSON that is not too deep. */
+function anyJson(): fc.Arbitrary<unknown> {
+  return fc.anything({
     ...{ maxDepth: 3, maxKeys: 3, key: storableText(0, 10) },
     values: [storableText(0, 20), fc.boolean(), fc.constant(null), fc.maxSafeInteger(), fractions()],
   });
-  return fc.dictionary(names, values, { maxKeys: 3 });
 }
 
 /** With at most ten digits after the point: all numbers of a payload together may not have too many. */
