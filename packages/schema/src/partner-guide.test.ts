@@ -11,6 +11,7 @@ import {
   maxViolations,
   maxWarnings,
   validatePayload,
+  violationCodes,
   warningCodes,
 } from "./index.ts";
 import { maxDigits, maxDigitsInPayload } from "./payload/unknown-fields.ts";
@@ -62,10 +63,15 @@ test("the partner guide's example of a refusal is what its payload gets", () => 
   expect(JSON.parse(example).violationList).toEqual(result.success ? [] : result.violationList);
 });
 
+test("the partner guide lists the codes of violations", () => {
+  const listed = readTable(/^\| Violation /).flatMap(([, codes = ""]) => codes.split(", "));
+  expect(listed.toSorted()).toEqual(violationCodes.toSorted());
+});
+
 test("the partner guide lists the codes of warnings, and its example is what its payload gets", () => {
   const [, section = ""] = /^### Warnings\n(.*?)^## /ms.exec(guide) ?? [];
-  const listed = section.split("\n").flatMap((line) => /^- (`.*?): /.exec(line)?.[1]?.split(", ") ?? []);
-  expect(listed).toEqual(warningCodes.map((code) => `\`${code}\``));
+  const listed = readTable(/^\| Warning /).map(([, code]) => code);
+  expect(listed).toEqual(warningCodes);
   const [, payload = "", answer = ""] = /^For example, `(.*?)`.*?^```text\n(.*?)^```/ms.exec(section) ?? [];
   const warnings = findWarnings("create", JSON.parse(`{${payload}}`));
   expect(answer).toBe(`${answers.accepted("01a1fafe-d690-7608-9309-bff7f221cbc9", warnings).body}\n`);
