@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { cleanReference } from "./clean-reference.ts";
 import { describeTextViolation, maxTextLength } from "./field-types.ts";
+import { describeSeenInstead } from "./seen-instead.ts";
 import { isStorableText, unstorableTextMessage } from "./storable-text.ts";
 import type { Violation } from "./violation.ts";
 import { codeOfField } from "./violation-code.ts";
@@ -47,8 +48,8 @@ export function findReferenceViolation(payload: object): Violation | null {
 }
 
 /** Returns what is wrong with the reference that identifies the booking, or null if it keeps the rules for partners. */
-export function checkReference(found: SentReference | undefined): Violation | null {
-  if (found === undefined) return missingReference();
+export function checkReference(payload: object, found = findReference(payload)): Violation | null {
+  if (found === undefined) return missingReference(describeEmpty(payload) ?? describeSeenInstead(payload));
   const { name, sent, reference, maxLength } = found;
   if (typeof sent !== "string") return violate(found, "string");
   if (!isStorableText(sent)) return { message: unstorableTextMessage, code: "unstorable", propertyPath: [name] };
@@ -60,7 +61,7 @@ export function requireReference<Payload extends object>() {
   return v.rawCheck<Payload>(({ dataset, addIssue }) => {
     const payload: unknown = dataset.value;
     if (typeof payload !== "object" || payload === null) return;
-    const violation = checkReference(findReference(payload));
+    const violation = checkReference(payload);
     const [key] = violation?.propertyPath ?? [];
     if (violation === null || dataset.issues?.some(({ path }) => path?.[0].key === key)) return;
     addIssue({
@@ -70,14 +71,21 @@ export function requireReference<Payload extends object>() {
   });
 }
 
-function missingReference(): Violation {
+/** @param seen what the payload has instead, for the sender */
+function missingReference(seen?: string): Violation {
+  const message =
+    "Must be present, because it identifies the booking. If your consumers never have more than one booking, " +
+    "you can send consumerPartnerExternalReference instead.";
   return {
-    message:
-      "Must be present, because it identifies the booking. If your consumers never have more than one booking, " +
-      "you can send consumerPartnerExternalReference instead.",
+    message: seen === undefined ? message : `${message} ${seen}`,
     code: "missing",
     propertyPath: [referenceFields[0].name],
   };
+}
+
+function describeEmpty(payload: object): string | undefined {
+  const empty = referenceFields.find(({ name }) => Object.prototype.propertyIsEnumerable.call(payload, name));
+  return empty && `There is ${empty.name}, but it is empty.`;
 }
 
 /** @param type as valibot names the rule that the reference violates */

@@ -85,7 +85,7 @@ export function validatePayload(
 ): PayloadValidation {
   if (!isPlainObject(value)) return { success: false, violationList: [notAnObject] };
   const found = findReference(value);
-  const reference = checkReference(found);
+  const reference = checkReference(value, found);
   const { violations, hasUnknownFields } = checkListedFields(value, rulesByKind[kind], found, hasStorableTexts);
   if (reference !== null) violations.push(reference);
   violations.sort((one, other) => positionOf(one) - positionOf(other));
