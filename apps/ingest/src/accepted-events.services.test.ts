@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { exchange, type RawAnswer } from "@booking-events/harness/http-client";
 import { acmeSecret, partner } from "@booking-events/harness/partners";
 import { createPartnerRegistry } from "@booking-events/partners";
-import { type BookingField, bookingFields, type EventEnvelope } from "@booking-events/schema";
+import { type BookingField, bookingFields, type EventEnvelope, parseJson } from "@booking-events/schema";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
@@ -39,7 +39,7 @@ test.each(["create", "update"])("%s: each field is queued as it was sent, as JSO
 const folder = new URL("../../../packages/schema/examples/", import.meta.url);
 const examples = readdirSync(folder).map((name) => ({
   name,
-  ...JSON.parse(readFileSync(new URL(name, folder), "utf8")),
+  ...Object(parseJson(readFileSync(new URL(name, folder), "utf8"))),
 }));
 
 test.each(examples)("the example $name gets the expected answer", async (example) => {
@@ -168,5 +168,5 @@ async function queuedAfter(answer: Promise<RawAnswer>): Promise<EventEnvelope> {
 }
 
 async function findQueued(eventId: string): Promise<EventEnvelope> {
-  return JSON.parse((await ingest.redis.hget(`${ingest.prefix}:events:${eventId}`, "data")) ?? "null");
+  return parseJson((await ingest.redis.hget(`${ingest.prefix}:events:${eventId}`, "data")) ?? "null") as EventEnvelope;
 }

@@ -7,7 +7,7 @@ import { Connections, mayHaveBody, PartnerFacingServer, type PartnerLimiter, ser
 import { createPartnerRegistry } from "@booking-events/partners";
 import { createProducer } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
-import { answers, type EventEnvelope } from "@booking-events/schema";
+import { answers, type EventEnvelope, parseJson } from "@booking-events/schema";
 import { Redis } from "ioredis";
 import { expect } from "vitest";
 import { type AppOptions, createApp, kindOfPath } from "../app.ts";
@@ -93,7 +93,7 @@ export async function startIngest(
     async queuedEvents() {
       const ids = await redis.lrange(`${prefix}:events:wait`, 0, -1);
       const jobs = await Promise.all(ids.reverse().map((id) => redis.hget(`${prefix}:events:${id}`, "data")));
-      return jobs.map((data) => JSON.parse(data ?? "null"));
+      return jobs.map((data) => parseJson(data ?? "null") as EventEnvelope);
     },
     async close() {
       for (const { socket } of connections.all()) socket.destroy();
