@@ -1,4 +1,5 @@
 import { userInfo } from "node:os";
+import { cleanReference } from "@booking-events/schema";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 
 /** Creates a parser for the number of rows. */
@@ -22,11 +23,14 @@ export function parseNote(text: string): string {
 /**
  * Node replaces bytes that are not UTF-8 by U+FFFD, and the reference could be another booking's.
  *
+ * @returns the reference as it is compared
  * @throws InvalidArgumentError
  */
 export function parseReference(text: string): string {
   if (text.includes("\ufffd")) throw new InvalidArgumentError(notDecoded);
-  return text;
+  const reference = cleanReference(text);
+  if (reference === "") throw new InvalidArgumentError("Must not be empty.");
+  return reference;
 }
 
 export const notDecoded =
