@@ -148,6 +148,13 @@ describe("is found", () => {
         at(database.log, 1).warnings = ["key-reused"];
       },
     ],
+    [
+      "a warning that the fold does not give",
+      "wrong state",
+      ({ database }) => {
+        at(database.log, 1).warnings = ["booking-unknown"];
+      },
+    ],
     ["a change that is not in the feed", "wrong feed", ({ database }) => database.changes.pop()],
     [
       "a change that a reader of the feed missed",

@@ -63,7 +63,11 @@ export function check(evidence: Evidence): { tally: Tally; violations: Violation
     ],
     "out of order": findOutOfOrder(acknowledged),
     overtaken: findOvertaken(database.log, receipts, attemptsFor),
-    "wrong state": [...findWrongKeys(kept, keys), ...compare(mapValues(bookings, describeState), states)],
+    "wrong state": [
+      ...findWrongKeys(kept, keys),
+      ...findWrongWarnings(kept, keys.warnings),
+      ...compare(mapValues(bookings, describeState), states),
+    ],
     "wrong feed": [
       ...compare(mapValues(bookings, describeContent), followFeed(kept, states)),
       ...findMissedChanges(database.changes, followedChangeIds),
@@ -270,6 +274,15 @@ function findWrongKeys(
     ...uncounted.map(({ id, outcome }) => `${id} repeats a key and is recorded as ${outcome}`),
     ...wronglyWarned.map(({ id, warnings }) => `${id} has the warnings [${warnings}], which is wrong for its key`),
   ];
+}
+
+function findWrongWarnings({ log }: Kept, expected: ReadonlyMap<string, string>): string[] {
+  return log.flatMap(({ id, warnings }) => {
+    const found = warnings.filter((code) => code === "booking-unknown" || code === "replaced").join();
+    return found === (expected.get(id) ?? "")
+      ? []
+      : [`${id} has the warnings [${warnings}], which the fold does not give`];
+  });
 }
 
 function findMissedChanges(changes: readonly ChangeRow[], followedChangeIds: readonly number[]): string[] {

@@ -41,6 +41,7 @@ test("what each event does, and the booking after it, is what the oracle says", 
 
 interface Result {
   outcomes: (ExpectedOutcome | undefined)[];
+  warnings: (string | undefined)[];
   booking: ExpectedBooking | undefined;
 }
 
@@ -68,11 +69,16 @@ function foldAll(events: OracleEvent[]): Result {
   const last = steps.at(-1)?.after;
   return {
     outcomes: steps.map(({ outcome }) => outcome),
+    warnings: steps.map(({ warning }) => warning ?? undefined),
     booking: last && { state: last.state, sequence: last.sequence, content: last.content?.digest ?? null },
   };
 }
 
 function askOracle(events: OracleEvent[]): Result {
-  const { outcomes, bookings } = expectBookings(events, duplicateWindowMs);
-  return { outcomes: events.map(({ id }) => outcomes.get(id)), booking: bookings.get("acme T1") };
+  const { outcomes, warnings, bookings } = expectBookings(events, duplicateWindowMs);
+  return {
+    outcomes: events.map(({ id }) => outcomes.get(id)),
+    warnings: events.map(({ id }) => warnings.get(id)),
+    booking: bookings.get("acme T1"),
+  };
 }

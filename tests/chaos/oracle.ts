@@ -29,7 +29,15 @@ export interface ExpectedBooking {
 
 export type ExpectedOutcome = "created" | "updated" | "deleted" | "recreated" | "unchanged" | "duplicate";
 
-export function expectBookings(events: readonly OracleEvent[], duplicateWindowMs: number) {
+interface Expected {
+  bookings: Map<string, ExpectedBooking>;
+  outcomes: Map<string, ExpectedOutcome>;
+  keyRepeats: Set<string>;
+  keyReuses: Set<string>;
+  warnings: Map<string, "booking-unknown" | "replaced">;
+}
+
+export function expectBookings(events: readonly OracleEvent[], duplicateWindowMs: number): Expected {
   /** By partner and reference: see {@link nameBooking}. */
   const bookings = new Map<string, ExpectedBooking>();
   /** By event id: what each event does when all are taken in the order of receipt. */
@@ -38,6 +46,8 @@ export function expectBookings(events: readonly OracleEvent[], duplicateWindowMs
   const keyRepeats = new Set<string>();
   /** Ids of other events that carry the key of an earlier event of the booking. */
   const keyReuses = new Set<string>();
+  /** By event id: what the sender should know. */
+  const warnings: Expected["warnings"] = new Map();
 
   const keysSeen = new Set<string>();
   const contentsSeen = new Set<string>();
@@ -59,10 +69,10 @@ export function expectBookings(events: readonly OracleEvent[], duplicateWindowMs
       return !isRepeat;
     });
   for (const [name, history] of Map.groupBy(counted, nameBooking)) {
-    const booking = fold(history, duplicateWindowMs * 1_000, outcomes);
+    const booking = fold(history, duplicateWindowMs * 1_000, { outcomes, warnings });
     if (booking !== null) bookings.set(name, booking);
   }
-  return { bookings, outcomes, keyRepeats, keyReuses };
+  return { bookings, outcomes, keyRepeats, keyReuses, warnings };
 }
 
 /** A partner's id holds no space. */
@@ -73,7 +83,7 @@ export function nameBooking({ partner, reference }: { partner: string; reference
 function fold(
   history: OracleEvent[],
   windowMicroseconds: number,
-  outcomes: Map<string, ExpectedOutcome>,
+  { outcomes, warnings }: Pick<Expected, "outcomes" | "warnings">,
 ): ExpectedBooking | null {
   let booking: ExpectedBooking | null = null;
   const creates: OracleEvent[] = [];
@@ -91,6 +101,8 @@ function fold(
       );
     const outcome = decide(booking, event, isRepeat);
     outcomes.set(event.id, outcome);
+    if (event.kind === "delete" && senders.length === 0) warnings.set(event.id, "booking-unknown");
+    if (event.kind === "create" && outcome === "updated") warnings.set(event.id, "replaced");
 
     if (outcome === "created" || outcome === "updated" || outcome === "recreated") {
       booking = { state: "active", sequence: event.sequence, content: event.content };

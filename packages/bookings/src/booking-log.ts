@@ -1,8 +1,9 @@
-import type { BookingState, FoldEvent, Outcome } from "./fold.ts";
+import type { BookingState, FoldEvent, FoldWarning, Outcome } from "./fold.ts";
 
 /** An event in a booking's log, with what is recorded of it. */
 export interface LoggedEvent extends FoldEvent {
   outcome: Outcome;
+  warning: FoldWarning | null;
   /**
    * For a create without an idempotency key: the sequence of the newest such create before it with the same content.
    */
@@ -16,10 +17,11 @@ export interface LoggedEvent extends FoldEvent {
   after: Omit<BookingState, "createdAt">;
 }
 
-/** An event in the log whose outcome or state has changed, since a late event took its place before it. */
+/** An event in the log whose outcome, warning or state has changed, since a late event took its place before it. */
 export interface RevisedEvent {
   event: Pick<FoldEvent, "id" | "kind" | "contentDigest">;
   outcome: Outcome;
+  warning: FoldWarning | null;
   after: BookingState;
 }
 

@@ -11,13 +11,20 @@ export type FoldOutcome = Change | "unchanged" | "duplicate";
  * - `erased`: an operator had erased its booking, so it was not applied
  */
 export type Outcome = FoldOutcome | "superseded" | "expired" | "erased";
+export const foldWarnings = ["booking-unknown", "replaced"] as const;
 /**
- * A likely mistake of the sender that loses no data.
+ * What the sender of an event should know, decided by the booking before it.
+ * - `booking-unknown`: a delete of a booking that was never created
+ * - `replaced`: a create that replaced other content of an active booking
+ */
+export type FoldWarning = (typeof foldWarnings)[number];
+/**
+ * What the sender of an event should know: mostly a likely mistake that loses no data.
  * - `key-reused`: an earlier event of the booking has the same idempotency key, with another kind or content
  * - `reference-kind`: a delete by a consumer's reference, although the consumer has bookings with trip references. The
  *   delete does not concern those
  */
-export type WarningCode = "key-reused" | "reference-kind";
+export type WarningCode = FoldWarning | "key-reused" | "reference-kind";
 
 /** What the fold knows of an event. It compares contents by their digests. */
 export interface FoldEvent {
@@ -95,6 +102,7 @@ const transitions: Record<"none" | BookingState["state"], Record<EventKind, read
 export interface FoldStep {
   event: FoldEvent;
   outcome: FoldOutcome;
+  warning: FoldWarning | null;
   /** The state after the event. */
   after: BookingState;
 }
@@ -114,7 +122,7 @@ export function foldEvent(
 ): FoldStep {
   const rules = transitions[before?.state ?? "none"][event.kind];
   const outcome = findOutcome(rules, before, event, options);
-  return { event, outcome, after: applyOutcome(before, event, outcome) };
+  return { event, outcome, warning: findWarning(before, event, outcome), after: applyOutcome(before, event, outcome) };
 }
 
 /**
@@ -179,6 +187,12 @@ function findOutcome(
   const rule = rules.find(([condition]) => applies[condition]);
   if (rule === undefined) throw new Error("Every list of rules ends with one that always applies.");
   return rule[1];
+}
+
+function findWarning(before: BookingState | null, { kind }: FoldEvent, outcome: FoldOutcome): FoldWarning | null {
+  const isUnknown = before === null || before.content === null;
+  if (kind === "delete") return isUnknown ? "booking-unknown" : null;
+  return kind === "create" && outcome === "updated" ? "replaced" : null;
 }
 
 function applyOutcome(before: BookingState | null, event: FoldEvent, outcome: FoldOutcome): BookingState {

@@ -6,8 +6,10 @@ export {
   type Change,
   type FoldEvent,
   type FoldStep,
+  type FoldWarning,
   foldEvent,
   foldEvents,
+  foldWarnings,
   isSameState,
   type Outcome,
   recallContent,
@@ -19,5 +21,6 @@ export {
   isRepeatable,
   type PlannedChange,
   planBooking,
+  type RecordedStep,
 } from "./plan-booking.ts";
 export { Refold, type Refolding } from "./refold.ts";

@@ -56,9 +56,9 @@ describe("a new booking", () => {
       { change: "updated", eventId: "e3", sequence: 3, previousEventId: "e1" },
     ]);
     expect([...planned.recorded]).toEqual([
-      ["e1", { outcome: "created", after: stateAfter(create) }],
-      ["e2", { outcome: "unchanged", after: stateAfter(create, repetition) }],
-      ["e3", { outcome: "updated", after: stateAfter(create, repetition, update) }],
+      ["e1", { outcome: "created", warning: null, after: stateAfter(create) }],
+      ["e2", { outcome: "unchanged", warning: null, after: stateAfter(create, repetition) }],
+      ["e3", { outcome: "updated", warning: null, after: stateAfter(create, repetition, update) }],
     ]);
     expect(planned.revised).toEqual([]);
   });
@@ -117,7 +117,7 @@ describe("late events", () => {
   function refolded(state: BookingState, late: FoldEvent[]): Refolding {
     return {
       state,
-      late: new Map(late.map(({ id }) => [id, { outcome: "updated", after: stateAfter(first) }])),
+      late: new Map(late.map(({ id }) => [id, { outcome: "updated", warning: null, after: stateAfter(first) }])),
       revised: [],
     };
   }
@@ -126,7 +126,9 @@ describe("late events", () => {
     const late = event("update c", 15);
     const planned = plan(stored, [late], { refolding: refolded(stateAfter(first, late, second), [late]) });
     expect(planned).toMatchObject({ state: stored, keepsContent: true });
-    expect(planned.recorded).toEqual(new Map([["e15", { outcome: "superseded", after: stateAfter(first) }]]));
+    expect(planned.recorded).toEqual(
+      new Map([["e15", { outcome: "superseded", warning: null, after: stateAfter(first) }]]),
+    );
     expect(planned.changes).toEqual([]);
   });
 
@@ -179,8 +181,8 @@ describe("late events", () => {
   test("revise logged events", () => {
     const late = event("update c", 15);
     const state = stateAfter(first, late, second);
-    const logged: LoggedEvent = { ...second, outcome: "unchanged", earlierCreate: null, after: state };
-    const revised = [{ event: logged, outcome: "updated" as const, after: state }];
+    const logged: LoggedEvent = { ...second, outcome: "unchanged", warning: null, earlierCreate: null, after: state };
+    const revised = [{ event: logged, outcome: "updated" as const, warning: null, after: state }];
     expect(plan(stored, [late], { refolding: { ...refolded(state, [late]), revised } }).revised).toEqual(revised);
   });
 

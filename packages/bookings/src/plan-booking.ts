@@ -1,9 +1,18 @@
 import type { CreatesAround, RevisedEvent } from "./booking-log.ts";
-import { type BookingState, type Change, type FoldEvent, type FoldOutcome, foldEvents, type Outcome } from "./fold.ts";
+import {
+  type BookingState,
+  type Change,
+  type FoldEvent,
+  type FoldOutcome,
+  type FoldWarning,
+  foldEvents,
+  type Outcome,
+} from "./fold.ts";
 import type { Refolding } from "./refold.ts";
 
 export interface RecordedStep {
   outcome: Outcome;
+  warning: FoldWarning | null;
   after: BookingState;
 }
 
@@ -68,7 +77,7 @@ export function planBooking(
     ]),
     recorded: new Map([
       ...recordLate(refolding),
-      ...steps.map(({ event, outcome, after }): [string, RecordedStep] => [event.id, { outcome, after }]),
+      ...steps.map(({ event, ...step }): [string, RecordedStep] => [event.id, step]),
     ]),
     revised: refolding?.revised ?? [],
   };
@@ -95,9 +104,9 @@ export function isRepeatable({ kind, hasIdempotencyKey }: Pick<FoldEvent, "kind"
 /** A late event is superseded, unless it decides the booking's state. */
 function recordLate(refolding: Refolding | undefined): [id: string, step: RecordedStep][] {
   if (refolding === undefined) return [];
-  return [...refolding.late].map(([id, { outcome, after }]) => [
+  return [...refolding.late].map(([id, { outcome, warning, after }]) => [
     id,
-    { outcome: id === refolding.state.eventId ? outcome : "superseded", after },
+    { outcome: id === refolding.state.eventId ? outcome : "superseded", warning, after },
   ]);
 }
 

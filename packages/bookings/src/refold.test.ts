@@ -30,7 +30,9 @@ class Booking {
 
   /** What is recorded, such as "e1 created" with the state after the event. */
   get recorded() {
-    return this.#log.map(({ id, outcome, after }) => ({ id, outcome, state: after.state, decidedBy: after.eventId }));
+    return this.#log.map(({ id, outcome, warning, after }) => ({
+      ...{ id, outcome, warning, state: after.state, decidedBy: after.eventId },
+    }));
   }
 
   /** Removes old events from the log, as after years. */
@@ -138,10 +140,13 @@ describe("late events", () => {
       for (let pattern = 1; pattern < 2 ** (eventCount - 1); pattern += 1) {
         const booking = new Booking();
         for (const one of arrivalOrder(history, pattern)) booking.apply(one);
-        const expected = steps.map(({ event: { id }, outcome, after }, index) => {
+        const expected = steps.map(({ event: { id }, outcome, warning, after }, index) => {
           const recorded = booking.recorded[index]?.outcome;
           const isSuperseded = recorded === "superseded" && id !== decider;
-          return { id, outcome: isSuperseded ? recorded : outcome, state: after.state, decidedBy: after.eventId };
+          return {
+            ...{ id, outcome: isSuperseded ? recorded : outcome, warning },
+            ...{ state: after.state, decidedBy: after.eventId },
+          };
         });
         const seen = { state: withoutSource(booking.state), recorded: booking.recorded };
         const wanted = { state: withoutSource(steps.at(-1)?.after ?? null), recorded: expected };

@@ -1,22 +1,14 @@
 import type { CreatesAround, LoggedEvent, RevisedEvent } from "./booking-log.ts";
 import { comparePlaces, type Place } from "./find-repeats.ts";
-import {
-  type BookingState,
-  type FoldEvent,
-  type FoldOutcome,
-  type FoldStep,
-  foldEvent,
-  isSameState,
-  recallContent,
-} from "./fold.ts";
+import { type BookingState, type FoldEvent, type FoldStep, foldEvent, isSameState, recallContent } from "./fold.ts";
 
 /** What folding late events into a booking comes to. */
 export interface Refolding {
   /** The booking after all logged events, with the late ones in their places. */
   state: BookingState;
   /** What each late event does, and the booking after it, by the event's id. */
-  late: Map<string, { outcome: FoldOutcome; after: BookingState }>;
-  /** Logged events that have another outcome or another state after them now. */
+  late: Map<string, Omit<FoldStep, "event">>;
+  /** Logged events that have another outcome, warning or state after them now. */
   revised: RevisedEvent[];
 }
 
@@ -157,8 +149,7 @@ export class Refold {
   /** @param before the last event before it; null: there is none */
   foldDecider(event: LoggedEvent | undefined, before: LoggedEvent | null): void {
     if (event?.id !== this.#refolding.state.eventId || event.outcome !== "superseded") return;
-    const { outcome, after } = this.#fold(this.#stateAfter(before), event, event.earlierCreate);
-    this.#decidingSuperseded = { event, outcome, after };
+    this.#decidingSuperseded = this.#fold(this.#stateAfter(before), event, event.earlierCreate);
   }
 
   /** Call this when there is no {@link nextPlace} and no {@link unseenDecider} left. */
@@ -184,21 +175,21 @@ export class Refold {
   }
 
   #foldLate({ event, creates }: LateEvent): void {
-    const { outcome, after } = this.#fold(this.#state, event, creates?.earlier ?? null);
-    this.#refolding.late.set(event.id, { outcome, after });
+    const { outcome, warning, after } = this.#fold(this.#state, event, creates?.earlier ?? null);
+    this.#refolding.late.set(event.id, { outcome, warning, after });
     if (creates !== undefined) this.#lateCreates.set(event.contentDigest, event);
     this.#goTo(after);
   }
 
   /** @returns whether the booking's state after the event is the stored one */
   #foldLogged(event: LoggedEvent): boolean {
-    const { outcome, after } = this.#fold(this.#state, event, event.earlierCreate);
+    const { outcome, warning, after } = this.#fold(this.#state, event, event.earlierCreate);
     const isAsStored = isSameState(after, { ...event.after, createdAt: this.#createdAt });
     // A superseded event stays superseded, unless it decides the booking's state in the end.
     const isSuperseded = event.outcome === "superseded";
-    if (isSuperseded && after.eventId === event.id) this.#decidingSuperseded = { event, outcome, after };
-    if (!isAsStored || (event.outcome !== outcome && !isSuperseded))
-      this.#refolding.revised.push({ event, outcome: isSuperseded ? "superseded" : outcome, after });
+    if (isSuperseded && after.eventId === event.id) this.#decidingSuperseded = { event, outcome, warning, after };
+    if (!isAsStored || event.warning !== warning || (event.outcome !== outcome && !isSuperseded))
+      this.#refolding.revised.push({ event, outcome: isSuperseded ? "superseded" : outcome, warning, after });
     this.#goTo(after);
     return isAsStored;
   }

@@ -248,7 +248,7 @@ comment on column booking_events.outcome is
   'What the event did: created, updated, deleted or recreated the booking; unchanged; duplicate: it repeats an earlier one; superseded: it was applied after a later one, which decided the state; expired: it was older than the log, and not applied; erased: its booking has been erased, so it was recorded without its content.';
 comment on column booking_events.duplicate_of is
   'An event of the booking with the same idempotency key, kind and content, which was received before this one. This one takes no part in the fold.';
-comment on column booking_events.warnings is 'Codes of the sender''s probable mistakes: those of the answer to the event, such as similar-name, and those that showed when it was applied, such as key-reused.';
+comment on column booking_events.warnings is 'Codes of what the sender should know: those of the answer to the event, such as similar-name, and those that showed when it was applied, such as booking-unknown, replaced, key-reused and reference-kind.';
 comment on column booking_events.state_after is
   'The booking''s state after this event. Null: the event takes no part in the fold.';
 comment on column booking_events.decided_by is 'The event that decided state_after. Null: this one.';

@@ -270,7 +270,7 @@ describe("with idempotency keys", () => {
     expect(await apply(event(5, "create", "B", key))).toBe("duplicate");
     expect(await readLog()).toEqual([
       "1 created",
-      "2 updated key-reused",
+      "2 updated key-reused replaced",
       "3 updated key-reused",
       "4 deleted key-reused",
       "5 duplicate of 2",
@@ -328,9 +328,9 @@ describe("with idempotency keys", () => {
     await apply(event(2, "create", "B", key));
     expect(await readLog()).toEqual(["2 created"]);
     await apply(event(3, "create", "A", key));
-    expect(await readLog()).toEqual(["2 created", "3 updated key-reused"]);
+    expect(await readLog()).toEqual(["2 created", "3 updated key-reused replaced"]);
     await apply(event(1, "create", "A", key));
-    expect(await readLog()).toEqual(["1 superseded", "2 updated key-reused", "3 duplicate of 1"]);
+    expect(await readLog()).toEqual(["1 superseded", "2 updated replaced key-reused", "3 duplicate of 1"]);
   });
 
   test("what ingest has warned of stays with the event, beside what shows when it is applied", async () => {
@@ -338,11 +338,11 @@ describe("with idempotency keys", () => {
     await apply({ ...event(2, "create", "B", key), warnings });
     await apply({ ...event(3, "create", "A", key), warnings });
     expect(await readLog()).toEqual([
-      ...["2 created similar-name unreadable-phone", "3 updated similar-name unreadable-phone key-reused"],
+      ...["2 created similar-name unreadable-phone", "3 updated similar-name unreadable-phone key-reused replaced"],
     ]);
     await apply(event(1, "create", "A", key));
     expect(await readLog()).toEqual([
-      ...["1 superseded", "2 updated similar-name unreadable-phone key-reused"],
+      ...["1 superseded", "2 updated similar-name unreadable-phone replaced key-reused"],
       "3 duplicate of 1 similar-name unreadable-phone",
     ]);
   });
@@ -369,6 +369,47 @@ describe("with idempotency keys", () => {
     expect(log[0]).toBe("1 created");
     expect(log.slice(1).every((line) => line.includes("duplicate of"))).toBe(true);
     expect(await readBookings()).toEqual(["TRIP-1 active A by 1"]);
+  });
+});
+
+describe("what the sender should know of the booking before", () => {
+  test("is recorded and reported: a create replaced another one, or a delete found nothing", async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ code, eventId }: RecordedWarning) => warnings.push(`${Number(eventId.slice(-4))} ${code}`);
+    const events = [
+      event(1, "delete", ""),
+      event(2, "delete", ""),
+      event(3, "create", "A"),
+      event(4, "create", "A"),
+      event(5, "create", "B"),
+      event(6, "update", "C"),
+      event(7, "delete", ""),
+      event(8, "delete", ""),
+      event(9, "create", "D"),
+    ];
+    await applyEvents(pool, events, { ...options, onWarning });
+    expect(await readLog()).toEqual([
+      ...["1 deleted booking-unknown", "2 unchanged booking-unknown", "3 recreated", "4 unchanged"],
+      ...["5 updated replaced", "6 updated", "7 deleted", "8 unchanged", "9 recreated"],
+    ]);
+    expect(warnings).toEqual(["1 booking-unknown", "2 booking-unknown", "5 replaced"]);
+  });
+
+  test("is corrected when a late event takes its place before it", async () => {
+    await apply(event(3, "delete", ""));
+    expect(await readLog()).toEqual(["3 deleted booking-unknown"]);
+    await apply(event(1, "create", "A"));
+    expect(await readLog()).toEqual(["1 superseded", "3 deleted"]);
+    await apply(event(2, "create", "B"));
+    expect(await readLog()).toEqual(["1 superseded", "2 superseded replaced", "3 deleted"]);
+  });
+
+  test("is corrected in a superseded event too", async () => {
+    await apply(event(1, "create", "A"), event(4, "create", "B"));
+    await apply(event(3, "create", "C"));
+    expect(await readLog()).toEqual(["1 created", "3 superseded replaced", "4 updated replaced"]);
+    await apply(event(2, "delete", ""));
+    expect(await readLog()).toEqual(["1 created", "2 superseded", "3 superseded", "4 updated replaced"]);
   });
 });
 
@@ -407,9 +448,10 @@ describe("references of trips and of consumers", () => {
       await apply(event(1, "create", "", { payload: both }));
       const warnings: unknown[] = [];
       await applyEvents(pool, [deletion], { ...options, onWarning: (warning) => warnings.push(warning) });
-      expect(await readLog()).toEqual(["1 created", "9 deleted reference-kind"]);
+      expect(await readLog()).toEqual(["1 created", "9 deleted booking-unknown reference-kind"]);
       expect(await readBookings()).toEqual(["C1 deleted null by 9", "N1 active null by 1"]);
       expect(warnings).toEqual([
+        { eventId: sampleEventId(9), partner: "acme", kind: "delete", code: "booking-unknown" },
         { eventId: sampleEventId(9), partner: "acme", kind: "delete", code: "reference-kind" },
       ]);
     });
@@ -420,9 +462,9 @@ describe("references of trips and of consumers", () => {
       await apply(event(11, "delete", "", { payload: { consumerPartnerExternalReference: "C1" } }));
       expect(await readLog()).toEqual([
         "1 created",
-        "9 deleted reference-kind",
+        "9 deleted booking-unknown reference-kind",
         "10 deleted",
-        "11 unchanged reference-kind",
+        "11 unchanged booking-unknown reference-kind",
       ]);
     });
 

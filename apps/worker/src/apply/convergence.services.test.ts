@@ -96,8 +96,10 @@ test("whatever the order, repetitions and batches of deliveries, the bookings ar
       ).toEqual(events.filter((event) => reusesKey(event, events)).map(({ eventId }) => eventId));
       // An event is recorded with its outcome in the fold, or as superseded if it arrived late and does not decide the
       // booking's state.
-      for (const { event, outcome, after } of [...expected.values()].flat()) {
+      for (const { event, outcome, warning, after } of [...expected.values()].flat()) {
         const recorded = log.find(({ id }) => id === event.id);
+        const warnings = recorded?.warnings.filter((code: string) => code === "booking-unknown" || code === "replaced");
+        expect(warnings, `warnings of ${event.id}`).toEqual(warning === null ? [] : [warning]);
         const decides = [...expected.values()].some((steps) => stateAfter(steps).eventId === event.id);
         expect(decides ? [outcome] : [outcome, "superseded"], `outcome of ${event.id}`).toContain(recorded?.outcome);
         expect(recorded?.after, `state after ${event.id}`).toEqual(describeAfter(after));

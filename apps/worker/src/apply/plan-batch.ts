@@ -4,10 +4,12 @@ import {
   type BookingState,
   type CreatesAround,
   comparePlaces,
+  type FoldWarning,
   findRepeats,
   type KeyUses,
   type Outcome,
   planBooking,
+  type RecordedStep,
   type Refolding,
   type Repeats,
   type RevisedEvent,
@@ -152,7 +154,7 @@ export function planBatch(
       .filter(({ referenceKind }) => referenceKind === "consumer")
       .flatMap((work) => work.events.filter(({ kind }) => kind === "delete")),
     outcomes: new Map(events.map(({ id, outcome }) => [id, outcome])),
-    warnings: works.flatMap(toReuseWarnings),
+    warnings: [...works.flatMap(toReuseWarnings), ...planned.flatMap(toFoldWarnings)],
   };
 }
 
@@ -208,7 +210,7 @@ function toLogEntries(works: readonly BookingWork[], planned: readonly PlannedWo
         payload: duplicateOf !== null && isContentRemoved ? null : event.payload,
         outcome: step?.outcome ?? "duplicate",
         duplicateOf,
-        warnings: reusing.has(event.id) ? [...event.sentWarnings, "key-reused"] : event.sentWarnings,
+        warnings: [...event.sentWarnings, ...(reusing.has(event.id) ? ["key-reused"] : []), ...warningsOf(step)],
         after: step?.after ?? null,
       };
     }),
@@ -224,6 +226,14 @@ function toExpired(event: IncomingEvent): EventToInsert {
 function toReuseWarnings({ partner, newEvents, repeats: { reusing, reusingInLog } }: BookingWork): RecordedWarning[] {
   const reusingNow = reusing.size === 0 ? [] : newEvents.filter(({ id }) => reusing.has(id));
   return [...reusingNow, ...reusingInLog].map(({ id, kind }) => toWarning({ id, kind, partner }, "key-reused"));
+}
+
+function toFoldWarnings({ work, plan: { recorded } }: PlannedWork): RecordedWarning[] {
+  return work.events.flatMap((event) => warningsOf(recorded.get(event.id)).map((code) => toWarning(event, code)));
+}
+
+function warningsOf(step: RecordedStep | undefined): FoldWarning[] {
+  return step?.warning ? [step.warning] : [];
 }
 
 export function toWarning(

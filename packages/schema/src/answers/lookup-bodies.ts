@@ -19,7 +19,7 @@ const ofEvent = {
 const ofAppliedEvent = {
   ...ofEvent,
   decidedBy: v.nullable(eventId()),
-  /** Codes of likely mistakes of yours, from our answer to the event or since, such as `key-reused`. Absent: none. */
+  /** Codes of what you should know, from our answer to the event or since, such as `booking-unknown`. Absent: none. */
   warnings: v.optional(v.array(v.string())),
 };
 

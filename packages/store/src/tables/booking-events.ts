@@ -1,4 +1,11 @@
-import type { BookingState, FoldEvent, Outcome, Place, RevisedEvent } from "@booking-events/bookings";
+import {
+  type BookingState,
+  type FoldEvent,
+  foldWarnings,
+  type Outcome,
+  type Place,
+  type RevisedEvent,
+} from "@booking-events/bookings";
 import type { EventKind } from "@booking-events/schema";
 import { bigints, byteas, texts, timestamps, uuids } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
@@ -120,17 +127,25 @@ export async function readContents(client: Queryable, ids: string[]): Promise<Ma
   return new Map(rows.map(({ id, payload, defaultCountry }) => [id, { payload, defaultCountry }]));
 }
 
-/** Records new outcomes and states of logged events, after a late event has taken its place before them. */
+const withoutFoldWarnings = foldWarnings.reduce((rest, code) => `array_remove(${rest}, '${code}')`, "warnings");
+
+/** Records new outcomes, warnings and states of logged events, after a late event has taken its place before them. */
 export async function reviseEvents(client: Queryable, revised: RevisedEvent[]): Promise<void> {
-  const events = revised.map(({ event, outcome, after }) => ({ ...event, outcome, after }));
+  const events = revised.map(({ event, ...step }) => ({ ...event, ...step }));
   await client.query(
     `update booking_events set outcome = revised.outcome, state_after = revised.state_after,
        decided_by = revised.decided_by, content_from = revised.content_from,
-       keyless_sequence_after = revised.keyless_sequence_after
-     from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[])
-       as revised (id, outcome, state_after, decided_by, content_from, keyless_sequence_after)
+       keyless_sequence_after = revised.keyless_sequence_after,
+       warnings = ${withoutFoldWarnings} || string_to_array(revised.warning, ' ')
+     from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[], $7::text[])
+       as revised (id, outcome, state_after, decided_by, content_from, keyless_sequence_after, warning)
      where booking_events.id = revised.id`,
-    [uuids(events.map(({ id }) => id)), texts(events.map(({ outcome }) => outcome)), ...toStateColumns(events)],
+    [
+      uuids(events.map(({ id }) => id)),
+      texts(events.map(({ outcome }) => outcome)),
+      ...toStateColumns(events),
+      texts(events.map(({ warning }) => warning)),
+    ],
   );
 }
 
@@ -142,7 +157,7 @@ export async function markDuplicates(
   await client.query(
     `update booking_events set outcome = 'duplicate', duplicate_of = duplicate.duplicate_of, state_after = null,
        decided_by = null, content_from = null, keyless_sequence_after = null,
-       warnings = array_remove(warnings, 'key-reused')
+       warnings = array_remove(${withoutFoldWarnings}, 'key-reused')
      from unnest($1::uuid[], $2::uuid[]) as duplicate (id, duplicate_of)
      where booking_events.id = duplicate.id`,
     [duplicates.map(({ id }) => id), duplicates.map(({ duplicateOf }) => duplicateOf)],

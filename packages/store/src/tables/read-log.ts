@@ -1,4 +1,4 @@
-import type { BookingState, LoggedEvent } from "@booking-events/bookings";
+import { type BookingState, foldWarnings, type LoggedEvent } from "@booking-events/bookings";
 import type { Queryable } from "../connect/queryable.ts";
 import { boundIds, timeOfId } from "./event-ids.ts";
 
@@ -30,12 +30,12 @@ export const startOfLog = { sequence: 0, id: "00000000-0000-0000-0000-0000000000
  */
 export async function readLog(client: Queryable, ranges: LogRange[]): Promise<LogPage[]> {
   const columns = `id, kind, sequence, booking_key, content_digest, idempotency_key, outcome, received_at, state_after,
-         decided_by, content_from, keyless_sequence_after`;
+         decided_by, content_from, keyless_sequence_after, warnings`;
   const counting = `from booking_events
          where booking_key = range.booking_key and duplicate_of is null and outcome <> 'expired'
            and id >= range.first_id and id >= $5`;
   const { rows } = await client.query<LogRow>(
-    `select range.number, event.is_before as "isBefore", event.id, event.kind, event.sequence, event.outcome,
+    `select range.number, event.is_before as "isBefore", event.id, event.kind, event.sequence, event.outcome, event.warnings,
        event.idempotency_key is not null as "hasIdempotencyKey",
        encode(event.content_digest, 'hex') as "contentDigest", event.received_at as "receivedAt",
        case when event.kind = 'create' and event.idempotency_key is null then (
@@ -83,7 +83,8 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
   });
 }
 
-interface LogRow extends Omit<LoggedEvent, "after"> {
+interface LogRow extends Omit<LoggedEvent, "after" | "warning"> {
+  warnings: string[];
   /** The range's number, from 1. */
   number: number;
   isBefore: boolean;
@@ -107,6 +108,7 @@ function toLoggedEvent(row: LogRow): LoggedEvent {
     contentDigest,
     outcome,
     receivedAt,
+    warning: foldWarnings.find((code) => row.warnings.includes(code)) ?? null,
     earlierCreate,
     after: {
       state: row.stateAfter,

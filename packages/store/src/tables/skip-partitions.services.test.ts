@@ -127,7 +127,8 @@ test.each<[string, Work]>([
   ],
   [
     "events whose state has changed",
-    (client) => reviseEvents(client, [{ event: { ...event, id: idAt(3) }, outcome: "updated", after: state }]),
+    (client) =>
+      reviseEvents(client, [{ event: { ...event, id: idAt(3) }, outcome: "updated", warning: null, after: state }]),
   ],
 ])("%s: only the partitions of their ids are looked into", async (_, look) => {
   expect(await partitionsRead(look)).toEqual([partitionOf(3)]);

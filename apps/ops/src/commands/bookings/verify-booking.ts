@@ -145,12 +145,13 @@ class DifferingEvents {
   #decidingSuperseded: RevisedEvent | undefined;
   isTooMany = false;
 
-  note(event: LoggedEvent, { outcome, after }: FoldStep, { createdAt }: BookingState): void {
+  note(event: LoggedEvent, { outcome, warning, after }: FoldStep, { createdAt }: BookingState): void {
     const isSuperseded = event.outcome === "superseded";
-    if (isSuperseded && after.eventId === event.id) this.#decidingSuperseded = { event, outcome, after };
-    if (isSameState({ ...event.after, createdAt }, after) && (event.outcome === outcome || isSuperseded)) return;
+    if (isSuperseded && after.eventId === event.id) this.#decidingSuperseded = { event, outcome, warning, after };
+    const isSameOutcome = event.warning === warning && (event.outcome === outcome || isSuperseded);
+    if (isSameState({ ...event.after, createdAt }, after) && isSameOutcome) return;
     this.isTooMany ||= this.#revised.length === maxRevised;
-    if (!this.isTooMany) this.#revised.push({ event, outcome: isSuperseded ? "superseded" : outcome, after });
+    if (!this.isTooMany) this.#revised.push({ event, outcome: isSuperseded ? "superseded" : outcome, warning, after });
   }
 
   /** A superseded event stays superseded, unless it decides the booking's state. */
@@ -187,7 +188,7 @@ function recall(event: LoggedEvent, stored: BookingState, logBeginsAt: Date | nu
 function compareEvent(
   verification: Verification,
   event: LoggedEvent,
-  { outcome, after }: { outcome: string; after: BookingState },
+  { outcome, warning, after }: FoldStep,
   { state: { eventId: deciderId, createdAt } }: StoredBooking,
 ): void {
   const { differences } = verification;
@@ -195,6 +196,8 @@ function compareEvent(
   const isSuperseded = event.outcome === "superseded" && event.id !== deciderId;
   if (event.outcome !== outcome && !isSuperseded)
     differences.push(`Event ${event.id} is recorded as ${event.outcome}, but the fold says ${outcome}.`);
+  if (event.warning !== warning)
+    differences.push(`Event ${event.id} has the warning ${event.warning}, but the fold says ${warning}.`);
   if (!isSameState({ ...event.after, createdAt }, after))
     differences.push(`The state after event ${event.id} differs from the fold.`);
 }
