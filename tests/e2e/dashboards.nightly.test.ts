@@ -78,7 +78,8 @@ describe.skipIf(findTool("prometheus") === undefined)(
           }
           expect(Object.fromEntries(missing)).toEqual({});
         },
-        { timeoutMs: 30_000, intervalMs: 200 },
+        // The rules have an interval of 15 s, and the alert needs a dead letter, which the worker counts after a while.
+        { timeoutMs: 90_000, intervalMs: 200 },
       );
       stopping.abort();
       await sending;
