@@ -1,4 +1,4 @@
-import { namesByMeaning } from "../warnings/names-by-meaning.ts";
+import { otherReferenceNames } from "../warnings/names-of-references.ts";
 import { createSimilarNameFinder } from "../warnings/similar-name.ts";
 import { isPlainObject } from "./plain-object.ts";
 
@@ -7,7 +7,7 @@ const maxNames = 50;
 
 const findSimilarName = createSimilarNameFinder(
   ["consumerTripPartnerExternalReference", "consumerPartnerExternalReference"],
-  namesByMeaning,
+  otherReferenceNames,
 );
 
 /** Where a reference may be, the most certain first. */

@@ -1,4 +1,5 @@
 import type { BookingFieldName } from "../payload/booking-input.ts";
+import { otherReferenceNames, referencesOf } from "./names-of-references.ts";
 
 /** Whom other systems call a consumer. */
 const consumers = ["consumer", "customer", "guest", "traveller", "traveler", "passenger", "client", ""];
@@ -14,10 +15,6 @@ const phone = ["phone", "phoneNumber", "phoneNo", "phoneNum", "telephone", "tele
   "cellPhoneNumber",
 ]);
 const email = ["email", "emailAddress", "mail", "emailId"];
-const references = ["reference", "referenceNumber", "referenceId", "referenceNo", "ref", "refNo", "id"].concat(
-  ["externalReference", "externalRef", "externalId", "partnerReference", "partnerRef"],
-  ["partnerExternalReference", "partnerExternalRef", "partnerExternalId"],
-);
 const firstName = ["givenName", "firstName", "forename"];
 
 /**
@@ -33,12 +30,9 @@ const firstName = ["givenName", "firstName", "forename"];
  * - `customerReference`: in trade it is mostly the booking's.
  * - `contactPhone`, `contactEmail`: they may be the agent's, or a relative's.
  */
-const otherNames: Partial<Record<BookingFieldName, string[]>> = {
+export const namesByMeaning: Partial<Record<BookingFieldName, string[]>> = {
+  ...otherReferenceNames,
   consumerGivenName: withPrefixes(consumers, firstName),
-  consumerPartnerExternalReference: [
-    ...withPrefixes(["consumer"], references),
-    ...["customerId", "customerNumber", "customerExternalId", "guestId", "guestExternalId"],
-  ],
   consumerPhone: withPrefixes(consumers, phone),
   consumerTripDepartureCityName: ofTrip("departureCityName", "departureCity"),
   consumerTripDepartureCountryName: ofTrip("departureCountryName", "departureCountry", "departureCountryCode"),
@@ -76,7 +70,7 @@ const otherNames: Partial<Record<BookingFieldName, string[]>> = {
     ...["returnDate", "returnDateTime", "endDate", "endDateTime"],
     ...["checkOut", "checkOutDate", "checkOutDateTime"],
   ),
-  agentPartnerExternalReference: withPrefixes(agents, [...references, "code"]),
+  agentPartnerExternalReference: referencesOf(agents, ["code"]),
   agentTimezone: withPrefixes(agents, ["timezone", "timezoneName", "timezoneId", "tz"]),
   agentPhoneNumber: withPrefixes(agents, phone),
   agentGivenName: withPrefixes(agents, firstName),
@@ -86,22 +80,10 @@ const otherNames: Partial<Record<BookingFieldName, string[]>> = {
     ...["language", "languageCode", "lang", "locale", "localeCode"],
     ...["preferredLanguage", "preferredLocale"],
   ]),
-  consumerTripPartnerExternalReference: [
-    ...withPrefixes(
-      ["consumerTrip", "consumerBooking", "trip", "booking", "reservation"],
-      [...references, "number", "no"],
-    ),
-    ...["reference", "externalReference", "bookingConfirmationNumber"],
-  ],
   consumerEmail: withPrefixes(consumers, email),
   consumerNationality: withPrefixes(consumers, ["nationality", "nationalityCode", "citizenship"]),
   consumerCurrency: withPrefixes(consumers, ["currency", "currencyCode"]),
 };
-
-/** Every name beside the contract's that means one of its fields. */
-export const namesByMeaning: readonly (readonly [name: string, listed: BookingFieldName])[] = (
-  Object.entries(otherNames) as [BookingFieldName, string[]][]
-).flatMap(([listed, names]) => names.map((name) => [name, listed] as const));
 
 function ofTrip(...names: string[]): string[] {
   return withPrefixes(["consumerTrip", "consumerBooking", "consumer", "trip", "booking", "reservation", ""], names);

@@ -20,18 +20,17 @@ export interface SimilarName<Name extends string> {
  *
  * Names with digits must have the same letters and digits: consumerPhone2 is a second phone number, not a typing error.
  *
- * @param otherNames names that mean a listed one. Those of other listed names are left out
+ * @param otherNames names that mean a listed one, by that one. Those of other listed names are left out
  */
 export function createSimilarNameFinder<Name extends string>(
   listedNames: readonly Name[],
-  otherNames: readonly (readonly [name: string, listed: string])[] = [],
+  otherNames: Partial<Record<string, readonly string[]>> = {},
 ): (name: string) => SimilarName<Name> | undefined {
   const byLetters = new Map<string, SimilarName<Name>>();
-  for (const [name, listed] of otherNames) {
-    const known = listedNames.find((each) => each === listed);
-    if (known === undefined) continue;
-    const letters = lettersOf(name);
-    byLetters.set(letters, { listed: known, isSpelledAlike: isWithin(maxEdits, letters, lettersOf(known)) });
+  for (const listed of listedNames) {
+    for (const letters of (otherNames[listed] ?? []).map(lettersOf)) {
+      byLetters.set(letters, { listed, isSpelledAlike: isWithin(maxEdits, letters, lettersOf(listed)) });
+    }
   }
   const spellings = listedNames.map((listed) => ({ listed, isSpelledAlike: true, letters: lettersOf(listed) }));
   for (const spelling of spellings) byLetters.set(spelling.letters, spelling);
