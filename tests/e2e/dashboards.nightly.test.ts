@@ -107,8 +107,9 @@ describe.skipIf(findTool("prometheus") === undefined)(
       return { ...own.environment, REDIS_URL: url.href, NODE_EXTRA_CA_CERTS: certificateFile };
     }
 
-    /** POISON becomes a dead letter at once, and WRONG is tried again. */
+    /** POISON becomes a dead letter at once, WRONG is tried again, and a reader of the feed is behind. */
     async function refuseToApply(): Promise<void> {
+      await own.pool.query("insert into feed_readers (name, last_id) values ('arrivals', 0)");
       await own.pool.query(`
       alter table bookings
         add constraint poison check (reference not like 'POISON%' or 1 / (0 * length(reference)) = 0),

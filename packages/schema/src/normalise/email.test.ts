@@ -106,7 +106,7 @@ describe("readEmail", () => {
   });
 
   test("reads the address of each person, whatever the name", () => {
-    const name = fc.string({ unit: "grapheme" }).map((text) => text.replace(/[@<>"]/g, ""));
+    const name = fc.string({ unit: "grapheme" }).map((text) => text.normalize("NFKC").replace(/[@<>"]/g, ""));
     fc.assert(
       fc.property(fc.emailAddress(), name, (address, person) => {
         const expected = address.replace(/@.*/, (domain) => domain.toLowerCase());
