@@ -104,3 +104,13 @@ test("no name means two fields", () => {
   for (const [name, listed] of letters) expect(`${name}: ${meanings.get(name)}`).toBe(`${name}: ${listed}`);
   for (const name of meanings.keys()) expect(name).toMatch(/^[a-z]{2,64}$/);
 });
+
+test("neither a warning about any such name nor the violation without a reference repeats its value", () => {
+  for (const name of Object.values(namesByMeaning).flat()) {
+    const payload = { consumerPartnerExternalReference: "C-1", [name]: "canary" };
+    expect(JSON.stringify(findWarnings("create", payload))).not.toContain("canary");
+    for (const without of [{ [name]: "canary" }, { data: { [name]: "canary" } }, { [`${name}_`]: { canary: 1 } }]) {
+      expect(JSON.stringify(validatePayload("update", without))).not.toContain("canary");
+    }
+  }
+});
