@@ -15,7 +15,8 @@ const pathEnds = ["", "/", "//", "?", `?x=${canary}`, "#", "%2F", "%00", "%E0%A4
 const types = [
   ...["application/json", "application/x-www-form-urlencoded", "APPLICATION/JSON; charset=UTF-8"],
   ...['application/json; charset="utf-8"', "application/json; charset=utf-16", "application/problem+json"],
-  ...["application/json, text/plain", "multipart/form-data; boundary=x", "text/plain", "", ";"],
+  ...["application/json, text/plain", "multipart/form-data; boundary=x", "text/plain", "text/json", "", ";"],
+  ...["application/json; charset=windows-1252", "application/x-www-form-urlencoded; charset=iso-8859-1"],
 ];
 const oddHeaders = [
   ...["Content-Encoding: gzip", "Content-Encoding: identity"],
@@ -23,8 +24,14 @@ const oddHeaders = [
   ...["Content-Length: 0", "Content-Length: 7", "Content-Length: 99999999", "Content-Length: -1"],
   ...["Expect: 100-continue", "Expect: anything", "Connection: close", "Connection: upgrade", "Upgrade: websocket"],
   "Connection: upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA",
-  ...["X-Dry-Run: true", `X-Dry-Run: ${canary}`],
-  ...[`Idempotency-Key: ${canary}`, "Idempotency-Key:", "webhook-id: a, b", "webhook-id: another"],
+  ...["X-Dry-Run: true", "X-Dry-Run: no", `X-Dry-Run: ${canary}`, "Content-Encoding: utf-8"],
+  ...[
+    `Idempotency-Key: ${canary}`,
+    `Idempotency-Key: "${canary} 2"`,
+    "Idempotency-Key:",
+    "webhook-id: a, b",
+    "webhook-id: another",
+  ],
   ...["Content-Type: application/json", "Content-Type: text/plain"],
   ...[`X-Forwarded-For: ${canary}, 192.0.2.1`, "Host: another", `X-Long: ${"x".repeat(9_000)}`],
 ];
@@ -35,7 +42,7 @@ const oddTexts = [
   ...["%00", "%", "a[b]", "a.b", "[]", "null", "1e999", "-0", "2026-02-31", "9".repeat(400), "x".repeat(2_000)],
 ];
 const oddBodies = [
-  ...["", "{", "[]", " ", "\ufeff", "\ufeff\ufeff", '{"a":1,"a":2}', "a=1&a=2"],
+  ...["", "{", "[]", " ", "\ufeff", "\ufeff\ufeff", '{"a":1,"a":2}', "a=1&a=2", "a[b]=%&amp;c=%00\r\n"],
   ...["[".repeat(65_536), "x".repeat(70_000)],
 ];
 const listedFields = [
@@ -59,18 +66,20 @@ export const payload = weighted<unknown>(
   [4, fc.dictionary(name, fc.oneof(text, fc.jsonValue({ maxDepth: 3 })), { maxKeys: 8 })],
   [1, fc.jsonValue({ maxDepth: 20, depthSize: "large" })],
 );
+/** Some separators are wrong, and some names appear twice. */
 const form = fc
   .array(fc.tuple(name, text), { maxLength: 8 })
   .map((fields) =>
     new URLSearchParams(
       fields.map(([key, value]) => [key, value.toWellFormed()] satisfies [string, string]),
     ).toString(),
-  );
+  )
+  .chain((fields) => fc.constantFrom(fields, `${fields}&${fields}`, fields.replaceAll("&", "&amp;"), `${fields}%\n`));
 const body = weighted<Uint8Array>(
   [4, payload.map((value) => Buffer.from(JSON.stringify(value) ?? ""))],
   [2, form.map((fields) => Buffer.from(fields))],
   [1, fc.uint8Array({ maxLength: 200 })],
-  [1, fc.constantFrom(...oddBodies).map((odd) => Buffer.from(odd))],
+  [2, fc.constantFrom(...oddBodies).map((odd) => Buffer.from(odd))],
 );
 
 /** What is sent over one connection. */
@@ -221,6 +230,34 @@ const judged = fc
     return { bytes: postOf("\ufeff".repeat(marks) + json, { types: sentTypes }), requests: 1, statuses: [status] };
   });
 
+/** Values of a form, and whether they are UTF-8. */
+const formValues: readonly [value: string, isUtf8: boolean][] = [
+  ...(["1", "", "%", "%4", "%zz%", "a+b", "[]", "%00", "\ud83d\ude00", "%F0%9F%98%80", "x\r\n"] as const).map(
+    (value) => [value, true] as const satisfies [string, boolean],
+  ),
+  ...(["%FF", "%ED%A0%80", "%C3"] as const).map((value) => [value, false] as const satisfies [string, boolean]),
+];
+
+/** Forms whose status follows from how they are built. */
+const judgedForm = fc
+  .record({
+    value: fc.constantFrom(...formValues),
+    name: fc.constantFrom("x", "x[0]", "x[]", "amp;consumerPhone", "%", "__proto__", "x%00"),
+    times: fc.constantFrom(1, 1, 2, 1_998, 1_999),
+    isListedTwice: fc.constantFrom(false, false, true),
+    marks: fc.constantFrom(0, 0, 1, 2),
+    end: fc.constantFrom("", "\n", "&", "&\r\n"),
+  })
+  .map(({ value: [value, isUtf8], name, times, isListedTwice, marks, end }): Sent => {
+    const listed = `consumerTripPartnerExternalReference=${canary}${isListedTwice ? "&consumerPhone=1&consumerPhone=2" : ""}`;
+    const form = `${"\ufeff".repeat(marks)}${listed}${`&${name}=${value}`.repeat(times)}${end}`;
+    const isReadable = marks < 2 && isUtf8 && !isListedTwice;
+    // The payload, the reference, and an array of all values.
+    const values = times === 1 ? 3 : 3 + times;
+    const status = !isReadable ? "400" : values <= 2_000 ? "200" : "422";
+    return { bytes: postOf(form, { types: ["application/x-www-form-urlencoded"] }), requests: 1, statuses: [status] };
+  });
+
 const valid = postOf(JSON.stringify(reference));
 
 /** Requests for which Node hands the connection over. A valid request may come before and after. */
@@ -265,6 +302,7 @@ export const connection = weighted<Sent>(
     [12, ordinary],
     [1, hostile],
     [2, judged],
+    [1, judgedForm],
     [1, handedOver],
     [1, pipelined],
     [3, resetAnywhere],

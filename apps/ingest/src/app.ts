@@ -26,7 +26,7 @@ import {
 import { Router, type RouterContext } from "@koa/router";
 import type Koa from "koa";
 import { ArrivingBytes } from "./body/arriving-bytes.ts";
-import type { DecodedBody } from "./body/decode-body.ts";
+import type { BodyObject } from "./body/decode-body.ts";
 import { readEventOptions } from "./body/event-options.ts";
 import { type Body, createBodyReader, type ReadBody } from "./body/read-body.ts";
 import type { Turns } from "./load/take-turns.ts";
@@ -79,12 +79,12 @@ export function createApp(options: AppOptions): Koa<State> {
   });
 }
 
-/** Creates one route for each kind. An empty secret matches too, because it is as invalid as any other. */
+/** Creates one route for each kind. A slash after the secret is ignored. An empty secret matches too, because it is as invalid as any other. */
 function createRouter(options: AppOptions): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
   const readBody = createBodyReader(options.bodyLimitBytes, new ArrivingBytes());
   for (const kind of eventKinds) {
-    router.post(kind, `/booking-event/${kind}/{:secret}`, receiveEvents(kind, readBody, options));
+    router.post(kind, `/booking-event/${kind}/{:secret}{/}`, receiveEvents(kind, readBody, options));
   }
   return router;
 }
@@ -162,14 +162,11 @@ function readEvent(
   try {
     const decoded = body.decode();
     values = countJsonValues(decoded.object);
-    const options = readEventOptions(ctx.req.headers);
-    const payload = checkPayload(kind, decoded);
-    return {
-      ...options,
-      payload,
-      payloadJson: decoded.json,
-      warnings: findWarnings(kind, payload, { defaultCountry }),
-    };
+    const { idempotencyKey, isDryRun, ...options } = readEventOptions(ctx.req);
+    const payload = checkPayload(kind, decoded.object);
+    const likelyMistakes = findWarnings(kind, payload, { defaultCountry });
+    const warnings = [...decoded.warnings, ...options.warnings, ...likelyMistakes].slice(0, maxWarnings);
+    return { idempotencyKey, isDryRun, payload, payloadJson: decoded.json, warnings };
   } finally {
     charge(values);
   }
@@ -184,9 +181,8 @@ function addWarnings(warnings: FieldWarning[], more: FieldWarning[]): void {
   warnings.push(...more.slice(0, maxWarnings - warnings.length));
 }
 
-function checkPayload(kind: EventKind, { object, json }: DecodedBody): BookingPayload {
-  // Without escapes `\u`, the JSON can't express a text that a database can't store.
-  const result = validatePayload(kind, object, { hasStorableTexts: json !== undefined });
+function checkPayload(kind: EventKind, object: BodyObject): BookingPayload {
+  const result = validatePayload(kind, object);
   if (result.success) return result.payload;
   const { violationList } = result;
   throw new Refusal(answers.invalidData(violationList), { violations: describeViolations(violationList) });

@@ -41,8 +41,8 @@ export function createApp(options: AppOptions): Koa<RequestState> {
   const { trustedProxyHops, observe, logger } = options;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   router.get("receipt", "/booking-event/receipt/{:secret}/:eventId", answerReceipt(options));
-  router.get("booking", "/booking-event/booking/{:secret}", answerBooking(options));
-  router.post("reconcile", "/booking-event/reconcile/{:secret}", answerList(options));
+  router.get("booking", "/booking-event/booking/{:secret}{/}", answerBooking(options));
+  router.post("reconcile", "/booking-event/reconcile/{:secret}{/}", answerList(options));
   return createPartnerFacingApp({
     router,
     unmatched: (question) => {

@@ -23,6 +23,7 @@ const exampleAnswers = {
   dryRunPassed: answers.dryRunPassed(readExample("similar-names").expect.warnings),
   invalidData: answers.invalidData(readExample("invalid-in-many-ways").expect.violationList ?? []),
   malformedJson: answers.malformedJson({ line: 1, column: 42 }),
+  wrongContentType: answers.wrongContentType({ line: 1, column: 42 }),
   repeatedJsonKey: answers.repeatedJsonKey({ line: 1, column: 42 }),
   wrongMethod: answers.wrongMethod("POST"),
   bodyTooLarge: answers.bodyTooLarge(defaultBodyLimitBytes),
@@ -148,7 +149,7 @@ const parameters = {
   webhookId: {
     name: "webhook-id",
     in: "header",
-    description: "Another name of Idempotency-Key. If you send both, they must be equal.",
+    description: "Another name of Idempotency-Key. It is read only if there is no Idempotency-Key.",
     schema: { type: "string", pattern: idempotencyKeyPattern.source },
     example: "TRIP-1/version-3",
   },
@@ -162,8 +163,13 @@ const parameters = {
   dryRun: {
     name: "X-Dry-Run",
     in: "header",
-    description: "If true, the secret, headers and payload are checked, and nothing is stored. Case does not matter.",
-    schema: { type: "string", pattern: "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$", default: "false" },
+    description:
+      "If true, 1 or yes, the secret, headers and payload are checked, and nothing is stored. Case does not matter.",
+    schema: {
+      type: "string",
+      pattern: "^([Tt][Rr][Uu][Ee]|1|[Yy][Ee][Ss]|[Ff][Aa][Ll][Ss][Ee]|0|[Nn][Oo])?$",
+      default: "false",
+    },
     example: "true",
   },
 };

@@ -98,7 +98,10 @@ describe("the partner guide states the limit of", () => {
   test("a name in a propertyPath", () => {
     const [, longest] = /names longer than (\d+) characters are cut/.exec(guide) ?? [];
     const length = Number(longest);
-    const result = validatePayload("create", { [`${"n".repeat(length)}`]: "\0", [`${"m".repeat(length + 1)}`]: "\0" });
+    const result = validatePayload("create", {
+      [`${"n".repeat(length)}`]: Number.NaN,
+      [`${"m".repeat(length + 1)}`]: Number.NaN,
+    });
     const names = result.success ? [] : result.violationList.map(({ propertyPath }) => propertyPath[0]);
     expect(names).toContain("n".repeat(length));
     expect(names).toContain(`${"m".repeat(length)}…`);

@@ -3,8 +3,8 @@ import { ClientGone, expectsContinue, hasBody, headerValues, Refusal } from "@bo
 import { answers } from "@booking-events/schema";
 import type Koa from "koa";
 import type { ArrivingBytes } from "./arriving-bytes.ts";
-import { bodyTypeOf } from "./content-type.ts";
-import { type DecodedBody, decodeForm, decodeJson } from "./decode-body.ts";
+import { type ContentType, readContentType } from "./content-type.ts";
+import { type DecodedBody, decodeBody } from "./decode-body.ts";
 import { createByteGatherer } from "./gather-bytes.ts";
 
 export type ReadBody = (ctx: Koa.Context, partner: string) => Promise<Body>;
@@ -20,7 +20,7 @@ export interface Body {
   decode: () => DecodedBody;
 }
 
-const noBody: Body = { bytes: 0, decode: () => ({ object: {} }) };
+const noBody: Body = { bytes: 0, decode: () => ({ object: {}, warnings: [] }) };
 
 /** @param arriving counts what all readers have begun to read */
 export function createBodyReader(limitBytes: number, arriving: ArrivingBytes): ReadBody {
@@ -44,19 +44,18 @@ export function createBodyReader(limitBytes: number, arriving: ArrivingBytes): R
   return async function readBody(ctx, partner) {
     const { req, res } = ctx;
     if (!hasBody(req)) return noBody;
-    const bodyType = bodyTypeOf(req.headers["content-type"]);
-    const refusal = findRefusal(req, bodyType, limitBytes);
-    if (refusal !== undefined) {
+    const contentType = readContentType(req.headers["content-type"]);
+    const refusal = findRefusal(req, contentType, limitBytes);
+    if (refusal !== undefined || contentType === undefined) {
       if (await isBodyEmpty(req)) return noBody;
-      throw refusal;
+      throw refusal ?? new Refusal(answers.unsupportedType);
     }
     if (expectsContinue(req)) res.writeContinue();
     const bytes = await (takeArrivedBody(req) ?? gather(ctx, partner));
     // The rest of the body may still arrive after the client was answered with 408. The event must not be accepted
     // then.
     if (res.headersSent) throw new ClientGone();
-    const decode = bodyType === "json" ? decodeJson : decodeForm;
-    return { bytes: bytes.length, decode: () => decode(bytes) };
+    return { bytes: bytes.length, decode: () => decodeBody(bytes, contentType) };
   };
 }
 
@@ -75,21 +74,28 @@ function takeArrivedBody(req: IncomingMessage): Promise<Buffer> | undefined {
 }
 
 /** Checks the headers for reasons not to read the body, in this order: size, type, encoding. */
-function findRefusal(req: IncomingMessage, bodyType: string | undefined, limitBytes: number): Refusal | undefined {
+function findRefusal(
+  req: IncomingMessage,
+  contentType: ContentType | undefined,
+  limitBytes: number,
+): Refusal | undefined {
   const { "content-encoding": encoding, "transfer-encoding": framing, "content-length": length } = req.headers;
   if (Number(length ?? 0) > limitBytes) return new Refusal(answers.bodyTooLarge(limitBytes));
   // Proxies and libraries disagree about which of two headers counts.
   const types = headerValues(req, "content-type");
   if (types.some((type) => type !== types[0])) return new Refusal(answers.twoContentTypes);
-  if (bodyType === undefined) return new Refusal(answers.unsupportedType);
+  if (contentType === undefined) return new Refusal(answers.unsupportedType);
   // Decompression would need its own limits. In koa-body, an aborted gzip upload never settles and a corrupt one causes
   // a 500.
-  const isPlain = isOnly("identity", encoding) && isOnly("chunked", framing);
+  const isPlain = isUncompressed(encoding) && (framing === undefined || framing.toLowerCase() === "chunked");
   return isPlain ? undefined : new Refusal(answers.unsupportedEncoding);
 }
 
-function isOnly(coding: string, header: string | undefined): boolean {
-  return header === undefined || header.toLowerCase() === coding;
+/** Some senders take the header for the place to say `utf-8`. */
+function isUncompressed(encoding: string | undefined): boolean {
+  return (
+    encoding === undefined || encoding.split(",").every((coding) => /^[ \t]*(?:identity|utf-?8)?[ \t]*$/i.test(coding))
+  );
 }
 
 /**

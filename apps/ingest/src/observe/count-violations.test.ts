@@ -13,12 +13,10 @@ test.each<[rule: string, payload: Record<string, unknown>, field: string]>([
   ["array", { ...reference, consumerPhone: ["canary"] }, "consumerPhone"],
   ["object", { ...reference, consumerPhone: { canary: "canary" } }, "consumerPhone"],
   ["missing", { consumerTripPartnerExternalReference: " " }, "consumerTripPartnerExternalReference"],
-  ["unstorable", { ...reference, consumerPhone: "canary\0" }, "consumerPhone"],
+  ["unstorable", { consumerTripPartnerExternalReference: "canary\0" }, "consumerTripPartnerExternalReference"],
   ["too-long", { ...reference, consumerPhone: "canary".repeat(2_000) }, "consumerPhone"],
   ["malformed", { ...reference, agentEmail: "canary" }, "agentEmail"],
   ["malformed", { ...reference, consumerTripArrivalDate: "2026-02-31" }, "consumerTripArrivalDate"],
-  ["unstorable", { ...reference, canary: "canary\0" }, "unlisted"],
-  ["unstorable", { ...reference, ["canary\0".repeat(100)]: 1 }, "unlisted"],
   ["too-many-digits", { ...reference, canary: { canary: new ExactNumber("1e1000") } }, "unlisted"],
   ["too-many-digits", { ...reference, canary: Array(21).fill(new ExactNumber("1e999")) }, "payload"],
   ["too-deep", { ...reference, canary: nested }, "unlisted"],
@@ -30,7 +28,8 @@ test.each<[rule: string, payload: Record<string, unknown>, field: string]>([
 });
 
 test("names only fields of the contract, for every kind of event", () => {
-  const payload = { consumerPhone: "canary\0", canary: "canary\0", consumerTripIsLocal: { canary: "\0" } };
+  const canary = new ExactNumber("1e1000");
+  const payload = { consumerPhone: canary, canary, consumerTripIsLocal: { canary } };
   const result = validatePayload("delete", payload);
   if (result.success) throw new Error("The payload is valid.");
   const described = describeViolations(result.violationList);

@@ -124,34 +124,43 @@ test("a line corrected in place keeps its number, so it wins over earlier lines 
 test("bad lines are reported with their numbers and without their values, and all others are queued", async () => {
   const lines = [
     line("A"),
-    line("B", { consumerEmail: "canary@", consumerPhone: null }),
+    line("B", { agentEmail: "canary@", consumerPhone: null }),
     '{"consumerGivenName":"Canary"',
     '{"a":"Canary","a":1}',
     '["Canary"]',
-    line("C", { number: 1 }).replace(":1}", ":0.1234567890123456789}"),
+    line("C", { number: 1 }).replace(":1}", ":1e1000}"),
     `"${"Canary".repeat(20_000)}"`,
     line("D"),
+    line("E", { "canary\0": 1, "canary\ufffd": 2 }),
   ];
   const bytes = Buffer.concat([Buffer.from(`${lines.join("\n")}\n`), Buffer.from([0xff, 0x0a])]);
   const rejected = join(folder, "rejected");
   const { exitCode, stdout, stderr } = await importLines(bytes, "--rejected", rejected);
-  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "9 lines: 2 queued, 0 known already, 7 rejected.\n" });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "10 lines: 2 queued, 0 known already, 8 rejected.\n" });
   expect(stderr.split("\n")).toEqual([
     expect.stringMatching(/^Line 2: consumerPhone: Must be a string/),
-    expect.stringMatching(/^Line 2: consumerEmail: Must be an e-mail address/),
+    expect.stringMatching(/^Line 2: agentEmail: Must be one e-mail address/),
     "Line 3: The line is not valid JSON. The error is at column 30.",
     "Line 4: The line has a duplicate key, at column 15.",
     "Line 5: The line is not a JSON object.",
-    expect.stringMatching(/^Line 6: number: Must be a number that keeps its digits/),
+    expect.stringMatching(/^Line 6: number: Must be a number of at most 1,000 digits/),
     "Line 7: The line is longer than 65536 bytes.",
-    "Line 9: The line is not UTF-8.",
+    expect.stringMatching(/^Line 9: The line has two names that differ only in U\+0000/),
+    "Line 10: The line is not UTF-8.",
     expect.stringContaining("Correct the rejected lines"),
     "",
   ]);
   const report = readFileSync(rejected, "utf8").trimEnd().split("\n");
-  expect(report.map((one) => JSON.parse(one).line)).toEqual([2, 3, 4, 5, 6, 7, 9]);
+  expect(report.map((one) => JSON.parse(one).line)).toEqual([2, 3, 4, 5, 6, 7, 9, 10]);
   expect(JSON.parse(report[0] ?? "").violationList[0].propertyPath).toEqual(["consumerPhone"]);
   expect(stderr + report.join()).not.toMatch(/canary/i);
+});
+
+test("numbers keep their digits, and what a database cannot store is replaced", async () => {
+  await importLines(`${line("A", { "note\0": "\ud800", number: 1 }).replace(":1}", ":9007199254740993}")}\n`);
+  const events = takeEvents();
+  await waitFor(() => expect(events).toHaveLength(1));
+  expect(JSON.stringify(events[0]?.payload)).toMatch(/"note\ufffd":"\ufffd","number":9007199254740993\}$/);
 });
 
 test.each([
@@ -159,7 +168,7 @@ test.each([
   ["their reader goes away", { isBegunToRead: true }],
 ])("every line is imported, though %s", { timeout: 60_000 }, async (_what, reader) => {
   // The reports of these are longer than a pipe holds, so the import waits for the reader.
-  const rejected = Array.from({ length: 5_000 }, () => line("R", { consumerEmail: "canary@" }));
+  const rejected = Array.from({ length: 5_000 }, () => line("R", { agentEmail: "canary@" }));
   const file = join(folder, "bookings");
   writeFileSync(file, [line("A"), ...rejected, line("B")].join("\n"));
   expect(await spawnUnreadOps(["import", file, "--partner", "acme", "--as-of", asOf], environment, reader)).toBe(1);

@@ -72,7 +72,8 @@ export function createReceiver(options: ReceiverOptions) {
  */
 function findBooking({ operation, body = "" }: Request): Record<string, string> | undefined {
   if (operation === "delete") return undefined;
-  const text = body.toString();
+  // In UTF-16, every other byte of a reference is 0.
+  const text = body.toString().replaceAll("\0", "");
   for (const field of ["consumerTripPartnerExternalReference", "consumerPartnerExternalReference"]) {
     const reference = new RegExp(`\\b${field}"?\\s*[:=]\\s*"?(conformance-[a-z0-9-]+)`).exec(text)?.[1];
     if (reference !== undefined) return { [field]: reference };

@@ -52,7 +52,7 @@ export function mayHaveBody(
   kindOf: (segment: string) => EventKind | null | undefined,
 ): boolean {
   if (req.method !== "POST" || findHostFault(req) !== undefined) return false;
-  const [, segment = "", secret = ""] = /^\/booking-event\/(\w+)\/([^/?#]+)(?:\?|$)/.exec(toPath(req) ?? "") ?? [];
+  const [, segment = "", secret = ""] = /^\/booking-event\/(\w+)\/([^/?#]+)\/?(?:\?|$)/.exec(toPath(req) ?? "") ?? [];
   const kind = kindOf(segment);
   if (kind === undefined) return false;
   const known = registry.findSecret(decode(secret));

@@ -43,7 +43,17 @@ export const twoContentTypes = refused(
   "two-content-types",
   "The request has conflicting Content-Type headers. Send only one.",
 );
-export const invalidUtf8 = refused(400, "invalid-utf8", "The body is not valid UTF-8. Encode it in UTF-8.");
+export const invalidUtf8 = refused(
+  400,
+  "invalid-utf8",
+  "The body, or an escape of the form, is not valid UTF-8. Encode it in UTF-8, or declare its charset, such as " +
+    "Content-Type: application/json; charset=windows-1252.",
+);
+export const invalidUtf16 = refused(
+  400,
+  "invalid-utf16",
+  "The body is not valid UTF-16. Start it with a byte order mark, or declare utf-16le or utf-16be.",
+);
 export const malformedJson = ({ line, column }: TextPosition): Answer =>
   refused(400, "malformed-json", `The body is not valid JSON. The error is at line ${line}, column ${column}.`);
 /** The message does not contain the key, which may be any text. */
@@ -54,16 +64,20 @@ export const repeatedJsonKey = ({ line, column }: TextPosition): Answer =>
     `The body has a duplicate key in a JSON object. The duplicate is at line ${line}, column ${column}.`,
   );
 export const notAnObject = refused(400, "not-an-object", "The body must be a single JSON object.");
-export const malformedForm = refused(
+/** For a body that begins like JSON and has no type, or another one. */
+export const wrongContentType = ({ line, column }: TextPosition): Answer =>
+  refused(
+    400,
+    "wrong-content-type",
+    `The body begins with { but is not valid JSON. The error is at line ${line}, column ${column}. Send JSON with the ` +
+      "header Content-Type: application/json, and write a { at the beginning of a form as %7B.",
+  );
+/** The message does not contain the name, which may be any text. */
+export const equalNames = refused(
   400,
-  "malformed-form",
-  "The form has invalid percent-encoding. Follow each percent sign with two hexadecimal digits, and encode " +
-    "text in UTF-8.",
-);
-export const jsonSentAsForm = refused(
-  400,
-  "json-sent-as-form",
-  "The body is JSON, but was sent as a form. Set the Content-Type: application/json header.",
+  "equal-names",
+  "Two names in one object differ only in U+0000 or halves of surrogate pairs, which a database cannot store. " +
+    "Check how they were encoded or truncated.",
 );
 export const repeatedByteOrderMark = refused(
   400,
@@ -73,24 +87,23 @@ export const repeatedByteOrderMark = refused(
 export const repeatedFormField = refused(
   400,
   "repeated-form-field",
-  "The form has a duplicate field. Send each field only once.",
-);
-export const nestedFormField = refused(
-  400,
-  "nested-form-field",
-  "The form has a field name with brackets. Send a flat list of fields.",
+  "The form has a listed field more than once. Send each of them only once.",
 );
 export const invalidIdempotencyKey = refused(
   400,
   "invalid-idempotency-key",
-  "The Idempotency-Key (or webhook-id) header must appear only once, with 1 to 255 visible ASCII characters.",
+  "The Idempotency-Key (or webhook-id) header must have 1 to 255 characters, visible ASCII or spaces.",
 );
 export const differentIdempotencyKeys = refused(
   400,
   "different-idempotency-keys",
-  "The Idempotency-Key and webhook-id headers are equivalent, but have different values. Send only one of them.",
+  "The request has two Idempotency-Key (or webhook-id) headers with different values. Send only one.",
 );
-export const invalidDryRun = refused(400, "invalid-dry-run", "The X-Dry-Run header must be true or false.");
+export const invalidDryRun = refused(
+  400,
+  "invalid-dry-run",
+  "The X-Dry-Run header must be true, 1 or yes, or else false, 0 or no.",
+);
 
 export const noSuchPath = refused(
   404,
@@ -107,8 +120,8 @@ export const bodyTooLarge = (limitBytes: number): Answer =>
 export const unsupportedType = refused(
   415,
   "unsupported-type",
-  "The Content-Type is missing or not supported. Send UTF-8 with Content-Type: application/json or " +
-    "application/x-www-form-urlencoded.",
+  "The Content-Type is missing, malformed or not supported, or its charset is not. Send Content-Type: " +
+    "application/json or application/x-www-form-urlencoded, in UTF-8.",
 );
 export const unsupportedEncoding = refused(
   415,

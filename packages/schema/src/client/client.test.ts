@@ -81,7 +81,8 @@ describe("a request", () => {
   test("is not sent with an invalid key", async () => {
     const { client, requests } = await connect([accepted]);
 
-    await expect(client.create(booking, { idempotencyKey: "two words" })).rejects.toThrow(TypeError);
+    for (const idempotencyKey of ["", " a", "a ", '"a"', "é", "x".repeat(256)])
+      await expect(client.create(booking, { idempotencyKey })).rejects.toThrow(TypeError);
 
     expect(requests).toEqual([]);
   });

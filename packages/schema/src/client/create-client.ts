@@ -43,7 +43,7 @@ export interface ClientOptions {
 
 export interface SendOptions {
   /**
-   * Names the event among the booking's events: 1 to 255 visible ASCII characters. All attempts of a call have the same
+   * Names the event among the booking's events: 1 to 255 visible ASCII characters, with spaces inside. All attempts of a call have the same
    * key. Default: a random one for each call. Set it if you may send the event again after a restart.
    */
   idempotencyKey?: string;
@@ -129,8 +129,11 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
     payload: object,
     { idempotencyKey = crypto.randomUUID(), dryRun = false, signal }: SendOptions & { dryRun?: boolean } = {},
   ): Promise<AcceptedBody | DryRunBody> {
-    if (!isIdempotencyKey(idempotencyKey)) {
-      throw new TypeError("idempotencyKey must have 1 to 255 visible ASCII characters.");
+    // HTTP leaves out spaces around a header's value, and the service quotes.
+    if (!isIdempotencyKey(idempotencyKey) || /^ | $|^".*"$/.test(idempotencyKey)) {
+      throw new TypeError(
+        "idempotencyKey must have 1 to 255 visible ASCII characters, with spaces only inside, and no quotes around.",
+      );
     }
     // Every attempt must send the same bytes, even if the caller changes the payload meanwhile.
     const body = JSON.stringify(payload);

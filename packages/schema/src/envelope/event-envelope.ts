@@ -47,11 +47,11 @@ const fields = v.object(
       v.string("Must be a string."),
       v.regex(utcInstantPattern, "Must be a date-time in UTC with milliseconds, such as 2026-06-14T07:27:17.335Z."),
     ),
-    /** The partner's key for the event: 1 to 255 visible ASCII characters, or null if the partner sent none. */
+    /** The partner's key for the event: 1 to 255 visible ASCII characters and spaces, or null if the partner sent none. */
     idempotencyKey: v.nullable(
       v.pipe(
         v.string("Must be a string or null."),
-        v.regex(idempotencyKeyPattern, "Must be 1 to 255 visible ASCII characters."),
+        v.regex(idempotencyKeyPattern, "Must be 1 to 255 visible ASCII characters or spaces."),
       ),
     ),
     /** The id of the secret by which the event came, if it is known. A wrong one counts as none, and harms nothing. */

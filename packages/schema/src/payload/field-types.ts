@@ -4,7 +4,6 @@ import { readDate } from "../normalise/date.ts";
 import { readEmail } from "../normalise/email.ts";
 import { describeDateFault } from "./describe-date-fault.ts";
 import { formatCount } from "./format-count.ts";
-import { isStorableText, unstorableTextMessage } from "./storable-text.ts";
 
 /**
  * The types of a booking's fields. All are strings; the type says what the string represents. Only dates and the
@@ -33,12 +32,7 @@ const orNull = ", or null";
  */
 function textOf<Type extends FieldType>(type: Type, maxLength = maxTextLength, alternative = "") {
   const message = describeTextViolation(maxLength, alternative);
-  return v.pipe(
-    v.string(message),
-    v.maxCodePoints(maxTextLength, message),
-    v.check(isStorableText, unstorableTextMessage),
-    v.metadata({ type, maxLength }),
-  );
+  return v.pipe(v.string(message), v.maxCodePoints(maxTextLength, message), v.metadata({ type, maxLength }));
 }
 
 function emailAddress() {
@@ -46,7 +40,6 @@ function emailAddress() {
   return v.pipe(
     v.string(message),
     v.maxCodePoints(maxTextLength, message),
-    v.check(isStorableText, unstorableTextMessage),
     v.check(isEmailOrBlank, message),
     v.metadata({ type: "email" as const, maxLength: maxTextLength }),
   );

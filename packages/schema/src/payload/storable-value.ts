@@ -18,7 +18,7 @@ const maxStorableDigits = { before: 131_072, after: 16_383 };
  * Returns the first part of the value that a database could not store unchanged, or null if there is none.
  *
  * @param value parsed JSON
- * @param options.hasStorableTexts see `validatePayload`
+ * @param options.hasStorableTexts whether no text in the value has U+0000 or half of a surrogate pair
  */
 export function findUnstorable(value: unknown, { hasStorableTexts = false } = {}): Violation | null {
   return findBelow(value, hasStorableTexts ? () => true : isStorableText, 0);

@@ -21,6 +21,7 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
     ["empty text", ""],
     ["a line break and a tab", "\n\t"],
     ["a surrogate pair", "😀"],
+    ["what is replaced before it is stored", "\0\ud800"],
     ["true", true],
     ["null", null],
     ["zero", 0],
@@ -40,8 +41,6 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
   });
 
   test.each([
-    ["U+0000", "a\0", "U+0000"],
-    ["an unpaired surrogate", "\udfff", "surrogate"],
     ["a number of 1,001 digits", new ExactNumber("1e1000"), "at most 1,000 digits"],
     ["a number of 1,000 digits after the point", new ExactNumber("-1e-1000"), "at most 1,000 digits"],
     ["a number of endless digits", new ExactNumber("1e99999999999999999999"), "at most 1,000 digits"],
@@ -58,14 +57,6 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
     expect(violationsOf({ extra: value, deep: { list: ["fine", { value }] } })).toEqual([
       { message, code: expect.any(String), propertyPath: ["extra"] },
       { message, code: expect.any(String), propertyPath: ["deep", "list", "1", "value"] },
-    ]);
-  });
-
-  test.each(["a\0", "\ud800", "😀\udc00"])("may not have the name %j, at any depth", (name) => {
-    const message = expect.stringContaining("The field name");
-    expect(violationsOf({ [name]: 1, deep: [{ [name]: 1 }] })).toEqual([
-      { message, code: expect.any(String), propertyPath: [name.toWellFormed()] },
-      { message, code: expect.any(String), propertyPath: ["deep", "0", name.toWellFormed()] },
     ]);
   });
 
@@ -116,7 +107,7 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
   test("a long name is truncated, so an answer cannot be much larger than its payload", () => {
     const name = "n".repeat(60_000);
 
-    const violations = violationsOf({ [name]: Array.from({ length: 60 }, () => "\0") });
+    const violations = violationsOf({ [name]: Array.from({ length: 60 }, () => Number.NaN) });
 
     expect(violations).toHaveLength(maxViolations);
     expect(violations[49]?.propertyPath).toEqual([`${"n".repeat(255)}…`, "49"]);

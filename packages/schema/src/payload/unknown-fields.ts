@@ -3,7 +3,7 @@ import { countDigits, type ExactNumber, isJsonNumber } from "../json/exact-numbe
 import { countJsonValues, maxJsonValues, tooManyValues } from "./count-json-values.ts";
 import { formatCount } from "./format-count.ts";
 import { isPlainObject, type PlainObject } from "./plain-object.ts";
-import { isStorableText, unstorableNameMessage, unstorableTextMessage } from "./storable-text.ts";
+import { shortenName } from "./property-path.ts";
 import { maxViolations, type Violation, type ViolationCode } from "./violation.ts";
 
 /** Objects and arrays count, including the payload itself. JSON and PostgreSQL have no limit except their stacks. */
@@ -16,9 +16,6 @@ export const maxNestingLevels = 16;
 export const maxDigits = 1_000;
 /** Of all numbers in a payload together. */
 export const maxDigitsInPayload = 20_000;
-
-/** Without a limit, many violations below a long name would make an answer of megabytes. */
-const maxNameLength = 255;
 
 const tooDeepMessage =
   `Must be nested at most ${maxNestingLevels} levels deep, counting the payload as the first level. Flatten ` +
@@ -35,7 +32,7 @@ const notJsonMessage = "Must be a JSON value: a string, a number, true, false, n
 
 /**
  * Checks the fields that the contract does not list. They are kept as sent, so they only need to be values that
- * PostgreSQL can store and other programs read unchanged.
+ * PostgreSQL can store, apart from texts in which `replaceUnstorableText` replaces something.
  *
  * @param knownNames fields with rules of their own, which are skipped
  * @returns violations in the order of the payload's keys, with those of a value before those inside it. The search
@@ -82,21 +79,18 @@ interface Search {
 function checkField(search: Search, name: string, value: unknown): void {
   if (search.violations.length >= maxViolations || search.valueCount > maxJsonValues) return;
   search.path.push(name);
-  if (!isStorableText(name)) report(search, "unstorable", unstorableNameMessage);
   checkValue(search, value);
   search.path.pop();
 }
 
 /** Recursive; the nesting limit also bounds the stack. */
 function checkValue(search: Search, value: unknown): void {
-  if (typeof value === "string") {
-    if (!isStorableText(value)) report(search, "unstorable", unstorableTextMessage);
-  } else if (isJsonNumber(value)) {
+  if (isJsonNumber(value)) {
     checkDigits(search, value);
   } else if (Array.isArray(value) || isPlainObject(value)) {
     if (search.path.length < maxNestingLevels) checkItems(search, value);
     else report(search, "too-deep", tooDeepMessage);
-  } else if (value !== null && typeof value !== "boolean") {
+  } else if (value !== null && typeof value !== "boolean" && typeof value !== "string") {
     report(search, "not-json", notJsonMessage);
   }
 }
@@ -128,14 +122,7 @@ function checkDigits(search: Search, value: number | ExactNumber): void {
 }
 
 function report({ violations, path }: Search, code: ViolationCode, message: string): void {
-  violations.push({ message, code, propertyPath: path.map(shorten) });
-}
-
-/** Never cuts a surrogate pair: many JSON parsers reject an unpaired surrogate and with it the whole answer. */
-function shorten(name: string): string {
-  if (name.length <= maxNameLength) return name.toWellFormed();
-  const splitsPair = (name.codePointAt(maxNameLength - 1) ?? 0) > 0xffff;
-  return `${name.slice(0, splitsPair ? maxNameLength - 1 : maxNameLength)}…`.toWellFormed();
+  violations.push({ message, code, propertyPath: path.map(shortenName) });
 }
 
 function toPathItem(input: unknown, key: string): v.UnknownPathItem {

@@ -29,11 +29,14 @@ describe("an accepted payload", () => {
     expect(result.success && result.payload).toBe(payload);
   });
 
-  test("may have texts whose caller has checked that they can be stored", () => {
-    const payload = { ...reference, consumerGivenName: "\0" };
-
-    expect(validatePayload("create", payload).success).toBe(false);
-    expect(validatePayload("create", payload, { hasStorableTexts: true }).success).toBe(true);
+  test.each(["\0", "a\0b", "\ud800", "\udc00\ud800", "😀\ud83d"])("may have text that is replaced: %j", (text) => {
+    expect(validatePayload("create", { ...reference, consumerGivenName: text, agentFamilyName: text }).success).toBe(
+      true,
+    );
+    for (const kind of eventKinds)
+      expect(validatePayload(kind, { consumerTripPartnerExternalReference: text })).toMatchObject({
+        ...{ success: false, violationList: [{ code: "unstorable" }] },
+      });
   });
 
   test.each(eventKinds)("%s: keeps fields named like members of Object.prototype", (kind) => {
@@ -167,7 +170,7 @@ describe("the list of violations", () => {
   });
 
   test("has at most maxViolations, listed fields first", () => {
-    const unlisted = Array.from({ length: 100 }, (_, index) => [`extra${index}`, "\0"]);
+    const unlisted = Array.from({ length: 100 }, (_, index) => [`extra${index}`, Number.NaN]);
     const payload = Object.fromEntries([...unlisted, ...listedNames.map((name) => [name, null])]);
 
     const result = validatePayload("create", payload);

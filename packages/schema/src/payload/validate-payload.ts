@@ -13,7 +13,6 @@ import type { EventKind } from "./event-kind.ts";
 import { isDateOrBlank, isEmailOrBlank, maxTextLength } from "./field-types.ts";
 import { isPlainObject, type PlainObject } from "./plain-object.ts";
 import { checkReference, findReference, type SentReference } from "./reference-rule.ts";
-import { isStorableText } from "./storable-text.ts";
 import { checkUnknownFields } from "./unknown-fields.ts";
 import { maxViolations, type Violation } from "./violation.ts";
 import { codeOfField } from "./violation-code.ts";
@@ -27,8 +26,8 @@ export type PayloadValidation =
 interface FieldRule {
   schema: v.GenericSchema;
   /**
-   * Returns true only for text that satisfies the schema if a database can store it. Nearly all values are such text,
-   * and valibot's check takes several times as long.
+   * Returns true only for text that satisfies the schema. Nearly all values are such text, and valibot's check takes
+   * several times as long.
    */
   isOrdinary: (text: string) => boolean;
   /** What is no text has the rules of an unlisted field. */
@@ -70,23 +69,17 @@ export const everyIssue = { abortEarly: false, abortPipeEarly: false };
 /**
  * Checks a payload against the contract. Never throws.
  *
- * @param value the parsed payload. NaN stands for a number that the parser had to round
+ * @param value the parsed payload. `replaceUnstorableText` makes one of it that a database can store
  * @returns the value itself, unchanged and including unknown fields; or all violations, up to `maxViolations`. Listed
  *   fields come first, in the order of `bookingFields` and with at most one violation each. Then come
  *   other fields in the order of the object's keys, each before its members. If there are more than `maxJsonValues`,
  *   that is the only violation
- * @param options.hasStorableTexts whether it is known that no text in the value contains U+0000 or an unpaired surrogate.
- *   JSON from well-formed UTF-8 can express neither without the escape `\u`
  */
-export function validatePayload(
-  kind: EventKind,
-  value: unknown,
-  { hasStorableTexts = false }: { hasStorableTexts?: boolean } = {},
-): PayloadValidation {
+export function validatePayload(kind: EventKind, value: unknown): PayloadValidation {
   if (!isPlainObject(value)) return { success: false, violationList: [notAnObject] };
   const found = findReference(value);
   const reference = checkReference(value, found);
-  const { violations, hasUnknownFields } = checkListedFields(value, rulesByKind[kind], found, hasStorableTexts);
+  const { violations, hasUnknownFields } = checkListedFields(value, rulesByKind[kind], found);
   if (reference !== null) violations.push(reference);
   violations.sort((one, other) => positionOf(one) - positionOf(other));
   const knownNames = kind === "delete" ? namesWithRulesInDelete(value) : namesWithRules;
@@ -124,7 +117,6 @@ function checkListedFields(
   payload: PlainObject,
   rules: ReadonlyMap<string, FieldRule>,
   found: SentReference | undefined,
-  hasStorableTexts: boolean,
 ): ListedFields {
   const violations: Violation[] = [];
   let hasUnknownFields = false;
@@ -133,9 +125,7 @@ function checkListedFields(
     if (name === found?.name) continue;
     const value = payload[name];
     const rule = rules.get(name);
-    if (rule !== undefined && typeof value === "string" && rule.isOrdinary(value)) {
-      if (hasStorableTexts || isStorableText(value)) continue;
-    }
+    if (rule !== undefined && typeof value === "string" && rule.isOrdinary(value)) continue;
     if (rule === undefined || rule.acceptsAnything) {
       hasUnknownFields = true;
       continue;

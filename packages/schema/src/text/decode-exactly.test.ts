@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decodeFormFields, decodeUtf8 } from "./decode-exactly.ts";
+import { decodeFormFields, decodeText, decodeUtf8 } from "./decode-exactly.ts";
 
 test.each<[what: string, bytes: number[]]>([
   ["a byte of Latin-1", [0x5a, 0xeb]],
@@ -28,6 +28,28 @@ test("fields keep their order and their repetitions", () => {
   expect(decodeFormFields("")).toEqual([]);
 });
 
-test.each(["a=%", "a=%4", "a=%zz", "%=1"])("%s has a malformed escape", (text) => {
-  expect(decodeFormFields(text)).toBeUndefined();
+test.each([
+  ["a=%", "a", "%"],
+  ["%=%4", "%", "%4"],
+  ["a=%zz%%41%", "a", "%zz%A%"],
+])("a percent sign that begins no escape stands for itself: %s", (text, name, value) => {
+  expect(decodeFormFields(text)).toEqual([[name, value]]);
+});
+
+test("a text is decoded by its charset, with its byte order mark", () => {
+  const bytes = (text: string) => Uint8Array.from(Array.from(text, (character) => character.charCodeAt(0)));
+  expect(decodeText(bytes("Zo\xeb \x80"), "windows-1252")).toBe("Zoë €");
+  expect(decodeText(bytes("\xff\xfea\0"), "utf-16")).toBe("\ufeffa");
+  expect(decodeText(bytes("\xfe\xff\0a"), "utf-16")).toBe("\ufeffa");
+  expect(decodeText(bytes("a\0"), "utf-16le")).toBe("a");
+  expect(decodeText(bytes("\0a"), "utf-16be")).toBe("a");
+});
+
+test.each([
+  ["utf-8", [0xeb]],
+  ["utf-16", [0x61, 0]],
+  ["utf-16le", [0x61]],
+  ["utf-16le", [0, 0xd8]],
+] as const)("a text that is not %s is not decoded: %j", (charset, bytes) => {
+  expect(decodeText(Uint8Array.from(bytes), charset)).toBeUndefined();
 });

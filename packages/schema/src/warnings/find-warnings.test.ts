@@ -60,6 +60,18 @@ describe("an unlisted name gets no warning if", () => {
   });
 });
 
+test("a name that begins with amp; gets a warning about the form's separator", () => {
+  expect(warningsOf({ "amp;consumerPhone": "x", "amp;loyaltyTier": "x", [`amp;${"n".repeat(300)}`]: "x" })).toEqual([
+    ...["consumerPhone", "", ""].map((field, index) => ({
+      message: expect.stringContaining("joined by &amp;"),
+      code: "similar-name",
+      propertyPath: [["amp;consumerPhone", "amp;loyaltyTier", `amp;${"n".repeat(251)}…`][index]],
+      field,
+    })),
+  ]);
+  expect(similarTo("amp", "delete")).toEqual([]);
+});
+
 test("no listed name resembles another one", () => {
   for (const { name } of bookingFields) {
     expect(similarTo(`${name}s`)).toEqual([name]);

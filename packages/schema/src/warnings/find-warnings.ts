@@ -2,6 +2,7 @@ import type { NormaliseOptions } from "../normalise/normalise-booking.ts";
 import { type BookingFieldName, bookingFields } from "../payload/booking-input.ts";
 import { BookingReference } from "../payload/booking-reference.ts";
 import type { EventKind } from "../payload/event-kind.ts";
+import { shortenName } from "../payload/property-path.ts";
 import type { BookingPayload } from "../payload/validate-payload.ts";
 import { namesByMeaning } from "./names-by-meaning.ts";
 import { warnOfReference } from "./reference-warnings.ts";
@@ -65,15 +66,34 @@ export function findWarnings(
       if (warning !== undefined) warnings.push(warning);
     } else if (comparedNames < maxComparedNames) {
       comparedNames += 1;
-      const similar = findSimilarName(name);
-      if (similar === undefined) continue;
-      if (similar.isSpelledAlike || isInPlaceOf(payload, similar.listed, value)) {
-        warnings.push(warnOfName(name, similar.listed));
-      }
+      const warning = warnOfUnlisted(payload, name, findSimilarName);
+      if (warning !== undefined) warnings.push(warning);
     }
     if (warnings.length === maxWarnings) break;
   }
   return warnings;
+}
+
+/** Before a name, it is left of a form that was joined by `&amp;`, as in HTML. */
+const separatorInHtml = "amp;";
+
+function warnOfUnlisted(
+  payload: BookingPayload,
+  name: string,
+  findSimilarName: WarningRules["findSimilarName"],
+): FieldWarning | undefined {
+  if (name.startsWith(separatorInHtml)) {
+    return warnOfSeparator(name, findSimilarName(name.slice(separatorInHtml.length))?.listed);
+  }
+  const similar = findSimilarName(name);
+  if (similar === undefined) return undefined;
+  const isMeant = similar.isSpelledAlike || isInPlaceOf(payload, similar.listed, payload[name]);
+  return isMeant ? warnOfName(name, similar.listed) : undefined;
+}
+
+function warnOfSeparator(name: string, field: BookingFieldName | undefined): FieldWarning {
+  const message = "The form was joined by &amp;, so this field has another name than you mean. Join fields by & alone.";
+  return { message, code: "similar-name", propertyPath: [shortenName(name)], field: field ?? "" };
 }
 
 /**

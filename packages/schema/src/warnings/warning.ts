@@ -38,7 +38,7 @@ export type Warning = v.InferOutput<typeof Warning>;
 
 /** A warning, and what it is about. */
 export interface FieldWarning extends Warning {
-  /** The listed field: of a similar or retired name, the one to send instead. Empty if it is about the request. */
+  /** The listed field: of a similar or retired name, the one to send instead. Empty if it is about another one, or the request. */
   field: BookingFieldName | "";
 }
 

@@ -5,6 +5,7 @@ import {
   type EventKind,
   JsonError,
   parseJsonObject,
+  replaceUnstorableText,
   type Violation,
   validatePayload,
 } from "@booking-events/schema";
@@ -28,6 +29,8 @@ export interface Rejection {
   violationList?: Violation[];
 }
 
+const equalNames =
+  "The line has two names that differ only in U+0000 or halves of surrogate pairs, which are not stored.";
 const byteOrderMark = "\ufeff";
 /** What an event's id has room for. */
 const maxLineNumber = 2 ** 32 - 1;
@@ -41,7 +44,9 @@ export function checkLine(line: Line, source: ImportSource): NumberedEvent | Rej
   if (text === undefined) return reject(number, "The line is not UTF-8.");
   if (text.trim() === "") return null;
   try {
-    const validation = validatePayload(source.kind, parseJsonObject(text));
+    const payload = parseJsonObject(text);
+    if (replaceUnstorableText(payload).hasEqualNames) return reject(number, equalNames);
+    const validation = validatePayload(source.kind, payload);
     if (validation.success) return toEvent(number, line.bytes, validation.payload, source);
     return { line: number, message: "Invalid data", violationList: validation.violationList };
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type Check, check } from "../check.ts";
-import { accepted, invalid, invalidAt, refused } from "../expectations.ts";
-import { bookingForm, bookingJson, create, createWith, forEach, formType } from "../payloads.ts";
+import { accepted, invalid, invalidAt, refused, warned } from "../expectations.ts";
+import { bookingForm, bookingJson, byteOrderMark, create, createWith, forEach, formType } from "../payloads.ts";
 import type { Request } from "../request.ts";
 
 const bodyLimitBytes = 65_536;
@@ -9,14 +9,13 @@ const tooLongHeaderCharacters = 300_000;
 const noReference = invalid(["consumerTripPartnerExternalReference"]);
 
 const refusedTypes = [
-  "text/plain",
+  "text/html",
   "application/xml",
-  "application/vnd.acme+json",
   "multipart/form-data; boundary=x",
   "json",
   "application/json, application/json",
-  "application/json; charset=latin1",
-  'application/json; charset="u\\tf-1\\6"',
+  "application/json; charset=koi8-r",
+  'application/json; charset="k\\oi8-\\r"',
   "application/json; charset=utf-8; charset=utf-16",
   "application/json; charset",
   "application/json; charset = utf-8",
@@ -32,6 +31,16 @@ const acceptedTypes = [
   "application/json;\tboundary=x ; charset=utf-8",
   'application/json; profile="a;charset=latin1"',
   'application/json; profile="a;b=\\"c\\", d"; Charset="ut\\f-8"; ;',
+  ...["text/json", "application/problem+json", "application/vnd.acme+JSON; charset=utf-8"],
+];
+
+const undeclaredJson = { code: "wrong-content-type", propertyPath: [] };
+
+const charsets = [
+  { charset: "iso-8859-1", encode: (text: string) => Buffer.from(text, "latin1") },
+  { charset: "windows-1252", encode: (text: string) => Buffer.from(text, "latin1") },
+  { charset: "utf-16", encode: (text: string) => Buffer.from(`${byteOrderMark}${text}`, "utf16le") },
+  { charset: "utf-16be", encode: (text: string) => Buffer.from(text, "utf16le").swap16() },
 ];
 
 const conflictingTypes = [
@@ -103,10 +112,40 @@ function types(): Check[] {
   return [
     check(
       "types/refused",
-      "A body of another type, or of a charset other than UTF-8, gets 415. So does a malformed Content-Type.",
+      "A body of another type or charset gets 415. So does a malformed Content-Type.",
       ...forEach(refusedTypes, (type) => create({ type }), wrongType),
-      { label: "none", request: create({ type: null }), expect: wrongType },
-      { label: "chunked", request: create({ type: "text/plain", framing: "chunked" }), expect: wrongType },
+      { label: "none", request: create({ type: null, body: "a=1" }), expect: wrongType },
+      { label: "text/plain", request: create({ type: "text/plain", body: "[]" }), expect: wrongType },
+      { label: "chunked", request: create({ type: "text/html", framing: "chunked" }), expect: wrongType },
+    ),
+    check(
+      "types/undeclared-json",
+      "A JSON object is accepted without a Content-Type, as text/plain and as a form, with the warning wrong-content-type.",
+      ...forEach(
+        [null, "text/plain", "text/plain;charset=UTF-8", formType],
+        (type) => create({ type }),
+        warned(undeclaredJson),
+      ),
+    ),
+    check(
+      "types/undeclared-malformed",
+      "A body that begins with { and is no JSON gets 400, and the message says which Content-Type to set.",
+      ...forEach(
+        [null, "text/plain", formType],
+        (type) => create({ type, body: "{a=1" }),
+        refused(400, "wrong-content-type", { says: /application\/json/ }),
+      ),
+    ),
+    check(
+      "types/charsets",
+      "Bodies in iso-8859-1, windows-1252 and UTF-16 are accepted if they are declared.",
+      ...charsets.map(({ charset, encode }) => ({
+        label: charset,
+        request: createWith((reference: string) => encode(bookingJson(reference, { consumerGivenName: "Zoë" })), {
+          type: `application/json; charset=${charset}`,
+        }),
+        expect: accepted,
+      })),
     ),
     check(
       "types/parameters",
@@ -121,13 +160,13 @@ function types(): Check[] {
     ),
     check(
       "types/encoding",
-      "Any Content-Encoding but identity gets 415.",
+      "Any Content-Encoding but identity, and the mistaken utf-8, gets 415.",
       ...forEach(
         ["gzip", "br", "identity, gzip", "nonsense"],
         (coding) => create(encoded(coding)),
         refused(415, "unsupported-encoding"),
       ),
-      ...forEach(["identity", "Identity"], (coding) => create(encoded(coding)), accepted),
+      ...forEach(["identity", "Identity", "utf-8"], (coding) => create(encoded(coding)), accepted),
     ),
   ];
 }
@@ -148,6 +187,7 @@ function absentBodies(): Check[] {
     "empty chunked": { body: "", type: null, framing: "chunked" },
     "text/plain": { body: "", type: "text/plain" },
     "malformed type": { body: "", type: ";;;", framing: "chunked" },
+    "no type and a byte order mark": { body: byteOrderMark, type: null },
     "two types": { headers: twoTypes },
     "two types and length 0": { body: "", type: null, headers: twoTypes },
     "two types, empty chunked": { body: "", type: null, headers: twoTypes, framing: "chunked" },

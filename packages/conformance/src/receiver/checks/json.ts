@@ -1,5 +1,5 @@
 import { type Check, check } from "../check.ts";
-import { accepted, type Expectation, invalid, refused } from "../expectations.ts";
+import { accepted, type Expectation, invalid, refused, warned } from "../expectations.ts";
 import { bookingJson, byteOrderMark, create, createWith, forEach, rawJson } from "../payloads.ts";
 
 const depth = 20_000;
@@ -60,6 +60,30 @@ export const jsonChecks: readonly Check[] = [
       expect: invalid(["consumerTripPartnerExternalReference"]),
     },
   ),
+  check(
+    "json/unstorable",
+    "U+0000 and halves of surrogate pairs are replaced, with the warning unstorable-text.",
+    {
+      label: "in a text",
+      request: createWith((it) => rawJson(it, '"consumerGivenName":"Robin \\ud83d","a":["\\u0000"]')),
+      expect: warned(unstorable("consumerGivenName"), unstorable("a", "0")),
+    },
+    {
+      label: "in a name",
+      request: createWith((it) => rawJson(it, '"note\\udc00":1')),
+      expect: warned(unstorable("note\ufffd")),
+    },
+    {
+      label: "in a name that then equals another",
+      request: createWith((it) => rawJson(it, '"a\\u0000":1,"a\\ufffd":1')),
+      expect: refused(400, "equal-names"),
+    },
+    {
+      label: "in the reference",
+      request: createWith((it) => `{"consumerTripPartnerExternalReference":"${it}\\u0000"}`),
+      expect: invalid(["consumerTripPartnerExternalReference"]),
+    },
+  ),
   members(
     "numbers",
     "Numbers are accepted however they are written, also if no double holds them.",
@@ -99,6 +123,10 @@ function malformed(...position: [line: number, column: number] | []): Expectatio
   if (position.length === 0) return refused(400, "malformed-json");
   const [line, column] = position;
   return refused(400, "malformed-json", { says: new RegExp(`\\b${line}\\b.*\\b${column}\\b`) });
+}
+
+function unstorable(...propertyPath: string[]) {
+  return { code: "unstorable-text", propertyPath };
 }
 
 function asPrice(number: string): string {

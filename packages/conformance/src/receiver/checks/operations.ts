@@ -9,7 +9,7 @@ const createPath = `/booking-event/create/${secretPlaceholder}`;
 
 const unknownPaths = [
   ...["/", "/bookings", "/booking-event", "/booking-event/create", "/%"],
-  ...[`${createPath}/`, `${createPath}/more`, `/${createPath}`],
+  ...[`${createPath}//`, `${createPath}/more`, `/${createPath}`],
   ...[
     "cancel/{secret}",
     "Create/{secret}",
@@ -63,17 +63,29 @@ export const operationChecks: readonly Check[] = [
   ),
   check(
     "dry-run/header",
-    "X-Dry-Run is true or false, in any case. Anything else gets 400.",
-    { label: "TRUE", request: create({ headers: ["X-Dry-Run: TRUE"] }), expect: dryRunPassed },
-    { label: "1", request: create({ headers: ["X-Dry-Run: 1"] }), expect: refused(400, "invalid-dry-run") },
+    "X-Dry-Run is true, 1 or yes, in any case. Anything but that and false, 0, no or empty gets 400.",
+    ...forEach(["TRUE", "1", "Yes"], (value) => create({ headers: [`X-Dry-Run: ${value}`] }), dryRunPassed),
+    ...forEach(
+      ["on", "2", "true, true"],
+      (value) => create({ headers: [`X-Dry-Run: ${value}`] }),
+      refused(400, "invalid-dry-run"),
+    ),
   ),
+  {
+    ...check(
+      "dry-run/live",
+      "X-Dry-Run that is false, 0, no or empty, in any case, is a live event.",
+      ...forEach(["False", "0", "NO", ""], (value) => create({ headers: [`X-Dry-Run: ${value}`] }), accepted),
+    ),
+    needsEvents: true,
+  },
   check(
     "dry-run/invalid",
     "A dry run gets the error that the event would get.",
     { label: "secret", request: create({ dryRun: true, secret: "conformance-nobody" }), expect: secretRefused },
     {
       label: "type",
-      request: create({ dryRun: true, type: "text/plain" }),
+      request: create({ dryRun: true, type: "text/html" }),
       expect: refused(415, "unsupported-type"),
     },
     {
@@ -89,8 +101,8 @@ export const operationChecks: readonly Check[] = [
   ),
   check(
     "paths/query",
-    "A query is ignored.",
-    ...forEach(["?debug=1", "?"], (query) => create({ path: `${createPath}${query}` }), accepted),
+    "A query is ignored, and so is a slash after the secret.",
+    ...forEach(["?debug=1", "?", "/", "/?debug=1"], (query) => create({ path: `${createPath}${query}` }), accepted),
   ),
   check(
     "paths/method",

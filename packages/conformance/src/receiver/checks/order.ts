@@ -46,11 +46,11 @@ function requestWith(given: ReadonlySet<Fault>, reference: string): Request {
     ...(given.has("unknown-path") ? { path: "/bookings" } : {}),
     ...(given.has("invalid-secret") ? { secret: "conformance-nobody" } : {}),
     hosts: given.has("two-hosts") ? 2 : 1,
-    type: given.has("wrong-type") ? "text/plain" : "application/json",
+    type: given.has("wrong-type") ? "text/html" : "application/json",
     headers: [
       ...(given.has("two-types") ? [`Content-Type: ${formType}`] : []),
       ...(given.has("wrong-encoding") ? ["Content-Encoding: gzip"] : []),
-      ...(given.has("malformed-key") ? ["Idempotency-Key: a b"] : []),
+      ...(given.has("malformed-key") ? ["Idempotency-Key: \u00e9"] : []),
     ],
     framing: given.has("size") && !given.has("announced-size") ? "chunked" : "length",
     body: Buffer.concat([
