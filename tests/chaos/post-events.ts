@@ -185,7 +185,10 @@ async function send(
 function readAnswer(status: number, body: string): Attempt["end"] {
   // 408: the connection was opened for a request that was given up, and timed out as this one came on it.
   if (status === 503 || status === 408) return { result: "refused" };
-  const receipt = status === 200 ? /^\{"success":true,"eventId":"([0-9a-f-]{36})"\}$/.exec(body)?.[1] : undefined;
+  const receipt =
+    status === 200
+      ? /^\{"success":true,"eventId":"([0-9a-f-]{36})"(?:,"warnings":\[.*\])?\}$/.exec(body)?.[1]
+      : undefined;
   if (receipt !== undefined) return { result: "acknowledged", eventId: receipt };
   return { result: "unexpected", what: `answer ${status} ${body.slice(0, 200)}` };
 }

@@ -242,7 +242,7 @@ test("a sender's likely mistake is in the receipt, too", async () => {
     status: "applied",
     outcome: "updated",
     decidedBy: other,
-    warnings: ["key-reused"],
+    warnings: ["key-reused", "replaced"],
   });
   await untilReceipt(lookup, first, { status: "applied", outcome: "created", decidedBy: other });
 });

@@ -55,7 +55,7 @@ test("a sender's mistakes lose no data, and can be seen in the log of events, th
     expect(rows).toEqual([
       { outcome: "created", warnings: [] },
       { outcome: "updated", warnings: ["key-reused"] },
-      { outcome: "deleted", warnings: ["reference-kind"] },
+      { outcome: "deleted", warnings: ["booking-unknown", "reference-kind"] },
     ]);
   });
   await waitFor(async () => {
