@@ -82,8 +82,10 @@ export function validatePayload(kind: EventKind, value: unknown): PayloadValidat
   const { violations, hasUnknownFields } = checkListedFields(value, rulesByKind[kind], found);
   if (reference !== null) violations.push(reference);
   violations.sort((one, other) => positionOf(one) - positionOf(other));
-  const knownNames = kind === "delete" ? namesWithRulesInDelete(value) : namesWithRules;
-  if (hasUnknownFields) violations.push(...checkUnknownFields(value, knownNames));
+  if (hasUnknownFields) {
+    const knownNames = kind === "delete" ? namesWithRulesInDelete(value) : namesWithRules;
+    violations.push(...checkUnknownFields(value, knownNames));
+  }
   // Unlisted fields have been counted by their check, and a listed field with more than one value violates its own
   // rule.
   if (violations.length === 0) return { success: true, payload: asPayload(value) };
