@@ -175,7 +175,7 @@ test("a trace tells why an event became a dead letter, and nothing of a partner'
   expect((await post(ingest, { headers, fields, reference })).status).toBe(200);
   await untilApplied(reference);
   expect((await post(ingest, { headers, fields: { ...fields, consumerPhone: [canary("phone")] } })).status).toBe(422);
-  const badKey = { ...headers, "Idempotency-Key": canary("a key") };
+  const badKey = { ...headers, "Idempotency-Key": canary("key").repeat(30) };
   expect((await post(ingest, { headers: badKey, fields })).status).toBe(400);
   expect((await post(ingest, { headers, fields, path: canary("secret") })).status).toBe(403);
   await pool.query(`create function refuse() returns trigger language plpgsql as
