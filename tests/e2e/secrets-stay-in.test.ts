@@ -126,6 +126,7 @@ describe("an accepted event", () => {
       durationMs: expect.any(Number),
     });
     for (const kind of ["update", "delete"]) expect((await post({}, kind)).status).toBe(200);
+    expect((await send({ path: `${path}/?${canary("query")}`, body: booking() })).status).toBe(200);
     await look();
   });
 });
@@ -136,6 +137,7 @@ describe("every refusal", () => {
   const text = { "Content-Type": "text/plain" };
   const refusals: [name: string, status: number, request: RequestParts | string | Buffer][] = [
     ["a guessed secret", 403, { path: badSecret, headers: everyHeader, body }],
+    ["a guessed secret and a slash", 403, { path: `${badSecret}/`, headers: everyHeader, body }],
     ["a secret that is no text", 403, { path: "/booking-event/create/%E0%A4%A", headers: everyHeader, body }],
     ["another path", 404, { path: `/${canary("path")}/${secret}`, headers: everyHeader, body }],
     ["a path in upper case", 404, { path: `/booking-event/CREATE/${secret}`, body }],

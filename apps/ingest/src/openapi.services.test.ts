@@ -45,7 +45,7 @@ test.each<[string, number, RequestParts]>([
   ["another method", 405, { method: "PUT", path, body }],
   ["a slow body", 408, { path, headers: { "Content-Length": "9", "Content-Type": "application/json" } }],
   ["a large body", 413, { path, body: `{"a":"${"x".repeat(65_536)}"}` }],
-  ["another type", 415, { path, body, headers: { "Content-Type": "text/plain" } }],
+  ["another type", 415, { path, body, headers: { "Content-Type": "text/html" } }],
   ["violations", 422, { path, body: '{"consumerPhone":7,"consumerTripBookingDate":"2026-06-14"}' }],
   ["large headers", 431, { path, body, headers: { "X-Large": "x".repeat(9_000) } }],
 ])("%s: the document describes the answer %i", async (_what, status, request) => {

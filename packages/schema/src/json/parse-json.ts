@@ -25,7 +25,9 @@ function hasNumber(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return typeof value === "number";
   const containers: object[] = [value];
   for (let container = containers.pop(); container !== undefined; container = containers.pop()) {
-    for (const item of Array.isArray(container) ? container : Object.values(container)) {
+    // An array of the values would take twice as long.
+    for (const name in container) {
+      const item: unknown = (container as Record<string, unknown>)[name];
       if (typeof item === "number") return true;
       if (typeof item === "object" && item !== null) containers.push(item);
     }
