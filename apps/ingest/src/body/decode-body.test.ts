@@ -274,6 +274,12 @@ describe("JSON that is declared as something else, or not at all", () => {
       }
   });
 
+  test("is a form if it is none, and begins with white space", () => {
+    const bytes = Buffer.from(" \n{x=1&a=2");
+    expect(asForm(bytes)).toEqual({ object: { " \n{x": "1", a: "2" }, json: expect.any(String), warnings: [] });
+    expect(outcomeOf(() => body.decodeBody(bytes, { format: "unknown" }))).toBe("wrong-content-type");
+  });
+
   test("of a form's charset has no escapes of a form", () => {
     const { object } = body.decodeBody(Buffer.from('{"a":"100%E9\u00eb"}', "latin1"), {
       ...{ format: "form", charset: "windows-1252" },

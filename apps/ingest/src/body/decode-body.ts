@@ -40,7 +40,12 @@ export function decodeBody(bytes: Uint8Array, { format, charset }: ContentType):
   const utf8 = skipByteOrderMark(charset === undefined || charset === "utf-8" ? bytes : toUtf8(bytes, charset));
   if (utf8.length === 0) return { object: {}, warnings: noWarnings };
   if (format === "json") return decodeJson(utf8);
-  if (beginsObject(utf8)) return decodeUndeclaredJson(utf8);
+  if (beginsObject(utf8)) {
+    // A form may begin with white space, but not with a brace: that is JSON with a mistake.
+    const isPerhapsForm = format === "form" && utf8[0] !== openingBrace;
+    const decoded = decodeUndeclaredJson(utf8, isPerhapsForm);
+    if (decoded !== undefined) return decoded;
+  }
   if (format === "unknown") throw new Refusal(answers.unsupportedType);
   return decodeForm(charset === "windows-1252" ? toUtf8Escapes(utf8) : utf8);
 }
@@ -83,13 +88,18 @@ function decodeJson(bytes: Uint8Array): DecodedBody {
   }
 }
 
-/** The most common mistake is `curl -d '{…}'` without a header, and browsers send a text as text/plain. */
-function decodeUndeclaredJson(bytes: Uint8Array): DecodedBody {
+/**
+ * The most common mistake is `curl -d '{…}'` without a header, and browsers send a text as text/plain.
+ *
+ * @returns undefined: it is malformed JSON, and perhaps a form
+ */
+function decodeUndeclaredJson(bytes: Uint8Array, isPerhapsForm: boolean): DecodedBody | undefined {
   try {
     const { warnings, ...decoded } = readJson(bytes);
     return { ...decoded, warnings: [wrongContentType, ...warnings] };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
+    if (isPerhapsForm && error.kind === "malformed") return undefined;
     throw new Refusal(error.kind === "malformed" ? answers.wrongContentType(error) : describeJsonError(error));
   }
 }
