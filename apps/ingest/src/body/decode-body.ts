@@ -182,11 +182,16 @@ function gatherFields(form: Uint8Array): BodyObject {
 function toUtf8Escapes(form: Uint8Array): Uint8Array {
   const text = Buffer.from(form).toString("latin1");
   return Buffer.from(
-    text.replace(/%[89A-Fa-f][0-9A-Fa-f]/g, (byte) => utf8OfEscape(Number.parseInt(byte.slice(1), 16))),
+    text.replace(/%[89A-Fa-f][0-9A-Fa-f]/g, (byte) => utf8Escapes[Number.parseInt(byte.slice(1), 16)] ?? byte),
     "latin1",
   );
 }
 
-function utf8OfEscape(byte: number): string {
-  return encodeURIComponent(decodeText(Uint8Array.of(byte), "windows-1252") ?? "");
-}
+/** The escapes in UTF-8 of each byte's character in windows-1252. */
+const utf8Escapes = Array.from(
+  decodeText(
+    Uint8Array.from({ length: 256 }, (_, byte) => byte),
+    "windows-1252",
+  ) ?? "",
+  encodeURIComponent,
+);
