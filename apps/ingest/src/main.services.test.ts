@@ -277,8 +277,8 @@ describe("the log", () => {
       { path: `${create}?q=${canary}`, headers, body: booking },
       { path: create, headers, body: withCanary },
       { path: create, headers, body: withCanary.slice(0, -1) },
-      { path: create, headers: form, body: `${canary}=1&${canary}=1` },
-      { path: create, headers: { ...headers, "Idempotency-Key": `${canary} x` }, body: booking },
+      { path: create, headers: form, body: `consumerGivenName=${canary}&consumerGivenName=${canary}` },
+      { path: create, headers: { ...headers, "Idempotency-Key": canary.repeat(30) }, body: booking },
       { path: create, headers: { ...headers, "Content-Type": canary }, body: withCanary },
       { path: `/booking-event/create/${canary}`, headers, body: withCanary },
       { path: `/booking-event/create/acme-expired`, headers, body: withCanary },
@@ -361,7 +361,8 @@ describe("the log", () => {
     const withUnlisted =
       '{"consumerTripPartnerExternalReference": "T-2", "canary-name": "canary", "loyaltyTier": "canary"}';
     await exchange(main.port, { path: create, body: withUnlisted });
-    await exchange(main.port, { path: create, body: '{"consumerPhone": null, "canary": "canary\\u0000"}' });
+    const tooDeep = `${"[".repeat(17)}"canary"${"]".repeat(17)}`;
+    await exchange(main.port, { path: create, body: `{"consumerPhone": null, "canary": ${tooDeep}}` });
     for (const path of [create, "/booking-event/create/canary-9d41", "/canary-9d41"]) {
       await exchange(main.port, { path, body: booking });
     }
@@ -376,7 +377,7 @@ describe("the log", () => {
     expect(metrics).toMatch(/^ingest_unknown_fields_total\{partner="acme",name="loyaltyTier".*\} 1$/m);
     expect(metrics).toMatch(/^ingest_unknown_fields_total\{partner="acme",name="unusual".*\} 1$/m);
     expect(metrics).toMatch(/^ingest_violations_total\{field="consumerPhone",rule="null".*\} 1$/m);
-    expect(metrics).toMatch(/^ingest_violations_total\{field="unlisted",rule="unstorable".*\} 1$/m);
+    expect(metrics).toMatch(/^ingest_violations_total\{field="unlisted",rule="too-deep".*\} 1$/m);
     expect(metrics).toMatch(/^booking_events_backlog\{state="waiting".*\} [1-9]/m);
     expect(metrics).toMatch(/^booking_events_redis_up\{.*\} 1$/m);
     expect(metrics).toMatch(/^ingest_queue_available\{.*\} 1$/m);
