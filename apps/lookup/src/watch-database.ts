@@ -5,6 +5,8 @@ import type { Pool } from "pg";
 
 const intervalMs = 1_000;
 const deadlineMs = 1_000;
+const notCompared =
+  "Redis and PostgreSQL have not both answered yet, so it is not known whether the queue feeds this database.";
 
 /**
  * Notices if the queue feeds another database than the one that lookup reads. Then lookup would take waiting and applied
@@ -12,13 +14,13 @@ const deadlineMs = 1_000;
  */
 export class DatabaseWatch {
   readonly #parts: { queue: Pick<QueueReader, "readDatabase">; database: Pool; logger: Logger };
-  #problem: string | null = null;
+  #problem: string | null = notCompared;
 
   constructor(parts: { queue: Pick<QueueReader, "readDatabase">; database: Pool; logger: Logger }) {
     this.#parts = parts;
   }
 
-  /** Why lookup must not answer, in a sentence for an operator; null: it may, as far as is known. */
+  /** Why lookup must not answer, in a sentence for an operator; null: it may, as far as is known since the first look. */
   get problem(): string | null {
     return this.#problem;
   }
@@ -36,8 +38,10 @@ export class DatabaseWatch {
     const [recorded, identity] = await withDeadline(reading, deadlineMs);
     const isOther = recorded !== null && recorded !== identity.id;
     const problem = isOther ? describeOtherDatabase(recorded, identity) : null;
-    if (problem === this.#problem) return;
+    const before = this.#problem;
+    if (problem === before) return;
     this.#problem = problem;
+    if (problem === null && before === notCompared) return;
     if (problem === null) logger.info("the queue feeds this database: answering questions");
     else logger.error(`${problem}. No question is answered.`);
   }
