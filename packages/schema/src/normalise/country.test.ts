@@ -24,6 +24,9 @@ test.each([
   ["the united kingdom", "GB"],
   ["U.K.", "GB"],
   ["U.S.A.", "US"],
+  ["U.S.", "US"],
+  ["U.A.E.", "AE"],
+  ["ＧＢ", "GB"],
   ["United States of America", "US"],
   ["Scotland", "GB"],
   ["Trinidad and Tobago", "TT"],
@@ -76,6 +79,8 @@ test.each([
 test.each([
   ...["", " ", "ZZ", "EU", "SU", "ABC", "Narnia", "British", "826", "Virgin Islands", "constructor", "__proto__"],
   ...["Germany, Berlin", "GB;DE", "x".repeat(101)],
+  // What people write for "none", with the letters of a code
+  ...["N/A", "n.a.", "N. A.", "s/n", "S/D", "n/c", "N-I"],
 ])("%j is no country", (sent) => {
   expect(readCountry(sent)).toBeUndefined();
 });

@@ -18,9 +18,8 @@ export function readCountry(sent: string): string | undefined {
 }
 
 const readName = remember((name: string): string | undefined => {
-  const key = nameKey(name);
-  // U.S.A.
-  return index?.names.get(key) ?? index?.codes.get(key.toUpperCase());
+  const plain = name.normalize("NFKC");
+  return index?.names.get(nameKey(name)) ?? (/^[A-Za-z]{2,3}$/.test(plain) ? readCountry(plain) : undefined);
 });
 
 /** The longest official name has 56 characters. */

@@ -5,9 +5,12 @@ export const otherCountryCodes: readonly string[] = [
   ...["D DE", "GBD GB", "GBN GB", "GBO GB", "GBP GB", "GBS GB"],
 ];
 
-/** Names that the CLDR does not have: those of ISO 3166-1, of the United Nations, and of everyday use. */
+/**
+ * Names that the CLDR does not have: those of ISO 3166-1, of the United Nations, and of everyday use. Of codes with points
+ * or other separators in them, only these are read: N/A is not Namibia, nor s/n Senegal.
+ */
 export const otherCountryNames: Readonly<Record<string, readonly string[]>> = {
-  AE: ["Emirates"],
+  AE: ["Emirates", "U.A.E."],
   BA: ["Bosnia", "Bosnia-Hercegovina"],
   BN: ["Brunei Darussalam"],
   BO: ["Bolivia (Plurinational State of)", "Bolivia, Plurinational State of"],
@@ -29,6 +32,8 @@ export const otherCountryNames: Readonly<Record<string, readonly string[]>> = {
   FK: ["Falkland Islands (Malvinas)"],
   FM: ["Micronesia, Federated States of", "Micronesia (Federated States of)", "Federated States of Micronesia"],
   GB: [
+    "U.K.",
+    "G.B.",
     "Great Britain",
     "Britain",
     "England",
@@ -57,7 +62,7 @@ export const otherCountryNames: Readonly<Record<string, readonly string[]>> = {
   TR: ["Turkey"],
   TW: ["Taiwan, Province of China", "Taiwan (Province of China)"],
   TZ: ["Tanzania, United Republic of", "United Republic of Tanzania"],
-  US: ["United States of America", "America"],
+  US: ["U.S.A.", "U.S.", "United States of America", "America"],
   VA: ["Holy See", "Holy See (Vatican City State)", "Vatican"],
   VE: ["Venezuela, Bolivarian Republic of", "Venezuela (Bolivarian Republic of)"],
   VG: ["Virgin Islands (British)", "Virgin Islands, British"],
