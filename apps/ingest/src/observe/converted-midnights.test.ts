@@ -31,6 +31,19 @@ test("the twentieth date-time in UTC with the same time of day gets a warning, a
   expect(sendAll(midnights, days(1, "T22:00:00.000Z"))).toEqual(["consumerTripArrivalDate"]);
 });
 
+test("each booking counts once, by the reference that identifies it", () => {
+  const midnights = new ConvertedMidnights();
+  const check = (trip: string, consumer: string) =>
+    midnights.check("acme", {
+      consumerTripPartnerExternalReference: trip,
+      consumerPartnerExternalReference: consumer,
+      consumerTripArrivalDate: "2027-06-14T22:00:00Z",
+    });
+  for (const spaces of [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]) check(`booking${" ".repeat(spaces)}`, "consumer");
+  for (let consumer = 1; consumer < 19; consumer += 1) expect(check(" ", `consumer-${consumer}`)).toEqual([]);
+  expect(check(" ", "consumer-19")).toHaveLength(1);
+});
+
 describe("the time of day is read from", () => {
   test.each([
     "T22:00Z",

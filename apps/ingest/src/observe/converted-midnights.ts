@@ -1,4 +1,4 @@
-import type { BookingPayload, FieldWarning } from "@booking-events/schema";
+import { type BookingPayload, bookingReferenceOf, type FieldWarning } from "@booking-events/schema";
 
 /** Fewer date-times say too little about a partner. */
 const minTimes = 20;
@@ -31,7 +31,7 @@ export class ConvertedMidnights {
       const time = typeof sent === "string" ? timeInUtc(sent) : undefined;
       if (time === undefined) continue;
       const times = this.#timesOf(partner);
-      times.add(hash(`${field} ${referenceOf(payload)}`), time);
+      times.add(hash(`${field} ${bookingReferenceOf(payload)}`), time);
       if (times.isMidnightInTheEast(time)) {
         warnings.push({ message, code: "perhaps-the-day-before", propertyPath: [field], field });
       }
@@ -112,10 +112,6 @@ function timeInUtc(sent: string): number | undefined {
 /** Of a date that the contract allows, the hour, the minute, and the second with its fraction. */
 const utcTime = /[Tt ]([0-9]{2}):([0-9]{2})([0-9:.]*) ?(?:[Zz]|UTC|GMT|[+-]00(?::?00)?)(?:\[[^\]]*\])?\s*$/;
 const maxDateTimeLength = 128;
-
-function referenceOf(payload: BookingPayload): unknown {
-  return payload.consumerTripPartnerExternalReference || payload.consumerPartnerExternalReference;
-}
 
 /** FNV-1a. Two dates of a partner with the same hash count once, which does no harm. */
 function hash(text: string): number {
