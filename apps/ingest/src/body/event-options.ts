@@ -25,7 +25,7 @@ export function readEventOptions(req: Pick<IncomingMessage, "headers" | "rawHead
 const noWarnings: readonly FieldWarning[] = [];
 const emptyKey: FieldWarning = {
   message:
-    "The Idempotency-Key (or webhook-id) header is empty, so the event has no key. Send a key of its own with each event.",
+    "An Idempotency-Key (or webhook-id) header is empty and counts as absent. Send a key of its own with each event.",
   code: "empty-key",
   propertyPath: [],
   field: "",
