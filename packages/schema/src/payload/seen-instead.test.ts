@@ -67,6 +67,11 @@ describe("the violation for a missing reference says what was seen instead", () 
       `There is "bookingId" in "booking". Send the fields of that object as the payload itself, with the reference as ${trip}.`,
     ],
     [
+      "in a wrapper, as a form",
+      { "booking[consumerGivenName]": "canary", [`booking[${trip}]`]: "canary" },
+      `There is "${trip}" in "booking". Send the fields of that object as the payload itself.`,
+    ],
+    [
       "in a wrapper rather than by another name",
       { bookingId: "canary", data: { [trip]: "canary" } },
       `There is "${trip}" in "data". Send the fields of that object as the payload itself.`,

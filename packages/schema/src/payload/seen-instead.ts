@@ -50,6 +50,9 @@ function findSightings(payload: Record<string, unknown>): Sighting[] {
   return sightings;
 }
 
+/** `booking[reference]`, as PHP and others write a member of an object into a form. */
+const nameInBrackets = /^([^[\]]+)\[([^[\]]+)\]$/;
+
 /** As it begins if a form was written into HTML, and sent without decoding the `&amp;` again. */
 const separatorInHtml = "amp;";
 
@@ -57,7 +60,10 @@ function lookAtName(sent: string, value: unknown): Sighting | undefined {
   const isAfterSeparator = sent.startsWith(separatorInHtml);
   const name = isAfterSeparator ? sent.slice(separatorInHtml.length) : sent;
   const similar = findSimilarName(name);
-  if (similar === undefined) return undefined;
+  if (similar === undefined) {
+    const [, member, inner] = nameInBrackets.exec(name) ?? [];
+    return member === undefined || inner === undefined ? undefined : lookAtNameInMember(member, inner);
+  }
   const { listed, isSpelledAlike } = similar;
   if (isAfterSeparator)
     return { place: "spelled otherwise", sentence: "The form is joined by &amp;. Join its fields by & alone." };
