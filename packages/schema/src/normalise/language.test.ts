@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { readLanguage } from "./language.ts";
+import { languageAliases } from "./tables/languages.ts";
 
 test.each([
   ["en", "en"],
@@ -56,4 +57,13 @@ test.each([
   ...["English (Narnia)", "Elvish (France)", "constructor", "__proto__", `en${"-variant1".repeat(30)}`, "sr_RS@latin"],
 ])("%j is no language", (sent) => {
   expect(readLanguage(sent)).toBeUndefined();
+});
+
+test("what an old code becomes is read as itself", () => {
+  const tags = languageAliases
+    .trim()
+    .split("\n")
+    .map((row) => row.split(" ")[1] ?? "");
+  expect(tags.length).toBeGreaterThan(100);
+  expect(tags.filter((tag) => readLanguage(tag) !== tag)).toEqual([]);
 });

@@ -80,7 +80,10 @@ function createIndex(): Index {
   }
   for (const row of languageAliases.trim().split("\n")) {
     const [code = "", tag = ""] = row.split(" ");
+    const [base = ""] = tag.split("-");
     tags.set(code, tag);
+    // The table has no languages without a name.
+    if (!tags.has(base)) tags.set(base, base);
   }
   for (const [tag, others] of Object.entries(otherLanguageNames))
     for (const name of others) names.set(nameKey(name), tag);
