@@ -76,4 +76,12 @@ describe("cleanReference", () => {
     expect(cleanReference(`e${marks} `)).toBe(`e${marks}`);
     expect(cleanReference(`e${marks.slice(2)} `)).toBe(`e${marks.slice(2)}`.normalize("NFC"));
   });
+
+  test("finds such a run anywhere, and takes several shorter ones for none", () => {
+    const marks = "\u0301\u0323".repeat(16);
+    const shorter = `😀${marks.slice(1)}`.repeat(3);
+    expect(cleanReference(shorter)).toBe(shorter.normalize("NFC"));
+    for (const text of [`${shorter}e${marks}`, `${marks}${shorter}`, `${shorter}😀${marks}\u0301e`])
+      expect(cleanReference(text)).toBe(text);
+  });
 });
