@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { maxWarnings, replaceUnstorableText } from "../index.ts";
+import { maxJsonValues, maxWarnings, replaceUnstorableText } from "../index.ts";
 
 const trip = "consumerTripPartnerExternalReference";
 const consumer = "consumerPartnerExternalReference";
@@ -38,6 +38,15 @@ test("U+0000 and halves of surrogate pairs are replaced in values at any depth, 
 test("a payload without them is left alone", () => {
   const payload = { [trip]: "T", a: ["😀", { b: "\u0001" }] };
   expect(replaceIn(payload)).toEqual({ payload, hasEqualNames: false, paths: [], warnings: [] });
+});
+
+test("a payload with too many values, which is refused anyway, is left alone", () => {
+  const list = Array.from({ length: maxJsonValues - 3 }, () => "\0");
+  expect(replaceIn({ [trip]: "T", list: [...list, "\0"] })).toMatchObject({
+    payload: { list: [...list, "\0"] },
+    paths: [],
+  });
+  expect(replaceIn({ [trip]: "T", list: [...list] }).payload).toMatchObject({ list: list.map(() => "\ufffd") });
 });
 
 test.each([

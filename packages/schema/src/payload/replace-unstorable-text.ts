@@ -1,5 +1,6 @@
 import { type FieldWarning, maxWarnings } from "../warnings/warning.ts";
 import { bookingFields } from "./booking-input.ts";
+import { countJsonValues, maxJsonValues } from "./count-json-values.ts";
 import { isPlainObject, type PlainObject } from "./plain-object.ts";
 import { shortenName } from "./property-path.ts";
 import { findReference } from "./reference-rule.ts";
@@ -17,14 +18,15 @@ interface Search {
 /**
  * Replaces, in the payload itself, what a database can't store in texts and names: each U+0000 and each half of a
  * surrogate pair becomes U+FFFD. The text that identifies the booking is left for `validatePayload` to refuse, since
- * another one would identify another booking. So is what is nested so deep that it is refused.
+ * another one would identify another booking. So is what is nested so deep that it is refused, and all of a payload that is
+ * refused for its number of values.
  *
  * @returns a warning for each place, up to `maxWarnings`; and whether two names of an object would become equal. The
  *   payload must be refused then
  */
 export function replaceUnstorableText(payload: PlainObject): { warnings: FieldWarning[]; hasEqualNames: boolean } {
   const search: Search = { path: [], warnings: [], hasEqualNames: false };
-  replaceIn(search, payload, findReference(payload)?.name);
+  if (countJsonValues(payload) <= maxJsonValues) replaceIn(search, payload, findReference(payload)?.name);
   const { warnings, hasEqualNames } = search;
   return { warnings, hasEqualNames };
 }

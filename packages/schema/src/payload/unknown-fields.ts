@@ -42,6 +42,7 @@ const notJsonMessage = "Must be a JSON value: a string, a number, true, false, n
 export function checkUnknownFields(payload: PlainObject, knownNames: ReadonlySet<string>): Violation[] {
   const names = Object.keys(payload);
   const search: Search = { violations: [], path: [], valueCount: 1 + names.length, digitCount: 0 };
+  if (search.valueCount > maxJsonValues) return [tooManyValues];
   for (const name of names) {
     if (!knownNames.has(name)) checkField(search, name, payload[name]);
   }
