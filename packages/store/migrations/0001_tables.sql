@@ -374,6 +374,94 @@ comment on column dead_letters.resolved_at is 'When nothing was left to do. Null
 comment on column dead_letters.resolved_by is 'Who resolved it.';
 comment on column dead_letters.resolution is 'How: the event was applied after all, or why it was discarded.';
 
+create table subscriptions (
+  name text collate "C" primary key check (name ~ '^[A-Za-z0-9._-]{1,100}$'),
+  url text collate "C",
+  mode text collate "C" check (mode in ('latest', 'every')),
+  payload text collate "C" not null check (payload in ('thin', 'full')),
+  partners text[] collate "C" check (partners <> '{}'),
+  changes text[] collate "C"
+    check (changes <> '{}' and changes <@ array['created', 'updated', 'deleted', 'recreated', 'erased']),
+  countries text[] collate "C" check (countries <> '{}'),
+  arrival_from_days integer,
+  arrival_to_days integer,
+  from_id bigint not null,
+  signature text collate "C" check (signature in ('hmac', 'ed25519')),
+  public_key bytea,
+  signing_key bytea,
+  previous_signing_key bytea,
+  token_sha256 bytea check (length(token_sha256) = 32),
+  previous_token_sha256 bytea check (length(previous_token_sha256) = 32),
+  previous_key_until timestamptz,
+  paused_at timestamptz,
+  pause_reason text collate "C",
+  paused_by text collate "C",
+  created_at timestamptz not null default now(),
+  created_by text collate "C" not null,
+  updated_at timestamptz not null default now(),
+  -- Each is posted to, with a signature, or pulled, with a token.
+  check (num_nulls(url, mode, signature, signing_key) = case when token_sha256 is null then 0 else 4 end),
+  check ((signature = 'ed25519') is true = (public_key is not null)),
+  check (
+    (arrival_from_days is null) = (arrival_to_days is null) and arrival_from_days <= arrival_to_days is not false
+  )
+);
+
+-- Whoever pulls is known by the token alone.
+create unique index subscriptions_by_token on subscriptions (token_sha256) where token_sha256 is not null;
+create index subscriptions_by_previous_token on subscriptions (previous_token_sha256)
+  where previous_token_sha256 is not null;
+
+-- A name of a channel has at most 63 bytes. Two schemas that share a channel only wake each other up.
+create function notify_subscriptions() returns trigger
+language plpgsql
+as $$
+begin
+  perform pg_notify(
+    case tg_table_schema when 'public' then 'subscriptions' else left(tg_table_schema, 49) || '_subscriptions' end, ''
+  );
+  return null;
+end $$;
+create trigger notify after insert or update or delete or truncate on subscriptions
+  for each statement execute function notify_subscriptions();
+
+comment on table subscriptions is
+  'Who gets changes of bookings by signed webhooks, or pulls them over HTTP. Each is a reader of the same name in feed_readers. Every write notifies the channel subscriptions or, in another schema than public, the channel with the schema''s first 49 characters and _subscriptions.';
+comment on column subscriptions.name is 'The name of the subscription, and of its reader.';
+comment on column subscriptions.url is 'Where changes are posted to. Null: the subscriber pulls them.';
+comment on column subscriptions.mode is
+  'latest: what has waited is skipped if a newer change of the booking exists; every: each change is posted. Null: the subscriber pulls, which is every change.';
+comment on column subscriptions.payload is 'thin: ids and the names of changed fields; full: the booking, too.';
+comment on column subscriptions.partners is 'Only bookings of these partners. Null: of all.';
+comment on column subscriptions.changes is
+  'Only these changes. A booking that was reported is also reported when it is deleted or erased. Null: all.';
+comment on column subscriptions.countries is
+  'Only bookings with one of these destinations (ISO 3166-1 alpha-2). A booking that was reported is also reported when it leaves this filter, is deleted or erased. Null: all.';
+comment on column subscriptions.arrival_from_days is
+  'Only bookings that arrive at least so many days after the day of the change (UTC). As for countries, a booking that was reported is reported when it leaves. Null: all.';
+comment on column subscriptions.arrival_to_days is 'As arrival_from_days: at most so many days after.';
+comment on column subscriptions.from_id is
+  'The position of the feed when the subscription was added. The reader begins after it.';
+comment on column subscriptions.signature is
+  'hmac: HMAC-SHA256 (v1 of Standard Webhooks); ed25519: its v1a. Null: the subscriber pulls.';
+comment on column subscriptions.public_key is
+  'Of ed25519: the 32 bytes by which the subscriber verifies what signing_key has signed.';
+comment on column subscriptions.signing_key is
+  'What posts are signed with. Of hmac: the random bytes of the secret; of ed25519: the private key, as PKCS #8 in DER. Null: the subscriber pulls.';
+comment on column subscriptions.previous_signing_key is
+  'The key before the last rotation. Until previous_key_until, posts are signed with it, too.';
+comment on column subscriptions.token_sha256 is
+  'The SHA-256 of the token by which the subscriber pulls. Null: changes are posted.';
+comment on column subscriptions.previous_token_sha256 is
+  'That of the token before the last rotation, which is valid until previous_key_until.';
+comment on column subscriptions.previous_key_until is 'Until when the previous key or token is in use.';
+comment on column subscriptions.paused_at is 'When it was paused: nothing is posted, and pulling is refused. Null: it is active.';
+comment on column subscriptions.pause_reason is 'Why it was paused.';
+comment on column subscriptions.paused_by is 'Who paused it: an operator, or webhooks, the process that posts.';
+comment on column subscriptions.created_at is 'When it was added.';
+comment on column subscriptions.created_by is 'The operator who added it.';
+comment on column subscriptions.updated_at is 'When it was last changed.';
+
 -- Digests of contents are keyed, since a guest's data can be guessed, and a plain digest would confirm the guess.
 create table digest_key (
   is_only_row boolean primary key default true check (is_only_row),

@@ -90,6 +90,22 @@ export { toJsonbText } from "./tables/jsonb-text.ts";
 export { readLogHorizon } from "./tables/log-horizon.ts";
 export { type LogPage, type LogRange, readLog, startOfLog } from "./tables/read-log.ts";
 export { type BookingToSave, insertBookings, updateBookings } from "./tables/save-bookings.ts";
+export {
+  findSubscription,
+  findSubscriptionByToken,
+  insertSubscription,
+  listSubscriptions,
+  listWebhookSubscriptions,
+  pauseSubscription,
+  readSigningKeys,
+  resumeSubscription,
+  rotateKeys,
+  type SigningKeys,
+  type Subscription,
+  type SubscriptionToAdd,
+  subscriptionsChannelOf,
+  type WebhookSubscription,
+} from "./tables/subscriptions.ts";
 export { estimateRemovals, type Removal } from "./upkeep/estimate-removals.ts";
 export { findCollationWarnings } from "./upkeep/find-collation-problems.ts";
 export { findDurabilityProblems } from "./upkeep/find-durability-problems.ts";

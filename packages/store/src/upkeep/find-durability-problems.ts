@@ -33,6 +33,7 @@ const tables = [
   "digest_key",
   "erasures",
   "log_retention",
+  "subscriptions",
   "schema_migrations",
 ];
 

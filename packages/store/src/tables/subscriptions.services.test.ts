@@ -1,0 +1,134 @@
+import { createHash, randomBytes } from "node:crypto";
+import { waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import { escapeIdentifier } from "pg";
+import { beforeEach, expect, test } from "vitest";
+import { migrate } from "../upkeep/migrate.ts";
+import {
+  findSubscription,
+  findSubscriptionByToken,
+  insertSubscription,
+  listSubscriptions,
+  listWebhookSubscriptions,
+  pauseSubscription,
+  readSigningKeys,
+  resumeSubscription,
+  rotateKeys,
+  type SubscriptionToAdd,
+  subscriptionsChannelOf,
+} from "./subscriptions.ts";
+
+const { pool, url } = useTestDatabase({ maxConnections: 2 });
+
+beforeEach(() => pool.query("truncate subscriptions, feed_readers; update feed_position set last_id = 7"));
+
+const everything = { partners: null, changes: null, countries: null, arrivalFromDays: null, arrivalToDays: null };
+const [firstKey, secondKey] = [randomBytes(32), randomBytes(32)];
+const posted = {
+  ...everything,
+  ...{ name: "posted", url: "https://example.com/hook", mode: "latest", payload: "thin", signature: "hmac" },
+  ...{ signingKey: firstKey, publicKey: null, tokenSha256: null, createdBy: "Ada" },
+} satisfies SubscriptionToAdd;
+
+const digestOf = (token: string) => createHash("sha256").update(token).digest();
+const pulled = {
+  ...everything,
+  ...{ name: "pulled", url: null, mode: null, payload: "full", signature: null },
+  ...{ signingKey: null, publicKey: null, tokenSha256: digestOf("first"), createdBy: "Ada" },
+} satisfies SubscriptionToAdd;
+
+test("a subscription begins at the feed's position, and keeps what it was added with", async () => {
+  const filter = { partners: ["acme"], changes: ["created" as const], countries: ["GB"] };
+  await insertSubscription(pool, { ...posted, ...filter, arrivalFromDays: 0, arrivalToDays: 14 });
+  const { signingKey, tokenSha256: _, ...kept } = { ...posted, ...filter, arrivalFromDays: 0, arrivalToDays: 14 };
+  const found = { ...kept, fromId: 7, previousKeyUntil: null, pausedAt: null, pauseReason: null, pausedBy: null };
+  const subscription = { ...found, createdAt: expect.any(Date), updatedAt: expect.any(Date) };
+  expect(await findSubscription(pool, "posted")).toEqual(subscription);
+  expect(await listSubscriptions(pool)).toEqual([subscription]);
+  expect(await listWebhookSubscriptions(pool)).toEqual([{ ...subscription, signingKey, previousSigningKey: null }]);
+});
+
+test("no two subscriptions have a name, and none has that of another reader", async () => {
+  await pool.query("insert into feed_readers (name) values ('arrivals')");
+  expect(await insertSubscription(pool, posted)).toBe("added");
+  expect(await insertSubscription(pool, { ...posted, url: "https://example.com/other" })).toBe("taken");
+  expect(await insertSubscription(pool, { ...posted, name: "arrivals" })).toBe("taken");
+  expect(await listSubscriptions(pool)).toMatchObject([{ name: "posted", url: posted.url }]);
+});
+
+test("the process that posts is given those that are active and posted to", async () => {
+  for (const added of [posted, pulled, { ...posted, name: "paused" }]) await insertSubscription(pool, added);
+  expect(await pauseSubscription(pool, { name: "paused", reason: "a move", pausedBy: "Ada" })).toBe(true);
+  expect(await pauseSubscription(pool, { name: "paused", reason: "another", pausedBy: "Bob" })).toBe(false);
+  const names = async () => (await listWebhookSubscriptions(pool)).map(({ name }) => name);
+  expect(await names()).toEqual(["posted"]);
+  expect(await findSubscription(pool, "paused")).toMatchObject({ pauseReason: "a move", pausedBy: "Ada" });
+  expect(await resumeSubscription(pool, "paused")).toBe(true);
+  expect(await resumeSubscription(pool, "paused")).toBe(false);
+  expect(await names()).toEqual(["paused", "posted"]);
+});
+
+test("after a rotation, both keys sign until the stated time", async () => {
+  await insertSubscription(pool, posted);
+  const rotated = { name: "posted", signingKey: secondKey, publicKey: null, tokenSha256: null, keepHours: 24 };
+  const until = await rotateKeys(pool, rotated);
+  expect(await listWebhookSubscriptions(pool)).toMatchObject([
+    { signingKey: secondKey, previousSigningKey: firstKey, previousKeyUntil: until },
+  ]);
+  const { rows } = await pool.query("select $1::timestamptz - now() > interval '23:59' as later", [until]);
+  expect(rows).toEqual([{ later: true }]);
+  await pool.query("update subscriptions set previous_key_until = now()");
+  expect(await readSigningKeys(pool, "posted")).toEqual({ signingKey: secondKey, previousSigningKey: null });
+  expect(await rotateKeys(pool, { ...rotated, name: "unknown" })).toBeUndefined();
+});
+
+test("who pulls is found by the token, and by the one before it until the stated time", async () => {
+  await insertSubscription(pool, posted);
+  await insertSubscription(pool, pulled);
+  const rotated = { name: "pulled", signingKey: null, publicKey: null, tokenSha256: digestOf("second"), keepHours: 1 };
+  await rotateKeys(pool, rotated);
+  const nameOf = async (token: string) => (await findSubscriptionByToken(pool, digestOf(token)))?.name;
+  expect([await nameOf("first"), await nameOf("second"), await nameOf("third")]).toEqual([
+    "pulled",
+    "pulled",
+    undefined,
+  ]);
+  await pool.query("update subscriptions set previous_key_until = now()");
+  expect([await nameOf("first"), await nameOf("second")]).toEqual([undefined, "pulled"]);
+  expect(await readSigningKeys(pool, "pulled")).toBeUndefined();
+});
+
+test.each([
+  ["a URL and a token", { ...posted, tokenSha256: digestOf("first") }],
+  ["neither", { ...pulled, tokenSha256: null }],
+  ["a public key that belongs to no signature", { ...posted, publicKey: secondKey }],
+  ["an empty filter, which nothing passes", { ...posted, partners: [] }],
+  ["half a window", { ...posted, arrivalFromDays: 1 }],
+  ["a window that ends before it begins", { ...posted, arrivalFromDays: 1, arrivalToDays: 0 }],
+])("the database refuses a subscription with %s", async (_, added) => {
+  await expect(insertSubscription(pool, added)).rejects.toMatchObject({ code: "23514" });
+});
+
+test.each(["public", "Other; --", "s".repeat(63)])(
+  "each write notifies the channel of the schema %s",
+  async (schema) => {
+    await migrate(url, { schema });
+    const client = await pool.connect();
+    let count = 0;
+    client.on("notification", () => {
+      count += 1;
+    });
+    try {
+      await client.query(`listen ${escapeIdentifier(subscriptionsChannelOf(schema))}`);
+      await client.query(`set search_path to ${escapeIdentifier(schema)}`);
+      await insertSubscription(client, posted);
+      await waitFor(() => expect(count).toBe(1));
+      await pauseSubscription(client, { name: "posted", reason: "a move", pausedBy: "Ada" });
+      await waitFor(() => expect(count).toBe(2));
+      await client.query("delete from subscriptions");
+      await waitFor(() => expect(count).toBe(3));
+    } finally {
+      client.release(true);
+    }
+  },
+);

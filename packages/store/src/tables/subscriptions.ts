@@ -1,0 +1,188 @@
+import type { Queryable } from "../connect/queryable.ts";
+import { defaultSchema } from "../connect/transaction-limits.ts";
+import type { FeedChange } from "./booking-changes.ts";
+
+/** Who gets the changes of bookings: by posts to `url`, or, if that is null, by asking for them with a token. */
+export interface Subscription {
+  name: string;
+  url: string | null;
+  /** `latest`: what has waited is skipped if a newer change of the booking exists. Null: the subscriber pulls. */
+  mode: "latest" | "every" | null;
+  payload: "thin" | "full";
+  /** Each null: all. */
+  partners: string[] | null;
+  changes: FeedChange[] | null;
+  /** Destinations, by their code in ISO 3166-1 alpha-2. */
+  countries: string[] | null;
+  /** The window around the day of the change; null: no matter when the guest arrives. */
+  arrivalFromDays: number | null;
+  arrivalToDays: number | null;
+  /** The position of the feed when the subscription was added: its reader begins after it. */
+  fromId: number;
+  signature: "hmac" | "ed25519" | null;
+  /** Of ed25519: its 32 bytes. */
+  publicKey: Buffer | null;
+  /** Until when the key or token before the last rotation is in use. */
+  previousKeyUntil: Date | null;
+  pausedAt: Date | null;
+  pauseReason: string | null;
+  pausedBy: string | null;
+  createdAt: Date;
+  createdBy: string;
+  updatedAt: Date;
+}
+
+/** What a subscription's posts are signed with. Of hmac: random bytes; of ed25519: PKCS #8 in DER. */
+export interface SigningKeys {
+  signingKey: Buffer;
+  /** The key before a rotation, while it is in use. */
+  previousSigningKey: Buffer | null;
+}
+
+/** An active subscription that is posted to. */
+export type WebhookSubscription = Subscription &
+  SigningKeys & { url: string; mode: "latest" | "every"; signature: "hmac" | "ed25519" };
+
+/** Either the posts' or the token's are given. */
+export interface SubscriptionToAdd
+  extends Omit<
+    Subscription,
+    "fromId" | "previousKeyUntil" | "pausedAt" | "pauseReason" | "pausedBy" | "createdAt" | "updatedAt"
+  > {
+  signingKey: Buffer | null;
+  /** The token's SHA-256. */
+  tokenSha256: Buffer | null;
+}
+
+/**
+ * The channel that every write of a subscription notifies.
+ *
+ * @param schema where the tables are
+ */
+export function subscriptionsChannelOf(schema: string): string {
+  return schema === defaultSchema ? "subscriptions" : `${schema.slice(0, 49)}_subscriptions`;
+}
+
+/** @returns `taken`: a subscription or another reader of the feed has the name */
+export async function insertSubscription(client: Queryable, added: SubscriptionToAdd): Promise<"added" | "taken"> {
+  const { rowCount } = await client.query(
+    `insert into subscriptions (name, url, mode, payload, partners, changes, countries, arrival_from_days,
+       arrival_to_days, from_id, signature, public_key, signing_key, token_sha256, created_by)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, last_id, $10, $11, $12, $13, $14 from feed_position
+     where not exists (select from feed_readers where name = $1)
+     on conflict (name) do nothing`,
+    [
+      added.name,
+      added.url,
+      added.mode,
+      added.payload,
+      added.partners,
+      added.changes,
+      added.countries,
+      added.arrivalFromDays,
+      added.arrivalToDays,
+      added.signature,
+      added.publicKey,
+      added.signingKey,
+      added.tokenSha256,
+      added.createdBy,
+    ],
+  );
+  return rowCount === 1 ? "added" : "taken";
+}
+
+const columns = `name, url, mode, payload, partners, changes, countries, arrival_from_days as "arrivalFromDays",
+  arrival_to_days as "arrivalToDays", from_id::float8 as "fromId", signature, public_key as "publicKey",
+  case when previous_key_until > now() then previous_key_until end as "previousKeyUntil", paused_at as "pausedAt",
+  pause_reason as "pauseReason", paused_by as "pausedBy", created_at as "createdAt", created_by as "createdBy",
+  updated_at as "updatedAt"`;
+
+export async function listSubscriptions(client: Queryable): Promise<Subscription[]> {
+  const { rows } = await client.query<Subscription>(`select ${columns} from subscriptions order by name`);
+  return rows;
+}
+
+export async function findSubscription(client: Queryable, name: string): Promise<Subscription | undefined> {
+  const { rows } = await client.query<Subscription>(`select ${columns} from subscriptions where name = $1`, [name]);
+  return rows[0];
+}
+
+const keys = `signing_key as "signingKey",
+  case when previous_key_until > now() then previous_signing_key end as "previousSigningKey"`;
+
+/** For the process that posts. Those that are paused are left out. */
+export async function listWebhookSubscriptions(client: Queryable): Promise<WebhookSubscription[]> {
+  const { rows } = await client.query<WebhookSubscription>(
+    `select ${columns}, ${keys} from subscriptions where url is not null and paused_at is null order by name`,
+  );
+  return rows;
+}
+
+/** @returns undefined if it is not posted to, or unknown */
+export async function readSigningKeys(client: Queryable, name: string): Promise<SigningKeys | undefined> {
+  const { rows } = await client.query<SigningKeys>(
+    `select ${keys} from subscriptions where name = $1 and url is not null`,
+    [name],
+  );
+  return rows[0];
+}
+
+/** Finds who pulls with a token. Before a rotation's end, the token before it is valid, too. */
+export async function findSubscriptionByToken(
+  client: Queryable,
+  tokenSha256: Buffer,
+): Promise<Subscription | undefined> {
+  const { rows } = await client.query<Subscription>(
+    `select ${columns} from subscriptions
+     where token_sha256 = $1 or (previous_token_sha256 = $1 and previous_key_until > now())`,
+    [tokenSha256],
+  );
+  return rows[0];
+}
+
+/**
+ * Pauses an active subscription. One that is paused already keeps its reason.
+ *
+ * @returns whether it was active
+ */
+export async function pauseSubscription(
+  client: Queryable,
+  { name, reason, pausedBy }: { name: string; reason: string; pausedBy: string },
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update subscriptions set paused_at = now(), pause_reason = $2, paused_by = $3, updated_at = now()
+     where name = $1 and paused_at is null`,
+    [name, reason, pausedBy],
+  );
+  return rowCount === 1;
+}
+
+/** @returns whether it was paused */
+export async function resumeSubscription(client: Queryable, name: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update subscriptions set paused_at = null, pause_reason = null, paused_by = null, updated_at = now()
+     where name = $1 and paused_at is not null`,
+    [name],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Gives a subscription a new key or token, as it has one or the other. The one before it stays in use for a while.
+ *
+ * @returns until when; undefined: there is no such subscription
+ */
+export async function rotateKeys(
+  client: Queryable,
+  rotated: Pick<SubscriptionToAdd, "name" | "publicKey" | "signingKey" | "tokenSha256"> & { keepHours: number },
+): Promise<Date | undefined> {
+  const { rows } = await client.query<{ until: Date }>(
+    `update subscriptions set previous_signing_key = signing_key, signing_key = $2, public_key = $3,
+       previous_token_sha256 = token_sha256, token_sha256 = $4,
+       previous_key_until = now() + make_interval(secs => $5::float8 * 3600), updated_at = now()
+     where name = $1
+     returning previous_key_until as until`,
+    [rotated.name, rotated.signingKey, rotated.publicKey, rotated.tokenSha256, rotated.keepHours],
+  );
+  return rows[0]?.until;
+}
