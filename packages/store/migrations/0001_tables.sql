@@ -375,7 +375,7 @@ comment on column dead_letters.resolved_by is 'Who resolved it.';
 comment on column dead_letters.resolution is 'How: the event was applied after all, or why it was discarded.';
 
 create table subscriptions (
-  name text collate "C" primary key check (name ~ '^[A-Za-z0-9._-]{1,100}$'),
+  name text collate "C" primary key check (name ~ '^[A-Za-z0-9_-]{1,100}$'),
   url text collate "C",
   mode text collate "C" check (mode in ('latest', 'every')),
   payload text collate "C" not null check (payload in ('thin', 'full')),
@@ -387,9 +387,8 @@ create table subscriptions (
   arrival_to_days integer,
   from_id bigint not null,
   signature text collate "C" check (signature in ('hmac', 'ed25519')),
-  public_key bytea,
-  signing_key bytea,
-  previous_signing_key bytea,
+  signing_key text collate "C",
+  previous_signing_key text collate "C",
   token_sha256 bytea check (length(token_sha256) = 32),
   previous_token_sha256 bytea check (length(previous_token_sha256) = 32),
   previous_key_until timestamptz,
@@ -401,7 +400,6 @@ create table subscriptions (
   updated_at timestamptz not null default now(),
   -- Each is posted to, with a signature, or pulled, with a token.
   check (num_nulls(url, mode, signature, signing_key) = case when token_sha256 is null then 0 else 4 end),
-  check ((signature = 'ed25519') is true = (public_key is not null)),
   check (
     (arrival_from_days is null) = (arrival_to_days is null) and arrival_from_days <= arrival_to_days is not false
   )
@@ -427,7 +425,7 @@ create trigger notify after insert or update or delete or truncate on subscripti
 
 comment on table subscriptions is
   'Who gets changes of bookings by signed webhooks, or pulls them over HTTP. Each is a reader of the same name in feed_readers. Every write notifies the channel subscriptions or, in another schema than public, the channel with the schema''s first 49 characters and _subscriptions.';
-comment on column subscriptions.name is 'The name of the subscription, and of its reader.';
+comment on column subscriptions.name is 'The name of the subscription, and of its reader. It begins the id of each post, in which Standard Webhooks forbids full stops.';
 comment on column subscriptions.url is 'Where changes are posted to. Null: the subscriber pulls them.';
 comment on column subscriptions.mode is
   'latest: what has waited is skipped if a newer change of the booking exists; every: each change is posted. Null: the subscriber pulls, which is every change.';
@@ -444,10 +442,8 @@ comment on column subscriptions.from_id is
   'The position of the feed when the subscription was added. The reader begins after it.';
 comment on column subscriptions.signature is
   'hmac: HMAC-SHA256 (v1 of Standard Webhooks); ed25519: its v1a. Null: the subscriber pulls.';
-comment on column subscriptions.public_key is
-  'Of ed25519: the 32 bytes by which the subscriber verifies what signing_key has signed.';
 comment on column subscriptions.signing_key is
-  'What posts are signed with. Of hmac: the random bytes of the secret; of ed25519: the private key, as PKCS #8 in DER. Null: the subscriber pulls.';
+  'What posts are signed with. Of hmac: the secret, whsec_…; of ed25519: the private key, whsk_…. Null: the subscriber pulls.';
 comment on column subscriptions.previous_signing_key is
   'The key before the last rotation. Until previous_key_until, posts are signed with it, too.';
 comment on column subscriptions.token_sha256 is
@@ -456,7 +452,7 @@ comment on column subscriptions.previous_token_sha256 is
   'That of the token before the last rotation, which is valid until previous_key_until.';
 comment on column subscriptions.previous_key_until is 'Until when the previous key or token is in use.';
 comment on column subscriptions.paused_at is 'When it was paused: nothing is posted, and pulling is refused. Null: it is active.';
-comment on column subscriptions.pause_reason is 'Why it was paused.';
+comment on column subscriptions.pause_reason is 'Why it was paused. Null: nobody said.';
 comment on column subscriptions.paused_by is 'Who paused it: an operator, or webhooks, the process that posts.';
 comment on column subscriptions.created_at is 'When it was added.';
 comment on column subscriptions.created_by is 'The operator who added it.';

@@ -91,6 +91,7 @@ export { readLogHorizon } from "./tables/log-horizon.ts";
 export { type LogPage, type LogRange, readLog, startOfLog } from "./tables/read-log.ts";
 export { type BookingToSave, insertBookings, updateBookings } from "./tables/save-bookings.ts";
 export {
+  channelOfSubscriptions,
   findSubscription,
   findSubscriptionByToken,
   insertSubscription,
@@ -103,7 +104,6 @@ export {
   type SigningKeys,
   type Subscription,
   type SubscriptionToAdd,
-  subscriptionsChannelOf,
   type WebhookSubscription,
 } from "./tables/subscriptions.ts";
 export { estimateRemovals, type Removal } from "./upkeep/estimate-removals.ts";

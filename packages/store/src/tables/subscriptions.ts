@@ -20,8 +20,6 @@ export interface Subscription {
   /** The position of the feed when the subscription was added: its reader begins after it. */
   fromId: number;
   signature: "hmac" | "ed25519" | null;
-  /** Of ed25519: its 32 bytes. */
-  publicKey: Buffer | null;
   /** Until when the key or token before the last rotation is in use. */
   previousKeyUntil: Date | null;
   pausedAt: Date | null;
@@ -32,11 +30,11 @@ export interface Subscription {
   updatedAt: Date;
 }
 
-/** What a subscription's posts are signed with. Of hmac: random bytes; of ed25519: PKCS #8 in DER. */
+/** What a subscription's posts are signed with: `whsec_…`, the secret of hmac, or `whsk_…`, the private key of ed25519. */
 export interface SigningKeys {
-  signingKey: Buffer;
+  signingKey: string;
   /** The key before a rotation, while it is in use. */
-  previousSigningKey: Buffer | null;
+  previousSigningKey: string | null;
 }
 
 /** An active subscription that is posted to. */
@@ -49,7 +47,7 @@ export interface SubscriptionToAdd
     Subscription,
     "fromId" | "previousKeyUntil" | "pausedAt" | "pauseReason" | "pausedBy" | "createdAt" | "updatedAt"
   > {
-  signingKey: Buffer | null;
+  signingKey: string | null;
   /** The token's SHA-256. */
   tokenSha256: Buffer | null;
 }
@@ -59,7 +57,7 @@ export interface SubscriptionToAdd
  *
  * @param schema where the tables are
  */
-export function subscriptionsChannelOf(schema: string): string {
+export function channelOfSubscriptions(schema: string): string {
   return schema === defaultSchema ? "subscriptions" : `${schema.slice(0, 49)}_subscriptions`;
 }
 
@@ -67,8 +65,8 @@ export function subscriptionsChannelOf(schema: string): string {
 export async function insertSubscription(client: Queryable, added: SubscriptionToAdd): Promise<"added" | "taken"> {
   const { rowCount } = await client.query(
     `insert into subscriptions (name, url, mode, payload, partners, changes, countries, arrival_from_days,
-       arrival_to_days, from_id, signature, public_key, signing_key, token_sha256, created_by)
-     select $1, $2, $3, $4, $5, $6, $7, $8, $9, last_id, $10, $11, $12, $13, $14 from feed_position
+       arrival_to_days, from_id, signature, signing_key, token_sha256, created_by)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, last_id, $10, $11, $12, $13 from feed_position
      where not exists (select from feed_readers where name = $1)
      on conflict (name) do nothing`,
     [
@@ -82,7 +80,6 @@ export async function insertSubscription(client: Queryable, added: SubscriptionT
       added.arrivalFromDays,
       added.arrivalToDays,
       added.signature,
-      added.publicKey,
       added.signingKey,
       added.tokenSha256,
       added.createdBy,
@@ -92,7 +89,7 @@ export async function insertSubscription(client: Queryable, added: SubscriptionT
 }
 
 const columns = `name, url, mode, payload, partners, changes, countries, arrival_from_days as "arrivalFromDays",
-  arrival_to_days as "arrivalToDays", from_id::float8 as "fromId", signature, public_key as "publicKey",
+  arrival_to_days as "arrivalToDays", from_id::float8 as "fromId", signature,
   case when previous_key_until > now() then previous_key_until end as "previousKeyUntil", paused_at as "pausedAt",
   pause_reason as "pauseReason", paused_by as "pausedBy", created_at as "createdAt", created_by as "createdBy",
   updated_at as "updatedAt"`;
@@ -147,12 +144,13 @@ export async function findSubscriptionByToken(
  */
 export async function pauseSubscription(
   client: Queryable,
-  { name, reason, pausedBy }: { name: string; reason: string; pausedBy: string },
+  name: string,
+  { reason, by }: { reason: string | null; by: string },
 ): Promise<boolean> {
   const { rowCount } = await client.query(
     `update subscriptions set paused_at = now(), pause_reason = $2, paused_by = $3, updated_at = now()
      where name = $1 and paused_at is null`,
-    [name, reason, pausedBy],
+    [name, reason, by],
   );
   return rowCount === 1;
 }
@@ -174,15 +172,15 @@ export async function resumeSubscription(client: Queryable, name: string): Promi
  */
 export async function rotateKeys(
   client: Queryable,
-  rotated: Pick<SubscriptionToAdd, "name" | "publicKey" | "signingKey" | "tokenSha256"> & { keepHours: number },
+  rotated: Pick<SubscriptionToAdd, "name" | "signingKey" | "tokenSha256"> & { keepHours: number },
 ): Promise<Date | undefined> {
   const { rows } = await client.query<{ until: Date }>(
-    `update subscriptions set previous_signing_key = signing_key, signing_key = $2, public_key = $3,
-       previous_token_sha256 = token_sha256, token_sha256 = $4,
-       previous_key_until = now() + make_interval(secs => $5::float8 * 3600), updated_at = now()
+    `update subscriptions set previous_signing_key = signing_key, signing_key = $2,
+       previous_token_sha256 = token_sha256, token_sha256 = $3,
+       previous_key_until = now() + make_interval(secs => $4::float8 * 3600), updated_at = now()
      where name = $1
      returning previous_key_until as until`,
-    [rotated.name, rotated.signingKey, rotated.publicKey, rotated.tokenSha256, rotated.keepHours],
+    [rotated.name, rotated.signingKey, rotated.tokenSha256, rotated.keepHours],
   );
   return rows[0]?.until;
 }
