@@ -1,4 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
 import { adminPort, parseEnvironment, redisVariables, variables } from "./environment.ts";
 import { toRedisServers } from "./redis-servers.ts";
 import { StartError } from "./start-error.ts";
@@ -100,6 +104,54 @@ describe("a password in a variable of its own", () => {
   test("is refused for a local socket, whose URL has no place for it", () => {
     const message = messageFor({ ...required, DATABASE_URL: "postgres:///x?host=/run", DATABASE_PASSWORD: "canary" });
     expect(message).toContain("DATABASE_PASSWORD needs a host in DATABASE_URL");
+    expect(message).not.toContain("canary");
+  });
+});
+
+describe("a secret in a file", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "secrets-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  function write(content: string): string {
+    const file = path.join(folder, randomUUID());
+    writeFileSync(file, content);
+    return file;
+  }
+
+  test("is read without the line break at its end", () => {
+    const settings = parseEnvironment(all, {
+      REDIS_URL_FILE: write("redis://redis:6379\n"),
+      REDIS_PASSWORD_FILE: write("a/b\r\n"),
+      DATABASE_URL: "postgres://worker@db/x",
+      DATABASE_PASSWORD_FILE: write("p#1"),
+      DIGEST_KEY_FILE: write("k".repeat(32)),
+    });
+    expect(settings).toMatchObject({
+      REDIS_URL: "redis://:a%2Fb@redis:6379",
+      DATABASE_URL: "postgres://worker:p%231@db/x",
+      DIGEST_KEY: "k".repeat(32),
+    });
+  });
+
+  test("of a variable that the process does not read stays closed", () => {
+    const environment = { PORT: "1", DATABASE_PASSWORD_FILE: path.join(folder, "none") };
+    expect(parseEnvironment({ PORT: variables.PORT }, environment)).toEqual({ PORT: 1 });
+  });
+
+  test.each([
+    ["does not exist", { DATABASE_URL_FILE: path.join(folder, "none") }, "cannot be read (ENOENT)"],
+    ["is a folder", { DATABASE_URL_FILE: folder }, "cannot be read (EISDIR)"],
+    ["is empty", { DATABASE_URL_FILE: write("\n") }, "names an empty file"],
+    ["is set twice", { ...required, DATABASE_URL_FILE: write("x") }, "DATABASE_URL and DATABASE_URL_FILE are both set"],
+  ])("that %s is refused with one sentence", (_, environment, sentence) => {
+    const message = messageFor({ REDIS_URL: required.REDIS_URL, ...environment });
+    expect(message).toContain(sentence);
+    expect(message.split("\n")).toHaveLength(2);
+  });
+
+  test("is judged by the variable's rule, and not shown", () => {
+    const message = messageFor({ ...required, DIGEST_KEY_FILE: write("canary") });
+    expect(message).toContain("DIGEST_KEY must have at least 32 characters");
     expect(message).not.toContain("canary");
   });
 });

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { findRedisFaults, isAddressList, parseAddressList } from "./redis-servers.ts";
+import { readSecretFiles } from "./secret-files.ts";
 import { splitHosts } from "./split-hosts.ts";
 import { StartError } from "./start-error.ts";
 
@@ -224,7 +225,7 @@ export const adminPort = (defaultPort: number) => v.optional(port, String(defaul
 
 /**
  * Parses the given variables. The password of a URL may stand in a variable of its own, such as `REDIS_PASSWORD` for
- * `REDIS_URL`; the result has it in the URL.
+ * `REDIS_URL`; the result has it in the URL. Each secret may stand in a file, which `REDIS_PASSWORD_FILE` names.
  *
  * @param environment usually `process.env`; an empty value counts as absent
  * @throws StartError that names every invalid variable, without its value
@@ -233,24 +234,32 @@ export function parseEnvironment<const Entries extends v.ObjectEntries>(
   entries: Entries,
   environment: Record<string, string | undefined>,
 ): v.InferOutput<v.ObjectSchema<Entries, undefined>> {
-  const given = Object.fromEntries(
+  const set = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ""),
   );
+  const files = readSecretFiles(namesRead(entries), set);
+  const given = { ...set, ...files.values };
   const result = v.safeParse(v.object(entries), given);
   const redisFaults = Object.hasOwn(entries, "REDIS_CLUSTER") ? findRedisFaults(given) : [];
-  const lineBreaks = findLineBreaks(entries, given);
-  if (result.success && redisFaults.length === 0 && lineBreaks.length === 0) return addPasswords(result.output, given);
-  const faults = (result.issues ?? []).map((issue) => {
+  const otherFaults = [...files.faults.values(), ...findLineBreaks(entries, given), ...redisFaults];
+  if (result.success && otherFaults.length === 0) return addPasswords(result.output, given);
+  const faults = (result.issues ?? []).flatMap((issue) => {
     const name = v.getDotPath(issue) ?? "(environment)";
+    if (files.faults.has(name)) return [];
     return `${name} ${Object.hasOwn(given, name) ? issue.message : missingMessage(entries, name, issue.message)}`;
   });
-  throw refusal([...lineBreaks, ...faults, ...redisFaults]);
+  throw refusal([...otherFaults, ...faults]);
 }
 
-/** Such as that of a file which `echo` wrote. A password with it is wrong, and nobody sees why. */
+/** The variables of the entries, and those of the passwords of their URLs. */
+function namesRead(entries: v.ObjectEntries): Set<string> {
+  const passwords = Object.entries(passwordVariables).filter(([url]) => Object.hasOwn(entries, url));
+  return new Set([...Object.keys(entries), ...passwords.map(([, password]) => password)]);
+}
+
+/** A password with a line break at its end is wrong, and nobody sees why. */
 function findLineBreaks(entries: v.ObjectEntries, given: Record<string, unknown>): string[] {
-  const names = [...Object.keys(entries), ...Object.values(passwordVariables)];
-  const ending = [...new Set(names)].filter((name) => /[\r\n]$/.test(String(given[name] ?? "")));
+  const ending = [...namesRead(entries)].filter((name) => /[\r\n]$/.test(String(given[name] ?? "")));
   return ending.map((name) => `${name} ends with a line break: remove it, as by printf %s instead of echo`);
 }
 
