@@ -298,6 +298,16 @@ async function startFrozenServer(): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+test("without Redis, nobody knows when a partner was last heard of, so no time is shown and none is silent", async () => {
+  await logEvents("acme", everyTenMinutes(180, 48 * 60));
+  const environment = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
+  expect(await readJson(environment)).toMatchObject({
+    lastHeardOf: { acme: null },
+    needsAttention: [expect.stringContaining("Redis at 127.0.0.1")],
+  });
+  expect((await status([], environment)).stdout).toMatch(/^acme .* unknown$/m);
+});
+
 test.each([
   ["does not run", async () => `127.0.0.1:${await freePort()}`],
   ["is frozen", startFrozenServer],

@@ -47,8 +47,10 @@ export function parseEventId(text: string): string {
   return text.toLowerCase();
 }
 
-/** Of the operator, for what is recorded. */
+/** Of the operator, for what is recorded. In a container, OPERATOR says who it is. */
 export function defaultName(): string {
+  const { OPERATOR } = process.env;
+  if (OPERATOR !== undefined && OPERATOR.trim() !== "") return OPERATOR;
   try {
     return userInfo().username;
   } catch {

@@ -121,7 +121,7 @@ function describeSilence(rhythm: Rhythm, { at, lastHeardOf, enabledPartners }: S
   const { partner, activeSlots, longestGapMs } = rhythm;
   const lastAt = lastHeardOf.get(partner);
   const isExpected = (enabledPartners?.has(partner) ?? true) && activeSlots >= minActiveSlots;
-  if (lastAt === undefined || !isExpected) return [];
+  if (lastAt === undefined || lastAt === null || !isExpected) return [];
   const silenceMs = at.getTime() - lastAt.getTime();
   if (silenceMs <= Math.max(silenceFactor * longestGapMs, minSilenceMs)) return [];
   return [

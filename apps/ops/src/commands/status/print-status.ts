@@ -121,8 +121,10 @@ function printPartners(output: Output, { at, lastHeardOf }: Status, { partners, 
   const events = new Map(partners.map((rate) => [rate.partner, rate.events]));
   const names = [...new Set([...events.keys(), ...lastHeardOf.keys()])];
   if (names.length === 0) return;
-  const describeLast = (lastAt: Date | undefined) =>
-    lastAt === undefined ? "" : `${describeAge(at.getTime() - lastAt.getTime())} ago`;
+  const describeLast = (lastAt: Date | null | undefined) => {
+    if (lastAt === undefined) return "";
+    return lastAt === null ? "unknown" : `${describeAge(at.getTime() - lastAt.getTime())} ago`;
+  };
   const columns: Column<string>[] = [
     { header: "PARTNER", value: (name) => name },
     {

@@ -14,8 +14,11 @@ export interface Status {
   at: Date;
   queue: Reading<QueueStatus>;
   database: Reading<DatabaseStatus>;
-  /** When each partner was last heard of: an accepted event, or a request with a valid secret. */
-  lastHeardOf: Map<string, Date>;
+  /**
+   * When each partner was last heard of: an accepted event, or a request with a valid secret. Null: unknown, because Redis
+   * does not answer. What PostgreSQL has may be old then.
+   */
+  lastHeardOf: Map<string, Date | null>;
   /** Null: this host does not have the partners file. */
   enabledPartners: Set<string> | null;
   /** Of the partners of the file. Empty: that, or Redis does not answer. */
@@ -77,11 +80,13 @@ async function read<Value>(reading: Promise<Value>, describe: (error: unknown) =
   }
 }
 
-function findLastHeardOf(queue: Reading<QueueStatus>, database: Reading<DatabaseStatus>): Map<string, Date> {
+function findLastHeardOf(queue: Reading<QueueStatus>, database: Reading<DatabaseStatus>): Status["lastHeardOf"] {
   const rhythms = "value" in database ? (database.value.data?.rhythms ?? []) : [];
+  const lastUses = "value" in queue ? queue.value.lastUses : null;
   return new Map(
     rhythms.map(({ partner, lastSeenAt }) => {
-      const usedAt = ("value" in queue && queue.value.lastUses?.ofPartner(partner)) || null;
+      if (lastUses === null) return [partner, null];
+      const usedAt = lastUses.ofPartner(partner);
       return [partner, usedAt !== null && usedAt > lastSeenAt ? usedAt : lastSeenAt];
     }),
   );
