@@ -125,8 +125,8 @@ test("a change comes with what the booking holds and held, and names both events
   const log = (n: number, kind: string, payload: object) =>
     pool.query(
       `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
-         content_digest, outcome, received_at)
-       values ($1, 'acme', $2, 'trip', 'T', '\\x00', $3, $4, '\\x00', 'updated', now())`,
+         content_digest, outcome, received_at, default_country)
+       values ($1, 'acme', $2, 'trip', 'T', '\\x00', $3, $4, '\\x00', 'updated', now(), 'GB')`,
       [idOf(n), kind, n, payload],
     );
   await log(1, "create", { note: "A" });
@@ -164,6 +164,7 @@ test("a change comes with what the booking holds and held, and names both events
       ...{ ...reference, ...at, id: index + 1, revision: index + 1, sequence: index + 1, eventId: idOf(index + 1) },
       ...{ bookingId, change, payload, payloadState, previousPayload, previousPayloadState, previousEventId },
       ...(change === "erased" ? { reference: null } : {}),
+      defaultCountry: payload === null ? null : "GB",
     })),
   );
 });

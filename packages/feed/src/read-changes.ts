@@ -38,6 +38,8 @@ export interface BookingChange {
    * - `removed`: the log no longer has it, and the booking has been deleted since.
    */
   payloadState: "as-changed" | "current" | "deleted" | "erased" | "removed";
+  /** ISO alpha-2: where a phone number of `payload` without a calling code is. Null: it is not known. */
+  defaultCountry: string | null;
   /** What the booking held before. Null: see `previousPayloadState`. */
   previousPayload: BookingInput | null;
   /**
@@ -68,6 +70,7 @@ export async function readChanges(
        change, event_id as "eventId", sequence::float8 as sequence, previous_event_id as "previousEventId",
        changed_at as "changedAt", state as "payloadState", previous_state as "previousPayloadState",
        case state when 'as-changed' then logged::text when 'current' then stored::text end as payload,
+       case when state in ('as-changed', 'current') then default_country end as "defaultCountry",
        case previous_state when 'as-changed' then previously_logged::text end as "previousPayload"
      from (${withContents(tables)}) as changes
      order by id`,
@@ -82,6 +85,7 @@ export async function readChanges(
  */
 const withContents = ({ changes, events, bookings }: FeedTables) => `
        select page.*, event.payload as logged, previous.payload as previously_logged, booking.payload as stored,
+         coalesce(event.default_country, booking.default_country) as default_country,
          case
            when page.reference is null then 'erased'
            when page.change = 'deleted' then 'deleted'
@@ -100,7 +104,7 @@ const withContents = ({ changes, events, bookings }: FeedTables) => `
        left join ${events} as event on event.id = page.event_id
        left join ${events} as previous on previous.id = page.previous_event_id
        left join lateral (
-         select payload from ${bookings}
+         select payload, default_country from ${bookings}
          where event.payload is null and page.change <> 'deleted' and reference = page.reference
            and partner = page.partner and reference_kind = page.reference_kind and state = 'active'
          limit 1
