@@ -64,6 +64,7 @@ export {
   readBookings,
   type StoredBooking,
 } from "./tables/bookings.ts";
+export { toColumnName } from "./tables/content-columns.ts";
 export {
   type DatabaseIdentity,
   OtherDatabase,
