@@ -82,7 +82,9 @@ async function cursor(name = "test"): Promise<number | undefined> {
 
 beforeEach(async () => {
   number = 0;
-  await pool.query("truncate booking_changes, booking_events, bookings, feed_readers; drop table if exists handled");
+  await pool.query(
+    "truncate booking_changes, booking_events, bookings, feed_readers cascade; drop table if exists handled",
+  );
   await pool.query("update feed_position set last_id = 0, kept_from = 1");
   await pool.query(
     "create table handled (change_id bigint, process bigint, place bigint generated always as identity)",

@@ -1,3 +1,14 @@
+export type {
+  BatchOptions,
+  CommonOptions,
+  ConsumerOptions,
+  DeliveryFilter,
+  RetryPolicy,
+  SingleOptions,
+} from "./deliver/consumer-options.ts";
+export type { Delivery, DeliveryContext } from "./deliver/delivery.ts";
+export type { DeliveryEvent } from "./deliver/delivery-event.ts";
+export { RetryAfter, StopDelivering } from "./deliver/errors.ts";
 export {
   FeedGapError,
   ForeignReaderError,
