@@ -3,7 +3,8 @@
 
 do $$
 declare
-  roles text := 'booking_events_worker, booking_events_lookup, booking_events_ops, booking_events_reader';
+  roles text := 'booking_events_worker, booking_events_lookup, booking_events_ops, booking_events_reader, '
+    'booking_events_webhooks';
 begin
   execute format('revoke all on all tables in schema %I from %s', current_schema(), roles);
   execute format('revoke all on all functions in schema %I from %s', current_schema(), roles);
@@ -44,7 +45,7 @@ grant select (event_id, partner, error_code, resolution, resolved_at, replayed_a
 
 -- pnpm ops shows everything, marks dead letters, erases guests, and repairs bookings and their columns.
 grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_readers,
-  log_retention, schema_migrations to booking_events_ops;
+  feed_deliveries, log_retention, schema_migrations to booking_events_ops;
 grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, envelope, reference, error)
   on dead_letters to booking_events_ops;
 grant insert on bookings, booking_events, booking_changes, dead_letters to booking_events_ops;
@@ -56,18 +57,30 @@ grant update (last_id) on feed_position to booking_events_ops;
 grant select, update on digest_key to booking_events_ops;
 grant select, insert, update on erasures to booking_events_ops;
 grant execute on function remove_guest_samples to booking_events_ops;
-grant update (last_id, moved_at), delete on feed_readers to booking_events_ops;
+grant update (last_id, snapshot_after, moved_at, active_id), delete on feed_readers to booking_events_ops;
+grant update, delete on feed_deliveries to booking_events_ops;
 drop policy if exists operate on feed_readers;
 create policy operate on feed_readers to booking_events_ops using (true);
+drop policy if exists operate on feed_deliveries;
+create policy operate on feed_deliveries to booking_events_ops using (true);
 -- Whoever may add a subscription chooses its key. Ops reads it to post a test, signed as all posts are.
 grant select, insert, update, delete on subscriptions to booking_events_ops;
 
--- Whoever reads bookings and follows the feed, and keeps its place there. No role can move another's reader, so give each
--- program a role of its own: create role arrivals login password '…' in role booking_events_reader; None may delete a
--- reader: whoever may delete rows of a table may lock all of it, and others could not follow.
-grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, feed_position
-  to booking_events_reader;
-grant select, insert (name, last_id), update (last_id, moved_at, seen_at) on feed_readers to booking_events_reader;
+-- Whoever reads bookings and the feed, and keeps its place there. No role can move another's reader, so give each program
+-- a role of its own: create role arrivals login password '…' in role booking_events_reader; None may delete a reader, or
+-- what it has to deliver: whoever may delete rows of a table may lock all of it, and others could not go on.
+grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, feed_position,
+  feed_deliveries, feed_handed to booking_events_reader, booking_events_webhooks;
+grant select, insert (name, last_id, snapshot_after), update (last_id, snapshot_after, moved_at, seen_at, active_id,
+    active_until, failing_since, breaker_opened_at, probe_at)
+  on feed_readers to booking_events_reader, booking_events_webhooks;
+grant insert (reader, booking_id, done_id, change_id, since_id, attempts, first_failed_at, last_failed_at, retry_at,
+    died_at, failure),
+  update (done_id, change_id, since_id, attempts, first_failed_at, last_failed_at, retry_at, died_at, failure)
+  on feed_deliveries to booking_events_reader, booking_events_webhooks;
+grant insert (reader, booking_id, is_inside), update (is_inside) on feed_handed
+  to booking_events_reader, booking_events_webhooks;
+grant execute on function remove_spent_deliveries to booking_events_reader, booking_events_webhooks;
 
 -- Only an administrator may give this. With it, `ops doctor` sees standbys and settings, and the exporter of
 -- docker-compose.yml, whose role exists only there, what it exports.

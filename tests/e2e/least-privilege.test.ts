@@ -96,7 +96,7 @@ async function createPostgresRoles(): Promise<void> {
   const statements = [...refused.stderr.matchAll(/create role \w+ login password '…'/g)].map(
     ([statement]) => statement,
   );
-  expect(statements).toHaveLength(4);
+  expect(statements).toHaveLength(5);
   await run(statements);
   expect(await ops(["migrate", "--grant"], asOwner)).toMatchObject({ exitCode: 0, stderr: "" });
 }
@@ -371,6 +371,12 @@ test("a program that follows the feed as a role of its own can move no other's r
 
   await expect(followAs("invoices", { name: "arrivals", onChange: toTheEnd })).rejects.toThrow(ForeignReaderError);
   const invoices = openPool("invoices");
+  await owner.query("insert into feed_deliveries (reader, booking_id, done_id) values ('arrivals', $1, 1e9)", [
+    randomUUID(),
+  ]);
+  expect((await invoices.query("update feed_deliveries set done_id = null")).rowCount).toBe(0);
+  await invoices.query("select remove_spent_deliveries('{arrivals}')");
+  expect((await owner.query("select from feed_deliveries")).rowCount).toBe(1);
   expect((await invoices.query("update feed_readers set last_id = 0 where name = 'arrivals'")).rowCount).toBe(0);
   for (const statement of [
     "delete from feed_readers where name = 'arrivals'",
@@ -382,6 +388,10 @@ test("a program that follows the feed as a role of its own can move no other's r
     "insert into feed_readers (name, owner) values ('another', 'arrivals')",
     "update feed_readers set owner = 'arrivals' where name = 'invoices'",
     "truncate feed_readers",
+    "delete from feed_deliveries",
+    "do $$ begin lock table feed_deliveries; end $$",
+    "insert into feed_deliveries (reader, booking_id) values ('arrivals', gen_random_uuid())",
+    "insert into feed_handed (reader, booking_id, is_inside) values ('arrivals', gen_random_uuid(), true)",
   ])
     await expect(invoices.query(statement)).rejects.toMatchObject({ code: "42501" });
   expect(await places()).toEqual(before);

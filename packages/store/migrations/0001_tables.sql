@@ -74,6 +74,9 @@ create index bookings_by_guest on bookings using gin (guest_hashes) where guest_
 -- "Has this consumer bookings with trip references?"
 create index bookings_by_consumer on bookings (consumer_hash) where consumer_hash is not null;
 
+-- Ids are random, and programs that keep copies of bookings know them by nothing else.
+create unique index bookings_by_id on bookings (booking_id);
+
 -- "Has this booking been erased?" The index stays small, however many bookings there are.
 create index bookings_erased on bookings (booking_key) where erased_at is not null;
 
@@ -272,6 +275,9 @@ create table booking_changes (
   changed_at timestamptz not null default now()
 );
 
+-- A booking's newest change, and all that an erasure has to empty.
+create index booking_changes_by_booking on booking_changes (booking_id, id);
+
 comment on table booking_changes is
   'The feed: one row for each change of a booking, written in the transaction that changed the booking. Ids are visible in order and without gaps. Whoever has read id n has missed nothing if the next id is n + 1. Each transaction that appends notifies a channel of its last id: booking_changes, or in another schema than public, the channel with the schema''s name.';
 comment on column booking_changes.id is
@@ -311,8 +317,14 @@ create table feed_readers (
   -- Its type has no reference to the role, so a dump can be restored where the role is missing.
   owner name not null default current_user,
   last_id bigint,
+  snapshot_after uuid,
   moved_at timestamptz not null default now(),
-  seen_at timestamptz not null default now()
+  seen_at timestamptz not null default now(),
+  active_id uuid,
+  active_until timestamptz,
+  failing_since timestamptz,
+  breaker_opened_at timestamptz,
+  probe_at timestamptz
 );
 
 -- Everybody may see how far a reader is. Only its own role may move it; the tables' owner may, too.
@@ -321,13 +333,89 @@ create policy look on feed_readers for select using (true);
 create policy begin on feed_readers for insert with check (owner = current_user);
 create policy move on feed_readers for update using (owner = current_user);
 
-comment on table feed_readers is 'The programs that follow the feed by @booking-events/feed, and how far each has come.';
-comment on column feed_readers.name is 'The name under which the program follows.';
-comment on column feed_readers.owner is 'The role that followed first under this name. No other role can move the reader.';
+comment on table feed_readers is 'The programs that read the feed by @booking-events/feed, and how far each has come.';
+comment on column feed_readers.name is 'The name under which the program reads.';
+comment on column feed_readers.owner is 'The role that read first under this name. No other role can move the reader.';
 comment on column feed_readers.last_id is
-  'The id of the last change that it has dealt with. Null: it has been reset, and starts over.';
+  'All changes up to this id have been dealt with; what is still to be done of them has a row in feed_deliveries. Null: the reader has been reset, and starts over.';
+comment on column feed_readers.snapshot_after is
+  'While all bookings are handed over, in the order of their ids: the last one that has been dealt with. last_id is then the position of the feed at which that began. Null: no snapshot is under way.';
 comment on column feed_readers.moved_at is 'When last_id was set last.';
-comment on column feed_readers.seen_at is 'When the program was last known to run: it says so every 30 seconds.';
+comment on column feed_readers.seen_at is 'When the program was last known to run: it says so at least every 30 seconds.';
+comment on column feed_readers.active_id is
+  'The process that delivers, until active_until. Whatever it writes counts only while its id is here. Null: any process may begin. Whoever moves last_id or changes feed_deliveries by hand sets it to null, so that the process reads them again.';
+comment on column feed_readers.active_until is 'When another process may take over.';
+comment on column feed_readers.failing_since is 'Since when every attempt has failed. Null: the last one has not.';
+comment on column feed_readers.breaker_opened_at is
+  'Since when nothing is delivered but one booking at a time, to see whether the consumer works again. Null: it works.';
+comment on column feed_readers.probe_at is 'When the next of these attempts is due.';
+
+-- Exceptions only: a change that is delivered in its turn has no row here.
+create table feed_deliveries (
+  reader text collate "C" not null references feed_readers on delete cascade,
+  booking_id uuid not null,
+  done_id bigint,
+  change_id bigint,
+  since_id bigint,
+  attempts integer not null default 0,
+  first_failed_at timestamptz,
+  last_failed_at timestamptz,
+  retry_at timestamptz,
+  died_at timestamptz,
+  failure text collate "C",
+  primary key (reader, booking_id),
+  check (change_id is null or (retry_at is null) <> (died_at is null))
+);
+create index feed_deliveries_due on feed_deliveries (reader, retry_at, change_id) where retry_at is not null;
+create index feed_deliveries_dead on feed_deliveries (reader, died_at) where died_at is not null;
+create index feed_deliveries_done on feed_deliveries (reader, done_id) where change_id is null;
+
+create function owns_reader(reader text) returns boolean
+language sql stable parallel safe
+return exists (select from feed_readers where name = reader and owner = current_user);
+
+alter table feed_deliveries enable row level security;
+create policy look on feed_deliveries for select using (true);
+create policy begin on feed_deliveries for insert with check (owns_reader(reader));
+create policy move on feed_deliveries for update using (owns_reader(reader));
+
+comment on table feed_deliveries is
+  'What a reader of the feed has still to deliver although its place has passed it, and what it has delivered ahead of its place: one row for each reader and booking.';
+comment on column feed_deliveries.reader is 'The reader: feed_readers.name.';
+comment on column feed_deliveries.booking_id is 'The booking: bookings.booking_id.';
+comment on column feed_deliveries.done_id is
+  'The booking''s changes up to this id have been dealt with. Null: no more than feed_readers.last_id says.';
+comment on column feed_deliveries.change_id is
+  'The change that is to be delivered next. Null: none waits. Later changes of the booking wait behind it, or take its place if the reader wants the latest only.';
+comment on column feed_deliveries.since_id is
+  'The first change that was not delivered, and that change_id stands for. Null: it stands for itself.';
+comment on column feed_deliveries.attempts is 'How often change_id has been tried. What failed while the breaker was open does not count.';
+comment on column feed_deliveries.first_failed_at is 'When change_id failed first.';
+comment on column feed_deliveries.last_failed_at is 'When an attempt failed last.';
+comment on column feed_deliveries.retry_at is 'When change_id is due again. Null: it is dead, or none waits.';
+comment on column feed_deliveries.died_at is
+  'When the last attempt was used up. An operator replays the delivery or discards it. Null: it is alive, or none waits.';
+comment on column feed_deliveries.failure is
+  'Why the last attempt failed, as a class, such as http-500, timeout or an error''s code or name. Never a message, which may hold a guest''s data.';
+
+create table feed_handed (
+  reader text collate "C" not null references feed_readers on delete cascade,
+  booking_id uuid not null,
+  is_inside boolean not null,
+  primary key (reader, booking_id)
+);
+
+alter table feed_handed enable row level security;
+create policy look on feed_handed for select using (true);
+create policy begin on feed_handed for insert with check (owns_reader(reader));
+create policy move on feed_handed for update using (owns_reader(reader));
+
+comment on table feed_handed is
+  'The bookings that a reader with a filter by change, country or arrival has ever been given. It is told when one of them is deleted or erased, whatever its filter says.';
+comment on column feed_handed.reader is 'The reader: feed_readers.name.';
+comment on column feed_handed.booking_id is 'The booking: bookings.booking_id.';
+comment on column feed_handed.is_inside is
+  'Whether the reader''s filter let in what the booking held when it was last given. Once it does not, the reader is told that once.';
 
 create table dead_letters (
   event_id uuid primary key,

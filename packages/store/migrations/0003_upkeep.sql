@@ -218,6 +218,20 @@ begin
 end $$;
 revoke execute on function delete_old_changes from public;
 
+-- Removes rows of these readers of the feed that say nothing any more: of what their place has passed, and of readers that
+-- start over. Whoever may delete rows of a table may lock all of it, so readers may call only this.
+create function remove_spent_deliveries(readers text[]) returns void
+language sql security definer
+set search_path from current
+as $$
+  delete from feed_deliveries using feed_readers
+  where name = reader and reader = any (readers) and (
+    last_id is null
+    or change_id is null and done_id <= last_id and (snapshot_after is null or booking_id <= snapshot_after)
+  )
+$$;
+revoke execute on function remove_spent_deliveries from public;
+
 -- Removes the content of bookings that were deleted long ago, and of their events, and what leads to it. Bookings that
 -- are in use wait for the next time. A booking with more events than may be emptied at once keeps its own content, and
 -- what leads to it, until a later call has emptied the last of them.

@@ -11,7 +11,6 @@ export type { BookingToErase } from "./guests/booking-to-erase.ts";
 export { type DigestKey, DigestKeyError, openDigestKey, readDigestKey } from "./guests/digest-key.ts";
 export { eraseBooking } from "./guests/erase-booking.ts";
 export { eraseDeadLetters, recordErasedLetter } from "./guests/erase-dead-letters.ts";
-export { findChangesOf } from "./guests/erase-from-feed.ts";
 export { findErased, recordErased, recordIfErased, toErasedEntry } from "./guests/erased-bookings.ts";
 export { beginErasure, countErasedJob, type ErasedCounts, removeGuestSamples } from "./guests/erasures.ts";
 export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLetter } from "./guests/find-guests.ts";

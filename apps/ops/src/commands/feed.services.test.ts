@@ -6,7 +6,9 @@ const { pool, url } = useTestDatabase({ maxConnections: 1 });
 
 /** Ten changes, of which the first two have been removed. The newest was made an hour ago, each other an hour earlier. */
 beforeEach(async () => {
-  await pool.query("truncate feed_readers, booking_changes; update feed_position set last_id = 10, kept_from = 3");
+  await pool.query(
+    "truncate feed_readers, booking_changes cascade; update feed_position set last_id = 10, kept_from = 3",
+  );
   await pool.query(
     `insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id,
        sequence, changed_at)
@@ -53,7 +55,7 @@ test("readers are listed with what each has not dealt with, and for how long, th
 });
 
 test("a database without readers has none to list", async () => {
-  await pool.query("truncate feed_readers");
+  await pool.query("truncate feed_readers cascade");
   expect(await feed("list")).toMatchObject({ exitCode: 0, stdout: "No program follows the feed.\n" });
 });
 

@@ -17,6 +17,7 @@ const passwords = {
   WORKER_DATABASE_PASSWORD: variables.WORKER_DATABASE_PASSWORD,
   LOOKUP_DATABASE_PASSWORD: variables.LOOKUP_DATABASE_PASSWORD,
   OPS_DATABASE_PASSWORD: variables.OPS_DATABASE_PASSWORD,
+  WEBHOOKS_DATABASE_PASSWORD: variables.WEBHOOKS_DATABASE_PASSWORD,
   EXPORTER_DATABASE_PASSWORD: variables.EXPORTER_DATABASE_PASSWORD,
 };
 
@@ -30,8 +31,9 @@ export function addMigrateCommand(program: Command, context: Context): void {
     )
     .option(
       "--grant",
-      "also create the roles of worker, lookup, ops and readers if they are missing, set their passwords by " +
-        "WORKER_DATABASE_PASSWORD, LOOKUP_DATABASE_PASSWORD and OPS_DATABASE_PASSWORD, and grant each what it needs",
+      "also create the roles of worker, lookup, ops, webhooks and readers if they are missing, set their passwords by " +
+        "WORKER_DATABASE_PASSWORD, LOOKUP_DATABASE_PASSWORD, OPS_DATABASE_PASSWORD and WEBHOOKS_DATABASE_PASSWORD, and " +
+        "grant each what it needs",
     )
     .action(async ({ grant = false }) => {
       const database = readDatabaseSettings(context.environment);
@@ -53,6 +55,7 @@ async function migrateWithRoles(context: Context, database: DatabaseSettings): P
       worker: given.WORKER_DATABASE_PASSWORD,
       lookup: given.LOOKUP_DATABASE_PASSWORD,
       ops: given.OPS_DATABASE_PASSWORD,
+      webhooks: given.WEBHOOKS_DATABASE_PASSWORD,
       exporter: given.EXPORTER_DATABASE_PASSWORD,
     },
   });

@@ -30,7 +30,7 @@ const cleanups: (() => unknown)[] = [];
 
 beforeEach(async () => {
   prefix = uniquePrefix();
-  await pool.query(`truncate bookings, booking_events, booking_changes, dead_letters, feed_readers;
+  await pool.query(`truncate bookings, booking_events, booking_changes, dead_letters, feed_readers cascade;
     update feed_position set last_id = 0, kept_from = 1`);
 });
 

@@ -4,7 +4,7 @@ import type { BookingChange } from "../read-changes.ts";
 /** One change of a booking, handed to one consumer. */
 export interface Delivery {
   change: BookingChange;
-  /** `NAME.CHANGE-ID`: the same in each attempt, and in no other delivery. */
+  /** `NAME-CHANGE_ID`: the same in each attempt, and in no other delivery. */
   key: string;
   /** From 1. */
   attempt: number;

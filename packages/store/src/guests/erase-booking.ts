@@ -7,7 +7,7 @@ import { lockBookings, type StoredBooking } from "../tables/bookings.ts";
 import type { BookingToErase } from "./booking-to-erase.ts";
 import type { DigestKey } from "./digest-key.ts";
 import { emptyDeadLettersOf } from "./erase-dead-letters.ts";
-import { type ChangesOf, eraseFromFeed } from "./erase-from-feed.ts";
+import { eraseFromFeed } from "./erase-from-feed.ts";
 import { type ErasedIdentity, eraseIdentity, findErased, lockOf } from "./erased-bookings.ts";
 import { countErased, type ErasedCounts, erasingTimeoutMs } from "./erasures.ts";
 
@@ -18,14 +18,12 @@ import { countErased, type ErasedCounts, erasingTimeoutMs } from "./erasures.ts"
  *
  * The locks are taken in the worker's order. An event that a worker applies at the same time is either erased too, or
  * finds that its booking has been erased.
- *
- * @param options.feed the booking's changes, from {@link findChangesOf}
  */
 export function eraseBooking(
   pool: pg.Pool,
   key: DigestKey,
   booking: BookingToErase,
-  options: { erasureId: string; by: string; feed: ChangesOf },
+  options: { erasureId: string; by: string },
 ): Promise<ErasedCounts> {
   const plainKey = bookingKey(booking.partner, booking.referenceKind, booking.reference);
   const identity = eraseIdentity(key, plainKey);
@@ -40,7 +38,8 @@ export function eraseBooking(
       bookings: wasErased ? 0 : await emptyBooking(client, plainKey, identity, stored?.revision ?? -1),
     };
     await countErased(client, options.erasureId, counts);
-    await eraseFromFeed(client, booking, { stored, feed: options.feed });
+    // Nobody has heard of a booking that was never stored.
+    if (stored !== undefined) await eraseFromFeed(client, stored);
     return counts;
   });
 }

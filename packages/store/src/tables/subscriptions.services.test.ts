@@ -20,7 +20,7 @@ import {
 
 const { pool, url } = useTestDatabase({ maxConnections: 2 });
 
-beforeEach(() => pool.query("truncate subscriptions, feed_readers; update feed_position set last_id = 7"));
+beforeEach(() => pool.query("truncate subscriptions, feed_readers cascade; update feed_position set last_id = 7"));
 
 const everything = { partners: null, changes: null, countries: null, arrivalFromDays: null, arrivalToDays: null };
 const [firstKey, secondKey] = ["whsec_first", "whsec_second"];

@@ -28,6 +28,8 @@ const tables = [
   "booking_changes",
   "feed_position",
   "feed_readers",
+  "feed_deliveries",
+  "feed_handed",
   "dead_letters",
   "database_id",
   "digest_key",

@@ -9,7 +9,6 @@ import {
   type ErasedCounts,
   eraseBooking,
   eraseDeadLetters,
-  findChangesOf,
   type GuestSearch,
   type MatchingEvent,
   matchEnvelope,
@@ -125,11 +124,8 @@ async function eraseBookings({ pool, key }: Erasing, found: Findings, round: Rou
   const unknown = [...ofLetters, ...ofQueued].filter((booking) => !round.known.has(nameOf(booking)));
   const byName = new Map([...unknown, ...found.bookings].map((booking) => [nameOf(booking), booking]));
   const bookings: BookingToErase[] = [...byName.values()];
-  if (bookings.length === 0) return;
-  const feed = await findChangesOf(pool, bookings);
-  for (const [index, booking] of bookings.entries()) {
-    const changes = feed[index] ?? { ids: [], upTo: 0 };
-    const erased = await eraseBooking(pool, key, booking, { ...round, feed: changes });
+  for (const booking of bookings) {
+    const erased = await eraseBooking(pool, key, booking, round);
     round.counts.bookings += erased.bookings;
     round.counts.events += erased.events;
     round.counts.deadLetters += erased.deadLetters;
