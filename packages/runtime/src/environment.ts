@@ -61,6 +61,13 @@ const shardCount = v.pipe(
 
 const port = wholeNumber(0, 65_535);
 const address = v.pipe(v.string(), v.nonEmpty("must be an address to listen on"));
+const httpUrl = v.pipe(
+  v.string(),
+  v.check(
+    (value) => URL.canParse(value) && /^https?:\/\//i.test(value),
+    "must be a URL that starts with http:// or https://",
+  ),
+);
 const addressList = v.pipe(
   v.string(),
   v.check(isAddressList, "must be a list of hosts with ports, such as redis-1:6379,redis-2:6379"),
@@ -155,6 +162,10 @@ export const variables = {
     "{booking-events}",
   ),
   QUEUE_SHARDS: v.optional(shardCount, "1"),
+  /** Subscribers may have URLs with http and private addresses. */
+  WEBHOOKS_ALLOW_PRIVATE: v.optional(trueOrFalse, "false"),
+  /** A proxy that they are reached through. */
+  WEBHOOKS_PROXY_URL: v.optional(httpUrl),
   LOG_LEVEL: v.optional(
     v.picklist(
       ["fatal", "error", "warn", "info", "debug", "trace", "silent"],
@@ -166,13 +177,6 @@ export const variables = {
   SHUTDOWN_TIMEOUT_MS: v.optional(wholeNumber(100, 600_000), "15000"),
 } satisfies v.ObjectEntries;
 
-const httpUrl = v.pipe(
-  v.string(),
-  v.check(
-    (value) => URL.canParse(value) && /^https?:\/\//i.test(value),
-    "must be a URL that starts with http:// or https://",
-  ),
-);
 const otlpProtocol = v.picklist(["http/protobuf"], "must be http/protobuf");
 
 /** The standard variables of OpenTelemetry that decide whether traces are exported. */

@@ -1,3 +1,4 @@
+export { findUrlFault, type UrlFault } from "./find-url-fault.ts";
 export type { PostOutcome } from "./judge-answer.ts";
 export { createSigningKey, publicKeyOf, type SignatureKind } from "./signing-keys.ts";
 export { type Network, Subscriber, type SubscriberOptions } from "./subscriber.ts";

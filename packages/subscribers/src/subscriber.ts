@@ -1,9 +1,9 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import { isIP } from "node:net";
 import { version } from "@booking-events/runtime";
+import { findUrlFault } from "./find-url-fault.ts";
 import { judgeAnswer, type PostOutcome } from "./judge-answer.ts";
-import { createPublicLookup, isPublicAddress, type Resolve } from "./public-addresses.ts";
+import { createPublicLookup, type Resolve } from "./public-addresses.ts";
 import { createSigner, type Signer } from "./signing-keys.ts";
 
 export interface SubscriberOptions {
@@ -65,8 +65,8 @@ export class Subscriber {
    */
   async post({ id, body, signal }: { id: string; body: string; signal: AbortSignal }): Promise<PostOutcome> {
     signal.throwIfAborted();
-    const refusal = this.#findRefusal();
-    if (refusal !== undefined) return { kind: "failed", status: null, failure: refusal };
+    const fault = findUrlFault(this.#url.href, this.#network);
+    if (fault !== undefined) return { kind: "failed", status: null, failure: fault };
     const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#network.timeoutMs ?? postTimeoutMs)]);
     try {
       const answer = await this.#exchange(this.#headersOf(id, body), body, limit);
@@ -81,15 +81,6 @@ export class Subscriber {
   /** Ends the connections, and with them the posts under way. */
   close(): void {
     this.#agent.destroy();
-  }
-
-  #findRefusal(): string | undefined {
-    const { allowPrivate, proxyUrl } = this.#network;
-    if (allowPrivate) return undefined;
-    if (this.#url.protocol !== "https:") return "not-https";
-    // Node looks up names only.
-    const host = this.#url.hostname.replace(/^\[(.*)\]$/, "$1");
-    return proxyUrl === undefined && isIP(host) !== 0 && !isPublicAddress(host) ? "private-address" : undefined;
   }
 
   #headersOf(id: string, body: string): OutgoingHttpHeaders {
