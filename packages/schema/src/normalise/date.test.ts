@@ -61,6 +61,9 @@ describe("readDate", () => {
     "9999-12-31",
     "9999-12-31T23:59:59.9999999",
     " 9999-12-31T23:59:59.999Z ",
+    "0001-01-01 00:00:00 +0000 UTC",
+    "0001-01-01 00:00:00 Europe/Berlin",
+    "0001-01-01T00:00:00 LMT+00:53\n",
   ])("reads %j as no date", (text) => {
     expect(readDate(text)).toBe("none");
   });
@@ -107,6 +110,9 @@ describe("readDate", () => {
     ["Z and an offset", "2026-06-14T07:27:17Z+02:00"],
     ["a word around", "on 2026-06-14"],
     ["digits of another script", "٢٠٢٦-٠٦-١٤"],
+    ["a longer number that begins like no date", "000000001781421600"],
+    ["a day after a word that is none", "x0001-01-01"],
+    ["more than 128 characters that begin like no date", `0001-01-01 ${"0".repeat(118)}`],
     ["more than 128 characters", `2026-06-14T07:27:17.${"0".repeat(108)}Z`],
   ])("does not read %s", (_, text) => {
     expect(readDate(text)).toBeUndefined();

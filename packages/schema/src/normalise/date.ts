@@ -18,11 +18,12 @@ export function readDate(sent: string): ReadDate | "none" | undefined {
   if (tidyDay.test(sent)) return { day: sent, moment: null, hasTime: false, hasZone: false };
   if (tidyMoment.test(sent)) return { day: sent.slice(0, dayLength), moment: sent, hasTime: true, hasZone: true };
   const text = sent.trim();
-  const parts = text.length > maxDateLength ? null : dateTime.exec(text);
+  if (text.length > maxDateLength) return undefined;
+  if (dayOfNone.test(text)) return "none";
+  const parts = dateTime.exec(text);
   if (parts === null) return undefined;
   const [, year = "", , month = "", day = "", hour, minute = "0", second = "0", fraction = "", zone] = parts;
   const date = `${year}-${month}-${day}`;
-  if (datesOfNone.has(date)) return "none";
   const offset = zone === undefined ? 0 : offsetOf(zone);
   if (!isDay(Number(year), Number(month), Number(day)) || offset === undefined) return undefined;
   const [hasTime, hasZone] = [hour !== undefined, zone !== undefined];
@@ -47,10 +48,13 @@ const msPerMinute = 60_000;
 
 /** Year, hyphen, month, day, hour, minute, second, fraction, zone. The numbers may be of no calendar or clock. */
 const dateTime =
-  /^(-?[0-9]{4})(-?)([0-9]{2})\2([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?)?(?: ?([Zz]|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))?(?:\[[A-Za-z0-9_+.:/-]+\])?$/;
+  /^([0-9]{4})(-?)([0-9]{2})\2([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?)?(?: ?([Zz]|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))?(?:\[[A-Za-z0-9_+.:/-]+\])?$/;
 
-/** .NET's default, MySQL's zero date, what PHP makes of that, and the end of time. */
-const datesOfNone: ReadonlySet<string> = new Set(["0001-01-01", "0000-00-00", "-0001-11-30", "9999-12-31"]);
+/**
+ * The default of .NET, Go and Python, MySQL's zero date, what PHP makes of that, and the end of time. Each system writes
+ * time and zone behind it in its own way, such as Go's `0001-01-01 00:00:00 +0000 UTC`.
+ */
+const dayOfNone = /^(?:0001-01-01|00010101|0000-00-00|00000000|-0001-11-30|-00011130|9999-12-31|99991231)(?![0-9])/;
 
 function isDay(year: number, month: number, day: number): boolean {
   if (!(year >= 1900 && year <= 2999 && month >= 1 && month <= 12 && day >= 1)) return false;

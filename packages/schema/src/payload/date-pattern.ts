@@ -32,13 +32,12 @@ export const datePattern = new RegExp(
   `^${date}(?:T${minuteOfDay}(?::${second}(?:\\.[0-9]{1,9})?)?(?:Z|[+-](?:(?:0[0-9]|1[0-3]):?[0-5][0-9]|14:?00)))?$`,
 );
 
-/** What `readDate` reads, blank text, and what systems write if they have no date. It does not limit the length. */
+/** What `readDate` reads, white space, and what systems write if they have no date. It does not limit the length. */
 export const acceptedDatePattern: RegExp = (() => {
-  const zone = (hours: string) => `(?: ?(?:[Zz]|UTC|GMT|${hours}))?(?:\\[[A-Za-z0-9_+.:/-]+\\])?`;
-  const time = `(?:[Tt ]${minuteOfDay}(?::${second}(?:\\.[0-9]+)?)?)?${zone(offset)}`;
-  const anyTime = `(?:[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]+)?)?)?${zone("[+-][0-9]{2}(?::?[0-9]{2})?")}`;
+  const zone = `(?: ?(?:[Zz]|UTC|GMT|${offset}))?(?:\\[[A-Za-z0-9_+.:/-]+\\])?`;
+  const time = `(?:[Tt ]${minuteOfDay}(?::${second}(?:\\.[0-9]+)?)?)?${zone}`;
   const none = "0001-01-01|00010101|0000-00-00|00000000|-0001-11-30|-00011130|9999-12-31|99991231";
-  return new RegExp(`^\\s*(?:(?:${date}|${dayOf("")})${time}|(?:${none})${anyTime})?\\s*$`);
+  return new RegExp(`^\\s*(?:(?:${date}|${dayOf("")})${time}|(?:${none})(?:[^0-9][\\s\\S]*)?)?\\s*$`);
 })();
 
 /** The format of `Date.prototype.toISOString`: UTC with milliseconds. */
