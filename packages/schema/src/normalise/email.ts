@@ -2,8 +2,8 @@ import * as v from "valibot";
 import { cleanReference } from "../payload/clean-reference.ts";
 
 /**
- * Reads the one e-mail address in a text: `ada@example.com`, `Ada <ada@example.com>`, `mailto:ada@example.com`. White
- * space and characters that nobody sees are read away. Domains and local parts may be internationalised.
+ * Reads the one e-mail address in a text: `ada@example.com`, `Ada <ada@example.com>`, `Ada ada@example.com`,
+ * `mailto:ada@example.com`. White space and characters that nobody sees are read away. Domains and local parts may be internationalised.
  *
  * @returns the address with its domain in lower case; undefined if there is none, or more than one
  */
@@ -13,7 +13,7 @@ export function readEmail(sent: string): string | undefined {
   if (visible.length > maxEmailLength) return undefined;
   const text = withoutSeparators(toNarrow(visible));
   const { name = "", address = text } = named.exec(text)?.groups ?? {};
-  const email = readAddress(address);
+  const email = readAddress(address) ?? readAddress(withoutName(text));
   return email !== undefined && hasOtherAddress(name, email) ? undefined : email;
 }
 
@@ -23,6 +23,16 @@ const maxEmailLength = 1_024;
 /** A name with the characters of an address is in double quotes. */
 const named = /^(?<name>(?:"(?:[^"\\]|\\.)*"|[^"<>])*)<(?<address>[^<>]*)>$/su;
 const quotedText = /"(?:[^"\\]|\\.)*"/gsu;
+
+/**
+ * Removes a name that stands before the address without brackets. A text that begins with a small letter is rather an
+ * address with a blank in it.
+ */
+function withoutName(text: string): string {
+  return nameBefore.exec(text)?.[1] ?? "";
+}
+
+const nameBefore = /^[^\p{Ll}@"<>][^@"<>]*\s(\S+)$/u;
 
 /** Full-width characters, as Chinese and Japanese keyboards write them. */
 function toNarrow(text: string): string {
@@ -64,8 +74,9 @@ function withoutQuotes(text: string): string {
 }
 
 function withoutScheme(text: string): string {
-  if (!/^mailto:/i.test(text)) return text;
-  const address = text.slice("mailto:".length).replace(/(?<=@[^?]*)\?.*$/s, "");
+  const [scheme] = /^mailto:(?:\/\/)?/i.exec(text) ?? [];
+  if (scheme === undefined) return text;
+  const address = text.slice(scheme.length).replace(/(?<=@[^?]*)\?.*$/s, "");
   try {
     return decodeURIComponent(address).trim();
   } catch {
