@@ -126,11 +126,12 @@ from bookings cross join lateral (values
 where state = 'active' and is_unread and payload ? field
   and case jsonb_typeof(payload -> field)
     when 'null' then false
-    -- Nothing but white space is no value. The characters are those of JavaScript's trim, whatever the locale.
-    when 'string' then btrim(
-      payload ->> field,
-      E' \t\n\u000B\f\r\u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u2028\u2029\u202F\u205F\u3000\uFEFF'
-    ) <> ''
+    -- A text in which nothing can be seen is no value. These are the characters that JavaScript's trim removes, and
+    -- Unicode's default-ignorable ones, whatever the locale.
+    when 'string' then payload ->> field ~ (
+      '[^ \t-\r\u00A0\u00AD\u034F\u061C\u115F\u1160\u1680\u17B4\u17B5\u180B-\u180F\u2000-\u200F\u2028-\u202F\u205F-\u206F'
+      '\u3000\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFF8\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]'
+    )
     else true
   end
 group by partner, field;

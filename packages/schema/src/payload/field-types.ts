@@ -4,6 +4,7 @@ import { readDate } from "../normalise/date.ts";
 import { readEmail } from "../normalise/email.ts";
 import { describeDateFault } from "./describe-date-fault.ts";
 import { formatCount } from "./format-count.ts";
+import { isBlank } from "./is-blank.ts";
 
 /**
  * The types of a booking's fields. All are strings; the type says what the string represents. Only dates and the
@@ -77,11 +78,6 @@ export function isDateOrBlank(text: string): boolean {
 
 export function isEmailOrBlank(text: string): boolean {
   return readEmail(text) !== undefined || isBlank(text);
-}
-
-/** White space is what `String.prototype.trim` removes. */
-function isBlank(text: string): boolean {
-  return text.trim() === "";
 }
 
 export function describeTextViolation(maxLength: number, alternative = ""): (issue: Received) => string {

@@ -1,3 +1,4 @@
+import { isBlank } from "../payload/is-blank.ts";
 import type { WarnOfValue } from "./value-warnings.ts";
 import type { FieldWarning } from "./warning.ts";
 
@@ -24,5 +25,5 @@ function retire(name: string, about: Pick<FieldWarning, "message" | "field">): [
 
 /** Nobody misses an empty value. */
 function isEmpty(value: unknown): boolean {
-  return value === null || (typeof value === "string" && value.trim() === "");
+  return value === null || (typeof value === "string" && isBlank(value));
 }

@@ -21,7 +21,7 @@ describe("a value gets a warning", () => {
     ["consumerEmail", "unreadable-email", ["none", "ada@", "a@b.example, c@d.example", 0, {}, []]],
     ["consumerTripDepartureAirportCode", "unreadable-airport-code", ["EGLL", "London", "L1"]],
     ["consumerTripDestinationAirportCode", "unreadable-airport-code", ["LH"]],
-    ["consumerTripDepartureCountryName", "unreadable-country", ["ZZ", "12345", "?", "x".repeat(101)]],
+    ["consumerTripDepartureCountryName", "unreadable-country", ["ZZ", "12345", "?", "n/a", "N. A.", "x".repeat(101)]],
     ["consumerTripDestinationCountryName", "unreadable-country", ["XYZ", "-", "😀"]],
     ["consumerTripArrivalDate", "unreadable-date", ["0001-01-01T00:00:00", "0000-00-00", "9999-12-31"]],
     ["consumerTripReturnDate", "no-time-zone", ["2026-06-14T07:27:17", "2026-06-14 07:27"]],
@@ -54,7 +54,7 @@ describe("there is no warning", () => {
     expect(codesOf(fields)).toEqual([]);
   });
 
-  test.each(["", " ", "\n\t", "\u00a0"])("about %j in any field", (blank) => {
+  test.each(["", " ", "\n\t", "\u00a0", "\u200b \u200e"])("about %j in any field", (blank) => {
     const names = bookingFields
       .map(({ name }) => name)
       .filter((name) => name !== "consumerTripPartnerExternalReference");
@@ -66,7 +66,10 @@ describe("there is no warning", () => {
     expect(codesOf(Object.fromEntries(names.map((name) => [name, null])))).toEqual([]);
   });
 
-  test("about a country's name that is in no table", () => {
+  test("about a country's name that is in no table, or a usual abbreviation", () => {
+    expect(codesOf({ consumerTripDestinationCountryName: "U.S.A.", consumerTripDepartureCountryName: "U.K." })).toEqual(
+      [],
+    );
     expect(codesOf({ consumerTripDestinationCountryName: "Narnia", consumerTripDepartureCountryName: "秘密" })).toEqual(
       [],
     );

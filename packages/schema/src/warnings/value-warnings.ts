@@ -10,6 +10,7 @@ import { readPhone } from "../normalise/phone.ts";
 import { isTidyNumber } from "../normalise/tidy-number.ts";
 import { readTimeZone } from "../normalise/time-zone.ts";
 import type { BookingFieldName } from "../payload/booking-input.ts";
+import { isBlank } from "../payload/is-blank.ts";
 import type { FieldWarning, WarningCode } from "./warning.ts";
 
 /** Returns what to tell the sender about a field's value, if anything. */
@@ -67,12 +68,12 @@ function findPhoneFault(sent: string, listCountries: () => string[]): Fault | un
   return isReadable ? undefined : unreadablePhone;
 }
 
-/** A name need not be one that we know, as long as it looks like one and not like a code. */
+/** A name need not be one that we know, as long as it looks like one and not like a code, as `n/a` does. */
 function findCountryFault(sent: string): Fault | undefined {
   if (plainName.test(sent)) return undefined;
   const name = sent.trim();
   const isName = /\p{L}/u.test(name.slice(0, maxCountryLength)) && name.length <= maxCountryLength;
-  const isCode = /^[A-Za-z]{1,3}$/.test(name);
+  const isCode = /^(?:[A-Za-z][ ./-]*){1,3}$/.test(name);
   return isName && (!isCode || readCountry(name) !== undefined) ? undefined : unreadableCountry;
 }
 
@@ -134,5 +135,5 @@ export const valueWarnings: ReadonlyMap<string, WarnOfValue> = new Map(
 );
 
 function isNone(value: unknown): boolean {
-  return value === null || value === undefined || (typeof value === "string" && value.trim() === "");
+  return value === null || value === undefined || (typeof value === "string" && isBlank(value));
 }

@@ -53,8 +53,10 @@ function findUnreadableFields(payload: BookingPayload): string[] {
 }
 
 function isSent(value: unknown): boolean {
-  return typeof value === "string" ? value.trim() !== "" : value !== undefined && value !== null;
+  return typeof value === "string" ? value.replace(invisible, "") !== "" : value !== undefined && value !== null;
 }
+
+const invisible = /[\s\p{Default_Ignorable_Code_Point}]/gu;
 
 /** What any field may be sent as, readable or not. */
 const anyValue = fc.oneof(
@@ -95,12 +97,19 @@ test("a value of an accepted payload gets a warning if and only if the view coun
   expect(new Set(warned.flat()).size).toBeGreaterThan(12);
 });
 
-test.each([
-  ..."\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff",
-])("a text of nothing but white space is no value: %j", async (space) => {
-  expect(space.trim()).toBe("");
-  expect(await readUnreadableFields([{ consumerPhone: space }, { consumerPhone: `${space}x` }])).toEqual([
-    [],
-    ["consumerPhone"],
-  ]);
+test("a text in which nothing can be seen is no value", async () => {
+  const codes = Array.from({ length: 0xe_2000 }, (_, index) => index + 1).filter(
+    (code) => code < 0xd800 || code > 0xdfff,
+  );
+  const characters = codes.map((code) => String.fromCodePoint(code));
+  const isInvisible = characters.map((character) => character.replace(invisible, "") === "");
+  const blank = characters.filter((_, index) => isInvisible[index]).join("");
+  const beside = characters.filter(
+    (_, index) => !isInvisible[index] && (isInvisible[index - 1] || isInvisible[index + 1]),
+  );
+  expect([blank.length > 4_000, beside.length > 30]).toEqual([true, true]);
+
+  const unreadable = await readUnreadableFields([blank, ...beside].map((consumerPhone) => ({ consumerPhone })));
+
+  expect(unreadable).toEqual([[], ...beside.map(() => ["consumerPhone"])]);
 });
