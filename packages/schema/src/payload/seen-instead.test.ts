@@ -72,6 +72,31 @@ describe("the violation for a missing reference says what was seen instead", () 
       `There is "${trip}" in "booking". Send the fields of that object as the payload itself.`,
     ],
     [
+      "two levels down",
+      { data: { attributes: { [trip]: "canary" } } },
+      `There is "${trip}" in "attributes" in "data". Send the fields of that object as the payload itself.`,
+    ],
+    [
+      "three levels down, in a form",
+      { "a[b][c][booking_id]": "canary" },
+      `There is "booking_id" in "c" in "b" in "a". Send the fields of that object as the payload itself, with the reference as ${trip}.`,
+    ],
+    [
+      "in an array",
+      { bookings: [{ [trip]: "canary" }, {}] },
+      `There is "${trip}" in "bookings". Send an event for each object of the array, with its fields as the payload itself.`,
+    ],
+    [
+      "in an array, as a form",
+      { [`bookings[0][${trip}]`]: "canary" },
+      `There is "${trip}" in "bookings". Send an event for each object of the array, with its fields as the payload itself.`,
+    ],
+    [
+      "in an object of an array in a wrapper",
+      { data: { items: [{ booking: { trip_id: 7 } }] } },
+      `There is "trip_id" in "booking" in "items" in "data". Send an event for each object of the array, with its fields as the payload itself, with the reference as ${trip}.`,
+    ],
+    [
       "in a wrapper rather than by another name",
       { bookingId: "canary", data: { [trip]: "canary" } },
       `There is "${trip}" in "data". Send the fields of that object as the payload itself.`,
@@ -86,8 +111,10 @@ describe("it says nothing more if", () => {
   test.each<[string, object]>([
     ["the payload is empty", {}],
     ["no name resembles a reference", { consumerPhone: "x", id: 1, data: { id: 1 } }],
-    ["it is in a list", { data: [{ [trip]: "x" }] }],
-    ["it is two levels down", { data: { booking: { [trip]: "x" } } }],
+    ["it is in a later object of an array", { data: [{}, { [trip]: "x" }] }],
+    ["it is in an array of arrays", { data: [[{ [trip]: "x" }]] }],
+    ["it is four levels down", { a: { b: { c: { d: { [trip]: "x" } } } }, [`a[b][c][d][${trip}]`]: "x" }],
+    ["its brackets are not closed", { "a[booking_id": "x", "a[b]booking_id": "x" }],
     ["a name that means a reference has no value of its own", { bookingId: null }],
   ])("%s", (_, payload) => expect(hintFor(payload)).toBe(""));
 });

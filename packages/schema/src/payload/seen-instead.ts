@@ -2,8 +2,10 @@ import { otherReferenceNames } from "../warnings/names-of-references.ts";
 import { createSimilarNameFinder } from "../warnings/similar-name.ts";
 import { isPlainObject } from "./plain-object.ts";
 
-/** In the payload and its members together. */
+/** In the payload and all that is in it together. */
 const maxNames = 50;
+/** Of wrappers, such as `data` and then `booking`. */
+const maxWrappers = 3;
 
 const findSimilarName = createSimilarNameFinder(
   ["consumerTripPartnerExternalReference", "consumerPartnerExternalReference"],
@@ -33,25 +35,22 @@ export function describeSeenInstead(payload: object): string | undefined {
 function findSightings(payload: Record<string, unknown>): Sighting[] {
   const sightings: Sighting[] = [];
   let left = maxNames;
-  for (const name in payload) {
-    if (left === 0) break;
-    left -= 1;
-    const value = payload[name];
-    const sighting = lookAtName(name, value);
-    if (sighting !== undefined) sightings.push(sighting);
-    if (!isPlainObject(value)) continue;
-    for (const inner in value) {
-      if (left === 0) break;
+  function lookInto(object: Record<string, unknown>, wrappers: readonly string[], isInArray: boolean): void {
+    for (const name in object) {
+      if (left === 0) return;
       left -= 1;
-      const inMember = lookAtNameInMember(name, inner);
-      if (inMember !== undefined) sightings.push(inMember);
+      const value = object[name];
+      const sighting =
+        wrappers.length === 0 ? lookAtName(name, value) : lookAtNameInWrapper({ name, wrappers, isInArray });
+      if (sighting !== undefined) sightings.push(sighting);
+      const [inner = value] = Array.isArray(value) ? value : [];
+      if (!isPlainObject(inner) || wrappers.length === maxWrappers) continue;
+      lookInto(inner, [...wrappers, name], isInArray || Array.isArray(value));
     }
   }
+  lookInto(payload, [], false);
   return sightings;
 }
-
-/** `booking[reference]`, as PHP and others write a member of an object into a form. */
-const nameInBrackets = /^([^[\]]+)\[([^[\]]+)\]$/;
 
 /** As it begins if a form was written into HTML, and sent without decoding the `&amp;` again. */
 const separatorInHtml = "amp;";
@@ -60,10 +59,7 @@ function lookAtName(sent: string, value: unknown): Sighting | undefined {
   const isAfterSeparator = sent.startsWith(separatorInHtml);
   const name = isAfterSeparator ? sent.slice(separatorInHtml.length) : sent;
   const similar = findSimilarName(name);
-  if (similar === undefined) {
-    const [, member, inner] = nameInBrackets.exec(name) ?? [];
-    return member === undefined || inner === undefined ? undefined : lookAtNameInMember(member, inner);
-  }
+  if (similar === undefined) return lookAtNameInBrackets(name);
   const { listed, isSpelledAlike } = similar;
   if (isAfterSeparator)
     return { place: "spelled otherwise", sentence: "The form is joined by &amp;. Join its fields by & alone." };
@@ -79,11 +75,34 @@ function lookAtName(sent: string, value: unknown): Sighting | undefined {
   return { place: "spelled otherwise", sentence: `There is ${quote(name)}. Name it ${listed}.` };
 }
 
-function lookAtNameInMember(member: string, name: string): Sighting | undefined {
+/** `booking[reference]` and `bookings[0][reference]`, as PHP and others write the members of an object into a form. */
+function lookAtNameInBrackets(sent: string): Sighting | undefined {
+  if (!nameInBrackets.test(sent)) return undefined;
+  const parts = sent.replaceAll("]", "").split("[");
+  const name = parts.pop() ?? "";
+  const wrappers = parts.filter((part) => !/^[0-9]*$/.test(part));
+  return lookAtNameInWrapper({ name, wrappers, isInArray: wrappers.length < parts.length });
+}
+
+const nameInBrackets = new RegExp(`^[^[\\]]+(?:\\[[^[\\]]*\\]){1,${maxWrappers}}$`);
+
+interface NameInWrapper {
+  name: string;
+  /** From the outside in. */
+  wrappers: readonly string[];
+  /** Whether one of them is an array. */
+  isInArray: boolean;
+}
+
+function lookAtNameInWrapper({ name, wrappers, isInArray }: NameInWrapper): Sighting | undefined {
   const similar = findSimilarName(name);
   if (similar === undefined) return undefined;
   const { listed, isSpelledAlike } = similar;
-  const sentence = `There is ${quote(name)} in ${quote(member)}. Send the fields of that object as the payload itself`;
+  const where = [name, ...wrappers.toReversed()].map(quote).join(" in ");
+  const advice = isInArray
+    ? "Send an event for each object of the array, with its fields as the payload itself"
+    : "Send the fields of that object as the payload itself";
+  const sentence = `There is ${where}. ${advice}`;
   return isSpelledAlike
     ? { place: "in a member", sentence: name === listed ? `${sentence}.` : `${sentence}, and name it ${listed}.` }
     : { place: "in a member, by another name", sentence: `${sentence}, with the reference as ${listed}.` };
