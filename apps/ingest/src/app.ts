@@ -20,7 +20,7 @@ import {
   eventKinds,
   type FieldWarning,
   findWarnings,
-  maxWarnings,
+  limitWarnings,
   validatePayload,
 } from "@booking-events/schema";
 import { Router, type RouterContext } from "@koa/router";
@@ -110,14 +110,12 @@ function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions)
     const bytes = isChunked(ctx.req) ? bytesRead : body.bytes;
     const read = () =>
       readEvent(ctx, { kind, defaultCountry }, body, (values) => options.limiter.charge(partner, bytes, values));
-    const { payload, payloadJson, warnings, idempotencyKey, isDryRun } = await options.turns.take(
-      partner.id,
-      body.bytes,
-      read,
-    );
+    const accepted = await options.turns.take(partner.id, body.bytes, read);
+    const { payload, payloadJson, idempotencyKey, isDryRun } = accepted;
     options.countUnknownFields(partner.id, payload);
     // The dates of a delete are not applied.
-    if (kind !== "delete") addWarnings(warnings, options.convertedMidnights.check(partner.id, payload));
+    const midnights = kind === "delete" ? [] : options.convertedMidnights.check(partner.id, payload);
+    const warnings = limitWarnings([...accepted.warnings, ...midnights]);
     // The body may have waited even if the headers have not.
     if (options.isLate(ctx.req.socket)) throw new Refusal(answers.overloaded);
     if (isDryRun) {
@@ -165,7 +163,7 @@ function readEvent(
     const { idempotencyKey, isDryRun, ...options } = readEventOptions(ctx.req);
     const payload = checkPayload(kind, decoded.object);
     const likelyMistakes = findWarnings(kind, payload, { defaultCountry });
-    const warnings = [...decoded.warnings, ...options.warnings, ...likelyMistakes].slice(0, maxWarnings);
+    const warnings = [...decoded.warnings, ...options.warnings, ...likelyMistakes];
     return { idempotencyKey, isDryRun, payload, payloadJson: decoded.json, warnings };
   } finally {
     charge(values);
@@ -175,10 +173,6 @@ function readEvent(
 /** Returns undefined if there are none, so that most events carry nothing. */
 function listCodes(warnings: FieldWarning[]): string[] | undefined {
   return warnings.length === 0 ? undefined : [...new Set(warnings.map(({ code }) => code))];
-}
-
-function addWarnings(warnings: FieldWarning[], more: FieldWarning[]): void {
-  warnings.push(...more.slice(0, maxWarnings - warnings.length));
 }
 
 function checkPayload(kind: EventKind, object: BodyObject): BookingPayload {

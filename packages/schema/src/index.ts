@@ -48,4 +48,5 @@ export { type BookingPayload, type PayloadValidation, validatePayload } from "./
 export { maxViolations, Violation, type ViolationCode, violationCodes } from "./payload/violation.ts";
 export { type Charset, decodeFormFields, decodeText, decodeUtf8 } from "./text/decode-exactly.ts";
 export { findWarnings } from "./warnings/find-warnings.ts";
+export { limitWarnings } from "./warnings/limit-warnings.ts";
 export { type FieldWarning, maxWarnings, Warning, type WarningCode, warningCodes } from "./warnings/warning.ts";

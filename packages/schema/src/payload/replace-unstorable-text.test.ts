@@ -87,6 +87,13 @@ test("no more is said than an answer holds, and no path has a long name or half 
   expect(paths[0]).toEqual([`${"n".repeat(255)}…`]);
 });
 
+test("of too many places, those in listed fields are told", () => {
+  const others = Array.from({ length: 60 }, (_, index) => [`other${index}`, "\0"]);
+  const { paths } = replaceIn({ ...Object.fromEntries(others), consumerGivenName: "\0", agentGivenName: "\0" });
+  expect(paths).toHaveLength(maxWarnings);
+  expect(paths.slice(0, 3)).toEqual([["consumerGivenName"], ["agentGivenName"], ["other0"]]);
+});
+
 test("what is nested too deep to be accepted takes no stack", () => {
   const depth = 30_000;
   const deep = JSON.parse(`{"a":${"[".repeat(depth)}"\\u0000"${"]".repeat(depth)}}`);

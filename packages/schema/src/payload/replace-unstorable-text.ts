@@ -1,3 +1,4 @@
+import { limitWarnings } from "../warnings/limit-warnings.ts";
 import { type FieldWarning, maxWarnings } from "../warnings/warning.ts";
 import { bookingFields } from "./booking-input.ts";
 import { countJsonValues, maxJsonValues } from "./count-json-values.ts";
@@ -21,14 +22,14 @@ interface Search {
  * another one would identify another booking. So is what is nested so deep that it is refused, and all of a payload that is
  * refused for its number of values.
  *
- * @returns a warning for each place, up to `maxWarnings`; and whether two names of an object would become equal. The
+ * @returns a warning for each place, up to `maxWarnings` and listed fields first; and whether two names of an object would become equal. The
  *   payload must be refused then
  */
 export function replaceUnstorableText(payload: PlainObject): { warnings: FieldWarning[]; hasEqualNames: boolean } {
   const search: Search = { path: [], warnings: [], hasEqualNames: false };
   if (countJsonValues(payload) <= maxJsonValues) replaceIn(search, payload, findReference(payload)?.name);
   const { warnings, hasEqualNames } = search;
-  return { warnings, hasEqualNames };
+  return { warnings: limitWarnings(warnings), hasEqualNames };
 }
 
 /** Recursive; the nesting limit also bounds the stack. */
@@ -70,8 +71,8 @@ function replaceNames(search: Search, object: PlainObject): void {
 const advice = "A database cannot store it. Check how the text was encoded or truncated.";
 
 function warn({ path, warnings }: Search, message: string): void {
-  if (warnings.length === maxWarnings) return;
   const field = bookingFields.find(({ name }) => name === path[0])?.name ?? "";
+  if (field === "" && warnings.length >= maxWarnings) return;
   warnings.push({ message, code: "unstorable-text", propertyPath: path.map(shortenName), field });
 }
 

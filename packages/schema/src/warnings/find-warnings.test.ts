@@ -111,6 +111,19 @@ test("warnings come in the order of the payload's keys, up to their maximum numb
   expect(warningsOf(Object.fromEntries(many))).toHaveLength(Math.min(maxWarnings, 51));
 });
 
+test("of too many warnings, those of listed fields come first, and then those of names sent instead", () => {
+  const separated = Array.from({ length: 30 }, (_, index) => [`amp;other${index}`, "x"]);
+  const fields = {
+    ...Object.fromEntries(separated),
+    consumerGivenname: "x",
+    consumerPhone: "x",
+    agentPhoneNumber: "x",
+  };
+  const paths = warningsOf(fields).map(({ propertyPath }) => propertyPath[0]);
+  expect(paths).toHaveLength(maxWarnings);
+  expect(paths.slice(0, 4)).toEqual(["consumerPhone", "agentPhoneNumber", "consumerGivenname", "amp;other0"]);
+});
+
 test("only the first 50 unlisted names are compared with listed ones", () => {
   const others = Array.from({ length: 49 }, (_, index) => [`other${index}`, "x"]);
   expect(warningsOf({ ...Object.fromEntries(others), consumerGivenname: "x" })).toHaveLength(1);

@@ -2,14 +2,16 @@ import type { NormaliseOptions } from "../normalise/normalise-booking.ts";
 import { type BookingFieldName, bookingFields } from "../payload/booking-input.ts";
 import { BookingReference } from "../payload/booking-reference.ts";
 import type { EventKind } from "../payload/event-kind.ts";
+import { isBlank } from "../payload/is-blank.ts";
 import { shortenName } from "../payload/property-path.ts";
 import type { BookingPayload } from "../payload/validate-payload.ts";
+import { limitWarnings } from "./limit-warnings.ts";
 import { namesByMeaning } from "./names-by-meaning.ts";
 import { warnOfReference } from "./reference-warnings.ts";
 import { retiredNameWarnings } from "./retired-names.ts";
 import { createSimilarNameFinder, type SimilarName } from "./similar-name.ts";
 import { valueWarnings, type WarnOfValue } from "./value-warnings.ts";
-import { type FieldWarning, maxWarnings } from "./warning.ts";
+import type { FieldWarning } from "./warning.ts";
 
 /** In a payload. Further unlisted names are not compared with listed ones. */
 const maxComparedNames = 50;
@@ -47,7 +49,8 @@ const rulesByKind = {
  * one, and values that `normaliseBooking` cannot read, or not wholly. Never throws.
  *
  * @param payload a payload that `validatePayload` has accepted
- * @returns up to `maxWarnings`: of the reference, and then in the order of the payload's keys
+ * @returns up to `maxWarnings`: of the reference, and then in the order of the payload's keys. If there are more, those
+ *   of listed fields come first
  */
 export function findWarnings(
   kind: EventKind,
@@ -69,9 +72,8 @@ export function findWarnings(
       const warning = warnOfUnlisted(payload, name, findSimilarName);
       if (warning !== undefined) warnings.push(warning);
     }
-    if (warnings.length === maxWarnings) break;
   }
-  return warnings;
+  return limitWarnings(warnings);
 }
 
 /** Before a name, it is left of a form that was joined by `&amp;`, as in HTML. */
@@ -105,7 +107,7 @@ function isInPlaceOf(payload: BookingPayload, listed: BookingFieldName, value: u
 }
 
 function isValue(value: unknown): boolean {
-  return typeof value === "number" || (typeof value === "string" && value.trim() !== "");
+  return typeof value === "number" || (typeof value === "string" && !isBlank(value));
 }
 
 function warnOfName(name: string, field: BookingFieldName): FieldWarning {
