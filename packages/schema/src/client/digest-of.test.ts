@@ -3,6 +3,7 @@ import canonicalize from "canonicalize";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ExactNumber } from "../json/exact-number.ts";
+import { replaceUnstorableText } from "../payload/replace-unstorable-text.ts";
 import { bookingInput, examples } from "../testing/index.ts";
 import { digestOf } from "./digest-of.ts";
 
@@ -33,6 +34,16 @@ test("a number has all of its digits in the digest", async () => {
   const payload = { orderId: new ExactNumber("9007199254740993.0"), rates: [new ExactNumber("1e400"), 1e21] };
   const canonical = '{"orderId":9007199254740993,"rates":[1e+400,1e+21]}';
   expect(await digestOf(payload)).toBe(createHash("sha256").update(canonical).digest("hex"));
+});
+
+test("the digest of what a database can't store is that of what the service stores instead", async () => {
+  const sent = { "a\ud800": ["\0\0", "\udc00\ud83d\ude00", "\\u0000", "\\\0", "\u0001\ufffd"] };
+  const stored = { "a\ufffd": ["\ufffd\ufffd", "\ufffd\ud83d\ude00", "\\u0000", "\\\ufffd", "\u0001\ufffd"] };
+  expect(await digestOf(sent)).toBe(expectedOf(stored));
+  const digest = await digestOf(sent);
+  replaceUnstorableText(sent);
+  expect(sent).toEqual(stored);
+  expect(await digestOf(sent)).toBe(digest);
 });
 
 test("the order of fields, and what JSON leaves out, make no difference", async () => {
