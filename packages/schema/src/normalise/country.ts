@@ -1,5 +1,6 @@
 import { nameKey } from "./name-key.ts";
 import { otherCountryCodes, otherCountryNames } from "./other-names.ts";
+import { readTable } from "./read-table.ts";
 import { remember } from "./remember.ts";
 import { countries, formerCountries } from "./tables/countries.ts";
 
@@ -37,16 +38,13 @@ let index: Index | undefined;
 function createIndex(): Index {
   const codes = new Map<string, string>();
   const names = new Map<string, string>();
-  for (const row of countries.trim().split("\n")) {
-    const [code = "", alpha3 = "", ...keys] = row.split(" ");
+  for (const [code = "", alpha3 = "", ...keys] of readTable(countries)) {
     codes.set(code, code).set(alpha3, code);
     for (const key of keys) names.set(key, code);
   }
-  for (const row of [...formerCountries.trim().split("\n"), ...otherCountryCodes]) {
-    const [former = "", code = ""] = row.split(" ");
-    codes.set(former, code);
-  }
-  for (const [code, others] of Object.entries(otherCountryNames))
-    for (const name of others) names.set(nameKey(name), code);
+  const others = otherCountryCodes.map((row) => row.split(" "));
+  for (const [other = "", code = ""] of [...readTable(formerCountries), ...others]) codes.set(other, code);
+  for (const [code, otherNames] of Object.entries(otherCountryNames))
+    for (const name of otherNames) names.set(nameKey(name), code);
   return { codes, names };
 }

@@ -1,4 +1,5 @@
 import { otherCurrencyNames } from "./other-names.ts";
+import { readTable } from "./read-table.ts";
 import { currencies } from "./tables/currencies.ts";
 
 /** Reads a currency as its ISO 4217 code. Withdrawn ones are still read, and names and signs that mean one currency. */
@@ -17,7 +18,7 @@ let codes: ReadonlyMap<string, string> | undefined;
 
 /** The runtime knows currencies that are newer than the table, and the table those that the runtime has forgotten. */
 function createCodes(): ReadonlyMap<string, string> {
-  const known = [...currencies.trim().split(/\s/), ...Intl.supportedValuesOf("currency")];
+  const known = [...readTable(currencies).flat(), ...Intl.supportedValuesOf("currency")];
   const others = Object.entries(otherCurrencyNames).flatMap(([code, names]) =>
     names.map((name) => [name, code] as const),
   );

@@ -1,6 +1,7 @@
 import { readCountry } from "./country.ts";
 import { nameKey } from "./name-key.ts";
 import { otherLanguageNames } from "./other-names.ts";
+import { readTable } from "./read-table.ts";
 import { languageAliases, languages } from "./tables/languages.ts";
 
 /**
@@ -73,13 +74,11 @@ let index: Index | undefined;
 function createIndex(): Index {
   const tags = new Map<string, string>();
   const names = new Map<string, string>();
-  for (const row of languages.trim().split("\n")) {
-    const [code = "", ...keys] = row.split(" ");
+  for (const [code = "", ...keys] of readTable(languages)) {
     tags.set(code, code);
     for (const key of keys) names.set(key, code);
   }
-  for (const row of languageAliases.trim().split("\n")) {
-    const [code = "", tag = ""] = row.split(" ");
+  for (const [code = "", tag = ""] of readTable(languageAliases)) {
     const [base = ""] = tag.split("-");
     tags.set(code, tag);
     // The table has no languages without a name.

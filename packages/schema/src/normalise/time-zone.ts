@@ -1,3 +1,4 @@
+import { readTable } from "./read-table.ts";
 import { remember } from "./remember.ts";
 import { renamedZones, windowsZones } from "./tables/time-zones.ts";
 
@@ -33,9 +34,8 @@ function createZones(): ReadonlyMap<string, string> {
   ]);
 }
 
-function toPairs(table: string): [string, string][] {
-  const rows = table.trim().split("\n");
-  return rows.map((row) => row.split(" ") as [string, string]);
+function toPairs(table: string): (readonly [string, string])[] {
+  return readTable(table).map(([name = "", zone = ""]) => [name, zone] as const);
 }
 
 const utcNames = ["utc", "UTC", "gmt", "gmt0", "z", "uct", "etc/utc", "etc/gmt", "etc/uct", "coordinateduniversaltime"];

@@ -3,277 +3,70 @@
 
 /** ISO 3166-1 alpha-2 and alpha-3, and names in English and the official languages. */
 export const countries = `
-AD AND andorra
-AE ARE unitedarabemirates الإماراتالعربيةالمتحدة
-AF AFG afghanistan افغانستان
-AG ATG antiguaandbarbuda
-AI AIA anguilla
-AL ALB albania shqiperi
-AM ARM armenia հայաստան
-AO AGO angola
-AQ ATA antarctica
-AR ARG argentina
-AS ASM americansamoa
-AT AUT austria osterreich
-AU AUS australia
-AW ABW aruba
-AX ALA alandislands aland
-AZ AZE azerbaijan azərbaycan азәрбајҹан
-BA BIH bosniaandherzegovina bosnia bosnaihercegovina боснаихерцеговина
-BB BRB barbados
-BD BGD bangladesh বাংলাদেশ
-BE BEL belgium belgien belgique belgie
-BF BFA burkinafaso
-BG BGR bulgaria българия
-BH BHR bahrain البحرين
-BI BDI burundi uburundi
-BJ BEN benin
-BL BLM saintbarthelemy
-BM BMU bermuda
-BN BRN brunei
-BO BOL bolivia
-BQ BES caribbeannetherlands caribischnederland
-BR BRA brazil brasil
-BS BHS bahamas
-BT BTN bhutan འབྲུག
-BV BVT bouvetisland
-BW BWA botswana
-BY BLR belarus беларусь
-BZ BLZ belize
-CA CAN canada
-CC CCK cocoskeelingislands cocosislands
-CD COD congokinshasa
-CF CAF centralafricanrepublic republiquecentrafricaine kodorosesetibeafrika
-CG COG congobrazzaville
-CH CHE switzerland schweiz suisse schwiiz svizzera
-CI CIV cotedivoire
-CK COK cookislands
-CL CHL chile
-CM CMR cameroon cameroun
-CN CHN china 中国
-CO COL colombia
-CR CRI costarica
-CU CUB cuba
-CV CPV capeverde caboverde
-CW CUW curacao
-CX CXR christmasisland
-CY CYP cyprus κυπρος kıbrıs
-CZ CZE czechia cesko
-DE DEU germany deutschland
-DJ DJI djibouti جيبوتي
-DK DNK denmark danmark
-DM DMA dominica
-DO DOM dominicanrepublic republicadominicana
-DZ DZA algeria الجزائر algerie
-EC ECU ecuador
-EE EST estonia eesti
-EG EGY egypt مصر
-EH ESH westernsahara الصحراءالغربية
-ER ERI eritrea إريتريا ኤርትራ
-ES ESP spain espana
-ET ETH ethiopia ኢትዮጵያ
-FI FIN finland suomi
-FJ FJI fiji
-FK FLK falklandislands
-FM FSM micronesia
-FO FRO faroeislands føroyar
-FR FRA france
-GA GAB gabon
-GB GBR unitedkingdom uk
-GD GRD grenada
-GE GEO georgia საქართველო
-GF GUF frenchguiana guyanefrancaise
-GG GGY guernsey
-GH GHA ghana
-GI GIB gibraltar
-GL GRL greenland kalaallitnunaat
-GM GMB gambia
-GN GIN guinea guinee
-GP GLP guadeloupe
-GQ GNQ equatorialguinea guineaecuatorial guineeequatoriale guineequatorial
-GR GRC greece ελλαδα
-GS SGS southgeorgiaandsouthsandwichislands
-GT GTM guatemala
-GU GUM guam
-GW GNB guineabissau guinebissau
-GY GUY guyana
-HK HKG hongkongsarchina hongkong 中國香港特別行政區 香港
-HM HMD heardandmcdonaldislands
-HN HND honduras
-HR HRV croatia hrvatska
-HT HTI haiti
-HU HUN hungary magyarorszag
-ID IDN indonesia
-IE IRL ireland eire
-IL ISR israel إسرائيل ישראל
-IM IMN isleofman ellanvannin
-IN IND india भारत
-IO IOT britishindianoceanterritory
-IQ IRQ iraq العراق
-IR IRN iran ایران
-IS ISL iceland island
-IT ITA italy italia
-JE JEY jersey
-JM JAM jamaica
-JO JOR jordan الأردن
-JP JPN japan 日本
-KE KEN kenya
-KG KGZ kyrgyzstan кыргызстан киргизия
-KH KHM cambodia កម្ពុជា
-KI KIR kiribati
-KM COM comoros جزرالقمر comores
-KN KNA saintkittsandnevis
-KP PRK northkorea 북한
-KR KOR southkorea 대한민국 한국
-KW KWT kuwait الكويت
-KY CYM caymanislands
-KZ KAZ kazakhstan қазақстан казахстан
-LA LAO laos ລາວ
-LB LBN lebanon لبنان
-LC LCA saintlucia
-LI LIE liechtenstein liachteschtai
-LK LKA srilanka ශ්රීලංකාව இலங்கை
-LR LBR liberia
-LS LSO lesotho
-LT LTU lithuania lietuva
-LU LUX luxembourg luxemburg letzebuerg
-LV LVA latvia latvija
-LY LBY libya ليبيا
-MA MAR morocco المغرب maroc merruk
-MC MCO monaco
-MD MDA moldova republicamoldova
-ME MNE montenegro crnagora
-MF MAF saintmartin
-MG MDG madagascar madagasikara
-MH MHL marshallislands
-MK MKD northmacedonia севернамакедонија
-ML MLI mali
-MM MMR myanmarburma myanmar မြန်မာ
-MN MNG mongolia монгол
-MO MAC macaosarchina macao macauraedachina macau 中國澳門特別行政區 澳門
-MP MNP northernmarianaislands
-MQ MTQ martinique
-MR MRT mauritania موريتانيا
-MS MSR montserrat
-MT MLT malta
-MU MUS mauritius maurice
-MV MDV maldives
-MW MWI malawi
-MX MEX mexico
-MY MYS malaysia
-MZ MOZ mozambique mocambique
-NA NAM namibia
-NC NCL newcaledonia nouvellecaledonie
-NE NER niger
-NF NFK norfolkisland
-NG NGA nigeria naijiria
-NI NIC nicaragua
-NL NLD netherlands nederland
-NO NOR norway norge noreg
-NP NPL nepal नेपाल
-NR NRU nauru
-NU NIU niue
-NZ NZL newzealand aotearoa
-OM OMN oman عُمان
-PA PAN panama
-PE PER peru
-PF PYF frenchpolynesia polynesiefrancaise
-PG PNG papuanewguinea
-PH PHL philippines pilipinas
-PK PAK pakistan پاکستان
-PL POL poland polska
-PM SPM saintpierreandmiquelon saintpierreetmiquelon
-PN PCN pitcairnislands pitcairn
-PR PRI puertorico
-PS PSE palestinianterritories palestine الأراضيالفلسطينية فلسطين
-PT PRT portugal
-PW PLW palau
-PY PRY paraguay
-QA QAT qatar قطر
-RE REU reunion lareunion
-RO ROU romania
-RS SRB serbia србија srbija
-RU RUS russia россия
-RW RWA rwanda urwanda
-SA SAU saudiarabia المملكةالعربيةالسعودية
-SB SLB solomonislands
-SC SYC seychelles
-SD SDN sudan السودان
-SE SWE sweden sverige
-SG SGP singapore singapura சிங்கப்பூர் 新加坡
-SH SHN sainthelena
-SI SVN slovenia slovenija
-SJ SJM svalbardandjanmayen svalbardogjanmayen
-SK SVK slovakia slovensko
-SL SLE sierraleone
-SM SMR sanmarino
-SN SEN senegal senegaal
-SO SOM somalia الصومال soomaaliya
-SR SUR suriname
-SS SSD southsudan
-ST STP saotomeandprincipe saotomeeprincipe
-SV SLV elsalvador
-SX SXM sintmaarten
-SY SYR syria سوريا
-SZ SWZ eswatini
-TC TCA turksandcaicosislands
-TD TCD chad تشاد tchad
-TF ATF frenchsouthernterritories
-TG TGO togo
-TH THA thailand ไทย
-TJ TJK tajikistan тоҷикистон
-TK TKL tokelau
-TL TLS timorleste
-TM TKM turkmenistan
-TN TUN tunisia تونس tunisie
-TO TON tonga
-TR TUR turkiye
-TT TTO trinidadandtobago
-TV TUV tuvalu
-TW TWN taiwan 台灣
-TZ TZA tanzania
-UA UKR ukraine украина украіна
-UG UGA uganda
-UM UMI usoutlyingislands
-US USA unitedstates
-UY URY uruguay
-UZ UZB uzbekistan oʻzbekiston узбекистон
-VA VAT vaticancity cittadelvaticano
-VC VCT saintvincentandgrenadines
-VE VEN venezuela
-VG VGB britishvirginislands
-VI VIR usvirginislands
-VN VNM vietnam
-VU VUT vanuatu
-WF WLF wallisandfutuna wallisetfutuna
-WS WSM samoa
-YE YEM yemen اليمن
-YT MYT mayotte
-ZA ZAF southafrica
-ZM ZMB zambia
-ZW ZWE zimbabwe
-XK XKX kosovo kosove косово
+AD AND andorra, AE ARE unitedarabemirates الإماراتالعربيةالمتحدة, AF AFG afghanistan افغانستان,
+AG ATG antiguaandbarbuda, AI AIA anguilla, AL ALB albania shqiperi, AM ARM armenia հայաստան, AO AGO angola,
+AQ ATA antarctica, AR ARG argentina, AS ASM americansamoa, AT AUT austria osterreich, AU AUS australia, AW ABW aruba,
+AX ALA alandislands aland, AZ AZE azerbaijan azərbaycan азәрбајҹан,
+BA BIH bosniaandherzegovina bosnia bosnaihercegovina боснаихерцеговина, BB BRB barbados, BD BGD bangladesh বাংলাদেশ,
+BE BEL belgium belgien belgique belgie, BF BFA burkinafaso, BG BGR bulgaria българия, BH BHR bahrain البحرين,
+BI BDI burundi uburundi, BJ BEN benin, BL BLM saintbarthelemy, BM BMU bermuda, BN BRN brunei, BO BOL bolivia,
+BQ BES caribbeannetherlands caribischnederland, BR BRA brazil brasil, BS BHS bahamas, BT BTN bhutan འབྲུག,
+BV BVT bouvetisland, BW BWA botswana, BY BLR belarus беларусь, BZ BLZ belize, CA CAN canada,
+CC CCK cocoskeelingislands cocosislands, CD COD congokinshasa,
+CF CAF centralafricanrepublic republiquecentrafricaine kodorosesetibeafrika, CG COG congobrazzaville,
+CH CHE switzerland schweiz suisse schwiiz svizzera, CI CIV cotedivoire, CK COK cookislands, CL CHL chile,
+CM CMR cameroon cameroun, CN CHN china 中国, CO COL colombia, CR CRI costarica, CU CUB cuba, CV CPV capeverde caboverde,
+CW CUW curacao, CX CXR christmasisland, CY CYP cyprus κυπρος kıbrıs, CZ CZE czechia cesko, DE DEU germany deutschland,
+DJ DJI djibouti جيبوتي, DK DNK denmark danmark, DM DMA dominica, DO DOM dominicanrepublic republicadominicana,
+DZ DZA algeria الجزائر algerie, EC ECU ecuador, EE EST estonia eesti, EG EGY egypt مصر,
+EH ESH westernsahara الصحراءالغربية, ER ERI eritrea إريتريا ኤርትራ, ES ESP spain espana, ET ETH ethiopia ኢትዮጵያ,
+FI FIN finland suomi, FJ FJI fiji, FK FLK falklandislands, FM FSM micronesia, FO FRO faroeislands føroyar,
+FR FRA france, GA GAB gabon, GB GBR unitedkingdom uk, GD GRD grenada, GE GEO georgia საქართველო,
+GF GUF frenchguiana guyanefrancaise, GG GGY guernsey, GH GHA ghana, GI GIB gibraltar,
+GL GRL greenland kalaallitnunaat, GM GMB gambia, GN GIN guinea guinee, GP GLP guadeloupe,
+GQ GNQ equatorialguinea guineaecuatorial guineeequatoriale guineequatorial, GR GRC greece ελλαδα,
+GS SGS southgeorgiaandsouthsandwichislands, GT GTM guatemala, GU GUM guam, GW GNB guineabissau guinebissau,
+GY GUY guyana, HK HKG hongkongsarchina hongkong 中國香港特別行政區 香港, HM HMD heardandmcdonaldislands, HN HND honduras,
+HR HRV croatia hrvatska, HT HTI haiti, HU HUN hungary magyarorszag, ID IDN indonesia, IE IRL ireland eire,
+IL ISR israel إسرائيل ישראל, IM IMN isleofman ellanvannin, IN IND india भारत, IO IOT britishindianoceanterritory,
+IQ IRQ iraq العراق, IR IRN iran ایران, IS ISL iceland island, IT ITA italy italia, JE JEY jersey, JM JAM jamaica,
+JO JOR jordan الأردن, JP JPN japan 日本, KE KEN kenya, KG KGZ kyrgyzstan кыргызстан киргизия, KH KHM cambodia កម្ពុជា,
+KI KIR kiribati, KM COM comoros جزرالقمر comores, KN KNA saintkittsandnevis, KP PRK northkorea 북한,
+KR KOR southkorea 대한민국 한국, KW KWT kuwait الكويت, KY CYM caymanislands, KZ KAZ kazakhstan қазақстан казахстан,
+LA LAO laos ລາວ, LB LBN lebanon لبنان, LC LCA saintlucia, LI LIE liechtenstein liachteschtai,
+LK LKA srilanka ශ්රීලංකාව இலங்கை, LR LBR liberia, LS LSO lesotho, LT LTU lithuania lietuva,
+LU LUX luxembourg luxemburg letzebuerg, LV LVA latvia latvija, LY LBY libya ليبيا, MA MAR morocco المغرب maroc merruk,
+MC MCO monaco, MD MDA moldova republicamoldova, ME MNE montenegro crnagora, MF MAF saintmartin,
+MG MDG madagascar madagasikara, MH MHL marshallislands, MK MKD northmacedonia севернамакедонија, ML MLI mali,
+MM MMR myanmarburma myanmar မြန်မာ, MN MNG mongolia монгол,
+MO MAC macaosarchina macao macauraedachina macau 中國澳門特別行政區 澳門, MP MNP northernmarianaislands, MQ MTQ martinique,
+MR MRT mauritania موريتانيا, MS MSR montserrat, MT MLT malta, MU MUS mauritius maurice, MV MDV maldives,
+MW MWI malawi, MX MEX mexico, MY MYS malaysia, MZ MOZ mozambique mocambique, NA NAM namibia,
+NC NCL newcaledonia nouvellecaledonie, NE NER niger, NF NFK norfolkisland, NG NGA nigeria naijiria, NI NIC nicaragua,
+NL NLD netherlands nederland, NO NOR norway norge noreg, NP NPL nepal नेपाल, NR NRU nauru, NU NIU niue,
+NZ NZL newzealand aotearoa, OM OMN oman عُمان, PA PAN panama, PE PER peru, PF PYF frenchpolynesia polynesiefrancaise,
+PG PNG papuanewguinea, PH PHL philippines pilipinas, PK PAK pakistan پاکستان, PL POL poland polska,
+PM SPM saintpierreandmiquelon saintpierreetmiquelon, PN PCN pitcairnislands pitcairn, PR PRI puertorico,
+PS PSE palestinianterritories palestine الأراضيالفلسطينية فلسطين, PT PRT portugal, PW PLW palau, PY PRY paraguay,
+QA QAT qatar قطر, RE REU reunion lareunion, RO ROU romania, RS SRB serbia србија srbija, RU RUS russia россия,
+RW RWA rwanda urwanda, SA SAU saudiarabia المملكةالعربيةالسعودية, SB SLB solomonislands, SC SYC seychelles,
+SD SDN sudan السودان, SE SWE sweden sverige, SG SGP singapore singapura சிங்கப்பூர் 新加坡, SH SHN sainthelena,
+SI SVN slovenia slovenija, SJ SJM svalbardandjanmayen svalbardogjanmayen, SK SVK slovakia slovensko,
+SL SLE sierraleone, SM SMR sanmarino, SN SEN senegal senegaal, SO SOM somalia الصومال soomaaliya, SR SUR suriname,
+SS SSD southsudan, ST STP saotomeandprincipe saotomeeprincipe, SV SLV elsalvador, SX SXM sintmaarten,
+SY SYR syria سوريا, SZ SWZ eswatini, TC TCA turksandcaicosislands, TD TCD chad تشاد tchad,
+TF ATF frenchsouthernterritories, TG TGO togo, TH THA thailand ไทย, TJ TJK tajikistan тоҷикистон, TK TKL tokelau,
+TL TLS timorleste, TM TKM turkmenistan, TN TUN tunisia تونس tunisie, TO TON tonga, TR TUR turkiye,
+TT TTO trinidadandtobago, TV TUV tuvalu, TW TWN taiwan 台灣, TZ TZA tanzania, UA UKR ukraine украина украіна,
+UG UGA uganda, UM UMI usoutlyingislands, US USA unitedstates, UY URY uruguay,
+UZ UZB uzbekistan oʻzbekiston узбекистон, VA VAT vaticancity cittadelvaticano, VC VCT saintvincentandgrenadines,
+VE VEN venezuela, VG VGB britishvirginislands, VI VIR usvirginislands, VN VNM vietnam, VU VUT vanuatu,
+WF WLF wallisandfutuna wallisetfutuna, WS WSM samoa, YE YEM yemen اليمن, YT MYT mayotte, ZA ZAF southafrica,
+ZM ZMB zambia, ZW ZWE zimbabwe, XK XKX kosovo kosove косово
 `;
 
 /** Codes that are no longer used, or never were ISO's, and what they became. */
 export const formerCountries = `
-BU MM
-CT KI
-DD DE
-DY BJ
-FX FR
-HV BF
-JT UM
-MI UM
-NH VU
-NQ AQ
-PU UM
-PZ PA
-RH ZW
-TP TL
-UK GB
-VD VN
-WK UM
-YD YE
-ZR CD
+BU MM, CT KI, DD DE, DY BJ, FX FR, HV BF, JT UM, MI UM, NH VU, NQ AQ, PU UM, PZ PA, RH ZW, TP TL, UK GB, VD VN, WK UM,
+YD YE, ZR CD
 `;

@@ -3,1074 +3,134 @@
 
 /** ISO 639 codes, two letters before three, and names in English and the language. */
 export const languages = `
-aa afar
-ab abkhazian
-ae avestan
-af afrikaans
-ak akan
-am amharic አማርኛ
-an aragonese
-ar arabic العربية
-as assamese অসমীয়া
-av avaric
-ay aymara
-az azerbaijani azərbaycan
-ba bashkir башҡорт
-be belarusian беларуская
-bg bulgarian български
-bi bislama
-bm bambara bamanakan
-bn bangla বাংলা
-bo tibetan བོདསྐད
-br breton brezhoneg
-bs bosnian bosanski
-ca catalan catala
-ce chechen нохчиин
-ch chamorro
-co corsican
-cr cree
-cs czech cestina
-cu churchslavic
-cv chuvash чавашчелхи
-cy welsh cymraeg
-da danish dansk
-de german deutsch
-dv divehi
-dz dzongkha རྫོངཁ
-ee ewe eʋegbe
-el greek ελληνικα
-en english
-eo esperanto
-es spanish espanol
-et estonian eesti
-eu basque euskara
-fa persian فارسی
-ff fula pulaar
-fi finnish suomi
-fj fijian
-fo faroese føroyskt
-fr french francais
-fy westernfrisian frysk
-ga irish gaeilge
-gd scottishgaelic gaidhlig
-gl galician galego
-gn guarani
-gu gujarati ગુજરાતી
-gv manx gaelg
-ha hausa
-he hebrew עברית
-hi hindi हिन्दी
-ho hirimotu
-hr croatian hrvatski
-ht haitiancreole
-hu hungarian magyar
-hy armenian հայերեն
-hz herero
-ia interlingua
-id indonesian indonesia
-ie interlingue
-ig igbo
-ii sichuanyi ꆈꌠꉙ
-ik inupiaq
-io ido
-is icelandic islenska
-it italian italiano
-iu inuktitut
-ja japanese 日本語
-jv javanese jawa
-ka georgian ქართული
-kg kongo
-ki kikuyu gikuyu
-kj kuanyama
-kk kazakh қазақтілі
-kl kalaallisut
-km khmer ខ្មែរ
-kn kannada ಕನ್ನಡ
-ko korean 한국어
-kr kanuri
-ks kashmiri کٲشُر
-ku kurdish kurdikurmanci
-kv komi
-kw cornish kernewek
-ky kyrgyz кыргызча
-la latin
-lb luxembourgish letzebuergesch
-lg ganda luganda
-li limburgish
-ln lingala
-lo lao ລາວ
-lt lithuanian lietuviu
-lu lubakatanga tshiluba
-lv latvian latviesu
-mg malagasy
-mh marshallese
-mi maori
-mk macedonian македонски
-ml malayalam മലയാളം
-mn mongolian монгол
-mr marathi मराठी
-ms malay melayu
-mt maltese malti
-my burmese မြန်မာ
-na nauru
-nb norwegianbokmal norskbokmal
-nd northndebele isindebele
-ne nepali नेपाली
-ng ndonga
-nl dutch nederlands
-nn norwegiannynorsk norsknynorsk
-no norwegian norsk
-nr southndebele
-nv navajo
-ny nyanja
-oc occitan
-oj ojibwa
-om oromo oromoo
-or odia ଓଡ଼ିଆ
-os ossetic ирон
-pa punjabi ਪੰਜਾਬੀ
-pi pali
-pl polish polski
-ps pashto پښتو
-pt portuguese portugues
-qu quechua runasimi
-rm romansh rumantsch
-rn rundi ikirundi
-ro romanian romana
-ru russian русскии
-rw kinyarwanda ikinyarwanda
-sa sanskrit संस्कृतभाषा
-sc sardinian sardu
-sd sindhi سنڌي
-se northernsami davvisamegiella
-sg sango
-si sinhala සිංහල
-sk slovak slovencina
-sl slovenian slovenscina
-sm samoan
-sn shona chishona
-so somali soomaali
-sq albanian shqip
-sr serbian српски
-ss swati
-st southernsotho sesotho
-su sundanese basasunda
-sv swedish svenska
-sw swahili kiswahili
-ta tamil தமிழ்
-te telugu తెలుగు
-tg tajik тоҷики
-th thai ไทย
-ti tigrinya ትግርኛ
-tk turkmen turkmendili
-tn tswana setswana
-to tongan leafakatonga
-tr turkish turkce
-ts tsonga
-tt tatar татар
-ty tahitian
-ug uyghur ئۇيغۇرچە
-uk ukrainian украінська
-ur urdu اردو
-uz uzbek ozbek
-ve venda
-vi vietnamese tiengviet
-vo volapuk
-wa walloon
-wo wolof
-xh xhosa isixhosa
-yi yiddish ייִדיש
-yo yoruba edeyoruba
-za zhuang vahcuengh
-zh chinese 中文
-zu zulu isizulu
-ace acehnese
-ach acoli
-ada adangme
-ady adyghe
-aeb tunisianarabic
-afh afrihili
-agq aghem
-ain ainu
-akk akkadian
-akz alabama
-ale aleut
-aln ghegalbanian
-alt southernaltai
-ang oldenglish
-ann obolo
-anp angika
-arc aramaic
-arn mapuche
-aro araona
-arp arapaho
-arq algerianarabic
-ars najdiarabic اللهجةالنجدية
-arw arawak
-ary moroccanarabic
-arz egyptianarabic
-asa asu kipare
-ase americansignlanguage
-ast asturian asturianu
-atj atikamekw
-avk kotava
-awa awadhi
-bal baluchi
-ban balinese
-bar bavarian
-bas basaa ɓasaa
-bax bamun
-bbc bataktoba
-bbj ghomala
-bej beja
-bem bemba ichibemba
-bew betawi
-bez bena hibena
-bfd bafut
-bfq badaga
-bgc haryanvi हरियाणवी
-bgn westernbalochi
-bho bhojpuri भोजपुरी
-bik bikol
-bin bini
-bjn banjar
-bkm kom
-bla siksika
-blo anii aniikagɩja
-blt taidam
-bpy bishnupriya
-bqi bakhtiari
-bra braj
-brh brahui
-brx bodo बर
-bss akoose
-bua buriat буряад
-bug buginese
-bum bulu
-byn blin
-byv medumba
-cad caddo
-car carib
-cay cayuga
-cch atsam
-ccp chakma 𑄌𑄋𑄴𑄟𑄳𑄦
-ceb cebuano
-cgg chiga rukiga
-chb chibcha
-chg chagatai
-chk chuukese
-chm mari
-chn chinookjargon
-cho choctaw
-chp chipewyan
-chr cherokee ꮳꮃꭹ
-chy cheyenne
-cic chickasaw
-ckb centralkurdish کوردییناوەندی
-clc chilcotin
-cop coptic
-cps capiznon
-crg michif
-crh crimeantatar
-crj southerneastcree
-crk plainscree
-crl northerneastcree
-crm moosecree
-crr carolinaalgonquian
-crs seselwacreolefrench
-csb kashubian
-csw swampycree ᓀᐦᐃᓇᐍᐏᐣ
-dak dakota
-dar dargwa
-dav taita kitaita
-del delaware
-den slave
-dgr dogrib
-din dinka
-dje zarma zarmaciine
-doi dogri डोगरी
-dsb lowersorbian dolnoserbscina
-dtp centraldusun
-dua duala
-dum middledutch
-dyo jolafonyi joola
-dyu dyula
-dzg dazaga
-ebu embu kiembu
-efi efik
-egl emilian
-egy ancientegyptian
-eka ekajuk
-elx elamite
-enm middleenglish
-esu centralyupik
-ewo ewondo
-ext extremaduran
-fan fang
-fil filipino
-fit tornedalenfinnish
-fon
-frc cajunfrench
-frm middlefrench
-fro oldfrench
-frp arpitan
-frr northernfrisian
-frs easternfrisian
-fur friulian furlan
-gaa
-gag gagauz
-gan ganchinese
-gay gayo
-gba gbaya
-gbz zoroastriandari
-gez geez
-gil gilbertese
-glk gilaki
-gmh middlehighgerman
-goh oldhighgerman
-gon gondi
-gor gorontalo
-got gothic
-grb grebo
-grc ancientgreek
-gsw swissgerman schwiizertuutsch
-guc wayuu
-gur frafra
-guz gusii ekegusii
-gwi gwichʼin
-hai haida
-hak hakkachinese
-haw hawaiian ʻolelohawaiʻi
-hax southernhaida
-hif fijihindi
-hil hiligaynon
-hit hittite
-hmn hmong
-hnj hmongnjua
-hsb uppersorbian hornjoserbscina
-hsn xiangchinese
-hup hupa
-hur halkomelem
-iba iban
-ibb ibibio
-ikt westerncanadianinuktitut
-ilo iloko
-inh ingush
-izh ingrian
-jam jamaicancreoleenglish
-jaw
-jbo lojban
-jgo ngomba ndaꞌa
-jmc machame kimachame
-jpr judeopersian
-jrb judeoarabic
-jut jutish
-kaa karakalpak
-kab kabyle taqbaylit
-kac kachin
-kaj jju
-kam kamba kikamba
-kaw kawi
-kbd kabardian
-kbl kanembu
-kcg tyap
-kde makonde chimakonde
-kea kabuverdianu
-kek qʼeqchiʼ
-ken kenyang
-kfo koro
-kgp kaingang kanhgag
-kha khasi
-kho khotanese
-khq koyrachiini koyraciini
-khw khowar
-kiu kirmanjki
-kkj kako kakɔ
-kln kalenjin
-kmb kimbundu
-koi komipermyak
-kok konkani कोंकणी
-kos kosraean
-kpe kpelle
-krc karachaybalkar
-kri krio
-krj kinaraya
-krl karelian
-kru kurukh
-ksb shambala kishambaa
-ksf bafia rikpa
-ksh colognian kolsch
-kum kumyk
-kut kutenai
-kwk kwakʼwala
-kxv kuvi
-lad ladino
-lag langi kɨlaangi
-lah westernpanjabi
-lam lamba
-lez lezghian
-lfn linguafrancanova
-lij ligurian ligure
-lil lillooet
-liv livonian
-lkt lakota lakholʼiyapi
-lmo lombard
-lol mongo
-lou louisianacreole
-loz lozi
-lrc northernluri لۊریشومالی
-lsm saamia
-ltg latgalian
-lua lubalulua
-lui luiseno
-lun lunda
-luo dholuo
-lus mizo
-luy luyia luluhia
-lzh literarychinese
-lzz laz
-mad madurese
-maf mafa
-mag magahi
-mai maithili मैथिली
-mak makasar
-man mandingo
-mas masai maa
-mde maba
-mdf moksha
-mdr mandar
-men mende
-mer meru kimiru
-mfe morisyen kreolmorisien
-mga middleirish
-mgh makhuwameetto makua
-mgo metaʼ
-mic mikmaw
-min minangkabau
-mnc manchu
-mni manipuri মৈতৈলোন্
-moe innuaimun
-moh mohawk
-mos mossi
-mrj westernmari
-mua mundang mundaŋ
-mus muscogee
-mwl mirandese
-mwr marwari
-mwv mentawai
-mye myene
-myv erzya
-mzn mazanderani مازرونی
-nan minnanchinese
-nap neapolitan
-naq nama khoekhoegowab
-nds lowgerman neddersasssch
-new newari
-nia nias
-niu niuean
-njo aonaga
-nmg kwasio
-nnh ngiemboon shwoŋongiembɔɔn
-nog nogai
-non oldnorse
-nov novial
-nqo nko ߒߞߏ
-nso northernsotho sesothosaleboa
-nus nuer thoknath
-nwc classicalnewari
-nym nyamwezi
-nyn nyankole runyankore
-nyo nyoro
-nzi nzima
-ojb northwesternojibwa
-ojc centralojibwa
-ojs ojicree
-ojw westernojibwa
-oka okanagan
-osa osage
-ota ottomanturkish
-pag pangasinan
-pal pahlavi
-pam pampanga
-pap papiamento
-pau palauan
-pcd picard
-pcm nigerianpidgin naijiriapijin
-pdc pennsylvaniagerman
-pdt plautdietsch
-peo oldpersian
-pfl palatinegerman
-phn phoenician
-pis pijin
-pms piedmontese piemonteis
-pnt pontic
-pon pohnpeian
-pqm maliseetpassamaquoddy
-prg prussian prusiskan
-pro oldprovencal
-quc kʼicheʼ
-qug chimborazohighlandquichua
-raj rajasthani राजस्थानी
-rap rapanui
-rar rarotongan
-rgn romagnol
-rhg rohingya
-rif riffian
-rof rombo kihorombo
-rom romany
-rtm rotuman
-rue rusyn
-rug roviana
-rup aromanian
-rwk rwa kiruwa
-sad sandawe
-sah yakut сахатыла
-sam samaritanaramaic
-saq samburu kisampur
-sas sasak
-sat santali ᱥᱟᱱᱛᱟᱲᱤ
-saz sourashtra
-sba ngambay
-sbp sangu ishisangu
-scn sicilian sicilianu
-sco scots
-sdc sassaresesardinian
-sdh southernkurdish
-see seneca
-seh sena
-sei seri
-sel selkup
-ses koyraborosenni
-sga oldirish
-sgs samogitian
-shi tachelhit ⵜⴰⵛⵍⵃⵉⵜ
-shn shan တႆး
-shu chadianarabic
-sid sidamo
-slh southernlushootseed
-sli lowersilesian
-sly selayar
-sma southernsami
-smj lulesami
-smn inarisami anaraskiela
-sms skoltsami
-snk soninke
-sog sogdien
-srn sranantongo
-srr serer
-ssy saho
-stq saterlandfrisian
-str straitssalish
-suk sukuma
-sus susu
-sux sumerian
-swb comorian
-syc classicalsyriac
-syr syriac ܣܘܪܝܝܐ
-szl silesian slonski
-tce southerntutchone
-tcy tulu
-tem timne
-teo teso kiteso
-ter tereno
-tet tetum
-tgx tagish
-tht tahltan
-tig tigre
-tiv
-tkl tokelauan
-tkr tsakhur
-tlh klingon
-tli tlingit
-tly talysh
-tmh tamashek
-tog nyasatonga
-tok tokipona
-tpi tokpisin
-tru turoyo
-trv taroko
-trw torwali
-tsd tsakonian
-tsi tsimshian
-ttm northerntutchone
-ttt muslimtat
-tum tumbuka
-tvl tuvalu
-twq tasawaq tasawaqsenni
-tyv tuvinian тыва
-tzm centralatlastamazight tamaziɣtnlatlas
-udm udmurt
-uga ugaritic
-umb umbundu
-vai ꕙꔤ
-vec venetian veneto
-vep veps
-vls westflemish
-vmf mainfranconian
-vmw makhuwa emakhuwa
-vot votic
-vro voro
-vun vunjo kyivunjo
-wae walser
-wal wolaytta
-war waray
-was washo
-wbp warlpiri
-wuu wuchinese
-xal kalmyk
-xmf mingrelian
-xnr kangri कांगड़ी
-xog soga olusoga
-yao
-yap yapese
-yav yangben nuasue
-ybb yemba
-yrl nheengatu nheegatu
-yue cantonese 粵語
-zap zapotec
-zbl blissymbols
-zea zeelandic
-zen zenaga
-zgh standardmoroccantamazight ⵜⴰⵎⴰⵣⵉⵖⵜ
-zun zuni
-zza zaza
+aa afar, ab abkhazian, ae avestan, af afrikaans, ak akan, am amharic አማርኛ, an aragonese, ar arabic العربية,
+as assamese অসমীয়া, av avaric, ay aymara, az azerbaijani azərbaycan, ba bashkir башҡорт, be belarusian беларуская,
+bg bulgarian български, bi bislama, bm bambara bamanakan, bn bangla বাংলা, bo tibetan བོདསྐད, br breton brezhoneg,
+bs bosnian bosanski, ca catalan catala, ce chechen нохчиин, ch chamorro, co corsican, cr cree, cs czech cestina,
+cu churchslavic, cv chuvash чавашчелхи, cy welsh cymraeg, da danish dansk, de german deutsch, dv divehi,
+dz dzongkha རྫོངཁ, ee ewe eʋegbe, el greek ελληνικα, en english, eo esperanto, es spanish espanol, et estonian eesti,
+eu basque euskara, fa persian فارسی, ff fula pulaar, fi finnish suomi, fj fijian, fo faroese føroyskt,
+fr french francais, fy westernfrisian frysk, ga irish gaeilge, gd scottishgaelic gaidhlig, gl galician galego,
+gn guarani, gu gujarati ગુજરાતી, gv manx gaelg, ha hausa, he hebrew עברית, hi hindi हिन्दी, ho hirimotu,
+hr croatian hrvatski, ht haitiancreole, hu hungarian magyar, hy armenian հայերեն, hz herero, ia interlingua,
+id indonesian indonesia, ie interlingue, ig igbo, ii sichuanyi ꆈꌠꉙ, ik inupiaq, io ido, is icelandic islenska,
+it italian italiano, iu inuktitut, ja japanese 日本語, jv javanese jawa, ka georgian ქართული, kg kongo, ki kikuyu gikuyu,
+kj kuanyama, kk kazakh қазақтілі, kl kalaallisut, km khmer ខ្មែរ, kn kannada ಕನ್ನಡ, ko korean 한국어, kr kanuri,
+ks kashmiri کٲشُر, ku kurdish kurdikurmanci, kv komi, kw cornish kernewek, ky kyrgyz кыргызча, la latin,
+lb luxembourgish letzebuergesch, lg ganda luganda, li limburgish, ln lingala, lo lao ລາວ, lt lithuanian lietuviu,
+lu lubakatanga tshiluba, lv latvian latviesu, mg malagasy, mh marshallese, mi maori, mk macedonian македонски,
+ml malayalam മലയാളം, mn mongolian монгол, mr marathi मराठी, ms malay melayu, mt maltese malti, my burmese မြန်မာ,
+na nauru, nb norwegianbokmal norskbokmal, nd northndebele isindebele, ne nepali नेपाली, ng ndonga,
+nl dutch nederlands, nn norwegiannynorsk norsknynorsk, no norwegian norsk, nr southndebele, nv navajo, ny nyanja,
+oc occitan, oj ojibwa, om oromo oromoo, or odia ଓଡ଼ିଆ, os ossetic ирон, pa punjabi ਪੰਜਾਬੀ, pi pali, pl polish polski,
+ps pashto پښتو, pt portuguese portugues, qu quechua runasimi, rm romansh rumantsch, rn rundi ikirundi,
+ro romanian romana, ru russian русскии, rw kinyarwanda ikinyarwanda, sa sanskrit संस्कृतभाषा, sc sardinian sardu,
+sd sindhi سنڌي, se northernsami davvisamegiella, sg sango, si sinhala සිංහල, sk slovak slovencina,
+sl slovenian slovenscina, sm samoan, sn shona chishona, so somali soomaali, sq albanian shqip, sr serbian српски,
+ss swati, st southernsotho sesotho, su sundanese basasunda, sv swedish svenska, sw swahili kiswahili, ta tamil தமிழ்,
+te telugu తెలుగు, tg tajik тоҷики, th thai ไทย, ti tigrinya ትግርኛ, tk turkmen turkmendili, tn tswana setswana,
+to tongan leafakatonga, tr turkish turkce, ts tsonga, tt tatar татар, ty tahitian, ug uyghur ئۇيغۇرچە,
+uk ukrainian украінська, ur urdu اردو, uz uzbek ozbek, ve venda, vi vietnamese tiengviet, vo volapuk, wa walloon,
+wo wolof, xh xhosa isixhosa, yi yiddish ייִדיש, yo yoruba edeyoruba, za zhuang vahcuengh, zh chinese 中文,
+zu zulu isizulu, ace acehnese, ach acoli, ada adangme, ady adyghe, aeb tunisianarabic, afh afrihili, agq aghem,
+ain ainu, akk akkadian, akz alabama, ale aleut, aln ghegalbanian, alt southernaltai, ang oldenglish, ann obolo,
+anp angika, arc aramaic, arn mapuche, aro araona, arp arapaho, arq algerianarabic, ars najdiarabic اللهجةالنجدية,
+arw arawak, ary moroccanarabic, arz egyptianarabic, asa asu kipare, ase americansignlanguage, ast asturian asturianu,
+atj atikamekw, avk kotava, awa awadhi, bal baluchi, ban balinese, bar bavarian, bas basaa ɓasaa, bax bamun,
+bbc bataktoba, bbj ghomala, bej beja, bem bemba ichibemba, bew betawi, bez bena hibena, bfd bafut, bfq badaga,
+bgc haryanvi हरियाणवी, bgn westernbalochi, bho bhojpuri भोजपुरी, bik bikol, bin bini, bjn banjar, bkm kom,
+bla siksika, blo anii aniikagɩja, blt taidam, bpy bishnupriya, bqi bakhtiari, bra braj, brh brahui, brx bodo बर,
+bss akoose, bua buriat буряад, bug buginese, bum bulu, byn blin, byv medumba, cad caddo, car carib, cay cayuga,
+cch atsam, ccp chakma 𑄌𑄋𑄴𑄟𑄳𑄦, ceb cebuano, cgg chiga rukiga, chb chibcha, chg chagatai, chk chuukese, chm mari,
+chn chinookjargon, cho choctaw, chp chipewyan, chr cherokee ꮳꮃꭹ, chy cheyenne, cic chickasaw,
+ckb centralkurdish کوردییناوەندی, clc chilcotin, cop coptic, cps capiznon, crg michif, crh crimeantatar,
+crj southerneastcree, crk plainscree, crl northerneastcree, crm moosecree, crr carolinaalgonquian,
+crs seselwacreolefrench, csb kashubian, csw swampycree ᓀᐦᐃᓇᐍᐏᐣ, dak dakota, dar dargwa, dav taita kitaita,
+del delaware, den slave, dgr dogrib, din dinka, dje zarma zarmaciine, doi dogri डोगरी,
+dsb lowersorbian dolnoserbscina, dtp centraldusun, dua duala, dum middledutch, dyo jolafonyi joola, dyu dyula,
+dzg dazaga, ebu embu kiembu, efi efik, egl emilian, egy ancientegyptian, eka ekajuk, elx elamite, enm middleenglish,
+esu centralyupik, ewo ewondo, ext extremaduran, fan fang, fil filipino, fit tornedalenfinnish, fon, frc cajunfrench,
+frm middlefrench, fro oldfrench, frp arpitan, frr northernfrisian, frs easternfrisian, fur friulian furlan, gaa,
+gag gagauz, gan ganchinese, gay gayo, gba gbaya, gbz zoroastriandari, gez geez, gil gilbertese, glk gilaki,
+gmh middlehighgerman, goh oldhighgerman, gon gondi, gor gorontalo, got gothic, grb grebo, grc ancientgreek,
+gsw swissgerman schwiizertuutsch, guc wayuu, gur frafra, guz gusii ekegusii, gwi gwichʼin, hai haida,
+hak hakkachinese, haw hawaiian ʻolelohawaiʻi, hax southernhaida, hif fijihindi, hil hiligaynon, hit hittite,
+hmn hmong, hnj hmongnjua, hsb uppersorbian hornjoserbscina, hsn xiangchinese, hup hupa, hur halkomelem, iba iban,
+ibb ibibio, ikt westerncanadianinuktitut, ilo iloko, inh ingush, izh ingrian, jam jamaicancreoleenglish, jaw,
+jbo lojban, jgo ngomba ndaꞌa, jmc machame kimachame, jpr judeopersian, jrb judeoarabic, jut jutish, kaa karakalpak,
+kab kabyle taqbaylit, kac kachin, kaj jju, kam kamba kikamba, kaw kawi, kbd kabardian, kbl kanembu, kcg tyap,
+kde makonde chimakonde, kea kabuverdianu, kek qʼeqchiʼ, ken kenyang, kfo koro, kgp kaingang kanhgag, kha khasi,
+kho khotanese, khq koyrachiini koyraciini, khw khowar, kiu kirmanjki, kkj kako kakɔ, kln kalenjin, kmb kimbundu,
+koi komipermyak, kok konkani कोंकणी, kos kosraean, kpe kpelle, krc karachaybalkar, kri krio, krj kinaraya,
+krl karelian, kru kurukh, ksb shambala kishambaa, ksf bafia rikpa, ksh colognian kolsch, kum kumyk, kut kutenai,
+kwk kwakʼwala, kxv kuvi, lad ladino, lag langi kɨlaangi, lah westernpanjabi, lam lamba, lez lezghian,
+lfn linguafrancanova, lij ligurian ligure, lil lillooet, liv livonian, lkt lakota lakholʼiyapi, lmo lombard,
+lol mongo, lou louisianacreole, loz lozi, lrc northernluri لۊریشومالی, lsm saamia, ltg latgalian, lua lubalulua,
+lui luiseno, lun lunda, luo dholuo, lus mizo, luy luyia luluhia, lzh literarychinese, lzz laz, mad madurese, maf mafa,
+mag magahi, mai maithili मैथिली, mak makasar, man mandingo, mas masai maa, mde maba, mdf moksha, mdr mandar,
+men mende, mer meru kimiru, mfe morisyen kreolmorisien, mga middleirish, mgh makhuwameetto makua, mgo metaʼ,
+mic mikmaw, min minangkabau, mnc manchu, mni manipuri মৈতৈলোন্, moe innuaimun, moh mohawk, mos mossi, mrj westernmari,
+mua mundang mundaŋ, mus muscogee, mwl mirandese, mwr marwari, mwv mentawai, mye myene, myv erzya,
+mzn mazanderani مازرونی, nan minnanchinese, nap neapolitan, naq nama khoekhoegowab, nds lowgerman neddersasssch,
+new newari, nia nias, niu niuean, njo aonaga, nmg kwasio, nnh ngiemboon shwoŋongiembɔɔn, nog nogai, non oldnorse,
+nov novial, nqo nko ߒߞߏ, nso northernsotho sesothosaleboa, nus nuer thoknath, nwc classicalnewari, nym nyamwezi,
+nyn nyankole runyankore, nyo nyoro, nzi nzima, ojb northwesternojibwa, ojc centralojibwa, ojs ojicree,
+ojw westernojibwa, oka okanagan, osa osage, ota ottomanturkish, pag pangasinan, pal pahlavi, pam pampanga,
+pap papiamento, pau palauan, pcd picard, pcm nigerianpidgin naijiriapijin, pdc pennsylvaniagerman, pdt plautdietsch,
+peo oldpersian, pfl palatinegerman, phn phoenician, pis pijin, pms piedmontese piemonteis, pnt pontic, pon pohnpeian,
+pqm maliseetpassamaquoddy, prg prussian prusiskan, pro oldprovencal, quc kʼicheʼ, qug chimborazohighlandquichua,
+raj rajasthani राजस्थानी, rap rapanui, rar rarotongan, rgn romagnol, rhg rohingya, rif riffian, rof rombo kihorombo,
+rom romany, rtm rotuman, rue rusyn, rug roviana, rup aromanian, rwk rwa kiruwa, sad sandawe, sah yakut сахатыла,
+sam samaritanaramaic, saq samburu kisampur, sas sasak, sat santali ᱥᱟᱱᱛᱟᱲᱤ, saz sourashtra, sba ngambay,
+sbp sangu ishisangu, scn sicilian sicilianu, sco scots, sdc sassaresesardinian, sdh southernkurdish, see seneca,
+seh sena, sei seri, sel selkup, ses koyraborosenni, sga oldirish, sgs samogitian, shi tachelhit ⵜⴰⵛⵍⵃⵉⵜ, shn shan တႆး,
+shu chadianarabic, sid sidamo, slh southernlushootseed, sli lowersilesian, sly selayar, sma southernsami,
+smj lulesami, smn inarisami anaraskiela, sms skoltsami, snk soninke, sog sogdien, srn sranantongo, srr serer,
+ssy saho, stq saterlandfrisian, str straitssalish, suk sukuma, sus susu, sux sumerian, swb comorian,
+syc classicalsyriac, syr syriac ܣܘܪܝܝܐ, szl silesian slonski, tce southerntutchone, tcy tulu, tem timne,
+teo teso kiteso, ter tereno, tet tetum, tgx tagish, tht tahltan, tig tigre, tiv, tkl tokelauan, tkr tsakhur,
+tlh klingon, tli tlingit, tly talysh, tmh tamashek, tog nyasatonga, tok tokipona, tpi tokpisin, tru turoyo,
+trv taroko, trw torwali, tsd tsakonian, tsi tsimshian, ttm northerntutchone, ttt muslimtat, tum tumbuka, tvl tuvalu,
+twq tasawaq tasawaqsenni, tyv tuvinian тыва, tzm centralatlastamazight tamaziɣtnlatlas, udm udmurt, uga ugaritic,
+umb umbundu, vai ꕙꔤ, vec venetian veneto, vep veps, vls westflemish, vmf mainfranconian, vmw makhuwa emakhuwa,
+vot votic, vro voro, vun vunjo kyivunjo, wae walser, wal wolaytta, war waray, was washo, wbp warlpiri, wuu wuchinese,
+xal kalmyk, xmf mingrelian, xnr kangri कांगड़ी, xog soga olusoga, yao, yap yapese, yav yangben nuasue, ybb yemba,
+yrl nheengatu nheegatu, yue cantonese 粵語, zap zapotec, zbl blissymbols, zea zeelandic, zen zenaga,
+zgh standardmoroccantamazight ⵜⴰⵎⴰⵣⵉⵖⵜ, zun zuni, zza zaza
 `;
 
 /** Other codes of the same languages, such as ISO 639-2's. */
 export const languageAliases = `
-aam aas
-aar aa
-abk ab
-adp dz
-afr af
-agp apf
-ais ami
-ajp apc
-ajt aeb
-aju jrb
-aka ak
-alb sq
-als sq
-amh am
-ara ar
-arb ar
-arg an
-arm hy
-asd snz
-asm as
-aue ktz
-ava av
-ave ae
-aym ay
-ayr ay
-ayx nun
-aze az
-azj az
-bak ba
-bam bm
-baq eu
-baz nvo
-bcc bal
-bcl bik
-bel be
-ben bn
-bgm bcg
-bh bho
-bhk fbl
-bic bir
-bih bho
-bis bi
-bjd drl
-bjq bzc
-bkb ebk
-blg iba
-bod bo
-bos bs
-bre br
-btb beb
-bul bg
-bur my
-bxk luy
-bxr bua
-cat ca
-ccq rki
-ces cs
-cha ch
-che ce
-chi zh
-chu cu
-chv cv
-cjr mom
-cka cmr
-cld syr
-cls sa
-cmk xch
-cmn zh
-cnr sr-ME
-cor kw
-cos co
-coy pij
-cqu quh
-cre cr
-cwd cr
-cym cy
-cze cs
-daf dnj
-dan da
-dap njz
-dek sqm
-deu de
-dgo doi
-dhd mwr
-dik din
-diq zza
-dit dif
-div dv
-djl dze
-dkl aqd
-drh mn
-drr kzk
-drw fa-AF
-dud uth
-duj dwu
-dut nl
-dwl dbt
-dzo dz
-ekk et
-ell el
-elp amq
-emk man
-eng en
-epo eo
-esk ik
-est et
-eus eu
-ewe ee
-fao fo
-fas fa
-fat ak
-fij fj
-fin fi
-fra fr
-fre fr
-fry fy
-fuc ff
-ful ff
-gav dev
-gaz om
-gbc wny
-gbo grb
-geo ka
-ger de
-gfx vaj
-ggn gvr
-ggo esg
-ggr gtu
-gio aou
-gla gd
-gle ga
-glg gl
-gli kzk
-glv gv
-gno gon
-gom kok
-gre el
-grn gn
-gti nyc
-gug gn
-guj gu
-guv duz
-gya gba
-hat ht
-hau ha
-hbs sr-Latn
-hdn hai
-hea hmn
-heb he
-her hz
-him srx
-hin hi
-hmo ho
-hrr jal
-hrv hr
-hun hu
-hye hy
-ibi opa
-ibo ig
-ice is
-ido io
-iii ii
-ike iu
-iku iu
-ile ie
-ill ilm
-ilw gal
-in id
-ina ia
-ind id
-ipk ik
-isl is
-ita it
-iw he
-izi eza
-jar jgk
-jav jv
-jeg oyb
-ji yi
-jpn ja
-jw jv
-kal kl
-kan kn
-kas ks
-kat ka
-kau kr
-kaz kk
-kdv zkd
-kgc tdf
-kgd ncq
-kgh kml
-kgm plu
-khk mn
-khm km
-kik ki
-kin rw
-kir ky
-kmr ku
-knc kr
-kng kg
-koj kwv
-kom kv
-kon kg
-kor ko
-kpp jkm
-kpv kv
-krm bmf
-ktr dtp
-kua kj
-kur ku
-kvs gdj
-kwq yam
-kxe tvd
-kxl kru
-kzh dgl
-kzj dtp
-kzt dtp
-lak ksp
-lao lo
-lat la
-lav lv
-lbk bnc
-leg enl
-lii raq
-lim li
-lin ln
-lit lt
-llo ngt
-lmm rmx
-ltz lb
-lub lu
-lug lg
-lvs lv
-mac mk
-mah mh
-mal ml
-mao mi
-mar mr
-may ms
-meg cir
-mgx jbk
-mhr chm
-mkd mk
-mlg mg
-mlt mt
-mnt wnn
-mo ro
-mof xnt
-mol ro
-mon mn
-mri mi
-msa ms
-mst mry
-mup raj
-mwd dmw
-mwj vaj
-mya my
-myd aog
-myt mry
-nad xny
-nau na
-nav nv
-nbf nru
-nbl nr
-nbx gll
-ncp kdz
-nde nd
-ndo ng
-nep ne
-nld nl
-nln azd
-nlr nrk
-nno nn
-nns nbr
-nnx ngv
-nob nb
-nom cbr
-noo dtd
-nor no
-npi ne
-nte eko
-nts pij
-nxu bpp
-nya ny
-oci oc
-ojg oj
-oji oj
-ori or
-orm om
-ory or
-oss os
-oun vaj
-pan pa
-pat kxr
-pbu ps
-pcr adx
-per fa
-pes fa
-pli pi
-plt mg
-pmc huw
-pmk crr
-pmu phr
-pnb lah
-pol pl
-por pt
-ppa bfy
-ppr lcq
-prp gu
-prs fa-AF
-pry prt
-pus ps
-puz pub
-que qu
-quz qu
-rmr emx
-rmy rom
-roh rm
-ron ro
-rum ro
-run rn
-rus ru
-sag sg
-san sa
-sap aqt
-sca hle
-scc sr
-scr hr
-sgl isk
-sh sr-Latn
-sin si
-skk oyb
-slk sk
-slo sk
-slv sl
-smd kmb
-sme se
-smo sm
-sna sn
-snb iba
-snd sd
-som so
-sot st
-spa es
-spy kln
-sqi sq
-src sc
-srd sc
-srp sr
-ssw ss
-sul sgd
-sum ulw
-sun su
-swa sw
-swc sw-CD
-swe sv
-swh sw
-szd umi
-tah ty
-tam ta
-tat tt
-tdu dtp
-tel te
-tgg bjp
-tgk tg
-tgl fil
-tha th
-thc tpo
-thw ola
-thx oyb
-tib bo
-tid itd
-tie ras
-tir ti
-tkk twm
-tl fil
-tlw weo
-tmk tdg
-tmp tyj
-tne kak
-tnf fa-AF
-ton to
-tpw tpn
-tsf taj
-tsn tn
-tso ts
-ttq tmh
-tuk tk
-tur tr
-tw ak
-twi ak
-uig ug
-ukr uk
-umu del
-unp wro
-uok ema
-urd ur
-uzb uz
-uzn uz
-ven ve
-vie vi
-vol vo
-wel cy
-wgw wgb
-wit nol
-wiw nwo
-wln wa
-wol wo
-xba cax
-xho xh
-xia acn
-xkh waw
-xpe kpe
-xrq dmw
-xsj suj
-xsl den
-xss zko
-ybd rki
-ydd yi
-yen ynq
-yid yi
-yiy yrm
-yma lrr
-ymt mtm
-yor yo
-yos zom
-yuu yug
-zai zap
-zha za
-zho zh
-zir scv
-zkb kjh
-zsm ms
-zul zu
-zyb za
+aam aas, aar aa, abk ab, adp dz, afr af, agp apf, ais ami, ajp apc, ajt aeb, aju jrb, aka ak, alb sq, als sq, amh am,
+ara ar, arb ar, arg an, arm hy, asd snz, asm as, aue ktz, ava av, ave ae, aym ay, ayr ay, ayx nun, aze az, azj az,
+bak ba, bam bm, baq eu, baz nvo, bcc bal, bcl bik, bel be, ben bn, bgm bcg, bh bho, bhk fbl, bic bir, bih bho, bis bi,
+bjd drl, bjq bzc, bkb ebk, blg iba, bod bo, bos bs, bre br, btb beb, bul bg, bur my, bxk luy, bxr bua, cat ca,
+ccq rki, ces cs, cha ch, che ce, chi zh, chu cu, chv cv, cjr mom, cka cmr, cld syr, cls sa, cmk xch, cmn zh,
+cnr sr-ME, cor kw, cos co, coy pij, cqu quh, cre cr, cwd cr, cym cy, cze cs, daf dnj, dan da, dap njz, dek sqm,
+deu de, dgo doi, dhd mwr, dik din, diq zza, dit dif, div dv, djl dze, dkl aqd, drh mn, drr kzk, drw fa-AF, dud uth,
+duj dwu, dut nl, dwl dbt, dzo dz, ekk et, ell el, elp amq, emk man, eng en, epo eo, esk ik, est et, eus eu, ewe ee,
+fao fo, fas fa, fat ak, fij fj, fin fi, fra fr, fre fr, fry fy, fuc ff, ful ff, gav dev, gaz om, gbc wny, gbo grb,
+geo ka, ger de, gfx vaj, ggn gvr, ggo esg, ggr gtu, gio aou, gla gd, gle ga, glg gl, gli kzk, glv gv, gno gon,
+gom kok, gre el, grn gn, gti nyc, gug gn, guj gu, guv duz, gya gba, hat ht, hau ha, hbs sr-Latn, hdn hai, hea hmn,
+heb he, her hz, him srx, hin hi, hmo ho, hrr jal, hrv hr, hun hu, hye hy, ibi opa, ibo ig, ice is, ido io, iii ii,
+ike iu, iku iu, ile ie, ill ilm, ilw gal, in id, ina ia, ind id, ipk ik, isl is, ita it, iw he, izi eza, jar jgk,
+jav jv, jeg oyb, ji yi, jpn ja, jw jv, kal kl, kan kn, kas ks, kat ka, kau kr, kaz kk, kdv zkd, kgc tdf, kgd ncq,
+kgh kml, kgm plu, khk mn, khm km, kik ki, kin rw, kir ky, kmr ku, knc kr, kng kg, koj kwv, kom kv, kon kg, kor ko,
+kpp jkm, kpv kv, krm bmf, ktr dtp, kua kj, kur ku, kvs gdj, kwq yam, kxe tvd, kxl kru, kzh dgl, kzj dtp, kzt dtp,
+lak ksp, lao lo, lat la, lav lv, lbk bnc, leg enl, lii raq, lim li, lin ln, lit lt, llo ngt, lmm rmx, ltz lb, lub lu,
+lug lg, lvs lv, mac mk, mah mh, mal ml, mao mi, mar mr, may ms, meg cir, mgx jbk, mhr chm, mkd mk, mlg mg, mlt mt,
+mnt wnn, mo ro, mof xnt, mol ro, mon mn, mri mi, msa ms, mst mry, mup raj, mwd dmw, mwj vaj, mya my, myd aog, myt mry,
+nad xny, nau na, nav nv, nbf nru, nbl nr, nbx gll, ncp kdz, nde nd, ndo ng, nep ne, nld nl, nln azd, nlr nrk, nno nn,
+nns nbr, nnx ngv, nob nb, nom cbr, noo dtd, nor no, npi ne, nte eko, nts pij, nxu bpp, nya ny, oci oc, ojg oj, oji oj,
+ori or, orm om, ory or, oss os, oun vaj, pan pa, pat kxr, pbu ps, pcr adx, per fa, pes fa, pli pi, plt mg, pmc huw,
+pmk crr, pmu phr, pnb lah, pol pl, por pt, ppa bfy, ppr lcq, prp gu, prs fa-AF, pry prt, pus ps, puz pub, que qu,
+quz qu, rmr emx, rmy rom, roh rm, ron ro, rum ro, run rn, rus ru, sag sg, san sa, sap aqt, sca hle, scc sr, scr hr,
+sgl isk, sh sr-Latn, sin si, skk oyb, slk sk, slo sk, slv sl, smd kmb, sme se, smo sm, sna sn, snb iba, snd sd,
+som so, sot st, spa es, spy kln, sqi sq, src sc, srd sc, srp sr, ssw ss, sul sgd, sum ulw, sun su, swa sw, swc sw-CD,
+swe sv, swh sw, szd umi, tah ty, tam ta, tat tt, tdu dtp, tel te, tgg bjp, tgk tg, tgl fil, tha th, thc tpo, thw ola,
+thx oyb, tib bo, tid itd, tie ras, tir ti, tkk twm, tl fil, tlw weo, tmk tdg, tmp tyj, tne kak, tnf fa-AF, ton to,
+tpw tpn, tsf taj, tsn tn, tso ts, ttq tmh, tuk tk, tur tr, tw ak, twi ak, uig ug, ukr uk, umu del, unp wro, uok ema,
+urd ur, uzb uz, uzn uz, ven ve, vie vi, vol vo, wel cy, wgw wgb, wit nol, wiw nwo, wln wa, wol wo, xba cax, xho xh,
+xia acn, xkh waw, xpe kpe, xrq dmw, xsj suj, xsl den, xss zko, ybd rki, ydd yi, yen ynq, yid yi, yiy yrm, yma lrr,
+ymt mtm, yor yo, yos zom, yuu yug, zai zap, zha za, zho zh, zir scv, zkb kjh, zsm ms, zul zu, zyb za
 `;

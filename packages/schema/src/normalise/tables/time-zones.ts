@@ -3,166 +3,67 @@
 
 /** The names that CLDR keeps, and IANA's of today. */
 export const renamedZones = `
-Africa/Asmera Africa/Asmara
-America/Buenos_Aires America/Argentina/Buenos_Aires
-America/Catamarca America/Argentina/Catamarca
-America/Coral_Harbour America/Atikokan
-America/Cordoba America/Argentina/Cordoba
-America/Godthab America/Nuuk
-America/Indianapolis America/Indiana/Indianapolis
-America/Jujuy America/Argentina/Jujuy
-America/Louisville America/Kentucky/Louisville
-America/Mendoza America/Argentina/Mendoza
-Asia/Calcutta Asia/Kolkata
-Asia/Katmandu Asia/Kathmandu
-Asia/Rangoon Asia/Yangon
-Asia/Saigon Asia/Ho_Chi_Minh
-Atlantic/Faeroe Atlantic/Faroe
-Europe/Kiev Europe/Kyiv
-Pacific/Enderbury Pacific/Kanton
-Pacific/Ponape Pacific/Pohnpei
-Pacific/Truk Pacific/Chuuk
+Africa/Asmera Africa/Asmara, America/Buenos_Aires America/Argentina/Buenos_Aires,
+America/Catamarca America/Argentina/Catamarca, America/Coral_Harbour America/Atikokan,
+America/Cordoba America/Argentina/Cordoba, America/Godthab America/Nuuk,
+America/Indianapolis America/Indiana/Indianapolis, America/Jujuy America/Argentina/Jujuy,
+America/Louisville America/Kentucky/Louisville, America/Mendoza America/Argentina/Mendoza, Asia/Calcutta Asia/Kolkata,
+Asia/Katmandu Asia/Kathmandu, Asia/Rangoon Asia/Yangon, Asia/Saigon Asia/Ho_Chi_Minh, Atlantic/Faeroe Atlantic/Faroe,
+Europe/Kiev Europe/Kyiv, Pacific/Enderbury Pacific/Kanton, Pacific/Ponape Pacific/Pohnpei, Pacific/Truk Pacific/Chuuk
 `;
 
 /** Windows' names, in small letters without spaces, and IANA's. */
 export const windowsZones = `
-afghanistanstandardtime Asia/Kabul
-alaskanstandardtime America/Anchorage
-aleutianstandardtime America/Adak
-altaistandardtime Asia/Barnaul
-arabianstandardtime Asia/Dubai
-arabicstandardtime Asia/Baghdad
-arabstandardtime Asia/Riyadh
-argentinastandardtime America/Argentina/Buenos_Aires
-astrakhanstandardtime Europe/Astrakhan
-atlanticstandardtime America/Halifax
-auscentralstandardtime Australia/Darwin
-auscentralw.standardtime Australia/Eucla
-auseasternstandardtime Australia/Sydney
-azerbaijanstandardtime Asia/Baku
-azoresstandardtime Atlantic/Azores
-bahiastandardtime America/Bahia
-bangladeshstandardtime Asia/Dhaka
-belarusstandardtime Europe/Minsk
-bougainvillestandardtime Pacific/Bougainville
-canadacentralstandardtime America/Regina
-capeverdestandardtime Atlantic/Cape_Verde
-caucasusstandardtime Asia/Yerevan
-cen.australiastandardtime Australia/Adelaide
-centralamericastandardtime America/Guatemala
-centralasiastandardtime Asia/Bishkek
-centralbrazilianstandardtime America/Cuiaba
-centraleuropeanstandardtime Europe/Warsaw
-centraleuropestandardtime Europe/Budapest
-centralpacificstandardtime Pacific/Guadalcanal
-centralstandardtime America/Chicago
-centralstandardtime(mexico) America/Mexico_City
-chathamislandsstandardtime Pacific/Chatham
-chinastandardtime Asia/Shanghai
-cubastandardtime America/Havana
-datelinestandardtime Etc/GMT+12
-e.africastandardtime Africa/Nairobi
-e.australiastandardtime Australia/Brisbane
-e.europestandardtime Europe/Chisinau
-e.southamericastandardtime America/Sao_Paulo
-easterislandstandardtime Pacific/Easter
-easternstandardtime America/New_York
-easternstandardtime(mexico) America/Cancun
-egyptstandardtime Africa/Cairo
-ekaterinburgstandardtime Asia/Yekaterinburg
-fijistandardtime Pacific/Fiji
-flestandardtime Europe/Kyiv
-georgianstandardtime Asia/Tbilisi
-gmtstandardtime Europe/London
-greenlandstandardtime America/Nuuk
-greenwichstandardtime Atlantic/Reykjavik
-gtbstandardtime Europe/Bucharest
-haitistandardtime America/Port-au-Prince
-hawaiianstandardtime Pacific/Honolulu
-indiastandardtime Asia/Kolkata
-iranstandardtime Asia/Tehran
-israelstandardtime Asia/Jerusalem
-jordanstandardtime Asia/Amman
-kaliningradstandardtime Europe/Kaliningrad
-koreastandardtime Asia/Seoul
-libyastandardtime Africa/Tripoli
-lineislandsstandardtime Pacific/Kiritimati
-lordhowestandardtime Australia/Lord_Howe
-magadanstandardtime Asia/Magadan
-magallanesstandardtime America/Punta_Arenas
-marquesasstandardtime Pacific/Marquesas
-mauritiusstandardtime Indian/Mauritius
-middleeaststandardtime Asia/Beirut
-montevideostandardtime America/Montevideo
-moroccostandardtime Africa/Casablanca
-mountainstandardtime America/Denver
-mountainstandardtime(mexico) America/Mazatlan
-myanmarstandardtime Asia/Yangon
-n.centralasiastandardtime Asia/Novosibirsk
-namibiastandardtime Africa/Windhoek
-nepalstandardtime Asia/Kathmandu
-newfoundlandstandardtime America/St_Johns
-newzealandstandardtime Pacific/Auckland
-norfolkstandardtime Pacific/Norfolk
-northasiaeaststandardtime Asia/Irkutsk
-northasiastandardtime Asia/Krasnoyarsk
-northkoreastandardtime Asia/Pyongyang
-omskstandardtime Asia/Omsk
-pacificsastandardtime America/Santiago
-pacificstandardtime America/Los_Angeles
-pacificstandardtime(mexico) America/Tijuana
-pakistanstandardtime Asia/Karachi
-paraguaystandardtime America/Asuncion
-qyzylordastandardtime Asia/Qyzylorda
-romancestandardtime Europe/Paris
-russianstandardtime Europe/Moscow
-russiatimezone10 Asia/Srednekolymsk
-russiatimezone11 Asia/Kamchatka
-russiatimezone3 Europe/Samara
-saeasternstandardtime America/Cayenne
-saintpierrestandardtime America/Miquelon
-sakhalinstandardtime Asia/Sakhalin
-samoastandardtime Pacific/Apia
-saotomestandardtime Africa/Sao_Tome
-sapacificstandardtime America/Bogota
-saratovstandardtime Europe/Saratov
-sawesternstandardtime America/La_Paz
-seasiastandardtime Asia/Bangkok
-singaporestandardtime Asia/Singapore
-southafricastandardtime Africa/Johannesburg
-southsudanstandardtime Africa/Juba
-srilankastandardtime Asia/Colombo
-sudanstandardtime Africa/Khartoum
-syriastandardtime Asia/Damascus
-taipeistandardtime Asia/Taipei
-tasmaniastandardtime Australia/Hobart
-tocantinsstandardtime America/Araguaina
-tokyostandardtime Asia/Tokyo
-tomskstandardtime Asia/Tomsk
-tongastandardtime Pacific/Tongatapu
-transbaikalstandardtime Asia/Chita
-turkeystandardtime Europe/Istanbul
-turksandcaicosstandardtime America/Grand_Turk
-ulaanbaatarstandardtime Asia/Ulaanbaatar
-useasternstandardtime America/Indiana/Indianapolis
-usmountainstandardtime America/Phoenix
-utc Etc/UTC
-utc+12 Etc/GMT-12
-utc+13 Etc/GMT-13
-utc-02 Etc/GMT+2
-utc-08 Etc/GMT+8
-utc-09 Etc/GMT+9
-utc-11 Etc/GMT+11
-venezuelastandardtime America/Caracas
-vladivostokstandardtime Asia/Vladivostok
-volgogradstandardtime Europe/Volgograd
-w.australiastandardtime Australia/Perth
-w.centralafricastandardtime Africa/Lagos
-w.europestandardtime Europe/Berlin
-w.mongoliastandardtime Asia/Hovd
-westasiastandardtime Asia/Tashkent
-westbankstandardtime Asia/Hebron
-westpacificstandardtime Pacific/Port_Moresby
-yakutskstandardtime Asia/Yakutsk
-yukonstandardtime America/Whitehorse
+afghanistanstandardtime Asia/Kabul, alaskanstandardtime America/Anchorage, aleutianstandardtime America/Adak,
+altaistandardtime Asia/Barnaul, arabianstandardtime Asia/Dubai, arabicstandardtime Asia/Baghdad,
+arabstandardtime Asia/Riyadh, argentinastandardtime America/Argentina/Buenos_Aires,
+astrakhanstandardtime Europe/Astrakhan, atlanticstandardtime America/Halifax, auscentralstandardtime Australia/Darwin,
+auscentralw.standardtime Australia/Eucla, auseasternstandardtime Australia/Sydney, azerbaijanstandardtime Asia/Baku,
+azoresstandardtime Atlantic/Azores, bahiastandardtime America/Bahia, bangladeshstandardtime Asia/Dhaka,
+belarusstandardtime Europe/Minsk, bougainvillestandardtime Pacific/Bougainville,
+canadacentralstandardtime America/Regina, capeverdestandardtime Atlantic/Cape_Verde,
+caucasusstandardtime Asia/Yerevan, cen.australiastandardtime Australia/Adelaide,
+centralamericastandardtime America/Guatemala, centralasiastandardtime Asia/Bishkek,
+centralbrazilianstandardtime America/Cuiaba, centraleuropeanstandardtime Europe/Warsaw,
+centraleuropestandardtime Europe/Budapest, centralpacificstandardtime Pacific/Guadalcanal,
+centralstandardtime America/Chicago, centralstandardtime(mexico) America/Mexico_City,
+chathamislandsstandardtime Pacific/Chatham, chinastandardtime Asia/Shanghai, cubastandardtime America/Havana,
+datelinestandardtime Etc/GMT+12, e.africastandardtime Africa/Nairobi, e.australiastandardtime Australia/Brisbane,
+e.europestandardtime Europe/Chisinau, e.southamericastandardtime America/Sao_Paulo,
+easterislandstandardtime Pacific/Easter, easternstandardtime America/New_York,
+easternstandardtime(mexico) America/Cancun, egyptstandardtime Africa/Cairo,
+ekaterinburgstandardtime Asia/Yekaterinburg, fijistandardtime Pacific/Fiji, flestandardtime Europe/Kyiv,
+georgianstandardtime Asia/Tbilisi, gmtstandardtime Europe/London, greenlandstandardtime America/Nuuk,
+greenwichstandardtime Atlantic/Reykjavik, gtbstandardtime Europe/Bucharest, haitistandardtime America/Port-au-Prince,
+hawaiianstandardtime Pacific/Honolulu, indiastandardtime Asia/Kolkata, iranstandardtime Asia/Tehran,
+israelstandardtime Asia/Jerusalem, jordanstandardtime Asia/Amman, kaliningradstandardtime Europe/Kaliningrad,
+koreastandardtime Asia/Seoul, libyastandardtime Africa/Tripoli, lineislandsstandardtime Pacific/Kiritimati,
+lordhowestandardtime Australia/Lord_Howe, magadanstandardtime Asia/Magadan,
+magallanesstandardtime America/Punta_Arenas, marquesasstandardtime Pacific/Marquesas,
+mauritiusstandardtime Indian/Mauritius, middleeaststandardtime Asia/Beirut, montevideostandardtime America/Montevideo,
+moroccostandardtime Africa/Casablanca, mountainstandardtime America/Denver,
+mountainstandardtime(mexico) America/Mazatlan, myanmarstandardtime Asia/Yangon,
+n.centralasiastandardtime Asia/Novosibirsk, namibiastandardtime Africa/Windhoek, nepalstandardtime Asia/Kathmandu,
+newfoundlandstandardtime America/St_Johns, newzealandstandardtime Pacific/Auckland,
+norfolkstandardtime Pacific/Norfolk, northasiaeaststandardtime Asia/Irkutsk, northasiastandardtime Asia/Krasnoyarsk,
+northkoreastandardtime Asia/Pyongyang, omskstandardtime Asia/Omsk, pacificsastandardtime America/Santiago,
+pacificstandardtime America/Los_Angeles, pacificstandardtime(mexico) America/Tijuana,
+pakistanstandardtime Asia/Karachi, paraguaystandardtime America/Asuncion, qyzylordastandardtime Asia/Qyzylorda,
+romancestandardtime Europe/Paris, russianstandardtime Europe/Moscow, russiatimezone10 Asia/Srednekolymsk,
+russiatimezone11 Asia/Kamchatka, russiatimezone3 Europe/Samara, saeasternstandardtime America/Cayenne,
+saintpierrestandardtime America/Miquelon, sakhalinstandardtime Asia/Sakhalin, samoastandardtime Pacific/Apia,
+saotomestandardtime Africa/Sao_Tome, sapacificstandardtime America/Bogota, saratovstandardtime Europe/Saratov,
+sawesternstandardtime America/La_Paz, seasiastandardtime Asia/Bangkok, singaporestandardtime Asia/Singapore,
+southafricastandardtime Africa/Johannesburg, southsudanstandardtime Africa/Juba, srilankastandardtime Asia/Colombo,
+sudanstandardtime Africa/Khartoum, syriastandardtime Asia/Damascus, taipeistandardtime Asia/Taipei,
+tasmaniastandardtime Australia/Hobart, tocantinsstandardtime America/Araguaina, tokyostandardtime Asia/Tokyo,
+tomskstandardtime Asia/Tomsk, tongastandardtime Pacific/Tongatapu, transbaikalstandardtime Asia/Chita,
+turkeystandardtime Europe/Istanbul, turksandcaicosstandardtime America/Grand_Turk,
+ulaanbaatarstandardtime Asia/Ulaanbaatar, useasternstandardtime America/Indiana/Indianapolis,
+usmountainstandardtime America/Phoenix, utc Etc/UTC, utc+12 Etc/GMT-12, utc+13 Etc/GMT-13, utc-02 Etc/GMT+2,
+utc-08 Etc/GMT+8, utc-09 Etc/GMT+9, utc-11 Etc/GMT+11, venezuelastandardtime America/Caracas,
+vladivostokstandardtime Asia/Vladivostok, volgogradstandardtime Europe/Volgograd,
+w.australiastandardtime Australia/Perth, w.centralafricastandardtime Africa/Lagos, w.europestandardtime Europe/Berlin,
+w.mongoliastandardtime Asia/Hovd, westasiastandardtime Asia/Tashkent, westbankstandardtime Asia/Hebron,
+westpacificstandardtime Pacific/Port_Moresby, yakutskstandardtime Asia/Yakutsk, yukonstandardtime America/Whitehorse
 `;
