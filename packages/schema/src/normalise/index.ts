@@ -11,5 +11,5 @@ export {
   type NormaliseOptions,
   normaliseBooking,
 } from "./normalise-booking.ts";
-export { type PhoneCandidates, phoneCandidates, type ReadPhone, readPhone } from "./phone.ts";
+export { type PhoneCandidates, phoneCandidates, type ReadPhone, readPhone, writtenDigits } from "./phone.ts";
 export { readTimeZone } from "./time-zone.ts";

@@ -92,6 +92,13 @@ function toPlainCharacters(text: string): string {
     .replace(/[^\S\n\r]|_/g, " ");
 }
 
+/** Returns the digits of a number as they were written, without those that E.164 leaves out. */
+export function writtenDigits(sent: string): string {
+  return toPlainCharacters(sent.slice(0, maxLength))
+    .replace(/\(0\)|[^0-9]/g, "")
+    .replace(/^00/, "");
+}
+
 /** The digits of a script follow each other. Their zero has a code point that ends in 0 or 6. */
 function toAsciiDigit(digit: string): string {
   const code = digit.codePointAt(0) ?? 0;

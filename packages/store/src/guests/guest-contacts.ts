@@ -1,4 +1,4 @@
-import { consumerCountriesOf, phoneCandidates, readEmail } from "@booking-events/schema/normalise";
+import { consumerCountriesOf, phoneCandidates, readEmail, writtenDigits } from "@booking-events/schema/normalise";
 import type { SentContent } from "../tables/content-columns.ts";
 import type { DigestKey } from "./digest-key.ts";
 
@@ -30,25 +30,6 @@ function formsOfPhone(sent: string, countries: string[]): ContactForms {
   const { same, near } = phoneCandidates(sent, countries);
   const written = writtenDigits(sent);
   return { same: written === "" ? same : [...new Set([...same, written])], near };
-}
-
-/** The digits, in any script, without those that E.164 leaves out. */
-function writtenDigits(sent: string): string {
-  const text = sent.slice(0, maxPhoneLength);
-  const digits = hasOtherScript.test(text) ? text.normalize("NFKC").replace(/\p{Nd}/gu, toAsciiDigit) : text;
-  return digits.replace(/\(0\)|\D/g, "").replace(/^00/, "");
-}
-
-/** Much longer texts are no numbers. */
-const maxPhoneLength = 250;
-const hasOtherScript = /[^\t-~]/;
-
-/** The digits of a script follow each other, and something else comes before its zero. */
-function toAsciiDigit(digit: string): string {
-  const code = digit.codePointAt(0) ?? 0;
-  let value = 0;
-  while (value < 9 && /\p{Nd}/u.test(String.fromCodePoint(code - value - 1))) value += 1;
-  return String(value);
 }
 
 /** Much longer texts are no addresses. */
