@@ -2,7 +2,7 @@ import { isExactDouble, stripZeros } from "./exact-double.ts";
 
 /**
  * A JSON number whose decimal value a double would change, such as `9007199254740993` or `1e400`. `JSON.stringify` writes
- * it as it was, in Node 22, Chrome 114, Firefox 135, Safari 18.4 and later; older ones throw.
+ * it as it was, in Node 22, Chrome 114, Firefox 135, Safari 18.4 and later.
  */
 export class ExactNumber {
   /** As in the JSON text, with its sign, point and exponent. */
@@ -13,13 +13,17 @@ export class ExactNumber {
     this.digits = digits;
   }
 
+  /** @throws TypeError in older runtimes, which have no way to write it */
   toJSON(): unknown {
+    if (rawJSON === undefined) {
+      throw new TypeError("JSON.stringify cannot write an ExactNumber before Node 22. Send the digits as a string.");
+    }
     return rawJSON(this.digits);
   }
 }
 
 /** TypeScript's library does not declare it yet. */
-const { rawJSON } = JSON as typeof JSON & { rawJSON: (text: string) => unknown };
+const { rawJSON } = JSON as typeof JSON & { rawJSON?: (text: string) => unknown };
 
 /** @param written a number in JSON's notation */
 export function toNumber(written: string): number | ExactNumber {
