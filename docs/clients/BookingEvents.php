@@ -101,8 +101,10 @@ final class BookingEvents
     private function send(string $kind, array $payload, ?string $idempotencyKey, bool $dryRun): array
     {
         $key = $idempotencyKey ?? bin2hex(random_bytes(16));
-        if (preg_match('/\A[!-~]{1,255}\z/', $key) !== 1) {
-            throw new InvalidArgumentException('idempotencyKey must have 1 to 255 visible ASCII characters.');
+        // HTTP leaves out spaces around a header's value, and the service quotes.
+        if (preg_match('/\A(?!".*"\z)[!-~](?:[ -~]{0,253}[!-~])?\z/', $key) !== 1) {
+            $rule = '1 to 255 visible ASCII characters, with spaces only inside, and no quotes around';
+            throw new InvalidArgumentException("idempotencyKey must have $rule.");
         }
         // Every attempt must send the same bytes and key: then a repetition counts once.
         $body = json_encode((object) $payload, JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE);

@@ -87,8 +87,10 @@ class BookingEvents:
 
     def _send(self, kind, payload, idempotency_key, dry_run):
         key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-        if not re.fullmatch(r"[!-~]{1,255}", key):
-            raise ValueError("idempotency_key must have 1 to 255 visible ASCII characters.")
+        # HTTP leaves out spaces around a header's value, and the service quotes.
+        if not re.fullmatch(r'(?!".*"$)[!-~](?:[ -~]{0,253}[!-~])?', key):
+            raise ValueError("idempotency_key must have 1 to 255 visible ASCII characters, with spaces only inside, "
+                             "and no quotes around.")
         # Every attempt must send the same bytes and key: then a repetition counts once.
         body = json.dumps(payload, allow_nan=False).encode()
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
