@@ -20,12 +20,12 @@ from booking_events, limits, last_right
 where booking_events.sequence > now + ahead;
 
 update booking_events set sequence = new from renumbered where booking_events.id = renumbered.id;
-update booking_events set keyless_sequence_after = new from renumbered where keyless_sequence_after = old;
+update booking_events set newest_keyless_sequence = new from renumbered where newest_keyless_sequence = old;
 update booking_changes set sequence = new from renumbered where event_id = renumbered.id;
 update dead_letters set sequence = new from renumbered where event_id = renumbered.id;
 update bookings set sequence = new from renumbered where event_id = renumbered.id;
 update bookings set last_sequence = new from renumbered where last_sequence = old;
-update bookings set content_sequence = new from renumbered where content_sequence = old;
+update bookings set newest_keyless_sequence = new from renumbered where newest_keyless_sequence = old;
 
 commit;
 

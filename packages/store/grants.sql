@@ -15,7 +15,7 @@ end $$;
 -- did is recorded again when another one takes a place before it.
 grant select, insert, update on bookings to booking_events_worker;
 grant select, insert,
-  update (outcome, duplicate_of, state_after, decided_by, content_from, keyless_sequence_after, warnings)
+  update (outcome, duplicate_of, state_after, decided_by, content_from, newest_keyless_sequence, warnings)
   on booking_events to booking_events_worker;
 grant select, insert on booking_changes to booking_events_worker;
 grant select, update on feed_position to booking_events_worker;
@@ -51,7 +51,7 @@ grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, en
 grant insert on bookings, booking_events, booking_changes, dead_letters to booking_events_ops;
 grant update on bookings to booking_events_ops;
 grant update (booking_key, reference, payload, content_digest, idempotency_key, outcome, state_after, decided_by,
-  content_from, keyless_sequence_after, warnings) on booking_events to booking_events_ops;
+  content_from, newest_keyless_sequence, warnings) on booking_events to booking_events_ops;
 grant update (reference) on booking_changes to booking_events_ops;
 grant update (last_id) on feed_position to booking_events_ops;
 grant select, update on digest_key to booking_events_ops;

@@ -150,7 +150,7 @@ function createSource({ events, bookings, startMs, intervalMs }: FilledTables): 
 function insertEvents(source: string): string {
   return `
     insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
-      content_digest, outcome, received_at, state_after, keyless_sequence_after)
+      content_digest, outcome, received_at, state_after, newest_keyless_sequence)
     select id, partner, kind, 'trip', reference, booking_key, sequence, payload, digest, kind || 'd', received_at,
       case kind when 'delete' then 'deleted' else 'active' end, sequence
     from pg_temp.${source}`;
@@ -168,8 +168,8 @@ function insertBookings(source: string): string {
   const contents = contentsInSql();
   return `
     insert into bookings (booking_key, booking_id, partner, reference_kind, reference, state, event_id, sequence, payload,
-      content_digest, content_event_id, content_sequence, last_sequence, revision, created_at, updated_at, deleted_at,
-      guest_hashes, ${Object.keys(contents).join(", ")})
+      content_digest, content_event_id, newest_keyless_sequence, last_sequence, revision, created_at, updated_at,
+      deleted_at, guest_hashes, ${Object.keys(contents).join(", ")})
     select booking_key, booking_id, partner, 'trip', reference, case kind when 'delete' then 'deleted' else 'active' end, id,
       sequence, payload, digest, id, sequence, sequence, revision, created_at, received_at,
       case kind when 'delete' then received_at end,

@@ -18,7 +18,7 @@ create table bookings (
   payload jsonb,
   content_digest bytea check (length(content_digest) = 16),
   content_event_id uuid,
-  content_sequence bigint,
+  newest_keyless_sequence bigint,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   deleted_at timestamptz,
@@ -108,7 +108,7 @@ comment on column bookings.content_digest is
   'A keyed hash of the payload in its canonical form (see digest_key), of 16 bytes. Null: only deletes have been received, or the booking was erased.';
 comment on column bookings.content_event_id is
   'An event that sent the payload. Null: only deletes have been received, or the booking was erased.';
-comment on column bookings.content_sequence is
+comment on column bookings.newest_keyless_sequence is
   'The sequence of the newest event without an idempotency key that sent the payload: what a late retry is compared with.';
 comment on column bookings.created_at is 'When the first event of the booking was received.';
 comment on column bookings.updated_at is 'When the event was received that decided the state.';
@@ -195,7 +195,7 @@ create table booking_events (
   state_after text collate "C" check (state_after in ('active', 'deleted')),
   decided_by uuid,
   content_from uuid,
-  keyless_sequence_after bigint,
+  newest_keyless_sequence bigint,
   received_at timestamptz not null,
   processed_at timestamptz not null default now()
 ) partition by range (id);
@@ -257,7 +257,7 @@ comment on column booking_events.state_after is
 comment on column booking_events.decided_by is 'The event that decided state_after. Null: this one.';
 comment on column booking_events.content_from is
   'An event whose payload is the booking''s content after this event. Null: this one or, of a delete, none.';
-comment on column booking_events.keyless_sequence_after is 'bookings.content_sequence after this event.';
+comment on column booking_events.newest_keyless_sequence is 'bookings.newest_keyless_sequence after this event.';
 comment on column booking_events.received_at is 'When ingest received the event, by its own clock.';
 comment on column booking_events.processed_at is 'When the transaction that applied the event began.';
 

@@ -350,7 +350,7 @@ async function followFeed(): Promise<Record<string, string>> {
 async function readLog() {
   const { rows } = await pool.query(
     `select id, outcome, duplicate_of as "duplicateOf", warnings, state_after as state,
-       coalesce(decided_by, id) as event_id, keyless_sequence_after as content_sequence,
+       coalesce(decided_by, id) as event_id, newest_keyless_sequence as "newestKeylessSequence",
        case when content_from is not null or kind <> 'delete' then (
          select encode(content_digest, 'hex') from booking_events as source
          where source.id = coalesce(booking_events.content_from, booking_events.id)
@@ -368,8 +368,8 @@ async function readLog() {
 
 /** In the form of {@link readLog}. */
 function describeAfter({ state, eventId, content }: FoldStep["after"]): Record<string, unknown> {
-  const [digest, content_sequence] = [content?.digest ?? null, content?.newestKeylessSequence ?? null];
-  return { state, event_id: eventId, content_sequence, digest };
+  const [digest, newestKeylessSequence] = [content?.digest ?? null, content?.newestKeylessSequence ?? null];
+  return { state, event_id: eventId, newestKeylessSequence, digest };
 }
 
 function stateAfter(steps: FoldStep[]): FoldStep["after"] {

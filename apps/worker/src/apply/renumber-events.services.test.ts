@@ -21,8 +21,8 @@ async function apply(number: number, kind: EventKind, content: string, sequence:
 async function findLatestPlace(): Promise<number> {
   const { rows } = await pool.query(
     `select greatest(
-       (select max(greatest(sequence, keyless_sequence_after)) from booking_events),
-       (select max(greatest(sequence, last_sequence, content_sequence)) from bookings),
+       (select max(greatest(sequence, newest_keyless_sequence)) from booking_events),
+       (select max(greatest(sequence, last_sequence, newest_keyless_sequence)) from bookings),
        (select max(sequence) from booking_changes)
      ) as latest`,
   );

@@ -55,10 +55,10 @@ export async function insertMissingEvent(client: Queryable, event: EventToInsert
 function insert(client: Queryable, events: EventToInsert[], ifPresent = "") {
   return client.query(
     `insert into booking_events (id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest,
-       outcome, duplicate_of, received_at, state_after, decided_by, content_from, keyless_sequence_after, warnings,
+       outcome, duplicate_of, received_at, state_after, decided_by, content_from, newest_keyless_sequence, warnings,
        reference_kind, payload, secret_id, default_country)
      select id, partner, kind, reference, booking_key, sequence, idempotency_key, content_digest, outcome, duplicate_of,
-       received_at, state_after, decided_by, content_from, keyless_sequence_after, string_to_array(warnings, ' '),
+       received_at, state_after, decided_by, content_from, newest_keyless_sequence, string_to_array(warnings, ' '),
        reference_kind, payload::jsonb, secret_id, default_country
      from (
        select unnest($1::uuid[]) as id, unnest($2::text[]) as partner, unnest($3::text[]) as kind,
@@ -67,7 +67,7 @@ function insert(client: Queryable, events: EventToInsert[], ifPresent = "") {
          unnest($9::text[]) as outcome, unnest($10::uuid[]) as duplicate_of,
          unnest($11::timestamptz[]) as received_at, unnest($12::text[]) as state_after,
          unnest($13::uuid[]) as decided_by, unnest($14::uuid[]) as content_from,
-         unnest($15::bigint[]) as keyless_sequence_after, unnest($16::text[]) as warnings,
+         unnest($15::bigint[]) as newest_keyless_sequence, unnest($16::text[]) as warnings,
          unnest($17::text[]) as reference_kind, unnest($18::text[]) as payload, unnest($19::text[]) as secret_id,
          unnest($20::text[]) as default_country
      ) as event
@@ -135,10 +135,10 @@ export async function reviseEvents(client: Queryable, revised: RevisedEvent[]): 
   await client.query(
     `update booking_events set outcome = revised.outcome, state_after = revised.state_after,
        decided_by = revised.decided_by, content_from = revised.content_from,
-       keyless_sequence_after = revised.keyless_sequence_after,
+       newest_keyless_sequence = revised.newest_keyless_sequence,
        warnings = ${withoutFoldWarnings} || string_to_array(revised.warning, ' ')
      from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[], $7::text[])
-       as revised (id, outcome, state_after, decided_by, content_from, keyless_sequence_after, warning)
+       as revised (id, outcome, state_after, decided_by, content_from, newest_keyless_sequence, warning)
      where booking_events.id = revised.id`,
     [
       uuids(events.map(({ id }) => id)),
@@ -156,7 +156,7 @@ export async function markDuplicates(
 ): Promise<void> {
   await client.query(
     `update booking_events set outcome = 'duplicate', duplicate_of = duplicate.duplicate_of, state_after = null,
-       decided_by = null, content_from = null, keyless_sequence_after = null,
+       decided_by = null, content_from = null, newest_keyless_sequence = null,
        warnings = array_remove(${withoutFoldWarnings}, 'key-reused')
      from unnest($1::uuid[], $2::uuid[]) as duplicate (id, duplicate_of)
      where booking_events.id = duplicate.id`,
@@ -204,7 +204,7 @@ export async function markReferenceKind(
   return rows.map(({ id }) => id);
 }
 
-/** The columns state_after, decided_by, content_from and keyless_sequence_after. */
+/** The columns state_after, decided_by, content_from and newest_keyless_sequence. */
 function toStateColumns(
   events: { id: string; kind: EventKind; contentDigest: string | null; after: BookingState | null }[],
 ): Buffer[] {

@@ -81,7 +81,8 @@ export async function readBookings(
 
 const rowColumns = `booking_key as "bookingKey", booking_id as "bookingId", partner, reference_kind as "referenceKind", reference, state,
        event_id as "eventId", coalesce(feed_event_id, event_id) as "feedEventId", sequence,
-       content_digest as "contentDigest", content_event_id as "contentEventId", content_sequence as "contentSequence",
+       content_digest as "contentDigest", content_event_id as "contentEventId",
+       newest_keyless_sequence as "newestKeylessSequence",
        content_removed_at is not null as "isContentRemoved", last_sequence as "lastSequence", revision,
        array_to_string(guest_hashes, ' ') as "guestHashes", created_at as "createdAt", updated_at as "updatedAt",
        deleted_at as "deletedAt", default_country as "defaultCountry"`;
@@ -95,7 +96,7 @@ interface BookingRow extends BookingIdentity, Omit<BookingState, "content"> {
   isContentRemoved: boolean;
   contentDigest: Buffer | null;
   contentEventId: string | null;
-  contentSequence: number | null;
+  newestKeylessSequence: number | null;
 }
 
 function toStoredBooking(row: BookingRow): StoredBooking {
@@ -123,9 +124,9 @@ function toStoredBooking(row: BookingRow): StoredBooking {
   };
 }
 
-function contentOf({ contentDigest, contentEventId, contentSequence }: BookingRow): BookingState["content"] {
+function contentOf({ contentDigest, contentEventId, newestKeylessSequence }: BookingRow): BookingState["content"] {
   if (contentDigest === null || contentEventId === null) return null;
-  return { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence: contentSequence };
+  return { digest: contentDigest.toString("hex"), eventId: contentEventId, newestKeylessSequence };
 }
 
 /** @returns the keys of the bookings that another transaction has locked at the moment */

@@ -30,7 +30,7 @@ export const startOfLog = { sequence: 0, id: "00000000-0000-0000-0000-0000000000
  */
 export async function readLog(client: Queryable, ranges: LogRange[]): Promise<LogPage[]> {
   const columns = `id, kind, sequence, booking_key, content_digest, idempotency_key, outcome, received_at, state_after,
-         decided_by, content_from, keyless_sequence_after, warnings`;
+         decided_by, content_from, newest_keyless_sequence, warnings`;
   const counting = `from booking_events
          where booking_key = range.booking_key and duplicate_of is null and outcome <> 'expired'
            and id >= range.first_id and id >= $5`;
@@ -49,7 +49,7 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
          limit 1
        ) end as "earlierCreate",
        event.state_after as "stateAfter", event.decided_by as "decidedBy", event.content_from as "contentFrom",
-       event.keyless_sequence_after as "keylessSequenceAfter",
+       event.newest_keyless_sequence as "newestKeylessSequence",
        decider.sequence as "deciderSequence", decider.received_at as "deciderReceivedAt",
        encode(source.content_digest, 'hex') as "sourceDigest"
      from unnest($1::bytea[], $2::bigint[], $3::uuid[], $4::int[], $6::uuid[]) with ordinality
@@ -94,7 +94,7 @@ interface LogRow extends Omit<LoggedEvent, "after" | "warning"> {
   deciderReceivedAt: Date | null;
   contentFrom: string | null;
   sourceDigest: string | null;
-  keylessSequenceAfter: number | null;
+  newestKeylessSequence: number | null;
 }
 
 function toLoggedEvent(row: LogRow): LoggedEvent {
@@ -131,7 +131,7 @@ function deciderOf(row: LogRow): Pick<BookingState, "eventId" | "sequence" | "up
 }
 
 function contentAfter(row: LogRow): BookingState["content"] {
-  const newestKeylessSequence = row.keylessSequenceAfter;
+  const { newestKeylessSequence } = row;
   if (row.contentFrom !== null) {
     // The event is older than the log. Its content equals no other, as far as the log tells.
     const digest = row.sourceDigest ?? `of ${row.contentFrom}`;

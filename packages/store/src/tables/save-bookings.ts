@@ -76,7 +76,12 @@ const stateColumns: Column<BookingToSave>[] = [
   column("sequence", "bigint", bigints, ({ state }) => state.sequence),
   column("content_digest", "bytea", byteas, ({ state: { content } }) => content && Buffer.from(content.digest, "hex")),
   column("content_event_id", "uuid", uuids, ({ state: { content } }) => content?.eventId ?? null),
-  column("content_sequence", "bigint", bigints, ({ state: { content } }) => content?.newestKeylessSequence ?? null),
+  column(
+    "newest_keyless_sequence",
+    "bigint",
+    bigints,
+    ({ state: { content } }) => content?.newestKeylessSequence ?? null,
+  ),
   column("last_sequence", "bigint", bigints, ({ state }) => state.lastSequence),
   column("revision", "integer", integers, ({ revision }) => revision),
   column("created_at", "timestamptz", timestamps, ({ state }) => state.createdAt),
