@@ -7,7 +7,8 @@ export default defineConfig({
   test: {
     name: "nightly",
     include: ["**/*.nightly.test.ts", "**/convergence.services.test.ts", "**/run-chaos.services.test.ts"],
-    env: { CONVERGENCE_RUNS: "500", CHAOS_SCENARIOS: "all" },
+    // Without bundles, programs start as they are built.
+    env: { CONVERGENCE_RUNS: "500", CHAOS_SCENARIOS: "all", BUNDLES: "" },
     fileParallelism: false,
     ...withBuiltApps,
   },

@@ -2,6 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fromSource, spawnApp } from "@booking-events/harness/app-process";
+import { bundleProgram } from "@booking-events/harness/bundle-program";
 import type pg from "pg";
 import type { Random } from "./random.ts";
 
@@ -15,6 +16,7 @@ const lookIntervalMs = 200;
 
 /** Two followers of the feed, one of which is killed again and again. Both end when the signal aborts. */
 export class Followers {
+  #program: readonly string[] = program;
   readonly #databaseUrl: string;
   readonly #pool: pg.Pool;
   readonly #stopping = new AbortController();
@@ -31,6 +33,7 @@ export class Followers {
     await this.#pool.query(
       "create table handled (change_id bigint, process bigint, place bigint generated always as identity)",
     );
+    this.#program = await bundleProgram(program);
     this.#followers = [this.#spawn(), this.#spawn()];
     this.#killing = this.#killSome(random, AbortSignal.any([signal, this.#stopping.signal]));
     signal.addEventListener("abort", () => void Promise.all(this.#followers.map(kill)), { once: true });
@@ -51,7 +54,7 @@ export class Followers {
   }
 
   #spawn(): ChildProcess {
-    return spawnApp([...program, this.#databaseUrl, cursorName], {}, { stdio: "ignore" });
+    return spawnApp([...this.#program, this.#databaseUrl, cursorName], {}, { stdio: "ignore" });
   }
 
   async #killSome(random: Random, signal: AbortSignal): Promise<void> {

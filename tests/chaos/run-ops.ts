@@ -1,5 +1,6 @@
 import { text } from "node:stream/consumers";
 import { spawnApp } from "@booking-events/harness/app-process";
+import { bundleProgram } from "@booking-events/harness/bundle-program";
 
 /** Runs a command of the operator. Aborting the signal kills it. */
 export type Operate = (args: readonly string[], signal: AbortSignal) => Promise<Ran>;
@@ -13,7 +14,9 @@ interface Ran {
 
 export function operateWith(program: readonly string[], environment: Record<string, string>): Operate {
   return async (args, signal) => {
-    const child = spawnApp([...program, ...args], environment, { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawnApp([...(await bundleProgram(program)), ...args], environment, {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const kill = () => child.kill("SIGKILL");
     signal.addEventListener("abort", kill, { once: true });
     if (signal.aborted) kill();

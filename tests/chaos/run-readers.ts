@@ -2,6 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { spawnApp } from "@booking-events/harness/app-process";
+import { bundleProgram } from "@booking-events/harness/bundle-program";
 import { resetFeedReader } from "@booking-events/store";
 import type pg from "pg";
 import type { Violation } from "./check.ts";
@@ -31,7 +32,7 @@ export interface Guest {
  * or starts over from a snapshot.
  */
 export class Readers {
-  readonly #program: readonly string[];
+  #program: readonly string[];
   readonly #databaseUrl: string;
   readonly #pool: pg.Pool;
   readonly #running = new Map<Name, ChildProcess>();
@@ -54,6 +55,7 @@ export class Readers {
       `create table copies (reader text, booking_id uuid, partner text, reference_kind text, reference text,
          payload jsonb, primary key (reader, booking_id))`,
     );
+    this.#program = await bundleProgram(this.#program);
     for (const name of names) this.#spawn(name);
     const resting = AbortSignal.any([signal, this.#resting.signal]);
     this.#moving = Promise.all(

@@ -1,5 +1,6 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { bundleProgram } from "@booking-events/harness/bundle-program";
 import { createNetwork, type Network } from "@booking-events/harness/network";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
@@ -170,10 +171,11 @@ async function startApp(
   environment: Record<string, string>,
   { clocks, ...address }: Address & { clocks?: FakeClocks | undefined },
 ): Promise<SupervisedApp> {
+  const program = build[/ingest|worker|lookup/.exec(name)?.[0] as "ingest" | "worker" | "lookup"];
   return new SupervisedApp({
     ...address,
     name,
-    program: build[/ingest|worker|lookup/.exec(name)?.[0] as "ingest" | "worker" | "lookup"],
+    program: await bundleProgram(program),
     environment: {
       ...environment,
       ...(isOfStranger(name) ? {} : await clocks?.add(name, () => readProcessClock(address.adminPort))),

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { compileCache } from "@booking-events/harness/app-process";
+import { bundleProgram } from "@booking-events/harness/bundle-program";
 
 export interface Ran {
   exitCode: number;
@@ -8,10 +9,11 @@ export interface Ran {
 }
 
 /** Runs a command of the built operator's command line, whatever it ends with. */
-export function runOps(args: string[], environment: Record<string, string>): Promise<Ran> {
+export async function runOps(args: string[], environment: Record<string, string>): Promise<Ran> {
+  const program = await bundleProgram(["apps/ops/dist/main.js"], environment);
   const env = { PATH: process.env["PATH"], ...compileCache, ...environment };
   return new Promise((resolve) => {
-    execFile(process.execPath, ["apps/ops/dist/main.js", ...args], { env }, (error, stdout, stderr) =>
+    execFile(process.execPath, [...program, ...args], { env }, (error, stdout, stderr) =>
       resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),
     );
   });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "@booking-events/scripts/ports";
+import { bundleProgram } from "./bundle-program.ts";
 import { waitFor } from "./wait-for.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -73,7 +74,8 @@ export async function startApp(
 ): Promise<AppProcess> {
   const ports = { PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
   const { PORT, ADMIN_PORT } = { ...ports, ...environment };
-  const child = spawnApp(program, { ...ports, ...environment }, { wrapper, stdio: ["ignore", stdout, "pipe"] });
+  const started = await bundleProgram(program, environment);
+  const child = spawnApp(started, { ...ports, ...environment }, { wrapper, stdio: ["ignore", stdout, "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8").on("data", (text: string) => {

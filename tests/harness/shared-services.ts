@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stopLeftover } from "@booking-events/scripts/local-server";
@@ -54,6 +54,9 @@ async function startServices(): Promise<SharedServices> {
   const dir = mkdtempSync(join(tmpdir(), DIR_PREFIX));
   chmodSync(dir, 0o711); // If we are root, PostgreSQL's user must pass through.
   saveRecord(ownerFile(dir), process.pid);
+  // The processes that run tests inherit it. Nightly, it is set and empty.
+  process.env["BUNDLES"] ??= join(dir, "bundles");
+  mkdirSync(join(dir, "bundles"));
   const [redis, postgres] = await Promise.all([
     startRedis({ dir: redisDir(dir) }),
     // A test's database need not survive a power cut. Without fsync, creating one takes a third of the time.

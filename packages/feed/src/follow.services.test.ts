@@ -4,11 +4,12 @@ import { once } from "node:events";
 import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
-import { compileCache } from "@booking-events/harness/app-process";
+import { compileCache, fromSource } from "@booking-events/harness/app-process";
+import { bundleProgram } from "@booking-events/harness/bundle-program";
 import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import { appendChanges, type ChangeToInsert, inTransaction, maintain, RollBack } from "@booking-events/store";
 import pg from "pg";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   FeedGapError,
   ForeignReaderError,
@@ -833,13 +834,17 @@ test("a follower whose connections break reconnects, and no change counts twice"
 
 describe("followers of one name", () => {
   const processes = new Set<ChildProcess>();
+  let program: readonly string[];
   const maxKills = 12;
   /** Processes start slowly on a machine that is busy. */
   const slow = { timeoutMs: 60_000 };
 
+  beforeAll(async () => {
+    program = await bundleProgram(fromSource(`${import.meta.dirname}/testing/follow-and-count.ts`));
+  });
+
   function spawnFollower(): ChildProcess {
-    const source = "--conditions=@booking-events/source";
-    const child = spawn(process.execPath, [source, `${import.meta.dirname}/testing/follow-and-count.ts`, url, "test"], {
+    const child = spawn(process.execPath, [...program, url, "test"], {
       env: compileCache,
       stdio: ["ignore", "ignore", "inherit"],
     });

@@ -265,11 +265,11 @@ test("Ctrl-C ends the import with what was done and how to go on", { timeout: 60
   const file = join(folder, "bookings");
   writeFileSync(file, Array.from({ length: 12 }, (_, index) => line(`T${index}`)).join("\n"));
   const args = ["import", file, "--partner", "acme", "--as-of", asOf];
-  const { kill, ran } = startOps(args, environment);
+  const { kill, ran } = await startOps(args, environment);
   const producer = createTestProducer();
   await waitFor(async () => expect(await producer.measureLoad()).toMatchObject({ backlog: 5 }));
   kill("SIGINT");
-  const { exitCode, stdout, stderr } = await ran;
+  const { exitCode, stdout, stderr } = await ran();
   expect({ exitCode, stdout }).toEqual({ exitCode: 130, stdout: "" });
   expect(stderr).toMatch(
     /^The import was interrupted\. 12 lines: [05] queued, 0 known already, 0 rejected\. To go on, run the same command again: .*\n$/,

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { compileCache } from "@booking-events/harness/app-process";
+import { compileCache, fromSource } from "@booking-events/harness/app-process";
+import { bundleProgram } from "@booking-events/harness/bundle-program";
 import { runProgram } from "../program.ts";
 
 export interface Ran {
@@ -41,7 +42,7 @@ export async function runOps(
   return { exitCode, stdout: stdout.collected(), stderr: stderr.collected() };
 }
 
-const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+const main = fromSource(fileURLToPath(new URL("../main.ts", import.meta.url)));
 
 /** Runs a command in a process of its own, like an operator, from source. */
 export async function spawnOps(
@@ -49,24 +50,27 @@ export async function spawnOps(
   environment: Record<string, string>,
   output: number | "pipe" = "pipe",
 ): Promise<Ran> {
-  return startOps(args, environment, output).ran;
+  return (await startOps(args, environment, output)).ran();
 }
 
 /** As above, for a test that sends signals. */
-export function startOps(
+export async function startOps(
   args: string[],
   environment: Record<string, string>,
   output: number | "pipe" = "pipe",
-): { kill: (signal: NodeJS.Signals) => void; ran: Promise<Ran> } {
-  const child = spawn(process.execPath, ["--conditions=@booking-events/source", main, ...args], {
+): Promise<{ kill: (signal: NodeJS.Signals) => void; ran: () => Promise<Ran> }> {
+  const child = spawn(process.execPath, [...(await bundleProgram(main)), ...args], {
     env: { ...compileCache, ...environment },
     stdio: ["ignore", output, "pipe"],
   });
   const read = (stream: Readable | null) => (stream === null ? "" : text(stream));
-  const ran = Promise.all([read(child.stdout), read(child.stderr), once(child, "close")]);
+  const ended = Promise.all([read(child.stdout), read(child.stderr), once(child, "close")]);
   return {
     kill: (signal) => void child.kill(signal),
-    ran: ran.then(([stdout, stderr]) => ({ exitCode: child.exitCode, stdout, stderr })),
+    ran: async () => {
+      const [stdout, stderr] = await ended;
+      return { exitCode: child.exitCode, stdout, stderr };
+    },
   };
 }
 
@@ -79,7 +83,7 @@ export async function spawnUnreadOps(
   environment: Record<string, string>,
   { isBegunToRead = false } = {},
 ): Promise<number | null> {
-  const child = spawn(process.execPath, ["--conditions=@booking-events/source", main, ...args], {
+  const child = spawn(process.execPath, [...(await bundleProgram(main)), ...args], {
     env: { ...compileCache, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });

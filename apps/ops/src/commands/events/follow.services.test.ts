@@ -4,18 +4,23 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Outcome } from "@booking-events/bookings";
 import { waitFor } from "@booking-events/harness";
-import { compileCache } from "@booking-events/harness/app-process";
+import { compileCache, fromSource } from "@booking-events/harness/app-process";
+import { bundleProgram } from "@booking-events/harness/bundle-program";
 import { execute, useTestDatabase } from "@booking-events/harness/test-database";
 import { appendChanges, bookingKey, type EventToInsert, insertEvents, inTransaction } from "@booking-events/store";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { spawnOps } from "../../testing/run-ops.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 6 });
-const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
+const main = fromSource(fileURLToPath(new URL("../../main.ts", import.meta.url)));
 /** A process from source takes seconds to start on a busy machine. */
 const patience = { timeoutMs: 60_000 };
 let children: ChildProcess[] = [];
+let program: readonly string[];
 
+beforeAll(async () => {
+  program = await bundleProgram(main);
+});
 beforeEach(() => pool.query("truncate bookings, booking_events, booking_changes"));
 afterEach(async () => {
   for (const child of children) child.kill("SIGKILL");
@@ -171,11 +176,10 @@ function changeOf({ id, partner, referenceKind, reference, sequence }: EventToIn
 function follow(...[first, ...rest]: [({ json: boolean } | string)?, ...string[]]) {
   const json = typeof first !== "object" || first.json;
   const args = [...(typeof first === "string" ? [first] : []), ...rest, ...(json ? ["--json"] : [])];
-  const child = spawn(
-    process.execPath,
-    ["--conditions=@booking-events/source", main, "events", "list", "--follow", ...args],
-    { env: { ...compileCache, DATABASE_URL: url }, stdio: ["ignore", "pipe", "pipe"] },
-  );
+  const child = spawn(process.execPath, [...program, "events", "list", "--follow", ...args], {
+    env: { ...compileCache, DATABASE_URL: url },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   children.push(child);
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
