@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { countDigits, ExactNumber, isJsonNumber, toCanonicalNumber, toNumber } from "./exact-number.ts";
 
 const exact = (digits: string) => new ExactNumber(digits);
@@ -15,19 +15,14 @@ test("JSON.stringify writes an exact number as it was", () => {
   expect(JSON.stringify(value)).toBe('{"a":[9007199254740993.10,-1E+400],"b":1}');
 });
 
-test("a runtime that cannot write an exact number says so, and can do the rest", async () => {
-  const withRaw = JSON as { rawJSON?: unknown };
-  const { rawJSON } = withRaw;
+test("a runtime that cannot write an exact number says so", () => {
+  const runtime = JSON as { rawJSON?: unknown };
+  const { rawJSON } = runtime;
   onTestFinished(() => {
-    withRaw.rawJSON = rawJSON;
+    runtime.rawJSON = rawJSON;
   });
-  delete withRaw.rawJSON;
-  vi.resetModules();
-  const older = await import("./exact-number.ts");
-  const number = new older.ExactNumber("1e400");
-
-  expect(() => JSON.stringify({ number })).toThrow("before Node 22");
-  expect(older.toCanonicalNumber(number)).toBe("1e+400");
+  delete runtime.rawJSON;
+  expect(() => JSON.stringify({ a: new ExactNumber("1e400") })).toThrow("before Node 22");
 });
 
 test("what JSON cannot express is no JSON number", () => {

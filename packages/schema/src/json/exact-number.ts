@@ -15,15 +15,14 @@ export class ExactNumber {
 
   /** @throws TypeError in older runtimes, which have no way to write it */
   toJSON(): unknown {
+    // TypeScript's library does not declare it yet.
+    const { rawJSON } = JSON as typeof JSON & { rawJSON?: (text: string) => unknown };
     if (rawJSON === undefined) {
       throw new TypeError("JSON.stringify cannot write an ExactNumber before Node 22. Send the digits as a string.");
     }
     return rawJSON(this.digits);
   }
 }
-
-/** TypeScript's library does not declare it yet. */
-const { rawJSON } = JSON as typeof JSON & { rawJSON?: (text: string) => unknown };
 
 /** @param written a number in JSON's notation */
 export function toNumber(written: string): number | ExactNumber {
