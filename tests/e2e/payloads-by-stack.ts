@@ -110,6 +110,7 @@ const dates: [source: string, sent: string, day: string | null, moment: string |
   ],
   ["Go 1.22, time.Time as JSON", "2027-06-14T15:30:00.123456789+02:00", "2027-06-14", "2027-06-14 13:30:00.123456+00"],
   ["Go 1.22, the zero time.Time as JSON", "0001-01-01T00:00:00Z", null, null, "unreadable-date"],
+  ["Go 1.22, the zero time.Time by its String method", "0001-01-01 00:00:00 +0000 UTC", null, null, "unreadable-date"],
   ["PostgreSQL 16, timestamptz as text", "2027-06-14 15:30:00+02", "2027-06-14", "2027-06-14 13:30:00+00"],
   ["MySQL 8, DATETIME", "2027-06-14 15:30:00", "2027-06-14", null, "no-time-zone"],
   ["MySQL 5.7, zero date", "0000-00-00 00:00:00", null, null, "unreadable-date"],
