@@ -82,6 +82,9 @@ grant insert (reader, booking_id, is_inside), update (is_inside) on feed_handed
   to booking_events_reader, booking_events_webhooks;
 grant execute on function remove_spent_deliveries to booking_events_reader, booking_events_webhooks;
 
+-- It signs posts, recognises who pulls, and pauses a subscription that takes nothing any more.
+grant select, update (paused_at, pause_reason, paused_by, updated_at) on subscriptions to booking_events_webhooks;
+
 -- Only an administrator may give this. With it, `ops doctor` sees standbys and settings, and the exporter of
 -- docker-compose.yml, whose role exists only there, what it exports.
 do $$

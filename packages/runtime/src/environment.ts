@@ -225,6 +225,9 @@ export const tracingVariables = {
   OTEL_BSP_MAX_EXPORT_BATCH_SIZE: v.optional(wholeNumber(1, 100_000), "512"),
 } satisfies v.ObjectEntries;
 
+/** For a process with another default of `PORT` than most. */
+export const servicePort = (defaultPort: number) => v.optional(port, String(defaultPort));
+
 /** The default of `ADMIN_PORT` differs between processes. */
 export const adminPort = (defaultPort: number) => v.optional(port, String(defaultPort));
 

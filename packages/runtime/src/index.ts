@@ -3,7 +3,7 @@ export { ClockLimit, describeDifference, maxClockDifferenceMs } from "./clock-li
 export { ClockComparison, type ServerTime } from "./compare-clocks.ts";
 export { adviseOnConnection, adviseOnDatabase } from "./connection-advice.ts";
 export { createTracing } from "./create-tracing.ts";
-export { adminPort, parseEnvironment, redisVariables, variables } from "./environment.ts";
+export { adminPort, parseEnvironment, redisVariables, servicePort, variables } from "./environment.ts";
 export { exportCertificates } from "./export-certificates.ts";
 export { gatherPerTurn } from "./gather-per-turn.ts";
 export { type GracefulShutdown, installGracefulShutdown } from "./graceful-shutdown.ts";

@@ -1,4 +1,5 @@
 export { FormerPrimary } from "./connect/leave-former-primary.ts";
+export { withOwnConnection } from "./connect/own-connection.ts";
 export { createPool } from "./connect/pool.ts";
 export { inPreparedTransaction } from "./connect/prepared-transaction.ts";
 export type { Queryable } from "./connect/queryable.ts";
@@ -97,6 +98,7 @@ export {
   insertSubscription,
   listSubscriptions,
   listWebhookSubscriptions,
+  pauseFailingSubscriptions,
   pauseSubscription,
   readSigningKeys,
   resumeSubscription,

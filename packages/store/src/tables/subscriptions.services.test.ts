@@ -11,6 +11,7 @@ import {
   insertSubscription,
   listSubscriptions,
   listWebhookSubscriptions,
+  pauseFailingSubscriptions,
   pauseSubscription,
   readSigningKeys,
   resumeSubscription,
@@ -132,3 +133,27 @@ test.each(["public", "Other; --", "s".repeat(63)])(
     }
   },
 );
+
+test("a subscription is paused if all attempts have failed for days and a booking still waits", async () => {
+  const names = ["failing", "idle", "dead", "briefly", "working", "paused"];
+  for (const name of names) {
+    await insertSubscription(pool, { ...posted, name });
+    await pool.query("insert into feed_readers (name, last_id) values ($1, 7)", [name]);
+  }
+  await insertSubscription(pool, pulled);
+  await pauseSubscription(pool, "paused", { reason: "a move", by: "Ada" });
+  await pool.query(
+    "update feed_readers set failing_since = now() - interval '5 days 1 minute' where name <> 'working'",
+  );
+  await pool.query("update feed_readers set failing_since = now() - interval '4 days 23 hours' where name = 'briefly'");
+  await pool.query(
+    `insert into feed_deliveries (reader, booking_id, change_id, retry_at, died_at)
+     select name, gen_random_uuid(), 7, case when name <> 'dead' then now() end, case when name = 'dead' then now() end
+     from feed_readers where name <> 'idle'`,
+  );
+  const pause = { days: 5, reason: "All posts have failed.", by: "webhooks" };
+  expect(await pauseFailingSubscriptions(pool, pause)).toEqual(["failing"]);
+  expect(await pauseFailingSubscriptions(pool, pause)).toEqual([]);
+  expect(await findSubscription(pool, "failing")).toMatchObject({ pauseReason: pause.reason, pausedBy: "webhooks" });
+  expect(await findSubscription(pool, "paused")).toMatchObject({ pauseReason: "a move", pausedBy: "Ada" });
+});

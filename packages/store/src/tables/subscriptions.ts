@@ -155,6 +155,27 @@ export async function pauseSubscription(
   return rowCount === 1;
 }
 
+/**
+ * Pauses the subscriptions of which every attempt has failed for so long, and that still have a booking to deliver.
+ *
+ * @returns their names
+ */
+export async function pauseFailingSubscriptions(
+  client: Queryable,
+  { days, reason, by }: { days: number; reason: string; by: string },
+): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `update subscriptions set paused_at = now(), pause_reason = $2, paused_by = $3, updated_at = now()
+     from feed_readers as reader
+     where reader.name = subscriptions.name and paused_at is null and url is not null
+       and failing_since < now() - make_interval(days => $1)
+       and exists (select from feed_deliveries where feed_deliveries.reader = reader.name and retry_at is not null)
+     returning subscriptions.name`,
+    [days, reason, by],
+  );
+  return rows.map(({ name }) => name);
+}
+
 /** @returns whether it was paused */
 export async function resumeSubscription(client: Queryable, name: string): Promise<boolean> {
   const { rowCount } = await client.query(
